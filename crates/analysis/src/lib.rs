@@ -1,0 +1,1 @@
+//! Trials to estimates, comparisons and findings: pure.

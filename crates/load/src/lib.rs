@@ -1,0 +1,1 @@
+//! The generator: schedule, engine, protocol drivers, recorder.

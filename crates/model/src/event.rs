@@ -1,0 +1,88 @@
+//! What happens in a run, told once and consumed by many: bundle, terminal, later a web page.
+
+use crate::trial::{Phase, Trial, Validity};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The run begins, or goes on after a stop.
+    RunStarted {
+        /// Trials in all.
+        trials: u32,
+        /// Trials that an earlier, interrupted run has left in the bundle.
+        already_done: u32,
+        /// Time under load of what is left.
+        time_under_load: Duration,
+    },
+    /// A build command begins.
+    BuildStarted {
+        /// The system.
+        system: String,
+        /// The command.
+        command: String,
+    },
+    /// It ended well.
+    BuildFinished {
+        /// The system.
+        system: String,
+        /// How long it took.
+        took: Duration,
+    },
+    /// A trial begins.
+    TrialStarted {
+        /// Which.
+        trial: Trial,
+        /// Its variant, as in reports.
+        variant: String,
+        /// Its condition, as in reports.
+        condition: String,
+    },
+    /// A phase of the trial begins.
+    PhaseStarted {
+        /// Number of the trial.
+        trial: u32,
+        /// Which phase.
+        phase: Phase,
+        /// How long it will take, where that is known.
+        length: Option<Duration>,
+    },
+    /// One second of load is over.
+    SecondPassed {
+        /// Number of the trial.
+        trial: u32,
+        /// The second.
+        second: i64,
+        /// Iterations that ended in it.
+        iterations: u64,
+        /// Exchanges that failed in it.
+        errors: u64,
+        /// Median service time of the exchanges that ended in it, in seconds.
+        median: Option<f64>,
+        /// Users at work.
+        users: u64,
+    },
+    /// A trial is over, and in the bundle.
+    TrialFinished {
+        /// Number of the trial.
+        trial: u32,
+        /// Whether it counts.
+        validity: Validity,
+        /// Iterations in its measure phase.
+        iterations: u64,
+        /// Exchanges that failed in its measure phase.
+        errors: u64,
+    },
+    /// Something that a reader of the report should know.
+    Warning {
+        /// What.
+        message: String,
+    },
+    /// The run is over.
+    RunFinished {
+        /// Whether every trial ran.
+        complete: bool,
+    },
+}

@@ -1,0 +1,111 @@
+//! What a study varies: factors with their levels, and the assignments made of them.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One value that a factor can take.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)] // written by the program only, in the bundle; a person writes TOML values
+pub enum Level {
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// Any other number.
+    Number(f64),
+    /// Text.
+    Text(String),
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Level::Bool(value) => value.fmt(f),
+            Level::Integer(value) => value.fmt(f),
+            Level::Number(value) => value.fmt(f),
+            Level::Text(value) => f.write_str(value),
+        }
+    }
+}
+
+/// Something that the study varies.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Factor {
+    /// The name, as used in `{name}` placeholders.
+    pub name: String,
+    /// The levels in the order of the study file; never empty.
+    pub levels: Vec<Level>,
+    /// Whether the study compares its levels or holds each fixed while it compares others.
+    pub role: Role,
+}
+
+/// What a factor is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Its levels are compared: they make the variants.
+    Compared {
+        /// Index into the levels: what the others are compared with.
+        baseline: usize,
+    },
+    /// Its levels are the conditions under which variants are compared.
+    Condition,
+}
+
+/// One level for each of some factors, in the study's order: a variant, a condition, or both.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Assignment(pub Vec<(String, Level)>);
+
+impl Assignment {
+    /// The level of the factor `name`, if it is part of the assignment.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Level> {
+        self.0.iter().find(|(factor, _)| factor == name).map(|(_, level)| level)
+    }
+
+    /// Both assignments together, `self` first.
+    #[must_use]
+    pub fn and(&self, other: &Assignment) -> Assignment {
+        Assignment(self.0.iter().chain(&other.0).cloned().collect())
+    }
+
+    /// The levels alone: `mutex`, or `mutex, 10` for several factors; `all` for none.
+    #[must_use]
+    pub fn label(&self) -> String {
+        if self.0.is_empty() {
+            return "all".to_owned();
+        }
+        let levels: Vec<String> = self.0.iter().map(|(_, level)| level.to_string()).collect();
+        levels.join(", ")
+    }
+}
+
+impl fmt::Display for Assignment {
+    /// `mode = mutex, users = 10`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (factor, level)) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{factor} = {level}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assignment(pairs: &[(&str, i64)]) -> Assignment {
+        Assignment(pairs.iter().map(|(name, level)| ((*name).to_owned(), Level::Integer(*level))).collect())
+    }
+
+    #[test]
+    fn an_assignment_reads_as_the_study_writes_it() {
+        let both = assignment(&[("users", 10)]).and(&assignment(&[("size", 4)]));
+        assert_eq!(both.to_string(), "users = 10, size = 4");
+        assert_eq!(both.label(), "10, 4");
+        assert_eq!(both.get("size"), Some(&Level::Integer(4)));
+        assert_eq!(both.get("mode"), None);
+    }
+}

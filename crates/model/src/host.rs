@@ -1,0 +1,43 @@
+//! What the machine is that a study ran on, and what was run on it.
+
+use serde::{Deserialize, Serialize};
+
+/// The machine, before the first trial. `None` is "could not be read", never a guess.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Processor model.
+    pub cpu_model: Option<String>,
+    /// Processors that Plimsoll may use.
+    pub processors: usize,
+    /// Memory in all, in bytes.
+    pub memory: Option<u64>,
+    /// Kernel name, release and architecture.
+    pub kernel: Option<String>,
+    /// Distribution.
+    pub distribution: Option<String>,
+    /// Frequency governor of the first processor.
+    pub governor: Option<String>,
+    /// Clock source of the kernel.
+    pub clock_source: Option<String>,
+    /// Limit on CPU by a control group, in cores.
+    pub cpu_limit: Option<f64>,
+    /// Limit on memory by a control group, in bytes.
+    pub memory_limit: Option<u64>,
+    /// Hypervisor or container, if one shows.
+    pub virtualization: Option<String>,
+    /// Load averages over 1, 5 and 15 minutes before the start.
+    pub load_before: Option<[f64; 3]>,
+}
+
+/// What was run: a program of the study, or Plimsoll itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Version {
+    /// Name of the system, or `plimsoll`.
+    pub name: String,
+    /// The program's file, as the study names it.
+    pub program: String,
+    /// What the version command printed, if the study has one.
+    pub version: Option<String>,
+    /// SHA-256 of the program's file, in hexadecimal.
+    pub sha256: Option<String>,
+}

@@ -1,0 +1,19 @@
+//! The nouns and units of a performance study, shared by every other crate.
+//!
+//! Nothing here does IO, reads a clock, or draws a random number. A study file is read into
+//! [`factor`]s and specifications; the plan orders [`trial`]s; the generator runs a
+//! [`workload`] under a [`load`] profile against a [`system`]; what comes out are the
+//! [`record`]s of a trial, from which [`measure`]s are taken. Progress is told as [`event`]s.
+
+pub mod event;
+pub mod factor;
+pub mod host;
+pub mod load;
+pub mod measure;
+pub mod record;
+pub mod result;
+pub mod sample;
+pub mod system;
+pub mod trial;
+pub mod units;
+pub mod workload;

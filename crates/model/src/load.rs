@@ -1,0 +1,191 @@
+//! The load profile: how many users or arrivals over time, and when a trial stops.
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How load is offered in a trial. Warm-up offers the profile's first value; the measure phase
+/// follows the stages; draining starts nothing new.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadProfile {
+    /// Users in a closed loop, or arrivals.
+    pub model: LoadModel,
+    /// Warm-up before the measure phase; may be zero.
+    pub warmup: Duration,
+    /// What ends the measure phase.
+    pub stop: Stop,
+    /// How long exchanges under way may take to finish after the measure phase. What is still
+    /// under way then is counted as a time-out, at the time it had taken.
+    pub drain: Duration,
+}
+
+/// Closed or open load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadModel {
+    /// Virtual users that wait for each reply, then think.
+    Closed {
+        /// Number of users over time.
+        users: Profile,
+        /// The pause between two iterations of a user.
+        think: Think,
+    },
+    /// Arrivals that do not wait for one another.
+    Open {
+        /// Iterations per second over time.
+        rate: Profile,
+        /// How arrivals are spaced.
+        arrivals: Arrivals,
+        /// The most users at work at once. Arrivals beyond it wait, and the wait counts in their
+        /// response time.
+        max_users: u32,
+    },
+}
+
+/// A value over time: `start`, then one stage after the other. After the last stage its target
+/// holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Profile {
+    /// The value during warm-up, and at the start of the first stage.
+    pub start: f64,
+    /// The stages of the measure phase; empty when the value is constant.
+    pub stages: Vec<Stage>,
+}
+
+impl Profile {
+    /// A value that never changes.
+    #[must_use]
+    pub fn constant(value: f64) -> Profile {
+        Profile { start: value, stages: Vec::new() }
+    }
+
+    /// The length of all stages together.
+    #[must_use]
+    pub fn length(&self) -> Duration {
+        self.stages.iter().map(|stage| stage.length).sum()
+    }
+
+    /// The largest value at any time.
+    #[must_use]
+    pub fn peak(&self) -> f64 {
+        self.stages.iter().map(|stage| stage.target).fold(self.start, f64::max)
+    }
+
+    /// The value at `seconds` of the measure phase; `start` before it.
+    #[must_use]
+    pub fn at(&self, seconds: f64) -> f64 {
+        let mut value = self.start;
+        let mut begin = 0.0;
+        for stage in &self.stages {
+            if seconds < begin {
+                break;
+            }
+            let length = stage.length.as_secs_f64();
+            let ramping = stage.shape == Shape::Ramp && seconds < begin + length;
+            let share = if ramping { (seconds - begin) / length } else { 1.0 };
+            value += (stage.target - value) * share;
+            begin += length;
+        }
+        value
+    }
+}
+
+/// One part of a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// How long it lasts.
+    pub length: Duration,
+    /// The value at its end.
+    pub target: f64,
+    /// How the value gets there.
+    pub shape: Shape,
+}
+
+/// How a stage reaches its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// Linearly over the stage.
+    Ramp,
+    /// At once, and stays.
+    Hold,
+}
+
+/// How arrivals are spaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// Evenly.
+    Constant,
+    /// Exponential gaps, seeded: what many independent users look like together.
+    Poisson,
+}
+
+/// The pause of a closed-loop user between two iterations.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Think {
+    /// Always the same; zero for none.
+    Constant(Duration),
+    /// Uniform between two bounds, seeded.
+    Uniform {
+        /// Least.
+        from: Duration,
+        /// Most.
+        to: Duration,
+    },
+    /// Exponential with this mean, seeded.
+    Exponential(Duration),
+}
+
+/// What ends the measure phase.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// Time.
+    After(Duration),
+    /// Every user has done this many iterations, or the limit passed.
+    IterationsPerUser {
+        /// Iterations of each user.
+        count: u64,
+        /// The longest that the phase may take.
+        limit: Duration,
+    },
+    /// All users together have done this many iterations, or the limit passed.
+    Iterations {
+        /// Iterations in all.
+        count: u64,
+        /// The longest that the phase may take.
+        limit: Duration,
+    },
+}
+
+impl Stop {
+    /// The longest that the measure phase can take.
+    #[must_use]
+    pub fn limit(self) -> Duration {
+        match self {
+            Stop::After(limit) | Stop::IterationsPerUser { limit, .. } | Stop::Iterations { limit, .. } => limit,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stage(seconds: u64, target: f64, shape: Shape) -> Stage {
+        Stage { length: Duration::from_secs(seconds), target, shape }
+    }
+
+    #[test]
+    fn a_profile_ramps_holds_and_stays() {
+        let stages = vec![stage(10, 100.0, Shape::Ramp), stage(5, 40.0, Shape::Hold), stage(10, 0.0, Shape::Ramp)];
+        let profile = Profile { start: 0.0, stages };
+        let expected = [(-3.0, 0.0), (0.0, 0.0), (5.0, 50.0), (10.0, 40.0), (14.9, 40.0), (20.0, 20.0), (99.0, 0.0)];
+        for (at, value) in expected {
+            assert!((profile.at(at) - value).abs() < 1e-9, "at {at} s: {} instead of {value}", profile.at(at));
+        }
+        assert_eq!(profile.length(), Duration::from_secs(25));
+        assert_eq!(profile.peak(), 100.0);
+    }
+}

@@ -1,0 +1,321 @@
+//! Measures: the one number that a trial gives for a question, such as `iteration_duration.p95`.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// One number per trial: a statistic of a series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Measure {
+    /// What is looked at.
+    pub series: Series,
+    /// Which number of it.
+    pub statistic: Statistic,
+}
+
+/// What a measure looks at. Where a name is missing, all requests (or systems) together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Series {
+    /// Whole iterations, without think time.
+    IterationDuration,
+    /// Service time: from the send to the end of the response.
+    RequestDuration(Option<String>),
+    /// Response time: from the scheduled instant, in open load only.
+    ResponseTime(Option<String>),
+    /// From the send to the first byte of the response.
+    FirstByte(Option<String>),
+    /// Making a connection.
+    ConnectDuration,
+    /// Iterations.
+    Iterations,
+    /// Exchanges.
+    Requests,
+    /// Bytes read by the generator.
+    DataReceived,
+    /// Bytes written by the generator.
+    DataSent,
+    /// Exchanges that failed.
+    Errors,
+    /// CPU of the system, in cores.
+    Cpu(Option<String>),
+    /// Resident memory of the system, in bytes.
+    Memory(Option<String>),
+}
+
+/// Which number of a series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Statistic {
+    /// Arithmetic mean.
+    Avg,
+    /// Smallest.
+    Min,
+    /// Median.
+    Med,
+    /// Largest.
+    Max,
+    /// A percentile, above 0 and below 100.
+    Percentile(f64),
+    /// How many, or how much in all.
+    Count,
+    /// Per second of the measure phase.
+    Rate,
+    /// Share of all, 0 to 1.
+    Ratio,
+}
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Less is better.
+    Lower,
+    /// More is better.
+    Higher,
+}
+
+/// What a measure is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// A number of things.
+    Count,
+    /// Things per second.
+    PerSecond,
+    /// Processor cores.
+    Cores,
+    /// A share, 0 to 1.
+    Share,
+}
+
+/// The series of durations, with the names that people know from k6 for the same thing.
+const DURATIONS: [(&str, fn(Option<String>) -> Series); 7] = [
+    ("iteration_duration", |_| Series::IterationDuration),
+    ("request_duration", Series::RequestDuration),
+    ("grpc_req_duration", Series::RequestDuration),
+    ("http_req_duration", Series::RequestDuration),
+    ("response_time", Series::ResponseTime),
+    ("time_to_first_byte", Series::FirstByte),
+    ("connect_duration", |_| Series::ConnectDuration),
+];
+
+/// The series of counts.
+const COUNTS: [(&str, Series); 4] = [
+    ("iterations", Series::Iterations),
+    ("requests", Series::Requests),
+    ("data_received", Series::DataReceived),
+    ("data_sent", Series::DataSent),
+];
+
+/// Every form that a measure can be written in, for messages and the schema.
+pub const FORMS: &str = "<duration>.<avg|min|med|max|p1 to p99.99>, where <duration> is iteration_duration, \
+request_duration, response_time, time_to_first_byte or connect_duration (`request_duration:NAME` for one request); \
+<iterations|requests|data_received|data_sent>.<rate|count>; errors.<ratio|count>; <cpu|memory>.<avg|max>";
+
+impl Measure {
+    /// A measure from its parts.
+    #[must_use]
+    pub fn new(series: Series, statistic: Statistic) -> Measure {
+        Measure { series, statistic }
+    }
+
+    /// Which way is better.
+    #[must_use]
+    pub fn direction(&self) -> Direction {
+        match self.series {
+            Series::Iterations | Series::Requests | Series::DataReceived | Series::DataSent => Direction::Higher,
+            _ => Direction::Lower,
+        }
+    }
+
+    /// What the number is counted in.
+    #[must_use]
+    pub fn unit(&self) -> Unit {
+        match (&self.series, self.statistic) {
+            (_, Statistic::Ratio) => Unit::Share,
+            (Series::Cpu(_), _) => Unit::Cores,
+            (Series::Memory(_), _) => Unit::Bytes,
+            (Series::DataReceived | Series::DataSent, Statistic::Rate) => Unit::BytesPerSecond,
+            (Series::DataReceived | Series::DataSent, _) => Unit::Bytes,
+            (Series::Iterations | Series::Requests, Statistic::Rate) => Unit::PerSecond,
+            (Series::Iterations | Series::Requests | Series::Errors, _) => Unit::Count,
+            _ => Unit::Seconds,
+        }
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.series, self.statistic)
+    }
+}
+
+impl fmt::Display for Series {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (word, name) = match self {
+            Series::IterationDuration => ("iteration_duration", &None),
+            Series::RequestDuration(name) => ("request_duration", name),
+            Series::ResponseTime(name) => ("response_time", name),
+            Series::FirstByte(name) => ("time_to_first_byte", name),
+            Series::ConnectDuration => ("connect_duration", &None),
+            Series::Iterations => ("iterations", &None),
+            Series::Requests => ("requests", &None),
+            Series::DataReceived => ("data_received", &None),
+            Series::DataSent => ("data_sent", &None),
+            Series::Errors => ("errors", &None),
+            Series::Cpu(system) => ("cpu", system),
+            Series::Memory(system) => ("memory", system),
+        };
+        match name {
+            Some(name) => write!(f, "{word}:{name}"),
+            None => f.write_str(word),
+        }
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Statistic::Avg => f.write_str("avg"),
+            Statistic::Min => f.write_str("min"),
+            Statistic::Med => f.write_str("med"),
+            Statistic::Max => f.write_str("max"),
+            Statistic::Percentile(p) => write!(f, "p{p}"),
+            Statistic::Count => f.write_str("count"),
+            Statistic::Rate => f.write_str("rate"),
+            Statistic::Ratio => f.write_str("ratio"),
+        }
+    }
+}
+
+/// A text that is no measure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a measure; expected {FORMS}")]
+pub struct UnknownMeasure(pub String);
+
+impl FromStr for Measure {
+    type Err = UnknownMeasure;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse(text).ok_or_else(|| UnknownMeasure(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Measure {
+    type Error = UnknownMeasure;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Measure> for String {
+    fn from(measure: Measure) -> String {
+        measure.to_string()
+    }
+}
+
+fn parse(text: &str) -> Option<Measure> {
+    // The last dot that leaves a statistic behind it: `p99.9` has a dot of its own.
+    let (series, statistic) =
+        text.match_indices('.').find_map(|(dot, _)| Some((&text[..dot], statistic(&text[dot + 1..])?)))?;
+    let (word, name) = match series.split_once(':') {
+        Some((word, name)) => (word, Some(name.to_owned())),
+        None => (series, None),
+    };
+    Some(Measure { series: series_of(word, name, statistic)?, statistic })
+}
+
+fn series_of(word: &str, name: Option<String>, statistic: Statistic) -> Option<Series> {
+    use Statistic::{Avg, Count, Max, Med, Min, Percentile, Rate, Ratio};
+    let named = name.is_some();
+    let series = match statistic {
+        Avg | Max if word == "cpu" => Series::Cpu(name),
+        Avg | Max if word == "memory" => Series::Memory(name),
+        Ratio | Count if word == "errors" => Series::Errors,
+        Avg | Min | Med | Max | Percentile(_) => DURATIONS.iter().find(|(known, _)| *known == word)?.1(name),
+        Count | Rate => COUNTS.iter().find(|(known, _)| *known == word)?.1.clone(),
+        Ratio => return None,
+    };
+    let takes_name = matches!(
+        series,
+        Series::RequestDuration(_)
+            | Series::ResponseTime(_)
+            | Series::FirstByte(_)
+            | Series::Cpu(_)
+            | Series::Memory(_)
+    );
+    (takes_name || !named).then_some(series)
+}
+
+fn statistic(text: &str) -> Option<Statistic> {
+    Some(match text {
+        "avg" => Statistic::Avg,
+        "min" => Statistic::Min,
+        "med" => Statistic::Med,
+        "max" => Statistic::Max,
+        "count" => Statistic::Count,
+        "rate" => Statistic::Rate,
+        "ratio" => Statistic::Ratio,
+        _ => {
+            let percentile: f64 = text.strip_prefix('p')?.parse().ok()?;
+            (percentile > 0.0 && percentile < 100.0).then_some(Statistic::Percentile(percentile))?
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measures_read_back_as_written() {
+        for text in [
+            "iteration_duration.p95",
+            "request_duration:increment.p99.9",
+            "response_time.med",
+            "iterations.rate",
+            "errors.ratio",
+            "cpu:counter.avg",
+            "memory.max",
+        ] {
+            assert_eq!(text.parse::<Measure>().expect(text).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn names_known_from_k6_mean_the_same() {
+        let ours: Measure = "request_duration.p95".parse().expect("a measure");
+        assert_eq!("grpc_req_duration.p95".parse(), Ok(ours));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for text in [
+            "",
+            "p95",
+            "iteration_duration",
+            "iterations.p95",
+            "cpu.rate",
+            "request_duration.p100",
+            "iterations:x.rate",
+            "errors.avg",
+        ] {
+            assert!(text.parse::<Measure>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_measure_has_its_direction_and_unit() {
+        let rate: Measure = "iterations.rate".parse().expect("a measure");
+        assert_eq!((rate.direction(), rate.unit()), (Direction::Higher, Unit::PerSecond));
+        let memory: Measure = "memory.max".parse().expect("a measure");
+        assert_eq!((memory.direction(), memory.unit()), (Direction::Lower, Unit::Bytes));
+    }
+}

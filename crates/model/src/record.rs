@@ -1,0 +1,343 @@
+//! What the generator records: exchanges, and the intervals into which they are gathered.
+//!
+//! An exchange is filed twice over: under the *second* in which it was done (so that a series
+//! over time is exact), and under the *phase* in which it was scheduled (so that every exchange
+//! that the measure phase offered is counted, also when it ends while draining). Merging all
+//! intervals of phase [`RecordedPhase::Measure`] gives the trial's own distribution.
+
+use crate::units::{Instant, Nanos};
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The largest duration a histogram keeps, in nanoseconds: one hour. Longer ones are counted at
+/// this value and in [`Tally::saturated`].
+pub const LONGEST: u64 = 3_600_000_000_000;
+
+/// Significant decimal digits kept by every histogram.
+pub const DIGITS: u8 = 3;
+
+/// An empty histogram of nanoseconds that grows with its largest value.
+#[must_use]
+pub fn histogram() -> Histogram<u64> {
+    let mut histogram = Histogram::new(DIGITS).expect("three digits are within the library's 0 to 5");
+    histogram.auto(true);
+    histogram
+}
+
+/// One request and its response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// When it was due: in open load its arrival, in closed load the instant it was sent.
+    pub scheduled: Instant,
+    /// When its first byte was handed to the kernel.
+    pub sent: Instant,
+    /// When the first byte of the response came, if any came.
+    pub first_byte: Option<Instant>,
+    /// When it ended, well or not.
+    pub done: Instant,
+    /// Bytes written for it, framing included and encryption not.
+    pub bytes_out: u64,
+    /// Bytes read for it, framing included and encryption not.
+    pub bytes_in: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// How an exchange, a connection attempt, or an iteration ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// As expected.
+    Ok,
+    /// With an error of this kind.
+    Failed(ErrorKind),
+}
+
+/// The kinds of errors, as the user of the system would tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// The connection was refused, or could not be made.
+    Connect,
+    /// The TLS handshake failed, a certificate that does not hold included.
+    Tls,
+    /// It took longer than the time-out, or was still under way at the end of the drain.
+    Timeout,
+    /// The connection ended before the response did.
+    Closed,
+    /// What came back does not follow the protocol.
+    Protocol,
+    /// A status other than the expected one.
+    Status,
+    /// The response is not what the study expects.
+    Check,
+    /// It was due but never sent, because no user was free until the end.
+    Unsent,
+}
+
+impl ErrorKind {
+    /// All kinds, in a fixed order: an index into per-kind counters.
+    pub const ALL: [ErrorKind; 8] = [
+        ErrorKind::Connect,
+        ErrorKind::Tls,
+        ErrorKind::Timeout,
+        ErrorKind::Closed,
+        ErrorKind::Protocol,
+        ErrorKind::Status,
+        ErrorKind::Check,
+        ErrorKind::Unsent,
+    ];
+
+    /// The name in files and reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::Connect => "connect",
+            ErrorKind::Tls => "tls",
+            ErrorKind::Timeout => "timeout",
+            ErrorKind::Closed => "closed",
+            ErrorKind::Protocol => "protocol",
+            ErrorKind::Status => "status",
+            ErrorKind::Check => "check",
+            ErrorKind::Unsent => "unsent",
+        }
+    }
+}
+
+impl fmt::Display for ErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a series of records is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// Whole iterations, from the first step's schedule to the last step's end; with a new
+    /// connection per iteration, connecting and closing are part of it. Thinking is not.
+    Iteration,
+    /// Making connections: TCP, TLS, and for HTTP/2 the exchange of settings.
+    Connect,
+    /// Exchanges of the step of this name.
+    Request(String),
+}
+
+impl fmt::Display for Subject {
+    /// `iteration`, `connect`, `request:NAME`: also the tag in interval logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Iteration => f.write_str("iteration"),
+            Subject::Connect => f.write_str("connect"),
+            Subject::Request(name) => write!(f, "request:{name}"),
+        }
+    }
+}
+
+impl std::str::FromStr for Subject {
+    type Err = UnknownSubject;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match (text, text.strip_prefix("request:")) {
+            ("iteration", _) => Ok(Subject::Iteration),
+            ("connect", _) => Ok(Subject::Connect),
+            (_, Some(name)) => Ok(Subject::Request(name.to_owned())),
+            _ => Err(UnknownSubject(text.to_owned())),
+        }
+    }
+}
+
+/// A text that names no [`Subject`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected `iteration`, `connect` or `request:NAME`, found `{0}`")]
+pub struct UnknownSubject(pub String);
+
+/// The phase in which recorded work was scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordedPhase {
+    /// Not part of the results.
+    Warmup,
+    /// The results.
+    Measure,
+}
+
+/// The records of one subject over some span: mergeable, and bounded in memory.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// From the actual send to the end, in nanoseconds. Failed work counts, time-outs at their limit.
+    pub service: Histogram<u64>,
+    /// From the scheduled instant to the end, in nanoseconds; empty in closed load.
+    pub response: Histogram<u64>,
+    /// From the actual send to the first byte of the response, in nanoseconds.
+    pub first_byte: Histogram<u64>,
+    /// Errors by kind.
+    pub errors: BTreeMap<ErrorKind, u64>,
+    /// Bytes written.
+    pub bytes_out: u64,
+    /// Bytes read.
+    pub bytes_in: u64,
+    /// Durations above [`LONGEST`].
+    pub saturated: u64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Tally {
+            service: histogram(),
+            response: histogram(),
+            first_byte: histogram(),
+            errors: BTreeMap::new(),
+            bytes_out: 0,
+            bytes_in: 0,
+            saturated: 0,
+        }
+    }
+}
+
+impl Tally {
+    /// How many ended, well or not.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.service.len()
+    }
+
+    /// How many ended with an error.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// Adds the records of `other`. The order in which tallies are merged does not matter.
+    pub fn merge(&mut self, other: &Tally) {
+        for (into, from) in [
+            (&mut self.service, &other.service),
+            (&mut self.response, &other.response),
+            (&mut self.first_byte, &other.first_byte),
+        ] {
+            into.add(from).expect("a growing histogram takes what an equal one holds");
+        }
+        for (kind, count) in &other.errors {
+            *self.errors.entry(*kind).or_default() += count;
+        }
+        self.bytes_out += other.bytes_out;
+        self.bytes_in += other.bytes_in;
+        self.saturated += other.saturated;
+    }
+}
+
+/// What the generator recorded in one second (or the shorter rest of a phase).
+#[derive(Clone, Debug, Default)]
+pub struct Interval {
+    /// The second, from the start of the measure phase; warm-up has negative ones, and draining
+    /// goes on counting.
+    pub second: i64,
+    /// What ended in this second, by the phase that scheduled it and by subject.
+    pub tallies: BTreeMap<(RecordedPhase, Subject), Tally>,
+    /// How the generator itself did.
+    pub generator: GeneratorSecond,
+}
+
+impl Interval {
+    /// Adds what another generator thread recorded in the same second.
+    pub fn merge(&mut self, other: &Interval) {
+        for (key, tally) in &other.tallies {
+            self.tallies.entry(key.clone()).or_default().merge(tally);
+        }
+        self.generator.merge(&other.generator);
+    }
+}
+
+/// How the generator did in one second.
+#[derive(Clone, Debug)]
+pub struct GeneratorSecond {
+    /// CPU time of all its threads.
+    pub cpu: Nanos,
+    /// CPU time of its busiest thread.
+    pub cpu_busiest: Nanos,
+    /// Users at work at the end of the second: in an iteration, or thinking.
+    pub users: u64,
+    /// Exchanges under way at the end of the second.
+    pub in_flight: u64,
+    /// Arrivals that were due and not yet started at the end of the second; 0 in closed load.
+    pub backlog: u64,
+    /// How much later than due work was started though a user was free, in nanoseconds: the
+    /// generator's own fault. Arrivals, and ends of think time.
+    pub lateness: Histogram<u64>,
+    /// The longest time in which the loop did not look for new events.
+    pub stall: Nanos,
+}
+
+impl Default for GeneratorSecond {
+    fn default() -> Self {
+        GeneratorSecond {
+            cpu: Nanos(0),
+            cpu_busiest: Nanos(0),
+            users: 0,
+            in_flight: 0,
+            backlog: 0,
+            lateness: histogram(),
+            stall: Nanos(0),
+        }
+    }
+}
+
+impl GeneratorSecond {
+    fn merge(&mut self, other: &GeneratorSecond) {
+        self.cpu.0 += other.cpu.0;
+        self.cpu_busiest = self.cpu_busiest.max(other.cpu_busiest);
+        self.users += other.users;
+        self.in_flight += other.in_flight;
+        self.backlog += other.backlog;
+        self.lateness.add(&other.lateness).expect("a growing histogram takes what an equal one holds");
+        self.stall = self.stall.max(other.stall);
+    }
+}
+
+/// The result of a [`Sequence`](crate::workload::Sequence) check over a whole trial.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SequenceCheck {
+    /// Replies that carried a number.
+    pub replies: u64,
+    /// The largest number.
+    pub largest: u64,
+    /// Numbers that came more than once, counting each repetition.
+    pub repeated: u64,
+    /// Numbers from 1 to `largest` that never came.
+    pub missing: u64,
+    /// Calls whose reply never came: as many gaps are excused.
+    pub unanswered: u64,
+    /// Replies in which no number was found, or one below 1.
+    pub unreadable: u64,
+}
+
+impl SequenceCheck {
+    /// Whether the replies are 1..N, each once, but for gaps that unanswered calls explain.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.repeated == 0 && self.unreadable == 0 && self.missing <= self.unanswered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_reads_back_from_its_tag() {
+        for subject in [Subject::Iteration, Subject::Connect, Subject::Request("a:b".to_owned())] {
+            assert_eq!(subject.to_string().parse(), Ok(subject));
+        }
+        assert!("nonsense".parse::<Subject>().is_err());
+    }
+
+    #[test]
+    fn a_gap_needs_an_unanswered_call() {
+        let check = SequenceCheck { replies: 9, largest: 10, missing: 1, ..SequenceCheck::default() };
+        assert!(!check.holds());
+        assert!(SequenceCheck { unanswered: 1, ..check.clone() }.holds());
+        assert!(!SequenceCheck { unanswered: 1, repeated: 1, ..check }.holds());
+    }
+}

@@ -1,0 +1,106 @@
+//! The system under test: the processes that a trial starts, with every placeholder filled in.
+
+use crate::units::Processors;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// One process (with its children) that is started for a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SystemSpec {
+    /// Name in the study.
+    pub name: String,
+    /// Folder in which its commands run.
+    pub dir: PathBuf,
+    /// Run once before the first trial that needs it.
+    pub build: Option<CommandLine>,
+    /// Starts it; must stay in the foreground.
+    pub start: CommandLine,
+    /// Environment added to Plimsoll's own.
+    pub env: BTreeMap<String, String>,
+    /// When it counts as ready.
+    pub ready: Ready,
+    /// How it is stopped.
+    pub stop: StopPolicy,
+    /// Processors it may use; all when there is none.
+    pub cpus: Option<Processors>,
+    /// Prints its version; run once per distinct command.
+    pub version: Option<CommandLine>,
+    /// The port it listens on, if the study uses one.
+    pub port: Option<u16>,
+}
+
+/// A program and its arguments. No shell is involved: `sh -c '…'` asks for one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CommandLine(pub Vec<String>);
+
+impl CommandLine {
+    /// The program, as the study wrote it: a name looked up in `PATH`, or a path relative to the
+    /// system's folder.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        &self.0[0]
+    }
+
+    /// The arguments.
+    #[must_use]
+    pub fn arguments(&self) -> &[String] {
+        &self.0[1..]
+    }
+}
+
+impl std::fmt::Display for CommandLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.join(" "))
+    }
+}
+
+/// When a started system counts as ready for load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ready {
+    /// What is looked at.
+    pub probe: Probe,
+    /// How long it may take.
+    pub within: Duration,
+}
+
+/// What tells that a system is ready.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Probe {
+    /// A TCP connection to `host:port` is accepted.
+    Tcp(String),
+    /// A GET of this `http://` URL gives a status below 400.
+    Http(String),
+    /// Its output has a line with this text.
+    Log(String),
+    /// This command ends with exit code 0.
+    Command(CommandLine),
+    /// It is ready as soon as it runs.
+    Started,
+}
+
+/// How a system is stopped: the signal, then after `grace` the kill.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopPolicy {
+    /// Sent to the whole process group.
+    pub signal: StopSignal,
+    /// How long it may take to end by itself.
+    pub grace: Duration,
+}
+
+/// The signal that asks a system to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum StopSignal {
+    /// SIGTERM.
+    Term,
+    /// SIGINT.
+    Int,
+    /// SIGQUIT.
+    Quit,
+    /// SIGKILL: no chance to end in order.
+    Kill,
+}

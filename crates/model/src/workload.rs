@@ -1,0 +1,142 @@
+//! What one virtual user does in an iteration, with every placeholder filled in.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The work of a user: its steps, one after the other, make an iteration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Where requests go.
+    pub target: Target,
+    /// When connections are made, and who shares them.
+    pub connect: Connect,
+    /// The longest that one exchange may take, and that connecting may take. An exchange that
+    /// takes longer is a time-out and is recorded with this duration.
+    pub timeout: Duration,
+    /// The steps, by protocol.
+    pub steps: Steps,
+}
+
+/// Where requests go.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// Host name or address, without port.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Encryption, if any.
+    pub tls: Option<Tls>,
+}
+
+/// How a TLS server is checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tls {
+    /// PEM file with the authorities to trust; the system's when there is none.
+    pub ca: Option<PathBuf>,
+    /// Name that the certificate must carry; the host's when there is none.
+    pub server_name: Option<String>,
+    /// Accept any certificate. Off unless the study asks for it.
+    pub insecure: bool,
+}
+
+/// When connections are made, and who shares them. Connecting is timed apart from the exchanges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Connect {
+    /// One for each user, kept between iterations.
+    PerUser,
+    /// A new one for each iteration, closed at its end.
+    PerIteration,
+    /// This many for all users together. HTTP/1.1 users wait for a free one; gRPC calls share one
+    /// up to the server's limit of concurrent streams.
+    Shared(u32),
+}
+
+/// The steps of an iteration; never empty.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Steps {
+    /// HTTP/1.1 requests.
+    Http(Vec<HttpStep>),
+    /// Unary gRPC calls.
+    Grpc {
+        /// Where the message types come from.
+        schema: GrpcSchema,
+        /// The calls.
+        calls: Vec<GrpcStep>,
+    },
+}
+
+impl Steps {
+    /// The names under which the exchanges of the steps are recorded, step by step.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        match self {
+            Steps::Http(steps) => steps.iter().map(|step| step.name.as_str()).collect(),
+            Steps::Grpc { calls, .. } => calls.iter().map(|call| call.name.as_str()).collect(),
+        }
+    }
+}
+
+/// One HTTP request and what must come back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HttpStep {
+    /// Name in the results.
+    pub name: String,
+    /// `GET`, `POST`, …
+    pub method: String,
+    /// Path with query, starting with `/`.
+    pub path: String,
+    /// Header lines besides `Host`, `User-Agent` and `Content-Length`, in order.
+    pub headers: Vec<(String, String)>,
+    /// Body, empty for none.
+    pub body: Vec<u8>,
+    /// Status that counts as success; any below 400 when there is none.
+    pub status: Option<u16>,
+}
+
+/// Where gRPC message types come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrpcSchema {
+    /// `.proto` files, compiled when the study is checked.
+    Files {
+        /// The files.
+        files: Vec<PathBuf>,
+        /// Folders in which imports are looked up.
+        include: Vec<PathBuf>,
+    },
+    /// The server's own reflection service.
+    Reflection,
+}
+
+/// One unary call and what must come back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GrpcStep {
+    /// Name in the results.
+    pub name: String,
+    /// `package.Service/Method`.
+    pub call: String,
+    /// The request message in protobuf's JSON form.
+    pub message: serde_json::Value,
+    /// Metadata sent with the call, in order.
+    pub metadata: Vec<(String, String)>,
+    /// Deadline sent to the server as `grpc-timeout`; none is sent when there is none.
+    pub deadline: Option<Duration>,
+    /// gRPC status code that counts as success: 0 is OK.
+    pub status: u16,
+    /// A check over all replies of a trial.
+    pub sequence: Option<Sequence>,
+}
+
+/// Demands that the numbers found in the replies of a trial, warm-up and drain included, are
+/// 1, 2, … N, each exactly once: what a counter must give that starts at zero and is counted
+/// up by one a call. Replies that never came may leave gaps; nothing excuses a number seen twice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sequence {
+    /// Name of the reply's field: a string or an integer.
+    pub field: String,
+    /// The text before the number, where the field is a string.
+    pub after: String,
+}

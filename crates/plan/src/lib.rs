@@ -1,0 +1,1 @@
+//! Factors to ordered trials: pure and seeded.

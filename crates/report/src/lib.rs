@@ -1,0 +1,1 @@
+//! Findings to Markdown, HTML, charts, CSV and JSON: pure.

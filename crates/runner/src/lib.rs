@@ -1,0 +1,1 @@
+//! Walks the plan: phases, trials, events.

@@ -1,0 +1,1 @@
+//! The study file: read with every fault named, and resolved for each trial.

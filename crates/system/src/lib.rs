@@ -1,0 +1,1 @@
+//! The system under test: build, start, wait until ready, stop; nothing outlives the run.

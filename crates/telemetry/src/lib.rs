@@ -1,0 +1,1 @@
+//! What the system and the host use, once a second.

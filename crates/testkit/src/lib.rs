@@ -1,0 +1,1 @@
+//! Servers with known answers.
