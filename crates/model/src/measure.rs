@@ -94,8 +94,10 @@ pub enum Unit {
     Share,
 }
 
+type OfName = fn(Option<String>) -> Series;
+
 /// The series of durations, with the names that people know from k6 for the same thing.
-const DURATIONS: [(&str, fn(Option<String>) -> Series); 7] = [
+const DURATIONS: [(&str, OfName); 7] = [
     ("iteration_duration", |_| Series::IterationDuration),
     ("request_duration", Series::RequestDuration),
     ("grpc_req_duration", Series::RequestDuration),

@@ -1,0 +1,75 @@
+//! What a report needs to know of the study beside its trials.
+
+use crate::factor::Factor;
+use crate::measure::Measure;
+use crate::units::Processors;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The study, without the parts that vary from trial to trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StudyFacts {
+    /// One line.
+    pub title: String,
+    /// The question that it asks.
+    pub question: String,
+    /// What it varies.
+    pub factors: Vec<Factor>,
+    /// What decides the answer; the first is the headline.
+    pub decide: Vec<Decision>,
+    /// What the report is to show.
+    pub report: ReportSpec,
+    /// The protocol, as in `gRPC` or `HTTP/1.1`.
+    pub protocol: String,
+    /// Whether load is open.
+    pub open_load: bool,
+    /// The load in words: `closed loop, {users} users, no think time`.
+    pub load: String,
+    /// The workload in words: protocol, connections, steps, time-out.
+    pub workload: String,
+    /// The generator's own limits.
+    pub generator: GeneratorSpec,
+    /// Names of the systems that each trial starts, in the order of starting.
+    pub systems: Vec<String>,
+    /// Whether every target is an address of the machine itself.
+    pub loopback: bool,
+    /// A first look with fewer levels, repeats and seconds than the study asks for.
+    pub quick: bool,
+}
+
+/// A measure that decides, and what counts as a difference in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// The measure.
+    pub measure: Measure,
+    /// The smallest ratio between variants that matters, as a share: 0.05 is 5 %.
+    pub margin: f64,
+}
+
+/// What the report is to show.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReportSpec {
+    /// Measures shown beside those that decide.
+    pub measures: Vec<Measure>,
+    /// The factor on the horizontal axis of charts; the last numeric condition when not given.
+    pub axis: Option<String>,
+    /// Prose of the author: paragraphs.
+    pub comments: Option<String>,
+    /// What the author wants done.
+    pub action_items: Vec<String>,
+}
+
+/// The generator's threads and its own limits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GeneratorSpec {
+    /// Threads that send load.
+    pub threads: usize,
+    /// Processors they are bound to; all when there is none.
+    pub cpus: Option<Processors>,
+    /// Share of a processor, 0 to 1, above which its busiest thread counts as the limit: the
+    /// trial is void then.
+    pub max_cpu: f64,
+    /// Lateness at the 99th percentile above which the schedule counts as missed: the trial is
+    /// void then.
+    pub max_lateness: Duration,
+}
