@@ -1,9 +1,10 @@
 //! What the generator records: exchanges, and the intervals into which they are gathered.
 //!
 //! An exchange is filed twice over: under the *second* in which it was done (so that a series
-//! over time is exact), and under the *phase* in which it was scheduled (so that every exchange
-//! that the measure phase offered is counted, also when it ends while draining). Merging all
-//! intervals of phase [`RecordedPhase::Measure`] gives the trial's own distribution.
+//! over time is exact), and under the *phase* in which its iteration was scheduled (so that every
+//! iteration that the measure phase offered is counted with all its exchanges, also when it ends
+//! while draining). Merging all intervals of phase [`RecordedPhase::Measure`] gives the trial's
+//! own distribution.
 
 use crate::units::{Instant, Nanos};
 use hdrhistogram::Histogram;
@@ -37,9 +38,10 @@ pub struct Exchange {
     pub first_byte: Option<Instant>,
     /// When it ended, well or not.
     pub done: Instant,
-    /// Bytes written for it, framing included and encryption not.
+    /// Bytes that crossed the socket outwards since the last exchange on the connection ended:
+    /// framing and encryption included.
     pub bytes_out: u64,
-    /// Bytes read for it, framing included and encryption not.
+    /// The same inwards.
     pub bytes_in: u64,
     /// How it ended.
     pub outcome: Outcome,
@@ -154,7 +156,7 @@ impl std::str::FromStr for Subject {
 #[error("expected `iteration`, `connect` or `request:NAME`, found `{0}`")]
 pub struct UnknownSubject(pub String);
 
-/// The phase in which recorded work was scheduled.
+/// The phase in which the iteration of recorded work was scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordedPhase {
@@ -231,8 +233,9 @@ impl Tally {
 /// What the generator recorded in one second (or the shorter rest of a phase).
 #[derive(Clone, Debug, Default)]
 pub struct Interval {
-    /// The second, from the start of the measure phase; warm-up has negative ones, and draining
-    /// goes on counting.
+    /// The second, from the start of the measure phase; warm-up has negative ones. The measure
+    /// phase has the seconds from 0 to below its length in seconds, the last one cut short where
+    /// that is no whole number; draining goes on counting from there.
     pub second: i64,
     /// What ended in this second, by the phase that scheduled it and by subject.
     pub tallies: BTreeMap<(RecordedPhase, Subject), Tally>,
