@@ -39,6 +39,36 @@ pub struct Factor {
     pub role: Role,
 }
 
+impl Factor {
+    /// Whether its levels are compared.
+    #[must_use]
+    pub fn is_compared(&self) -> bool {
+        matches!(self.role, Role::Compared { .. })
+    }
+
+    /// The levels in the order in which they are counted through: a baseline first, the others as
+    /// the study has them.
+    fn ordered_levels(&self) -> Vec<&Level> {
+        let mut levels: Vec<&Level> = self.levels.iter().collect();
+        if let Role::Compared { baseline } = self.role {
+            let first = levels.remove(baseline);
+            levels.insert(0, first);
+        }
+        levels
+    }
+}
+
+/// Every combination of the levels of `factors`; the last factor changes fastest. The first
+/// combination has every baseline. Without factors there is one combination, which is empty.
+#[must_use]
+pub fn combinations<'a>(factors: impl IntoIterator<Item = &'a Factor>) -> Vec<Assignment> {
+    factors.into_iter().fold(vec![Assignment::default()], |before, factor| {
+        let levels = factor.ordered_levels();
+        let with = |level: &Level| Assignment(vec![(factor.name.clone(), level.clone())]);
+        before.iter().flat_map(|start| levels.iter().map(move |level| start.and(&with(level)))).collect()
+    })
+}
+
 /// What a factor is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -107,5 +137,18 @@ mod tests {
         assert_eq!(both.label(), "10, 4");
         assert_eq!(both.get("size"), Some(&Level::Integer(4)));
         assert_eq!(both.get("mode"), None);
+    }
+
+    #[test]
+    fn combinations_start_with_every_baseline_and_keep_the_studys_order() {
+        let factor = |name: &str, levels: &[i64], role| Factor {
+            name: name.to_owned(),
+            levels: levels.iter().copied().map(Level::Integer).collect(),
+            role,
+        };
+        let factors = [factor("a", &[1, 2, 3], Role::Compared { baseline: 1 }), factor("b", &[7, 8], Role::Condition)];
+        let labels: Vec<String> = combinations(&factors).iter().map(Assignment::label).collect();
+        assert_eq!(labels, ["2, 7", "2, 8", "1, 7", "1, 8", "3, 7", "3, 8"]);
+        assert_eq!(combinations([]), [Assignment::default()]);
     }
 }
