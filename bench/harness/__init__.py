@@ -1,0 +1,1 @@
+"""What every case and every peer needs: processes, servers, samples, the report."""

@@ -1,0 +1,107 @@
+"""A case: one question about cost, put to several tools in the same way."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from harness.process import Failed, run
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is the same for all tools."""
+
+    rounds: int
+    seconds: int
+    connections: int
+    server_cpu: int
+    generator_cpu: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one tool did in one round. `value` is what the case is about."""
+
+    value: float
+    per_second: float
+    peak_bytes: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What Plimsoll's median must not exceed: this many times another tool's median, or this
+    much, when there is no other tool."""
+
+    against: str | None
+    at_most: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """`tools` maps a name to what makes its job: (address, connections, seconds, folder) -> Job.
+    `measure` takes one of those, an address, the settings and a folder."""
+
+    name: str
+    title: str
+    unit: str
+    server: Callable
+    tools: dict
+    measure: Callable
+    goals: list[Goal]
+    note: str = ""
+
+
+@dataclass
+class Outcome:
+    """The samples of a case: one per tool and round."""
+
+    case: Case
+    samples: dict[str, list[Sample]] = field(default_factory=dict)
+
+
+def run_case(case, tools, settings, folder, say):
+    """All rounds of `case`. In each, one server serves all tools, which follow one another in an
+    order drawn anew from the seed."""
+    outcome = Outcome(case, {name: [] for name in tools})
+    order = random.Random(f"{settings.seed} {case.name}")
+    for number in range(1, settings.rounds + 1):
+        with case.server(settings.server_cpu, folder) as address:
+            for name in order.sample(sorted(tools), len(tools)):
+                sample = case.measure(tools[name], address, settings, folder)
+                outcome.samples[name].append(sample)
+                say(f"{case.name} round {number}/{settings.rounds}: {name} {sample.value:,.1f} {case.unit}")
+    return outcome
+
+
+def cpu_per_call(job_of, address, settings, folder):
+    """User and system time of the generator's process per completed call, in microseconds.
+
+    Two runs, one five times as long as the other; the difference of their CPU times over the
+    difference of their calls leaves out what starting and ending cost.
+    """
+    short = once(job_of, address, settings.connections, max(1, settings.seconds // 5), settings, folder)
+    long = once(job_of, address, settings.connections, settings.seconds, settings, folder)
+    calls = long.calls - short.calls
+    if calls <= 0:
+        raise Failed("the longer run completed no more calls than the shorter one")
+    value = (long.cpu_seconds - short.cpu_seconds) / calls * 1e6
+    return Sample(value, long.calls / settings.seconds, long.peak_bytes, short.failed + long.failed)
+
+
+@dataclass(frozen=True)
+class Run:
+    calls: int
+    failed: int
+    cpu_seconds: float
+    peak_bytes: int
+
+
+def once(job_of, address, connections, seconds, settings, folder):
+    job = job_of(address, connections, seconds, folder)
+    used = run(job.command, settings.generator_cpu, seconds + 60, folder, job.exit_codes)
+    count = job.count(used.output)
+    if count.failed > count.ok / 1000:
+        raise Failed(f"{job.command[0]}: {count.failed} calls failed, {count.ok} did not")
+    return Run(count.ok, count.failed, used.cpu_seconds, used.peak_bytes)

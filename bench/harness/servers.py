@@ -1,0 +1,63 @@
+"""The two servers that all tools load: the counter of the gRPC study, and nginx."""
+
+import contextlib
+import shutil
+import subprocess
+from pathlib import Path
+
+from harness.process import Failed, free_port, server
+
+ROOT = Path(__file__).resolve().parents[2]
+STUDY = ROOT / "studies" / "inputq-vs-mutex"
+PROTO = STUDY / "counter.proto"
+CALL = "counter.incrementCounter/increment"
+
+NGINX_INSTALL = [["apt-get", "install", "-y", "--no-install-recommends", "nginx-light"]]
+NGINX_CONF = """
+daemon off;
+worker_processes 1;
+worker_rlimit_nofile 30000;
+pid {folder}/nginx.pid;
+error_log stderr error;
+events {{ worker_connections 25000; }}
+http {{
+    access_log off;
+    keepalive_timeout 1h;
+    keepalive_requests 1000000000;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    server {{
+        listen 127.0.0.1:{port} backlog=4096;
+        location / {{ default_type text/plain; return 200 "a short reply"; }}
+    }}
+}}
+"""
+
+
+@contextlib.contextmanager
+def counter(cpu, folder):
+    """The study's Go server in mutex mode; gives its address."""
+    program = Path(folder) / "counter"
+    if not program.exists():
+        build = ["go", "build", "-o", str(program), "."]
+        subprocess.run(build, cwd=STUDY / "server", check=True)
+    port = free_port()
+    command = [program, "-mode", "mutex", "-listen", f"127.0.0.1:{port}"]
+    with server(command, cpu, port, folder):
+        yield f"127.0.0.1:{port}"
+
+
+@contextlib.contextmanager
+def nginx(cpu, folder):
+    """nginx with one worker and a reply from memory; gives its address."""
+    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if program is None:
+        raise Failed("nginx is not there: bench/install says how to get it")
+    port = free_port()
+    conf = Path(folder) / "nginx.conf"
+    conf.write_text(NGINX_CONF.format(folder=folder, port=port))
+    with server([program, "-p", folder, "-e", "stderr", "-c", conf], cpu, port, folder):
+        yield f"127.0.0.1:{port}"

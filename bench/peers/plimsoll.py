@@ -1,0 +1,92 @@
+"""Plimsoll itself, as a user runs it: a study of one trial with a server that already runs."""
+
+import csv
+import shutil
+import subprocess
+from pathlib import Path
+
+from harness.peer import Count, Job, first_line
+from harness.process import Failed
+from harness.servers import CALL, PROTO, ROOT
+
+INSTALL = [["cargo", "build", "--release", "--manifest-path", ROOT / "Cargo.toml"]]
+BINARY = ROOT / "target" / "release" / "plimsoll"
+
+# Warm-up is as much part of the cost and of the count as the rest, so there is none.
+STUDY = """
+title    = "What an exchange costs"
+question = "How much CPU time does the generator use per call?"
+repeats  = 1
+
+[workload]
+target  = "{address}"
+connect = "{connect}"
+{workload}
+
+[load]
+users    = {users}
+think    = "{think}"
+warmup   = "0s"
+duration = "{seconds}s"
+drain    = "1s"
+
+[generator]
+threads = 1
+"""
+
+GRPC = f"""
+protocol = "grpc"
+proto    = ["{PROTO}"]
+steps    = [{{ call = "{CALL}", message = {{ value = 1 }} }}]
+"""
+
+HTTP = """
+protocol = "http"
+steps    = [{ get = "/", expect = { status = 200 } }]
+"""
+
+
+def version():
+    """Raises Failed while there is no binary that can run a study."""
+    if not BINARY.exists():
+        raise Failed("Plimsoll is not built: cargo build --release")
+    if not subprocess.run([BINARY, "run", "--help"], capture_output=True, check=False).stdout:
+        raise Failed("this build of Plimsoll has no `run` yet")
+    return first_line([BINARY, "--version"])
+
+
+def grpc_kept(address, connections, seconds, folder):
+    return study(GRPC, "per user", address, connections, seconds, folder)
+
+
+def grpc_new(address, connections, seconds, folder):
+    return study(GRPC, "every iteration", address, connections, seconds, folder)
+
+
+def http_kept(address, connections, seconds, folder):
+    return study(HTTP, "per user", address, connections, seconds, folder)
+
+
+def http_idle(address, users, seconds, folder):
+    return study(HTTP, "per user", address, users, seconds, folder, think="1h")
+
+
+def study(workload, connect, address, users, seconds, folder, think="0s"):
+    file, bundle = Path(folder) / "study.toml", Path(folder) / "bundle"
+    shutil.rmtree(bundle, ignore_errors=True)
+    settings = {"address": address, "connect": connect, "users": users, "seconds": seconds, "think": think}
+    file.write_text(STUDY.format(workload=workload, **settings))
+    # 4: the trial is void, because a generator that uses all of its processor is the limit. Here
+    # it is meant to be.
+    return Job([BINARY, "run", file, "--out", bundle], lambda _output: count(bundle), exit_codes=(0, 4))
+
+
+def count(bundle):
+    """All exchanges of the trial, those that ended while draining included."""
+    ok = failed = 0
+    with open(bundle / "trials" / "0001" / "load.csv", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["subject"] == "iteration":
+                failed += int(row["errors"])
+                ok += int(row["count"]) - int(row["errors"])
+    return Count(ok, failed)
