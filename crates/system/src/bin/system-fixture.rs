@@ -1,0 +1,59 @@
+//! What the integration tests of this crate run: a warden, a stand-in for Plimsoll that can be
+//! killed, and a process that leaves its process group.
+
+use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, StopSignal, SystemSpec};
+use plimsoll_system::{Launcher, warden};
+use std::env;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["warden", rest @ ..] => warden::main(rest.iter().map(Into::into)),
+        ["run", dir, script] => run(Path::new(dir), script),
+        ["move-away"] => move_away(),
+        other => {
+            eprintln!("expected `warden`, `run DIR SCRIPT` or `move-away`, found {other:?}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Starts a system as Plimsoll does, and then does nothing until it is killed.
+fn run(dir: &Path, script: &str) -> ExitCode {
+    let command = ["sh", "-c", script].map(str::to_owned).to_vec();
+    let spec = SystemSpec {
+        name: "tree".to_owned(),
+        dir: PathBuf::from(dir),
+        build: None,
+        start: CommandLine(command),
+        env: [("TREE".to_owned(), env::var("TREE").unwrap_or_default())].into(),
+        ready: Ready { probe: Probe::Started, within: Duration::from_secs(10) },
+        stop: StopPolicy { signal: StopSignal::Term, grace: Duration::from_secs(10) },
+        cpus: None,
+        version: None,
+        port: None,
+    };
+    let started = Launcher::of_this_program(&["warden"]).start(&spec, &dir.join("output.log"));
+    match started {
+        Ok(_running) => loop {
+            std::thread::park();
+        },
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Leaves a child in a process group of its own.
+fn move_away() -> ExitCode {
+    match Command::new("sleep").arg("1000").process_group(0).spawn() {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}

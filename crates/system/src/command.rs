@@ -1,0 +1,168 @@
+//! One command under its warden, as Plimsoll sees it.
+
+use crate::error::SystemError;
+use crate::exit::Exit;
+use crate::launcher::Launcher;
+use crate::lifeline::{Gone, Heard, Lifeline, Order, Report, StopRequest};
+use crate::program::check_command;
+use crate::tree::{KILL_LIMIT, MARK, kill_marked};
+use plimsoll_model::system::{CommandLine, StopPolicy, StopSignal, SystemSpec};
+use plimsoll_model::units::Processors;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// What a warden may take longer than it was allowed, before it counts as stuck.
+const WARDEN_SLACK: Duration = Duration::from_secs(5);
+
+/// No grace at all.
+pub(crate) const AT_ONCE: StopPolicy = StopPolicy { signal: StopSignal::Kill, grace: Duration::ZERO };
+
+/// What to run, and where its output goes.
+pub(crate) struct Task<'a> {
+    pub(crate) spec: &'a SystemSpec,
+    pub(crate) command: &'a CommandLine,
+    pub(crate) cpus: Option<&'a Processors>,
+    pub(crate) output: File,
+}
+
+/// A command that runs. Dropping it kills everything that it started.
+#[derive(Debug)]
+pub(crate) struct Supervised {
+    system: String,
+    mark: String,
+    warden: Child,
+    lifeline: Lifeline,
+    exit: Option<Exit>,
+    /// Whether everything below the warden is known to be gone.
+    over: bool,
+}
+
+impl Supervised {
+    /// Starts the command, and comes back when it runs.
+    pub(crate) fn start(launcher: &Launcher, task: Task<'_>) -> Result<Supervised, SystemError> {
+        let Task { spec, command, cpus, output } = task;
+        let mark = new_mark();
+        let mut env = spec.env.clone();
+        env.insert(MARK.to_owned(), mark.clone());
+        let order = Order {
+            launcher: launcher.arguments.clone(),
+            program: check_command(command, spec)?,
+            command: command.clone(),
+            dir: spec.dir.clone(),
+            env,
+            cpus: cpus.cloned(),
+        };
+        let start = || -> io::Result<(Child, Lifeline)> {
+            let (own, theirs) = UnixStream::pair()?;
+            Ok((spawn_warden(launcher, theirs, output)?, Lifeline::new(own)))
+        };
+        let (warden, lifeline) = start().map_err(SystemError::io(&spec.name, "start a warden"))?;
+        let system = spec.name.clone();
+        let mut started = Supervised { system, mark, warden, lifeline, exit: None, over: false };
+        match started.lifeline.tell(&order).and_then(|()| started.lifeline.hear(None)) {
+            Ok(Heard::Message(Report::Started)) => Ok(started),
+            Ok(Heard::Message(Report::Refused(reason))) => {
+                started.over = true;
+                let _ = started.warden.wait(); // it has nothing left to do
+                let (system, dir) = (spec.name.clone(), spec.dir.clone());
+                Err(SystemError::Refused { system, command: command.clone(), dir, reason })
+            }
+            Ok(_) => Err(SystemError::WardenLost { system: spec.name.clone() }),
+            Err(error) => Err(SystemError::io(&spec.name, "talk to its warden")(error)),
+        }
+    }
+
+    /// The process below which everything else runs.
+    pub(crate) fn warden(&self) -> i32 {
+        i32::try_from(self.warden.id()).expect("process numbers are below 2^22")
+    }
+
+    /// Waits until the command ends by itself, `within` at most.
+    pub(crate) fn ended(&mut self, within: Duration) -> Result<Option<Exit>, SystemError> {
+        if self.exit.is_some() {
+            return Ok(self.exit);
+        }
+        match self.lifeline.hear(Some(within)) {
+            Ok(Heard::Silence) => Ok(None),
+            Ok(Heard::Message(Report::Ended(exit))) => {
+                self.exit = Some(exit);
+                Ok(self.exit)
+            }
+            Ok(_) => Err(self.lost()),
+            Err(error) => Err(SystemError::io(&self.system, "talk to its warden")(error)),
+        }
+    }
+
+    /// Stops the command and everything that it started; comes back when all of it is gone.
+    pub(crate) fn stop(&mut self, policy: &StopPolicy) -> Result<Gone, SystemError> {
+        if self.over {
+            return Err(SystemError::WardenLost { system: self.system.clone() });
+        }
+        let patience = policy.grace + KILL_LIMIT + WARDEN_SLACK;
+        let told = self.lifeline.tell(&StopRequest(policy.clone())).and_then(|()| self.last_report(patience));
+        let Ok(Some(gone)) = told else { return Err(self.lost()) };
+        self.over = true;
+        let _ = self.warden.wait(); // its last word was said, so it ends at once
+        if gone.left.is_empty() { Ok(gone) } else { Err(self.survivors(gone.left)) }
+    }
+
+    /// The warden's last word; `None` if it ended or hung without one.
+    fn last_report(&mut self, patience: Duration) -> io::Result<Option<Gone>> {
+        let deadline = Instant::now() + patience;
+        loop {
+            match self.lifeline.hear(Some(deadline.saturating_duration_since(Instant::now())))? {
+                Heard::Message(Report::Gone(gone)) => return Ok(Some(gone)),
+                Heard::Message(_) => {} // what it said before it heard of the stop
+                Heard::Silence | Heard::End => return Ok(None),
+            }
+        }
+    }
+
+    /// Does the work of a warden that is dead, or stuck.
+    fn lost(&mut self) -> SystemError {
+        self.over = true;
+        let _ = self.warden.kill(); // does nothing if it is dead and was waited for
+        let _ = self.warden.wait();
+        match kill_marked(&self.mark) {
+            left if left.is_empty() => SystemError::WardenLost { system: self.system.clone() },
+            left => self.survivors(left),
+        }
+    }
+
+    fn survivors(&self, left: Vec<i32>) -> SystemError {
+        SystemError::Survivors { system: self.system.clone(), left }
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        if !self.over {
+            let _ = self.stop(&AT_ONCE); // whoever wants to know how it went calls `stop`
+        }
+    }
+}
+
+/// The warden takes its lifeline as standard input, and hands its output on to the command.
+fn spawn_warden(launcher: &Launcher, lifeline: UnixStream, output: File) -> io::Result<Child> {
+    let errors = output.try_clone()?;
+    Command::new(&launcher.program)
+        .arg0("warden")
+        .args(&launcher.arguments)
+        .stdin(Stdio::from(OwnedFd::from(lifeline)))
+        .stdout(output)
+        .stderr(errors)
+        .spawn()
+}
+
+/// A value that no other command has, on this machine and in this year.
+fn new_mark() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    format!("{}-{now}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}

@@ -1,0 +1,232 @@
+//! What can go wrong with a system under test.
+
+use crate::exit::Exit;
+use crate::output::LastOutput;
+use plimsoll_model::system::{CommandLine, Probe};
+use plimsoll_model::units::Processors;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+use thiserror::Error;
+
+/// What can go wrong with a system under test. Every message says what was expected, what was
+/// found, where, and what to do next.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SystemError {
+    /// A program that nobody finds.
+    #[error(
+        "the program `{program}` of the system `{system}` was not found: looked for {looked_for}; \
+         install it, or correct the command `{command}`"
+    )]
+    NotFound {
+        /// The system.
+        system: String,
+        /// The program, as the study names it.
+        program: String,
+        /// The whole command.
+        command: CommandLine,
+        /// The file or the folders that were looked at.
+        looked_for: String,
+    },
+    /// A file that is not a program.
+    #[error(
+        "the program `{program}` of the system `{system}` cannot be executed: {} is {found}; \
+         name a program, or make it one with `chmod +x`", file.display()
+    )]
+    NotExecutable {
+        /// The system.
+        system: String,
+        /// The program, as the study names it.
+        program: String,
+        /// The file that was found.
+        file: PathBuf,
+        /// What it is.
+        found: &'static str,
+    },
+    /// A folder that is not there.
+    #[error("the folder of the system `{system}` was not found: {}; correct its `dir`", dir.display())]
+    NoFolder {
+        /// The system.
+        system: String,
+        /// Its folder.
+        dir: PathBuf,
+    },
+    /// Someone else listens.
+    #[error("port {port} is in use by {holder}; end that process, or let the study use another port")]
+    PortInUse {
+        /// The port.
+        port: u16,
+        /// Who holds it, as far as it can be told.
+        holder: String,
+    },
+    /// The kernel refuses the port.
+    #[error("port {port} cannot be listened on: {source}; use a port above 1023")]
+    PortRefused {
+        /// The port.
+        port: u16,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// Every port that was tried is taken.
+    #[error("no free port was found on this machine, after {tried} tries; end some of its servers")]
+    NoFreePort {
+        /// How many were tried.
+        tried: u32,
+    },
+    /// Processors that are not there, or not ours.
+    #[error(
+        "the system `{system}` is to run on processors {wanted}, but Plimsoll may use only {allowed}; \
+         change `cpus` in the study, or the limits of the container"
+    )]
+    Processors {
+        /// The system.
+        system: String,
+        /// What the study asks for.
+        wanted: Processors,
+        /// What there is.
+        allowed: Processors,
+    },
+    /// The command did not start.
+    #[error("the command `{command}` of the system `{system}` did not start: {reason}; try it by hand in {}", dir.display())]
+    Refused {
+        /// The system.
+        system: String,
+        /// The command.
+        command: CommandLine,
+        /// Where it was to run.
+        dir: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// A command that was to succeed did not.
+    #[error("the {purpose} command `{command}` of the system `{system}` failed with {exit}; {output}")]
+    CommandFailed {
+        /// The system.
+        system: String,
+        /// What it is for: `build` or `version`.
+        purpose: &'static str,
+        /// The command.
+        command: CommandLine,
+        /// How it ended.
+        exit: Exit,
+        /// What it said last.
+        output: Box<LastOutput>,
+    },
+    /// A command that was to end did not.
+    #[error(
+        "the {purpose} command `{command}` of the system `{system}` did not end within {limit:?} and was killed; {output}"
+    )]
+    CommandTooSlow {
+        /// The system.
+        system: String,
+        /// What it is for.
+        purpose: &'static str,
+        /// The command.
+        command: CommandLine,
+        /// How long it had.
+        limit: Duration,
+        /// What it said last.
+        output: Box<LastOutput>,
+    },
+    /// The system ended while it was needed.
+    #[error(
+        "the system `{system}` ended by itself {} s after its start, with {exit}, though `{command}` must stay in the foreground; {output}",
+        seconds(after)
+    )]
+    Died {
+        /// The system.
+        system: String,
+        /// Its start command.
+        command: CommandLine,
+        /// How it ended.
+        exit: Exit,
+        /// When that was noticed.
+        after: Duration,
+        /// What it said last.
+        output: Box<LastOutput>,
+    },
+    /// The system runs but never got ready.
+    #[error(
+        "the system `{system}` was not ready within {} s: expected {}, found {found}; \
+         check `ready`, or give it longer; {output}",
+        seconds(within),
+        expected(probe)
+    )]
+    NotReady {
+        /// The system.
+        system: String,
+        /// What was looked at.
+        probe: Probe,
+        /// What the last look found.
+        found: String,
+        /// How long it had.
+        within: Duration,
+        /// What it said last.
+        output: Box<LastOutput>,
+    },
+    /// A probe that cannot be carried out.
+    #[error("the readiness probe of the system `{system}` cannot be used: {reason}")]
+    BadProbe {
+        /// The system.
+        system: String,
+        /// What is wrong, and what to write instead.
+        reason: String,
+    },
+    /// Processes that nothing can end.
+    #[error(
+        "processes {left:?} of the system `{system}` could not be killed: they run as another user, or hang in the kernel; end them by hand"
+    )]
+    Survivors {
+        /// The system.
+        system: String,
+        /// Their numbers.
+        left: Vec<i32>,
+    },
+    /// The warden was killed from outside.
+    #[error(
+        "the warden of the system `{system}` was ended from outside; its processes were killed, and the trial cannot count"
+    )]
+    WardenLost {
+        /// The system.
+        system: String,
+    },
+    /// Plimsoll was asked to end.
+    #[error("interrupted while waiting for the system `{system}`")]
+    Interrupted {
+        /// The system.
+        system: String,
+    },
+    /// A file or the operating system got in the way.
+    #[error("failed to {action} for the system `{system}`: {source}")]
+    Io {
+        /// The system.
+        system: String,
+        /// What was tried.
+        action: String,
+        /// What came back.
+        source: io::Error,
+    },
+}
+
+impl SystemError {
+    /// Wraps an error of the operating system.
+    pub(crate) fn io(system: &str, action: impl Into<String>) -> impl FnOnce(io::Error) -> SystemError {
+        let (system, action) = (system.to_owned(), action.into());
+        move |source| SystemError::Io { system, action, source }
+    }
+}
+
+fn seconds(span: &Duration) -> String {
+    format!("{:.1}", span.as_secs_f64())
+}
+
+fn expected(probe: &Probe) -> String {
+    match probe {
+        Probe::Tcp(address) => format!("a connection to {address} to be accepted"),
+        Probe::Http(url) => format!("a status below 400 from {url}"),
+        Probe::Log(text) => format!("a line with `{text}` in its output"),
+        Probe::Command(command) => format!("`{command}` to end with exit code 0"),
+        Probe::Started => "its process to run".to_owned(),
+    }
+}

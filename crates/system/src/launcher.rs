@@ -1,0 +1,179 @@
+//! Starts what a study names: systems, and the commands that build, probe and describe them.
+
+use crate::command::{AT_ONCE, Supervised, Task};
+use crate::error::SystemError;
+use crate::exit::Exit;
+use crate::output::{LastOutput, Output};
+use crate::port::check_port_free;
+use crate::program::{check_command, sha256};
+use crate::running::Running;
+use plimsoll_model::host::Version;
+use plimsoll_model::system::{CommandLine, SystemSpec};
+use plimsoll_model::units::Processors;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::thread::{CpuSet, sched_getaffinity};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a version command may take.
+const VERSION_LIMIT: Duration = Duration::from_secs(10);
+/// How often a wait looks whether it was interrupted.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Starts commands, each under a warden: this program, started again by its hidden subcommand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launcher {
+    /// The program whose `main` calls [`warden::main`](crate::warden::main).
+    pub program: PathBuf,
+    /// The arguments that bring it there.
+    pub arguments: Vec<String>,
+}
+
+impl Launcher {
+    /// The program that runs now, even if its file was replaced meanwhile.
+    #[must_use]
+    pub fn of_this_program(arguments: &[&str]) -> Launcher {
+        let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        Launcher { program: PathBuf::from("/proc/self/exe"), arguments }
+    }
+
+    /// Runs the build command, if there is one, with its output appended to `log`; gives the time
+    /// that it took.
+    pub fn build(
+        &self,
+        spec: &SystemSpec,
+        log: &Path,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Duration, SystemError> {
+        let Some(command) = &spec.build else { return Ok(Duration::ZERO) };
+        check_folder(spec)?;
+        let start = Instant::now();
+        let (output, file) = open(spec, log)?;
+        let mut build = Supervised::start(self, Task { spec, command, cpus: None, output: file })?;
+        let exit = wait_for(&mut build, spec, None, interrupted)?.expect("without a limit, it ends or fails");
+        build.stop(&AT_ONCE)?; // a build may leave daemons
+        if exit.is_success() {
+            return Ok(start.elapsed());
+        }
+        let (system, command, output) = (spec.name.clone(), command.clone(), Box::new(output.last()));
+        Err(SystemError::CommandFailed { system, purpose: "build", command, exit, output })
+    }
+
+    /// Starts the system, with its output appended to the file `output`. It runs when this comes
+    /// back; [`Running::wait_ready`] waits until it can take load.
+    pub fn start(&self, spec: &SystemSpec, output: &Path) -> Result<Running, SystemError> {
+        check_folder(spec)?;
+        check_processors(spec)?;
+        if let Some(port) = spec.port {
+            check_port_free(port)?;
+        }
+        let (output, file) = open(spec, output)?;
+        let started = Instant::now();
+        let task = Task { spec, command: &spec.start, cpus: spec.cpus.as_ref(), output: file };
+        let command = Supervised::start(self, task)?;
+        Ok(Running::new(self.clone(), spec.clone(), output, started, command))
+    }
+
+    /// What the system is: the SHA-256 of its program's file, and the first line that its version
+    /// command prints.
+    pub fn version_of(&self, spec: &SystemSpec) -> Result<Version, SystemError> {
+        check_folder(spec)?;
+        let program = check_command(&spec.start, spec)?;
+        let hash = sha256(&program).map_err(SystemError::io(&spec.name, format!("read {}", program.display())))?;
+        Ok(Version {
+            name: spec.name.clone(),
+            program: spec.start.program().to_owned(),
+            version: self.version_line(spec)?,
+            sha256: Some(hash),
+        })
+    }
+
+    fn version_line(&self, spec: &SystemSpec) -> Result<Option<String>, SystemError> {
+        let Some(command) = &spec.version else { return Ok(None) };
+        let answer = self.ask(spec, command, VERSION_LIMIT, &|| false)?;
+        let (system, purpose, command) = (spec.name.clone(), "version", command.clone());
+        let output = Box::new(LastOutput::of(&answer.output, None));
+        match answer.exit {
+            Some(Exit::Code(0)) => Ok(answer.output.lines().next().map(|line| line.trim().to_owned())),
+            Some(exit) => Err(SystemError::CommandFailed { system, purpose, command, exit, output }),
+            None => Err(SystemError::CommandTooSlow { system, purpose, command, limit: VERSION_LIMIT, output }),
+        }
+    }
+
+    /// Runs a short command of a system to its end, or kills it after `limit`.
+    pub(crate) fn ask(
+        &self,
+        spec: &SystemSpec,
+        command: &CommandLine,
+        limit: Duration,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Answer, SystemError> {
+        let memory = || -> io::Result<(File, File)> {
+            let file = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
+            Ok((file.try_clone()?, file))
+        };
+        let (output, mut written) = memory().map_err(SystemError::io(&spec.name, "make a file in memory"))?;
+        let mut run = Supervised::start(self, Task { spec, command, cpus: None, output })?;
+        let exit = wait_for(&mut run, spec, Some(limit), interrupted)?;
+        run.stop(&AT_ONCE)?;
+        let mut bytes = Vec::new();
+        let mut read = || written.rewind().and_then(|()| written.read_to_end(&mut bytes));
+        read().map_err(SystemError::io(&spec.name, format!("read what `{command}` wrote")))?;
+        Ok(Answer { exit, output: String::from_utf8_lossy(&bytes).into_owned() })
+    }
+}
+
+/// What a short command gave.
+pub(crate) struct Answer {
+    /// `None` if it had to be killed.
+    pub(crate) exit: Option<Exit>,
+    /// All that it wrote.
+    pub(crate) output: String,
+}
+
+/// Waits for the end of a command; `None` when `limit` passed before it came.
+fn wait_for(
+    command: &mut Supervised,
+    spec: &SystemSpec,
+    limit: Option<Duration>,
+    interrupted: &dyn Fn() -> bool,
+) -> Result<Option<Exit>, SystemError> {
+    let deadline = limit.map(|limit| Instant::now() + limit);
+    loop {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if let Some(exit) = command.ended(left.unwrap_or(LOOK_EVERY).min(LOOK_EVERY))? {
+            return Ok(Some(exit));
+        }
+        if left.is_some_and(|left| left.is_zero()) {
+            return Ok(None);
+        }
+        if interrupted() {
+            return Err(SystemError::Interrupted { system: spec.name.clone() });
+        }
+    }
+}
+
+fn open(spec: &SystemSpec, path: &Path) -> Result<(Output, File), SystemError> {
+    Output::open(path).map_err(SystemError::io(&spec.name, format!("open {} for its output", path.display())))
+}
+
+fn check_folder(spec: &SystemSpec) -> Result<(), SystemError> {
+    if spec.dir.is_dir() {
+        return Ok(());
+    }
+    Err(SystemError::NoFolder { system: spec.name.clone(), dir: spec.dir.clone() })
+}
+
+fn check_processors(spec: &SystemSpec) -> Result<(), SystemError> {
+    let Some(wanted) = &spec.cpus else { return Ok(()) };
+    let allowed = sched_getaffinity(None).map_err(Into::into);
+    let allowed = allowed.map_err(SystemError::io(&spec.name, "read the processors that it may use"))?;
+    let is_allowed = |&cpu: &usize| cpu < CpuSet::MAX_CPU && allowed.is_set(cpu);
+    if !wanted.0.is_empty() && wanted.0.iter().all(is_allowed) {
+        return Ok(());
+    }
+    let allowed = Processors((0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect());
+    Err(SystemError::Processors { system: spec.name.clone(), wanted: wanted.clone(), allowed })
+}

@@ -1,0 +1,159 @@
+//! What Plimsoll and a warden tell one another: JSON, one message a line, over a socket pair.
+//!
+//! The lifeline is also the proof that the other side lives: it ends when the other side does.
+
+use crate::exit::Exit;
+use plimsoll_model::system::{CommandLine, StopPolicy};
+use plimsoll_model::units::Processors;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// The first message to a warden: what to run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    /// Arguments that bring this program to [`crate::warden::main`].
+    pub(crate) launcher: Vec<String>,
+    /// The program's file.
+    pub(crate) program: PathBuf,
+    /// The command as the study writes it.
+    pub(crate) command: CommandLine,
+    /// Where it runs.
+    pub(crate) dir: PathBuf,
+    /// What is added to the environment.
+    pub(crate) env: BTreeMap<String, String>,
+    /// Processors it may use; all when there is none.
+    pub(crate) cpus: Option<Processors>,
+}
+
+/// A later message to a warden: stop the command. The end of the lifeline says the same, at once
+/// and without grace.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct StopRequest(pub(crate) StopPolicy);
+
+/// What a warden tells.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Report {
+    /// The command runs.
+    Started,
+    /// It could not be started, and why.
+    Refused(String),
+    /// It ended by itself; what it started may still run.
+    Ended(Exit),
+    /// Everything has ended. The last message.
+    Gone(Gone),
+}
+
+/// How the end came.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Gone {
+    /// How the command itself ended; `None` if even SIGKILL did not end it.
+    pub(crate) exit: Option<Exit>,
+    /// How many processes had to be killed.
+    pub(crate) killed: usize,
+    /// Processes that could not be killed.
+    pub(crate) left: Vec<i32>,
+}
+
+/// What came from the other side.
+#[derive(Debug)]
+pub(crate) enum Heard<T> {
+    /// A message.
+    Message(T),
+    /// Nothing in the time given.
+    Silence,
+    /// The end of the lifeline: the other side is gone.
+    End,
+}
+
+/// One end of the socket pair.
+#[derive(Debug)]
+pub(crate) struct Lifeline {
+    stream: UnixStream,
+    pending: Vec<u8>,
+}
+
+impl Lifeline {
+    pub(crate) fn new(stream: UnixStream) -> Lifeline {
+        Lifeline { stream, pending: Vec::new() }
+    }
+
+    /// The end that this process was started with, as its standard input. The copy is closed on
+    /// `exec`, so nothing that this process starts can keep the lifeline open.
+    pub(crate) fn of_standard_input() -> io::Result<Lifeline> {
+        let socket = io::stdin().as_fd().try_clone_to_owned()?;
+        Ok(Lifeline::new(UnixStream::from(socket)))
+    }
+
+    /// Sends a message.
+    pub(crate) fn tell(&mut self, message: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        self.stream.write_all(&line)
+    }
+
+    /// Waits for the next message; for ever, when `within` is `None`.
+    pub(crate) fn hear<T: DeserializeOwned>(&mut self, within: Option<Duration>) -> io::Result<Heard<T>> {
+        let deadline = within.map(|within| Instant::now() + within);
+        loop {
+            if let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
+                let message = serde_json::from_slice(&self.pending[..end])?;
+                self.pending.drain(..=end);
+                return Ok(Heard::Message(message));
+            }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            if !wait_readable(&[self.stream.as_fd()], left)? {
+                return Ok(Heard::Silence);
+            }
+            if !self.read_some()? {
+                return Ok(Heard::End);
+            }
+        }
+    }
+
+    /// Whether more may come.
+    fn read_some(&mut self) -> io::Result<bool> {
+        let mut buffer = [0; 4096];
+        match self.stream.read(&mut buffer) {
+            Ok(count) => {
+                self.pending.extend_from_slice(&buffer[..count]);
+                Ok(count > 0)
+            }
+            // The other side died with messages unread.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(false),
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl AsFd for Lifeline {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+/// Waits until one of `sources` has something to read, or its end; whether that came in time.
+pub(crate) fn wait_readable(sources: &[BorrowedFd<'_>], within: Option<Duration>) -> io::Result<bool> {
+    let deadline = within.map(|within| Instant::now() + within);
+    let mut watched: Vec<PollFd<'_>> =
+        sources.iter().map(|source| PollFd::from_borrowed_fd(*source, PollFlags::IN)).collect();
+    loop {
+        let left = deadline.map(|deadline| timespec(deadline.saturating_duration_since(Instant::now())));
+        match poll(&mut watched, left.as_ref()) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn timespec(span: Duration) -> Timespec {
+    Timespec { tv_sec: i64::try_from(span.as_secs()).unwrap_or(i64::MAX), tv_nsec: i64::from(span.subsec_nanos()) }
+}

@@ -1,0 +1,110 @@
+//! Ports: one that is free, or who holds the one that is not.
+
+use crate::error::SystemError;
+use procfs::net::{TcpNetEntry, TcpState};
+use procfs::process::{FDTarget, all_processes};
+use std::io::ErrorKind;
+use std::net::TcpListener;
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Where free ports are looked for.
+const CANDIDATES: RangeInclusive<u16> = 10_000..=60_999;
+
+/// A port that nobody listens on. Two calls of one process give different ports.
+///
+/// It lies outside the range from which the kernel takes the ports of outgoing connections: a
+/// port from that range could be taken by the generator itself before the system listens on it.
+pub fn free_port() -> Result<u16, SystemError> {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    let outgoing = outgoing_ports();
+    let candidates: Vec<u16> = CANDIDATES.filter(|port| !outgoing.contains(port)).collect();
+    // Where the kernel uses all of them, any of them must do.
+    let candidates = if candidates.is_empty() { CANDIDATES.collect() } else { candidates };
+    let tries = u32::try_from(candidates.len()).expect("there are fewer than 65,536 ports");
+    // Runs that begin at the same time begin to look at different places.
+    let start = std::process::id().wrapping_mul(97);
+    for _ in 0..tries {
+        let call = CALLS.fetch_add(1, Ordering::Relaxed);
+        let port = candidates[(start.wrapping_add(call) % tries) as usize];
+        if check_port_free(port).is_ok() {
+            return Ok(port);
+        }
+    }
+    Err(SystemError::NoFreePort { tried: tries })
+}
+
+/// Whether `port` can be listened on; if not, the error says who holds it.
+pub fn check_port_free(port: u16) -> Result<(), SystemError> {
+    match TcpListener::bind(("0.0.0.0", port)) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => {
+            Err(SystemError::PortInUse { port, holder: holder(port).unwrap_or_else(unknown) })
+        }
+        Err(source) => Err(SystemError::PortRefused { port, source }),
+    }
+}
+
+fn unknown() -> String {
+    "a process that cannot be seen from here (of another user, or outside the container)".to_owned()
+}
+
+/// `process 4242 (postgres)`, as far as `/proc` lets itself be read.
+fn holder(port: u16) -> Option<String> {
+    let sockets: Vec<TcpNetEntry> = procfs::net::tcp()
+        .into_iter()
+        .chain(procfs::net::tcp6())
+        .flatten()
+        .filter(|entry| entry.local_address.port() == port)
+        .collect();
+    let listening = sockets.iter().find(|entry| entry.state == TcpState::Listen);
+    let inode = listening.or(sockets.first())?.inode;
+    let holds = |process: &procfs::process::Process| {
+        let mut files = process.fd().into_iter().flatten().flatten();
+        files.any(|file| matches!(file.target, FDTarget::Socket(socket) if socket == inode))
+    };
+    let process = all_processes().ok()?.flatten().find(holds)?;
+    let name = process.stat().map(|stat| stat.comm).unwrap_or_default();
+    Some(format!("process {} ({name})", process.pid()))
+}
+
+fn outgoing_ports() -> RangeInclusive<u16> {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let mut bounds = text.split_whitespace().filter_map(|bound| bound.parse().ok());
+    match (bounds.next(), bounds.next()) {
+        (Some(first), Some(last)) => first..=last,
+        _ => 32_768..=60_999, // the kernel's default
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_free_port_can_be_listened_on_and_is_not_given_twice() {
+        let first = free_port().unwrap();
+        let second = free_port().unwrap();
+        assert_ne!(first, second);
+        TcpListener::bind(("127.0.0.1", first)).unwrap();
+        assert!(!outgoing_ports().contains(&second), "{second}");
+    }
+
+    #[test]
+    fn a_port_in_use_is_named_with_its_holder() {
+        for address in ["127.0.0.1:0", "[::1]:0", "[::]:0"] {
+            let Ok(listener) = TcpListener::bind(address) else { continue }; // no IPv6 here
+            let port = listener.local_addr().unwrap().port();
+            let taken = check_port_free(port);
+            if address == "[::1]:0" {
+                assert!(taken.is_ok(), "the IPv4 port is free");
+                continue;
+            }
+            let message = taken.unwrap_err().to_string();
+            assert!(
+                message.contains(&format!("port {port} is in use by process {} (", std::process::id())),
+                "{message}"
+            );
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Where the program of a command is, and what it is.
+
+use crate::error::SystemError;
+use plimsoll_model::system::{CommandLine, Probe, SystemSpec};
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Finds the programs of all commands of a system, before any of them runs. With a build command,
+/// programs that are named by a path may be what it makes, and are not looked for.
+pub fn check_commands(spec: &SystemSpec) -> Result<(), SystemError> {
+    if !spec.dir.is_dir() {
+        return Err(SystemError::NoFolder { system: spec.name.clone(), dir: spec.dir.clone() });
+    }
+    if let Some(build) = &spec.build {
+        check_command(build, spec)?;
+    }
+    let probe = match &spec.ready.probe {
+        Probe::Command(command) => Some(command),
+        _ => None,
+    };
+    let commands = [Some(&spec.start), spec.version.as_ref(), probe];
+    let there_now = |command: &&CommandLine| spec.build.is_none() || !command.program().contains('/');
+    commands.into_iter().flatten().filter(there_now).try_for_each(|command| check_command(command, spec).map(|_| ()))
+}
+
+/// Finds the program of `command`: a name is looked up in `PATH` (the system's own, if its `env`
+/// sets one), a path is taken from the system's folder.
+pub fn check_command(command: &CommandLine, spec: &SystemSpec) -> Result<PathBuf, SystemError> {
+    let program = command.program();
+    let not_found = |looked_for: String| SystemError::NotFound {
+        system: spec.name.clone(),
+        program: program.to_owned(),
+        command: command.clone(),
+        looked_for,
+    };
+    let not_executable = |file: &Path, found| SystemError::NotExecutable {
+        system: spec.name.clone(),
+        program: program.to_owned(),
+        file: file.to_owned(),
+        found,
+    };
+    if program.contains('/') {
+        let file = absolute(&spec.dir).join(program);
+        return match kind(&file) {
+            Kind::Program => Ok(file),
+            Kind::Other(found) => Err(not_executable(&file, found)),
+            Kind::Missing => Err(not_found(file.display().to_string())),
+        };
+    }
+    let path = spec.env.get("PATH").map_or_else(|| std::env::var_os("PATH").unwrap_or_default(), Into::into);
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).map(|folder| absolute(&spec.dir).join(folder)).collect();
+    let found = folders.iter().map(|folder| folder.join(program)).find(|file| matches!(kind(file), Kind::Program));
+    found.ok_or_else(|| {
+        let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+        not_found(format!("it in PATH: {}", folders.join(", ")))
+    })
+}
+
+/// SHA-256 of a file in hexadecimal, read piece by piece.
+pub(crate) fn sha256(file: &Path) -> io::Result<String> {
+    let mut file = File::open(file)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 256 * 1024];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            count => hash.update(&buffer[..count]),
+        }
+    }
+    Ok(hash.finalize().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}"); // writing to a string cannot fail
+        text
+    }))
+}
+
+enum Kind {
+    Program,
+    Other(&'static str),
+    Missing,
+}
+
+fn kind(file: &Path) -> Kind {
+    match file.metadata() {
+        Err(_) => Kind::Missing,
+        Ok(metadata) if metadata.is_dir() => Kind::Other("a folder"),
+        Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => Kind::Other("a file without execute permission"),
+        Ok(_) => Kind::Program,
+    }
+}
+
+/// The folder from the root, as a command that runs in it needs its program named.
+fn absolute(dir: &Path) -> PathBuf {
+    std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())
+}

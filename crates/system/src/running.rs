@@ -1,0 +1,150 @@
+//! A system that runs.
+
+use crate::command::Supervised;
+use crate::error::SystemError;
+use crate::exit::Exit;
+use crate::launcher::Launcher;
+use crate::output::{LastOutput, Output};
+use crate::ready::Prober;
+use crate::tree::descendants;
+use plimsoll_model::system::SystemSpec;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A system that runs. Dropping it kills it with everything that it started.
+#[derive(Debug)]
+pub struct Running {
+    launcher: Launcher,
+    spec: SystemSpec,
+    output: Output,
+    started: Instant,
+    warden: i32,
+    command: Mutex<Supervised>,
+}
+
+/// How a system was stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// How the start command ended.
+    pub exit: Option<Exit>,
+    /// How long stopping took.
+    pub took: Duration,
+    /// Processes that did not end when asked, or that were not asked because they had left the
+    /// system's process group, and were killed.
+    pub killed: usize,
+}
+
+impl Running {
+    pub(crate) fn new(
+        launcher: Launcher,
+        spec: SystemSpec,
+        output: Output,
+        started: Instant,
+        command: Supervised,
+    ) -> Running {
+        let warden = command.warden();
+        Running { launcher, spec, output, started, warden, command: Mutex::new(command) }
+    }
+
+    /// Its name in the study.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    /// The process whose descendants are the system's processes, and which is none of them.
+    #[must_use]
+    pub fn warden(&self) -> i32 {
+        self.warden
+    }
+
+    /// Its processes at this instant.
+    #[must_use]
+    pub fn processes(&self) -> Vec<i32> {
+        descendants(self.warden).iter().map(|entry| entry.pid).collect()
+    }
+
+    /// What it wrote last.
+    #[must_use]
+    pub fn last_output(&self) -> LastOutput {
+        self.output.last()
+    }
+
+    /// Waits until its probe succeeds; gives the time from its start to then. `interrupted` is
+    /// asked at least once a second.
+    pub fn wait_ready(&self, interrupted: &dyn Fn() -> bool) -> Result<Duration, SystemError> {
+        let within = self.spec.ready.within;
+        let deadline = self.started + within;
+        let mut prober = Prober::new(&self.launcher, &self.spec, &self.output)?;
+        let mut found = None;
+        loop {
+            self.check()?;
+            if interrupted() {
+                return Err(SystemError::Interrupted { system: self.spec.name.clone() });
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if let (true, Some(found)) = (left.is_zero(), found.take()) {
+                return Err(self.not_ready(found));
+            }
+            let Some(instead) = prober.look(left, interrupted)? else {
+                let ready_after = self.started.elapsed();
+                self.check()?; // not if the answer came from someone else, or with its last breath
+                return Ok(ready_after);
+            };
+            // A look that was cut short tells less than the one before it.
+            let cut_short = Instant::now() >= deadline;
+            found = found.filter(|_| cut_short).or(Some(instead));
+            self.wait_for_end(prober.pause().min(left))?;
+        }
+    }
+
+    /// How it ended, if it did so by itself.
+    pub fn has_ended(&self) -> Result<Option<Exit>, SystemError> {
+        self.command().ended(Duration::ZERO)
+    }
+
+    /// Fails if it has ended by itself, with its last output.
+    pub fn check(&self) -> Result<(), SystemError> {
+        self.wait_for_end(Duration::ZERO)
+    }
+
+    /// Stops it: the signal to its process group, the kill after the grace, and the kill for
+    /// whatever it started elsewhere. Comes back when all of it is gone, and fails if it had
+    /// ended by itself before.
+    pub fn stop(self) -> Result<Stopped, SystemError> {
+        let died = self.check().err();
+        let start = Instant::now();
+        let gone = self.command().stop(&self.spec.stop);
+        if let Some(died) = died {
+            return Err(died);
+        }
+        let gone = gone?;
+        Ok(Stopped { exit: gone.exit, took: start.elapsed(), killed: gone.killed })
+    }
+
+    fn wait_for_end(&self, within: Duration) -> Result<(), SystemError> {
+        let Some(exit) = self.command().ended(within)? else { return Ok(()) };
+        Err(SystemError::Died {
+            system: self.spec.name.clone(),
+            command: self.spec.start.clone(),
+            exit,
+            after: self.started.elapsed(),
+            output: Box::new(self.output.last()),
+        })
+    }
+
+    fn not_ready(&self, found: String) -> SystemError {
+        SystemError::NotReady {
+            system: self.spec.name.clone(),
+            probe: self.spec.ready.probe.clone(),
+            found,
+            within: self.spec.ready.within,
+            output: Box::new(self.output.last()),
+        }
+    }
+
+    /// A panic in another thread does not make the conversation with the warden invalid.
+    fn command(&self) -> MutexGuard<'_, Supervised> {
+        self.command.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

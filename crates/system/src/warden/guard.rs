@@ -1,0 +1,168 @@
+//! The warden's own life: start the command, watch both sides, leave nothing behind.
+
+use super::STEP_IN;
+use super::signals::Signals;
+use super::step_in::Role;
+use crate::exit::Exit;
+use crate::lifeline::{Gone, Heard, Lifeline, Order, Report, StopRequest, wait_readable};
+use crate::tree::{KILL_LIMIT, descendants, kill};
+use plimsoll_model::system::{StopPolicy, StopSignal};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, set_child_subreaper, setsid, wait};
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How often the warden looks whether a command that was asked to end has done so. Processes that
+/// are not its own children end without telling it.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+/// Runs one command, from the order on the lifeline to the end of its last descendant.
+pub(super) fn guard() -> io::Result<()> {
+    setsid()?; // a terminal's Ctrl-C and hang-up are Plimsoll's to handle
+    rustix::thread::set_name(c"warden")?;
+    set_child_subreaper(Some(getpid()))?;
+    let signals = Signals::catch()?;
+    let mut lifeline = Lifeline::of_standard_input()?;
+    let Heard::Message(order) = lifeline.hear::<Order>(None)? else { return Ok(()) };
+    match start(&order) {
+        Ok(root) => {
+            let mut guard = Guard { lifeline, signals, root, exit: None, stopping_until: None };
+            // Whether watching ended well or not, nothing may stay.
+            let watched = guard.tell(&Report::Started).and_then(|()| guard.watch());
+            let gone = guard.kill_all()?;
+            guard.tell(&Report::Gone(gone))?;
+            watched
+        }
+        Err(reason) => lifeline.tell(&Report::Refused(reason)),
+    }
+}
+
+/// Starts the command in a process group of its own, and waits until it has become itself.
+fn start(order: &Order) -> Result<Pid, String> {
+    let (own, theirs) = UnixStream::pair().map_err(|error| format!("no socket pair to start it with: {error}"))?;
+    let child = Command::new("/proc/self/exe") // the same file, even if it was replaced meanwhile
+        .arg0("warden")
+        .args(&order.launcher)
+        .arg(STEP_IN)
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
+        .process_group(0)
+        .spawn()
+        .map_err(|error| format!("no process to start it in: {error}"))?;
+    let mut line = Lifeline::new(own);
+    let role = Role { warden: getpid().as_raw_nonzero().get(), order: order.clone() };
+    let answer = line.tell(&role).and_then(|()| line.hear::<String>(None));
+    match answer {
+        Ok(Heard::Message(reason)) => Err(reason),
+        Ok(Heard::End | Heard::Silence) => Ok(Pid::from_child(&child)),
+        Err(error) => Err(format!("the process that was to become it died: {error}")),
+    }
+}
+
+/// A running command and what is known of it.
+struct Guard {
+    lifeline: Lifeline,
+    signals: Signals,
+    /// The command's own process, and its process group.
+    root: Pid,
+    exit: Option<Exit>,
+    /// When patience ends, once the command was asked to stop.
+    stopping_until: Option<Instant>,
+}
+
+impl Guard {
+    /// Comes back when everything left is to be killed.
+    fn watch(&mut self) -> io::Result<()> {
+        loop {
+            self.signals.clear_children()?;
+            self.reap()?;
+            if self.stopping_until.is_some_and(|until| self.stop_is_over(until)) {
+                return Ok(());
+            }
+            let [child, end] = self.signals.sources();
+            let look_again = self.stopping_until.map(|_| LOOK_EVERY);
+            wait_readable(&[self.lifeline.as_fd(), child, end], look_again)?;
+            if self.signals.end_asked()? {
+                return Ok(());
+            }
+            match self.lifeline.hear::<StopRequest>(Some(Duration::ZERO))? {
+                Heard::Message(StopRequest(policy)) => self.ask_to_stop(&policy),
+                Heard::Silence => {}
+                Heard::End => return Ok(()),
+            }
+        }
+    }
+
+    /// Whether the whole group has ended in order, or has had its time.
+    fn stop_is_over(&self, until: Instant) -> bool {
+        let group = self.root.as_raw_nonzero().get();
+        Instant::now() >= until || !descendants(own_pid()).iter().any(|entry| entry.group == group)
+    }
+
+    fn ask_to_stop(&mut self, policy: &StopPolicy) {
+        self.stopping_until = Some(Instant::now() + policy.grace);
+        let signal = match policy.signal {
+            StopSignal::Term => Signal::TERM,
+            StopSignal::Int => Signal::INT,
+            StopSignal::Quit => Signal::QUIT,
+            StopSignal::Kill => Signal::KILL,
+        };
+        // A group that is gone already needs no signal.
+        let _ = kill_process_group(self.root, signal);
+    }
+
+    /// Takes note of every child that ended, adopted ones included; whether any child is left.
+    fn reap(&mut self) -> io::Result<bool> {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.root => {
+                    self.exit = Exit::of(status);
+                    if let (Some(exit), None) = (self.exit, self.stopping_until) {
+                        self.tell(&Report::Ended(exit))?;
+                    }
+                }
+                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+                Ok(None) => return Ok(true),
+                Err(rustix::io::Errno::CHILD) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Kills until no child is left. As every orphan below the warden becomes its child, that
+    /// means: no descendant.
+    fn kill_all(&mut self) -> io::Result<Gone> {
+        let deadline = Instant::now() + KILL_LIMIT;
+        let mut killed = BTreeSet::new();
+        while self.reap()? {
+            let living = descendants(own_pid());
+            if Instant::now() > deadline {
+                let left = living.iter().map(|entry| entry.pid).collect();
+                return Ok(Gone { exit: self.exit, killed: killed.len(), left });
+            }
+            for entry in living {
+                killed.insert(entry.pid);
+                kill(entry.pid);
+            }
+            let [child, _] = self.signals.sources();
+            wait_readable(&[child], Some(LOOK_EVERY))?;
+            self.signals.clear_children()?;
+        }
+        Ok(Gone { exit: self.exit, killed: killed.len(), left: Vec::new() })
+    }
+
+    /// Tells Plimsoll, which may be dead: then there is nobody to tell, and work goes on.
+    fn tell(&mut self, report: &Report) -> io::Result<()> {
+        match self.lifeline.tell(report) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn own_pid() -> i32 {
+    getpid().as_raw_nonzero().get()
+}

@@ -1,0 +1,36 @@
+//! The process between Plimsoll and a command, which sees to it that nothing outlives the run.
+//!
+//! The program that uses this crate reaches [`main`] by a hidden subcommand, named in
+//! [`Launcher::arguments`](crate::Launcher). It runs in two places:
+//!
+//! 1. as the warden itself ([`guard`]), which stays until everything is gone;
+//! 2. as a child of the warden, for an instant: it puts on what the command needs (death with the
+//!    warden, processors, folder, environment) and then becomes the command by `exec`
+//!    ([`step_in`]). That a program can do this to itself is why no unsafe code is needed.
+
+mod guard;
+mod signals;
+mod step_in;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// The word after the launcher's arguments that asks for the second place.
+const STEP_IN: &str = "step-in";
+
+/// Runs the hidden subcommand, with the arguments that follow it. Must be called from the main
+/// thread, before any other is started: the command's life is tied to the thread that starts it.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let outcome = match arguments.into_iter().next() {
+        None => guard::guard(),
+        Some(word) if word == STEP_IN => step_in::step_in(),
+        Some(word) => Err(std::io::Error::other(format!("expected no argument or `{STEP_IN}`, found {word:?}"))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("warden: {error}; it is started by Plimsoll itself, not by hand");
+            ExitCode::FAILURE
+        }
+    }
+}

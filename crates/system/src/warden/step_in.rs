@@ -1,0 +1,50 @@
+//! The last instant before the command: this process becomes it.
+
+use crate::lifeline::{Heard, Lifeline, Order};
+use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+/// What the warden tells its new child.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Role {
+    /// The warden.
+    pub(super) warden: i32,
+    /// What to become.
+    pub(super) order: Order,
+}
+
+/// Becomes the command. Comes back only if that failed, and tells the warden why; if it did not,
+/// `exec` closes the lifeline, which tells the warden as well.
+pub(super) fn step_in() -> io::Result<()> {
+    let mut lifeline = Lifeline::of_standard_input()?;
+    let Heard::Message(role) = lifeline.hear::<Role>(None)? else { return Ok(()) };
+    let refusal = become_command(&role);
+    lifeline.tell(&refusal)
+}
+
+fn become_command(role: &Role) -> String {
+    if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
+        return format!("the kernel refused to tie it to its warden: {error}");
+    }
+    // The warden may have died before that call, which then says nothing of it.
+    if getppid().map(|pid| pid.as_raw_nonzero().get()) != Some(role.warden) {
+        return "its warden died".to_owned();
+    }
+    let order = &role.order;
+    if let Some(cpus) = &order.cpus {
+        let mut set = CpuSet::new();
+        cpus.0.iter().for_each(|&cpu| set.set(cpu));
+        if let Err(error) = sched_setaffinity(None, &set) {
+            return format!("it cannot be bound to processors {cpus}: {error}");
+        }
+    }
+    let mut command = Command::new(&order.program);
+    command.arg0(order.command.program()).args(order.command.arguments());
+    command.current_dir(&order.dir).envs(&order.env).stdin(Stdio::null());
+    let error = command.exec();
+    format!("executing {} in {} failed: {error}", order.program.display(), order.dir.display())
+}

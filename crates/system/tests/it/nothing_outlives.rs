@@ -1,0 +1,148 @@
+//! Nothing outlives the run, however it ends.
+
+use crate::common::{FIXTURE, Place, launcher, wait_until};
+use plimsoll_system::SystemError;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+
+/// Processes of [`tree`].
+const TREE_SIZE: usize = 6;
+
+/// A system whose processes try to get away: a child, one in its own session, a daemon by double
+/// fork with a child of its own, and one in its own process group whose parent has ended.
+fn tree() -> String {
+    format!(
+        "sleep 1000 &
+         setsid sleep 1000 &
+         (setsid sh -c 'sleep 1000 & exec sleep 1000' &)
+         '{FIXTURE}' move-away
+         wait"
+    )
+}
+
+/// A stand-in for Plimsoll with that system, in a process group of its own as a shell starts it.
+fn plimsoll(place: &Place) -> Child {
+    let mut program = Command::new(FIXTURE);
+    program.arg("run").arg(place.folder.path()).arg(tree()).env("TREE", &place.mark).process_group(0);
+    let child = program.spawn().unwrap();
+    place.wait_for_alive(TREE_SIZE);
+    child
+}
+
+fn pid(raw: i32) -> Pid {
+    Pid::from_raw(raw).unwrap()
+}
+
+#[test]
+fn after_stop() {
+    let place = Place::new();
+    let system = launcher().start(&place.system(&tree()), &place.output()).unwrap();
+    place.wait_for_alive(TREE_SIZE);
+    assert_eq!(system.processes().len(), TREE_SIZE);
+    let stopped = system.stop().unwrap();
+    assert_eq!(place.alive(), [0; 0], "nothing is left when `stop` comes back");
+    assert_eq!(stopped.killed, 4, "what had left the group was not asked but killed: {stopped:?}");
+}
+
+#[test]
+fn after_drop() {
+    let place = Place::new();
+    let system = launcher().start(&place.system(&tree()), &place.output()).unwrap();
+    place.wait_for_alive(TREE_SIZE);
+    drop(system);
+    assert_eq!(place.alive(), [0; 0]);
+}
+
+#[test]
+fn after_a_panic() {
+    let place = Place::new();
+    let spec = place.system(&tree());
+    let panicked = std::panic::catch_unwind(|| {
+        let _system = launcher().start(&spec, &place.output()).unwrap();
+        place.wait_for_alive(TREE_SIZE);
+        std::panic::resume_unwind(Box::new("a fault in Plimsoll"));
+    });
+    assert!(panicked.is_err());
+    assert_eq!(place.alive(), [0; 0]);
+}
+
+#[test]
+fn after_kill_9_of_plimsoll() {
+    let place = Place::new();
+    let mut plimsoll = plimsoll(&place);
+    kill_process(Pid::from_child(&plimsoll), Signal::KILL).unwrap();
+    plimsoll.wait().unwrap();
+    place.wait_for_alive(0);
+}
+
+#[test]
+fn after_ctrl_c_in_the_terminal() {
+    let place = Place::new();
+    let mut plimsoll = plimsoll(&place);
+    kill_process_group(Pid::from_child(&plimsoll), Signal::INT).unwrap(); // what the terminal does
+    plimsoll.wait().unwrap();
+    place.wait_for_alive(0);
+}
+
+#[test]
+fn after_the_build_too() {
+    let place = Place::new();
+    let mut spec = place.system("true");
+    spec.build = Some(crate::common::command(&["sh", "-c", &tree().replace("wait", "exit 0")]));
+    launcher().build(&spec, &place.output(), &crate::common::never).unwrap();
+    assert_eq!(place.alive(), [0; 0]);
+}
+
+#[test]
+fn an_interrupted_build_is_gone() {
+    let place = Place::new();
+    let mut spec = place.system("true");
+    spec.build = Some(crate::common::command(&["sh", "-c", &tree()]));
+    let interrupted = || place.alive().len() == TREE_SIZE;
+    let error = launcher().build(&spec, &place.output(), &interrupted).unwrap_err();
+    assert!(matches!(error, SystemError::Interrupted { .. }), "{error}");
+    assert_eq!(place.alive(), [0; 0]);
+}
+
+#[test]
+fn the_command_dies_with_its_warden_and_plimsoll_clears_the_rest() {
+    let place = Place::new();
+    let system = launcher().start(&place.system(&tree()), &place.output()).unwrap();
+    place.wait_for_alive(TREE_SIZE);
+    kill_process(pid(system.warden()), Signal::KILL).unwrap();
+    place.wait_for_alive(TREE_SIZE - 1); // by PR_SET_PDEATHSIG, before Plimsoll looks
+    let error = system.stop().unwrap_err();
+    assert!(matches!(error, SystemError::WardenLost { .. }), "{error}");
+    assert_eq!(place.alive(), [0; 0]);
+}
+
+#[test]
+fn a_warden_that_is_asked_to_end_cleans_up_first() {
+    let place = Place::new();
+    let system = launcher().start(&place.system(&tree()), &place.output()).unwrap();
+    place.wait_for_alive(TREE_SIZE);
+    kill_process(pid(system.warden()), Signal::TERM).unwrap();
+    place.wait_for_alive(0);
+    assert!(system.check().is_err());
+}
+
+#[test]
+fn a_killed_plimsoll_leaves_no_warden_either() {
+    let place = Place::new();
+    let mut plimsoll = plimsoll(&place);
+    let wardens = || {
+        let processes = procfs::process::all_processes().unwrap().flatten();
+        let environment = |process: &procfs::process::Process| process.environ().unwrap_or_default();
+        let ours = |process: &procfs::process::Process| {
+            environment(process)
+                .get("TREE".as_ref() as &std::ffi::OsStr)
+                .is_some_and(|value| value == place.mark.as_str())
+        };
+        processes.filter(ours).filter(|process| process.stat().is_ok_and(|stat| stat.comm == "warden")).count()
+    };
+    assert_eq!(wardens(), 1);
+    kill_process(Pid::from_child(&plimsoll), Signal::KILL).unwrap();
+    plimsoll.wait().unwrap();
+    wait_until("the warden to end", || wardens() == 0);
+}
