@@ -21,12 +21,21 @@ fn tree() -> String {
     )
 }
 
+/// Waits until every process is where it wants to be: all but the root have become `sleep`.
+fn wait_for_tree(place: &Place) {
+    let is_sleep = |pid: &i32| {
+        let stat = procfs::process::Process::new(*pid).and_then(|process| process.stat());
+        stat.is_ok_and(|stat| stat.comm == "sleep")
+    };
+    wait_until("the whole tree", || place.alive().iter().filter(|pid| is_sleep(pid)).count() == TREE_SIZE - 1);
+}
+
 /// A stand-in for Plimsoll with that system, in a process group of its own as a shell starts it.
 fn plimsoll(place: &Place) -> Child {
     let mut program = Command::new(FIXTURE);
     program.arg("run").arg(place.folder.path()).arg(tree()).env("TREE", &place.mark).process_group(0);
     let child = program.spawn().unwrap();
-    place.wait_for_alive(TREE_SIZE);
+    wait_for_tree(place);
     child
 }
 
@@ -38,7 +47,7 @@ fn pid(raw: i32) -> Pid {
 fn after_stop() {
     let place = Place::new();
     let system = launcher().start(&place.system(&tree()), &place.output()).unwrap();
-    place.wait_for_alive(TREE_SIZE);
+    wait_for_tree(&place);
     assert_eq!(system.processes().len(), TREE_SIZE);
     let stopped = system.stop().unwrap();
     assert_eq!(place.alive(), [0; 0], "nothing is left when `stop` comes back");
@@ -49,7 +58,7 @@ fn after_stop() {
 fn after_drop() {
     let place = Place::new();
     let system = launcher().start(&place.system(&tree()), &place.output()).unwrap();
-    place.wait_for_alive(TREE_SIZE);
+    wait_for_tree(&place);
     drop(system);
     assert_eq!(place.alive(), [0; 0]);
 }
@@ -60,7 +69,7 @@ fn after_a_panic() {
     let spec = place.system(&tree());
     let panicked = std::panic::catch_unwind(|| {
         let _system = launcher().start(&spec, &place.output()).unwrap();
-        place.wait_for_alive(TREE_SIZE);
+        wait_for_tree(&place);
         std::panic::resume_unwind(Box::new("a fault in Plimsoll"));
     });
     assert!(panicked.is_err());
@@ -109,7 +118,7 @@ fn an_interrupted_build_is_gone() {
 fn the_command_dies_with_its_warden_and_plimsoll_clears_the_rest() {
     let place = Place::new();
     let system = launcher().start(&place.system(&tree()), &place.output()).unwrap();
-    place.wait_for_alive(TREE_SIZE);
+    wait_for_tree(&place);
     kill_process(pid(system.warden()), Signal::KILL).unwrap();
     place.wait_for_alive(TREE_SIZE - 1); // by PR_SET_PDEATHSIG, before Plimsoll looks
     let error = system.stop().unwrap_err();
@@ -121,7 +130,7 @@ fn the_command_dies_with_its_warden_and_plimsoll_clears_the_rest() {
 fn a_warden_that_is_asked_to_end_cleans_up_first() {
     let place = Place::new();
     let system = launcher().start(&place.system(&tree()), &place.output()).unwrap();
-    place.wait_for_alive(TREE_SIZE);
+    wait_for_tree(&place);
     kill_process(pid(system.warden()), Signal::TERM).unwrap();
     place.wait_for_alive(0);
     assert!(system.check().is_err());
