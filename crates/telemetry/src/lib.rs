@@ -1,1 +1,25 @@
-//! What the system and the host use, once a second.
+//! What the system and the host use, once a second, and what the host is.
+//!
+//! [`Sampler`] reads `/proc` on a thread of its own while a trial runs. A sample covers the span
+//! since the one before: CPU, IO and context switches are what was used in it, memory, threads
+//! and files are what there was at its end. [`host_facts`] describes the machine once a run.
+//!
+//! What the numbers hold, and what they cannot:
+//!
+//! - CPU of processes that ended in a span is counted, as their parents report it once they have
+//!   waited for them. It is lost where a parent ignores `SIGCHLD`.
+//! - Resident memory is the sum over processes: pages that several share count for each.
+//! - IO is what reached storage or its page cache's write side, not what a cached read gave. It
+//!   is 0 where the kernel does not let it be read (another user's process).
+//! - Context switches of threads that ended within a span are lost.
+//! - Numbers of CPU come in ticks of the kernel, usually 10 ms.
+
+mod cgroup;
+mod facts;
+mod host;
+mod sampler;
+mod snapshot;
+mod usage;
+
+pub use facts::{allowed_processors, host_facts};
+pub use sampler::{Sampler, Target};

@@ -1,0 +1,129 @@
+//! Limits that control groups, and so containers, put on CPU and memory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A limit of version 1 this high means that there is none.
+const V1_NO_LIMIT: u64 = 1 << 62;
+
+/// The tightest limits on the way from a group to the root.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Limits {
+    /// In cores.
+    pub(crate) cpu: Option<f64>,
+    /// In bytes.
+    pub(crate) memory: Option<u64>,
+}
+
+/// The limits on this process.
+pub(crate) fn own_limits() -> Limits {
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    limits(&groups, Path::new("/sys/fs/cgroup"))
+}
+
+/// The limits on a process whose `/proc/PID/cgroup` reads `groups`, with hierarchies below `mount`.
+fn limits(groups: &str, mount: &Path) -> Limits {
+    let mut found = Limits::default();
+    for line in groups.lines() {
+        let mut fields = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(group)) = (fields.next(), fields.next(), fields.next()) else { continue };
+        if controllers.is_empty() {
+            // Version 2, alone or beside version 1.
+            for hierarchy in [mount.to_owned(), mount.join("unified")] {
+                walk(&hierarchy, group, |folder| found.tighten(v2_cpu(folder), v2_memory(folder)));
+            }
+        }
+        for controller in controllers.split(',').filter(|controller| matches!(*controller, "cpu" | "memory")) {
+            let hierarchy = mount.join(if mount.join(controllers).is_dir() { controllers } else { controller });
+            walk(&hierarchy, group, |folder| found.tighten(v1_cpu(folder), v1_memory(folder)));
+        }
+    }
+    found
+}
+
+impl Limits {
+    fn tighten(&mut self, cpu: Option<f64>, memory: Option<u64>) {
+        self.cpu = self.cpu.into_iter().chain(cpu).reduce(f64::min);
+        self.memory = self.memory.into_iter().chain(memory).min();
+    }
+}
+
+/// Visits the folder of `group`, those above it, and the root of the hierarchy. Inside a
+/// container, the group's path may be that of the host; only the root is there then.
+fn walk(hierarchy: &Path, group: &str, mut visit: impl FnMut(&Path)) {
+    let group = PathBuf::from(group.trim_start_matches('/'));
+    for part in group.ancestors() {
+        visit(&hierarchy.join(part));
+    }
+}
+
+/// `cpu.max`: `150000 100000` is 1.5 cores, `max 100000` is no limit.
+fn v2_cpu(folder: &Path) -> Option<f64> {
+    let text = read(&folder.join("cpu.max"))?;
+    let (quota, period) = text.split_once(' ')?;
+    Some(quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?)
+}
+
+fn v2_memory(folder: &Path) -> Option<u64> {
+    read(&folder.join("memory.max"))?.parse().ok() // `max` is no number, and no limit
+}
+
+fn v1_cpu(folder: &Path) -> Option<f64> {
+    let quota: f64 = read(&folder.join("cpu.cfs_quota_us"))?.parse().ok()?;
+    let period: f64 = read(&folder.join("cpu.cfs_period_us"))?.parse().ok()?;
+    (quota > 0.0).then_some(quota / period)
+}
+
+fn v1_memory(folder: &Path) -> Option<u64> {
+    let limit: u64 = read(&folder.join("memory.limit_in_bytes"))?.parse().ok()?;
+    (limit < V1_NO_LIMIT).then_some(limit)
+}
+
+fn read(file: &Path) -> Option<String> {
+    fs::read_to_string(file).ok().map(|text| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hierarchy(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let mount = tempfile::tempdir().unwrap();
+        for (file, text) in files {
+            let file = mount.path().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, format!("{text}\n")).unwrap();
+        }
+        mount
+    }
+
+    #[test]
+    fn version_2_takes_the_tightest_limit_up_to_the_root() {
+        let mount = hierarchy(&[
+            ("a/b/cpu.max", "max 100000"),
+            ("a/cpu.max", "150000 100000"),
+            ("cpu.max", "400000 100000"),
+            ("a/b/memory.max", "2048"),
+            ("a/memory.max", "max"),
+        ]);
+        assert_eq!(limits("0::/a/b\n", mount.path()), Limits { cpu: Some(1.5), memory: Some(2048) });
+        assert_eq!(limits("0::/\n", mount.path()), Limits { cpu: Some(4.0), memory: None });
+        let of_the_host = limits("0::/docker/0123abcd\n", mount.path());
+        assert_eq!(of_the_host.cpu, Some(4.0), "a path of the host still finds the container's root");
+    }
+
+    #[test]
+    fn version_1_knows_no_limit_in_two_ways() {
+        let mount = hierarchy(&[
+            ("cpu,cpuacct/x/cpu.cfs_quota_us", "50000"),
+            ("cpu,cpuacct/x/cpu.cfs_period_us", "100000"),
+            ("cpu,cpuacct/cpu.cfs_quota_us", "-1"),
+            ("cpu,cpuacct/cpu.cfs_period_us", "100000"),
+            ("memory/memory.limit_in_bytes", "9223372036854771712"),
+            ("memory/x/memory.limit_in_bytes", "1048576"),
+        ]);
+        let groups = |group: &str| format!("5:memory:{group}\n4:cpu,cpuacct:{group}\n3:pids:{group}\n");
+        assert_eq!(limits(&groups("/x"), mount.path()), Limits { cpu: Some(0.5), memory: Some(1_048_576) });
+        assert_eq!(limits(&groups("/"), mount.path()), Limits::default());
+    }
+}

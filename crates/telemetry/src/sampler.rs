@@ -1,0 +1,156 @@
+//! The thread that looks once a second.
+
+use crate::host::HostCounters;
+use crate::snapshot::{Family, Snapshot};
+use crate::usage::usage;
+use plimsoll_model::sample::{HostSample, ProcessSample};
+use std::io;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Time between two samples.
+const EVERY: Duration = Duration::from_secs(1);
+/// A last span shorter than this gives no sample: a tick more or less would be a tenth of a core.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// A system to be watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Its name in the study.
+    pub system: String,
+    /// The process whose descendants are the system's processes; it is none of them itself.
+    pub root: i32,
+}
+
+/// Looks at systems and host once a second, from its start until it is stopped.
+#[derive(Debug)]
+pub struct Sampler {
+    began: Instant,
+    stop: Sender<()>,
+    thread: JoinHandle<Series>,
+}
+
+impl Sampler {
+    /// Takes the first look, from which the first second counts, and goes on in a thread. Fails if
+    /// the host's counters or a new thread cannot be had.
+    pub fn start(targets: Vec<Target>) -> io::Result<Sampler> {
+        let began = Instant::now();
+        let first = Look::take(&targets).map_err(|error| {
+            io::Error::other(format!(
+                "the counters in /proc cannot be read: {error}; mount /proc, or allow access to it"
+            ))
+        })?;
+        let (stop, stopped) = mpsc::channel();
+        let watch = move || Series::new(targets, began, first).follow(&stopped);
+        let thread = thread::Builder::new().name("telemetry".to_owned()).spawn(watch)?;
+        Ok(Sampler { began, stop, thread })
+    }
+
+    /// Takes the last look and gives all samples, in order of time. Their instants count from
+    /// `zero`, the start of the measure phase, which may lie before or after the first look.
+    #[must_use]
+    pub fn stop(self, zero: Instant) -> (Vec<ProcessSample>, Vec<HostSample>) {
+        drop(self.stop);
+        let mut series = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let shift = signed_seconds(self.began, zero);
+        series.processes.iter_mut().for_each(|sample| sample.at -= shift);
+        series.host.iter_mut().for_each(|sample| sample.at -= shift);
+        (series.processes, series.host)
+    }
+}
+
+/// All systems and the host at one instant.
+struct Look {
+    at: Instant,
+    systems: Vec<Snapshot>,
+    host: HostCounters,
+}
+
+impl Look {
+    fn take(targets: &[Target]) -> procfs::ProcResult<Look> {
+        let at = Instant::now();
+        let host = HostCounters::read()?;
+        let family = Family::read();
+        let systems = targets.iter().map(|target| family.below(target.root)).collect();
+        Ok(Look { at, systems, host })
+    }
+}
+
+/// The samples so far, with instants from the first look.
+struct Series {
+    targets: Vec<Target>,
+    began: Instant,
+    last: Look,
+    ticks_per_second: u64,
+    processes: Vec<ProcessSample>,
+    host: Vec<HostSample>,
+}
+
+impl Series {
+    fn new(targets: Vec<Target>, began: Instant, first: Look) -> Series {
+        let ticks_per_second = procfs::ticks_per_second();
+        Series { targets, began, last: first, ticks_per_second, processes: Vec::new(), host: Vec::new() }
+    }
+
+    /// Looks at each whole second from the start until told to stop, and then once more.
+    fn follow(mut self, stopped: &Receiver<()>) -> Series {
+        loop {
+            let due = next_whole_second(self.began.elapsed());
+            let left = (self.began + due).saturating_duration_since(Instant::now());
+            match stopped.recv_timeout(left) {
+                Err(RecvTimeoutError::Timeout) => self.look(),
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        if self.last.at.elapsed() >= SHORTEST {
+            self.look();
+        }
+        self
+    }
+
+    /// Adds a sample of each system and of the host. Counters that cannot be read this time are
+    /// made up for by the next look, over a longer span.
+    fn look(&mut self) {
+        let Ok(now) = Look::take(&self.targets) else { return };
+        let span = now.at.duration_since(self.last.at);
+        let at = now.at.duration_since(self.began).as_secs_f64();
+        for (target, (before, after)) in self.targets.iter().zip(self.last.systems.iter().zip(&now.systems)) {
+            let sample = usage(before, after, span, self.ticks_per_second);
+            self.processes.push(ProcessSample { at, system: target.system.clone(), ..sample });
+        }
+        let host = now.host.since(&self.last.host, span, self.ticks_per_second);
+        self.host.push(HostSample { at, ..host });
+        self.last = now;
+    }
+}
+
+/// When the next look is due: seconds that were missed are not made up for, so looks never drift.
+fn next_whole_second(elapsed: Duration) -> Duration {
+    EVERY * (u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX - 1) + 1)
+}
+
+/// Seconds from `from` to `to`, negative if `to` is the earlier one.
+fn signed_seconds(from: Instant, to: Instant) -> f64 {
+    to.checked_duration_since(from).map_or_else(|| -from.duration_since(to).as_secs_f64(), |span| span.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_are_due_at_whole_seconds_whatever_the_delay() {
+        for (elapsed, due) in [(0, 1), (999, 1), (1000, 2), (1040, 2), (4100, 5)] {
+            assert_eq!(next_whole_second(Duration::from_millis(elapsed)), Duration::from_secs(due), "{elapsed} ms");
+        }
+    }
+
+    #[test]
+    fn zero_may_lie_on_either_side() {
+        let now = Instant::now();
+        let later = now + Duration::from_millis(2500);
+        assert_eq!(signed_seconds(now, later), 2.5);
+        assert_eq!(signed_seconds(later, now), -2.5);
+    }
+}

@@ -1,0 +1,124 @@
+//! The processes of a system as they stand at one instant.
+
+use procfs::process::{Process, Stat, all_processes};
+use std::collections::{BTreeMap, HashMap};
+
+/// The processes of one system at one instant, with running totals since each began.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Snapshot {
+    /// What the process above the system has gathered from those that it waited for.
+    pub(crate) above: Totals,
+    /// The system's processes.
+    pub(crate) processes: BTreeMap<Identity, Reading>,
+}
+
+/// What tells a process from a later one with the same number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Identity {
+    pub(crate) pid: i32,
+    /// When it was started, in ticks since the machine was.
+    pub(crate) started: u64,
+}
+
+/// One process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Reading {
+    /// Running totals.
+    pub(crate) totals: Totals,
+    /// What it has now; `None` for a zombie, which has nothing but its totals.
+    pub(crate) holds: Option<Holdings>,
+    /// Context switches of each thread since it began.
+    pub(crate) switches: BTreeMap<i32, u64>,
+}
+
+/// Totals of a process since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    /// CPU of its own threads, ended ones included, in ticks.
+    pub(crate) cpu: u64,
+    /// CPU of the children that it waited for, and of theirs, in ticks.
+    pub(crate) children_cpu: u64,
+    /// Bytes read from storage, by it and by the children that it waited for.
+    pub(crate) read_bytes: u64,
+    /// Bytes written to storage, by it and by the children that it waited for.
+    pub(crate) written_bytes: u64,
+}
+
+/// What a process has at an instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Holdings {
+    pub(crate) resident: u64,
+    pub(crate) threads: u64,
+    pub(crate) open_files: u64,
+}
+
+/// Who is whose child on this machine, at one instant.
+pub(crate) struct Family {
+    children: HashMap<i32, Vec<(Process, Stat)>>,
+}
+
+impl Family {
+    /// Reads all processes of the machine.
+    pub(crate) fn read() -> Family {
+        let mut children: HashMap<i32, Vec<(Process, Stat)>> = HashMap::new();
+        // A process may end between being listed and being read, which is no fault.
+        for process in all_processes().into_iter().flatten().flatten() {
+            if let Ok(stat) = process.stat() {
+                children.entry(stat.ppid).or_default().push((process, stat));
+            }
+        }
+        Family { children }
+    }
+
+    /// What runs below the process `root`.
+    pub(crate) fn below(&self, root: i32) -> Snapshot {
+        let mut snapshot = Snapshot { above: above(root).unwrap_or_default(), ..Snapshot::default() };
+        let mut parents = vec![root];
+        while let Some(parent) = parents.pop() {
+            for (process, stat) in self.children.get(&parent).into_iter().flatten() {
+                parents.push(stat.pid);
+                let identity = Identity { pid: stat.pid, started: stat.starttime };
+                snapshot.processes.insert(identity, reading(process, stat));
+            }
+        }
+        snapshot
+    }
+}
+
+fn above(root: i32) -> Option<Totals> {
+    let process = Process::new(root).ok()?;
+    let stat = process.stat().ok()?;
+    Some(totals(&process, &stat))
+}
+
+fn reading(process: &Process, stat: &Stat) -> Reading {
+    if matches!(stat.state, 'Z' | 'X') {
+        return Reading { totals: totals(process, stat), ..Reading::default() };
+    }
+    let holds = Holdings {
+        resident: stat.rss.saturating_mul(procfs::page_size()),
+        threads: u64::try_from(stat.num_threads).unwrap_or(0),
+        open_files: process.fd_count().map_or(0, |count| count as u64),
+    };
+    Reading { totals: totals(process, stat), holds: Some(holds), switches: switches(process) }
+}
+
+fn totals(process: &Process, stat: &Stat) -> Totals {
+    let io = process.io().ok();
+    Totals {
+        cpu: stat.utime + stat.stime,
+        children_cpu: u64::try_from(stat.cutime + stat.cstime).unwrap_or(0),
+        read_bytes: io.map_or(0, |io| io.read_bytes),
+        written_bytes: io.map_or(0, |io| io.write_bytes),
+    }
+}
+
+/// `/proc/PID/status` tells of the first thread alone, so each thread is asked.
+fn switches(process: &Process) -> BTreeMap<i32, u64> {
+    let tasks = process.tasks().into_iter().flatten().flatten();
+    let counted = tasks.filter_map(|task| {
+        let status = task.status().ok()?;
+        Some((task.tid, status.voluntary_ctxt_switches? + status.nonvoluntary_ctxt_switches?))
+    });
+    counted.collect()
+}

@@ -1,0 +1,177 @@
+//! Two snapshots to one sample: pure.
+
+use crate::snapshot::{Holdings, Reading, Snapshot, Totals};
+use plimsoll_model::sample::ProcessSample;
+use std::time::Duration;
+
+/// What the system used between two snapshots that are `span` apart, and what it held at the
+/// second. `ticks_per_second` is the unit of CPU time. Instant and name are left to the caller.
+pub(crate) fn usage(before: &Snapshot, after: &Snapshot, span: Duration, ticks_per_second: u64) -> ProcessSample {
+    let ticks = cpu_ticks(before, after) as f64;
+    let holds: Vec<&Holdings> = after.processes.values().filter_map(|reading| reading.holds.as_ref()).collect();
+    ProcessSample {
+        processes: holds.len() as u64,
+        cpu_cores: ticks / ticks_per_second as f64 / span.as_secs_f64(),
+        resident: holds.iter().map(|holds| holds.resident).sum(),
+        threads: holds.iter().map(|holds| holds.threads).sum(),
+        open_files: holds.iter().map(|holds| holds.open_files).sum(),
+        read_bytes: grown(before, after, |totals| totals.read_bytes),
+        written_bytes: grown(before, after, |totals| totals.written_bytes),
+        context_switches: switches(before, after),
+        ..ProcessSample::default()
+    }
+}
+
+/// CPU of living processes, and of those that ended.
+///
+/// When a process ends and is waited for, all its CPU moves into its parent's total of children.
+/// What of it fell into earlier spans was counted there, and is taken off again. If nobody waited
+/// for it, that difference would be negative: nothing is counted then.
+fn cpu_ticks(before: &Snapshot, after: &Snapshot) -> u64 {
+    let mut own = 0;
+    let mut gathered = after.above.children_cpu.saturating_sub(before.above.children_cpu);
+    for (identity, now) in &after.processes {
+        match before.processes.get(identity) {
+            Some(then) => {
+                own += now.totals.cpu.saturating_sub(then.totals.cpu);
+                gathered += now.totals.children_cpu.saturating_sub(then.totals.children_cpu);
+            }
+            None => own += now.totals.cpu + now.totals.children_cpu,
+        }
+    }
+    own + gathered.saturating_sub(vanished(before, after, |totals| totals.cpu + totals.children_cpu))
+}
+
+/// Growth of a total that a parent takes over from the children that it waited for.
+fn grown(before: &Snapshot, after: &Snapshot, total: impl Fn(&Totals) -> u64 + Copy) -> u64 {
+    let mut grown = total(&after.above).saturating_sub(total(&before.above));
+    for (identity, now) in &after.processes {
+        let then = before.processes.get(identity).map_or(0, |then| total(&then.totals));
+        grown += total(&now.totals).saturating_sub(then);
+    }
+    grown.saturating_sub(vanished(before, after, total))
+}
+
+/// A total of the processes that are there no more.
+fn vanished(before: &Snapshot, after: &Snapshot, total: impl Fn(&Totals) -> u64) -> u64 {
+    let gone = before.processes.iter().filter(|(identity, _)| !after.processes.contains_key(identity));
+    gone.map(|(_, reading)| total(&reading.totals)).sum()
+}
+
+fn switches(before: &Snapshot, after: &Snapshot) -> u64 {
+    let nothing = Reading::default();
+    let of_process = |(identity, now): (&_, &Reading)| {
+        let then = before.processes.get(identity).unwrap_or(&nothing);
+        let of_thread = |(tid, count): (&i32, &u64)| count.saturating_sub(*then.switches.get(tid).unwrap_or(&0));
+        now.switches.iter().map(of_thread).sum::<u64>()
+    };
+    after.processes.iter().map(of_process).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::Identity;
+
+    const SPAN: Duration = Duration::from_secs(2);
+
+    /// A process: pid, start, CPU, CPU of children, bytes written.
+    type Row = (i32, u64, u64, u64, u64);
+
+    /// What the process above gathered (CPU, bytes written), and the processes.
+    fn snapshot(above: (u64, u64), rows: &[Row]) -> Snapshot {
+        let totals = |cpu, children_cpu, written_bytes| Totals { cpu, children_cpu, read_bytes: 0, written_bytes };
+        let process = |&(pid, started, cpu, children_cpu, written): &Row| {
+            let holds = Some(Holdings { resident: 4096, threads: 2, open_files: 3 });
+            let switches = [(pid, cpu * 10)].into();
+            (Identity { pid, started }, Reading { totals: totals(cpu, children_cpu, written), holds, switches })
+        };
+        Snapshot { above: totals(0, above.0, above.1), processes: rows.iter().map(process).collect() }
+    }
+
+    #[test]
+    fn usage_counts_what_was_used_in_the_span_and_nothing_else() {
+        // what happens, before, after, cores over two seconds, bytes written
+        let cases = [
+            (
+                "two processes work",
+                snapshot((0, 0), &[(10, 1, 500, 0, 100), (11, 1, 40, 0, 0)]),
+                snapshot((0, 0), &[(10, 1, 600, 0, 160), (11, 1, 140, 0, 7)]),
+                1.0,
+                67,
+            ),
+            (
+                "a new process counts from its start, with the children it had",
+                snapshot((0, 0), &[(10, 1, 500, 0, 0)]),
+                snapshot((0, 0), &[(10, 1, 500, 0, 0), (12, 9, 30, 70, 5)]),
+                0.5,
+                5,
+            ),
+            (
+                "a child ends: what it used since the last look counts, not what it used before",
+                snapshot((0, 0), &[(10, 1, 500, 0, 10), (11, 2, 300, 0, 20)]),
+                snapshot((0, 0), &[(10, 1, 500, 340, 34)]),
+                0.2,
+                4,
+            ),
+            (
+                "a child comes and goes between two looks",
+                snapshot((0, 0), &[(10, 1, 500, 0, 0)]),
+                snapshot((0, 0), &[(10, 1, 500, 60, 8)]),
+                0.3,
+                8,
+            ),
+            (
+                "the last process ends, and the process above gathers it",
+                snapshot((5, 1), &[(10, 1, 500, 100, 30)]),
+                snapshot((645, 33), &[]),
+                0.2,
+                2,
+            ),
+            (
+                "a child vanishes and nobody waited for it: no negative use",
+                snapshot((0, 0), &[(10, 1, 500, 0, 0), (11, 2, 300, 0, 90)]),
+                snapshot((0, 0), &[(10, 1, 520, 0, 0)]),
+                0.1,
+                0,
+            ),
+            (
+                "a number is used again by another process",
+                snapshot((0, 0), &[(10, 1, 500, 0, 0), (11, 2, 300, 0, 50)]),
+                snapshot((0, 0), &[(10, 1, 500, 300, 50), (11, 9, 40, 0, 6)]),
+                0.2,
+                6,
+            ),
+            ("nothing is there", Snapshot::default(), Snapshot::default(), 0.0, 0),
+        ];
+        for (case, before, after, cores, written) in cases {
+            let sample = usage(&before, &after, SPAN, 100);
+            assert!((sample.cpu_cores - cores).abs() < 1e-9, "{case}: {} cores", sample.cpu_cores);
+            assert_eq!(sample.written_bytes, written, "{case}");
+        }
+    }
+
+    #[test]
+    fn what_is_held_is_what_the_living_hold_at_the_end() {
+        let mut after = snapshot((0, 0), &[(10, 1, 0, 0, 0), (11, 1, 0, 0, 0), (12, 1, 7, 0, 0)]);
+        let zombie = after.processes.get_mut(&Identity { pid: 12, started: 1 }).unwrap();
+        zombie.holds = None;
+        let sample = usage(&Snapshot::default(), &after, SPAN, 100);
+        assert_eq!((sample.processes, sample.threads, sample.open_files, sample.resident), (2, 4, 6, 8192));
+        assert!(sample.cpu_cores > 0.0, "a zombie's CPU still counts");
+    }
+
+    #[test]
+    fn switches_are_counted_by_thread_and_never_backwards() {
+        let reading =
+            |switches: &[(i32, u64)]| Reading { switches: switches.iter().copied().collect(), ..Reading::default() };
+        let at = |process| Snapshot {
+            processes: [(Identity { pid: 10, started: 1 }, process)].into(),
+            ..Snapshot::default()
+        };
+        let before = at(reading(&[(10, 5), (11, 900), (12, 50)]));
+        let after = at(reading(&[(10, 9), (12, 20), (13, 3)]));
+        let sample = usage(&before, &after, SPAN, 100);
+        assert_eq!(sample.context_switches, 4 + 3, "thread 11 ended, 12 is a new one, 13 began");
+    }
+}

@@ -1,0 +1,207 @@
+//! Real processes with known use, seen by the sampler.
+//!
+//! Each test is the process above its system: the system is started by a child of the test's own
+//! that stands for the warden.
+
+use plimsoll_model::sample::ProcessSample;
+use plimsoll_telemetry::{Sampler, Target};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A system below a shell that stands for the warden. The system says `ready`, and goes on each
+/// time that it is given a line; it ends with its input.
+struct System {
+    above: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl System {
+    fn start(script: &str) -> System {
+        // `; :` keeps the outer shell from becoming the inner one.
+        let mut command = Command::new("sh");
+        command.args(["-c", "bash -c \"$1\"; :", "sh", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut above = command.spawn().unwrap();
+        let input = above.stdin.take();
+        let output = BufReader::new(above.stdout.take().unwrap());
+        System { above, input, output }
+    }
+
+    fn wait_for(&mut self, word: &str) {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        assert_eq!(line.trim(), word);
+    }
+
+    fn go_on(&mut self) {
+        self.input.as_mut().unwrap().write_all(b"\n").unwrap();
+    }
+
+    fn target(&self) -> Target {
+        Target { system: "server".to_owned(), root: i32::try_from(self.above.id()).unwrap() }
+    }
+
+    fn end(mut self) {
+        drop(self.input.take());
+        self.above.wait().unwrap();
+    }
+}
+
+fn sampler(system: &System) -> Sampler {
+    Sampler::start(vec![system.target()]).unwrap()
+}
+
+/// Long enough for a last sample of its own.
+fn let_pass(span: Duration) {
+    std::thread::sleep(span);
+}
+
+/// CPU in seconds: cores times spans.
+fn cpu_seconds(samples: &[ProcessSample], began: f64) -> f64 {
+    let mut from = began;
+    let mut sum = 0.0;
+    for sample in samples {
+        assert!(sample.cpu_cores >= 0.0, "{sample:?}");
+        sum += sample.cpu_cores * (sample.at - from);
+        from = sample.at;
+    }
+    sum
+}
+
+#[test]
+fn cpu_is_what_two_processes_say_they_used_though_they_have_ended() {
+    // Each burns CPU until it has used 0.6 s of it itself; `times` is the system's own account.
+    let burn = "burn() { for n in $(seq 1 100000); do :; done; }; read; (burn) & (burn) & wait; (burn); times; echo done; read";
+    let mut system = System::start(burn);
+    let began = Instant::now();
+    let sampler = sampler(&system);
+    system.go_on();
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        system.output.read_line(&mut line).unwrap();
+        if line.trim() == "done" {
+            break;
+        }
+        lines.push(line);
+    }
+    let_pass(Duration::from_millis(150));
+    let (processes, _) = sampler.stop(began);
+    let own: f64 = lines.iter().flat_map(|line| line.split_whitespace()).map(seconds).sum();
+    let seen = cpu_seconds(&processes, 0.0);
+    assert!(own > 0.1, "the test burns something: {own}");
+    assert!((seen - own).abs() < 0.05 + 0.1 * own, "seen {seen} s, the system itself says {own} s: {processes:?}");
+    system.end();
+}
+
+/// `0m1.234s`, as bash's `times` prints.
+fn seconds(text: &str) -> f64 {
+    let (minutes, rest) = text.split_once('m').unwrap();
+    minutes.parse::<f64>().unwrap() * 60.0 + rest.trim_end_matches('s').parse::<f64>().unwrap()
+}
+
+#[test]
+fn memory_shows() {
+    let mut system = System::start("echo ready; read; x=$(head -c 50000000 /dev/zero | tr '\\0' x); echo filled; read");
+    system.wait_for("ready");
+    let started = sampler(&system);
+    let_pass(Duration::from_millis(150));
+    let (before, _) = started.stop(Instant::now());
+    system.go_on();
+    system.wait_for("filled");
+    let started = sampler(&system);
+    let_pass(Duration::from_millis(150));
+    let (after, _) = started.stop(Instant::now());
+    let grown = after[0].resident.saturating_sub(before[0].resident);
+    assert!((50_000_000..250_000_000).contains(&grown), "{grown}");
+    system.end();
+}
+
+#[test]
+fn open_files_and_processes_show() {
+    let script =
+        "echo ready; read; for n in $(seq 50); do exec {fd}</dev/null; done; sleep 1000 & echo open; read; kill $!";
+    let mut system = System::start(script);
+    system.wait_for("ready");
+    let started = sampler(&system);
+    let_pass(Duration::from_millis(150));
+    let (before, _) = started.stop(Instant::now());
+    system.go_on();
+    system.wait_for("open");
+    let started = sampler(&system);
+    let_pass(Duration::from_millis(150));
+    let (after, _) = started.stop(Instant::now());
+    assert_eq!((before[0].processes, after[0].processes), (1, 2));
+    assert_eq!((before[0].threads, after[0].threads), (1, 2));
+    assert!(after[0].open_files >= before[0].open_files + 50, "{before:?} {after:?}");
+    system.end();
+}
+
+#[test]
+fn written_bytes_show_though_the_writer_has_ended() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = folder.path().join("written");
+    let script = format!(
+        "echo ready; read; dd if=/dev/zero of='{}' bs=1M count=8 conv=fsync 2>/dev/null; echo written; read",
+        file.display()
+    );
+    let mut system = System::start(&script);
+    system.wait_for("ready");
+    let started = sampler(&system);
+    system.go_on();
+    system.wait_for("written");
+    let_pass(Duration::from_millis(150));
+    let (processes, _) = started.stop(Instant::now());
+    let written: u64 = processes.iter().map(|sample| sample.written_bytes).sum();
+    assert!((8 << 20..9 << 20).contains(&written), "{written}");
+    system.end();
+}
+
+#[test]
+fn context_switches_show() {
+    let mut system =
+        System::start("echo ready; read; for n in $(seq 100); do read -t 0.001 <> <(:); done; echo done; read");
+    system.wait_for("ready");
+    let started = sampler(&system);
+    system.go_on();
+    system.wait_for("done");
+    let_pass(Duration::from_millis(150));
+    let (processes, host) = started.stop(Instant::now());
+    let switches: u64 = processes.iter().map(|sample| sample.context_switches).sum();
+    let of_host: u64 = host.iter().map(|sample| sample.context_switches).sum();
+    assert!(switches >= 100, "{switches}");
+    assert!(of_host >= switches, "the host's are all of them: {of_host} {switches}");
+    system.end();
+}
+
+#[test]
+fn samples_come_each_second_and_once_at_the_end_counted_from_zero() {
+    let mut system = System::start("echo ready; read");
+    system.wait_for("ready");
+    let sampler = sampler(&system);
+    let zero = Instant::now() + Duration::from_secs(1);
+    let_pass(Duration::from_millis(2400));
+    let (processes, host) = sampler.stop(zero);
+    let at: Vec<f64> = host.iter().map(|sample| sample.at).collect();
+    assert!(at.len() >= 3, "{at:?}");
+    assert!(at[0] < at[1] && at[0] > -0.1, "the first second ends about where zero is: {at:?}");
+    assert!(*at.last().unwrap() >= 1.35, "the last look is at the end: {at:?}");
+    assert_eq!(processes.iter().map(|sample| sample.at).collect::<Vec<_>>(), at);
+    assert!(processes.iter().all(|sample| sample.system == "server"));
+    assert!(host.iter().all(|sample| sample.memory_available > 0 && sample.runnable > 0));
+    system.end();
+}
+
+#[test]
+fn a_system_that_is_gone_shows_as_nothing() {
+    let mut system = System::start("echo ready");
+    system.wait_for("ready");
+    let target = system.target();
+    system.end();
+    let sampler = Sampler::start(vec![target]).unwrap();
+    let_pass(Duration::from_millis(150));
+    let (processes, host) = sampler.stop(Instant::now());
+    assert_eq!((processes[0].processes, processes[0].resident), (0, 0));
+    assert_eq!(host.len(), 1);
+}
