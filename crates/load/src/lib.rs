@@ -1,1 +1,22 @@
-//! The generator: schedule, engine, protocol drivers, recorder.
+//! The generator: virtual users and arrivals against a system, every exchange recorded.
+//!
+//! [`Prepared::new`] compiles a workload once and finds whatever is wrong with it before any load
+//! is sent; [`Prepared::run`] offers a load profile and hands over one
+//! [`Interval`](plimsoll_model::record::Interval) a second. In between lies one loop
+//! ([`engine`]), written over a [`schedule`], a stop rule, and a [`protocol`]: [`http`] or
+//! [`grpc`], which are sans-IO state machines.
+
+mod clock;
+mod engine;
+pub mod grpc;
+pub mod http;
+pub mod protocol;
+mod recorder;
+mod run;
+pub mod schedule;
+pub mod sequence;
+mod timers;
+mod tls;
+mod transport;
+
+pub use run::{Job, PrepareError, Prepared, RunError, RunRecord};

@@ -1,0 +1,38 @@
+//! The generator's clock: monotonic nanoseconds around the start of the measure phase.
+
+use plimsoll_model::units::Instant;
+use std::time::Duration;
+
+/// Reads instants of one trial. Copies agree with each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    started: std::time::Instant,
+    warmup: i64,
+}
+
+impl Clock {
+    /// A clock whose warm-up starts now and whose measure phase starts `warmup` later.
+    pub(crate) fn start(warmup: Duration) -> Clock {
+        Clock { started: std::time::Instant::now(), warmup: nanos(warmup) }
+    }
+
+    /// The present instant.
+    pub(crate) fn now(&self) -> Instant {
+        Instant(nanos(self.started.elapsed()) - self.warmup)
+    }
+
+    /// The instant at which warm-up started.
+    pub(crate) fn first(&self) -> Instant {
+        Instant(-self.warmup)
+    }
+
+    /// The start of the measure phase on the system's monotonic clock.
+    pub(crate) fn zero(&self) -> std::time::Instant {
+        self.started + Duration::from_nanos(self.warmup.unsigned_abs())
+    }
+}
+
+/// A span in nanoseconds; `i64::MAX`, about 292 years, where it is longer.
+pub(crate) fn nanos(span: Duration) -> i64 {
+    i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,450 @@
+//! The connections of one thread: who holds which, making and losing them, moving their bytes.
+
+use super::Engine;
+use crate::protocol::{Protocol, Reply, Signal};
+use crate::recorder::CONNECT;
+use crate::schedule::Share;
+use crate::timers::{Alarm, Deadline};
+use crate::transport::{Broken, Chunk, Transport};
+use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
+use plimsoll_model::units::Instant;
+use plimsoll_model::workload::Connect;
+use rustix::event::epoll;
+use std::collections::VecDeque;
+
+/// Bytes read from a socket at once.
+const READ_SIZE: usize = 64 * 1024;
+
+/// A shared connection that was refused is tried again this much later.
+const RETRY_AFTER: i64 = 10_000_000;
+
+/// Space that every read of the thread uses again.
+pub(super) struct Scratch {
+    raw: Vec<u8>,
+    plain: Vec<u8>,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch { raw: vec![0; READ_SIZE], plain: Vec::new() }
+    }
+}
+
+/// The connections of a thread, by slot. With a connection per user or per iteration the slot is
+/// the user's own number; shared ones have slots of their own and a queue before them.
+pub(super) struct Pool<C> {
+    policy: Connect,
+    slots: Vec<Slot<C>>,
+    /// Shared: slots with room, each once; used in turn.
+    roomy: VecDeque<u32>,
+    /// Shared: users that wait for room.
+    queue: VecDeque<u32>,
+}
+
+struct Slot<C> {
+    connection: Option<Connection<C>>,
+    deadline: Deadline,
+    /// Counts the connections in this slot: an event for an earlier one is stale.
+    generation: u32,
+    /// Whether the slot stands in `roomy`.
+    listed: bool,
+    /// Exchanges under way on the connection.
+    users: u32,
+}
+
+/// A connection, being made or in use.
+pub(super) struct Connection<C> {
+    transport: Transport,
+    protocol: C,
+    out: Vec<u8>,
+    stage: Stage,
+    begun: Instant,
+    given_up: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// TCP is connecting.
+    Connecting,
+    /// TLS, or the protocol, greets.
+    Greeting,
+    /// Exchanges can be sent.
+    Ready,
+}
+
+impl<C> Pool<C> {
+    pub(super) fn new(policy: Connect, users: usize, share: Share) -> Pool<C> {
+        let slots = match policy {
+            Connect::PerUser | Connect::PerIteration => users,
+            Connect::Shared(count) => share.of_first(u64::from(count)) as usize,
+        };
+        let slot = || Slot { connection: None, deadline: Deadline::default(), generation: 0, listed: false, users: 0 };
+        Pool { policy, slots: (0..slots).map(|_| slot()).collect(), roomy: VecDeque::new(), queue: VecDeque::new() }
+    }
+
+    /// Whether the slot still has the connection of this generation.
+    fn has(&self, slot: u32, generation: u32) -> bool {
+        let slot = &self.slots[slot as usize];
+        slot.generation == generation && slot.connection.is_some()
+    }
+
+    /// The connection in a slot that is known to have one.
+    pub(super) fn connection(&mut self, slot: u32) -> &mut Connection<C> {
+        self.slots[slot as usize].connection.as_mut().expect("the slot has a connection")
+    }
+
+    /// Whether the connection in `slot` can carry one more exchange now.
+    pub(super) fn can_send<P: Protocol<Connection = C>>(&self, slot: u32, protocol: &P) -> bool {
+        let slot = &self.slots[slot as usize];
+        slot.connection.as_ref().is_some_and(|connection| connection.room(protocol) > slot.users as usize)
+    }
+
+    fn is_shared(&self) -> bool {
+        matches!(self.policy, Connect::Shared(_))
+    }
+
+    fn list<P: Protocol<Connection = C>>(&mut self, slot: u32, protocol: &P) {
+        if !self.slots[slot as usize].listed && self.can_send(slot, protocol) {
+            self.slots[slot as usize].listed = true;
+            self.roomy.push_back(slot);
+        }
+    }
+}
+
+impl<C> Connection<C> {
+    fn room<P: Protocol<Connection = C>>(&self, protocol: &P) -> usize {
+        if self.stage == Stage::Ready && !self.given_up { protocol.capacity(&self.protocol) } else { 0 }
+    }
+
+    fn is_reusable<P: Protocol<Connection = C>>(&self, protocol: &P) -> bool {
+        !self.given_up && protocol.is_reusable(&self.protocol)
+    }
+
+    /// Lets the protocol write a request; it is sent with the next [`Engine::send_out`].
+    pub(super) fn send<P: Protocol<Connection = C>>(&mut self, protocol: &P, step: usize, ticket: u32) {
+        protocol.send(&mut self.protocol, step, ticket, &mut self.out);
+    }
+
+    /// Gives up one exchange; returns whether the connection can go on.
+    pub(super) fn cancel<P: Protocol<Connection = C>>(&mut self, protocol: &P, ticket: u32) -> bool {
+        protocol.cancel(&mut self.protocol, ticket, &mut self.out)
+    }
+
+    /// No exchange may follow on this connection.
+    pub(super) fn give_up(&mut self) {
+        self.given_up = true;
+    }
+
+    /// The bytes out and in that nobody has been charged with yet.
+    pub(super) fn take_bytes(&mut self) -> (u64, u64) {
+        (std::mem::take(&mut self.transport.bytes_out), std::mem::take(&mut self.transport.bytes_in))
+    }
+}
+
+impl<P: Protocol> Engine<'_, P> {
+    /// Makes the shared connections, before the first request needs them.
+    pub(super) fn dial_shared(&mut self, now: Instant) {
+        if self.pool.is_shared() {
+            (0..self.pool.slots.len() as u32).for_each(|slot| self.dial(slot, now));
+        }
+    }
+
+    /// Gets the user's request onto a connection: at once, or when there is room.
+    pub(super) fn find_connection(&mut self, user: u32) {
+        if self.pool.is_shared() {
+            self.pool.queue.push_back(user);
+            self.serve_queue();
+        } else if self.pool.can_send(user, self.task.protocol) {
+            self.take(user, user);
+        } else {
+            self.hang_up(user);
+            self.dial(user, self.task.clock.now());
+        }
+    }
+
+    /// Sends the requests of waiting users as long as shared connections have room.
+    fn serve_queue(&mut self) {
+        while !self.pool.queue.is_empty() {
+            let Some(slot) = self.pool.roomy.pop_front() else { return };
+            self.pool.slots[slot as usize].listed = false;
+            if self.pool.can_send(slot, self.task.protocol) {
+                let user = self.pool.queue.pop_front().expect("the queue is not empty");
+                self.take(user, slot);
+                self.pool.list(slot, self.task.protocol);
+            }
+        }
+    }
+
+    fn take(&mut self, user: u32, slot: u32) {
+        self.pool.slots[slot as usize].users += 1;
+        self.send_request(user, slot);
+        self.send_out(slot);
+    }
+
+    /// An exchange on the connection is over; the user will want another one.
+    pub(super) fn release(&mut self, slot: u32) {
+        self.pool.slots[slot as usize].users -= 1;
+        if !self.pool.connection(slot).is_reusable(self.task.protocol) {
+            self.lose_if_unused(slot);
+        }
+        if self.pool.is_shared() {
+            self.pool.list(slot, self.task.protocol);
+            self.serve_queue();
+        }
+    }
+
+    /// The last exchange of an iteration is over.
+    pub(super) fn release_for_good(&mut self, slot: u32) {
+        self.release(slot);
+        if self.pool.policy == Connect::PerIteration {
+            self.hang_up(slot);
+        }
+    }
+
+    /// A connection that takes no more exchanges is closed once the last one on it is over.
+    fn lose_if_unused(&mut self, slot: u32) {
+        if self.pool.slots[slot as usize].users == 0 {
+            self.hang_up(slot);
+            if self.pool.is_shared() {
+                self.dial(slot, self.task.clock.now());
+            }
+        }
+    }
+
+    /// Starts to connect the slot.
+    fn dial(&mut self, slot: u32, now: Instant) {
+        let place = &mut self.pool.slots[slot as usize];
+        place.generation = place.generation.wrapping_add(1);
+        let data = u64::from(place.generation) << 32 | u64::from(slot);
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+        let dialled = self.task.dialer.dial().and_then(|transport| {
+            match epoll::add(&self.epoll, &transport, epoll::EventData::new_u64(data), flags) {
+                Ok(()) => Ok(transport),
+                Err(error) => Err(Broken { kind: ErrorKind::Connect, detail: error.to_string(), our_fault: true }),
+            }
+        });
+        match dialled {
+            Ok(transport) => {
+                let mut out = Vec::new();
+                let protocol = self.task.protocol.open(&mut out);
+                let stage = Stage::Connecting;
+                place.connection = Some(Connection { transport, protocol, out, stage, begun: now, given_up: false });
+                let alarm = Alarm::ConnectDeadline(slot);
+                place.deadline.set(now.after(self.task.connect_timeout), alarm, &mut self.timers);
+            }
+            Err(broken) => self.fail_to_connect(slot, now, broken),
+        }
+    }
+
+    /// Closes the slot's connection, if it has one.
+    fn hang_up(&mut self, slot: u32) {
+        let place = &mut self.pool.slots[slot as usize];
+        place.deadline.clear();
+        place.users = 0;
+        let Some(mut connection) = place.connection.take() else { return };
+        if connection.stage == Stage::Ready {
+            self.task.protocol.close(&mut connection.protocol, &mut connection.out);
+            // A farewell that the kernel will not take is no loss.
+            let _ = connection.transport.send(&mut connection.out);
+        }
+        let (bytes_out, bytes_in) = connection.take_bytes();
+        self.recorder.add_bytes(Self::phase(connection.begun), bytes_out, bytes_in);
+    }
+
+    /// Closes everything at the end.
+    pub(super) fn close_all(&mut self) {
+        (0..self.pool.slots.len() as u32).for_each(|slot| self.hang_up(slot));
+    }
+
+    pub(super) fn check_connect_deadline(&mut self, slot: u32, now: Instant) {
+        let alarm = Alarm::ConnectDeadline(slot);
+        if self.pool.slots[slot as usize].deadline.strikes(now, alarm, &mut self.timers) {
+            if self.pool.slots[slot as usize].connection.is_none() {
+                // A shared connection that was refused is tried again.
+                self.dial(slot, now);
+                return;
+            }
+            let detail = format!("no connection within {} s", self.task.connect_timeout.seconds());
+            self.fail_to_connect(slot, now, Broken { kind: ErrorKind::Timeout, detail, our_fault: false });
+        }
+    }
+
+    /// Sends what the protocol has written, as far as the kernel takes it.
+    pub(super) fn send_out(&mut self, slot: u32) {
+        let connection = self.pool.connection(slot);
+        if connection.out.is_empty() || !connection.transport.is_open() {
+            return;
+        }
+        // A send that fails shows as the end of the connection in the next event too, but with
+        // less to say about it.
+        if let Err(broken) = connection.transport.send(&mut connection.out) {
+            connection.give_up();
+            connection.out.clear();
+            self.recorder.keep_example(CONNECT, broken.kind, broken.detail);
+        }
+    }
+
+    /// The kernel has news of a connection.
+    pub(super) fn handle(&mut self, data: u64, flags: epoll::EventFlags, scratch: &mut Scratch) {
+        let (slot, generation) = (data as u32, (data >> 32) as u32);
+        if !self.pool.has(slot, generation) {
+            return;
+        }
+        // What was read may have ended the connection, and even made the next one.
+        if let Err(broken) = self.move_bytes(slot, flags, scratch)
+            && self.pool.has(slot, generation)
+        {
+            self.lose(slot, broken);
+        }
+    }
+
+    fn move_bytes(&mut self, slot: u32, flags: epoll::EventFlags, scratch: &mut Scratch) -> Result<(), Broken> {
+        let connection = self.pool.connection(slot);
+        if connection.stage == Stage::Connecting {
+            connection.transport.connected()?;
+            connection.stage = Stage::Greeting;
+        }
+        if flags.contains(epoll::EventFlags::OUT) {
+            connection.transport.send(&mut connection.out)?;
+        }
+        self.become_ready(slot);
+        let ended = flags.intersects(epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR);
+        if ended || flags.contains(epoll::EventFlags::IN) {
+            self.read(slot, ended, scratch)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, slot: u32, ended: bool, scratch: &mut Scratch) -> Result<(), Broken> {
+        let generation = self.pool.slots[slot as usize].generation;
+        loop {
+            let connection = self.pool.connection(slot);
+            let (bytes, more) = match connection.transport.receive(&mut scratch.raw, &mut scratch.plain)? {
+                Chunk::Empty => return Ok(()),
+                Chunk::End => {
+                    self.task.protocol.end_of_input(&mut connection.protocol, &mut self.signals);
+                    connection.give_up();
+                    self.pass_signals_on(slot, generation);
+                    return Err(Broken {
+                        kind: ErrorKind::Closed,
+                        detail: "the server closed the connection".to_owned(),
+                        our_fault: false,
+                    });
+                }
+                Chunk::Bytes(bytes, more) => (bytes, more),
+            };
+            let received =
+                self.task.protocol.receive(&mut connection.protocol, bytes, &mut connection.out, &mut self.signals);
+            connection.transport.send(&mut connection.out)?;
+            self.become_ready(slot);
+            self.pass_signals_on(slot, generation);
+            received.map_err(|violation| Broken {
+                kind: ErrorKind::Protocol,
+                detail: violation.to_string(),
+                our_fault: false,
+            })?;
+            if !(more || ended) || !self.pool.has(slot, generation) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Tells users what the protocol has found. They may start new exchanges at once.
+    fn pass_signals_on(&mut self, slot: u32, generation: u32) {
+        if self.signals.is_empty() {
+            return;
+        }
+        let now = self.task.clock.now();
+        let mut signals = std::mem::take(&mut self.signals);
+        for signal in signals.drain(..) {
+            match signal {
+                Signal::FirstByte { ticket } => self.users[ticket as usize].saw_first_byte(now),
+                Signal::Done { ticket, reply } => self.end_exchange(ticket, reply, now),
+            }
+        }
+        self.signals = signals;
+        if self.pool.has(slot, generation) {
+            self.send_out(slot);
+        }
+    }
+
+    /// The greeting may be over: then the connection is counted, and users can be served.
+    fn become_ready(&mut self, slot: u32) {
+        let connection = self.pool.connection(slot);
+        let greets = connection.stage == Stage::Greeting;
+        if !greets || !connection.transport.is_open() || self.task.protocol.capacity(&connection.protocol) == 0 {
+            return;
+        }
+        connection.stage = Stage::Ready;
+        self.record_connect(slot, Outcome::Ok);
+        self.pool.slots[slot as usize].deadline.clear();
+        if self.pool.is_shared() {
+            self.pool.list(slot, self.task.protocol);
+            self.serve_queue();
+        } else {
+            self.take(slot, slot);
+        }
+    }
+
+    fn record_connect(&mut self, slot: u32, outcome: Outcome) {
+        let done = self.task.clock.now();
+        let connection = self.pool.connection(slot);
+        let (bytes_out, bytes_in) = connection.take_bytes();
+        let begun = connection.begun;
+        let done = if outcome == Outcome::Failed(ErrorKind::Timeout) {
+            done.min(begun.after(self.task.connect_timeout))
+        } else {
+            done
+        };
+        let exchange = Exchange { scheduled: begun, sent: begun, first_byte: None, done, bytes_out, bytes_in, outcome };
+        self.recorder.record(CONNECT, Self::phase(begun), &exchange);
+    }
+
+    /// The connection broke: so did whatever was on it.
+    fn lose(&mut self, slot: u32, broken: Broken) {
+        let now = self.task.clock.now();
+        if self.pool.connection(slot).stage != Stage::Ready {
+            self.fail_to_connect(slot, now, broken);
+            return;
+        }
+        self.pool.connection(slot).give_up();
+        let on_it: Vec<u32> = match self.pool.policy {
+            Connect::Shared(_) => (0..self.users.len() as u32).collect(),
+            Connect::PerUser | Connect::PerIteration => vec![slot],
+        };
+        for user in on_it {
+            if self.users[user as usize].is_exchanging() && self.users[user as usize].slot == Some(slot) {
+                let reply = Reply::Failed { kind: broken.kind, detail: broken.detail.clone() };
+                self.end_exchange(user, reply, now);
+            }
+        }
+        // Nobody was on it: it was idle, and the next request will make a new one.
+        let place = &self.pool.slots[slot as usize];
+        if place.users == 0 && place.connection.as_ref().is_some_and(|connection| connection.given_up) {
+            self.lose_if_unused(slot);
+        }
+    }
+
+    /// The connection could not be made: those who wait for it fail with it.
+    fn fail_to_connect(&mut self, slot: u32, now: Instant, broken: Broken) {
+        if broken.our_fault && self.recorder.findings.faults.is_empty() {
+            self.recorder.findings.faults.push(broken.detail.clone());
+        }
+        if self.pool.slots[slot as usize].connection.is_some() {
+            self.record_connect(slot, Outcome::Failed(broken.kind));
+        }
+        self.recorder.keep_example(CONNECT, broken.kind, broken.detail.clone());
+        self.hang_up(slot);
+        if !self.pool.is_shared() {
+            self.fail_unsent(slot, broken.kind, broken.detail, now);
+            return;
+        }
+        let retry = Instant(now.0 + RETRY_AFTER);
+        self.pool.slots[slot as usize].deadline.set(retry, Alarm::ConnectDeadline(slot), &mut self.timers);
+        if self.pool.slots.iter().all(|slot| slot.connection.is_none()) {
+            for user in std::mem::take(&mut self.pool.queue) {
+                self.fail_unsent(user, broken.kind, broken.detail.clone(), now);
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Records what one thread did: into histograms that are handed over once a second.
+
+use crate::sequence::SequenceRecorder;
+use plimsoll_model::record::{
+    ErrorKind, Exchange, GeneratorSecond, Interval, LONGEST, Outcome, RecordedPhase, Subject, Tally,
+};
+use plimsoll_model::units::{Instant, Nanos};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::BTreeMap;
+use std::sync::mpsc::Sender;
+
+const SECOND: i64 = 1_000_000_000;
+
+/// What a thread hands to the collector.
+#[derive(Debug)]
+pub(crate) enum Handover {
+    /// A second is over for the thread of this index.
+    Interval(usize, Interval),
+    /// The thread of this index is done; nothing follows from it.
+    Finished(usize, Box<Findings>),
+}
+
+/// What a thread found over the whole trial, beside its intervals.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// When its last iteration of the measure phase ended.
+    pub(crate) last_done: Option<Instant>,
+    /// The numbers seen in replies, by step.
+    pub(crate) sequences: Vec<SequenceRecorder>,
+    /// The first text that came with each kind of error, by subject.
+    pub(crate) examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
+    /// What kept the generator from doing its work.
+    pub(crate) faults: Vec<String>,
+}
+
+/// Which recorded series, as a cheap index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SubjectIndex(usize);
+
+pub(crate) const ITERATION: SubjectIndex = SubjectIndex(0);
+pub(crate) const CONNECT: SubjectIndex = SubjectIndex(1);
+
+/// The series of a step.
+pub(crate) fn request(step: usize) -> SubjectIndex {
+    SubjectIndex(2 + step)
+}
+
+/// The records of one thread.
+pub(crate) struct Recorder {
+    subjects: Vec<Subject>,
+    warmup: Vec<Slot>,
+    measure: Vec<Slot>,
+    open_load: bool,
+    /// The present second, and the instant at which it is over.
+    second: i64,
+    boundary: Instant,
+    /// End of the measure phase, at the latest.
+    window_end: Instant,
+    /// How the generator does in the present second; the engine keeps the gauges.
+    pub(crate) generator: GeneratorSecond,
+    /// CPU time of the thread at the start of the present second.
+    cpu_before: Nanos,
+    pub(crate) findings: Findings,
+    thread: usize,
+    handover: Sender<Handover>,
+}
+
+/// The tally of one subject and phase, with its errors in an array.
+#[derive(Default)]
+struct Slot {
+    tally: Tally,
+    errors: [u64; ErrorKind::ALL.len()],
+}
+
+impl Recorder {
+    /// A recorder for the steps of these names that starts at `first`, in warm-up or at zero.
+    pub(crate) fn new(
+        steps: &[&str],
+        open_load: bool,
+        first: Instant,
+        window_end: Instant,
+        thread: usize,
+        handover: Sender<Handover>,
+    ) -> Recorder {
+        let requests = steps.iter().map(|name| Subject::Request((*name).to_owned()));
+        let subjects: Vec<Subject> = [Subject::Iteration, Subject::Connect].into_iter().chain(requests).collect();
+        let slots = || subjects.iter().map(|_| Slot::default()).collect();
+        let sequences = steps.iter().map(|_| SequenceRecorder::default()).collect();
+        let mut recorder = Recorder {
+            warmup: slots(),
+            measure: slots(),
+            subjects,
+            open_load,
+            second: first.second(),
+            boundary: first,
+            window_end,
+            generator: GeneratorSecond::default(),
+            cpu_before: thread_cpu(),
+            findings: Findings { sequences, ..Findings::default() },
+            thread,
+            handover,
+        };
+        recorder.boundary = recorder.end_of(recorder.second);
+        recorder
+    }
+
+    /// The instant at which the present second is over.
+    pub(crate) fn boundary(&self) -> Instant {
+        self.boundary
+    }
+
+    /// Files an exchange (or a connection attempt, or an iteration).
+    #[inline]
+    pub(crate) fn record(&mut self, subject: SubjectIndex, phase: RecordedPhase, exchange: &Exchange) {
+        self.roll(exchange.done);
+        let open_load = self.open_load;
+        let slot = self.slot(subject, phase);
+        let tally = &mut slot.tally;
+        tally.bytes_out += exchange.bytes_out;
+        tally.bytes_in += exchange.bytes_in;
+        let service = exchange.done.since(exchange.sent).0;
+        tally.saturated += u64::from(service > LONGEST);
+        put(&mut tally.service, service);
+        if open_load {
+            put(&mut tally.response, exchange.done.since(exchange.scheduled).0);
+        }
+        if let Some(first_byte) = exchange.first_byte {
+            put(&mut tally.first_byte, first_byte.since(exchange.sent).0);
+        }
+        if let Outcome::Failed(kind) = exchange.outcome {
+            slot.errors[kind as usize] += 1;
+        }
+        if subject == ITERATION && phase == RecordedPhase::Measure {
+            self.findings.last_done = Some(exchange.done);
+        }
+    }
+
+    /// Adds bytes that belong to no exchange: what a closing connection had left.
+    pub(crate) fn add_bytes(&mut self, phase: RecordedPhase, bytes_out: u64, bytes_in: u64) {
+        let tally = &mut self.slot(CONNECT, phase).tally;
+        tally.bytes_out += bytes_out;
+        tally.bytes_in += bytes_in;
+    }
+
+    /// Files how much later than due work was started though nothing else stood in the way.
+    pub(crate) fn record_lateness(&mut self, lateness: Nanos) {
+        put(&mut self.generator.lateness, lateness.0);
+    }
+
+    /// Keeps the first text that comes with a kind of error.
+    pub(crate) fn keep_example(&mut self, subject: SubjectIndex, kind: ErrorKind, detail: String) {
+        let subject = self.subjects[subject.0].to_string();
+        self.findings.examples.entry(subject).or_default().entry(kind).or_insert(detail);
+    }
+
+    /// Hands over the seconds that are over at `now`.
+    #[inline]
+    pub(crate) fn roll(&mut self, now: Instant) {
+        while now >= self.boundary {
+            self.hand_over();
+        }
+    }
+
+    /// Hands over the present second, finished or not, and what was found in all.
+    pub(crate) fn finish(mut self) {
+        self.hand_over();
+        // A collector that is gone has no use for it.
+        let _ = self.handover.send(Handover::Finished(self.thread, Box::new(self.findings)));
+    }
+
+    #[cold]
+    fn hand_over(&mut self) {
+        let cpu = thread_cpu();
+        let used = Nanos(cpu.0 - self.cpu_before.0);
+        self.cpu_before = cpu;
+        let next = GeneratorSecond {
+            users: self.generator.users,
+            in_flight: self.generator.in_flight,
+            backlog: self.generator.backlog,
+            ..GeneratorSecond::default()
+        };
+        let generator =
+            GeneratorSecond { cpu: used, cpu_busiest: used, ..std::mem::replace(&mut self.generator, next) };
+        let interval = Interval { second: self.second, tallies: self.take_tallies(), generator };
+        let _ = self.handover.send(Handover::Interval(self.thread, interval));
+        self.second += 1;
+        self.boundary = self.end_of(self.second);
+    }
+
+    fn take_tallies(&mut self) -> BTreeMap<(RecordedPhase, Subject), Tally> {
+        let mut tallies = BTreeMap::new();
+        for (phase, slots) in [(RecordedPhase::Warmup, &mut self.warmup), (RecordedPhase::Measure, &mut self.measure)] {
+            for (subject, slot) in self.subjects.iter().zip(slots) {
+                if slot.tally.count() > 0 || slot.tally.bytes_in > 0 || slot.tally.bytes_out > 0 {
+                    tallies.insert((phase, subject.clone()), std::mem::take(slot).into_tally());
+                }
+            }
+        }
+        tallies
+    }
+
+    fn slot(&mut self, subject: SubjectIndex, phase: RecordedPhase) -> &mut Slot {
+        match phase {
+            RecordedPhase::Warmup => &mut self.warmup[subject.0],
+            RecordedPhase::Measure => &mut self.measure[subject.0],
+        }
+    }
+
+    /// Where a second ends. The last second of a measure phase that is no whole number of seconds
+    /// is cut short, so that no second lies both inside and outside it; what drains in the rest
+    /// of it is filed under the next one.
+    fn end_of(&self, second: i64) -> Instant {
+        match self.window_end {
+            end if end.second() == second && end.0 % SECOND != 0 => end,
+            _ => Instant((second + 1) * SECOND),
+        }
+    }
+}
+
+impl Slot {
+    fn into_tally(mut self) -> Tally {
+        for (kind, count) in ErrorKind::ALL.into_iter().zip(self.errors) {
+            if count > 0 {
+                self.tally.errors.insert(kind, count);
+            }
+        }
+        self.tally
+    }
+}
+
+#[inline]
+fn put(histogram: &mut hdrhistogram::Histogram<u64>, value: u64) {
+    histogram.record(value.min(LONGEST)).expect("a growing histogram takes every value up to one hour");
+}
+
+fn thread_cpu() -> Nanos {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}

@@ -1,0 +1,317 @@
+//! From a workload to its records: prepared once, then run on as many threads as it is given.
+
+use crate::clock::{Clock, nanos};
+use crate::engine::{self, Task};
+use crate::grpc::Grpc;
+use crate::http::Http;
+use crate::protocol::Protocol;
+use crate::recorder::{Findings, Handover, Recorder};
+use crate::schedule::Share;
+use crate::tls;
+use crate::transport::Dialer;
+use plimsoll_model::load::{LoadModel, LoadProfile, Stop};
+use plimsoll_model::record::{ErrorKind, Interval, SequenceCheck};
+use plimsoll_model::study::GeneratorSpec;
+use plimsoll_model::units::{Instant, Nanos, Processors};
+use plimsoll_model::workload::{Connect, Steps, Workload};
+use rustix::process::{Resource, getrlimit, setrlimit};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+
+/// Descriptors that the generator needs beside its connections.
+const SPARE_DESCRIPTORS: u64 = 64;
+
+/// A workload that is ready to be run.
+pub struct Prepared {
+    workload: Workload,
+    dialer: Dialer,
+    protocol: Compiled,
+}
+
+enum Compiled {
+    Http(Http),
+    Grpc(Grpc),
+}
+
+/// Why a workload cannot be run: every reason that could be found.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .0.join("\n"))]
+pub struct PrepareError(pub Vec<String>);
+
+/// Why a run broke off.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The machine allows fewer open files than the connections that the load needs.
+    #[error(
+        "the load needs {needed} open files, but the limit is {limit}; raise it (`ulimit -n {needed}`) or use fewer users"
+    )]
+    TooFewDescriptors {
+        /// Descriptors needed.
+        needed: u64,
+        /// The hard limit.
+        limit: u64,
+    },
+    /// A processor that the generator is to run on is not there.
+    #[error("failed to bind a generator thread to processor {processor}: {error}")]
+    Pinning {
+        /// The processor.
+        processor: usize,
+        /// What the kernel said.
+        error: String,
+    },
+    /// The kernel refused what the loop needs.
+    #[error("the generator's loop broke off: {0}")]
+    Loop(String),
+}
+
+/// How to offer load.
+pub struct Job<'a> {
+    /// The profile.
+    pub load: &'a LoadProfile,
+    /// Threads and their processors.
+    pub generator: &'a GeneratorSpec,
+    /// Seed of arrivals and think times.
+    pub seed: u64,
+    /// Set from outside to break off.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// What is known at the end, beside the intervals.
+#[derive(Clone, Debug)]
+pub struct RunRecord {
+    /// The start of the measure phase on the system's monotonic clock.
+    pub zero: std::time::Instant,
+    /// Length of the measure phase as it was.
+    pub window: Nanos,
+    /// Results of the checks over all replies, by request name.
+    pub sequences: BTreeMap<String, SequenceCheck>,
+    /// The first text that came with each kind of error, by subject.
+    pub error_examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
+    /// What kept the generator from doing its work: such a trial is void.
+    pub faults: Vec<String>,
+    /// Whether it was broken off from outside.
+    pub interrupted: bool,
+}
+
+impl Prepared {
+    /// Compiles the workload for a system at `address`. With gRPC and server reflection this asks
+    /// the server for its message types; otherwise nothing is sent.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the workload: files, names, messages, certificates.
+    pub fn new(workload: &Workload, address: SocketAddr) -> Result<Prepared, PrepareError> {
+        let application: &[&[u8]] = match workload.steps {
+            Steps::Http(_) => &[b"http/1.1"],
+            Steps::Grpc { .. } => &[b"h2"],
+        };
+        let tls = workload.target.tls.as_ref().map(|tls| tls::configure(&workload.target, tls, application));
+        let tls = tls.transpose().map_err(|fault| PrepareError(vec![fault]))?;
+        let dialer = Dialer { address, tls };
+        let protocol = match &workload.steps {
+            Steps::Http(steps) => Compiled::Http(Http::new(&workload.target, steps)),
+            Steps::Grpc { schema, calls } => {
+                let timeout = workload.timeout;
+                Compiled::Grpc(Grpc::new(&workload.target, schema, calls, &dialer, timeout).map_err(PrepareError)?)
+            }
+        };
+        Ok(Prepared { workload: workload.clone(), dialer, protocol })
+    }
+
+    /// Offers the load, handing each second over to `on_interval` when all threads have passed
+    /// it, in order of time.
+    ///
+    /// # Errors
+    /// The machine does not allow what the load needs.
+    pub fn run(&self, job: &Job<'_>, on_interval: &mut dyn FnMut(Interval)) -> Result<RunRecord, RunError> {
+        allow_descriptors(most_connections(&self.workload, job.load))?;
+        match &self.protocol {
+            Compiled::Http(http) => self.run_on_threads(http, job, on_interval),
+            Compiled::Grpc(grpc) => self.run_on_threads(grpc, job, on_interval),
+        }
+    }
+
+    fn run_on_threads<P: Protocol>(
+        &self,
+        protocol: &P,
+        job: &Job<'_>,
+        on_interval: &mut dyn FnMut(Interval),
+    ) -> Result<RunRecord, RunError> {
+        let names = self.workload.steps.names();
+        let threads = job.generator.threads.min(most_threads(&self.workload, job.load)).max(1);
+        let clock = Clock::start(job.load.warmup);
+        let window_end = Instant(nanos(job.load.stop.limit()));
+        let open_load = matches!(job.load.model, LoadModel::Open { .. });
+        let (sender, receiver) = channel();
+        let findings = std::thread::scope(|scope| {
+            let handles: Vec<_> = (0..threads)
+                .map(|index| {
+                    let share = Share { index, of: threads };
+                    let task = self.task(protocol, job, clock, share);
+                    let (names, sender) = (&names, sender.clone());
+                    let cpus = job.generator.cpus.as_ref();
+                    let generate = move || {
+                        settle(cpus, index)?;
+                        let recorder = Recorder::new(names, open_load, clock.first(), window_end, index, sender);
+                        engine::run(task, recorder).map_err(|error| RunError::Loop(error.to_string()))
+                    };
+                    scope.spawn(generate)
+                })
+                .collect();
+            drop(sender);
+            let findings = collect(&receiver, threads, on_interval);
+            let results = handles.into_iter().map(|thread| thread.join().expect("a generator thread does not panic"));
+            results.collect::<Result<Vec<()>, RunError>>().map(|_| findings)
+        })?;
+        Ok(record(findings, &self.workload.steps, job, clock))
+    }
+
+    fn task<'a, P: Protocol>(&self, protocol: &'a P, job: &Job<'a>, clock: Clock, share: Share) -> Task<'a, P> {
+        Task {
+            protocol,
+            connect: self.workload.connect,
+            connect_timeout: self.workload.timeout.into(),
+            timeouts: timeouts(&self.workload),
+            dialer: self.dialer.clone(),
+            model: &job.load.model,
+            stop: job.load.stop,
+            drain: job.load.drain,
+            share,
+            seed: job.seed,
+            clock,
+            interrupted: job.interrupted,
+        }
+    }
+}
+
+/// The longest that an exchange of each step may take: a gRPC deadline can be shorter than the
+/// workload's time-out.
+fn timeouts(workload: &Workload) -> Vec<Nanos> {
+    match &workload.steps {
+        Steps::Http(steps) => steps.iter().map(|_| workload.timeout.into()).collect(),
+        Steps::Grpc { calls, .. } => {
+            calls.iter().map(|call| call.deadline.unwrap_or(workload.timeout).min(workload.timeout).into()).collect()
+        }
+    }
+}
+
+/// Users that can be at work at once.
+fn most_users(load: &LoadProfile) -> u64 {
+    match &load.model {
+        LoadModel::Closed { users, .. } => users.peak().ceil() as u64,
+        LoadModel::Open { max_users, .. } => u64::from(*max_users),
+    }
+}
+
+fn most_connections(workload: &Workload, load: &LoadProfile) -> u64 {
+    match workload.connect {
+        Connect::PerUser | Connect::PerIteration => most_users(load),
+        Connect::Shared(count) => u64::from(count),
+    }
+}
+
+/// More threads than users or connections would leave some without work.
+fn most_threads(workload: &Workload, load: &LoadProfile) -> usize {
+    usize::try_from(most_users(load).min(most_connections(workload, load))).unwrap_or(usize::MAX)
+}
+
+/// Raises the soft limit of open files as far as the load needs and the hard limit allows.
+fn allow_descriptors(connections: u64) -> Result<(), RunError> {
+    let needed = connections + SPARE_DESCRIPTORS;
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    if let Some(maximum) = limit.maximum
+        && maximum < needed
+    {
+        return Err(RunError::TooFewDescriptors { needed, limit: maximum });
+    }
+    limit.current = Some(needed);
+    setrlimit(Resource::Nofile, limit).map_err(|error| RunError::Loop(error.to_string()))
+}
+
+/// Binds the thread to its processor and asks for wake-ups as exact as the kernel has them.
+fn settle(cpus: Option<&Processors>, index: usize) -> Result<(), RunError> {
+    // The default slack lets the kernel wake the thread 50 µs late to save a wake-up.
+    rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).map_err(|error| RunError::Loop(error.to_string()))?;
+    let Some(Processors(cpus)) = cpus.filter(|cpus| !cpus.0.is_empty()) else { return Ok(()) };
+    let processor = cpus[index % cpus.len()];
+    let mut set = rustix::thread::CpuSet::new();
+    let bound = if processor < rustix::thread::CpuSet::MAX_CPU {
+        set.set(processor);
+        rustix::thread::sched_setaffinity(None, &set)
+    } else {
+        Err(rustix::io::Errno::INVAL)
+    };
+    bound.map_err(|error| RunError::Pinning { processor, error: error.to_string() })
+}
+
+/// Merges the seconds of all threads, and hands each on when the last thread has passed it.
+fn collect(receiver: &Receiver<Handover>, threads: usize, on_interval: &mut dyn FnMut(Interval)) -> Vec<Findings> {
+    let mut pending: BTreeMap<i64, Interval> = BTreeMap::new();
+    let mut passed = vec![i64::MIN; threads];
+    let mut findings = Vec::new();
+    for handover in receiver {
+        match handover {
+            Handover::Interval(thread, interval) => {
+                let second = interval.second;
+                passed[thread] = second;
+                pending.entry(second).or_insert_with(|| Interval { second, ..Interval::default() }).merge(&interval);
+            }
+            Handover::Finished(thread, found) => {
+                passed[thread] = i64::MAX;
+                findings.push(*found);
+            }
+        }
+        let all_passed = passed.iter().copied().min().unwrap_or(i64::MAX);
+        while let Some(entry) = pending.first_entry()
+            && *entry.key() <= all_passed
+        {
+            on_interval(entry.remove());
+        }
+    }
+    // A thread that broke off leaves seconds behind that the others have finished.
+    pending.into_values().for_each(on_interval);
+    findings
+}
+
+fn record(findings: Vec<Findings>, steps: &Steps, job: &Job<'_>, clock: Clock) -> RunRecord {
+    let limit = nanos(job.load.stop.limit());
+    let last_done = findings.iter().filter_map(|found| found.last_done).max();
+    let window = match job.load.stop {
+        Stop::After(_) => limit,
+        // The phase ends with the last iteration, unless time ran out first.
+        Stop::Iterations { .. } | Stop::IterationsPerUser { .. } => last_done.map_or(limit, |at| at.0.clamp(1, limit)),
+    };
+    let mut examples: BTreeMap<String, BTreeMap<ErrorKind, String>> = BTreeMap::new();
+    for (subject, kinds) in findings.iter().flat_map(|found| &found.examples) {
+        let known = examples.entry(subject.clone()).or_default();
+        kinds.iter().for_each(|(kind, text)| {
+            known.entry(*kind).or_insert_with(|| text.clone());
+        });
+    }
+    let interrupted = job.interrupted.load(Ordering::Relaxed);
+    RunRecord {
+        zero: clock.zero(),
+        window: Nanos(window.unsigned_abs()),
+        sequences: sequences(&findings, steps),
+        error_examples: examples,
+        faults: findings.into_iter().flat_map(|found| found.faults).collect(),
+        interrupted,
+    }
+}
+
+fn sequences(findings: &[Findings], steps: &Steps) -> BTreeMap<String, SequenceCheck> {
+    let Steps::Grpc { calls, .. } = steps else { return BTreeMap::new() };
+    let checked = calls.iter().enumerate().filter(|(_, call)| call.sequence.is_some());
+    checked
+        .map(|(step, call)| {
+            let mut whole = crate::sequence::SequenceRecorder::default();
+            findings.iter().for_each(|found| whole.merge(&found.sequences[step]));
+            (call.name.clone(), whole.check())
+        })
+        .collect()
+}

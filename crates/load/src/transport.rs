@@ -1,0 +1,209 @@
+//! A non-blocking socket, plain or with TLS, that counts the bytes which cross it.
+
+use plimsoll_model::record::ErrorKind;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
+use std::io::{ErrorKind as IoErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+/// How the sockets of a trial are made.
+#[derive(Clone, Debug)]
+pub(crate) struct Dialer {
+    /// Where they go.
+    pub(crate) address: SocketAddr,
+    /// Encryption, if any.
+    pub(crate) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+}
+
+/// A socket with its encryption and its byte counts.
+pub(crate) struct Transport {
+    socket: OwnedFd,
+    tls: Option<Box<ClientConnection>>,
+    /// Bytes that crossed the socket and have not been put down to anything yet.
+    pub(crate) bytes_out: u64,
+    /// The same inwards.
+    pub(crate) bytes_in: u64,
+}
+
+/// Why a transport is of no further use.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    /// What kind of failure it is for the exchanges on it.
+    pub(crate) kind: ErrorKind,
+    /// In words.
+    pub(crate) detail: String,
+    /// Whether this machine, not the peer, ran out of something.
+    pub(crate) our_fault: bool,
+}
+
+/// What a read gave.
+pub(crate) enum Chunk<'a> {
+    /// Bytes for the protocol (none while TLS talks to itself), and whether more may be waiting.
+    Bytes(&'a [u8], bool),
+    /// Nothing is waiting.
+    Empty,
+    /// The peer has ended its side.
+    End,
+}
+
+impl Dialer {
+    /// Starts to connect.
+    pub(crate) fn dial(&self) -> Result<Transport, Broken> {
+        let family = if self.address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP)).map_err(failed_to_connect)?;
+        // Requests are written whole: waiting for more to send would only delay them.
+        sockopt::set_tcp_nodelay(&socket, true).map_err(failed_to_connect)?;
+        match rustix::net::connect(&socket, &self.address) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(error) => return Err(failed_to_connect(error)),
+        }
+        let tls = match &self.tls {
+            None => None,
+            Some((config, name)) => {
+                Some(Box::new(ClientConnection::new(config.clone(), name.clone()).map_err(|error| tls_failed(&error))?))
+            }
+        };
+        Ok(Transport { socket, tls, bytes_out: 0, bytes_in: 0 })
+    }
+}
+
+impl Transport {
+    /// Whether the TCP connection is made: an error if it failed.
+    pub(crate) fn connected(&self) -> Result<(), Broken> {
+        match sockopt::socket_error(&self.socket) {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) | Err(error) => Err(failed_to_connect(error)),
+        }
+    }
+
+    /// Whether the protocol may speak: at once without TLS, after the handshake with it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.tls.as_ref().is_none_or(|tls| !tls.is_handshaking())
+    }
+
+    /// Sends as much of `out` as the kernel takes, and drops that from `out`. What is left is
+    /// sent when the socket becomes writable again.
+    pub(crate) fn send(&mut self, out: &mut Vec<u8>) -> Result<(), Broken> {
+        match &mut self.tls {
+            None => {
+                let sent = write_some(self.socket.as_fd(), out, &mut self.bytes_out)?;
+                discard(out, sent);
+                Ok(())
+            }
+            Some(tls) => {
+                if !tls.is_handshaking() && !out.is_empty() {
+                    tls.writer().write_all(out).map_err(|error| closed(error.to_string()))?;
+                    out.clear();
+                }
+                let mut socket = CountingWriter { socket: self.socket.as_fd(), bytes: &mut self.bytes_out };
+                while tls.wants_write() {
+                    match tls.write_tls(&mut socket) {
+                        Ok(_) => {}
+                        Err(error) if error.kind() == IoErrorKind::WouldBlock => break,
+                        Err(error) => return Err(closed(error.to_string())),
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Reads once. `raw` and `plain` are scratch space of the thread.
+    pub(crate) fn receive<'a>(&mut self, raw: &'a mut [u8], plain: &'a mut Vec<u8>) -> Result<Chunk<'a>, Broken> {
+        let count = match rustix::io::read(&self.socket, &mut *raw) {
+            Ok(0) => return Ok(Chunk::End),
+            Ok(count) => count,
+            Err(Errno::AGAIN) => return Ok(Chunk::Empty),
+            Err(Errno::INTR) => return Ok(Chunk::Bytes(&[], true)),
+            Err(error) => return Err(closed(format!("the connection broke: {error}"))),
+        };
+        self.bytes_in += count as u64;
+        let more = count == raw.len();
+        match &mut self.tls {
+            None => Ok(Chunk::Bytes(&raw[..count], more)),
+            Some(tls) => {
+                plain.clear();
+                decrypt(tls, &raw[..count], plain)?;
+                Ok(Chunk::Bytes(plain, more))
+            }
+        }
+    }
+}
+
+impl AsFd for Transport {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn decrypt(tls: &mut ClientConnection, mut raw: &[u8], plain: &mut Vec<u8>) -> Result<(), Broken> {
+    while !raw.is_empty() {
+        // Reading from a slice cannot fail.
+        tls.read_tls(&mut raw).map_err(|error| closed(error.to_string()))?;
+        tls.process_new_packets().map_err(|error| tls_failed(&error))?;
+        match tls.reader().read_to_end(plain) {
+            Ok(_) => {}
+            Err(error) if error.kind() == IoErrorKind::WouldBlock => {}
+            Err(error) => return Err(closed(error.to_string())),
+        }
+    }
+    Ok(())
+}
+
+fn write_some(socket: BorrowedFd<'_>, bytes: &[u8], count: &mut u64) -> Result<usize, Broken> {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        match rustix::io::write(socket, &bytes[sent..]) {
+            Ok(written) => sent += written,
+            Err(Errno::AGAIN) => break,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(closed(format!("the connection broke: {error}"))),
+        }
+    }
+    *count += sent as u64;
+    Ok(sent)
+}
+
+fn discard(out: &mut Vec<u8>, sent: usize) {
+    if sent == out.len() {
+        out.clear();
+    } else {
+        out.drain(..sent);
+    }
+}
+
+struct CountingWriter<'a> {
+    socket: BorrowedFd<'a>,
+    bytes: &'a mut u64,
+}
+
+impl Write for CountingWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = rustix::io::write(self.socket, bytes)?;
+        *self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn failed_to_connect(error: Errno) -> Broken {
+    // No free port, no free descriptor, no memory: the generator is the one that cannot go on.
+    let our_fault = matches!(error, Errno::ADDRNOTAVAIL | Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM);
+    Broken { kind: ErrorKind::Connect, detail: format!("failed to connect: {error}"), our_fault }
+}
+
+fn tls_failed(error: &rustls::Error) -> Broken {
+    Broken { kind: ErrorKind::Tls, detail: format!("the TLS handshake failed: {error}"), our_fault: false }
+}
+
+fn closed(detail: String) -> Broken {
+    Broken { kind: ErrorKind::Closed, detail, our_fault: false }
+}
