@@ -20,6 +20,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// What a warden may take longer than it was allowed, before it counts as stuck.
 const WARDEN_SLACK: Duration = Duration::from_secs(5);
 
+/// How long a warden may take to start its command.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+
 /// No grace at all.
 pub(crate) const AT_ONCE: StopPolicy = StopPolicy { signal: StopSignal::Kill, grace: Duration::ZERO };
 
@@ -65,16 +68,18 @@ impl Supervised {
         let (warden, lifeline) = start().map_err(SystemError::io(&spec.name, "start a warden"))?;
         let system = spec.name.clone();
         let mut started = Supervised { system, mark, warden, lifeline, exit: None, over: false };
-        match started.lifeline.tell(&order).and_then(|()| started.lifeline.hear(None)) {
+        let refused = |reason| {
+            let (system, dir) = (spec.name.clone(), spec.dir.clone());
+            SystemError::Refused { system, command: command.clone(), dir, reason }
+        };
+        let warden = launcher.program.display();
+        let answer = started.lifeline.tell(&order).and_then(|()| started.lifeline.hear(Some(ANSWER_LIMIT)));
+        match answer {
             Ok(Heard::Message(Report::Started)) => Ok(started),
-            Ok(Heard::Message(Report::Refused(reason))) => {
-                started.over = true;
-                let _ = started.warden.wait(); // it has nothing left to do
-                let (system, dir) = (spec.name.clone(), spec.dir.clone());
-                Err(SystemError::Refused { system, command: command.clone(), dir, reason })
-            }
-            Ok(_) => Err(SystemError::WardenLost { system: spec.name.clone() }),
-            Err(error) => Err(SystemError::io(&spec.name, "talk to its warden")(error)),
+            Ok(Heard::Message(Report::Refused(reason))) => Err(refused(reason)),
+            Ok(Heard::Silence) => Err(refused(format!("its warden, {warden}, does not answer"))),
+            Ok(_) => Err(refused(format!("its warden, {warden}, ended before the command began"))),
+            Err(error) => Err(refused(format!("its warden, {warden}, cannot be talked to: {error}"))),
         }
     }
 

@@ -91,11 +91,15 @@ impl Lifeline {
         Ok(Lifeline::new(UnixStream::from(socket)))
     }
 
-    /// Sends a message.
+    /// Sends a message. If the other side is gone, [`Lifeline::hear`] says so next: the message is
+    /// lost, which is no error here.
     pub(crate) fn tell(&mut self, message: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
-        self.stream.write_all(&line)
+        match self.stream.write_all(&line) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            written => written,
+        }
     }
 
     /// Waits for the next message; for ever, when `within` is `None`.

@@ -59,6 +59,9 @@ fn holder(port: u16) -> Option<String> {
         .collect();
     let listening = sockets.iter().find(|entry| entry.state == TcpState::Listen);
     let inode = listening.or(sockets.first())?.inode;
+    if inode == 0 {
+        return Some("connections of an ended process, which the kernel closes within minutes".to_owned());
+    }
     let holds = |process: &procfs::process::Process| {
         let mut files = process.fd().into_iter().flatten().flatten();
         files.any(|file| matches!(file.target, FDTarget::Socket(socket) if socket == inode))

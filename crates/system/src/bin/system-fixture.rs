@@ -3,11 +3,11 @@
 
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, StopSignal, SystemSpec};
 use plimsoll_system::{Launcher, warden};
-use std::env;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
+use std::{env, io, thread};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -23,7 +23,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Starts a system as Plimsoll does, and then does nothing until it is killed.
+/// Starts a system as Plimsoll does, and stops it when a line is read; at the end of the input, does
+/// nothing until it is killed.
 fn run(dir: &Path, script: &str) -> ExitCode {
     let command = ["sh", "-c", script].map(str::to_owned).to_vec();
     let spec = SystemSpec {
@@ -33,16 +34,20 @@ fn run(dir: &Path, script: &str) -> ExitCode {
         start: CommandLine(command),
         env: [("TREE".to_owned(), env::var("TREE").unwrap_or_default())].into(),
         ready: Ready { probe: Probe::Started, within: Duration::from_secs(10) },
-        stop: StopPolicy { signal: StopSignal::Term, grace: Duration::from_secs(10) },
+        stop: StopPolicy { signal: StopSignal::Term, grace: Duration::from_secs(1000) },
         cpus: None,
         version: None,
         port: None,
     };
     let started = Launcher::of_this_program(&["warden"]).start(&spec, &dir.join("output.log"));
-    match started {
-        Ok(_running) => loop {
-            std::thread::park();
-        },
+    let stopped = started.and_then(|running| {
+        while !matches!(io::stdin().read_line(&mut String::new()), Ok(1..)) {
+            thread::park();
+        }
+        running.stop()
+    });
+    match stopped {
+        Ok(_) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
             ExitCode::FAILURE

@@ -32,9 +32,9 @@ pub(super) fn guard() -> io::Result<()> {
         Ok(root) => {
             let mut guard = Guard { lifeline, signals, root, exit: None, stopping_until: None };
             // Whether watching ended well or not, nothing may stay.
-            let watched = guard.tell(&Report::Started).and_then(|()| guard.watch());
+            let watched = guard.lifeline.tell(&Report::Started).and_then(|()| guard.watch());
             let gone = guard.kill_all()?;
-            guard.tell(&Report::Gone(gone))?;
+            guard.lifeline.tell(&Report::Gone(gone))?;
             watched
         }
         Err(reason) => lifeline.tell(&Report::Refused(reason)),
@@ -121,7 +121,7 @@ impl Guard {
                 Ok(Some((pid, status))) if pid == self.root => {
                     self.exit = Exit::of(status);
                     if let (Some(exit), None) = (self.exit, self.stopping_until) {
-                        self.tell(&Report::Ended(exit))?;
+                        self.lifeline.tell(&Report::Ended(exit))?;
                     }
                 }
                 Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
@@ -152,14 +152,6 @@ impl Guard {
             self.signals.clear_children()?;
         }
         Ok(Gone { exit: self.exit, killed: killed.len(), left: Vec::new() })
-    }
-
-    /// Tells Plimsoll, which may be dead: then there is nobody to tell, and work goes on.
-    fn tell(&mut self, report: &Report) -> io::Result<()> {
-        match self.lifeline.tell(report) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-            _ => Ok(()),
-        }
     }
 }
 

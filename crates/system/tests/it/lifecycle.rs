@@ -3,7 +3,7 @@
 use crate::common::{PATIENCE, Place, command, launcher, never, wait_until};
 use plimsoll_model::system::{StopPolicy, StopSignal};
 use plimsoll_model::units::Processors;
-use plimsoll_system::{Exit, SystemError};
+use plimsoll_system::{Exit, Launcher, SystemError};
 use procfs::process::FDTarget;
 use std::fs;
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use std::time::Duration;
 #[test]
 fn a_system_is_asked_to_end_and_its_output_is_kept_in_order() {
     let place = Place::new();
-    let script = "trap 'echo ends >&2; exit 0' TERM; echo one; echo two >&2; echo three; sleep 1000 & wait";
+    let script = "trap 'echo ends >&2; exit 0' TERM; echo one; echo two >&2; echo three; while :; do sleep 0.01; done";
     let system = launcher().start(&place.system(script), &place.output()).unwrap();
     system.wait_ready(&never).unwrap();
     wait_until("its output", || fs::read_to_string(place.output()).unwrap().contains("three"));
@@ -20,7 +20,9 @@ fn a_system_is_asked_to_end_and_its_output_is_kept_in_order() {
     let stopped = system.stop().unwrap();
     assert_eq!(stopped.exit, Some(Exit::Code(0)));
     assert_eq!(stopped.killed, 0, "it ended in order");
-    assert_eq!(fs::read_to_string(place.output()).unwrap(), "one\ntwo\nthree\nends\n");
+    let output = fs::read_to_string(place.output()).unwrap();
+    let own = output.lines().filter(|line| *line != "Terminated"); // the shell's word on its sleep
+    assert_eq!(own.collect::<Vec<_>>(), ["one", "two", "three", "ends"]);
 }
 
 #[test]
@@ -164,4 +166,12 @@ fn many_systems_run_side_by_side() {
         assert!(system.stop().unwrap().took < PATIENCE, "no lifeline is held by another system");
         assert_eq!(place.alive(), [0; 0]);
     }
+}
+
+#[test]
+fn a_launcher_without_a_warden_is_found_out() {
+    let place = Place::new();
+    let launcher = Launcher { program: "/bin/false".into(), arguments: vec!["warden".to_owned()] };
+    let message = launcher.start(&place.system("true"), &place.output()).unwrap_err().to_string();
+    assert!(message.contains("its warden, /bin/false, ended before the command began"), "{message}");
 }

@@ -3,8 +3,9 @@
 use crate::common::{FIXTURE, Place, launcher, wait_until};
 use plimsoll_system::SystemError;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 /// Processes of [`tree`].
 const TREE_SIZE: usize = 6;
@@ -32,11 +33,15 @@ fn wait_for_tree(place: &Place) {
 
 /// A stand-in for Plimsoll with that system, in a process group of its own as a shell starts it.
 fn plimsoll(place: &Place) -> Child {
-    let mut program = Command::new(FIXTURE);
-    program.arg("run").arg(place.folder.path()).arg(tree()).env("TREE", &place.mark).process_group(0);
-    let child = program.spawn().unwrap();
+    let child = plimsoll_with(place, &tree());
     wait_for_tree(place);
     child
+}
+
+fn plimsoll_with(place: &Place, script: &str) -> Child {
+    let mut program = Command::new(FIXTURE);
+    program.arg("run").arg(place.folder.path()).arg(script).env("TREE", &place.mark);
+    program.process_group(0).stdin(Stdio::piped()).spawn().unwrap()
 }
 
 fn pid(raw: i32) -> Pid {
@@ -80,6 +85,21 @@ fn after_a_panic() {
 fn after_kill_9_of_plimsoll() {
     let place = Place::new();
     let mut plimsoll = plimsoll(&place);
+    kill_process(Pid::from_child(&plimsoll), Signal::KILL).unwrap();
+    plimsoll.wait().unwrap();
+    place.wait_for_alive(0);
+}
+
+#[test]
+fn after_kill_9_of_plimsoll_while_it_waits_for_the_system_to_end() {
+    let place = Place::new();
+    let script = "trap 'echo asked' TERM; echo up; while :; do sleep 0.01; done";
+    let mut plimsoll = plimsoll_with(&place, script);
+    let wrote = |word: &str| std::fs::read_to_string(place.output()).is_ok_and(|output| output.contains(word));
+    wait_until("the trap", || wrote("up"));
+    plimsoll.stdin.as_mut().unwrap().write_all(b"stop\n").unwrap();
+    wait_until("the stop", || wrote("asked"));
+    assert!(!place.alive().is_empty(), "it has a thousand seconds to end");
     kill_process(Pid::from_child(&plimsoll), Signal::KILL).unwrap();
     plimsoll.wait().unwrap();
     place.wait_for_alive(0);
