@@ -1,1 +1,51 @@
-//! The study file: read with every fault named, and resolved for each trial.
+//! The study file: `study.toml` becomes a [`Study`], with every fault named at once.
+//!
+//! ```
+//! let text = r#"
+//! title = "two servers"
+//! question = "which one is faster?"
+//! factors.server = { levels = ["old", "new"], compare = true, baseline = "old" }
+//! workload = { protocol = "http", target = "{web.address}", steps = [{ get = "/" }] }
+//! load = { user = 10, duration = "20s" }
+//! system.web.start = "./{server} --port {port}"
+//! "#;
+//! let (study, diagnostics) = plimsoll_study::read("study.toml", text, ".".as_ref(), &[0]);
+//! assert!(study.is_none());
+//! assert_eq!(
+//!     diagnostics[0].to_string(),
+//!     "study.toml:6:10: error: unknown key `user` in `load`; did you mean `users`?"
+//! );
+//! ```
+//!
+//! The way of a study through this crate: [`read`](mod@read) parses the text into a document of
+//! nodes that know where they stand; each module in `table` reads one table of it; `placeholders`
+//! looks at every `{placeholder}`; then every combination of levels is resolved once. A [`Study`]
+//! resolves its trials again when they run, with the ports that the runner has picked.
+//!
+//! Nothing here does IO: neither the study file nor what it names is opened.
+
+mod command;
+mod diagnostic;
+mod faults;
+mod node;
+mod pairs;
+mod placeholders;
+mod processors;
+mod quick;
+mod read;
+mod scalar;
+mod schema;
+mod scope;
+mod study;
+mod table;
+mod template;
+#[cfg(test)]
+mod testing;
+mod value;
+
+pub use diagnostic::{Diagnostic, Severity, Span, Style, render};
+pub use quick::quick;
+pub use read::read;
+pub use schema::json_schema;
+pub use scope::Bindings;
+pub use study::{PortChoice, Study, TrialSpec};

@@ -1,0 +1,133 @@
+//! Looks at every placeholder of a study at once: names that nothing has, factors that nothing
+//! uses, and systems that are told their port.
+//!
+//! It reads the document rather than the tables, so that a fault elsewhere in a table does not
+//! make a factor look unused.
+
+use crate::diagnostic::{Fault, Span};
+use crate::faults::{Faults, one_of};
+use crate::node::{Node, TableNode};
+use crate::scope::{known_names, place_of, unknown_placeholder};
+use crate::table::factors::Factors;
+use crate::table::system::Systems;
+use crate::template::Template;
+use std::collections::BTreeSet;
+use toml::de::DeValue;
+
+/// Checks the placeholders, and returns the systems that have a port.
+pub(crate) fn check(
+    root: &TableNode<'_>,
+    factors: &Factors,
+    systems: &Systems,
+    faults: &mut Faults,
+) -> BTreeSet<String> {
+    let uses = uses(root, faults);
+    let factor_names = factors.names();
+    for one in &uses {
+        let known = known_names(&factor_names, systems.names(), one.system.is_some());
+        if !known.contains(&one.name) {
+            let fault = unknown_placeholder(&one.name, known.iter().map(String::as_str), &one.span, faults);
+            faults.add(fault);
+        }
+    }
+    report_unused(factors, &uses, faults);
+    let listening = listening(systems, &uses);
+    report_missing_ports(systems, &listening, &uses, faults);
+    listening
+}
+
+/// A placeholder in the text at `span`.
+struct Use {
+    name: String,
+    span: Span,
+    /// The system in whose table it stands.
+    system: Option<String>,
+}
+
+fn uses(root: &TableNode<'_>, faults: &mut Faults) -> Vec<Use> {
+    let mut uses = Vec::new();
+    for section in ["workload", "load"] {
+        if let Some(node) = root.get(section) {
+            collect(node, None, &mut uses, faults);
+        }
+    }
+    if let Some(node) = root.get("system")
+        && let DeValue::Table(_) = node.value
+    {
+        for (name, system) in node.table(faults).iter().flat_map(|table| table.entries().to_vec()) {
+            collect(&system, Some(name), &mut uses, faults);
+        }
+    }
+    uses
+}
+
+fn collect(node: &Node<'_>, system: Option<&str>, uses: &mut Vec<Use>, faults: &mut Faults) {
+    match node.value {
+        DeValue::String(text) => match Template::parse(text) {
+            Ok(template) => uses.extend(template.names().map(|name| Use {
+                name: name.to_owned(),
+                span: node.span.clone(),
+                system: system.map(str::to_owned),
+            })),
+            Err(stray) => {
+                let place = place_of(&stray.found, &node.span, faults);
+                let fault = Fault::error(&place, format!("{} {}", node.name(), stray.message));
+                faults
+                    .add(fault.help(
+                        "a placeholder is the name of a factor in braces; for a brace itself write `{{` or `}}`",
+                    ));
+            }
+        },
+        DeValue::Array(_) => {
+            for item in node.items(faults).into_iter().flatten() {
+                collect(&item, system, uses, faults);
+            }
+        }
+        DeValue::Table(_) => {
+            for (_, entry) in node.table(faults).iter().flat_map(|table| table.entries().to_vec()) {
+                collect(&entry, system, uses, faults);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn report_unused(factors: &Factors, uses: &[Use], faults: &mut Faults) {
+    // In a file that is not all TOML, the use may stand in the part that could not be read.
+    if !faults.well_formed() {
+        return;
+    }
+    for factor in &factors.0 {
+        if !uses.iter().any(|one| one.name == factor.name) {
+            let fault = Fault::error(&factor.place, format!("factor `{}` is used nowhere", factor.name));
+            let help =
+                format!("write `{{{}}}` where its level belongs: in a system, the workload or the load", factor.name);
+            faults.add(fault.label("its levels would all be the same").help(help));
+        }
+    }
+}
+
+/// The systems that are told their port, or say which one they have.
+fn listening(systems: &Systems, uses: &[Use]) -> BTreeSet<String> {
+    let told = uses.iter().filter(|one| {
+        let own = one.system.as_deref().and_then(|system| one.name.strip_prefix(system)?.strip_prefix('.'));
+        matches!(own.unwrap_or(&one.name), "port" | "address")
+    });
+    let fixed = systems.0.iter().filter(|(_, _, table)| table.as_ref().is_some_and(|table| table.port.is_some()));
+    told.filter_map(|one| one.system.clone()).chain(fixed.map(|(name, ..)| name.clone())).collect()
+}
+
+/// `{counter.address}` makes sense only if the counter knows the port.
+fn report_missing_ports(systems: &Systems, listening: &BTreeSet<String>, uses: &[Use], faults: &mut Faults) {
+    for one in uses {
+        let Some((system, "port" | "address")) = one.name.split_once('.') else { continue };
+        // Nothing is known about a system whose table is wrong.
+        let known = systems.0.iter().any(|(name, _, table)| name == system && table.is_some());
+        if known && !listening.contains(system) {
+            let place = place_of(&format!("{{{}}}", one.name), &one.span, faults);
+            let fault = Fault::error(&place, format!("system `{system}` has no port"));
+            let ways = one_of(["{port}", "{address}"]);
+            faults.add(fault.help(format!("put {ways} into its `start` or `env`, or give it `port = …`")));
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Reading a study: from text to a [`Study`], with every fault named at once.
+
+use crate::diagnostic::{Diagnostic, Fault, Source};
+use crate::faults::Faults;
+use crate::node::{FromToml, Node, Part};
+use crate::placeholders;
+use crate::study::{Parts, PortChoice, Study, length_of, stays_here};
+use crate::table::decide::decisions;
+use crate::table::generator::{self, TargetsTable};
+use crate::table::report::ReportTable;
+use crate::table::root::StudyTable;
+use plimsoll_model::factor::{Assignment, Factor, combinations};
+use plimsoll_model::trial::TrialLength;
+use std::collections::BTreeSet;
+use std::path::Path;
+use toml::de::{DeTable, DeValue};
+
+/// Reads a study from the text of its file.
+///
+/// `name` is the file as messages show it, `dir` the study's folder, and `processors` are those
+/// that Plimsoll may use, in order. Every combination of levels is tried with stand-in ports, so
+/// that whatever a level makes of the study is found before anything starts. There is a study if
+/// and only if no diagnostic is an error.
+#[must_use]
+pub fn read(name: &str, text: &str, dir: &Path, processors: &[usize]) -> (Option<Study>, Vec<Diagnostic>) {
+    let mut faults = Faults::new(Source::new(name, text));
+    let study = study(text, dir, processors, &mut faults).filter(|_| !faults.has_errors());
+    (study, faults.into_diagnostics())
+}
+
+fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> Option<Study> {
+    let (document, syntax) = DeTable::parse_recoverable(text);
+    for error in syntax {
+        let span = error.span().unwrap_or(0..0);
+        faults.add_syntax(Fault::error(&span, format!("not TOML: {}", error.message())));
+    }
+    let document = DeValue::Table(document.into_inner());
+    let root = Node::root(&document);
+    let table = StudyTable::from_toml(&root, faults)?;
+    table.check_references(faults);
+    let listening = match (table.factors(), table.systems()) {
+        (Some(factors), Some(systems)) => placeholders::check(&root.table(faults)?, factors, systems, faults),
+        _ => BTreeSet::new(),
+    };
+    let decide = decisions(table.decide(), faults);
+    let generator_table = table.generator.as_ref().and_then(Part::as_whole);
+    let generator = generator::spec(generator_table, processors, faults);
+    let factors = table.factors()?.whole()?;
+    let targets_allow = table.targets.as_ref().and_then(Part::as_whole).map(TargetsTable::allowed).unwrap_or_default();
+    let report = table.report().map(ReportTable::spec).unwrap_or_default();
+    let systems = table
+        .systems()?
+        .0
+        .iter()
+        .map(|(name, _, table)| Some((name.clone(), table.clone()?)))
+        .collect::<Option<_>>()?;
+    let parts = Parts {
+        systems,
+        workload: table.workload.whole()?,
+        load: table.load.whole()?,
+        listening,
+        dir: dir.to_owned(),
+        processors: processors.to_vec(),
+        source: faults.source().clone(),
+    };
+    let loopback = try_every_combination(&factors, &parts, faults)?;
+    Some(Study {
+        title: table.title.whole()?.value.0,
+        question: table.question.whole()?.value.0,
+        repeats: match table.repeats {
+            Some(repeats) => repeats.whole()?.value.u32(),
+            None => 5,
+        },
+        seed: match table.seed {
+            Some(seed) => seed.whole()?.value.u64(),
+            None => 1,
+        },
+        factors,
+        targets_allow,
+        generator: generator?,
+        decide: decide?,
+        report,
+        parts,
+        loopback,
+        quick: false,
+    })
+}
+
+/// The most combinations of levels that a study can have: at a second each, hours of trials.
+const MOST_COMBINATIONS: usize = 10_000;
+
+/// Resolves every trial, and returns whether all targets are this machine; `None` when something
+/// cannot be resolved.
+fn try_every_combination(factors: &[Factor], parts: &Parts, faults: &mut Faults) -> Option<bool> {
+    let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
+    if count.is_none_or(|count| count > MOST_COMBINATIONS) {
+        let message = format!("the levels make more than {MOST_COMBINATIONS} combinations");
+        faults.add(Fault::error(&(0..0), message).help("name fewer levels, or make two studies of it"));
+        return None;
+    }
+    let variants = combinations(factors.iter().filter(|factor| factor.is_compared()));
+    let mut fine = true;
+    let mut loopback = true;
+    for condition in combinations(factors.iter().filter(|factor| !factor.is_compared())) {
+        let mut lengths: Vec<TrialLength> = Vec::new();
+        for variant in &variants {
+            let assignment = variant.and(&condition);
+            check_ports(parts, &assignment, faults);
+            let bindings = parts.stand_ins(&assignment, faults);
+            match parts.resolve(&assignment, &bindings, faults) {
+                Some(spec) => {
+                    loopback &= stays_here(&spec.workload);
+                    lengths.push(length_of(&spec.load));
+                }
+                None => fine = false,
+            }
+        }
+        if lengths.windows(2).any(|pair| pair[0] != pair[1]) {
+            let fault =
+                Fault::error(&parts.load.length_span(), "the variants would be measured for different lengths of time");
+            faults.add(fault.help("let the lengths in `load` depend on conditions only, not on a compared factor"));
+        }
+    }
+    fine.then_some(loopback)
+}
+
+fn check_ports(parts: &Parts, assignment: &Assignment, faults: &mut Faults) {
+    let mut taken: Vec<(u16, String)> = Vec::new();
+    for (name, choice) in parts.ports(assignment, faults) {
+        let PortChoice::Fixed(port) = choice else { continue };
+        if let Some((_, other)) = taken.iter().find(|(known, _)| *known == port) {
+            let table = parts.systems.iter().find(|(system, _)| *system == name);
+            let span = table.and_then(|(_, table)| table.port.as_ref()).map_or(0..0, |port| port.span.clone());
+            let fault = Fault::error(&span, format!("systems `{other}` and `{name}` both have port {port}"));
+            faults.add(fault.help("give them different ports, or write `{port}` and let Plimsoll pick free ones"));
+        }
+        taken.push((port, name));
+    }
+}

@@ -1,0 +1,115 @@
+//! What placeholders stand for in one trial.
+
+use crate::diagnostic::{Fault, Span};
+use crate::faults::{Faults, did_you_mean, one_of};
+use crate::template::Template;
+use plimsoll_model::factor::{Assignment, Level};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What only the runner knows, and placeholders can name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bindings {
+    /// The port of each system that has one: `{NAME.port}`, and `{NAME.address}`, which is
+    /// `127.0.0.1:PORT`. A system's own strings say `{port}` and `{address}`.
+    pub ports: BTreeMap<String, u16>,
+    /// The running program: `{plimsoll}`.
+    pub plimsoll: PathBuf,
+}
+
+/// The names that one trial gives a value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scope<'a> {
+    /// The levels of the trial.
+    pub(crate) assignment: &'a Assignment,
+    /// Ports of the systems, and the running program.
+    pub(crate) bindings: &'a Bindings,
+    /// The system whose own strings are looked at.
+    pub(crate) system: Option<&'a str>,
+    /// The study's folder.
+    pub(crate) dir: &'a Path,
+    /// The processors that Plimsoll may use.
+    pub(crate) processors: &'a [usize],
+}
+
+impl<'a> Scope<'a> {
+    /// The same trial, seen from inside a system.
+    pub(crate) fn inside(self, system: &'a str) -> Scope<'a> {
+        Scope { system: Some(system), ..self }
+    }
+
+    /// Fills a template that stands at `span`.
+    pub(crate) fn fill(&self, template: &Template, span: &Span, faults: &mut Faults) -> Option<Level> {
+        template
+            .fill(|name| self.value(name))
+            .map_err(|name| {
+                let known = self.names();
+                let fault = unknown_placeholder(&name, known.iter().map(String::as_str), span, faults);
+                faults.add(fault);
+            })
+            .ok()
+    }
+
+    fn value(&self, name: &str) -> Option<Level> {
+        let port_of = |system: &str| self.bindings.ports.get(system).copied();
+        let address = |port: u16| Level::Text(format!("127.0.0.1:{port}"));
+        match name {
+            "plimsoll" => Some(Level::Text(self.bindings.plimsoll.display().to_string())),
+            "port" => port_of(self.system?).map(|port| Level::Integer(port.into())),
+            "address" => port_of(self.system?).map(address),
+            _ => match name.split_once('.') {
+                Some((system, "port")) => port_of(system).map(|port| Level::Integer(port.into())),
+                Some((system, "address")) => port_of(system).map(address),
+                _ => self.assignment.get(name).cloned(),
+            },
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let factors: Vec<&str> = self.assignment.0.iter().map(|(name, _)| name.as_str()).collect();
+        known_names(&factors, self.bindings.ports.keys().map(String::as_str), self.system.is_some())
+    }
+}
+
+/// The names that placeholders may have where a system's own strings, or others, are looked at.
+pub(crate) fn known_names<'a>(
+    factors: &[&str],
+    systems: impl IntoIterator<Item = &'a str>,
+    inside_a_system: bool,
+) -> Vec<String> {
+    let mut names: Vec<String> = factors.iter().map(|name| (*name).to_owned()).collect();
+    if inside_a_system {
+        names.extend(["port".to_owned(), "address".to_owned()]);
+    }
+    for system in systems {
+        names.extend([format!("{system}.port"), format!("{system}.address")]);
+    }
+    names.push("plimsoll".to_owned());
+    names
+}
+
+/// The fault for a placeholder that nothing fills, in the text at `span`.
+pub(crate) fn unknown_placeholder<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+    span: &Span,
+    faults: &Faults,
+) -> Fault {
+    let help = did_you_mean(name, known.clone()).unwrap_or_else(|| {
+        format!("placeholders here are {}; write `{{{{` for a brace", one_of(known).replace(" or ", " and "))
+    });
+    let kind = if name.contains('.') { "no system gives" } else { "no factor is named" };
+    Fault::error(&place_of(&format!("{{{name}}}"), span, faults), format!("{kind} `{name}`"))
+        .label("nothing fills this placeholder")
+        .help(help)
+}
+
+/// Where `part` stands in the text at `span`; all of it if it is not found there, as when escapes
+/// hide it.
+pub(crate) fn place_of(part: &str, span: &Span, faults: &Faults) -> Span {
+    let text = faults.source().text().get(span.clone()).unwrap_or_default();
+    match text.find(part) {
+        Some(at) => span.start + at..span.start + at + part.len(),
+        None => span.clone(),
+    }
+}

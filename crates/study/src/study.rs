@@ -1,0 +1,212 @@
+//! A study that has been read: what it is about, and what each of its trials is.
+
+use crate::diagnostic::{Diagnostic, Source};
+use crate::faults::Faults;
+use crate::quick;
+use crate::scope::{Bindings, Scope};
+use crate::table::load::LoadTable;
+use crate::table::system::SystemTable;
+use crate::table::target::is_loopback;
+use crate::table::workload::WorkloadTable;
+use plimsoll_model::factor::{Assignment, Factor, combinations};
+use plimsoll_model::load::LoadProfile;
+use plimsoll_model::study::{Decision, GeneratorSpec, ReportSpec, StudyFacts};
+use plimsoll_model::system::SystemSpec;
+use plimsoll_model::trial::TrialLength;
+use plimsoll_model::workload::Workload;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// A study without faults.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// What it is about, in one line.
+    pub title: String,
+    /// The question that it answers.
+    pub question: String,
+    /// Blocks per condition.
+    pub repeats: u32,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// What it varies, in the order of the file.
+    pub factors: Vec<Factor>,
+    /// Hosts and addresses that it may load besides this machine.
+    pub targets_allow: Vec<String>,
+    pub(crate) generator: GeneratorSpec,
+    pub(crate) decide: Vec<Decision>,
+    pub(crate) report: ReportSpec,
+    pub(crate) parts: Parts,
+    /// Whether every target is this machine by its very name.
+    pub(crate) loopback: bool,
+    pub(crate) quick: bool,
+}
+
+/// The parts that become something else in each trial.
+#[derive(Clone, Debug)]
+pub(crate) struct Parts {
+    pub(crate) systems: Vec<(String, SystemTable)>,
+    pub(crate) workload: WorkloadTable,
+    pub(crate) load: LoadTable,
+    /// The systems that have a port.
+    pub(crate) listening: BTreeSet<String>,
+    pub(crate) dir: PathBuf,
+    pub(crate) processors: Vec<usize>,
+    pub(crate) source: Source,
+}
+
+/// Everything that one trial needs, with every placeholder filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrialSpec {
+    /// The systems, in the order in which they start.
+    pub systems: Vec<SystemSpec>,
+    /// What a user does.
+    pub workload: Workload,
+    /// How load is offered.
+    pub load: LoadProfile,
+}
+
+/// How a system comes to its port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortChoice {
+    /// The study says which.
+    Fixed(u16),
+    /// The runner picks a free one.
+    Free,
+}
+
+impl Study {
+    /// The systems that have a port in a trial with these levels, and how they come to it. A
+    /// system that is never told a port is not among them.
+    #[must_use]
+    pub fn system_ports(&self, assignment: &Assignment) -> Vec<(String, PortChoice)> {
+        let mut unheard = Faults::new(self.parts.source.clone()); // reported by `resolve`
+        self.parts.ports(assignment, &mut unheard)
+    }
+
+    /// What the trial with these levels is. `bindings` has the port of each system that has one;
+    /// those that the study fixes may be left out.
+    ///
+    /// # Errors
+    ///
+    /// What the placeholders make of the study cannot be run. [`read`](crate::read) has tried
+    /// every combination of levels, so this happens only when `bindings` lack a port.
+    pub fn resolve(&self, assignment: &Assignment, bindings: &Bindings) -> Result<TrialSpec, Vec<Diagnostic>> {
+        let mut faults = Faults::new(self.parts.source.clone());
+        match self.parts.resolve(assignment, bindings, &mut faults) {
+            Some(spec) if self.quick => Ok(TrialSpec { load: quick::shortened(spec.load), ..spec }),
+            Some(spec) => Ok(spec),
+            None => Err(faults.into_diagnostics()),
+        }
+    }
+
+    /// How long the phases of a trial take under a condition: the same for every variant.
+    #[must_use]
+    pub fn trial_length(&self, condition: &Assignment) -> TrialLength {
+        let baseline = combinations(self.factors.iter().filter(|factor| factor.is_compared())).swap_remove(0);
+        let mut unheard = Faults::new(self.parts.source.clone());
+        let load =
+            self.parts.load(&baseline.and(condition), &mut unheard).expect("a study that has been read resolves");
+        length_of(&if self.quick { quick::shortened(load) } else { load })
+    }
+
+    /// Whether the study may load `host`, which resolves to `addresses`: always if they are this
+    /// machine's loopback, otherwise only if `[targets] allow` lists the host or every address.
+    #[must_use]
+    pub fn may_load(&self, host: &str, addresses: &[IpAddr]) -> bool {
+        let listed = |name: &str| self.targets_allow.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
+        let own = |address: &IpAddr| address.to_canonical().is_loopback() || listed(&address.to_string());
+        listed(host) || (!addresses.is_empty() && addresses.iter().all(own))
+    }
+
+    /// What a report needs to know.
+    #[must_use]
+    pub fn facts(&self) -> StudyFacts {
+        StudyFacts {
+            title: self.title.clone(),
+            question: self.question.clone(),
+            factors: self.factors.clone(),
+            decide: self.decide.clone(),
+            report: self.report.clone(),
+            protocol: self.parts.workload.protocol().to_owned(),
+            open_load: self.parts.load.is_open(),
+            load: self.parts.load.in_words(),
+            workload: self.parts.workload.in_words(),
+            generator: self.generator.clone(),
+            systems: self.parts.systems.iter().map(|(name, _)| name.clone()).collect(),
+            loopback: self.loopback,
+            quick: self.quick,
+        }
+    }
+}
+
+impl Parts {
+    pub(crate) fn resolve(
+        &self,
+        assignment: &Assignment,
+        bindings: &Bindings,
+        faults: &mut Faults,
+    ) -> Option<TrialSpec> {
+        let bindings = self.with_fixed_ports(assignment, bindings, faults);
+        let scope = self.scope(assignment, &bindings);
+        let systems: Vec<Option<SystemSpec>> =
+            self.systems.iter().map(|(name, table)| table.resolve(name, &scope.inside(name), faults)).collect();
+        let workload = self.workload.resolve(&scope, faults);
+        let load = self.load.resolve(&scope, faults);
+        Some(TrialSpec { systems: systems.into_iter().collect::<Option<_>>()?, workload: workload?, load: load? })
+    }
+
+    pub(crate) fn load(&self, assignment: &Assignment, faults: &mut Faults) -> Option<LoadProfile> {
+        let bindings = self.stand_ins(assignment, faults);
+        self.load.resolve(&self.scope(assignment, &bindings), faults)
+    }
+
+    /// Bindings for checking, when nothing runs yet: port 1 for every system that has a free one.
+    pub(crate) fn stand_ins(&self, assignment: &Assignment, faults: &mut Faults) -> Bindings {
+        let port = |choice| match choice {
+            PortChoice::Fixed(port) => port,
+            PortChoice::Free => 1,
+        };
+        let ports = self.ports(assignment, faults).into_iter().map(|(name, choice)| (name, port(choice))).collect();
+        Bindings { ports, plimsoll: PathBuf::from("plimsoll") }
+    }
+
+    pub(crate) fn ports(&self, assignment: &Assignment, faults: &mut Faults) -> Vec<(String, PortChoice)> {
+        // No port can depend on another one.
+        let none = Bindings { ports: BTreeMap::new(), plimsoll: PathBuf::new() };
+        let scope = self.scope(assignment, &none);
+        let mut choices = Vec::new();
+        for (name, table) in self.systems.iter().filter(|(name, _)| self.listening.contains(name)) {
+            let choice = match &table.port {
+                Some(port) => port.resolve(&scope.inside(name), faults).map(|port| PortChoice::Fixed(port.u16())),
+                None => Some(PortChoice::Free),
+            };
+            choices.extend(choice.map(|choice| (name.clone(), choice)));
+        }
+        choices
+    }
+
+    fn with_fixed_ports(&self, assignment: &Assignment, bindings: &Bindings, faults: &mut Faults) -> Bindings {
+        let mut bindings = bindings.clone();
+        for (name, choice) in self.ports(assignment, faults) {
+            if let PortChoice::Fixed(port) = choice {
+                bindings.ports.insert(name, port);
+            }
+        }
+        bindings
+    }
+
+    fn scope<'a>(&'a self, assignment: &'a Assignment, bindings: &'a Bindings) -> Scope<'a> {
+        Scope { assignment, bindings, system: None, dir: &self.dir, processors: &self.processors }
+    }
+}
+
+/// What warm-up, measure and drain of `load` take.
+pub(crate) fn length_of(load: &LoadProfile) -> TrialLength {
+    TrialLength { warmup: load.warmup, measure: load.stop.limit(), drain: load.drain }
+}
+
+/// Whether the target of `workload` is this machine by its very name.
+pub(crate) fn stays_here(workload: &Workload) -> bool {
+    is_loopback(&workload.target.host)
+}

@@ -1,0 +1,164 @@
+//! `[factors]`: what the study varies.
+
+use crate::diagnostic::{Fault, Span};
+use crate::faults::{Faults, one_of};
+use crate::node::{FromToml, Node, table};
+use crate::template::is_name;
+use crate::value::Fixed;
+use plimsoll_model::factor::{Factor, Level, Role};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+use toml::de::DeValue;
+
+table! {
+    /// A factor whose levels are compared, or held fixed while others are compared.
+    struct FactorTable {
+        /// The values it takes.
+        levels: Vec<Fixed<Level>>,
+        /// Whether its levels are compared. Default: false, a condition.
+        compare: Option<Fixed<bool>>,
+        /// The level that the others are compared with; required with `compare = true`.
+        baseline: Option<Fixed<Level>>,
+    }
+}
+
+/// All factors in the order of the file. Names are known even where the rest is wrong.
+#[derive(Clone, Debug)]
+pub(crate) struct Factors(pub(crate) Vec<Named>);
+
+/// A factor and its name.
+#[derive(Clone, Debug)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    /// Where the name stands.
+    pub(crate) place: Span,
+    /// `None` when something is wrong with it.
+    pub(crate) factor: Option<Factor>,
+}
+
+impl Factors {
+    /// The factors, if all are as they should be.
+    pub(crate) fn whole(&self) -> Option<Vec<Factor>> {
+        self.0.iter().map(|named| named.factor.clone()).collect()
+    }
+
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|named| named.name.as_str()).collect()
+    }
+}
+
+impl FromToml for Factors {
+    fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
+        let table = node.table(faults)?;
+        let mut named = Vec::new();
+        for (name, node) in table.entries() {
+            check_name(name, node, faults);
+            let factor = factor(name, node, faults);
+            named.push(Named { name: (*name).to_owned(), place: node.place(), factor });
+        }
+        let all_read = named.iter().all(|named| named.factor.is_some());
+        let compared = named.iter().filter_map(|named| named.factor.as_ref()).any(Factor::is_compared);
+        if all_read && !compared {
+            let help = "name the levels to compare, as in `mode = { levels = [\"old\", \"new\"], compare = true, baseline = \"old\" }`";
+            faults.add(Fault::error(&node.place(), "the study compares nothing").help(help));
+        }
+        Some(Factors(named))
+    }
+}
+
+impl JsonSchema for Factors {
+    fn schema_name() -> Cow<'static, str> {
+        "Factors".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "additionalProperties": { "anyOf": [
+                { "type": "array", "minItems": 1, "items": generator.subschema_for::<Fixed<Level>>() },
+                generator.subschema_for::<FactorTable>(),
+            ] },
+        })
+    }
+}
+
+fn check_name(name: &str, node: &Node<'_>, faults: &mut Faults) {
+    const TAKEN: [&str; 3] = ["port", "address", "plimsoll"];
+    if !is_name(name) {
+        let message = format!("a factor cannot be named `{name}`");
+        let help = "a name is a letter, then letters, digits, `_` and `-`, so that `{name}` can stand for it";
+        faults.add(Fault::error(&node.place(), message).help(help));
+    } else if TAKEN.contains(&name) {
+        let message =
+            format!("a factor cannot be named `{name}`: the placeholder `{{{name}}}` has a meaning of its own");
+        faults.add(Fault::error(&node.place(), message).help("choose another name"));
+    }
+}
+
+fn factor(name: &str, node: &Node<'_>, faults: &mut Faults) -> Option<Factor> {
+    if let DeValue::Array(_) = node.value {
+        let levels: Vec<Fixed<Level>> = Vec::from_toml(node, faults)?;
+        let levels = distinct(levels, &node.span, &node.path, faults)?;
+        return Some(Factor { name: name.to_owned(), levels, role: Role::Condition });
+    }
+    if !matches!(node.value, DeValue::Table(_)) {
+        faults.add(node.wrong_type("an array of levels, or a table with `levels`"));
+        return None;
+    }
+    let table = FactorTable::from_toml(node, faults)?;
+    let levels = distinct(table.levels.clone(), &node.span, &node.path, faults)?;
+    let role = role(&table, &levels, &node.path, faults)?;
+    Some(Factor { name: name.to_owned(), levels, role })
+}
+
+/// The levels, if there are any and each is there once. Levels that read the same are the same:
+/// in a report nobody could tell them apart.
+fn distinct(levels: Vec<Fixed<Level>>, span: &Span, path: &str, faults: &mut Faults) -> Option<Vec<Level>> {
+    if levels.is_empty() {
+        faults.add(Fault::error(span, format!("`{path}` has no levels")).help("name at least one"));
+        return None;
+    }
+    let mut fine = true;
+    for (index, level) in levels.iter().enumerate() {
+        if levels[..index].iter().any(|earlier| earlier.value.to_string() == level.value.to_string()) {
+            let message = format!("level `{}` of `{path}` is there twice", level.value);
+            faults.add(Fault::error(&level.span, message).label("the same again").help("leave one of them out"));
+            fine = false;
+        }
+    }
+    fine.then(|| levels.into_iter().map(|level| level.value).collect())
+}
+
+fn role(table: &FactorTable, levels: &[Level], path: &str, faults: &mut Faults) -> Option<Role> {
+    let compare = table.compare.as_ref().is_some_and(|compare| compare.value);
+    let known = one_of(levels.iter().map(Level::to_string).collect::<Vec<_>>().iter().map(String::as_str));
+    match &table.baseline {
+        None if !compare => Some(Role::Condition),
+        None => {
+            let help = format!("add `baseline = …`: {known}");
+            faults.add(Fault::error(&table.place, format!("`{path}` is compared but has no baseline")).help(help));
+            None
+        }
+        Some(baseline) if !compare => {
+            let message = format!("`{path}` has a baseline but is not compared");
+            faults.add(Fault::error(&baseline.span, message).help("add `compare = true`, or leave out the baseline"));
+            None
+        }
+        Some(_) if levels.len() < 2 => {
+            let message = format!("`{path}` is compared but has only one level");
+            faults.add(Fault::error(&table.place, message).help("a comparison takes two levels or more"));
+            None
+        }
+        Some(baseline) => {
+            let position = levels.iter().position(|level| level.to_string() == baseline.value.to_string());
+            if position.is_none() {
+                let message = format!("baseline `{}` is not a level of `{path}`", baseline.value);
+                faults.add(
+                    Fault::error(&baseline.span, message)
+                        .help(format!("the levels are {}", known.replace(" or ", " and "))),
+                );
+            }
+            position.map(|baseline| Role::Compared { baseline })
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! `[load]`: how many users, or arrivals, over time, and what ends a trial.
+
+use crate::diagnostic::{Fault, Span};
+use crate::faults::Faults;
+use crate::node::table;
+use crate::scalar::{Iterations, Length, PositiveLength, Rate, Users};
+use crate::scope::Scope;
+use crate::table::stage::{StageTable, ThinkValue, profile};
+use crate::value::{Problem, Scalar, Slot};
+use plimsoll_model::factor::Level;
+use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Profile, Stop, Think};
+use schemars::{Schema, json_schema};
+use std::time::Duration;
+
+table! {
+    /// How load is offered in a trial: by users that wait for each reply (`users`), or by arrivals that do not (`rate`).
+    struct LoadTable {
+        /// Closed load: the number of virtual users; with `stages`, the number at the start.
+        users: Option<Slot<Users>>,
+        /// The pause of a user between two iterations: a duration, `{ uniform = ["1s", "3s"] }` or `{ exponential = "2s" }`. Default: none.
+        think: Option<ThinkValue>,
+        /// Open load: iterations that start per second; with `stages`, the rate at the start.
+        rate: Option<Slot<Rate>>,
+        /// How arrivals are spaced: "constant" or "poisson". Default: "constant".
+        arrivals: Option<Slot<Arrivals>>,
+        /// The most users at work at once in open load; arrivals beyond it wait, and the wait counts. Default: 1000.
+        max_users: Option<Slot<Users>>,
+        /// How the load changes in the measure phase: ramps `{ ramp = "10s", to = 100 }` and holds `{ hold = "30s", at = 100 }`. Default: it does not.
+        stages: Option<Vec<StageTable>>,
+        /// Load before the measure phase. Default: "2s".
+        warmup: Option<Slot<Length>>,
+        /// The measure phase, or its limit where a number of iterations ends it. Default: as long as all stages; required without any.
+        duration: Option<Slot<PositiveLength>>,
+        /// How long exchanges under way may take to finish after the measure phase. Default: "10s".
+        drain: Option<Slot<Length>>,
+        /// Ends the measure phase after this many iterations in all.
+        iterations: Option<Slot<Iterations>>,
+        /// Ends the measure phase when every user has done this many iterations.
+        iterations_per_user: Option<Slot<Iterations>>,
+    }
+}
+
+const WARMUP: Duration = Duration::from_secs(2);
+const DRAIN: Duration = Duration::from_secs(10);
+const MAX_USERS: u32 = 1000;
+
+impl LoadTable {
+    pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<LoadProfile> {
+        let model = self.model(scope, faults);
+        let warmup = length_or(self.warmup.as_ref(), WARMUP, scope, faults);
+        let drain = length_or(self.drain.as_ref(), DRAIN, scope, faults);
+        let limit = self.limit(scope, faults);
+        let count = self.count(scope, faults);
+        let stop = count?.stop(limit?);
+        let model = model?;
+        self.check_stages_fit(&model, stop, faults)?;
+        Some(LoadProfile { model, warmup: warmup?, stop, drain: drain? })
+    }
+
+    /// Whether load is open.
+    pub(crate) fn is_open(&self) -> bool {
+        self.rate.is_some()
+    }
+
+    /// Where the length of the measure phase is said.
+    pub(crate) fn length_span(&self) -> Span {
+        self.duration.as_ref().map_or_else(|| self.place.clone(), |duration| duration.span.clone())
+    }
+
+    /// The load, as reports say it.
+    pub(crate) fn in_words(&self) -> String {
+        let stages = match self.stages.as_deref() {
+            None | Some([]) => String::new(),
+            Some([_]) => ", then one stage".to_owned(),
+            Some(several) => format!(", then {} stages", several.len()),
+        };
+        let mut words = match &self.rate {
+            Some(rate) => {
+                let arrivals = self.arrivals.as_ref().map_or("constant", Slot::as_written);
+                let most =
+                    self.max_users.as_ref().map_or_else(|| MAX_USERS.to_string(), |most| most.as_written().to_owned());
+                let rate = rate.as_written();
+                format!("open load, {rate} arrivals per second ({arrivals}){stages}, at most {most} users at once")
+            }
+            None => {
+                let users = self.users.as_ref().map_or("", Slot::as_written);
+                let think = self.think.as_ref().map_or_else(|| "no think time".to_owned(), ThinkValue::in_words);
+                format!("closed loop, {users} users{stages}, {think}")
+            }
+        };
+        if let Some(iterations) = &self.iterations {
+            words += &format!(", until {} iterations are done", iterations.as_written());
+        }
+        if let Some(iterations) = &self.iterations_per_user {
+            words += &format!(", until each user has done {} iterations", iterations.as_written());
+        }
+        words
+    }
+
+    fn model(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<LoadModel> {
+        match (&self.users, &self.rate) {
+            (Some(users), None) => self.closed(users, scope, faults),
+            (None, Some(rate)) => self.open(rate, scope, faults),
+            (Some(_), Some(rate)) => {
+                let fault = Fault::error(&rate.span, "`load` has both `users` and `rate`").label("and a rate");
+                let help = "keep `users` for users that wait for each reply, or `rate` for arrivals that do not";
+                faults.add(fault.help(help));
+                None
+            }
+            (None, None) => {
+                let fault = Fault::error(&self.place, "`load` has neither `users` nor `rate`");
+                let help = "add `users` for users that wait for each reply, or `rate` for arrivals that do not";
+                faults.add(fault.help(help));
+                None
+            }
+        }
+    }
+
+    fn closed(&self, users: &Slot<Users>, scope: &Scope<'_>, faults: &mut Faults) -> Option<LoadModel> {
+        refuse(self.arrivals.as_ref().map(|slot| &slot.span), "arrivals", "open load (`rate`)", faults);
+        refuse(self.max_users.as_ref().map(|slot| &slot.span), "max_users", "open load (`rate`)", faults);
+        let start = users.resolve(scope, faults).map(|users| users.0 as f64);
+        let think = match &self.think {
+            Some(think) => think.resolve(scope, faults),
+            None => Some(Think::Constant(Duration::ZERO)),
+        };
+        let users = self.profile(start?, scope, faults);
+        Some(LoadModel::Closed { users: users?, think: think? })
+    }
+
+    fn open(&self, rate: &Slot<Rate>, scope: &Scope<'_>, faults: &mut Faults) -> Option<LoadModel> {
+        refuse(self.think.as_ref().map(|_| &self.place), "think", "closed load (`users`)", faults);
+        let per_user = self.iterations_per_user.as_ref().map(|slot| &slot.span);
+        refuse(per_user, "iterations_per_user", "closed load (`users`)", faults);
+        let start = rate.resolve(scope, faults).map(|rate| rate.0);
+        let arrivals = match &self.arrivals {
+            Some(arrivals) => arrivals.resolve(scope, faults),
+            None => Some(Arrivals::Constant),
+        };
+        let max_users = match &self.max_users {
+            Some(most) => most.resolve(scope, faults).map(Users::u32),
+            None => Some(MAX_USERS),
+        };
+        let rate = self.profile(start?, scope, faults);
+        Some(LoadModel::Open { rate: rate?, arrivals: arrivals?, max_users: max_users? })
+    }
+
+    fn profile(&self, start: f64, scope: &Scope<'_>, faults: &mut Faults) -> Option<Profile> {
+        profile(start, self.stages.as_deref().unwrap_or_default(), scope, faults)
+    }
+
+    /// How long the measure phase may take.
+    fn limit(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Duration> {
+        match (&self.duration, self.stages.as_deref()) {
+            (Some(duration), _) => duration.resolve(scope, faults).map(|duration| duration.0),
+            (None, Some(stages @ [_, ..])) => profile(0.0, stages, scope, faults).map(|profile| profile.length()),
+            (None, _) => {
+                let fault = Fault::error(&self.place, "`duration` is missing in `load`");
+                faults.add(fault.help("say how long to measure, as in `duration = \"20s\"`"));
+                None
+            }
+        }
+    }
+
+    fn count(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Count> {
+        match (&self.iterations, &self.iterations_per_user) {
+            (None, None) => Some(Count::None),
+            (Some(all), None) => all.resolve(scope, faults).map(|count| Count::InAll(count.u64())),
+            (None, Some(each)) => each.resolve(scope, faults).map(|count| Count::PerUser(count.u64())),
+            (Some(_), Some(each)) => {
+                let fault = Fault::error(&each.span, "`load` has both `iterations` and `iterations_per_user`");
+                faults.add(fault.help("keep the one that is to end the measure phase"));
+                None
+            }
+        }
+    }
+
+    fn check_stages_fit(&self, model: &LoadModel, stop: Stop, faults: &mut Faults) -> Option<()> {
+        let (LoadModel::Closed { users: profile, .. } | LoadModel::Open { rate: profile, .. }) = model;
+        let fits = profile.length() <= stop.limit();
+        if !fits {
+            let lengths = format!("the stages take {:?}, the measure phase {:?}", profile.length(), stop.limit());
+            let fault = Fault::error(&self.length_span(), "the stages take longer than `load.duration`");
+            faults.add(fault.label(lengths).help("leave `duration` out to measure as long as the stages take"));
+        }
+        fits.then_some(())
+    }
+}
+
+/// What ends the measure phase besides time.
+enum Count {
+    None,
+    InAll(u64),
+    PerUser(u64),
+}
+
+impl Count {
+    fn stop(self, limit: Duration) -> Stop {
+        match self {
+            Count::None => Stop::After(limit),
+            Count::InAll(count) => Stop::Iterations { count, limit },
+            Count::PerUser(count) => Stop::IterationsPerUser { count, limit },
+        }
+    }
+}
+
+fn length_or(
+    slot: Option<&Slot<Length>>,
+    default: Duration,
+    scope: &Scope<'_>,
+    faults: &mut Faults,
+) -> Option<Duration> {
+    match slot {
+        Some(slot) => slot.resolve(scope, faults).map(|length| length.0),
+        None => Some(default),
+    }
+}
+
+fn refuse(given: Option<&Span>, key: &str, place: &str, faults: &mut Faults) {
+    if let Some(span) = given {
+        let fault = Fault::error(span, format!("`load.{key}` has a meaning only in {place}"));
+        faults.add(fault.help("leave it out"));
+    }
+}
+
+impl Scalar for Arrivals {
+    const EXPECTED: &'static str = "\"constant\" or \"poisson\"";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        match level {
+            Level::Text(text) if text == "constant" => Ok(Arrivals::Constant),
+            Level::Text(text) if text == "poisson" => Ok(Arrivals::Poisson),
+            _ => Err(Problem::wrong::<Self>(level)),
+        }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "enum": ["constant", "poisson"] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scope::Bindings;
+    use crate::testing::{faults_of, no_faults, read_table};
+    use plimsoll_model::factor::Assignment;
+    use std::path::Path;
+
+    fn resolve(text: &str, faults: &mut Faults) -> Option<LoadProfile> {
+        let bindings = Bindings { ports: [].into(), plimsoll: "p".into() };
+        let assignment = Assignment(vec![("users".to_owned(), Level::Integer(50))]);
+        let scope =
+            Scope { assignment: &assignment, bindings: &bindings, system: None, dir: Path::new("/"), processors: &[0] };
+        read_table::<LoadTable>(text).resolve(&scope, faults)
+    }
+
+    fn resolved(text: &str) -> LoadProfile {
+        resolve(text, &mut no_faults()).expect(text)
+    }
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn closed_load_has_users_that_think() {
+        let load = resolved("users = '{users}'\nduration = '20s'");
+        let constant = |think| LoadModel::Closed { users: Profile::constant(50.0), think };
+        assert_eq!(load.model, constant(Think::Constant(Duration::ZERO)));
+        assert_eq!((load.warmup, load.stop, load.drain), (seconds(2), Stop::After(seconds(20)), seconds(10)));
+        for (think, expected) in [
+            ("'1s'", Think::Constant(seconds(1))),
+            ("{ uniform = ['1s', '3s'] }", Think::Uniform { from: seconds(1), to: seconds(3) }),
+            ("{ exponential = '2s' }", Think::Exponential(seconds(2))),
+        ] {
+            let load = resolved(&format!("users = 50\nduration = '20s'\nthink = {think}"));
+            assert_eq!(load.model, constant(expected));
+        }
+    }
+
+    #[test]
+    fn open_load_has_arrivals() {
+        let load = resolved("rate = 500\narrivals = 'poisson'\nmax_users = 20\nduration = '1m'\niterations = 9");
+        let model = LoadModel::Open { rate: Profile::constant(500.0), arrivals: Arrivals::Poisson, max_users: 20 };
+        assert_eq!((load.model, load.stop), (model, Stop::Iterations { count: 9, limit: seconds(60) }));
+    }
+
+    #[test]
+    fn stages_ramp_and_hold() {
+        let load =
+            resolved("users = 1\nstages = [{ ramp = '10s', to = 100 }, { hold = '30s' }, { hold = '5s', at = 0 }]");
+        let LoadModel::Closed { users, .. } = load.model else { panic!("closed load") };
+        assert_eq!([users.at(5.0), users.at(20.0), users.at(41.0)], [50.5, 100.0, 0.0]);
+        assert_eq!(load.stop, Stop::After(seconds(45)), "the stages say how long to measure");
+    }
+
+    #[test]
+    fn load_is_said_in_words() {
+        for (text, words) in [
+            ("users = '{users}'", "closed loop, {users} users, no think time"),
+            (
+                "users = 3\nthink = '1s'\niterations_per_user = 5",
+                "closed loop, 3 users, think time 1s, until each user has done 5 iterations",
+            ),
+            ("rate = 10", "open load, 10 arrivals per second (constant), at most 1000 users at once"),
+        ] {
+            assert_eq!(read_table::<LoadTable>(&format!("{text}\nduration = '1s'")).in_words(), words);
+        }
+    }
+
+    #[test]
+    fn values_that_cannot_be_are_named_when_read() {
+        for (text, what) in [
+            ("users = 0", "at least 1"),
+            ("users = 'many'", "a whole number"),
+            ("rate = 0", "above 0"),
+            ("duration = '0s'", "above zero"),
+            ("duration = '-5s'", "negative"),
+            ("duration = 20", "write \"20s\""),
+            ("warm_up = '1s'", "did you mean `warmup`"),
+            ("stages = [{ ramp = '0s', to = 1 }]", "above zero"),
+            ("arrivals = 'sometimes'", "poisson"),
+        ] {
+            let faults = faults_of::<LoadTable>(text);
+            assert!(matches!(faults.as_slice(), [fault] if fault.contains(what)), "{text}: {faults:?}");
+        }
+    }
+
+    #[test]
+    fn keys_that_contradict_each_other_are_named() {
+        for (text, what) in [
+            ("duration = '1s'", "neither `users` nor `rate`"),
+            ("users = 1\nrate = 1\nduration = '1s'", "both `users` and `rate`"),
+            ("users = 1", "`duration` is missing"),
+            ("users = 1\nduration = '1s'\nmax_users = 4", "only in open load"),
+            ("rate = 1\nduration = '1s'\nthink = '1s'", "only in closed load"),
+            ("rate = 1\nduration = '1s'\niterations_per_user = 1", "only in closed load"),
+            ("users = 1\nduration = '1s'\niterations = 1\niterations_per_user = 1", "both `iterations`"),
+            ("users = 1\nduration = '1s'\nstages = [{ hold = '2s' }]", "longer than"),
+            ("users = 1\nstages = [{ hold = '2s', to = 4 }]", "a ramp or a hold"),
+            ("users = 1\nduration = '1s'\nthink = { uniform = ['1s'] }", "two durations"),
+            ("users = 1\nduration = '1s'\nthink = { uniform = ['2s', '1s'] }", "above the most"),
+            ("users = 1\nduration = '1s'\nthink = { }", "either `uniform` or"),
+        ] {
+            let mut faults = no_faults();
+            resolve(text, &mut faults);
+            let faults: Vec<String> = faults.into_diagnostics().iter().map(ToString::to_string).collect();
+            assert!(matches!(faults.as_slice(), [fault] if fault.contains(what)), "{text}: {faults:?}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! `ready`: when a started system counts as ready for load.
+
+use crate::command::Command;
+use crate::diagnostic::{Fault, Span};
+use crate::faults::Faults;
+use crate::node::{FromToml, Node, table};
+use crate::scalar::{PositiveLength, Text};
+use crate::scope::Scope;
+use crate::table::target::is_host_and_port;
+use crate::value::{Problem, Scalar, Slot};
+use plimsoll_model::factor::Level;
+use plimsoll_model::system::{Probe, Ready};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+use std::time::Duration;
+use toml::de::DeValue;
+
+table! {
+    /// When a system counts as ready: one of `tcp`, `http`, `log` and `command`.
+    struct ReadyTable {
+        /// When a connection to this HOST:PORT is accepted.
+        tcp: Option<Slot<HostPort>>,
+        /// When a GET of this http:// URL gives a status below 400.
+        http: Option<Slot<HttpUrl>>,
+        /// When its output has a line with this text.
+        log: Option<Slot<Text>>,
+        /// When this command ends with exit code 0.
+        command: Option<Command>,
+        /// How long it may take. Default: "10s".
+        within: Option<Slot<PositiveLength>>,
+    }
+}
+
+/// What the study says: a text such as `"http://{address}/health"`, or a table.
+#[derive(Clone, Debug)]
+pub(crate) enum ReadyValue {
+    /// HOST:PORT or a URL.
+    Short(Slot<Endpoint>),
+    /// All of it.
+    Table(Box<ReadyTable>),
+}
+
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// What a study that says nothing means: its port, if it has one.
+pub(crate) fn ready_by_default(port: Option<u16>) -> Ready {
+    Ready { probe: port.map_or(Probe::Started, |port| Probe::Tcp(format!("127.0.0.1:{port}"))), within: WITHIN }
+}
+
+impl ReadyValue {
+    pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Ready> {
+        match self {
+            ReadyValue::Short(endpoint) => Some(Ready { probe: endpoint.resolve(scope, faults)?.0, within: WITHIN }),
+            ReadyValue::Table(table) => table.resolve(scope, faults),
+        }
+    }
+}
+
+impl ReadyTable {
+    fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Ready> {
+        let probe = if let Some(tcp) = &self.tcp {
+            tcp.resolve(scope, faults).map(|tcp| Probe::Tcp(tcp.0))
+        } else if let Some(http) = &self.http {
+            http.resolve(scope, faults).map(|http| Probe::Http(http.0))
+        } else if let Some(log) = &self.log {
+            log.resolve(scope, faults).map(|log| Probe::Log(log.0))
+        } else {
+            self.command.as_ref()?.resolve(scope, faults).map(Probe::Command)
+        };
+        let within = match &self.within {
+            Some(within) => within.resolve(scope, faults).map(|within| within.0),
+            None => Some(WITHIN),
+        };
+        Some(Ready { probe: probe?, within: within? })
+    }
+
+    /// Where each kind that is given stands.
+    fn kinds(&self) -> Vec<&Span> {
+        let tcp = self.tcp.as_ref().map(|slot| &slot.span);
+        let http = self.http.as_ref().map(|slot| &slot.span);
+        let log = self.log.as_ref().map(|slot| &slot.span);
+        let command = self.command.as_ref().map(|command| &command.span);
+        [tcp, http, log, command].into_iter().flatten().collect()
+    }
+}
+
+impl FromToml for ReadyValue {
+    fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
+        if !matches!(node.value, DeValue::Table(_)) {
+            return Slot::from_toml(node, faults).map(ReadyValue::Short);
+        }
+        let table = ReadyTable::from_toml(node, faults)?;
+        const KINDS: [&str; 4] = ["tcp", "http", "log", "command"];
+        match table.kinds().as_slice() {
+            [_] => return Some(ReadyValue::Table(Box::new(table))),
+            [_, second, ..] => {
+                let message = format!("{} looks at two things", node.name());
+                faults.add(Fault::error(second, message).help("keep one of `tcp`, `http`, `log` and `command`"));
+            }
+            // An unknown kind has been reported as an unknown key.
+            [] if node.table(faults)?.entries().iter().all(|(key, _)| *key == "within" || KINDS.contains(key)) => {
+                let message = format!("{} does not say what to look at", node.name());
+                faults.add(Fault::error(&node.place(), message).help("add one of `tcp`, `http`, `log` and `command`"));
+            }
+            [] => {}
+        }
+        None
+    }
+}
+
+impl JsonSchema for ReadyValue {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "ReadyValue".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "type": "string" }, generator.subschema_for::<ReadyTable>()] })
+    }
+}
+
+/// `HOST:PORT`.
+#[derive(Clone, Debug)]
+pub(crate) struct HostPort(String);
+
+/// An `http://` URL.
+#[derive(Clone, Debug)]
+pub(crate) struct HttpUrl(String);
+
+/// Either, as a probe.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoint(Probe);
+
+impl Scalar for HostPort {
+    const EXPECTED: &'static str = "HOST:PORT";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        match level {
+            Level::Text(text) if is_host_and_port(text) => Ok(HostPort(text.clone())),
+            _ => Err(Problem::wrong::<Self>(level).help("in a system, \"{address}\" is its host and port")),
+        }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
+impl Scalar for HttpUrl {
+    const EXPECTED: &'static str = "an http:// URL";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        match level {
+            Level::Text(text) if is_http_url(text) => Ok(HttpUrl(text.clone())),
+            _ => Err(Problem::wrong::<Self>(level).help("as in \"http://{address}/health\"")),
+        }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
+impl Scalar for Endpoint {
+    const EXPECTED: &'static str =
+        "HOST:PORT, an http:// URL, or a table with one of `tcp`, `http`, `log` and `command`";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        match level {
+            Level::Text(text) if is_http_url(text) => Ok(Endpoint(Probe::Http(text.clone()))),
+            Level::Text(text) if is_host_and_port(text) => Ok(Endpoint(Probe::Tcp(text.clone()))),
+            _ => Err(Problem::wrong::<Self>(level)),
+        }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}
+
+/// `http://HOST[:PORT][/PATH]`.
+fn is_http_url(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("http://") else { return false };
+    let host = rest.split(['/', '?']).next().unwrap_or_default();
+    let plain = rest.chars().all(|c| !c.is_whitespace() && !c.is_control());
+    plain && (is_host_and_port(host) || is_host_and_port(&format!("{host}:80")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::faults_of;
+
+    #[test]
+    fn readiness_is_one_thing() {
+        for (text, what) in [
+            ("ready = {}", "what to look at"),
+            ("ready = { within = '1s' }", "what to look at"),
+            ("ready = { tcp = 'a:1', log = 'x' }", "two things"),
+            ("ready = { tpc = 'a:1' }", "did you mean `tcp`"),
+            ("ready = { tcp = 'nowhere' }", "HOST:PORT"),
+            ("ready = { http = 'https://a/' }", "http:// URL"),
+            ("ready = 'whenever'", "HOST:PORT"),
+            ("ready = 5", "HOST:PORT"),
+            ("ready = { log = 'up', within = '0s' }", "above zero"),
+        ] {
+            let faults = faults_of::<crate::table::system::SystemTable>(&format!("start = 'x'\n{text}"));
+            assert!(matches!(faults.as_slice(), [fault] if fault.contains(what)), "{text}: {faults:?}");
+        }
+    }
+
+    #[test]
+    fn a_url_is_told_from_an_address() {
+        let probe = |text: &str| Endpoint::from_level(&Level::Text(text.to_owned())).expect(text).0;
+        assert_eq!(probe("127.0.0.1:80"), Probe::Tcp("127.0.0.1:80".to_owned()));
+        assert_eq!(probe("http://localhost/up?x"), Probe::Http("http://localhost/up?x".to_owned()));
+    }
+}

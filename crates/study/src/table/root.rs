@@ -1,0 +1,128 @@
+//! The study file as a whole: its tables, and what they must be to one another.
+
+use crate::diagnostic::Fault;
+use crate::faults::{Faults, did_you_mean, one_of};
+use crate::node::{Part, table};
+use crate::scalar::{Repeats, Seed, Text};
+use crate::table::decide::DecideTable;
+use crate::table::factors::Factors;
+use crate::table::generator::{GeneratorTable, TargetsTable};
+use crate::table::load::LoadTable;
+use crate::table::report::ReportTable;
+use crate::table::system::Systems;
+use crate::table::workload::WorkloadTable;
+use crate::value::Fixed;
+use plimsoll_model::measure::{Measure, Series};
+
+table! {
+    /// A performance study: one question, and the trials that answer it.
+    struct StudyTable {
+        /// What the study is about, in one line.
+        title: Part<Fixed<Text>>,
+        /// The question that it answers.
+        question: Part<Fixed<Text>>,
+        /// How often every comparison is repeated under each condition. Default: 5.
+        repeats: Option<Part<Fixed<Repeats>>>,
+        /// Seed of everything random: the order of trials, arrivals, think times. Default: 1.
+        seed: Option<Part<Fixed<Seed>>>,
+        /// What the study varies.
+        factors: Part<Factors>,
+        /// Where load may go, besides this machine.
+        targets: Option<Part<TargetsTable>>,
+        /// The generator of load and its own limits.
+        generator: Option<Part<GeneratorTable>>,
+        /// The processes that are started for each trial, by name.
+        system: Option<Part<Systems>>,
+        /// What one virtual user does in an iteration.
+        workload: Part<WorkloadTable>,
+        /// How load is offered in a trial.
+        load: Part<LoadTable>,
+        /// What decides the answer.
+        decide: Option<Part<DecideTable>>,
+        /// What the report shows besides the answer.
+        report: Option<Part<ReportTable>>,
+    }
+}
+
+impl StudyTable {
+    pub(crate) fn factors(&self) -> Option<&Factors> {
+        self.factors.as_whole()
+    }
+
+    /// The systems; none when the study has none.
+    pub(crate) fn systems(&self) -> Option<&Systems> {
+        static NONE: Systems = Systems(Vec::new());
+        self.system.as_ref().map_or(Some(&NONE), Part::as_whole)
+    }
+
+    pub(crate) fn workload(&self) -> Option<&WorkloadTable> {
+        self.workload.as_whole()
+    }
+
+    pub(crate) fn load(&self) -> Option<&LoadTable> {
+        self.load.as_whole()
+    }
+
+    pub(crate) fn decide(&self) -> Option<&DecideTable> {
+        self.decide.as_ref()?.as_whole()
+    }
+
+    pub(crate) fn report(&self) -> Option<&ReportTable> {
+        self.report.as_ref()?.as_whole()
+    }
+
+    /// What one table says about another: measures that name steps and systems, and the axis.
+    pub(crate) fn check_references(&self, faults: &mut Faults) {
+        let single = self.decide().and_then(|decide| decide.measure.as_ref());
+        let several = self.decide().and_then(|decide| decide.measures.as_deref()).unwrap_or_default();
+        let shown = self.report().and_then(|report| report.measures.as_deref()).unwrap_or_default();
+        for measure in single.into_iter().chain(several).chain(shown) {
+            self.check_measure(measure, faults);
+        }
+        if let Some(axis) = self.report().and_then(|report| report.axis.as_ref()) {
+            self.check_axis(axis, faults);
+        }
+        self.check_repeats(faults);
+    }
+
+    fn check_measure(&self, measure: &Fixed<Measure>, faults: &mut Faults) {
+        let (kind, name, known) = match &measure.value.series {
+            Series::RequestDuration(Some(name)) | Series::ResponseTime(Some(name)) | Series::FirstByte(Some(name)) => {
+                let steps = self.workload().map(WorkloadTable::step_names);
+                ("step", name, steps.map(|steps| steps.into_iter().map(|(name, _)| name).collect::<Vec<_>>()))
+            }
+            Series::Cpu(Some(name)) | Series::Memory(Some(name)) => {
+                let systems = self.systems().map(|systems| systems.names().into_iter().map(str::to_owned).collect());
+                ("system", name, systems)
+            }
+            Series::ResponseTime(None) if self.load().is_some_and(|load| !load.is_open()) => {
+                let fault = Fault::error(&measure.span, "users that wait for each reply have no response time");
+                faults.add(fault.help("measure `request_duration`, or offer open load with `rate`"));
+                return;
+            }
+            _ => return,
+        };
+        let Some(known) = known.filter(|known| !known.contains(name)) else { return };
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let help =
+            did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("{kind}s are {}", one_of(known)));
+        faults.add(Fault::error(&measure.span, format!("no {kind} is named `{name}`")).help(help));
+    }
+
+    fn check_axis(&self, axis: &Fixed<Text>, faults: &mut Faults) {
+        let Some(names) = self.factors().map(Factors::names) else { return };
+        if !names.contains(&axis.value.0.as_str()) {
+            let help = did_you_mean(&axis.value.0, names.iter().copied());
+            let help = help.unwrap_or_else(|| format!("factors are {}", one_of(names)));
+            faults.add(Fault::error(&axis.span, format!("no factor is named `{}`", axis.value.0)).help(help));
+        }
+    }
+
+    fn check_repeats(&self, faults: &mut Faults) {
+        let repeats = self.repeats.as_ref().and_then(Part::as_whole);
+        if let Some(repeats) = repeats.filter(|repeats| repeats.value.0 < 3) {
+            let fault = Fault::warning(&repeats.span, "fewer than 3 repeats cannot give a verdict");
+            faults.add(fault.help("5 repeats are usual, and 10 find small differences"));
+        }
+    }
+}

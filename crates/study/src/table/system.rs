@@ -1,0 +1,226 @@
+//! `[system.NAME]`: a process that is started for each trial.
+
+use crate::command::Command;
+use crate::diagnostic::{Fault, Span};
+use crate::faults::Faults;
+use crate::node::{FromToml, Node, table};
+use crate::pairs::Pairs;
+use crate::processors::CpuSet;
+use crate::scalar::{Length, Port, Text};
+use crate::scope::Scope;
+use crate::table::ready::{ReadyValue, ready_by_default};
+use crate::template::is_name;
+use crate::value::{Problem, Scalar, Slot};
+use plimsoll_model::factor::Level;
+use plimsoll_model::system::{StopPolicy, StopSignal, SystemSpec};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+use std::time::Duration;
+
+table! {
+    /// A process that is started for each trial and stopped after it.
+    struct SystemTable {
+        /// Folder in which its commands run, relative to the study's. Default: the study's folder.
+        dir: Option<Slot<Text>>,
+        /// Run once before the first trial that needs it. Default: nothing is built.
+        build: Option<Command>,
+        /// Starts the system; must stay in the foreground.
+        start: Command,
+        /// When it counts as ready. Default: when its port accepts a connection; without a port, at once.
+        ready: Option<ReadyValue>,
+        /// How it is stopped. Default: SIGTERM, and 5 seconds later the kill.
+        stop: Option<StopTable>,
+        /// Environment added to Plimsoll's own.
+        env: Option<Pairs>,
+        /// Processors it may use: "0-2,5", "lower half" or "upper half". Default: all.
+        cpus: Option<Slot<CpuSet>>,
+        /// Prints its version. Default: none is recorded beside the hash of the program.
+        version: Option<Command>,
+        /// The port it listens on. Default: a free one wherever `{port}` or `{address}` is used.
+        port: Option<Slot<Port>>,
+    }
+}
+
+table! {
+    /// How a system is stopped, with all the processes that it started.
+    struct StopTable {
+        /// The signal that asks it to end: "TERM", "INT", "QUIT" or "KILL". Default: "TERM".
+        signal: Option<Slot<StopSignal>>,
+        /// How long it may take to end before it is killed. Default: "5s".
+        grace: Option<Slot<Length>>,
+    }
+}
+
+impl SystemTable {
+    /// The system for the trial that `scope` stands for, which is inside the system.
+    pub(crate) fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<SystemSpec> {
+        let port = scope.bindings.ports.get(name).copied();
+        let dir = self
+            .dir
+            .as_ref()
+            .map_or(Some(scope.dir.to_owned()), |dir| dir.resolve(scope, faults).map(|dir| scope.dir.join(dir.0)));
+        let build = optional(self.build.as_ref(), |build| build.resolve(scope, faults));
+        let start = self.start.resolve(scope, faults);
+        let ready = match &self.ready {
+            Some(ready) => ready.resolve(scope, faults),
+            None => Some(ready_by_default(port)),
+        };
+        let stop = stop_policy(self.stop.as_ref(), scope, faults);
+        let env = optional(self.env.as_ref(), |env| env.resolve(scope, faults));
+        let cpus = optional(self.cpus.as_ref(), |cpus| {
+            let set = cpus.resolve(scope, faults)?.among(scope.processors);
+            set.map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()
+        });
+        let version = optional(self.version.as_ref(), |version| version.resolve(scope, faults));
+        Some(SystemSpec {
+            name: name.to_owned(),
+            dir: dir?,
+            build: build?,
+            start: start?,
+            env: env?.into_iter().flatten().collect(),
+            ready: ready?,
+            stop: stop?,
+            cpus: cpus?,
+            version: version?,
+            port,
+        })
+    }
+}
+
+/// What is not asked for is fine; what is asked for must be, too.
+fn optional<T, U>(asked: Option<T>, resolve: impl FnOnce(T) -> Option<U>) -> Option<Option<U>> {
+    match asked {
+        None => Some(None),
+        Some(asked) => resolve(asked).map(Some),
+    }
+}
+
+fn stop_policy(table: Option<&StopTable>, scope: &Scope<'_>, faults: &mut Faults) -> Option<StopPolicy> {
+    let signal = match table.and_then(|table| table.signal.as_ref()) {
+        Some(signal) => signal.resolve(scope, faults),
+        None => Some(StopSignal::Term),
+    };
+    let grace = match table.and_then(|table| table.grace.as_ref()) {
+        Some(grace) => grace.resolve(scope, faults).map(|grace| grace.0),
+        None => Some(Duration::from_secs(5)),
+    };
+    Some(StopPolicy { signal: signal?, grace: grace? })
+}
+
+impl Scalar for StopSignal {
+    const EXPECTED: &'static str = "\"TERM\", \"INT\", \"QUIT\" or \"KILL\"";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        let Level::Text(text) = level else { return Err(Problem::wrong::<Self>(level)) };
+        match text.strip_prefix("SIG").unwrap_or(text) {
+            "TERM" => Ok(StopSignal::Term),
+            "INT" => Ok(StopSignal::Int),
+            "QUIT" => Ok(StopSignal::Quit),
+            "KILL" => Ok(StopSignal::Kill),
+            _ => Err(Problem::wrong::<Self>(level)),
+        }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": "^(SIG)?(TERM|INT|QUIT|KILL)$" })
+    }
+}
+
+/// All systems in the order of the file, which is the order in which they start. Names are known
+/// even where the rest is wrong.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Systems(pub(crate) Vec<(String, Span, Option<SystemTable>)>);
+
+impl Systems {
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|(name, ..)| name.as_str()).collect()
+    }
+}
+
+impl FromToml for Systems {
+    fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
+        let mut systems = Vec::new();
+        for (name, node) in node.table(faults)?.entries() {
+            if !is_name(name) || *name == "plimsoll" {
+                let message = format!("a system cannot be named `{name}`");
+                let help = "a name is a letter, then letters, digits, `_` and `-`; `plimsoll` is taken";
+                faults.add(Fault::error(&node.place(), message).help(help));
+            }
+            systems.push(((*name).to_owned(), node.place(), SystemTable::from_toml(node, faults)));
+        }
+        Some(Systems(systems))
+    }
+}
+
+impl JsonSchema for Systems {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Systems".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<SystemTable>() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scope::Bindings;
+    use crate::testing::{faults_of, no_faults, read_table};
+    use plimsoll_model::factor::Assignment;
+    use plimsoll_model::system::{CommandLine, Probe};
+    use plimsoll_model::units::Processors;
+    use std::path::{Path, PathBuf};
+
+    fn resolved(text: &str) -> SystemSpec {
+        let table: SystemTable = read_table(text);
+        let bindings = Bindings { ports: [("db".to_owned(), 5432)].into(), plimsoll: "/bin/plimsoll".into() };
+        let assignment = Assignment(vec![("mode".to_owned(), Level::Text("two words".to_owned()))]);
+        let scope = Scope {
+            assignment: &assignment,
+            bindings: &bindings,
+            system: Some("db"),
+            dir: Path::new("/study"),
+            processors: &[0, 1],
+        };
+        table.resolve("db", &scope, &mut no_faults()).expect("a system")
+    }
+
+    #[test]
+    fn a_system_is_resolved_with_defaults() {
+        let system = resolved("start = './db --mode {mode} --listen \"{address}\"'");
+        assert_eq!(
+            system.start,
+            CommandLine(["./db", "--mode", "two words", "--listen", "127.0.0.1:5432"].map(str::to_owned).into())
+        );
+        assert_eq!((system.dir, system.port), (PathBuf::from("/study"), Some(5432)));
+        assert_eq!(system.ready.probe, Probe::Tcp("127.0.0.1:5432".to_owned()));
+        assert_eq!(system.stop, StopPolicy { signal: StopSignal::Term, grace: Duration::from_secs(5) });
+    }
+
+    #[test]
+    fn every_key_is_resolved() {
+        let system = resolved(
+            "dir = 'server'\nbuild = 'make'\nstart = '{plimsoll} serve'\nready = { log = 'up', within = '3s' }\n\
+             stop = { signal = 'SIGINT', grace = '1s' }\nenv = { PORT = '{port}', N = 3 }\ncpus = 'upper half'\n\
+             version = './db -V'\n",
+        );
+        assert_eq!(system.dir, PathBuf::from("/study/server"));
+        assert_eq!(system.start.program(), "/bin/plimsoll");
+        assert_eq!(system.ready.probe, Probe::Log("up".to_owned()));
+        assert_eq!(system.stop, StopPolicy { signal: StopSignal::Int, grace: Duration::from_secs(1) });
+        assert_eq!(system.env, [("N".to_owned(), "3".to_owned()), ("PORT".to_owned(), "5432".to_owned())].into());
+        assert_eq!(system.cpus, Some(Processors(vec![1])));
+    }
+
+    #[test]
+    fn wrong_values_are_named() {
+        let faults = faults_of::<SystemTable>("start = \"a 'b\"\nport = 70000\nstop = { signal = 'HUP' }\nstrat = 'x'");
+        assert_eq!(faults.len(), 4, "{faults:?}");
+        assert!(faults_of::<SystemTable>("build = 'make'")[0].contains("`start` is missing"));
+    }
+}

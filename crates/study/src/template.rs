@@ -1,0 +1,177 @@
+//! Templates: text with `{placeholders}`; `{{` and `}}` stand for braces.
+
+use plimsoll_model::factor::Level;
+use std::fmt;
+use std::ops::Range;
+
+/// Text whose placeholders are filled in for each trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Template(Vec<Part>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Literal(String),
+    Placeholder(String),
+}
+
+/// A brace that neither opens a placeholder nor stands for itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StrayBrace {
+    /// What is wrong, to follow a name of the text.
+    pub(crate) message: String,
+    /// What stands there.
+    pub(crate) found: String,
+}
+
+impl Template {
+    pub(crate) fn parse(text: &str) -> Result<Template, StrayBrace> {
+        let mut parts = Vec::new();
+        let mut literal = String::new();
+        let mut rest = text;
+        while let Some(brace) = rest.find(['{', '}']) {
+            literal.push_str(&rest[..brace]);
+            let at = &rest[brace..];
+            if at.starts_with("{{") || at.starts_with("}}") {
+                literal.push_str(&at[..1]);
+                rest = &at[2..];
+                continue;
+            }
+            let name = placeholder(at)?;
+            if !literal.is_empty() {
+                parts.push(Part::Literal(std::mem::take(&mut literal)));
+            }
+            parts.push(Part::Placeholder(at[name.clone()].to_owned()));
+            rest = &at[name.end + 1..];
+        }
+        literal.push_str(rest);
+        if !literal.is_empty() {
+            parts.push(Part::Literal(literal));
+        }
+        Ok(Template(parts))
+    }
+
+    /// The names of its placeholders, in order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Placeholder(name) => Some(name.as_str()),
+            Part::Literal(_) => None,
+        })
+    }
+
+    /// The text with every placeholder filled in. A text that is one placeholder and nothing else
+    /// keeps the type of its value, so that `"{users}"` can be a number.
+    ///
+    /// # Errors
+    ///
+    /// The name of the first placeholder for which `value` has nothing.
+    pub(crate) fn fill(&self, value: impl Fn(&str) -> Option<Level>) -> Result<Level, String> {
+        let known = |name: &String| value(name).ok_or_else(|| name.clone());
+        if let [Part::Placeholder(name)] = self.0.as_slice() {
+            return known(name);
+        }
+        let mut text = String::new();
+        for part in &self.0 {
+            match part {
+                Part::Literal(literal) => text.push_str(literal),
+                Part::Placeholder(name) => text.push_str(&known(name)?.to_string()),
+            }
+        }
+        Ok(Level::Text(text))
+    }
+}
+
+impl fmt::Display for Template {
+    /// As a study would write it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for part in &self.0 {
+            match part {
+                Part::Literal(text) => f.write_str(&text.replace('{', "{{").replace('}', "}}"))?,
+                Part::Placeholder(name) => write!(f, "{{{name}}}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the name lies in a text that starts with a brace.
+fn placeholder(text: &str) -> Result<Range<usize>, StrayBrace> {
+    let stray = |message: &str, end: usize| StrayBrace { message: message.to_owned(), found: text[..end].to_owned() };
+    if text.starts_with('}') {
+        return Err(stray("has a `}` that closes nothing", 1));
+    }
+    let Some(end) = text.find('}') else {
+        return Err(stray("has a `{` that nothing closes", 1));
+    };
+    if !is_name(&text[1..end].replacen('.', "_", 1)) {
+        return Err(stray("has braces around something that is not a name", end + 1));
+    }
+    Ok(1..end)
+}
+
+/// Whether a factor or a system can have this name: a letter, then letters, digits, `_` and `-`.
+pub(crate) fn is_name(text: &str) -> bool {
+    let mut characters = text.chars();
+    characters.next().is_some_and(|first| first.is_alphabetic() || first == '_')
+        && characters.all(|other| other.is_alphanumeric() || other == '_' || other == '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value(name: &str) -> Option<Level> {
+        match name {
+            "users" => Some(Level::Integer(10)),
+            "counter.port" => Some(Level::Text("8080".to_owned())),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn placeholders_are_filled_in_and_doubled_braces_stay() {
+        let filled = |text: &str| Template::parse(text).expect(text).fill(value);
+        assert_eq!(filled("{users}"), Ok(Level::Integer(10)), "a number stays a number");
+        assert_eq!(filled("-n {users}s"), Ok(Level::Text("-n 10s".to_owned())));
+        assert_eq!(filled("{{\"a\": {counter.port}}}"), Ok(Level::Text("{\"a\": 8080}".to_owned())));
+        assert_eq!(filled(""), Ok(Level::Text(String::new())));
+        assert_eq!(filled("{nobody}"), Err("nobody".to_owned()));
+    }
+
+    #[test]
+    fn stray_braces_are_faults() {
+        for (text, found) in [("a { b", "{"), ("a } b", "}"), ("{}", "{}"), ("{a b}", "{a b}"), ("{a.b.c}", "{a.b.c}")]
+        {
+            assert_eq!(Template::parse(text).expect_err(text).found, found);
+        }
+    }
+
+    fn part() -> impl Strategy<Value = Part> {
+        prop_oneof![
+            "[a-z{} é\"]{1,8}".prop_map(Part::Literal),
+            "[a-z][a-z0-9_]{0,5}(\\.port)?".prop_map(Part::Placeholder),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(parts in proptest::collection::vec(part(), 0..6)) {
+            let template = Template(parts);
+            let again = Template::parse(&template.to_string()).expect("written by us");
+            // Neighbouring literals become one, so the texts are compared.
+            prop_assert_eq!(again.to_string(), template.to_string());
+            prop_assert_eq!(again.names().collect::<Vec<_>>(), template.names().collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn a_level_comes_through_as_it_is(level in "\\PC{0,12}") {
+            let filled = Template::parse("{x}").expect("a placeholder").fill(|_| Some(Level::Text(level.clone())));
+            prop_assert_eq!(filled, Ok(Level::Text(level)));
+        }
+
+        #[test]
+        fn no_text_makes_it_panic(text in "[{}a.é ]{0,12}") {
+            let _ = Template::parse(&text);
+        }
+    }
+}
