@@ -3,10 +3,10 @@
 //! The program that uses this crate reaches [`main`] by a hidden subcommand, named in
 //! [`Launcher::arguments`](crate::Launcher). It runs in two places:
 //!
-//! 1. as the warden itself ([`guard`]), which stays until everything is gone;
+//! 1. as the warden itself (`guard`), which stays until everything is gone;
 //! 2. as a child of the warden, for an instant: it puts on what the command needs (death with the
 //!    warden, processors, folder, environment) and then becomes the command by `exec`
-//!    ([`step_in`]). That a program can do this to itself is why no unsafe code is needed.
+//!    (`step_in`). That a program can do this to itself is why no unsafe code is needed.
 
 mod guard;
 mod signals;

@@ -71,7 +71,8 @@ fn cpu_seconds(samples: &[ProcessSample], began: f64) -> f64 {
 
 #[test]
 fn cpu_is_what_two_processes_say_they_used_though_they_have_ended() {
-    // Each burns CPU until it has used 0.6 s of it itself; `times` is the system's own account.
+    // Two side by side, then one alone, all ended before the last look; `times` is the system's own
+    // account of itself and of them.
     let burn = "burn() { for n in $(seq 1 100000); do :; done; }; read; (burn) & (burn) & wait; (burn); times; echo done; read";
     let mut system = System::start(burn);
     let began = Instant::now();
