@@ -16,6 +16,7 @@ def describe():
         "Processor": f"{processor()}, {os.cpu_count()} logical processors",
         "Memory": f"{memory:.1f} GiB",
         "Kernel": f"{platform.system()} {platform.release()}",
+        "Load before the start": f"{os.getloadavg()[0]:.2f} (one-minute average)",
     }
 
 

@@ -1,4 +1,6 @@
-"""Plimsoll itself, as a user runs it: a study of one trial with a server that already runs."""
+"""Plimsoll itself, as a user runs it: a study with a server that already runs.
+
+A study compares something, so this one compares a thing with itself: two trials of half the time."""
 
 import csv
 import shutil
@@ -18,6 +20,9 @@ title    = "What an exchange costs"
 question = "How much CPU time does the generator use per call?"
 repeats  = 1
 
+[factors]
+half = {{ levels = ["first", "second"], compare = true, baseline = "first" }}
+
 [workload]
 target  = "{address}"
 connect = "{connect}"
@@ -27,8 +32,7 @@ connect = "{connect}"
 users    = {users}
 think    = "{think}"
 warmup   = "0s"
-duration = "{seconds}s"
-drain    = "1s"
+duration = "{half}ms"
 
 [generator]
 threads = 1
@@ -37,12 +41,12 @@ threads = 1
 GRPC = f"""
 protocol = "grpc"
 proto    = ["{PROTO}"]
-steps    = [{{ call = "{CALL}", message = {{ value = 1 }} }}]
+steps    = [{{ name = "{{half}} half", call = "{CALL}", message = {{ value = 1 }} }}]
 """
 
 HTTP = """
 protocol = "http"
-steps    = [{ get = "/", expect = { status = 200 } }]
+steps    = [{ name = "{half} half", get = "/", expect = { status = 200 } }]
 """
 
 
@@ -74,8 +78,8 @@ def http_idle(address, users, seconds, folder):
 def study(workload, connect, address, users, seconds, folder, think="0s"):
     file, bundle = Path(folder) / "study.toml", Path(folder) / "bundle"
     shutil.rmtree(bundle, ignore_errors=True)
-    settings = {"address": address, "connect": connect, "users": users, "seconds": seconds, "think": think}
-    file.write_text(STUDY.format(workload=workload, **settings))
+    settings = {"address": address, "connect": connect, "users": users, "think": think}
+    file.write_text(STUDY.format(workload=workload, half=seconds * 500, **settings))
     # 4: the trial is void, because a generator that uses all of its processor is the limit. Here
     # it is meant to be.
     return Job([BINARY, "run", file, "--out", bundle], lambda _output: count(bundle), exit_codes=(0, 4))
