@@ -58,7 +58,7 @@ impl Diagnostic {
         };
         let mut drawn = String::new();
         let drawer = GraphicalReportHandler::new_themed(theme).with_width(100).with_links(false);
-        match drawer.render_report(&mut drawn, self) {
+        match drawer.render_report(&mut drawn, &Drawing(self)) {
             Ok(()) => drawn,
             Err(fmt::Error) => format!("{self}\n"),
         }
@@ -68,7 +68,8 @@ impl Diagnostic {
 /// All diagnostics, drawn one under the other.
 #[must_use]
 pub fn render(diagnostics: &[Diagnostic], style: Style) -> String {
-    diagnostics.iter().map(|diagnostic| diagnostic.render(style)).collect()
+    let drawn: Vec<String> = diagnostics.iter().map(|diagnostic| diagnostic.render(style)).collect();
+    drawn.join("\n")
 }
 
 impl fmt::Display for Diagnostic {
@@ -88,24 +89,36 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-impl miette::Diagnostic for Diagnostic {
+/// A diagnostic as it is drawn: place and help stand apart from the message.
+#[derive(Debug)]
+struct Drawing<'a>(&'a Diagnostic);
+
+impl fmt::Display for Drawing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Drawing<'_> {}
+
+impl miette::Diagnostic for Drawing<'_> {
     fn severity(&self) -> Option<miette::Severity> {
-        Some(match self.severity {
+        Some(match self.0.severity {
             Severity::Warning => miette::Severity::Warning,
             Severity::Error => miette::Severity::Error,
         })
     }
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display + 'a>)
+        self.0.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display + 'a>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&*self.source)
+        Some(&*self.0.source)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let label = LabeledSpan::new_with_span(self.label.clone(), self.span.clone());
+        let label = LabeledSpan::new_with_span(self.0.label.clone(), self.0.span.clone());
         Some(Box::new(std::iter::once(label)))
     }
 }

@@ -57,12 +57,13 @@ impl Faults {
     }
 }
 
-/// `did you mean …?` for the candidate nearest to `word`, if one is near enough to be a slip.
+/// `did you mean …?` for the candidate nearest to `word`, if there is one.
 pub(crate) fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, candidates).map(|candidate| format!("did you mean `{candidate}`?"))
 }
 
-fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// The candidate nearest to `word`, if one is near enough to be a slip.
+pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let scored = candidates.into_iter().map(|candidate| (score(&word, &candidate.to_lowercase()), candidate));
     let (score, candidate) = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
@@ -80,11 +81,20 @@ fn score(word: &str, candidate: &str) -> f64 {
 
 /// `` `a`, `b` or `c` ``, for messages that list what is allowed.
 pub(crate) fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    listed(words, "or")
+}
+
+/// `` `a`, `b` and `c` ``, for messages that list what there is.
+pub(crate) fn all_of<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    listed(words, "and")
+}
+
+fn listed<'a>(words: impl IntoIterator<Item = &'a str>, joined_by: &str) -> String {
     let quoted: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();
     match quoted.as_slice() {
         [] => "none".to_owned(),
         [only] => only.clone(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+        [first @ .., last] => format!("{} {joined_by} {last}", first.join(", ")),
     }
 }
 
@@ -106,6 +116,7 @@ mod tests {
     #[test]
     fn lists_read_as_prose() {
         assert_eq!(one_of(["a", "b", "c"]), "`a`, `b` or `c`");
+        assert_eq!(all_of(["a", "b"]), "`a` and `b`");
         assert_eq!(one_of(["a"]), "`a`");
     }
 }

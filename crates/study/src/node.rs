@@ -2,7 +2,7 @@
 //! [`table!`], which declares a table once for the reader and the JSON Schema.
 
 use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, did_you_mean, one_of};
+use crate::faults::{Faults, all_of, nearest};
 use plimsoll_model::factor::Level;
 use std::borrow::Cow;
 use toml::de::{DeTable, DeValue};
@@ -136,10 +136,14 @@ impl<'a> TableNode<'a> {
         self.entries.iter().find(|(name, _)| *name == key).map(|(_, node)| node)
     }
 
-    /// Reads the value of `key`.
-    pub(crate) fn read<T: FromToml>(&self, key: &str, faults: &mut Faults) -> Option<T> {
+    /// Reads the value of `key`. A key that is only misspelt has been reported, and is neither
+    /// missing nor left out.
+    pub(crate) fn read<T: FromToml>(&self, key: &str, misspelt: &[&str], faults: &mut Faults) -> Option<T> {
         if let Some(node) = self.get(key) {
             return T::from_toml(node, faults).or_else(T::broken);
+        }
+        if misspelt.contains(&key) {
+            return T::broken();
         }
         T::absent().or_else(|| {
             self.report_missing(key, faults);
@@ -147,16 +151,22 @@ impl<'a> TableNode<'a> {
         })
     }
 
-    /// Faults for keys that the table does not have, with the nearest one that it does.
-    pub(crate) fn refuse_unknown_keys(&self, known: &[&str], faults: &mut Faults) {
+    /// Faults for keys that the table does not have. Returns those that were meant, as far as one
+    /// can tell.
+    pub(crate) fn refuse_unknown_keys<'k>(&self, known: &[&'k str], faults: &mut Faults) -> Vec<&'k str> {
+        let free: Vec<&str> = known.iter().copied().filter(|known| self.get(known).is_none()).collect();
+        let mut misspelt = Vec::new();
         for (key, node) in self.entries.iter().filter(|(key, _)| !known.contains(key)) {
+            let meant = nearest(key, free.iter().copied());
+            let help = match meant {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("the keys here are {}", all_of(known.iter().copied())),
+            };
             let fault = Fault::error(&node.place(), format!("unknown key `{key}` in {}", self.name()));
-            let free: Vec<&str> = known.iter().copied().filter(|known| self.get(known).is_none()).collect();
-            let help = did_you_mean(key, free.iter().copied()).unwrap_or_else(|| {
-                format!("the keys here are {}", one_of(known.iter().copied()).replace(" or ", " and "))
-            });
             faults.add(fault.label("not a key of a study").help(help));
+            misspelt.extend(meant);
         }
+        misspelt
     }
 
     fn report_missing(&self, key: &str, faults: &mut Faults) {
@@ -269,8 +279,8 @@ macro_rules! table {
         impl crate::node::FromToml for $name {
             fn from_toml(node: &crate::node::Node<'_>, faults: &mut crate::faults::Faults) -> Option<Self> {
                 let table = node.table(faults)?;
-                table.refuse_unknown_keys(&[$(stringify!($key)),*], faults);
-                $(let $key = table.read::<$type>(stringify!($key), faults);)*
+                let misspelt = table.refuse_unknown_keys(&[$(stringify!($key)),*], faults);
+                $(let $key = table.read::<$type>(stringify!($key), &misspelt, faults);)*
                 Some($name { $($key: $key?,)* place: node.place() })
             }
         }

@@ -5,12 +5,12 @@
 //! make a factor look unused.
 
 use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, one_of};
+use crate::faults::{Faults, nearest};
 use crate::node::{Node, TableNode};
 use crate::scope::{known_names, place_of, unknown_placeholder};
 use crate::table::factors::Factors;
 use crate::table::system::Systems;
-use crate::template::Template;
+use crate::template::{Template, is_name};
 use std::collections::BTreeSet;
 use toml::de::DeValue;
 
@@ -23,14 +23,16 @@ pub(crate) fn check(
 ) -> BTreeSet<String> {
     let uses = uses(root, faults);
     let factor_names = factors.names();
+    let mut meant = BTreeSet::new();
     for one in &uses {
         let known = known_names(&factor_names, systems.names(), one.system.is_some());
         if !known.contains(&one.name) {
             let fault = unknown_placeholder(&one.name, known.iter().map(String::as_str), &one.span, faults);
             faults.add(fault);
+            meant.extend(nearest(&one.name, known.iter().map(String::as_str)).map(str::to_owned));
         }
     }
-    report_unused(factors, &uses, faults);
+    report_unused(factors, &uses, &meant, faults);
     let listening = listening(systems, &uses);
     report_missing_ports(systems, &listening, &uses, faults);
     listening
@@ -92,13 +94,15 @@ fn collect(node: &Node<'_>, system: Option<&str>, uses: &mut Vec<Use>, faults: &
     }
 }
 
-fn report_unused(factors: &Factors, uses: &[Use], faults: &mut Faults) {
+/// Reports factors that nothing uses; those that a misspelt placeholder `meant` are used.
+fn report_unused(factors: &Factors, uses: &[Use], meant: &BTreeSet<String>, faults: &mut Faults) {
     // In a file that is not all TOML, the use may stand in the part that could not be read.
     if !faults.well_formed() {
         return;
     }
     for factor in &factors.0 {
-        if !uses.iter().any(|one| one.name == factor.name) {
+        let used = uses.iter().any(|one| one.name == factor.name) || meant.contains(&factor.name);
+        if !used && is_name(&factor.name) {
             let fault = Fault::error(&factor.place, format!("factor `{}` is used nowhere", factor.name));
             let help =
                 format!("write `{{{}}}` where its level belongs: in a system, the workload or the load", factor.name);
@@ -126,8 +130,7 @@ fn report_missing_ports(systems: &Systems, listening: &BTreeSet<String>, uses: &
         if known && !listening.contains(system) {
             let place = place_of(&format!("{{{}}}", one.name), &one.span, faults);
             let fault = Fault::error(&place, format!("system `{system}` has no port"));
-            let ways = one_of(["{port}", "{address}"]);
-            faults.add(fault.help(format!("put {ways} into its `start` or `env`, or give it `port = …`")));
+            faults.add(fault.help("put `{port}` or `{address}` into its `start` or `env`, or give it `port = …`"));
         }
     }
 }

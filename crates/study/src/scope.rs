@@ -1,7 +1,7 @@
 //! What placeholders stand for in one trial.
 
 use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, did_you_mean, one_of};
+use crate::faults::{Faults, all_of, nearest};
 use crate::template::Template;
 use plimsoll_model::factor::{Assignment, Level};
 use std::collections::BTreeMap;
@@ -95,9 +95,14 @@ pub(crate) fn unknown_placeholder<'a>(
     span: &Span,
     faults: &Faults,
 ) -> Fault {
-    let help = did_you_mean(name, known.clone()).unwrap_or_else(|| {
-        format!("placeholders here are {}; write `{{{{` for a brace", one_of(known).replace(" or ", " and "))
-    });
+    let of_a_system = format!(".{name}");
+    let help = if let Some(meant) = known.clone().find(|known| known.ends_with(&of_a_system)) {
+        format!("outside a system say whose, as in `{{{meant}}}`")
+    } else if let Some(meant) = nearest(name, known.clone()) {
+        format!("did you mean `{meant}`?")
+    } else {
+        format!("placeholders here are {}; write `{{{{` for a brace", all_of(known))
+    };
     let kind = if name.contains('.') { "no system gives" } else { "no factor is named" };
     Fault::error(&place_of(&format!("{{{name}}}"), span, faults), format!("{kind} `{name}`"))
         .label("nothing fills this placeholder")

@@ -161,13 +161,15 @@ impl Parts {
         self.load.resolve(&self.scope(assignment, &bindings), faults)
     }
 
-    /// Bindings for checking, when nothing runs yet: port 1 for every system that has a free one.
+    /// Bindings for checking, when nothing runs yet: port 1 for every system that has no other.
+    /// Even for those that are never told a port: that has been reported.
     pub(crate) fn stand_ins(&self, assignment: &Assignment, faults: &mut Faults) -> Bindings {
-        let port = |choice| match choice {
-            PortChoice::Fixed(port) => port,
-            PortChoice::Free => 1,
-        };
-        let ports = self.ports(assignment, faults).into_iter().map(|(name, choice)| (name, port(choice))).collect();
+        let mut ports: BTreeMap<String, u16> = self.systems.iter().map(|(name, _)| (name.clone(), 1)).collect();
+        for (name, choice) in self.ports(assignment, faults) {
+            if let PortChoice::Fixed(port) = choice {
+                ports.insert(name, port);
+            }
+        }
         Bindings { ports, plimsoll: PathBuf::from("plimsoll") }
     }
 

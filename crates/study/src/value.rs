@@ -89,7 +89,8 @@ impl<T: Scalar> Slot<T> {
             Filling::Fixed(value) => Some(value.clone()),
             Filling::Template(template) => {
                 let level = scope.fill(template, &self.span, faults)?;
-                let fault = |problem: Problem| problem.fault(&self.span, &self.path).label(in_words(&level));
+                let becomes = || format!("becomes {}", in_words(&level));
+                let fault = |problem: Problem| problem.fault(&self.span, &self.path).label(becomes());
                 // Where a text is wanted, a level that is a number does as well: `{n}` as `v{n}`.
                 let as_text = || T::from_level(&Level::Text(level.to_string())).ok();
                 let taken = T::from_level(&level).or_else(|problem| as_text().ok_or(problem));

@@ -1,7 +1,7 @@
 //! `[factors]`: what the study varies.
 
 use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, one_of};
+use crate::faults::{Faults, all_of, one_of};
 use crate::node::{FromToml, Node, table};
 use crate::template::is_name;
 use crate::value::Fixed;
@@ -131,11 +131,13 @@ fn distinct(levels: Vec<Fixed<Level>>, span: &Span, path: &str, faults: &mut Fau
 
 fn role(table: &FactorTable, levels: &[Level], path: &str, faults: &mut Faults) -> Option<Role> {
     let compare = table.compare.as_ref().is_some_and(|compare| compare.value);
-    let known = one_of(levels.iter().map(Level::to_string).collect::<Vec<_>>().iter().map(String::as_str));
+    let texts: Vec<String> = levels.iter().map(Level::to_string).collect();
+    let known = || texts.iter().map(String::as_str);
     match &table.baseline {
         None if !compare => Some(Role::Condition),
         None => {
-            let help = format!("add `baseline = …`: {known}");
+            let help =
+                format!("add `baseline = …` with the level that the others are compared with: {}", one_of(known()));
             faults.add(Fault::error(&table.place, format!("`{path}` is compared but has no baseline")).help(help));
             None
         }
@@ -153,10 +155,7 @@ fn role(table: &FactorTable, levels: &[Level], path: &str, faults: &mut Faults) 
             let position = levels.iter().position(|level| level.to_string() == baseline.value.to_string());
             if position.is_none() {
                 let message = format!("baseline `{}` is not a level of `{path}`", baseline.value);
-                faults.add(
-                    Fault::error(&baseline.span, message)
-                        .help(format!("the levels are {}", known.replace(" or ", " and "))),
-                );
+                faults.add(Fault::error(&baseline.span, message).help(format!("the levels are {}", all_of(known()))));
             }
             position.map(|baseline| Role::Compared { baseline })
         }

@@ -136,7 +136,7 @@ impl TlsTable {
 impl FromToml for WorkloadTable {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
         let table = node.table(faults)?;
-        let workload = match table.read::<Fixed<Protocol>>("protocol", faults)?.value {
+        let workload = match table.read::<Fixed<Protocol>>("protocol", &[], faults)?.value {
             Protocol::Grpc => WorkloadTable::Grpc(GrpcTable::from_toml(node, faults)?),
             Protocol::Http => WorkloadTable::Http(HttpTable::from_toml(node, faults)?),
         };

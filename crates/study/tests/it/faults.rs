@@ -1,0 +1,151 @@
+//! What is said about studies that are wrong.
+
+use crate::{GRPC, read_text};
+use plimsoll_study::{Style, render};
+
+/// The study with `old` replaced, which must be there.
+fn with(old: &str, new: &str) -> String {
+    assert!(GRPC.contains(old), "`{old}` is not in the study");
+    GRPC.replacen(old, new, 1)
+}
+
+/// The diagnostics of `text` as they are drawn; there must be no study.
+fn drawn(text: &str) -> String {
+    let (study, diagnostics) = read_text(text);
+    assert!(study.is_none(), "a study in spite of its faults");
+    render(&diagnostics, Style::Plain)
+}
+
+/// Compares with the snapshot of the test.
+macro_rules! assert_drawn {
+    ($drawn:expr) => {
+        insta::with_settings!({ omit_expression => true }, { insta::assert_snapshot!($drawn) })
+    };
+}
+
+/// Draws each wrong study under the name of what is wrong with it.
+fn gallery(cases: &[(&str, String)]) -> String {
+    cases.iter().map(|(name, text)| format!("## {name}\n{}\n", drawn(text))).collect()
+}
+
+#[test]
+fn keys_and_types() {
+    assert_drawn!(gallery(&[
+        ("unknown key with a suggestion", with("users    = \"{users}\"", "user     = \"{users}\"")),
+        ("unknown key without one", with("[load]", "[load]\ncolour = 'blue'")),
+        ("unknown table", with("[decide]", "[decides]")),
+        ("missing key", with("title    =", "# title    =")),
+        ("missing table", GRPC.split("[load]").next().expect("a part").replace("{mode}", "{mode}{users}")),
+        ("a number where a text belongs", with("title    = \"inputQ against mutex\"", "title = 5")),
+        ("a text where a number belongs", with("[factors]", "repeats = 'many'\n[factors]")),
+        ("a value where a table belongs", with("[factors]", "report = 'yes'\n[factors]")),
+        ("a table where a value belongs", with("warmup   = \"2s\"", "warmup = { seconds = 2 }")),
+        ("a number where a duration belongs", with("\"20s\"", "20")),
+        ("a boolean in an array", with("[\"counter.proto\"]", "[\"counter.proto\", true]")),
+    ]));
+}
+
+#[test]
+fn factors_and_placeholders() {
+    assert_drawn!(gallery(&[
+        ("factor used nowhere", with("{mode}", "mutex")),
+        ("placeholder without a factor", with("{mode}", "{mod}").replace("mode  =", "mode = ['a', 'b']\nmodus =")),
+        ("placeholder of no system", with("{counter.address}", "{countre.address}")),
+        ("unknown thing of a system", with("{counter.address}", "{counter.host}")),
+        ("port outside a system", with("{counter.address}", "127.0.0.1:{port}")),
+        ("system without a port", with("{port}", "5000").replace("ready = { tcp = \"{address}\" }", "")),
+        ("stray brace", with("Incremented value is ", "Incremented {")),
+        ("missing baseline", with(", baseline = \"mutex\"", "")),
+        ("baseline not among the levels", with("baseline = \"mutex\"", "baseline = \"rwlock\"")),
+        ("fewer than two compared levels", with("[\"mutex\", \"inputQ\"]", "[\"mutex\"]")),
+        ("nothing compared", with(", compare = true, baseline = \"mutex\"", "")),
+        ("repeated level", with("[10, 100,", "[10, 100, 10,")),
+        ("no levels", with("[10, 100, 200, 300, 1000]", "[]")),
+        ("name that no placeholder can have", with("users = [", "\"my users\" = ['a']\nusers = [")),
+        ("name that is taken", with("users = [", "port = [1]\nusers = [")),
+        (
+            "too many combinations",
+            with(
+                "[factors]",
+                &format!("[factors]\nx = {:?}\ny = {:?}", (0..101).collect::<Vec<_>>(), (0..100).collect::<Vec<_>>())
+            )
+            .replace("{mode}", "{mode}{x}{y}")
+        ),
+    ]));
+}
+
+#[test]
+fn values() {
+    assert_drawn!(gallery(&[
+        ("zero users", with("[10, 100,", "[0, 100,")),
+        ("zero duration", with("\"20s\"", "\"0s\"")),
+        ("negative duration", with("\"20s\"", "\"-20s\"")),
+        ("zero repeats", with("[factors]", "repeats = 0\n[factors]")),
+        ("bad measure", with("iteration_duration.p95", "iteration_duratoin.p95")),
+        ("unlikely measure", with("iteration_duration.p95", "beauty")),
+        ("bad margin", with("\"5%\"", "5")),
+        ("measure of no step", with("iteration_duration.p95", "request_duration:incremnt.p95")),
+        ("measure of no system", with("iteration_duration.p95", "cpu:postgres.avg")),
+        ("response time in closed load", with("iteration_duration.p95", "response_time.p95")),
+        ("axis that is no factor", with("[decide]", "[report]\naxis = 'user'\n[decide]")),
+        (
+            "empty steps",
+            GRPC.split("steps    =").next().expect("a part").to_owned()
+                + "steps = []\n[load]\nusers = '{users}'\nduration = '1s'\n"
+        ),
+        ("ready of unknown kind", with("{ tcp = \"{address}\" }", "{ udp = \"{address}\" }")),
+        ("users and rate", with("[load]", "[load]\nrate = 50")),
+        ("processors out of range", with("[system.counter]", "[system.counter]\ncpus = '0-7'")),
+        ("generator out of range", with("[load]", "[generator]\ncpus = '9'\n[load]")),
+        ("target that is none", with("{counter.address}", "counter")),
+        (
+            "two systems with one port",
+            with("[system.counter]", "[system.other]\nport = 5\nstart = 'x'\n[system.counter]\nport = 5")
+        ),
+        (
+            "lengths that differ between variants",
+            with("\"2s\"", "\"{mode}\"").replace("mutex\"", "1s\"").replace("\"inputQ\"", "\"2s\"")
+        ),
+    ]));
+}
+
+#[test]
+fn several_faults_are_reported_together() {
+    let text = with("users    = \"{users}\"", "user     = \"{users}\"")
+        .replace("\"20s\"", "\"0s\"")
+        .replace("title    =", "titel    =")
+        .replace("{mode}", "{mdoe}")
+        .replace("margin  = \"5%\"", "margin  = \"much\"");
+    assert_drawn!(drawn(&text));
+}
+
+#[test]
+fn what_is_no_toml_is_reported_at_once_and_without_consequences() {
+    let text = with("title    = \"inputQ against mutex\"", "title    = inputQ against mutex")
+        .replace("warmup   = \"2s\"", "warmup   = ")
+        .replace("margin  = \"5%\"", "margn   = \"5%\"");
+    assert_drawn!(drawn(&text));
+}
+
+#[test]
+fn a_line_is_enough_for_a_log() {
+    let (_, diagnostics) = read_text(&with("{mode}", "{mod}"));
+    let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+    assert_drawn!(lines.join("\n"));
+}
+
+#[test]
+fn columns_count_characters() {
+    let (_, diagnostics) = read_text(&with("warmup   = \"2s\"", "think = { exponential = \"0s\" }"));
+    let place = |at: usize| (diagnostics[at].line, diagnostics[at].column);
+    assert_eq!(place(0), (27, 25));
+    let (_, diagnostics) = read_text(&with("message = { value = 1 }", "message = { \"größe\" = \"{x}\" }"));
+    assert_eq!((diagnostics[0].line, diagnostics[0].column), (20, 32));
+}
+
+#[test]
+fn colours_are_for_terminals_only() {
+    let (_, diagnostics) = read_text(&with("{mode}", "{mod}"));
+    assert!(!render(&diagnostics, Style::Plain).contains('\u{1b}'));
+    assert!(render(&diagnostics, Style::Coloured).contains('\u{1b}'));
+}

@@ -1,0 +1,153 @@
+//! What a study without faults becomes.
+
+use crate::{GRPC, read_text, study};
+use plimsoll_model::factor::{Assignment, Level, Role};
+use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
+use plimsoll_model::system::Probe;
+use plimsoll_model::workload::{GrpcSchema, Sequence, Steps};
+use plimsoll_study::{Bindings, PortChoice, Severity, Study, TrialSpec, quick};
+use std::net::IpAddr;
+use std::time::Duration;
+
+fn mutex_with(users: i64) -> Assignment {
+    Assignment(vec![("mode".to_owned(), Level::Text("mutex".to_owned())), ("users".to_owned(), Level::Integer(users))])
+}
+
+fn resolved(study: &Study, assignment: &Assignment) -> TrialSpec {
+    let bindings = Bindings { ports: [("counter".to_owned(), 4321)].into(), plimsoll: "/opt/plimsoll".into() };
+    study.resolve(assignment, &bindings).expect("a trial")
+}
+
+#[test]
+fn a_study_says_what_it_is_about() {
+    let study = study(GRPC);
+    assert_eq!((study.title.as_str(), study.repeats, study.seed), ("inputQ against mutex", 5, 1));
+    assert_eq!(study.factors[0].role, Role::Compared { baseline: 0 });
+    assert_eq!((study.factors[1].name.as_str(), study.factors[1].role), ("users", Role::Condition));
+    let facts = study.facts();
+    assert_eq!(facts.load, "closed loop, {users} users, no think time");
+    assert_eq!(facts.workload, "gRPC to {counter.address}: increment; one connection per user; time-out 10s");
+    assert_eq!((facts.protocol.as_str(), facts.open_load, facts.loopback, facts.quick), ("gRPC", false, true, false));
+    assert_eq!(
+        (facts.decide[0].measure.to_string().as_str(), facts.decide[0].margin),
+        ("iteration_duration.p95", 0.05)
+    );
+    assert_eq!(facts.systems, ["counter"]);
+}
+
+#[test]
+fn a_trial_has_every_placeholder_filled_in() {
+    let study = study(GRPC);
+    let spec = resolved(&study, &mutex_with(100));
+    let system = &spec.systems[0];
+    assert_eq!(system.start.to_string(), "./counter -mode mutex -listen 127.0.0.1:4321");
+    assert_eq!((system.ready.probe.clone(), system.port), (Probe::Tcp("127.0.0.1:4321".to_owned()), Some(4321)));
+    assert_eq!((spec.workload.target.host.as_str(), spec.workload.target.port), ("127.0.0.1", 4321));
+    let Steps::Grpc { schema, calls } = &spec.workload.steps else { panic!("gRPC steps") };
+    let GrpcSchema::Files { files, include } = schema else { panic!("files") };
+    assert_eq!((files[0].to_str(), include[0].to_str()), (Some("/study/counter.proto"), Some("/study")));
+    assert_eq!((calls[0].name.as_str(), &calls[0].message), ("increment", &serde_json::json!({ "value": 1 })));
+    let sequence = Sequence { field: "message".to_owned(), after: "Incremented value is ".to_owned() };
+    assert_eq!(calls[0].sequence, Some(sequence));
+    let think = Think::Constant(Duration::ZERO);
+    assert_eq!(spec.load.model, LoadModel::Closed { users: Profile::constant(100.0), think });
+}
+
+#[test]
+fn levels_keep_their_type_in_messages() {
+    let text = GRPC.replace("value = 1", "value = \"{users}\", note = \"for {users}\"");
+    let Steps::Grpc { calls, .. } = resolved(&study(&text), &mutex_with(10)).workload.steps else { panic!("gRPC") };
+    assert_eq!(calls[0].message, serde_json::json!({ "value": 10, "note": "for 10" }));
+}
+
+#[test]
+fn ports_are_free_unless_the_study_fixes_them() {
+    let ports = |text: &str| study(text).system_ports(&mutex_with(10));
+    assert_eq!(ports(GRPC), [("counter".to_owned(), PortChoice::Free)]);
+    let fixed = GRPC.replace("[system.counter]", "[system.counter]\nport = 50055");
+    assert_eq!(ports(&fixed), [("counter".to_owned(), PortChoice::Fixed(50055))]);
+    let bindings = Bindings { ports: [].into(), plimsoll: "p".into() };
+    let spec = study(&fixed).resolve(&mutex_with(10), &bindings).expect("the study fixes the port");
+    assert_eq!(spec.workload.target.port, 50055);
+    let beside = format!("{GRPC}\n[system.clock]\nstart = './clock'\n");
+    assert_eq!(ports(&beside).len(), 1, "a system that is never told a port has none");
+}
+
+#[test]
+fn a_missing_port_is_an_error_and_not_a_guess() {
+    let bindings = Bindings { ports: [].into(), plimsoll: "p".into() };
+    let diagnostics = study(GRPC).resolve(&mutex_with(10), &bindings).expect_err("no port");
+    assert!(diagnostics.iter().any(|one| one.message.contains("counter.address")), "{diagnostics:?}");
+}
+
+#[test]
+fn systems_start_in_the_order_of_the_file() {
+    let text = format!("{GRPC}\n[system.a_database]\nstart = './db'\n");
+    let names: Vec<String> = resolved(&study(&text), &mutex_with(10)).systems.into_iter().map(|one| one.name).collect();
+    assert_eq!(names, ["counter", "a_database"]);
+}
+
+#[test]
+fn load_goes_to_this_machine_or_to_hosts_that_are_listed() {
+    let here: IpAddr = "127.0.0.1".parse().expect("an address");
+    let mapped: IpAddr = "::ffff:127.0.0.1".parse().expect("an address");
+    let there: IpAddr = "192.0.2.7".parse().expect("an address");
+    let plain = study(GRPC);
+    assert!(plain.may_load("localhost", &[here]) && plain.may_load("localhost", &[mapped]));
+    assert!(!plain.may_load("localhost", &[here, there]), "one stranger is one too many");
+    assert!(!plain.may_load("nowhere", &[]) && !plain.may_load("example.org", &[there]));
+    let listing = |host: &str| study(&format!("{GRPC}\n[targets]\nallow = ['{host}']\n"));
+    assert!(listing("Example.org").may_load("example.org", &[there]));
+    assert!(listing("192.0.2.7").may_load("example.org", &[there]), "its address is listed");
+    assert!(!listing("192.0.2.8").may_load("example.org", &[there]));
+}
+
+#[test]
+fn the_length_of_a_trial_follows_its_condition() {
+    let text = GRPC.replace("\"20s\"", "\"{users}s\"").replace("\"{users}\"", "5").replace("warmup   = \"2s\"", "");
+    let length = study(&text).trial_length(&Assignment(vec![("users".to_owned(), Level::Integer(300))]));
+    assert_eq!((length.warmup, length.measure), (Duration::from_secs(2), Duration::from_secs(300)));
+}
+
+#[test]
+fn a_quick_look_has_fewer_levels_repeats_and_seconds() {
+    let quick = quick(study(GRPC));
+    assert_eq!(quick.factors[1].levels, [10, 200, 1000].map(Level::Integer));
+    assert_eq!(quick.factors[0].levels.len(), 2, "every variant is still compared");
+    assert_eq!((quick.repeats, quick.facts().quick), (3, true));
+    let load = resolved(&quick, &mutex_with(10)).load;
+    assert_eq!((load.warmup, load.stop), (Duration::from_secs(1), Stop::After(Duration::from_secs(3))));
+    assert_eq!(quick.trial_length(&mutex_with(10)).measure, Duration::from_secs(3));
+}
+
+#[test]
+fn a_quick_look_squeezes_stages() {
+    let stages = "stages = [{ ramp = '20s', to = 9 }, { hold = '10s' }]";
+    let text = GRPC.replace("duration = \"20s\"", stages);
+    let LoadModel::Closed { users, .. } = resolved(&quick(study(&text)), &mutex_with(10)).load.model else {
+        panic!("closed")
+    };
+    assert_eq!(users.length(), Duration::from_secs(3));
+    assert_eq!(users.stages[0].length, Duration::from_secs(2));
+}
+
+#[test]
+fn warnings_leave_a_study() {
+    let (study, diagnostics) = read_text(&GRPC.replace("[factors]", "repeats = 2\n[factors]"));
+    assert!(study.is_some());
+    assert_eq!(diagnostics[0].severity, Severity::Warning);
+}
+
+#[test]
+fn a_connection_style_can_be_compared() {
+    let text = GRPC
+        .replace(
+            "mode  =",
+            "connect = { levels = ['per user', 'every iteration'], compare = true, baseline = 'per user' }\nmode  =",
+        )
+        .replace("[workload]", "[workload]\nconnect = '{connect}'");
+    assert_eq!(
+        study(&text).facts().workload,
+        "gRPC to {counter.address}: increment; connections: {connect}; time-out 10s"
+    );
+}
