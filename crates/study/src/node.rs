@@ -222,13 +222,6 @@ pub(crate) enum Part<T> {
 }
 
 impl<T> Part<T> {
-    pub(crate) fn whole(self) -> Option<T> {
-        match self {
-            Part::Whole(value) => Some(value),
-            Part::Broken => None,
-        }
-    }
-
     pub(crate) fn as_whole(&self) -> Option<&T> {
         match self {
             Part::Whole(value) => Some(value),

@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, Fault, Source};
 use crate::faults::Faults;
-use crate::node::{FromToml, Node, Part};
+use crate::node::{FromToml, Node};
 use crate::placeholders;
 use crate::study::{Parts, PortChoice, Study, length_of, stays_here};
 use crate::table::decide::decisions;
@@ -43,21 +43,12 @@ fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> O
         _ => BTreeSet::new(),
     };
     let decide = decisions(table.decide(), faults);
-    let generator_table = table.generator.as_ref().and_then(Part::as_whole);
-    let generator = generator::spec(generator_table, processors, faults);
+    let generator = generator::spec(table.generator(), processors, faults);
     let factors = table.factors()?.whole()?;
-    let targets_allow = table.targets.as_ref().and_then(Part::as_whole).map(TargetsTable::allowed).unwrap_or_default();
-    let report = table.report().map(ReportTable::spec).unwrap_or_default();
-    let systems = table
-        .systems()?
-        .0
-        .iter()
-        .map(|(name, _, table)| Some((name.clone(), table.clone()?)))
-        .collect::<Option<_>>()?;
     let parts = Parts {
-        systems,
-        workload: table.workload.whole()?,
-        load: table.load.whole()?,
+        systems: table.systems()?.whole()?,
+        workload: table.workload()?.clone(),
+        load: table.load()?.clone(),
         listening,
         dir: dir.to_owned(),
         processors: processors.to_vec(),
@@ -65,21 +56,15 @@ fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> O
     };
     let loopback = try_every_combination(&factors, &parts, faults)?;
     Some(Study {
-        title: table.title.whole()?.value.0,
-        question: table.question.whole()?.value.0,
-        repeats: match table.repeats {
-            Some(repeats) => repeats.whole()?.value.u32(),
-            None => 5,
-        },
-        seed: match table.seed {
-            Some(seed) => seed.whole()?.value.u64(),
-            None => 1,
-        },
+        title: table.title()?,
+        question: table.question()?,
+        repeats: table.repeats()?,
+        seed: table.seed()?,
         factors,
-        targets_allow,
+        targets_allow: table.targets().map(TargetsTable::allowed).unwrap_or_default(),
         generator: generator?,
         decide: decide?,
-        report,
+        report: table.report().map(ReportTable::spec).unwrap_or_default(),
         parts,
         loopback,
         quick: false,

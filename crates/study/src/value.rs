@@ -123,6 +123,15 @@ impl<T: Scalar> FromToml for Slot<T> {
     }
 }
 
+/// Resolves what the study may leave out. What is left out is fine, and `Some(None)`; what is there
+/// must be fine, too.
+pub(crate) fn optional<T, U>(asked: Option<&T>, resolve: impl FnOnce(&T) -> Option<U>) -> Option<Option<U>> {
+    match asked {
+        None => Some(None),
+        Some(asked) => resolve(asked).map(Some),
+    }
+}
+
 /// The value of `node`, or a fault that says why it has none.
 fn taken<T: Scalar>(node: &Node<'_>, faults: &mut Faults, take: impl Fn(&Level) -> Result<T, Problem>) -> Option<T> {
     let Some(level) = node.scalar() else {

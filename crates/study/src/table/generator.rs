@@ -4,7 +4,7 @@ use crate::faults::Faults;
 use crate::node::table;
 use crate::processors::CpuSet;
 use crate::scalar::{PositiveLength, Share, Text, Threads};
-use crate::value::Fixed;
+use crate::value::{Fixed, optional};
 use plimsoll_model::study::GeneratorSpec;
 use std::time::Duration;
 
@@ -38,12 +38,10 @@ impl TargetsTable {
 
 /// The generator as the study asks for it; `table` is missing when it says nothing.
 pub(crate) fn spec(table: Option<&GeneratorTable>, processors: &[usize], faults: &mut Faults) -> Option<GeneratorSpec> {
-    let cpus = match table.and_then(|table| table.cpus.as_ref()) {
-        Some(cpus) => Some(
-            cpus.value.among(processors).map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()?,
-        ),
-        None => None,
-    };
+    let cpus = optional(table.and_then(|table| table.cpus.as_ref()), |cpus| {
+        let among = cpus.value.among(processors);
+        among.map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()
+    })?;
     let threads = table.and_then(|table| table.threads.as_ref()).map(|threads| threads.value.u32() as usize);
     let default_threads = cpus.as_ref().map_or(processors.len() / 2, |cpus| cpus.0.len()).max(1);
     let max_cpu = table.and_then(|table| table.max_cpu.as_ref()).map_or(0.7, |share| share.value.0);

@@ -8,7 +8,7 @@ use crate::scalar::{PositiveLength, Text, Word};
 use crate::scope::Scope;
 use crate::table::target::{Address, TlsTable};
 use crate::table::workload::{Common, Protocol};
-use crate::value::{Fixed, Problem, Scalar, Slot};
+use crate::value::{Fixed, Problem, Scalar, Slot, optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::workload::{Connect, GrpcSchema, GrpcStep, Sequence, Steps};
 use schemars::{Schema, json_schema};
@@ -144,38 +144,21 @@ impl GrpcStepTable {
 
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<GrpcStep> {
         let call = self.call.resolve(scope, faults);
-        let name = match &self.name {
-            Some(name) => name.resolve(scope, faults).map(|name| name.0),
-            None => Some(self.name()),
-        };
-        let message = match &self.message {
-            Some(message) => message.resolve(scope, faults),
-            None => Some(serde_json::json!({})),
-        };
-        let metadata = match &self.metadata {
-            Some(metadata) => checked_metadata(metadata, scope, faults),
-            None => Some(Vec::new()),
-        };
-        let deadline = match &self.deadline {
-            Some(deadline) => deadline.resolve(scope, faults).map(|deadline| Some(deadline.0)),
-            None => Some(None),
-        };
-        let expect = self.expect.as_ref();
-        let status = match expect.and_then(|expect| expect.status.as_ref()) {
-            Some(status) => status.resolve(scope, faults).map(|status| status.0),
-            None => Some(0),
-        };
-        let sequence = match expect.and_then(|expect| expect.sequence.as_ref()) {
-            Some(sequence) => sequence.resolve(scope, faults).map(Some),
-            None => Some(None),
-        };
+        let name = optional(self.name.as_ref(), |name| name.resolve(scope, faults));
+        let message = optional(self.message.as_ref(), |message| message.resolve(scope, faults));
+        let metadata = optional(self.metadata.as_ref(), |metadata| checked_metadata(metadata, scope, faults));
+        let deadline = optional(self.deadline.as_ref(), |deadline| deadline.resolve(scope, faults));
+        let status = self.expect.as_ref().and_then(|expect| expect.status.as_ref());
+        let status = optional(status, |status| status.resolve(scope, faults));
+        let sequence = self.expect.as_ref().and_then(|expect| expect.sequence.as_ref());
+        let sequence = optional(sequence, |sequence| sequence.resolve(scope, faults));
         Some(GrpcStep {
-            name: name?,
+            name: name?.map_or_else(|| self.name(), |name| name.0),
             call: call?.0,
-            message: message?,
-            metadata: metadata?,
-            deadline: deadline?,
-            status: status?,
+            message: message?.unwrap_or_else(|| serde_json::json!({})),
+            metadata: metadata?.unwrap_or_default(),
+            deadline: deadline?.map(|deadline| deadline.0),
+            status: status?.map_or(0, |status| status.0),
             sequence: sequence?,
         })
     }
@@ -183,11 +166,9 @@ impl GrpcStepTable {
 
 impl SequenceTable {
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Sequence> {
-        let after = match &self.after {
-            Some(after) => after.resolve(scope, faults)?.0,
-            None => String::new(),
-        };
-        Some(Sequence { field: self.field.resolve(scope, faults)?.0, after })
+        let field = self.field.resolve(scope, faults);
+        let after = optional(self.after.as_ref(), |after| after.resolve(scope, faults));
+        Some(Sequence { field: field?.0, after: after?.map(|after| after.0).unwrap_or_default() })
     }
 }
 

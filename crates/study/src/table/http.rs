@@ -8,7 +8,7 @@ use crate::scalar::{HttpStatus, PositiveLength, Text, Word};
 use crate::scope::Scope;
 use crate::table::target::{Address, TlsTable};
 use crate::table::workload::{Common, Protocol};
-use crate::value::{Fixed, Problem, Scalar, Slot};
+use crate::value::{Fixed, Problem, Scalar, Slot, optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::workload::{Connect, HttpStep};
 use schemars::{Schema, json_schema};
@@ -86,27 +86,20 @@ impl HttpStepTable {
 
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<HttpStep> {
         let path = self.path(faults).and_then(|path| path.resolve(scope, faults));
-        let name = match &self.name {
-            Some(name) => name.resolve(scope, faults).map(|name| name.0),
-            None => Some(self.name()),
-        };
-        let method = match &self.method {
-            Some(method) => method.resolve(scope, faults).map(|method| method.0),
-            None => Some("GET".to_owned()),
-        };
-        let headers = match &self.headers {
-            Some(headers) => checked_headers(headers, scope, faults),
-            None => Some(Vec::new()),
-        };
-        let body = match &self.body {
-            Some(body) => body.resolve(scope, faults).map(|body| body.0.into_bytes()),
-            None => Some(Vec::new()),
-        };
-        let status = match self.expect.as_ref().and_then(|expect| expect.status.as_ref()) {
-            Some(status) => status.resolve(scope, faults).map(|status| Some(status.u16())),
-            None => Some(None),
-        };
-        Some(HttpStep { name: name?, method: method?, path: path?.0, headers: headers?, body: body?, status: status? })
+        let name = optional(self.name.as_ref(), |name| name.resolve(scope, faults));
+        let method = optional(self.method.as_ref(), |method| method.resolve(scope, faults));
+        let headers = optional(self.headers.as_ref(), |headers| checked_headers(headers, scope, faults));
+        let body = optional(self.body.as_ref(), |body| body.resolve(scope, faults));
+        let status = self.expect.as_ref().and_then(|expect| expect.status.as_ref());
+        let status = optional(status, |status| status.resolve(scope, faults));
+        Some(HttpStep {
+            name: name?.map_or_else(|| self.name(), |name| name.0),
+            method: method?.map_or_else(|| "GET".to_owned(), |method| method.0),
+            path: path?.0,
+            headers: headers?.unwrap_or_default(),
+            body: body?.map(|body| body.0.into_bytes()).unwrap_or_default(),
+            status: status?.map(HttpStatus::u16),
+        })
     }
 
     /// The one path that the step must have.

@@ -6,7 +6,7 @@ use crate::node::table;
 use crate::scalar::{Iterations, Length, PositiveLength, Rate, Users};
 use crate::scope::Scope;
 use crate::table::stage::{StageTable, ThinkValue, profile};
-use crate::value::{Problem, Scalar, Slot};
+use crate::value::{Problem, Scalar, Slot, optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Profile, Stop, Think};
 use schemars::{Schema, json_schema};
@@ -47,14 +47,19 @@ const MAX_USERS: u32 = 1000;
 impl LoadTable {
     pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<LoadProfile> {
         let model = self.model(scope, faults);
-        let warmup = length_or(self.warmup.as_ref(), WARMUP, scope, faults);
-        let drain = length_or(self.drain.as_ref(), DRAIN, scope, faults);
+        let warmup = optional(self.warmup.as_ref(), |warmup| warmup.resolve(scope, faults));
+        let drain = optional(self.drain.as_ref(), |drain| drain.resolve(scope, faults));
         let limit = self.limit(scope, faults);
         let count = self.count(scope, faults);
         let stop = count?.stop(limit?);
         let model = model?;
         self.check_stages_fit(&model, stop, faults)?;
-        Some(LoadProfile { model, warmup: warmup?, stop, drain: drain? })
+        Some(LoadProfile {
+            model,
+            warmup: warmup?.map_or(WARMUP, |warmup| warmup.0),
+            stop,
+            drain: drain?.map_or(DRAIN, |drain| drain.0),
+        })
     }
 
     /// Whether load is open.
@@ -120,12 +125,9 @@ impl LoadTable {
         refuse(self.arrivals.as_ref().map(|slot| &slot.span), "arrivals", "open load (`rate`)", faults);
         refuse(self.max_users.as_ref().map(|slot| &slot.span), "max_users", "open load (`rate`)", faults);
         let start = users.resolve(scope, faults).map(|users| users.0 as f64);
-        let think = match &self.think {
-            Some(think) => think.resolve(scope, faults),
-            None => Some(Think::Constant(Duration::ZERO)),
-        };
+        let think = optional(self.think.as_ref(), |think| think.resolve(scope, faults));
         let users = self.profile(start?, scope, faults);
-        Some(LoadModel::Closed { users: users?, think: think? })
+        Some(LoadModel::Closed { users: users?, think: think?.unwrap_or(Think::Constant(Duration::ZERO)) })
     }
 
     fn open(&self, rate: &Slot<Rate>, scope: &Scope<'_>, faults: &mut Faults) -> Option<LoadModel> {
@@ -133,16 +135,14 @@ impl LoadTable {
         let per_user = self.iterations_per_user.as_ref().map(|slot| &slot.span);
         refuse(per_user, "iterations_per_user", "closed load (`users`)", faults);
         let start = rate.resolve(scope, faults).map(|rate| rate.0);
-        let arrivals = match &self.arrivals {
-            Some(arrivals) => arrivals.resolve(scope, faults),
-            None => Some(Arrivals::Constant),
-        };
-        let max_users = match &self.max_users {
-            Some(most) => most.resolve(scope, faults).map(Users::u32),
-            None => Some(MAX_USERS),
-        };
+        let arrivals = optional(self.arrivals.as_ref(), |arrivals| arrivals.resolve(scope, faults));
+        let max_users = optional(self.max_users.as_ref(), |most| most.resolve(scope, faults));
         let rate = self.profile(start?, scope, faults);
-        Some(LoadModel::Open { rate: rate?, arrivals: arrivals?, max_users: max_users? })
+        Some(LoadModel::Open {
+            rate: rate?,
+            arrivals: arrivals?.unwrap_or(Arrivals::Constant),
+            max_users: max_users?.map_or(MAX_USERS, Users::u32),
+        })
     }
 
     fn profile(&self, start: f64, scope: &Scope<'_>, faults: &mut Faults) -> Option<Profile> {
@@ -201,18 +201,6 @@ impl Count {
             Count::InAll(count) => Stop::Iterations { count, limit },
             Count::PerUser(count) => Stop::IterationsPerUser { count, limit },
         }
-    }
-}
-
-fn length_or(
-    slot: Option<&Slot<Length>>,
-    default: Duration,
-    scope: &Scope<'_>,
-    faults: &mut Faults,
-) -> Option<Duration> {
-    match slot {
-        Some(slot) => slot.resolve(scope, faults).map(|length| length.0),
-        None => Some(default),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::node::{FromToml, Node, table};
 use crate::scalar::{PositiveLength, Text};
 use crate::scope::Scope;
 use crate::table::target::is_host_and_port;
-use crate::value::{Problem, Scalar, Slot};
+use crate::value::{Problem, Scalar, Slot, optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::system::{Probe, Ready};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -67,11 +67,8 @@ impl ReadyTable {
         } else {
             self.command.as_ref()?.resolve(scope, faults).map(Probe::Command)
         };
-        let within = match &self.within {
-            Some(within) => within.resolve(scope, faults).map(|within| within.0),
-            None => Some(WITHIN),
-        };
-        Some(Ready { probe: probe?, within: within? })
+        let within = optional(self.within.as_ref(), |within| within.resolve(scope, faults));
+        Some(Ready { probe: probe?, within: within?.map_or(WITHIN, |within| within.0) })
     }
 
     /// Where each kind that is given stands.

@@ -44,7 +44,35 @@ table! {
     }
 }
 
+const REPEATS: u32 = 5;
+const SEED: u64 = 1;
+
+// Each part, if it is as it should be.
 impl StudyTable {
+    pub(crate) fn title(&self) -> Option<String> {
+        self.title.as_whole().map(|title| title.value.0.clone())
+    }
+
+    pub(crate) fn question(&self) -> Option<String> {
+        self.question.as_whole().map(|question| question.value.0.clone())
+    }
+
+    pub(crate) fn repeats(&self) -> Option<u32> {
+        self.repeats.as_ref().map_or(Some(REPEATS), |repeats| repeats.as_whole().map(|repeats| repeats.value.u32()))
+    }
+
+    pub(crate) fn seed(&self) -> Option<u64> {
+        self.seed.as_ref().map_or(Some(SEED), |seed| seed.as_whole().map(|seed| seed.value.u64()))
+    }
+
+    pub(crate) fn targets(&self) -> Option<&TargetsTable> {
+        self.targets.as_ref()?.as_whole()
+    }
+
+    pub(crate) fn generator(&self) -> Option<&GeneratorTable> {
+        self.generator.as_ref()?.as_whole()
+    }
+
     pub(crate) fn factors(&self) -> Option<&Factors> {
         self.factors.as_whole()
     }
@@ -70,7 +98,9 @@ impl StudyTable {
     pub(crate) fn report(&self) -> Option<&ReportTable> {
         self.report.as_ref()?.as_whole()
     }
+}
 
+impl StudyTable {
     /// What one table says about another: measures that name steps and systems, and the axis.
     pub(crate) fn check_references(&self, faults: &mut Faults) {
         let single = self.decide().and_then(|decide| decide.measure.as_ref());

@@ -10,7 +10,7 @@ use crate::scalar::{Length, Port, Text};
 use crate::scope::Scope;
 use crate::table::ready::{ReadyValue, ready_by_default};
 use crate::template::is_name;
-use crate::value::{Problem, Scalar, Slot};
+use crate::value::{Problem, Scalar, Slot, optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::system::{StopPolicy, StopSignal, SystemSpec};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -55,10 +55,7 @@ impl SystemTable {
     /// The system for the trial that `scope` stands for, which is inside the system.
     pub(crate) fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<SystemSpec> {
         let port = scope.bindings.ports.get(name).copied();
-        let dir = self
-            .dir
-            .as_ref()
-            .map_or(Some(scope.dir.to_owned()), |dir| dir.resolve(scope, faults).map(|dir| scope.dir.join(dir.0)));
+        let dir = optional(self.dir.as_ref(), |dir| dir.resolve(scope, faults));
         let build = optional(self.build.as_ref(), |build| build.resolve(scope, faults));
         let start = self.start.resolve(scope, faults);
         let ready = match &self.ready {
@@ -74,7 +71,7 @@ impl SystemTable {
         let version = optional(self.version.as_ref(), |version| version.resolve(scope, faults));
         Some(SystemSpec {
             name: name.to_owned(),
-            dir: dir?,
+            dir: dir?.map_or_else(|| scope.dir.to_owned(), |dir| scope.dir.join(dir.0)),
             build: build?,
             start: start?,
             env: env?.into_iter().flatten().collect(),
@@ -87,24 +84,15 @@ impl SystemTable {
     }
 }
 
-/// What is not asked for is fine; what is asked for must be, too.
-fn optional<T, U>(asked: Option<T>, resolve: impl FnOnce(T) -> Option<U>) -> Option<Option<U>> {
-    match asked {
-        None => Some(None),
-        Some(asked) => resolve(asked).map(Some),
-    }
-}
-
 fn stop_policy(table: Option<&StopTable>, scope: &Scope<'_>, faults: &mut Faults) -> Option<StopPolicy> {
-    let signal = match table.and_then(|table| table.signal.as_ref()) {
-        Some(signal) => signal.resolve(scope, faults),
-        None => Some(StopSignal::Term),
-    };
-    let grace = match table.and_then(|table| table.grace.as_ref()) {
-        Some(grace) => grace.resolve(scope, faults).map(|grace| grace.0),
-        None => Some(Duration::from_secs(5)),
-    };
-    Some(StopPolicy { signal: signal?, grace: grace? })
+    let signal = table.and_then(|table| table.signal.as_ref());
+    let signal = optional(signal, |signal| signal.resolve(scope, faults));
+    let grace = table.and_then(|table| table.grace.as_ref());
+    let grace = optional(grace, |grace| grace.resolve(scope, faults));
+    Some(StopPolicy {
+        signal: signal?.unwrap_or(StopSignal::Term),
+        grace: grace?.map_or(Duration::from_secs(5), |grace| grace.0),
+    })
 }
 
 impl Scalar for StopSignal {
@@ -134,6 +122,11 @@ pub(crate) struct Systems(pub(crate) Vec<(String, Span, Option<SystemTable>)>);
 impl Systems {
     pub(crate) fn names(&self) -> Vec<&str> {
         self.0.iter().map(|(name, ..)| name.as_str()).collect()
+    }
+
+    /// The systems, if all are as they should be.
+    pub(crate) fn whole(&self) -> Option<Vec<(String, SystemTable)>> {
+        self.0.iter().map(|(name, _, table)| Some((name.clone(), table.clone()?))).collect()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::scope::Scope;
 use crate::table::grpc::GrpcTable;
 use crate::table::http::HttpTable;
 use crate::table::target::{Address, TlsTable};
-use crate::value::{Fixed, Problem, Scalar, Slot};
+use crate::value::{Fixed, Problem, Scalar, Slot, optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::workload::{Connect, Steps, Target, Tls, Workload};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -38,19 +38,18 @@ impl WorkloadTable {
     pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Workload> {
         let common = self.common();
         let target = common.target(scope, faults);
-        let connect = match common.connect {
-            Some(connect) => connect.resolve(scope, faults),
-            None => Some(Connect::PerUser),
-        };
-        let timeout = match common.timeout {
-            Some(timeout) => timeout.resolve(scope, faults).map(|timeout| timeout.0),
-            None => Some(TIMEOUT),
-        };
+        let connect = optional(common.connect, |connect| connect.resolve(scope, faults));
+        let timeout = optional(common.timeout, |timeout| timeout.resolve(scope, faults));
         let steps = match self {
             WorkloadTable::Grpc(table) => table.steps(scope, faults),
             WorkloadTable::Http(table) => table.steps(scope, faults).map(Steps::Http),
         };
-        Some(Workload { target: target?, connect: connect?, timeout: timeout?, steps: steps? })
+        Some(Workload {
+            target: target?,
+            connect: connect?.unwrap_or(Connect::PerUser),
+            timeout: timeout?.map_or(TIMEOUT, |timeout| timeout.0),
+            steps: steps?,
+        })
     }
 
     /// The names of its steps as the study has them, and where each step stands.
@@ -103,10 +102,7 @@ impl WorkloadTable {
 impl Common<'_> {
     fn target(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Target> {
         let address = self.target.resolve(scope, faults);
-        let table = match self.tls {
-            Some(tls) => Some(tls.resolve(scope, faults)?),
-            None => None,
-        };
+        let table = optional(self.tls, |tls| tls.resolve(scope, faults))?;
         let Address { host, port, encrypted } = address?;
         if encrypted == Some(false) && table.is_some() {
             let fault = Fault::error(&self.target.span, "`workload.tls` is given, but the target is `http://`");
@@ -121,15 +117,13 @@ impl Common<'_> {
 
 impl TlsTable {
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Tls> {
-        let ca = match &self.ca {
-            Some(ca) => Some(scope.dir.join(ca.resolve(scope, faults)?.0)),
-            None => None,
-        };
-        let server_name = match &self.server_name {
-            Some(name) => Some(name.resolve(scope, faults)?.0),
-            None => None,
-        };
-        Some(Tls { ca, server_name, insecure: self.insecure.as_ref().is_some_and(|insecure| insecure.value) })
+        let ca = optional(self.ca.as_ref(), |ca| ca.resolve(scope, faults));
+        let server_name = optional(self.server_name.as_ref(), |name| name.resolve(scope, faults));
+        Some(Tls {
+            ca: ca?.map(|ca| scope.dir.join(ca.0)),
+            server_name: server_name?.map(|name| name.0),
+            insecure: self.insecure.as_ref().is_some_and(|insecure| insecure.value),
+        })
     }
 }
 
