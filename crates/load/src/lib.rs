@@ -19,4 +19,4 @@ mod timers;
 mod tls;
 mod transport;
 
-pub use run::{Job, PrepareError, Prepared, RunError, RunRecord};
+pub use run::{Job, PrepareError, Prepared, RunError, RunRecord, check};

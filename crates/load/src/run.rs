@@ -13,7 +13,7 @@ use plimsoll_model::load::{LoadModel, LoadProfile, Stop};
 use plimsoll_model::record::{ErrorKind, Interval, SequenceCheck};
 use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::units::{Instant, Nanos, Processors};
-use plimsoll_model::workload::{Connect, Steps, Workload};
+use plimsoll_model::workload::{Connect, GrpcSchema, Steps, Workload};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -65,6 +65,19 @@ pub enum RunError {
     /// The kernel refused what the loop needs.
     #[error("the generator's loop broke off: {0}")]
     Loop(String),
+}
+
+/// Finds what is wrong with a workload before its system runs. With server reflection the message
+/// types are known only then, so this finds nothing.
+///
+/// # Errors
+/// Whatever [`Prepared::new`] would find.
+pub fn check(workload: &Workload) -> Result<(), PrepareError> {
+    if matches!(workload.steps, Steps::Grpc { schema: GrpcSchema::Reflection, .. }) {
+        return Ok(());
+    }
+    let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
+    Prepared::new(workload, nowhere).map(|_| ())
 }
 
 /// How to offer load.

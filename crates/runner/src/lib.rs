@@ -1,1 +1,14 @@
-//! Walks the plan: phases, trials, events.
+//! Walks the plan of a study: builds, then trial after trial, each with its system, its load and
+//! its telemetry, into a bundle. What happens is told as [`Event`](plimsoll_model::event::Event)s.
+//!
+//! [`preflight`] finds what would go wrong before anything is started; [`run`] does the rest and
+//! can be interrupted at any instant without leaving a process behind.
+
+mod preflight;
+mod run;
+mod target;
+mod trial;
+mod validity;
+
+pub use preflight::preflight;
+pub use run::{Ending, Run, RunError, run};

@@ -48,6 +48,11 @@ impl NumberIn {
         Ok(NumberIn { field: field.number(), form })
     }
 
+    #[cfg(test)]
+    pub(super) fn new_for_test(field: u32, after: &str) -> NumberIn {
+        NumberIn { field, form: Form::After(after.to_owned()) }
+    }
+
     /// The number in `message`, if it is there.
     pub(super) fn find(&self, message: &[u8]) -> Option<u64> {
         let mut input = message;

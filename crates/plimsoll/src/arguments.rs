@@ -1,0 +1,107 @@
+//! What can be said on the command line.
+
+use clap::{Args, Parser, Subcommand};
+use plimsoll_testkit::grpc::Mode;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Performance studies: which is faster, by how much, and how sure that is.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 fine, 2 usage or study error, 3 a system failed, \
+4 nothing can be concluded, 130 interrupted.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a short study that needs nothing but this program, and write its report
+    Demo(Output),
+    /// Write a study to start from
+    Init {
+        /// Folder for it; made if it is not there
+        #[arg(default_value = ".")]
+        folder: PathBuf,
+    },
+    /// Find everything that is wrong with a study; start nothing
+    Check {
+        /// The study file
+        study: PathBuf,
+    },
+    /// Print every trial in order and the time they take; start nothing
+    Plan {
+        /// The study file
+        study: PathBuf,
+        /// The plan of a first look: fewer levels, repeats and seconds
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Run a study and write its report
+    Run(Run),
+    /// Write the report of a bundle again
+    Report {
+        /// The bundle: the folder that a run has written
+        bundle: PathBuf,
+        /// Folder for the report [default: `report` in the bundle]
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
+    /// Print the JSON Schema of study files, for editors
+    Schema,
+    /// Print a completion script
+    Completions {
+        /// The shell to complete in
+        shell: clap_complete::Shell,
+    },
+    /// The server that `demo` measures
+    #[command(hide = true)]
+    DemoServer {
+        /// How it counts
+        #[arg(long, value_parser = mode)]
+        mode: Mode,
+        /// Where it listens
+        #[arg(long)]
+        listen: SocketAddr,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The study file
+    pub(crate) study: PathBuf,
+    /// A first look with fewer levels, repeats and seconds; the report says so
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Go on with the bundle that an interrupted run has left
+    #[arg(long, requires = "out")]
+    pub(crate) resume: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Output {
+    /// Folder for the bundle; must be new or empty [default: one named by study and time in
+    /// `plimsoll-runs`]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Reads them, or ends the program with what is wrong.
+    pub(crate) fn read() -> Arguments {
+        Arguments::parse()
+    }
+}
+
+fn mode(text: &str) -> Result<Mode, String> {
+    match text {
+        "mutex" => Ok(Mode::Mutex),
+        "inputQ" => Ok(Mode::InputQ),
+        "racy" => Ok(Mode::Racy),
+        other => Err(format!("expected `mutex`, `inputQ` or `racy`, found `{other}`")),
+    }
+}

@@ -1,0 +1,39 @@
+//! The subcommands, one file each.
+
+mod demo;
+mod init;
+mod plan;
+mod report;
+mod run;
+mod study;
+
+use crate::arguments::{Arguments, Command};
+use crate::exit::{Exit, Failure};
+use clap::CommandFactory;
+use std::process::ExitCode;
+
+/// The first word of a command line that makes this program a warden.
+pub(crate) const WARDEN: &str = "warden";
+
+/// Does what the arguments ask for.
+pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
+    let exit = match arguments.command {
+        Command::Demo(output) => demo::demo(&output)?,
+        Command::Init { folder } => init::init(&folder)?,
+        Command::Check { study } => study::check(&study)?,
+        Command::Plan { study, quick } => plan::plan(&study, quick)?,
+        Command::Run(arguments) => run::run(&arguments)?,
+        Command::Report { bundle, out } => report::report(&bundle, out.as_deref())?,
+        Command::Schema => {
+            anstream::println!("{:#}", plimsoll_study::json_schema());
+            Exit::Fine
+        }
+        Command::Completions { shell } => {
+            let mut command = Arguments::command();
+            clap_complete::generate(shell, &mut command, "plimsoll", &mut std::io::stdout());
+            Exit::Fine
+        }
+        Command::DemoServer { mode, listen } => demo::serve(mode, listen)?,
+    };
+    Ok(exit.into())
+}

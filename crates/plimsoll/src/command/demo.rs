@@ -1,0 +1,26 @@
+//! `plimsoll demo`: a short study of a server that is part of this program.
+
+use super::{run, study};
+use crate::arguments::Output;
+use crate::exit::{Exit, Failure};
+use anyhow::Context;
+use plimsoll_testkit::grpc::{self, Mode};
+use std::net::SocketAddr;
+use std::path::Path;
+
+const STUDY: &str = include_str!("demo.toml");
+
+/// Threads of the demo's server.
+const WORKERS: usize = 2;
+
+pub(super) fn demo(output: &Output) -> Result<Exit, Failure> {
+    let source = study::read_text("demo.toml", STUDY.to_owned(), Path::new("."))?;
+    let out = output.out.clone().unwrap_or_else(|| run::new_folder("demo"));
+    run::run_study("demo.toml", &source, &out, false)
+}
+
+/// The server's own process.
+pub(super) fn serve(mode: Mode, listen: SocketAddr) -> Result<Exit, Failure> {
+    grpc::serve(listen, mode, WORKERS).with_context(|| format!("failed to serve at {listen}"))?;
+    Ok(Exit::Fine)
+}

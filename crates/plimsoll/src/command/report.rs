@@ -1,0 +1,52 @@
+//! `plimsoll report`: the report of a bundle, written from the bundle alone.
+
+use crate::exit::{Exit, Failure};
+use anyhow::Context;
+use plimsoll_analysis::{Input, analyse};
+use std::path::{Path, PathBuf};
+
+/// What was written.
+pub(super) struct Written {
+    /// The answer and a table, for the terminal.
+    summary: String,
+    folder: PathBuf,
+}
+
+pub(super) fn report(bundle: &Path, out: Option<&Path>) -> Result<Exit, Failure> {
+    let out = out.map_or_else(|| bundle.join("report"), Path::to_owned);
+    let written = write(bundle, &out)?;
+    print_summary(&written);
+    Ok(Exit::Fine)
+}
+
+/// Reads the bundle and writes its report to `out`.
+pub(super) fn write(bundle: &Path, out: &Path) -> Result<Written, Failure> {
+    let contents = plimsoll_bundle::read(bundle).map_err(|error| Failure::new(Exit::Usage, error))?;
+    for problem in &contents.problems {
+        anstream::eprintln!("{}: {problem}", bundle.display());
+    }
+    let input = Input {
+        facts: contents.facts,
+        plan: contents.plan,
+        trials: contents.trials,
+        host: contents.host,
+        versions: contents.versions,
+        problems: contents.problems,
+        complete: contents.complete,
+    };
+    let analysis = analyse(&input);
+    for document in plimsoll_report::render(&input, &analysis) {
+        let path = out.join(&document.path);
+        let folder = path.parent().expect("a document lies in a folder");
+        std::fs::create_dir_all(folder).with_context(|| format!("failed to make the folder {}", folder.display()))?;
+        std::fs::write(&path, &document.bytes).with_context(|| format!("failed to write {}", path.display()))?;
+    }
+    Ok(Written { summary: plimsoll_report::terminal(&input, &analysis), folder: out.to_owned() })
+}
+
+/// Prints the answer and where the report is.
+pub(super) fn print_summary(written: &Written) {
+    let folder = written.folder.display();
+    anstream::println!("{}", written.summary.trim_end());
+    anstream::println!("\nreport  {folder}/report.html\n        {folder}/report.md");
+}

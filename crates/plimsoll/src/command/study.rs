@@ -1,0 +1,85 @@
+//! Reading a study file, and `plimsoll check`.
+
+use crate::exit::{Exit, Failure};
+use anyhow::{Context, anyhow};
+use plimsoll_model::trial::Plan;
+use plimsoll_runner::preflight;
+use plimsoll_study::{Diagnostic, Severity, Study, Style};
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+/// A study with the text that it was read from.
+pub(crate) struct Source {
+    pub(crate) study: Study,
+    pub(crate) text: String,
+}
+
+/// Reads the study file at `path`; whatever is wrong with it is said at once.
+pub(crate) fn read(path: &Path) -> Result<Source, Failure> {
+    let shown = path.display().to_string();
+    let bytes = std::fs::read(path).with_context(|| format!("failed to read the study {shown}"))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let place = error.utf8_error().valid_up_to();
+        Failure::new(Exit::Usage, anyhow!("expected {shown} to be UTF-8 text; byte {place} is none"))
+    })?;
+    let folder = path.parent().map_or_else(|| PathBuf::from("."), Path::to_owned);
+    let folder = std::path::absolute(folder).context("failed to find the study's folder")?;
+    read_text(&shown, text, &folder)
+}
+
+/// Reads a study from its text.
+pub(crate) fn read_text(name: &str, text: String, folder: &Path) -> Result<Source, Failure> {
+    let (study, diagnostics) = plimsoll_study::read(name, &text, folder, &plimsoll_telemetry::allowed_processors());
+    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
+    match study {
+        Some(study) if errors == 0 => {
+            show(&diagnostics);
+            Ok(Source { study, text })
+        }
+        _ => {
+            let plural = if errors == 1 { "" } else { "s" };
+            let shown = plimsoll_study::render(&diagnostics, style());
+            Err(Failure::new(Exit::Usage, anyhow!("{shown}\n{name}: {errors} error{plural}; nothing was started")))
+        }
+    }
+}
+
+fn show(warnings: &[Diagnostic]) {
+    if !warnings.is_empty() {
+        anstream::eprintln!("{}", plimsoll_study::render(warnings, style()));
+    }
+}
+
+fn style() -> Style {
+    if std::io::stderr().is_terminal() { Style::Coloured } else { Style::Plain }
+}
+
+/// The plan of a study.
+pub(crate) fn plan(study: &Study) -> Plan {
+    plimsoll_plan::plan(&study.factors, study.repeats, study.seed, |condition| study.trial_length(condition))
+}
+
+/// Finds whatever else would go wrong, before anything is started.
+pub(crate) fn check_before_start(name: &str, study: &Study, plan: &Plan) -> Result<(), Failure> {
+    let faults = preflight(study, plan, &this_program()?);
+    if faults.is_empty() {
+        return Ok(());
+    }
+    let listed = faults.join("\n\n");
+    let plural = if faults.len() == 1 { "" } else { "s" };
+    Err(Failure::new(Exit::Usage, anyhow!("{listed}\n\n{name}: {} error{plural}; nothing was started", faults.len())))
+}
+
+/// The path of this program, which studies can name as `{plimsoll}`.
+pub(crate) fn this_program() -> Result<PathBuf, Failure> {
+    Ok(std::env::current_exe().context("failed to find this program's own file")?)
+}
+
+/// `plimsoll check`.
+pub(crate) fn check(path: &Path) -> Result<Exit, Failure> {
+    let source = read(path)?;
+    let plan = plan(&source.study);
+    check_before_start(&path.display().to_string(), &source.study, &plan)?;
+    anstream::println!("{}: no errors; {} trials", path.display(), plan.trials.len());
+    Ok(Exit::Fine)
+}

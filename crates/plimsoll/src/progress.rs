@@ -1,0 +1,132 @@
+//! What a run looks like on a terminal: a bar over the time under load and a line per trial; on
+//! anything else, the lines alone.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plimsoll_model::event::Event;
+use plimsoll_model::trial::{Phase, Validity};
+use std::io::IsTerminal;
+use std::path::Path;
+use std::time::Duration;
+
+/// Shows events as they come.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    trials: u32,
+    /// The trial under way, in words.
+    current: String,
+    phase: Option<Phase>,
+}
+
+impl Progress {
+    /// Says what is about to run and where its results go.
+    pub(crate) fn new(title: &str, out: &Path) -> Progress {
+        anstream::eprintln!("{title}\nbundle  {}", out.display());
+        let bar = ProgressBar::with_draw_target(Some(0), target());
+        let style = ProgressStyle::with_template("{bar:30.cyan/dim} {percent:>3} %  {msg}");
+        bar.set_style(style.expect("the template is well-formed"));
+        Progress { bar, trials: 0, current: String::new(), phase: None }
+    }
+
+    /// Takes the bar away.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// Shows one event.
+    pub(crate) fn show(&mut self, event: &Event) {
+        match event {
+            Event::RunStarted { trials, already_done, time_under_load } => {
+                self.begin(*trials, *already_done, *time_under_load);
+            }
+            Event::BuildStarted { system, command } => self.bar.set_message(format!("building {system}: {command}")),
+            Event::BuildFinished { system, took } => self.say(&format!("built {system} in {}", time(*took))),
+            Event::TrialStarted { trial, variant, condition } => {
+                self.current = format!("{}/{} {variant} · {condition}", trial.number, self.trials);
+                self.bar.set_message(self.current.clone());
+            }
+            Event::PhaseStarted { phase, .. } => {
+                self.phase = Some(*phase);
+                self.bar.set_message(format!("{} · {phase}", self.current));
+            }
+            Event::SecondPassed { iterations, errors, median, .. } => self.second(*iterations, *errors, *median),
+            Event::TrialFinished { validity, iterations, errors, .. } => {
+                self.say(&trial_line(&self.current, validity, *iterations, *errors));
+            }
+            Event::Warning { message } => self.say(&format!("warning: {message}")),
+            Event::RunFinished { .. } => {}
+        }
+    }
+
+    fn begin(&mut self, trials: u32, already_done: u32, time_under_load: Duration) {
+        self.trials = trials;
+        self.bar.set_length(time_under_load.as_secs());
+        let done = if already_done > 0 { format!(", {already_done} of them done before") } else { String::new() };
+        self.say(&format!("{trials} trials{done}, {} under load", time(time_under_load)));
+    }
+
+    fn second(&self, iterations: u64, errors: u64, median: Option<f64>) {
+        if matches!(self.phase, Some(Phase::Warmup | Phase::Measure)) {
+            self.bar.inc(1);
+        }
+        let phase = self.phase.map_or(String::new(), |phase| phase.to_string());
+        let median = median.map_or(String::new(), |median| format!(" · median {:.3} ms", median * 1e3));
+        let errors = if errors > 0 { format!(" · {errors} errors") } else { String::new() };
+        self.bar.set_message(format!("{} · {phase} · {iterations}/s{median}{errors}", self.current));
+    }
+
+    /// A line that stays, above the bar.
+    fn say(&self, line: &str) {
+        if self.bar.is_hidden() {
+            anstream::eprintln!("{line}");
+        } else {
+            self.bar.println(line);
+        }
+    }
+}
+
+fn target() -> ProgressDrawTarget {
+    if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
+}
+
+fn trial_line(trial: &str, validity: &Validity, iterations: u64, errors: u64) -> String {
+    let errors = if errors > 0 { format!(", {errors} errors") } else { String::new() };
+    let (word, reasons) = match validity {
+        Validity::Valid => return format!("{trial} · {iterations} iterations{errors}"),
+        Validity::Void(reasons) => ("void", reasons),
+        Validity::Failed(reasons) => ("failed", reasons),
+    };
+    format!("{trial} · {word}: {}", reasons.join("; "))
+}
+
+/// A span for people: `45 s`, `2 min 5 s`, `1 h 3 min`.
+pub(crate) fn time(span: Duration) -> String {
+    let seconds = span.as_secs_f64();
+    let whole = span.as_secs();
+    match whole {
+        0 if span.is_zero() => "0 s".to_owned(),
+        0..60 if span.subsec_millis() == 0 => format!("{whole} s"),
+        0..60 => format!("{seconds:.1} s"),
+        60..3600 if whole.is_multiple_of(60) => format!("{} min", whole / 60),
+        60..3600 => format!("{} min {} s", whole / 60, whole % 60),
+        _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_read_well() {
+        for (ms, text) in [
+            (0, "0 s"),
+            (500, "0.5 s"),
+            (45_000, "45 s"),
+            (125_000, "2 min 5 s"),
+            (120_000, "2 min"),
+            (3_780_000, "1 h 3 min"),
+        ] {
+            assert_eq!(time(Duration::from_millis(ms)), text);
+        }
+    }
+}

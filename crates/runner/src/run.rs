@@ -1,0 +1,275 @@
+//! The run: builds once, then every trial of the plan in its order.
+
+use crate::trial::{Broken, Finished, run_trial};
+use plimsoll_bundle::{BundleError, BundleWriter};
+use plimsoll_model::event::Event;
+use plimsoll_model::factor::Assignment;
+use plimsoll_model::host::Version;
+use plimsoll_model::study::StudyFacts;
+use plimsoll_model::system::{CommandLine, SystemSpec};
+use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
+use plimsoll_study::{Bindings, PortChoice, Study};
+use plimsoll_system::{Launcher, SystemError};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// What is to be run, and with what.
+pub struct Run<'a> {
+    /// The study.
+    pub study: &'a Study,
+    /// Its plan.
+    pub plan: &'a Plan,
+    /// Starts systems.
+    pub launcher: &'a Launcher,
+    /// What `{plimsoll}` stands for in the study.
+    pub program: &'a Path,
+    /// Set from outside to stop.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// What every trial needs to know.
+pub(crate) struct Context<'a> {
+    pub(crate) study: &'a Study,
+    pub(crate) facts: &'a StudyFacts,
+    pub(crate) plan: &'a Plan,
+    pub(crate) launcher: &'a Launcher,
+    pub(crate) program: &'a Path,
+    pub(crate) interrupted: &'a AtomicBool,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Every trial ran.
+    Complete {
+        /// Trials that count.
+        valid: usize,
+        /// Trials in which the generator, not the system, was the limit.
+        void: usize,
+        /// Trials that failed.
+        failed: usize,
+    },
+    /// It was stopped from outside; what had ended is in the bundle.
+    Interrupted,
+}
+
+/// Why a run broke off.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A system could not be built, described, or started, before any trial of its kind succeeded.
+    #[error("{0}")]
+    System(String),
+    /// The results cannot be written.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+}
+
+/// Runs what the bundle does not have yet. `on_event` hears everything that happens, after the
+/// bundle has it.
+///
+/// # Errors
+/// A system does not come up at all, or the bundle cannot be written. Nothing that was started is
+/// left in either case.
+pub fn run(run: &Run<'_>, bundle: &mut BundleWriter, on_event: &mut dyn FnMut(&Event)) -> Result<Ending, RunError> {
+    let facts = run.study.facts();
+    let context = Context {
+        study: run.study,
+        facts: &facts,
+        plan: run.plan,
+        launcher: run.launcher,
+        program: run.program,
+        interrupted: run.interrupted,
+    };
+    let done: BTreeSet<u32> = bundle.sealed_trials().clone();
+    let left: Vec<&Trial> = run.plan.trials.iter().filter(|trial| !done.contains(&trial.number)).collect();
+    tell(
+        bundle,
+        on_event,
+        Event::RunStarted {
+            trials: run.plan.trials.len() as u32,
+            already_done: done.len() as u32,
+            time_under_load: time_under_load(run.plan, &left),
+        },
+    )?;
+    let ending = match carry_out(&context, &left, bundle, on_event) {
+        Ok(()) => Ending::Complete { valid: 0, void: 0, failed: 0 },
+        Err(Stop::Interrupted) => Ending::Interrupted,
+        Err(Stop::Broken(error)) => {
+            tell(bundle, on_event, Event::RunFinished { complete: false })?;
+            return Err(error);
+        }
+    };
+    tell(bundle, on_event, Event::RunFinished { complete: ending != Ending::Interrupted })?;
+    if ending != Ending::Interrupted {
+        bundle.complete()?;
+    }
+    Ok(ending)
+}
+
+/// Why not everything was carried out.
+enum Stop {
+    Interrupted,
+    Broken(RunError),
+}
+
+impl From<BundleError> for Stop {
+    fn from(error: BundleError) -> Self {
+        Stop::Broken(error.into())
+    }
+}
+
+impl From<SystemError> for Stop {
+    fn from(error: SystemError) -> Self {
+        match error {
+            SystemError::Interrupted { .. } => Stop::Interrupted,
+            error => Stop::Broken(RunError::System(error.to_string())),
+        }
+    }
+}
+
+fn carry_out(
+    context: &Context<'_>,
+    trials: &[&Trial],
+    bundle: &mut BundleWriter,
+    on_event: &mut dyn FnMut(&Event),
+) -> Result<(), Stop> {
+    let systems = distinct_systems(context, trials);
+    build(context, &systems, bundle, on_event)?;
+    bundle.versions(&versions(context, &systems)?)?;
+    let mut came_up = BTreeSet::new();
+    for trial in trials {
+        let finished = run_one(context, trial, bundle, on_event)?;
+        // A variant that never came up will not do so the next time; one that has before is
+        // worth another try, and its failed trial stands in the report.
+        if finished.started {
+            came_up.insert(trial.variant);
+        } else if !came_up.contains(&trial.variant) {
+            let reasons = finished.summary.validity.reasons().join("\n");
+            return Err(Stop::Broken(RunError::System(reasons)));
+        }
+    }
+    Ok(())
+}
+
+fn run_one(
+    context: &Context<'_>,
+    trial: &Trial,
+    bundle: &mut BundleWriter,
+    on_event: &mut dyn FnMut(&Event),
+) -> Result<Finished, Stop> {
+    if context.interrupted.load(Ordering::Relaxed) {
+        return Err(Stop::Interrupted);
+    }
+    let started = Event::TrialStarted {
+        trial: *trial,
+        variant: context.plan.variants[trial.variant].label(),
+        condition: context.plan.conditions[trial.condition].to_string(),
+    };
+    tell(bundle, on_event, started)?;
+    let mut writer = bundle.begin_trial(trial)?;
+    let outcome = run_trial(context, trial, &mut writer, &mut |event| tell(bundle, on_event, event));
+    let finished = match outcome {
+        Ok(finished) => finished,
+        Err(Broken::Interrupted) => return Err(Stop::Interrupted),
+        Err(Broken::Bundle(error)) => return Err(error.into()),
+    };
+    bundle.seal_trial(writer, &finished.summary, &finished.processes, &finished.host)?;
+    let over = Event::TrialFinished {
+        trial: trial.number,
+        validity: finished.summary.validity.clone(),
+        iterations: finished.iterations,
+        errors: finished.errors,
+    };
+    tell(bundle, on_event, over)?;
+    Ok(finished)
+}
+
+/// First the bundle, then everybody else.
+fn tell(bundle: &mut BundleWriter, on_event: &mut dyn FnMut(&Event), event: Event) -> Result<(), BundleError> {
+    bundle.event(&event)?;
+    on_event(&event);
+    Ok(())
+}
+
+fn time_under_load(plan: &Plan, trials: &[&Trial]) -> Duration {
+    trials.iter().map(|trial| TrialLength::load(plan.lengths[trial.condition])).sum()
+}
+
+/// The systems of all trials, each once for every build, start, or version command.
+fn distinct_systems(context: &Context<'_>, trials: &[&Trial]) -> Vec<SystemSpec> {
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut systems = Vec::new();
+    for assignment in trials.iter().map(|trial| context.plan.assignment(trial)) {
+        for system in stand_in_systems(context, &assignment) {
+            let program = system.start.program().to_owned();
+            let key =
+                format!("{:?}", (&system.name, &system.dir, &system.build, program, &system.version, &system.env));
+            if seen.insert(key) {
+                systems.push(system);
+            }
+        }
+    }
+    systems
+}
+
+/// The systems of a trial as they are before their ports are known.
+fn stand_in_systems(context: &Context<'_>, assignment: &Assignment) -> Vec<SystemSpec> {
+    let ports = context.study.system_ports(assignment).into_iter().map(|(name, choice)| match choice {
+        PortChoice::Fixed(port) => (name, port),
+        PortChoice::Free => (name, 1),
+    });
+    let bindings = Bindings { ports: ports.collect(), plimsoll: context.program.to_owned() };
+    context.study.resolve(assignment, &bindings).map(|spec| spec.systems).unwrap_or_default()
+}
+
+/// Runs every distinct build command once.
+fn build(
+    context: &Context<'_>,
+    systems: &[SystemSpec],
+    bundle: &mut BundleWriter,
+    on_event: &mut dyn FnMut(&Event),
+) -> Result<(), Stop> {
+    let mut built: Vec<(&CommandLine, &PathBuf)> = Vec::new();
+    for system in systems {
+        let Some(command) = &system.build else { continue };
+        if built.contains(&(command, &system.dir)) {
+            continue;
+        }
+        built.push((command, &system.dir));
+        let (name, shown) = (system.name.clone(), command.to_string());
+        tell(bundle, on_event, Event::BuildStarted { system: name.clone(), command: shown })?;
+        let interrupted = || context.interrupted.load(Ordering::Relaxed);
+        let took = context.launcher.build(system, &bundle.build_log(&name), &interrupted)?;
+        tell(bundle, on_event, Event::BuildFinished { system: name, took })?;
+    }
+    Ok(())
+}
+
+fn versions(context: &Context<'_>, systems: &[SystemSpec]) -> Result<Vec<Version>, Stop> {
+    let mut versions = Vec::new();
+    for system in systems {
+        let version = context.launcher.version_of(system)?;
+        if !versions.contains(&version) {
+            versions.push(version);
+        }
+    }
+    Ok(versions)
+}
+
+impl Ending {
+    /// Counts how trials ended.
+    #[must_use]
+    pub fn of<'v>(validities: impl Iterator<Item = &'v Validity>) -> Ending {
+        let (mut valid, mut void, mut failed) = (0, 0, 0);
+        for validity in validities {
+            match validity {
+                Validity::Valid => valid += 1,
+                Validity::Void(_) => void += 1,
+                Validity::Failed(_) => failed += 1,
+            }
+        }
+        Ending::Complete { valid, void, failed }
+    }
+}

@@ -1,0 +1,25 @@
+//! The address that a workload loads: looked up, and only if the study may load it.
+
+use plimsoll_model::workload::Target;
+use plimsoll_study::Study;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+
+/// The address of `target`.
+///
+/// # Errors
+/// Its host is not known, or is neither this machine's loopback nor listed by the study.
+pub(crate) fn address(study: &Study, target: &Target) -> Result<SocketAddr, String> {
+    let host = &target.host;
+    let found: Vec<SocketAddr> = (host.as_str(), target.port)
+        .to_socket_addrs()
+        .map_err(|error| format!("failed to look up the target `{host}`: {error}"))?
+        .collect();
+    let addresses: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
+    if !study.may_load(host, &addresses) {
+        return Err(format!(
+            "the target `{host}` is not this machine's loopback; load goes elsewhere only if the study lists it: \
+             add `\"{host}\"` to `allow` under `[targets]`, if it is yours to load"
+        ));
+    }
+    found.first().copied().ok_or_else(|| format!("the target `{host}` has no address"))
+}

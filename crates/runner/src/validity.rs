@@ -1,0 +1,219 @@
+//! Whether a trial counts: the rules, as pure functions of what was recorded.
+
+use plimsoll_model::record::{Interval, RecordedPhase, SequenceCheck, Subject};
+use plimsoll_model::study::GeneratorSpec;
+use plimsoll_model::trial::Validity;
+use plimsoll_model::units::Nanos;
+use std::collections::BTreeMap;
+
+/// A loop that did not look for new events for this long delays what it measures by as much.
+const LONG_STALL: Nanos = Nanos(100_000_000);
+
+/// What is gathered from the intervals of a trial while they pass.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    window_seconds: i64,
+    /// CPU time of the busiest thread over the measure phase.
+    busiest: Nanos,
+    lateness: hdrhistogram::Histogram<u64>,
+    longest_stall: Nanos,
+    pub(crate) iterations: u64,
+    exchanges: u64,
+    pub(crate) errors: u64,
+    saturated: u64,
+}
+
+impl Watch {
+    /// For a measure phase of at most this length.
+    pub(crate) fn new(limit: Nanos) -> Watch {
+        Watch {
+            window_seconds: limit.0.div_ceil(1_000_000_000) as i64,
+            busiest: Nanos(0),
+            lateness: plimsoll_model::record::histogram(),
+            longest_stall: Nanos(0),
+            iterations: 0,
+            exchanges: 0,
+            errors: 0,
+            saturated: 0,
+        }
+    }
+
+    /// Takes note of a second.
+    pub(crate) fn see(&mut self, interval: &Interval) {
+        if (0..self.window_seconds).contains(&interval.second) {
+            self.busiest.0 += interval.generator.cpu_busiest.0;
+            self.lateness.add(&interval.generator.lateness).expect("a growing histogram takes what an equal one holds");
+            self.longest_stall = self.longest_stall.max(interval.generator.stall);
+        }
+        for ((phase, subject), tally) in &interval.tallies {
+            match (phase, subject) {
+                (RecordedPhase::Warmup, _) | (_, Subject::Connect) => {}
+                (RecordedPhase::Measure, Subject::Iteration) => self.iterations += tally.count(),
+                (RecordedPhase::Measure, Subject::Request(_)) => {
+                    self.exchanges += tally.count();
+                    self.errors += tally.failed();
+                    self.saturated += tally.saturated;
+                }
+            }
+        }
+    }
+
+    /// Whether the trial counts. A wrong reply is the system's failure, whatever the generator
+    /// did; a generator at its limit voids the rest.
+    pub(crate) fn judge(
+        &self,
+        window: Nanos,
+        generator: &GeneratorSpec,
+        faults: &[String],
+        sequences: &BTreeMap<String, SequenceCheck>,
+    ) -> Validity {
+        let failures = self.failures(sequences);
+        if !failures.is_empty() {
+            return Validity::Failed(failures);
+        }
+        let limits = self.limits(window, generator, faults);
+        if limits.is_empty() { Validity::Valid } else { Validity::Void(limits) }
+    }
+
+    fn failures(&self, sequences: &BTreeMap<String, SequenceCheck>) -> Vec<String> {
+        let mut failures: Vec<String> = sequences
+            .iter()
+            .filter(|(_, check)| !check.holds())
+            .map(|(name, check)| wrong_replies(name, check))
+            .collect();
+        if self.exchanges > 0 && self.errors == self.exchanges {
+            failures.push(format!("all {} exchanges failed", self.exchanges));
+        }
+        failures
+    }
+
+    fn limits(&self, window: Nanos, generator: &GeneratorSpec, faults: &[String]) -> Vec<String> {
+        let mut limits: Vec<String> =
+            faults.iter().map(|fault| format!("the generator could not do its work: {fault}")).collect();
+        let busy = self.busiest.seconds() / window.seconds();
+        if busy > generator.max_cpu {
+            limits.push(format!(
+                "the generator was the limit: its busiest thread used {:.0} % of a processor, above {:.0} %; give it more \
+                 threads, processors of its own, or less load (`generator`)",
+                busy * 100.0,
+                generator.max_cpu * 100.0
+            ));
+        }
+        let late = Nanos(self.lateness.value_at_quantile(0.99));
+        if late > generator.max_lateness.into() {
+            limits.push(format!(
+                "the generator missed its schedule: 1 % of the work that was due started more than {:.1} ms late, above \
+                 {:.1} ms",
+                late.seconds() * 1e3,
+                generator.max_lateness.as_secs_f64() * 1e3
+            ));
+        }
+        if self.exchanges == 0 {
+            limits.push("nothing was measured: no exchange ended in the measure phase or its drain".to_owned());
+        }
+        limits
+    }
+
+    /// What a reader should know though the trial counts.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.longest_stall > LONG_STALL {
+            let stall = self.longest_stall.seconds() * 1e3;
+            warnings
+                .push(format!("the generator's loop stalled for {stall:.0} ms; the longest durations may be its own"));
+        }
+        if self.errors > 0 {
+            warnings.push(format!("{} of {} exchanges failed", self.errors, self.exchanges));
+        }
+        if self.saturated > 0 {
+            warnings.push(format!("{} durations over an hour are counted as an hour", self.saturated));
+        }
+        warnings
+    }
+}
+
+fn wrong_replies(name: &str, check: &SequenceCheck) -> String {
+    format!(
+        "wrong replies to `{name}`: expected the numbers 1 to {} once each, found {} repeated, {} missing ({} calls had no \
+         reply), {} replies without a number",
+        check.largest, check.repeated, check.missing, check.unanswered, check.unreadable
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::record::{ErrorKind, Tally};
+    use std::time::Duration;
+
+    const WINDOW: Nanos = Nanos(2_000_000_000);
+
+    fn generator() -> GeneratorSpec {
+        GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) }
+    }
+
+    fn second(second: i64, cpu: f64, lateness: u64, errors: u64) -> Interval {
+        let mut tally = Tally::default();
+        tally.service.record_n(1000, 10).expect("in range");
+        if errors > 0 {
+            tally.errors.insert(ErrorKind::Status, errors);
+        }
+        let mut interval = Interval { second, ..Interval::default() };
+        interval.tallies.insert((RecordedPhase::Measure, Subject::Request("call".to_owned())), tally.clone());
+        interval.tallies.insert((RecordedPhase::Measure, Subject::Iteration), tally);
+        interval.generator.cpu_busiest = Nanos((cpu * 1e9) as u64);
+        interval.generator.lateness.record(lateness).expect("in range");
+        interval
+    }
+
+    fn judged(seconds: &[Interval]) -> Validity {
+        let mut watch = Watch::new(WINDOW);
+        seconds.iter().for_each(|interval| watch.see(interval));
+        watch.judge(WINDOW, &generator(), &[], &BTreeMap::new())
+    }
+
+    #[test]
+    fn a_trial_in_order_counts() {
+        assert_eq!(judged(&[second(0, 0.6, 1000, 1), second(1, 0.7, 1000, 0)]), Validity::Valid);
+    }
+
+    #[test]
+    fn a_busy_generator_voids_the_trial() {
+        let Validity::Void(reasons) = judged(&[second(0, 0.8, 0, 0), second(1, 0.9, 0, 0)]) else { panic!("not void") };
+        assert!(reasons[0].contains("85 % of a processor"), "{reasons:?}");
+    }
+
+    #[test]
+    fn warm_up_and_drain_do_not_count_against_the_generator() {
+        let busy =
+            [second(-1, 1.0, 9_000_000, 0), second(0, 0.1, 0, 0), second(1, 0.1, 0, 0), second(2, 1.0, 9_000_000, 0)];
+        assert_eq!(judged(&busy), Validity::Valid);
+    }
+
+    #[test]
+    fn a_late_schedule_voids_the_trial() {
+        assert!(matches!(judged(&[second(0, 0.1, 20_000_000, 0)]), Validity::Void(_)));
+    }
+
+    #[test]
+    fn a_system_that_only_fails_has_failed() {
+        assert!(matches!(judged(&[second(0, 0.1, 0, 10)]), Validity::Failed(_)));
+    }
+
+    #[test]
+    fn nothing_measured_is_void() {
+        assert!(matches!(judged(&[]), Validity::Void(_)));
+    }
+
+    #[test]
+    fn wrong_replies_fail_a_trial_even_with_a_busy_generator() {
+        let mut watch = Watch::new(WINDOW);
+        watch.see(&second(0, 2.0, 0, 0));
+        let check = SequenceCheck { replies: 10, largest: 9, repeated: 1, ..SequenceCheck::default() };
+        let sequences = BTreeMap::from([("increment".to_owned(), check)]);
+        let Validity::Failed(reasons) = watch.judge(WINDOW, &generator(), &[], &sequences) else {
+            panic!("not failed")
+        };
+        assert!(reasons[0].contains("1 repeated"), "{reasons:?}");
+    }
+}
