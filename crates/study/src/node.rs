@@ -105,7 +105,7 @@ impl<'a> Node<'a> {
             DeValue::Array(_) => "an array".to_owned(),
             DeValue::Table(_) => "a table".to_owned(),
             DeValue::Datetime(_) => "a date or time".to_owned(),
-            DeValue::Integer(value) => format!("the whole number {value}"),
+            DeValue::Integer(value) if self.scalar().is_none() => format!("{value}, which is too large"),
             _ => self.scalar().as_ref().map_or_else(|| "a number out of range".to_owned(), in_words),
         }
     }

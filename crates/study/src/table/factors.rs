@@ -8,6 +8,7 @@ use crate::value::Fixed;
 use plimsoll_model::factor::{Factor, Level, Role};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use toml::de::DeValue;
 
 table! {
@@ -119,8 +120,9 @@ fn distinct(levels: Vec<Fixed<Level>>, span: &Span, path: &str, faults: &mut Fau
         return None;
     }
     let mut fine = true;
-    for (index, level) in levels.iter().enumerate() {
-        if levels[..index].iter().any(|earlier| earlier.value.to_string() == level.value.to_string()) {
+    let mut seen = BTreeSet::new();
+    for level in &levels {
+        if !seen.insert(level.value.to_string()) {
             let message = format!("level `{}` of `{path}` is there twice", level.value);
             faults.add(Fault::error(&level.span, message).label("the same again").help("leave one of them out"));
             fine = false;

@@ -41,6 +41,7 @@ fn keys_and_types() {
         ("a value where a table belongs", with("[factors]", "report = 'yes'\n[factors]")),
         ("a table where a value belongs", with("warmup   = \"2s\"", "warmup = { seconds = 2 }")),
         ("a number where a duration belongs", with("\"20s\"", "20")),
+        ("a number that is too large", with("[factors]", "seed = 99999999999999999999\n[factors]")),
         ("a boolean in an array", with("[\"counter.proto\"]", "[\"counter.proto\", true]")),
     ]));
 }

@@ -3,7 +3,7 @@
 use crate::{GRPC, read_text};
 use plimsoll_model::factor::Level;
 use plimsoll_model::load::{LoadModel, Profile};
-use plimsoll_study::Bindings;
+use plimsoll_study::{Bindings, Style, render};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ proptest! {
     #[test]
     fn no_text_makes_it_panic(pieces in proptest::collection::vec(piece(), 0..8)) {
         let (study, diagnostics) = read_text(&pieces.concat());
+        prop_assert_eq!(render(&diagnostics, Style::Coloured).is_empty(), diagnostics.is_empty());
         prop_assert!(study.is_some() || !diagnostics.is_empty(), "no study, and no word why");
     }
 
@@ -32,6 +33,7 @@ proptest! {
         let end = (at + cut).min(GRPC.len());
         let text = format!("{}{piece}{}", &GRPC[..at], &GRPC[end..]);
         let (study, diagnostics) = read_text(&text);
+        prop_assert_eq!(render(&diagnostics, Style::Plain).is_empty(), diagnostics.is_empty());
         for diagnostic in &diagnostics {
             prop_assert!(text.get(diagnostic.span.clone()).is_some(), "{diagnostic} points outside the text");
         }

@@ -7,6 +7,7 @@ use plimsoll_model::system::Probe;
 use plimsoll_model::workload::{GrpcSchema, Sequence, Steps};
 use plimsoll_study::{Bindings, PortChoice, Severity, Study, TrialSpec, quick};
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
 fn mutex_with(users: i64) -> Assignment {
@@ -129,6 +130,27 @@ fn a_quick_look_squeezes_stages() {
     };
     assert_eq!(users.length(), Duration::from_secs(3));
     assert_eq!(users.stages[0].length, Duration::from_secs(2));
+}
+
+#[test]
+fn numbers_are_written_in_every_way_that_toml_has() {
+    let text = GRPC.replace("[10, 100, 200, 300, 1000]", "[1_0, 0x64, 200, 1e3]");
+    let levels: Vec<String> = study(&text).factors[1].levels.iter().map(Level::to_string).collect();
+    assert_eq!(levels, ["10", "100", "200", "1000"]);
+}
+
+#[test]
+fn the_studies_of_this_repository_have_no_faults() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+    let mut read = 0;
+    for entry in std::fs::read_dir(folder).expect("the studies") {
+        let path = entry.expect("an entry").path().join("study.toml");
+        if path.exists() {
+            study(&std::fs::read_to_string(&path).expect("a study"));
+            read += 1;
+        }
+    }
+    assert!(read > 0);
 }
 
 #[test]
