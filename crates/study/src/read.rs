@@ -4,7 +4,7 @@ use crate::diagnostic::{Diagnostic, Fault, Source};
 use crate::faults::Faults;
 use crate::node::{FromToml, Node};
 use crate::placeholders;
-use crate::study::{Parts, PortChoice, Study, length_of, stays_here};
+use crate::study::{Parts, PortChoice, Study, length_of, may_load, stays_here};
 use crate::table::decide::decisions;
 use crate::table::generator::{self, TargetsTable};
 use crate::table::report::ReportTable;
@@ -12,6 +12,7 @@ use crate::table::root::StudyTable;
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::trial::TrialLength;
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
@@ -54,14 +55,15 @@ fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> O
         processors: processors.to_vec(),
         source: faults.source().clone(),
     };
-    let loopback = try_every_combination(&factors, &parts, faults)?;
+    let targets_allow = table.targets().map(TargetsTable::allowed).unwrap_or_default();
+    let loopback = try_every_combination(&factors, &parts, &targets_allow, faults)?;
     Some(Study {
         title: table.title()?,
         question: table.question()?,
         repeats: table.repeats()?,
         seed: table.seed()?,
         factors,
-        targets_allow: table.targets().map(TargetsTable::allowed).unwrap_or_default(),
+        targets_allow,
         generator: generator?,
         decide: decide?,
         report: table.report().map(ReportTable::spec).unwrap_or_default(),
@@ -76,7 +78,7 @@ const MOST_COMBINATIONS: usize = 10_000;
 
 /// Resolves every trial, and returns whether all targets are this machine; `None` when something
 /// cannot be resolved.
-fn try_every_combination(factors: &[Factor], parts: &Parts, faults: &mut Faults) -> Option<bool> {
+fn try_every_combination(factors: &[Factor], parts: &Parts, allow: &[String], faults: &mut Faults) -> Option<bool> {
     let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
     if count.is_none_or(|count| count > MOST_COMBINATIONS) {
         let message = format!("the levels make more than {MOST_COMBINATIONS} combinations");
@@ -95,6 +97,7 @@ fn try_every_combination(factors: &[Factor], parts: &Parts, faults: &mut Faults)
             match parts.resolve(&assignment, &bindings, faults) {
                 Some(spec) => {
                     loopback &= stays_here(&spec.workload);
+                    check_target(&spec.workload.target.host, parts, allow, faults);
                     lengths.push(length_of(&spec.load));
                 }
                 None => fine = false,
@@ -107,6 +110,16 @@ fn try_every_combination(factors: &[Factor], parts: &Parts, faults: &mut Faults)
         }
     }
     fine.then_some(loopback)
+}
+
+/// A target that is an address can be judged at once; a name only when it is resolved.
+fn check_target(host: &str, parts: &Parts, allow: &[String], faults: &mut Faults) {
+    let strange = host.parse::<IpAddr>().is_ok_and(|address| !may_load(allow, host, &[address]));
+    if strange {
+        let message = format!("load may not go to {host}, which is not this machine");
+        let help = format!("if that host is yours to load, say so: `[targets]` with `allow = [\"{host}\"]`");
+        faults.add(Fault::error(parts.workload.target_span(), message).help(help));
+    }
 }
 
 fn check_ports(parts: &Parts, assignment: &Assignment, faults: &mut Faults) {

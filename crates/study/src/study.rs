@@ -114,9 +114,7 @@ impl Study {
     /// machine's loopback, otherwise only if `[targets] allow` lists the host or every address.
     #[must_use]
     pub fn may_load(&self, host: &str, addresses: &[IpAddr]) -> bool {
-        let listed = |name: &str| self.targets_allow.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
-        let own = |address: &IpAddr| address.to_canonical().is_loopback() || listed(&address.to_string());
-        listed(host) || (!addresses.is_empty() && addresses.iter().all(own))
+        may_load(&self.targets_allow, host, addresses)
     }
 
     /// What a report needs to know.
@@ -201,6 +199,13 @@ impl Parts {
     fn scope<'a>(&'a self, assignment: &'a Assignment, bindings: &'a Bindings) -> Scope<'a> {
         Scope { assignment, bindings, system: None, dir: &self.dir, processors: &self.processors }
     }
+}
+
+/// Whether load may go to `host` when `allow` lists hosts and addresses besides this machine's.
+pub(crate) fn may_load(allow: &[String], host: &str, addresses: &[IpAddr]) -> bool {
+    let listed = |name: &str| allow.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
+    let own = |address: &IpAddr| address.to_canonical().is_loopback() || listed(&address.to_string());
+    listed(host) || (!addresses.is_empty() && addresses.iter().all(own))
 }
 
 /// What warm-up, measure and drain of `load` take.

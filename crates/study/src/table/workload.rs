@@ -60,6 +60,11 @@ impl WorkloadTable {
         }
     }
 
+    /// Where the target stands.
+    pub(crate) fn target_span(&self) -> &Span {
+        &self.common().target.span
+    }
+
     /// As reports name it.
     pub(crate) fn protocol(&self) -> &'static str {
         match self {

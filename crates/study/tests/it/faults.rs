@@ -99,6 +99,7 @@ fn values() {
         ("processors out of range", with("[system.counter]", "[system.counter]\ncpus = '0-7'")),
         ("generator out of range", with("[load]", "[generator]\ncpus = '9'\n[load]")),
         ("target that is none", with("{counter.address}", "counter")),
+        ("target that is not allowed", with("{counter.address}", "192.0.2.1:80")),
         (
             "two systems with one port",
             with("[system.counter]", "[system.other]\nport = 5\nstart = 'x'\n[system.counter]\nport = 5")
