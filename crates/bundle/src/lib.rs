@@ -1,1 +1,36 @@
-//! The folder of results: the only crate that knows its paths and formats.
+//! The bundle: the folder that holds everything a run has found.
+//!
+//! ```text
+//! BUNDLE/
+//!   manifest.jsonl    first the format, then one line for each sealed part with its hashes
+//!   study.toml        the study as written
+//!   study.json        what a report needs to know of it
+//!   plan.json         every trial, in order
+//!   host.json         the machine
+//!   versions.json     what was run
+//!   events.jsonl      everything that happened, with the time
+//!   build-NAME.log    what builds wrote
+//!   trials/0001/      one folder a trial: summary, interval logs, series, outputs
+//! ```
+//!
+//! It only ever grows. A trial is written into a folder of another name, synced, renamed, and only
+//! then entered in the manifest: `kill -9` at any instant leaves whole trials whole.
+//! [`BundleWriter`] writes, [`read`] reads back whatever is whole and names what is not.
+//! docs/bundle.md describes every file for those who want to read it with other tools.
+
+mod error;
+mod files;
+mod interval_log;
+mod manifest;
+mod read;
+mod tables;
+mod trial;
+mod writer;
+
+pub use error::BundleError;
+pub use read::{Contents, read};
+pub use trial::TrialWriter;
+pub use writer::{BundleWriter, folder_time};
+
+/// The version of the format that this program writes, and the newest that it reads.
+pub const FORMAT: u32 = 1;

@@ -289,7 +289,7 @@ impl<'a, P: Protocol> Engine<'a, P> {
             self.count_unsent(now);
         }
         self.close_all();
-        self.recorder.finish();
+        self.recorder.finish(now);
     }
 
     /// The phase to which an iteration belongs that was scheduled at `scheduled`.

@@ -53,6 +53,7 @@ pub(crate) struct Recorder {
     open_load: bool,
     /// The present second, and the instant at which it is over.
     second: i64,
+    begun: Instant,
     boundary: Instant,
     /// End of the measure phase, at the latest.
     window_end: Instant,
@@ -92,6 +93,7 @@ impl Recorder {
             subjects,
             open_load,
             second: first.second(),
+            begun: first,
             boundary: first,
             window_end,
             generator: GeneratorSecond::default(),
@@ -157,19 +159,19 @@ impl Recorder {
     #[inline]
     pub(crate) fn roll(&mut self, now: Instant) {
         while now >= self.boundary {
-            self.hand_over();
+            self.hand_over(self.boundary);
         }
     }
 
-    /// Hands over the present second, finished or not, and what was found in all.
-    pub(crate) fn finish(mut self) {
-        self.hand_over();
+    /// Hands over the present second as far as it has come, and what was found in all.
+    pub(crate) fn finish(mut self, now: Instant) {
+        self.hand_over(now);
         // A collector that is gone has no use for it.
         let _ = self.handover.send(Handover::Finished(self.thread, Box::new(self.findings)));
     }
 
     #[cold]
-    fn hand_over(&mut self) {
+    fn hand_over(&mut self, until: Instant) {
         let cpu = thread_cpu();
         let used = Nanos(cpu.0 - self.cpu_before.0);
         self.cpu_before = cpu;
@@ -181,9 +183,11 @@ impl Recorder {
         };
         let generator =
             GeneratorSecond { cpu: used, cpu_busiest: used, ..std::mem::replace(&mut self.generator, next) };
-        let interval = Interval { second: self.second, tallies: self.take_tallies(), generator };
+        let length = until.since(self.begun);
+        let interval = Interval { second: self.second, length, tallies: self.take_tallies(), generator };
         let _ = self.handover.send(Handover::Interval(self.thread, interval));
         self.second += 1;
+        self.begun = until;
         self.boundary = self.end_of(self.second);
     }
 

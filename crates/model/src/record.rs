@@ -237,6 +237,8 @@ pub struct Interval {
     /// phase has the seconds from 0 to below its length in seconds, the last one cut short where
     /// that is no whole number; draining goes on counting from there.
     pub second: i64,
+    /// How long it was: one second, but for the last one of the measure phase and of the drain.
+    pub length: Nanos,
     /// What ended in this second, by the phase that scheduled it and by subject.
     pub tallies: BTreeMap<(RecordedPhase, Subject), Tally>,
     /// How the generator itself did.
@@ -249,6 +251,7 @@ impl Interval {
         for (key, tally) in &other.tallies {
             self.tallies.entry(key.clone()).or_default().merge(tally);
         }
+        self.length = self.length.max(other.length);
         self.generator.merge(&other.generator);
     }
 }

@@ -1,0 +1,60 @@
+//! Why a bundle cannot be written or read at all.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a bundle cannot be written or read at all. A bundle that is damaged in parts is read, and
+/// its damage named in [`Contents::problems`](crate::Contents::problems).
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// A file or folder could not be read or written.
+    #[error("failed to {doing} {}: {error}", path.display())]
+    Io {
+        /// What was being done: `write`, `read`.
+        doing: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The folder for a new bundle holds something already.
+    #[error("expected a new or empty folder for the bundle, found files in {}; name another one, or go on with `--resume`", .0.display())]
+    NotEmpty(PathBuf),
+    /// The folder is no bundle.
+    #[error("expected a bundle, found no manifest.jsonl in {}", .0.display())]
+    NoBundle(PathBuf),
+    /// The bundle was written by a later version.
+    #[error("{} has format {found}; this program reads up to {}: use the version that wrote it, or a newer one", path.display(), crate::FORMAT)]
+    Newer {
+        /// The bundle.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+    },
+    /// A file without which nothing can be said is damaged.
+    #[error("{} is damaged ({fault}), and nothing can be reported without it", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        fault: String,
+    },
+    /// A run cannot go on, because what it would run is not what the bundle began with.
+    #[error("cannot go on with {}: its {what} differs from the one that was begun; start a new bundle", path.display())]
+    OtherStudy {
+        /// The bundle.
+        path: PathBuf,
+        /// What differs.
+        what: &'static str,
+    },
+    /// A run cannot go on, because it has ended.
+    #[error("{} is complete: there is nothing left to run", .0.display())]
+    Complete(PathBuf),
+}
+
+impl BundleError {
+    /// Says what was being done to which path when the system refused.
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BundleError {
+        move |error| BundleError::Io { doing, path: path.to_owned(), error }
+    }
+}

@@ -1,0 +1,109 @@
+//! Names of files, and writing and reading them so that they are on the disk or not at all.
+
+use crate::error::BundleError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+pub(crate) const MANIFEST: &str = "manifest.jsonl";
+pub(crate) const STUDY: &str = "study.toml";
+pub(crate) const FACTS: &str = "study.json";
+pub(crate) const PLAN: &str = "plan.json";
+pub(crate) const HOST: &str = "host.json";
+pub(crate) const VERSIONS: &str = "versions.json";
+pub(crate) const EVENTS: &str = "events.jsonl";
+pub(crate) const TRIALS: &str = "trials";
+
+pub(crate) const SUMMARY: &str = "trial.json";
+pub(crate) const MEASURE_LOG: &str = "measure.hlog";
+pub(crate) const WARMUP_LOG: &str = "warmup.hlog";
+pub(crate) const LOAD: &str = "load.csv";
+pub(crate) const ERRORS: &str = "errors.csv";
+pub(crate) const TOTALS: &str = "totals.csv";
+pub(crate) const GENERATOR: &str = "generator.csv";
+pub(crate) const PROCESSES: &str = "processes.csv";
+pub(crate) const HOST_SERIES: &str = "host.csv";
+
+/// The folder of a sealed trial.
+pub(crate) fn trial_folder(bundle: &Path, number: u32) -> PathBuf {
+    bundle.join(TRIALS).join(format!("{number:04}"))
+}
+
+/// The folder of a trial that is being written.
+pub(crate) fn partial_folder(bundle: &Path, number: u32) -> PathBuf {
+    bundle.join(TRIALS).join(format!("{number:04}.partial"))
+}
+
+/// A name from the study as part of a file name: what is not plain becomes `_`.
+pub(crate) fn plain(name: &str) -> String {
+    let keep = |letter: char| if letter.is_alphanumeric() || "-_.".contains(letter) { letter } else { '_' };
+    name.chars().map(keep).collect()
+}
+
+/// Writes a whole file and syncs it.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), BundleError> {
+    let write = || {
+        let mut file = File::create(path)?;
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    write().map_err(BundleError::io("write", path))
+}
+
+/// Writes a value as JSON, for people too.
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), BundleError> {
+    let mut text = serde_json::to_vec_pretty(value).map_err(|error| BundleError::Io {
+        doing: "write",
+        path: path.to_owned(),
+        error: error.into(),
+    })?;
+    text.push(b'\n');
+    write(path, &text)
+}
+
+/// Reads a value from JSON; what is wrong is told in words.
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
+    let bytes = fs::read(path).map_err(|error| error.to_string())?;
+    serde_json::from_slice(&bytes).map_err(|error| error.to_string())
+}
+
+/// Makes the names in a folder last.
+pub(crate) fn sync_folder(path: &Path) -> Result<(), BundleError> {
+    File::open(path).and_then(|folder| folder.sync_all()).map_err(BundleError::io("sync", path))
+}
+
+/// The files of a folder, by name.
+pub(crate) fn files_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The SHA-256 of a file, in hexadecimal.
+pub(crate) fn sha256(path: &Path) -> std::io::Result<String> {
+    let mut hash = Sha256::new();
+    std::io::copy(&mut File::open(path)?, &mut HashWriter(&mut hash))?;
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+struct HashWriter<'a>(&'a mut Sha256);
+
+impl Write for HashWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! HdrHistogram interval logs, in the form that the standard tools read: a header, then one line
+//! for each interval and tag with a histogram in the compressed V2 encoding.
+//!
+//! The library writes whole logs from one place; a trial is written second by second, so the
+//! lines are put together here and only the histograms are the library's.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use plimsoll_model::record::{Subject, Tally};
+use std::io::{self, Write};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The three histograms of a tally, by the end of their tags.
+const SERIES: [&str; 3] = ["service", "response", "first_byte"];
+
+/// Nanoseconds in a millisecond: `Interval_Max` is in milliseconds, as the tools expect.
+const MAX_DIVISOR: f64 = 1e6;
+
+/// Writes one log.
+pub(crate) struct IntervalLog<W: Write> {
+    out: W,
+    serializer: V2DeflateSerializer,
+    buffer: Vec<u8>,
+}
+
+impl<W: Write> IntervalLog<W> {
+    /// Begins a log whose intervals count from `base`.
+    pub(crate) fn begin(mut out: W, base: SystemTime) -> io::Result<IntervalLog<W>> {
+        let base = base.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        writeln!(out, "#[Durations in nanoseconds; tags are SUBJECT.SERIES, written by Plimsoll]")?;
+        writeln!(out, "#[Histogram log format version 1.3]")?;
+        writeln!(out, "#[BaseTime: {base:.3} (seconds since epoch)]")?;
+        writeln!(out, "#[StartTime: {base:.3} (seconds since epoch)]")?;
+        writeln!(out, "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"")?;
+        Ok(IntervalLog { out, serializer: V2DeflateSerializer::new(), buffer: Vec::new() })
+    }
+
+    /// Writes what a tally holds for an interval that began `start` seconds after the base.
+    pub(crate) fn write(&mut self, subject: &Subject, tally: &Tally, start: f64, length: f64) -> io::Result<()> {
+        for (series, histogram) in SERIES.iter().zip([&tally.service, &tally.response, &tally.first_byte]) {
+            if !histogram.is_empty() {
+                self.buffer.clear();
+                self.serializer.serialize(histogram, &mut self.buffer).map_err(io::Error::other)?;
+                let tag = escape(&subject.to_string());
+                let max = histogram.max() as f64 / MAX_DIVISOR;
+                let encoded = STANDARD.encode(&self.buffer);
+                writeln!(self.out, "Tag={tag}.{series},{start:.3},{length:.3},{max:.3},{encoded}")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The writer below, with everything written.
+    pub(crate) fn finish(self) -> W {
+        self.out
+    }
+}
+
+/// Merges a log into one tally for each subject: only the histograms, which is what it holds.
+pub(crate) fn read(log: &[u8]) -> Result<Vec<(Subject, Tally)>, String> {
+    let mut tallies: Vec<(Subject, Tally)> = Vec::new();
+    let mut deserializer = Deserializer::new();
+    for entry in IntervalLogIterator::new(log) {
+        let LogEntry::Interval(interval) = entry.map_err(|error| format!("an interval is damaged: {error:?}"))? else {
+            continue;
+        };
+        let tag = interval.tag().ok_or("an interval has no tag")?.as_str().to_owned();
+        let (subject, series) = tag.rsplit_once('.').ok_or_else(|| format!("unknown tag `{tag}`"))?;
+        let subject: Subject = unescape(subject).parse().map_err(|error| format!("{error}"))?;
+        let bytes = STANDARD.decode(interval.encoded_histogram()).map_err(|error| error.to_string())?;
+        let histogram: Histogram<u64> = deserializer
+            .deserialize(&mut bytes.as_slice())
+            .map_err(|error| format!("a histogram is damaged: {error}"))?;
+        let place = tallies.iter().position(|(known, _)| *known == subject).unwrap_or_else(|| {
+            tallies.push((subject, Tally::default()));
+            tallies.len() - 1
+        });
+        let tally = &mut tallies[place].1;
+        let into = match series {
+            "service" => &mut tally.service,
+            "response" => &mut tally.response,
+            "first_byte" => &mut tally.first_byte,
+            _ => return Err(format!("unknown series in tag `{tag}`")),
+        };
+        into.add(&histogram).map_err(|error| format!("a histogram does not fit: {error}"))?;
+    }
+    Ok(tallies)
+}
+
+/// A tag must not hold commas, spaces or line breaks: what is not plain is percent-encoded.
+fn escape(subject: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b":._-/".contains(&byte);
+    subject.bytes().map(|byte| if plain(byte) { (byte as char).to_string() } else { format!("%{byte:02x}") }).collect()
+}
+
+fn unescape(tag: &str) -> String {
+    let mut bytes = Vec::with_capacity(tag.len());
+    let mut rest = tag.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let code = (byte == b'%').then(|| after.get(..2)).flatten();
+        let code = code.and_then(|code| u8::from_str_radix(std::str::from_utf8(code).ok()?, 16).ok());
+        bytes.push(code.unwrap_or(byte));
+        rest = if code.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_log_reads_back_with_awkward_names() {
+        let mut log = IntervalLog::begin(Vec::new(), UNIX_EPOCH).expect("memory");
+        let subject = Subject::Request("GET /a, b=ü%\n".to_owned());
+        let mut tally = Tally::default();
+        tally.service.record_n(1_000_000, 3).expect("in range");
+        tally.first_byte.record(400).expect("in range");
+        log.write(&subject, &tally, 0.0, 1.0).expect("memory");
+        log.write(&subject, &tally, 1.0, 1.0).expect("memory");
+        let read = read(&log.finish()).expect("a log");
+        assert_eq!(read.len(), 1);
+        assert_eq!(read[0].0, subject);
+        assert_eq!((read[0].1.service.len(), read[0].1.first_byte.len(), read[0].1.response.len()), (6, 2, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn any_name_survives_in_a_tag(name in ".*") {
+            let tag = escape(&name);
+            prop_assert!(!tag.contains([',', ' ', '\n', '\r']));
+            prop_assert_eq!(unescape(&tag), name);
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = read(&bytes);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Writes one trial, second by second, with bounded memory.
+
+use crate::error::BundleError;
+use crate::files::{self, partial_folder, plain, sync_folder};
+use crate::interval_log::IntervalLog;
+use crate::tables::{ErrorRow, TotalRow, generator_row, load_second, to_csv};
+use plimsoll_model::record::{Interval, RecordedPhase, Subject, Tally};
+use plimsoll_model::result::TrialSummary;
+use plimsoll_model::sample::{HostSample, ProcessSample};
+use plimsoll_model::trial::Trial;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// A trial that is being written. Dropped without being sealed, it leaves a folder that readers
+/// name as unfinished and a resumed run removes.
+pub struct TrialWriter {
+    folder: PathBuf,
+    number: u32,
+    load: csv::Writer<File>,
+    errors: csv::Writer<File>,
+    generator: csv::Writer<File>,
+    logs: Option<Logs>,
+    totals: BTreeMap<(RecordedPhase, Subject), TotalRow>,
+}
+
+/// The interval logs, which begin with the first interval.
+struct Logs {
+    measure: IntervalLog<BufWriter<File>>,
+    warmup: IntervalLog<BufWriter<File>>,
+    first_second: i64,
+}
+
+impl TrialWriter {
+    pub(crate) fn begin(bundle: &Path, trial: &Trial) -> Result<TrialWriter, BundleError> {
+        let folder = partial_folder(bundle, trial.number);
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(BundleError::io("remove the unfinished", &folder))?;
+        }
+        fs::create_dir_all(&folder).map_err(BundleError::io("make the folder", &folder))?;
+        let table = |name: &str| {
+            let path = folder.join(name);
+            let file = File::create(&path).map_err(BundleError::io("create", &path))?;
+            Ok(csv::Writer::from_writer(file))
+        };
+        Ok(TrialWriter {
+            load: table(files::LOAD)?,
+            errors: table(files::ERRORS)?,
+            generator: table(files::GENERATOR)?,
+            logs: None,
+            totals: BTreeMap::new(),
+            number: trial.number,
+            folder,
+        })
+    }
+
+    /// The number of the trial.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The file for what the system `name` writes.
+    #[must_use]
+    pub fn output_path(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("output-{}.log", plain(name)))
+    }
+
+    /// Adds a second of load. Seconds come in order.
+    ///
+    /// # Errors
+    /// The disk does not take it.
+    pub fn interval(&mut self, interval: &Interval) -> Result<(), BundleError> {
+        self.write_interval(interval).map_err(BundleError::io("write to", &self.folder))
+    }
+
+    fn write_interval(&mut self, interval: &Interval) -> io::Result<()> {
+        if self.logs.is_none() {
+            self.logs = Some(Logs::begin(&self.folder, interval)?);
+        }
+        let logs = self.logs.as_mut().expect("they have just begun");
+        for ((phase, subject), tally) in &interval.tallies {
+            logs.write(*phase, subject, tally, interval)?;
+            let key = (*phase, subject.clone());
+            self.totals.entry(key).or_insert_with(|| TotalRow::new(*phase, subject)).add(tally);
+            for (kind, count) in &tally.errors {
+                let subject = subject.to_string();
+                let row = ErrorRow { phase: *phase, second: interval.second, subject, kind: *kind, count: *count };
+                self.errors.serialize(row)?;
+            }
+        }
+        for (subject, tally) in by_subject(interval) {
+            self.load.serialize(load_second(interval.second, subject, &tally))?;
+        }
+        self.generator.serialize(generator_row(interval.second, interval.length, &interval.generator))?;
+        Ok(())
+    }
+
+    /// Writes the rest and makes everything last. Returns the folder.
+    pub(crate) fn finish(
+        self,
+        summary: &TrialSummary,
+        processes: &[ProcessSample],
+        host: &[HostSample],
+    ) -> Result<PathBuf, BundleError> {
+        let TrialWriter { folder, load, errors, generator, logs, totals, .. } = self;
+        let logs = match logs {
+            Some(logs) => logs,
+            // A trial without load has empty logs.
+            None => Logs::begin(&folder, &Interval::default()).map_err(BundleError::io("write to", &folder))?,
+        };
+        let end = || -> io::Result<()> {
+            for table in [load, errors, generator] {
+                table.into_inner().map_err(csv::IntoInnerError::into_error)?.sync_all()?;
+            }
+            for log in [logs.measure, logs.warmup] {
+                log.finish().into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+            }
+            Ok(())
+        };
+        end().map_err(BundleError::io("write to", &folder))?;
+        let totals: Vec<TotalRow> = totals.into_values().collect();
+        write_table(&folder, files::TOTALS, &totals)?;
+        write_table(&folder, files::PROCESSES, processes)?;
+        write_table(&folder, files::HOST_SERIES, host)?;
+        files::write_json(&folder.join(files::SUMMARY), summary)?;
+        sync_folder(&folder)?;
+        Ok(folder)
+    }
+}
+
+fn write_table<R: Serialize>(folder: &Path, name: &str, rows: &[R]) -> Result<(), BundleError> {
+    files::write(&folder.join(name), &to_csv(rows))
+}
+
+/// What ended in the interval for each subject, whatever phase scheduled it.
+fn by_subject(interval: &Interval) -> BTreeMap<&Subject, Tally> {
+    let mut tallies: BTreeMap<&Subject, Tally> = BTreeMap::new();
+    for ((_, subject), tally) in &interval.tallies {
+        tallies.entry(subject).or_default().merge(tally);
+    }
+    tallies
+}
+
+impl Logs {
+    fn begin(folder: &Path, first: &Interval) -> io::Result<Logs> {
+        let base = SystemTime::now() - Duration::from(first.length);
+        let log = |name: &str| IntervalLog::begin(BufWriter::new(File::create(folder.join(name))?), base);
+        Ok(Logs { measure: log(files::MEASURE_LOG)?, warmup: log(files::WARMUP_LOG)?, first_second: first.second })
+    }
+
+    fn write(&mut self, phase: RecordedPhase, subject: &Subject, tally: &Tally, interval: &Interval) -> io::Result<()> {
+        let log = match phase {
+            RecordedPhase::Measure => &mut self.measure,
+            RecordedPhase::Warmup => &mut self.warmup,
+        };
+        let start = (interval.second - self.first_second) as f64;
+        log.write(subject, tally, start, interval.length.seconds())
+    }
+}

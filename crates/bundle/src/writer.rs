@@ -1,0 +1,181 @@
+//! Writes a bundle: begun once, grown by trials, gone on with after an interruption.
+
+use crate::error::BundleError;
+use crate::files::{
+    self, EVENTS, FACTS, HOST, PLAN, STUDY, TRIALS, VERSIONS, files_in, plain, read_json, sync_folder, trial_folder,
+};
+use crate::manifest::{self, Line, ManifestWriter, trial_part};
+use crate::trial::TrialWriter;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use plimsoll_model::event::Event;
+use plimsoll_model::host::{Host, Version};
+use plimsoll_model::result::TrialSummary;
+use plimsoll_model::sample::{HostSample, ProcessSample};
+use plimsoll_model::study::StudyFacts;
+use plimsoll_model::trial::{Plan, Trial};
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A bundle that is being written.
+#[derive(Debug)]
+pub struct BundleWriter {
+    folder: PathBuf,
+    manifest: ManifestWriter,
+    events: File,
+    sealed: BTreeSet<u32>,
+}
+
+/// An event with its time.
+#[derive(Serialize)]
+struct Dated<'a> {
+    at: String,
+    #[serde(flatten)] // nobody but the program writes it, and events are read by other tools
+    event: &'a Event,
+}
+
+impl BundleWriter {
+    /// Begins a bundle in a new or empty folder.
+    ///
+    /// # Errors
+    /// The folder holds something, or the disk does not take what is written.
+    pub fn create(
+        folder: &Path,
+        study: &str,
+        facts: &StudyFacts,
+        plan: &Plan,
+        host: &Host,
+    ) -> Result<BundleWriter, BundleError> {
+        let trials = folder.join(TRIALS);
+        let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+        if occupied {
+            return Err(BundleError::NotEmpty(folder.to_owned()));
+        }
+        fs::create_dir_all(&trials).map_err(BundleError::io("make the folder", &trials))?;
+        let mut manifest = ManifestWriter::create(folder, Timestamp::now().to_string())?;
+        files::write(&folder.join(STUDY), study.as_bytes())?;
+        files::write_json(&folder.join(FACTS), facts)?;
+        files::write_json(&folder.join(PLAN), plan)?;
+        files::write_json(&folder.join(HOST), host)?;
+        let parts = [STUDY, FACTS, PLAN, HOST].map(|name| folder.join(name));
+        manifest.seal(folder, "study".to_owned(), &parts)?;
+        sync_folder(folder)?;
+        let events = open_events(folder)?;
+        Ok(BundleWriter { folder: folder.to_owned(), manifest, events, sealed: BTreeSet::new() })
+    }
+
+    /// Opens a bundle that an interrupted run has left, to go on with the same study.
+    ///
+    /// # Errors
+    /// It is no bundle, it is complete, or it was begun with another study or plan.
+    pub fn resume(folder: &Path, study: &str, facts: &StudyFacts, plan: &Plan) -> Result<BundleWriter, BundleError> {
+        let manifest = manifest::read(folder)?;
+        if manifest.complete {
+            return Err(BundleError::Complete(folder.to_owned()));
+        }
+        let other = |what| BundleError::OtherStudy { path: folder.to_owned(), what };
+        if fs::read(folder.join(STUDY)).ok().as_deref() != Some(study.as_bytes()) {
+            return Err(other("study"));
+        }
+        if read_json::<Plan>(&folder.join(PLAN)).as_ref() != Ok(plan) {
+            return Err(other("plan"));
+        }
+        if read_json::<StudyFacts>(&folder.join(FACTS)).as_ref() != Ok(facts) {
+            return Err(other("resolved study"));
+        }
+        let sealed = manifest.trials().into_iter().filter(|number| trial_folder(folder, *number).is_dir()).collect();
+        let manifest = ManifestWriter::open(folder, &manifest)?;
+        let events = open_events(folder)?;
+        Ok(BundleWriter { folder: folder.to_owned(), manifest, events, sealed })
+    }
+
+    /// The numbers of the trials that are in the bundle.
+    #[must_use]
+    pub fn sealed_trials(&self) -> &BTreeSet<u32> {
+        &self.sealed
+    }
+
+    /// The file for what the build of the system `name` writes.
+    #[must_use]
+    pub fn build_log(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("build-{}.log", plain(name)))
+    }
+
+    /// Adds what was run.
+    ///
+    /// # Errors
+    /// The disk does not take it.
+    pub fn versions(&mut self, versions: &[Version]) -> Result<(), BundleError> {
+        let path = self.folder.join(VERSIONS);
+        files::write_json(&path, &versions)?;
+        self.manifest.seal(&self.folder, "versions".to_owned(), &[path])
+    }
+
+    /// Appends an event, with the time.
+    ///
+    /// # Errors
+    /// The disk does not take it.
+    pub fn event(&mut self, event: &Event) -> Result<(), BundleError> {
+        let dated = Dated { at: Timestamp::now().to_string(), event };
+        let mut line = serde_json::to_vec(&dated).expect("an event is plain data");
+        line.push(b'\n');
+        self.events.write_all(&line).map_err(BundleError::io("append to", &self.folder.join(EVENTS)))
+    }
+
+    /// Begins a trial.
+    ///
+    /// # Errors
+    /// Its folder cannot be made.
+    pub fn begin_trial(&self, trial: &Trial) -> Result<TrialWriter, BundleError> {
+        TrialWriter::begin(&self.folder, trial)
+    }
+
+    /// Ends a trial: when this comes back, it is on the disk and stays there.
+    ///
+    /// # Errors
+    /// The disk does not take it.
+    pub fn seal_trial(
+        &mut self,
+        writer: TrialWriter,
+        summary: &TrialSummary,
+        processes: &[ProcessSample],
+        host: &[HostSample],
+    ) -> Result<(), BundleError> {
+        let number = writer.number();
+        let partial = writer.finish(summary, processes, host)?;
+        let folder = trial_folder(&self.folder, number);
+        if folder.exists() {
+            // Left by a run that died between renaming a trial and entering it in the manifest.
+            fs::remove_dir_all(&folder).map_err(BundleError::io("remove the unlisted", &folder))?;
+        }
+        fs::rename(&partial, &folder).map_err(BundleError::io("rename", &partial))?;
+        sync_folder(&self.folder.join(TRIALS))?;
+        self.events.sync_data().map_err(BundleError::io("sync", &self.folder.join(EVENTS)))?;
+        let files = files_in(&folder).map_err(BundleError::io("read", &folder))?;
+        self.manifest.seal(&self.folder, trial_part(number), &files)?;
+        self.sealed.insert(number);
+        Ok(())
+    }
+
+    /// The run has come to its end.
+    ///
+    /// # Errors
+    /// The disk does not take it.
+    pub fn complete(&mut self) -> Result<(), BundleError> {
+        self.manifest.append(&Line::Complete { at: Timestamp::now().to_string() })
+    }
+}
+
+fn open_events(folder: &Path) -> Result<File, BundleError> {
+    let path = folder.join(EVENTS);
+    OpenOptions::new().append(true).create(true).open(&path).map_err(BundleError::io("open", &path))
+}
+
+/// The present time in UTC as part of a folder's name: `20261121-014205`.
+#[must_use]
+pub fn folder_time() -> String {
+    Timestamp::now().to_zoned(TimeZone::UTC).strftime("%Y%m%d-%H%M%S").to_string()
+}
