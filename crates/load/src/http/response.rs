@@ -2,6 +2,7 @@
 //! its body ends. The body itself is counted past, not kept.
 
 use crate::protocol::Violation;
+use std::mem::MaybeUninit;
 
 /// The largest head (status line and header lines) that is read.
 const LARGEST_HEAD: usize = 64 * 1024;
@@ -131,9 +132,12 @@ impl ResponseReader {
 }
 
 fn parse_head(bytes: &[u8], is_head: bool) -> Result<Option<(Head, Body, usize)>, Violation> {
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
-    let mut response = httparse::Response::new(&mut headers);
-    let parsed = response.parse(bytes).map_err(|error| {
+    // Left uninitialised, because clearing the space for the most headers costs more than parsing
+    // the few that come.
+    let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    let mut response = httparse::Response::new(&mut []);
+    let parser = httparse::ParserConfig::default();
+    let parsed = parser.parse_response_with_uninit_headers(&mut response, bytes, &mut headers).map_err(|error| {
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned();
         Violation::new(format!("expected an HTTP/1.1 response, found `{}` ({error})", start.escape_debug()))
     })?;
