@@ -1,0 +1,116 @@
+//! The counter itself: what the study compares.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Mutex, MutexGuard};
+use tokio::sync::{mpsc, oneshot};
+
+/// How concurrent calls are kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// A mutex around the counter; the reply is made of what was read under the lock.
+    Mutex,
+    /// A channel to the one task that owns the counter and answers each call by a channel of its own.
+    InputQ,
+    /// A mutex around the addition only: the reply is read after unlocking, so that two calls can
+    /// get the same number. What a check of replies must catch.
+    Racy,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mode::Mutex => "mutex",
+            Mode::InputQ => "inputQ",
+            Mode::Racy => "racy",
+        })
+    }
+}
+
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Mode, String> {
+        let mode = [Mode::Mutex, Mode::InputQ, Mode::Racy].into_iter().find(|mode| mode.to_string() == text);
+        mode.ok_or_else(|| format!("expected `mutex`, `inputQ` or `racy`, found `{text}`"))
+    }
+}
+
+/// A counter that many calls add to at once.
+#[derive(Debug)]
+pub(super) enum Count {
+    Mutex(Mutex<i64>),
+    InputQ(mpsc::Sender<Increment>),
+    Racy(Mutex<i64>),
+}
+
+/// An addition on its way to the task that owns the counter.
+#[derive(Debug)]
+pub(super) struct Increment {
+    by: i64,
+    reply: oneshot::Sender<i64>,
+}
+
+impl Count {
+    /// A counter at zero. A task of the present runtime owns it where a channel leads to it.
+    pub(super) fn new(mode: Mode) -> Count {
+        match mode {
+            Mode::Mutex => Count::Mutex(Mutex::new(0)),
+            Mode::Racy => Count::Racy(Mutex::new(0)),
+            Mode::InputQ => {
+                // One place is as near as tokio comes to Go's unbuffered channel.
+                let (sender, receiver) = mpsc::channel(1);
+                tokio::spawn(own(receiver));
+                Count::InputQ(sender)
+            }
+        }
+    }
+
+    /// Adds `by` and tells the sum that the caller is to see.
+    pub(super) async fn add(&self, by: i64) -> i64 {
+        match self {
+            Count::Mutex(count) => {
+                let mut count = lock(count);
+                *count += by;
+                *count
+            }
+            Count::Racy(count) => {
+                *lock(count) += by;
+                // The seed's mistake is a matter of nanoseconds; here others get their turn in between.
+                tokio::task::yield_now().await;
+                *lock(count)
+            }
+            Count::InputQ(queue) => {
+                let (reply, answer) = oneshot::channel();
+                queue.send(Increment { by, reply }).await.expect("the owner lives as long as this sender");
+                answer.await.expect("the owner answers every increment")
+            }
+        }
+    }
+}
+
+async fn own(mut queue: mpsc::Receiver<Increment>) {
+    let mut count = 0;
+    while let Some(Increment { by, reply }) = queue.recv().await {
+        count += by;
+        // The caller may have gone; what it added stays.
+        let _ = reply.send(count);
+    }
+}
+
+fn lock(count: &Mutex<i64>) -> MutexGuard<'_, i64> {
+    count.lock().expect("no holder of this lock panics")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mode_reads_back_from_its_name() {
+        for mode in [Mode::Mutex, Mode::InputQ, Mode::Racy] {
+            assert_eq!(mode.to_string().parse(), Ok(mode));
+        }
+        assert_eq!("Mutex".parse::<Mode>(), Err("expected `mutex`, `inputQ` or `racy`, found `Mutex`".to_owned()));
+    }
+}

@@ -1,0 +1,230 @@
+//! The system of the gRPC study: a service that counts, in two correct ways and an incorrect one.
+//!
+//! The service is that of `proto/counter.proto`: `counter.incrementCounter/increment` adds `value`
+//! and answers `Incremented value is N`. A negative value is `INVALID_ARGUMENT`, a method that is
+//! not there `UNIMPLEMENTED`. With `value = 1`, the replies of a correct counter are exactly 1..N.
+//!
+//! [`Counter::start`] runs it inside a test, with more ways to misbehave; [`serve`] runs it in the
+//! foreground, as a process of its own.
+
+mod call;
+mod count;
+mod reflection;
+mod wire;
+
+pub use count::Mode;
+
+use crate::record::Record;
+use crate::running::{Running, accept, runtime};
+use crate::tls::{Identity, LOOPBACK_NAMES};
+use bytes::Bytes;
+use call::Service;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+
+/// A counter under way. Dropping it closes its port and connections.
+#[derive(Debug)]
+pub struct Counter {
+    running: Running,
+    record: Arc<Record>,
+    ca_pem: Option<String>,
+}
+
+impl Counter {
+    /// A counter that answers at once, on one thread.
+    ///
+    /// # Errors
+    /// When no port or thread is to be had.
+    pub fn start(mode: Mode) -> io::Result<Counter> {
+        Counter::builder(mode).start()
+    }
+
+    /// A counter with other habits.
+    #[must_use]
+    pub fn builder(mode: Mode) -> Builder {
+        let habits = Habits { answer: Answer::AtOnce, max_concurrent_streams: None, goaway_after: None };
+        Builder { mode, workers: 1, habits, tls: false }
+    }
+
+    /// Where it listens: a free port of `127.0.0.1`.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.running.address()
+    }
+
+    /// What it has seen: metadata as headers, framed messages as bodies. Reflection counts too.
+    #[must_use]
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// The certificate of the authority that vouches for the server; none without TLS.
+    #[must_use]
+    pub fn ca_pem(&self) -> Option<&str> {
+        self.ca_pem.as_deref()
+    }
+}
+
+/// What the counter does with a call that it could answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Answers as fast as it can.
+    AtOnce,
+    /// Counts, then answers this long after the call was read.
+    After(Duration),
+    /// Reads the call, counts, and never answers.
+    Never,
+    /// Answers with headers alone that carry this status, and does not count.
+    Refuse {
+        /// Status code of gRPC.
+        code: u16,
+        /// Message, plain ASCII.
+        message: String,
+    },
+}
+
+/// A counter to be started.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    mode: Mode,
+    workers: usize,
+    habits: Habits,
+    tls: bool,
+}
+
+/// How a counter treats its clients.
+#[derive(Clone, Debug)]
+struct Habits {
+    answer: Answer,
+    max_concurrent_streams: Option<u32>,
+    goaway_after: Option<u64>,
+}
+
+impl Builder {
+    /// With this many threads.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Builder {
+        self.workers = workers;
+        self
+    }
+
+    /// With another way to answer.
+    #[must_use]
+    pub fn answer(mut self, answer: Answer) -> Builder {
+        self.habits.answer = answer;
+        self
+    }
+
+    /// With this limit announced on the calls under way on one connection.
+    #[must_use]
+    pub fn max_concurrent_streams(mut self, most: u32) -> Builder {
+        self.habits.max_concurrent_streams = Some(most);
+        self
+    }
+
+    /// Asks the client to leave (GOAWAY) after this many calls on a connection. Calls that came
+    /// before the client could know are still answered.
+    #[must_use]
+    pub fn goaway_after(mut self, calls: u64) -> Builder {
+        self.habits.goaway_after = Some(calls);
+        self
+    }
+
+    /// Speaks TLS with ALPN `h2`, with a certificate for `localhost` and `127.0.0.1`.
+    #[must_use]
+    pub fn tls(mut self) -> Builder {
+        self.tls = true;
+        self
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When no port or thread is to be had.
+    pub fn start(self) -> io::Result<Counter> {
+        let names = LOOPBACK_NAMES.map(str::to_owned);
+        let identity = if self.tls { Some(Identity::for_names(&names, &[b"h2"])?) } else { None };
+        let ca_pem = identity.as_ref().map(|identity| identity.ca_pem.clone());
+        let record = Arc::new(Record::keeping(Record::KEPT));
+        let kept = Arc::clone(&record);
+        let running = Running::start("grpc-counter", self.workers, move |listener| {
+            accept_all(listener, identity, self.mode, self.habits, kept)
+        })?;
+        Ok(Counter { running, record, ca_pem })
+    }
+}
+
+/// Serves a counter at `listen` with `workers` threads, in the foreground and until the process
+/// is ended. No request is kept.
+///
+/// # Errors
+/// When nothing can listen there.
+pub fn serve(listen: SocketAddr, mode: Mode, workers: usize) -> io::Result<()> {
+    let habits = Counter::builder(mode).habits;
+    runtime(workers)?.block_on(async {
+        let listener = TcpListener::bind(listen).await?;
+        // Accepting goes to the workers too: the thread that blocks here is none of them.
+        let accepting = tokio::spawn(accept_all(listener, None, mode, habits, Arc::new(Record::keeping(0))));
+        accepting.await.map_err(io::Error::other)
+    })
+}
+
+async fn accept_all(
+    listener: TcpListener,
+    identity: Option<Identity>,
+    mode: Mode,
+    habits: Habits,
+    record: Arc<Record>,
+) {
+    let service = Arc::new(Service::new(mode, habits, record));
+    loop {
+        // An accept fails when the peer has gone already, or no descriptor is left: the next may do better.
+        let Ok(stream) = accept(&listener).await else {
+            tokio::task::yield_now().await;
+            continue;
+        };
+        tokio::spawn(greet(stream, identity.clone(), Arc::clone(&service)));
+    }
+}
+
+/// Serves a connection to its end. How it ends is the client's affair.
+async fn greet(stream: TcpStream, identity: Option<Identity>, service: Arc<Service>) {
+    let number = service.record.connected();
+    let ended = match identity {
+        None => converse(stream, number, Arc::clone(&service)).await,
+        Some(identity) => match identity.acceptor.accept(stream).await {
+            Ok(stream) => converse(stream, number, Arc::clone(&service)).await,
+            Err(_) => Err(Refused),
+        },
+    };
+    if let Err(Refused) = ended {
+        service.record.refuse();
+    }
+}
+
+/// What came is no handshake.
+struct Refused;
+
+async fn converse<S>(stream: S, number: u64, service: Arc<Service>) -> Result<(), Refused>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut builder = h2::server::Builder::new();
+    if let Some(most) = service.habits.max_concurrent_streams {
+        builder.max_concurrent_streams(most);
+    }
+    let mut connection = builder.handshake::<_, Bytes>(stream).await.map_err(|_| Refused)?;
+    let mut calls = 0;
+    while let Some(Ok((request, respond))) = connection.accept().await {
+        tokio::spawn(call::answer(Arc::clone(&service), number, request, respond));
+        calls += 1;
+        if service.habits.goaway_after == Some(calls) {
+            connection.graceful_shutdown();
+        }
+    }
+    Ok(())
+}

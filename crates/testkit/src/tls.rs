@@ -1,0 +1,46 @@
+//! Certificates made on the spot: an authority, and a server that it vouches for.
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use std::io;
+use std::sync::Arc;
+use tokio_rustls::TlsAcceptor;
+
+/// The names that a server's certificate carries when the test does not ask for others.
+pub(crate) const LOOPBACK_NAMES: [&str; 2] = ["localhost", "127.0.0.1"];
+
+/// What a TLS server shows to its clients.
+#[derive(Clone)]
+pub(crate) struct Identity {
+    /// Takes connections.
+    pub(crate) acceptor: TlsAcceptor,
+    /// The authority's certificate.
+    pub(crate) ca_pem: String,
+}
+
+impl Identity {
+    /// A certificate for `names`, signed by an authority that nobody else knows; `protocols` are
+    /// offered by ALPN.
+    pub(crate) fn for_names(names: &[String], protocols: &[&[u8]]) -> io::Result<Identity> {
+        let mut authority = CertificateParams::new(Vec::new()).map_err(io::Error::other)?;
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority_key = KeyPair::generate().map_err(io::Error::other)?;
+        let issuer = CertifiedIssuer::self_signed(authority, authority_key).map_err(io::Error::other)?;
+
+        let key = KeyPair::generate().map_err(io::Error::other)?;
+        let leaf = CertificateParams::new(names).map_err(io::Error::other)?;
+        let leaf = leaf.signed_by(&key, &issuer).map_err(io::Error::other)?;
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(io::Error::other)?
+            .with_no_client_auth()
+            .with_single_cert(vec![leaf.der().clone()], key)
+            .map_err(io::Error::other)?;
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+        Ok(Identity { acceptor: TlsAcceptor::from(Arc::new(config)), ca_pem: issuer.pem() })
+    }
+}
