@@ -206,6 +206,10 @@ async fn greet(stream: TcpStream, identity: Option<Identity>, service: Arc<Servi
     }
 }
 
+/// Memory for small frames that are read and not yet worked on: h2's own limit ends a connection on
+/// which about a hundred small calls arrive together, and its clients are trusted here.
+const SMALL_FRAMES: usize = 64 << 20;
+
 /// What came is no handshake.
 struct Refused;
 
@@ -214,6 +218,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut builder = h2::server::Builder::new();
+    builder.data_frame_budget(SMALL_FRAMES);
     if let Some(most) = service.habits.max_concurrent_streams {
         builder.max_concurrent_streams(most);
     }

@@ -93,8 +93,9 @@ where
 
         let Some(due) = due else { return outlast(&mut stream).await };
         pause::until(due.at).await?;
-        send(&mut stream, bytes, page.reply.trickle).await?;
+        // Noted before it is sent, so that whoever has the reply finds it in the account.
         site.answered(arrived, due);
+        send(&mut stream, bytes, page.reply.trickle).await?;
         if page.reply.closing {
             return stream.shutdown().await;
         }
