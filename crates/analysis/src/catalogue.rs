@@ -1,0 +1,104 @@
+//! Which measures a report shows: those that decide, those that the study asks for, and those
+//! that every report has.
+
+use crate::Input;
+use crate::measure::Reader;
+use plimsoll_model::measure::{Measure, Series, Statistic};
+use plimsoll_model::record::Subject;
+use plimsoll_model::study::{Decision, StudyFacts};
+use std::collections::BTreeSet;
+
+/// What of a duration every report shows.
+const OF_DURATIONS: [Statistic; 7] = [
+    Statistic::Avg,
+    Statistic::Min,
+    Statistic::Med,
+    Statistic::Max,
+    Statistic::Percentile(90.0),
+    Statistic::Percentile(95.0),
+    Statistic::Percentile(99.0),
+];
+
+/// What decides when the study does not say: p95 of the iteration, with the margin of a tail.
+#[must_use]
+pub fn headline(facts: &StudyFacts) -> Decision {
+    let fallback =
+        || Decision { measure: Measure::new(Series::IterationDuration, Statistic::Percentile(95.0)), margin: 0.1 };
+    facts.decide.first().cloned().unwrap_or_else(fallback)
+}
+
+/// The measures of the analysis, each once, those that decide first.
+pub(crate) fn measures(input: &Input, readers: &[Reader<'_>]) -> Vec<Measure> {
+    let mut wanted = vec![headline(&input.facts).measure];
+    wanted.extend(input.facts.decide.iter().map(|decision| decision.measure.clone()));
+    wanted.extend(input.facts.report.measures.iter().cloned());
+    wanted.extend(of_every_report(input, readers));
+    let mut measures: Vec<Measure> = Vec::new();
+    for measure in wanted {
+        if !measures.contains(&measure) {
+            measures.push(measure);
+        }
+    }
+    measures
+}
+
+fn of_every_report(input: &Input, readers: &[Reader<'_>]) -> Vec<Measure> {
+    let mut durations = vec![Series::RequestDuration(None), Series::IterationDuration];
+    if input.facts.open_load {
+        durations.insert(1, Series::ResponseTime(None));
+    }
+    if readers.iter().any(|reader| reader.tally(&Subject::Connect).is_some()) {
+        durations.push(Series::ConnectDuration);
+    }
+    let names = request_names(readers);
+    if names.len() > 1 {
+        durations.extend(names.into_iter().map(|name| Series::RequestDuration(Some(name))));
+    }
+    let mut measures: Vec<Measure> = durations
+        .into_iter()
+        .flat_map(|series| OF_DURATIONS.map(|statistic| Measure::new(series.clone(), statistic)))
+        .collect();
+    for series in [Series::DataReceived, Series::DataSent, Series::Iterations, Series::Requests] {
+        measures.extend([Statistic::Count, Statistic::Rate].map(|statistic| Measure::new(series.clone(), statistic)));
+    }
+    measures.extend([Statistic::Count, Statistic::Ratio].map(|statistic| Measure::new(Series::Errors, statistic)));
+    measures.extend(of_systems(&input.facts.systems));
+    measures
+}
+
+fn of_systems(systems: &[String]) -> Vec<Measure> {
+    let mut names = vec![None];
+    if systems.len() > 1 {
+        names.extend(systems.iter().cloned().map(Some));
+    }
+    let both =
+        |series: Series| [Statistic::Avg, Statistic::Max].map(|statistic| Measure::new(series.clone(), statistic));
+    names.into_iter().flat_map(|name| [both(Series::Cpu(name.clone())), both(Series::Memory(name))]).flatten().collect()
+}
+
+fn request_names(readers: &[Reader<'_>]) -> BTreeSet<String> {
+    let subjects = readers.iter().flat_map(|reader| reader.result().tallies.keys());
+    subjects
+        .filter_map(|subject| match subject {
+            Subject::Request(name) => Some(name.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{input, trial};
+
+    #[test]
+    fn what_decides_comes_first_and_nothing_twice() {
+        let mut input = input(1, |_| trial(1.0));
+        input.facts.report.measures = vec!["iterations.rate".parse().expect("a measure")];
+        let readers: Vec<Reader<'_>> = input.trials.iter().map(Reader::new).collect();
+        let names: Vec<String> = measures(&input, &readers).iter().map(ToString::to_string).collect();
+        assert_eq!(names[..2], ["iteration_duration.p95", "iterations.rate"]);
+        assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len());
+        assert!(!names.iter().any(|name| name.starts_with("response_time") || name.starts_with("connect")));
+    }
+}

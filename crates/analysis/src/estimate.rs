@@ -1,0 +1,226 @@
+//! What the repeats of a variant under a condition say about a measure.
+//!
+//! The centre is the geometric mean, because variants are compared by ratios: the ratio of two
+//! centres over the same blocks is the ratio that the comparison reports.
+
+use crate::measure::Reader;
+use crate::{OrReason, student};
+use plimsoll_model::measure::Measure;
+
+/// Confidence of every interval.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// Fewest repeats for an interval: with two, Student's factor is 12.7 and says nothing.
+pub const LEAST: usize = 3;
+
+/// A measure over the repeats of a variant under a condition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimate {
+    /// The measure.
+    pub measure: Measure,
+    /// What each trial that counts gave, in the order of the run.
+    pub values: Vec<TrialValue>,
+    /// The values together, or why there is none.
+    pub summary: OrReason<Summary>,
+    /// Where the centre lies, or why that cannot be said.
+    pub interval: OrReason<Interval>,
+}
+
+/// What a trial gave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrialValue {
+    /// Number of the trial.
+    pub trial: u32,
+    /// Its block.
+    pub block: u32,
+    /// The value, in the unit of the measure.
+    pub value: f64,
+}
+
+/// Numbers that stand for several.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// How many.
+    pub n: usize,
+    /// Geometric mean; the arithmetic mean where a value is zero.
+    pub centre: f64,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Standard deviation of the sample; none for one value.
+    pub sd: Option<f64>,
+    /// Smallest.
+    pub min: f64,
+    /// Median.
+    pub median: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// A confidence interval at [`CONFIDENCE`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether `value` lies inside.
+    #[must_use]
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+}
+
+impl Summary {
+    /// The spread of the repeats: standard deviation over mean; none for one value.
+    #[must_use]
+    pub fn relative_sd(&self) -> Option<f64> {
+        self.sd.filter(|_| self.mean > 0.0).map(|sd| sd / self.mean)
+    }
+}
+
+/// The estimate of `measure` from the trials that count.
+pub(crate) fn estimate(measure: &Measure, trials: &[&Reader<'_>]) -> Estimate {
+    let mut values = Vec::new();
+    let mut missing = None;
+    for reader in trials {
+        let trial = reader.trial();
+        match reader.value(measure) {
+            Ok(value) => values.push(TrialValue { trial: trial.number, block: trial.block, value }),
+            Err(reason) => missing = missing.or(Some(reason)),
+        }
+    }
+    let plain: Vec<f64> = values.iter().map(|one| one.value).collect();
+    let none = || missing.clone().unwrap_or_else(|| "no trial counts".to_owned());
+    Estimate {
+        measure: measure.clone(),
+        values,
+        summary: summarise(&plain).ok_or_else(none),
+        interval: if plain.is_empty() { Err(none()) } else { interval_of_centre(&plain) },
+    }
+}
+
+/// The numbers that stand for `values`; none when there is no value.
+#[must_use]
+pub fn summarise(values: &[f64]) -> Option<Summary> {
+    if values.is_empty() {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let mean = mean(&sorted);
+    Some(Summary {
+        n: sorted.len(),
+        centre: logarithms(&sorted).map_or(mean, |logs| self::mean(&logs).exp()),
+        mean,
+        sd: standard_deviation(&sorted),
+        min: sorted[0],
+        median: median_of_sorted(&sorted),
+        max: sorted[sorted.len() - 1],
+    })
+}
+
+/// The interval of the geometric mean: Student's t on the logarithms.
+fn interval_of_centre(values: &[f64]) -> OrReason<Interval> {
+    let logs = logarithms(values).ok_or("a value is zero")?;
+    let interval = interval_of_mean(&logs)?;
+    Ok(Interval { low: interval.low.exp(), high: interval.high.exp() })
+}
+
+/// Student's t interval of the mean of `values`.
+///
+/// # Errors
+/// Why there is none: fewer than [`LEAST`] values, or values that are all the same.
+pub fn interval_of_mean(values: &[f64]) -> OrReason<Interval> {
+    let n = values.len();
+    match (n, standard_deviation(values)) {
+        (0, _) => Err("no repeat counts".to_owned()),
+        (1, _) => Err("one repeat has no spread".to_owned()),
+        (n, _) if n < LEAST => Err(format!("{n} repeats give a range, not an interval; it takes {LEAST}")),
+        (_, Some(sd)) if sd > 1e-12 => {
+            let half = student::quantile(f64::midpoint(1.0, CONFIDENCE), n - 1) * sd / (n as f64).sqrt();
+            let mean = mean(values);
+            Ok(Interval { low: mean - half, high: mean + half })
+        }
+        _ => Err("all repeats agree to the last digit, so their spread is hidden by the resolution".to_owned()),
+    }
+}
+
+/// Arithmetic mean; NaN for nothing.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn standard_deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt())
+}
+
+fn median_of_sorted(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) }
+}
+
+/// Natural logarithms; none when a value has none.
+fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
+    values.iter().all(|value| *value > 0.0).then(|| values.iter().map(|value| value.ln()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_summary_of_known_numbers() {
+        let summary = summarise(&[4.0, 1.0, 16.0]).expect("three values");
+        assert_eq!((summary.n, summary.min, summary.median, summary.max), (3, 1.0, 4.0, 16.0));
+        assert!((summary.centre - 4.0).abs() < 1e-12);
+        assert!((summary.mean - 7.0).abs() < 1e-12);
+        assert!((summary.sd.expect("a spread") - 63_f64.sqrt()).abs() < 1e-12);
+        assert_eq!(summarise(&[]), None);
+    }
+
+    #[test]
+    fn a_zero_makes_the_centre_the_arithmetic_mean() {
+        assert_eq!(summarise(&[0.0, 2.0]).expect("two values").centre, 1.0);
+    }
+
+    #[test]
+    fn the_interval_is_the_textbook_one() {
+        // Mean 3, sd √2.5, t(0.975, 4) = 2.776: 3 ± 1.963.
+        let interval = interval_of_mean(&[1.0, 2.0, 3.0, 4.0, 5.0]).expect("five values");
+        assert!((interval.low - 1.0368).abs() < 1e-3 && (interval.high - 4.9632).abs() < 1e-3, "{interval:?}");
+    }
+
+    #[test]
+    fn without_an_interval_there_is_a_reason() {
+        for (values, reason) in [
+            (&[][..], "no repeat counts"),
+            (&[1.0], "one repeat has no spread"),
+            (&[1.0, 2.0], "2 repeats give a range, not an interval; it takes 3"),
+            (&[1.0, 1.0, 1.0], "all repeats agree to the last digit, so their spread is hidden by the resolution"),
+        ] {
+            assert_eq!(interval_of_mean(values), Err(reason.to_owned()));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_trials_does_not_matter(mut values in prop::collection::vec(0.001..1000.0, 1..12)) {
+            let forward = summarise(&values);
+            values.reverse();
+            prop_assert_eq!(summarise(&values), forward);
+        }
+
+        #[test]
+        fn the_centre_lies_between_the_extremes(values in prop::collection::vec(0.001..1000.0, 1..12)) {
+            let summary = summarise(&values).expect("values");
+            prop_assert!(summary.centre >= summary.min * (1.0 - 1e-12));
+            prop_assert!(summary.centre <= summary.mean * (1.0 + 1e-12));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Whether the machine changed during the run.
+
+use super::{Context, Finding, Gravity};
+use crate::estimate::mean;
+use crate::quantity::change;
+use crate::{student, words};
+
+/// Fewest baseline trials for which a drift is looked for.
+const LEAST: usize = 6;
+
+/// A drift is reported if chance alone would show one as strong less often than this.
+const RARE: f64 = 0.01;
+
+/// The headline measure of the baseline against time, each condition around its own mean.
+pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
+    let points = points(context);
+    let Some(line) = fit(&points, context.input.plan.conditions.len()) else { return Vec::new() };
+    let measure = crate::headline(&context.input.facts).measure;
+    let hours = line.span / 3.6e6;
+    let drift = Finding {
+        gravity: Gravity::Caution,
+        topic: "drift",
+        sentence: format!(
+            "The baseline drifted over the run: its {} changed by {} from the first to the last trial. Pairs of trials side \
+             by side take most of that out of the comparisons; the values of single conditions keep it.",
+            words::measure(&measure),
+            change((line.slope * line.span).exp())
+        ),
+        evidence: vec![format!(
+            "correlation of its logarithm with time {:.2} over {} trials in {hours:.1} hours (p = {:.4})",
+            line.correlation,
+            points.len(),
+            line.p
+        )],
+    };
+    vec![drift]
+}
+
+/// Time in milliseconds, and the logarithm of the value less the mean of its condition.
+fn points(context: &Context<'_>) -> Vec<(f64, f64)> {
+    let measure = crate::headline(&context.input.facts).measure;
+    let mut points = Vec::new();
+    for condition in 0..context.input.plan.conditions.len() {
+        let of_condition: Vec<(f64, f64)> = context
+            .counted()
+            .filter(|reader| reader.is_of(condition, 0))
+            .filter_map(|reader| {
+                let value = reader.value(&measure).ok().filter(|value| *value > 0.0)?;
+                Some((reader.result().summary.started_unix_ms as f64, value.ln()))
+            })
+            .collect();
+        let centre = mean(&of_condition.iter().map(|point| point.1).collect::<Vec<_>>());
+        points.extend(of_condition.into_iter().map(|(time, log)| (time, log - centre)));
+    }
+    points
+}
+
+struct Line {
+    slope: f64,
+    span: f64,
+    correlation: f64,
+    p: f64,
+}
+
+/// The least-squares line through `points`, if it rises or falls more than chance would explain.
+/// Each condition's mean has cost a degree of freedom.
+fn fit(points: &[(f64, f64)], conditions: usize) -> Option<Line> {
+    let df = points.len().checked_sub(conditions + 1).filter(|df| *df > 0)?;
+    if points.len() < LEAST {
+        return None;
+    }
+    let (times, values): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+    let (time, value) = (mean(&times), mean(&values));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|(t, v)| of(t - time, v - value)).sum::<f64>();
+    let (tt, vv, tv) = (sum(&|t, _| t * t), sum(&|_, v| v * v), sum(&|t, v| t * v));
+    if tt <= 0.0 || vv <= 0.0 {
+        return None;
+    }
+    let correlation = tv / (tt * vv).sqrt();
+    let t = correlation * (df as f64 / (1.0 - correlation * correlation).max(1e-12)).sqrt();
+    let p = student::two_sided_p(t, df);
+    let span = times.iter().copied().fold(f64::MIN, f64::max) - times.iter().copied().fold(f64::MAX, f64::min);
+    (p < RARE).then_some(Line { slope: tv / tt, span, correlation, p })
+}

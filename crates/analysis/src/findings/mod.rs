@@ -1,0 +1,194 @@
+//! Findings: one sentence each that a reader should know beside the answer, with its evidence.
+
+mod design;
+mod drift;
+mod load;
+mod validity;
+
+use crate::measure::Reader;
+use crate::{Analysis, Input, words};
+use std::collections::BTreeMap;
+
+/// One sentence of the report, and what it rests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How grave it is.
+    pub gravity: Gravity,
+    /// What it is about, in a word or two.
+    pub topic: &'static str,
+    /// The sentence.
+    pub sentence: String,
+    /// What it rests on: a line each.
+    pub evidence: Vec<String>,
+}
+
+/// How grave a finding is for the answer, the gravest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gravity {
+    /// It can overturn the answer.
+    Problem,
+    /// It limits what the answer means.
+    Caution,
+    /// Good to know.
+    Note,
+}
+
+impl Gravity {
+    /// In a word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Gravity::Problem => "problem",
+            Gravity::Caution => "caution",
+            Gravity::Note => "note",
+        }
+    }
+}
+
+/// What a finding can look at.
+struct Context<'a> {
+    input: &'a Input,
+    readers: &'a [Reader<'a>],
+    analysis: &'a Analysis,
+}
+
+pub(crate) fn findings(input: &Input, readers: &[Reader<'_>], analysis: &Analysis) -> Vec<Finding> {
+    let context = Context { input, readers, analysis };
+    let mut findings: Vec<Finding> =
+        [validity::findings(&context), load::findings(&context), drift::findings(&context), design::findings(&context)]
+            .concat();
+    findings.sort_by_key(|finding| finding.gravity);
+    findings
+}
+
+impl Context<'_> {
+    /// The trials that count.
+    fn counted(&self) -> impl Iterator<Item = &Reader<'_>> {
+        self.readers.iter().filter(|reader| reader.counts())
+    }
+
+    fn variant(&self, index: usize) -> String {
+        self.input.plan.variants[index].label()
+    }
+
+    fn condition(&self, index: usize) -> String {
+        words::condition(&self.input.plan.conditions[index])
+    }
+
+    /// A trial by number, variant and condition.
+    fn trial(&self, reader: &Reader<'_>) -> String {
+        let trial = reader.trial();
+        format!("trial {} ({}, {})", trial.number, self.variant(trial.variant), self.condition(trial.condition))
+    }
+}
+
+/// Lines that say the same of several trials, told once: `text` → `trials 3, 7 and 9: text`.
+fn told_once(lines: impl IntoIterator<Item = (u32, String)>) -> Vec<String> {
+    let mut by_text: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for (trial, text) in lines {
+        by_text.entry(text).or_default().push(trial);
+    }
+    let mut told: Vec<(Vec<u32>, String)> = by_text.into_iter().map(|(text, trials)| (trials, text)).collect();
+    told.sort();
+    told.into_iter().map(|(trials, text)| format!("{}: {text}", named(&trials))).collect()
+}
+
+fn named(trials: &[u32]) -> String {
+    let numbers: Vec<String> = trials.iter().map(u32::to_string).collect();
+    match numbers.as_slice() {
+        [one] => format!("trial {one}"),
+        [first @ .., last] => format!("trials {} and {last}", first.join(", ")),
+        [] => "no trial".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse;
+    use crate::testing::{input, trial};
+    use plimsoll_model::record::{ErrorKind, SequenceCheck, Subject};
+    use plimsoll_model::result::GeneratorRow;
+    use plimsoll_model::trial::Validity;
+
+    fn topics(input: &Input) -> Vec<&'static str> {
+        analyse(input).findings.iter().map(|finding| finding.topic).collect()
+    }
+
+    #[test]
+    fn a_study_without_faults_has_few_findings() {
+        let input = input(3, |number| trial(1.0 + f64::from(number % 3) / 100.0));
+        assert_eq!(topics(&input), ["too few requests"], "p95 of 100 requests, where it takes 200");
+    }
+
+    #[test]
+    fn each_fault_is_found() {
+        let mut input = input(3, |number| trial(1.0 + f64::from(number % 3) / 100.0));
+        input.facts.loopback = true;
+        input.complete = false;
+        input.problems = vec!["plan.json was changed after the run".to_owned()];
+        input.trials[0].summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
+        let check = SequenceCheck { replies: 10, largest: 9, repeated: 1, ..SequenceCheck::default() };
+        input.trials[1].summary.sequences.insert("call".to_owned(), check);
+        input.trials[2].summary.warnings = vec!["the generator's loop stalled for 120 ms".to_owned()];
+        let tally = input.trials[3].tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests");
+        tally.errors.insert(ErrorKind::Timeout, 5);
+        tally.saturated = 2;
+        let topics = topics(&input);
+        for topic in [
+            "damaged bundle",
+            "trials that do not count",
+            "wrong replies",
+            "warnings",
+            "errors",
+            "saturated",
+            "loopback",
+        ] {
+            assert!(topics.contains(&topic), "{topic} is not among {topics:?}");
+        }
+    }
+
+    #[test]
+    fn littles_law_is_checked_where_there_is_no_think_time() {
+        // 50 iterations a second of 50.5 ms on average keep 2.5 users busy.
+        let with_users = |users| {
+            input(3, move |number| {
+                let mut result = trial(1.0 + f64::from(number % 3) / 1000.0);
+                result.generator =
+                    (0..2).map(|second| GeneratorRow { second, users, ..GeneratorRow::default() }).collect();
+                result
+            })
+        };
+        assert!(topics(&with_users(10)).contains(&"Little's law"));
+        let mut thinking = with_users(10);
+        thinking.facts.load = "closed loop, 10 users, think time 1s".to_owned();
+        assert!(!topics(&thinking).contains(&"Little's law"));
+    }
+
+    #[test]
+    fn a_baseline_that_drifts_is_found() {
+        let input = input(8, |number| trial(1.0 + f64::from(number) / 20.0));
+        assert!(topics(&input).contains(&"drift"));
+    }
+
+    #[test]
+    fn what_is_timed_but_not_compared_is_found() {
+        let input = input(3, |number| {
+            let mut result = trial(1.0 + f64::from(number % 3) / 1000.0);
+            let iteration = result.tallies.get_mut(&Subject::Iteration).expect("iterations");
+            iteration.service.clear();
+            for milliseconds in 1..=100_u64 {
+                iteration.service.record(milliseconds * 10_000_000).expect("in range");
+            }
+            result
+        });
+        let finding = analyse(&input).findings.into_iter().find(|finding| finding.topic == "what is timed");
+        assert!(finding.expect("a finding").sentence.contains("10 %"));
+    }
+
+    #[test]
+    fn the_same_warning_is_told_once() {
+        let lines = [(1, "slow".to_owned()), (4, "slow".to_owned()), (2, "late".to_owned())];
+        assert_eq!(told_once(lines), ["trials 1 and 4: slow", "trial 2: late"]);
+    }
+}

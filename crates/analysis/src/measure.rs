@@ -1,0 +1,320 @@
+//! The value of a measure in one trial.
+//!
+//! Durations are taken over everything that the measure phase scheduled, its drain included, from
+//! merged histograms. Rates count what ended inside the measure phase, whatever phase scheduled
+//! it: so a slow end neither adds to a rate nor takes from it.
+
+use crate::OrReason;
+use plimsoll_model::measure::{Measure, Series, Statistic};
+use plimsoll_model::record::{Subject, Tally};
+use plimsoll_model::result::{LoadSecond, TrialResult};
+use plimsoll_model::sample::ProcessSample;
+use plimsoll_model::trial::Trial;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Reads measures from one trial; merges its requests once.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    result: &'a TrialResult,
+    requests: Cow<'a, Tally>,
+}
+
+/// Which of a tally's histograms a duration is read from.
+#[derive(Clone, Copy)]
+enum Clock {
+    Service,
+    Response,
+    FirstByte,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of `result`.
+    #[must_use]
+    pub fn new(result: &'a TrialResult) -> Reader<'a> {
+        Reader { result, requests: all_requests(&result.tallies) }
+    }
+
+    /// The value of `measure`, in its unit.
+    ///
+    /// # Errors
+    /// Why the trial has none.
+    pub fn value(&self, measure: &Measure) -> OrReason<f64> {
+        let statistic = measure.statistic;
+        match &measure.series {
+            Series::IterationDuration => self.duration(&Subject::Iteration, Clock::Service, statistic),
+            Series::ConnectDuration => self.duration(&Subject::Connect, Clock::Service, statistic),
+            Series::RequestDuration(name) => self.of_requests(name.as_ref(), Clock::Service, statistic),
+            Series::ResponseTime(name) => self.of_requests(name.as_ref(), Clock::Response, statistic),
+            Series::FirstByte(name) => self.of_requests(name.as_ref(), Clock::FirstByte, statistic),
+            Series::Iterations => self.how_many(statistic, |subject| subject == "iteration", |second| second.count),
+            Series::Requests => self.how_many(statistic, is_request, |second| second.count),
+            Series::DataReceived => self.how_many(statistic, is_exchange, |second| second.bytes_in),
+            Series::DataSent => self.how_many(statistic, is_exchange, |second| second.bytes_out),
+            Series::Errors => self.errors(statistic),
+            Series::Cpu(system) => self.telemetry(system.as_deref(), statistic, |sample| sample.cpu_cores),
+            Series::Memory(system) => self.telemetry(system.as_deref(), statistic, |sample| sample.resident as f64),
+        }
+    }
+
+    /// The trial.
+    #[must_use]
+    pub fn trial(&self) -> Trial {
+        self.result.summary.trial
+    }
+
+    /// Whether it counts.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.result.summary.validity.counts()
+    }
+
+    /// Whether it is one of a variant under a condition.
+    #[must_use]
+    pub fn is_of(&self, condition: usize, variant: usize) -> bool {
+        (self.trial().condition, self.trial().variant) == (condition, variant)
+    }
+
+    /// What the trial left behind.
+    #[must_use]
+    pub fn result(&self) -> &'a TrialResult {
+        self.result
+    }
+
+    /// All its requests together.
+    #[must_use]
+    pub fn requests(&self) -> &Tally {
+        &self.requests
+    }
+
+    /// What was recorded of `subject`, if anything was.
+    #[must_use]
+    pub fn tally(&self, subject: &Subject) -> Option<&'a Tally> {
+        self.result.tallies.get(subject).filter(|tally| tally.count() > 0)
+    }
+
+    /// How many durations a measure is taken from; none when it is not one of durations.
+    #[must_use]
+    pub fn sample_size(&self, series: &Series) -> Option<u64> {
+        let named = |name: &Option<String>| match name {
+            Some(name) => self.tally(&Subject::Request(name.clone())).map_or(0, Tally::count),
+            None => self.requests.count(),
+        };
+        Some(match series {
+            Series::IterationDuration => self.tally(&Subject::Iteration).map_or(0, Tally::count),
+            Series::ConnectDuration => self.tally(&Subject::Connect).map_or(0, Tally::count),
+            Series::RequestDuration(name) | Series::ResponseTime(name) | Series::FirstByte(name) => named(name),
+            _ => return None,
+        })
+    }
+
+    fn of_requests(&self, name: Option<&String>, clock: Clock, statistic: Statistic) -> OrReason<f64> {
+        match name {
+            Some(name) => self.duration(&Subject::Request(name.clone()), clock, statistic),
+            None => duration_in(&self.requests, clock, statistic),
+        }
+    }
+
+    fn duration(&self, subject: &Subject, clock: Clock, statistic: Statistic) -> OrReason<f64> {
+        let tally = self.tally(subject).ok_or_else(|| format!("no {subject} was recorded"))?;
+        duration_in(tally, clock, statistic)
+    }
+
+    fn how_many(
+        &self,
+        statistic: Statistic,
+        of: impl Fn(&str) -> bool,
+        amount: impl Fn(&LoadSecond) -> u64,
+    ) -> OrReason<f64> {
+        let window = self.result.summary.window.seconds();
+        if window <= 0.0 {
+            return Err("nothing was measured".to_owned());
+        }
+        let inside = |second: &&LoadSecond| second.second >= 0 && (second.second as f64) < window;
+        let all: u64 = self.result.seconds.iter().filter(inside).filter(|row| of(&row.subject)).map(amount).sum();
+        match statistic {
+            Statistic::Rate => Ok(all as f64 / window),
+            _ => Ok(all as f64),
+        }
+    }
+
+    fn errors(&self, statistic: Statistic) -> OrReason<f64> {
+        let (failed, all) = (self.requests.failed() as f64, self.requests.count() as f64);
+        match statistic {
+            Statistic::Ratio if all > 0.0 => Ok(failed / all),
+            Statistic::Ratio => Err("no exchange ended".to_owned()),
+            _ => Ok(failed),
+        }
+    }
+
+    fn telemetry(
+        &self,
+        system: Option<&str>,
+        statistic: Statistic,
+        of: impl Fn(&ProcessSample) -> f64,
+    ) -> OrReason<f64> {
+        let window = self.result.summary.window.seconds();
+        // A sample tells of the second that ends with it: its middle has to lie in the window.
+        let inside = |sample: &&ProcessSample| (0.0..window).contains(&(sample.at - 0.5));
+        let wanted = |sample: &&ProcessSample| system.is_none_or(|name| sample.system == name);
+        let mut sums: BTreeMap<i64, f64> = BTreeMap::new();
+        for sample in self.result.processes.iter().filter(inside).filter(wanted) {
+            *sums.entry((sample.at * 10.0).round() as i64).or_default() += of(sample);
+        }
+        let values: Vec<f64> = sums.into_values().collect();
+        if values.is_empty() {
+            return Err("no sample lies in the measure phase".to_owned());
+        }
+        match statistic {
+            Statistic::Max => Ok(values.iter().copied().fold(f64::MIN, f64::max)),
+            _ => Ok(crate::estimate::mean(&values)),
+        }
+    }
+}
+
+fn is_request(subject: &str) -> bool {
+    subject.starts_with("request:")
+}
+
+/// What moves bytes: an iteration only contains what does.
+fn is_exchange(subject: &str) -> bool {
+    is_request(subject) || subject == "connect"
+}
+
+fn all_requests(tallies: &BTreeMap<Subject, Tally>) -> Cow<'_, Tally> {
+    let requests: Vec<&Tally> =
+        tallies.iter().filter(|(subject, _)| matches!(subject, Subject::Request(_))).map(|(_, tally)| tally).collect();
+    match requests[..] {
+        [one] => Cow::Borrowed(one),
+        _ => {
+            let mut merged = Tally::default();
+            requests.iter().for_each(|tally| merged.merge(tally));
+            Cow::Owned(merged)
+        }
+    }
+}
+
+fn duration_in(tally: &Tally, clock: Clock, statistic: Statistic) -> OrReason<f64> {
+    let (histogram, none) = match clock {
+        Clock::Service => (&tally.service, "no request was recorded"),
+        Clock::Response => (&tally.response, "there is no response time in closed load"),
+        Clock::FirstByte => (&tally.first_byte, "no first byte was recorded"),
+    };
+    if histogram.is_empty() {
+        return Err(none.to_owned());
+    }
+    let nanoseconds = match statistic {
+        Statistic::Avg => histogram.mean(),
+        Statistic::Min => histogram.min() as f64,
+        Statistic::Max => histogram.max() as f64,
+        Statistic::Percentile(p) => histogram.value_at_quantile(p / 100.0) as f64,
+        _ => histogram.value_at_quantile(0.5) as f64,
+    };
+    Ok(nanoseconds / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{trial, with_second};
+    use plimsoll_model::record::ErrorKind;
+    use proptest::prelude::*;
+
+    fn value(result: &TrialResult, measure: &str) -> OrReason<f64> {
+        Reader::new(result).value(&measure.parse().expect("a measure"))
+    }
+
+    #[test]
+    fn durations_come_from_the_histograms() {
+        let result = trial(1.0); // 1, 2, … 100 ms
+        for (measure, expected) in [
+            ("request_duration.min", 0.001),
+            ("request_duration.med", 0.050),
+            ("request_duration.p95", 0.095),
+            ("request_duration.max", 0.100),
+            ("iteration_duration.avg", 0.0505),
+        ] {
+            let found = value(&result, measure).expect(measure);
+            assert!((found / expected - 1.0).abs() < 0.002, "{measure}: {found} instead of {expected}");
+        }
+    }
+
+    #[test]
+    fn rates_count_what_ended_inside_the_window() {
+        let mut result = trial(1.0); // a window of 2 s
+        result.seconds.clear();
+        for (second, count) in [(-1, 1000), (0, 30), (1, 50), (2, 7)] {
+            with_second(&mut result, second, count);
+        }
+        assert_eq!(value(&result, "iterations.rate"), Ok(40.0));
+        assert_eq!(value(&result, "iterations.count"), Ok(80.0));
+        assert_eq!(value(&result, "data_sent.rate"), Ok(40.0 * 10.0));
+    }
+
+    #[test]
+    fn telemetry_adds_systems_and_keeps_to_the_window() {
+        let mut result = trial(1.0);
+        let sample = |at: f64, system: &str, cpu_cores: f64| ProcessSample {
+            at,
+            system: system.to_owned(),
+            cpu_cores,
+            ..ProcessSample::default()
+        };
+        result.processes = vec![
+            sample(0.0, "web", 9.0),
+            sample(1.0, "web", 0.5),
+            sample(1.0, "base", 0.25),
+            sample(2.0, "web", 0.7),
+            sample(2.0, "base", 0.25),
+            sample(3.0, "web", 9.0),
+        ];
+        assert!((value(&result, "cpu.avg").expect("samples") - 0.85).abs() < 1e-12);
+        assert!((value(&result, "cpu.max").expect("samples") - 0.95).abs() < 1e-12);
+        assert!((value(&result, "cpu:base.avg").expect("samples") - 0.25).abs() < 1e-12);
+        assert_eq!(value(&result, "cpu:none.avg"), Err("no sample lies in the measure phase".to_owned()));
+    }
+
+    #[test]
+    fn what_is_missing_says_why() {
+        let result = trial(1.0);
+        assert_eq!(value(&result, "response_time.p95"), Err("there is no response time in closed load".to_owned()));
+        assert_eq!(value(&result, "connect_duration.p95"), Err("no connect was recorded".to_owned()));
+        assert_eq!(value(&result, "request_duration:other.p95"), Err("no request:other was recorded".to_owned()));
+    }
+
+    #[test]
+    fn errors_are_a_share_of_all_exchanges() {
+        let mut result = trial(1.0);
+        let tally = result.tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests");
+        tally.errors.insert(ErrorKind::Timeout, 5);
+        assert_eq!(value(&result, "errors.ratio"), Ok(0.05));
+        assert_eq!(value(&result, "errors.count"), Ok(5.0));
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_merging_does_not_matter(
+            first in prop::collection::vec(1_u64..10_000_000_000, 1..40),
+            second in prop::collection::vec(1_u64..10_000_000_000, 1..40),
+        ) {
+            let tally = |values: &[u64]| {
+                let mut tally = Tally::default();
+                values.iter().for_each(|value| tally.service.record(*value).expect("in range"));
+                tally
+            };
+            let named = |names: [&str; 2]| {
+                let mut result = trial(1.0);
+                result.tallies = [(names[0], tally(&first)), (names[1], tally(&second))]
+                    .into_iter()
+                    .map(|(name, tally)| (Subject::Request(name.to_owned()), tally))
+                    .collect();
+                result
+            };
+            for measure in ["request_duration.p95", "request_duration.avg", "request_duration.max"] {
+                let forward = value(&named(["a", "b"]), measure).expect("requests");
+                let backward = value(&named(["b", "a"]), measure).expect("requests");
+                prop_assert!((forward - backward).abs() <= forward * 1e-12);
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Numbers as people read them: units chosen by size, a fixed number of digits.
+
+use plimsoll_model::measure::Unit;
+
+/// A value in the unit that suits its size: `2.19 ms`, `23.4 MB`, `4,532 /s`.
+#[must_use]
+pub fn show(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Seconds => scaled(value * 1e9, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")]),
+        Unit::Bytes => scaled(value, &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")]),
+        Unit::BytesPerSecond => scaled(value, &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")]),
+        Unit::Count => grouped(value.round()),
+        Unit::PerSecond if value >= 100.0 => format!("{} /s", grouped(value.round())),
+        Unit::PerSecond => format!("{} /s", significant(value)),
+        Unit::Cores => format!("{value:.2} cores"),
+        Unit::Share => percent(value),
+    }
+}
+
+/// A share as a percentage: `5 %`, `0.25 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    let decimals = if percent == 0.0 || percent.abs() >= 9.995 {
+        0
+    } else if percent.abs() >= 0.095 {
+        1
+    } else {
+        3
+    };
+    format!("{} %", without_trailing_zeros(&format!("{percent:.decimals$}")))
+}
+
+/// A ratio as a change: `+3.1 %`, `−0.4 %`, `×6.2`.
+#[must_use]
+pub fn change(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    if ratio >= 5.0 {
+        return format!("×{}", significant(ratio));
+    }
+    let decimals = usize::from(percent.abs() < 99.95);
+    let digits = format!("{:.decimals$}", percent.abs());
+    let sign = match percent {
+        _ if digits.parse() == Ok(0.0) => "±",
+        percent if percent > 0.0 => "+",
+        _ => "−",
+    };
+    format!("{sign}{digits} %")
+}
+
+/// The size of a change without its direction: `3.1 %`, `6.2 times`.
+#[must_use]
+pub fn size_of_change(ratio: f64) -> String {
+    if ratio >= 5.0 {
+        return format!("{} times", significant(ratio));
+    }
+    change(ratio).trim_start_matches(['+', '−', '±']).to_owned()
+}
+
+/// A number with three digits, or all of its whole digits if it has more.
+#[must_use]
+pub fn significant(value: f64) -> String {
+    let decimals = match value.abs() {
+        0.0 => 0,
+        size if size < 9.995 => 2,
+        size if size < 99.95 => 1,
+        _ => 0,
+    };
+    if decimals == 0 { grouped(value.round()) } else { format!("{value:.decimals$}") }
+}
+
+/// A whole number with commas between its thousands.
+#[must_use]
+pub fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    if value <= -0.5 { format!("−{grouped}") } else { grouped }
+}
+
+/// Scales to the largest unit of which there is at least one; by what is printed, so that no
+/// `1,000 µs` appears where `1.00 ms` is meant.
+fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+    let last = units.len() - 1;
+    let index = units.iter().position(|(size, _)| value.abs() / size >= 0.9995).unwrap_or(last);
+    let (size, unit) = units[index];
+    if value == 0.0 || (size == 1.0 && value.fract() == 0.0) {
+        return format!("{} {unit}", grouped(value));
+    }
+    format!("{} {unit}", significant(value / size))
+}
+
+fn without_trailing_zeros(digits: &str) -> &str {
+    if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_take_the_unit_that_suits_them() {
+        for (value, unit, expected) in [
+            (0.000_719_94, Unit::Seconds, "720 µs"),
+            (0.002_19, Unit::Seconds, "2.19 ms"),
+            (0.013_34, Unit::Seconds, "13.3 ms"),
+            (0.000_999_97, Unit::Seconds, "1.00 ms"),
+            (1.02, Unit::Seconds, "1.02 s"),
+            (15.44, Unit::Seconds, "15.4 s"),
+            (3600.0, Unit::Seconds, "3,600 s"),
+            (0.000_000_042, Unit::Seconds, "42 ns"),
+            (0.0, Unit::Seconds, "0 ns"),
+            (23_400_000.0, Unit::Bytes, "23.4 MB"),
+            (512.0, Unit::Bytes, "512 B"),
+            (754_000.0, Unit::BytesPerSecond, "754 kB/s"),
+            (135_980.0, Unit::Count, "135,980"),
+            (4_532.286, Unit::PerSecond, "4,532 /s"),
+            (3.25, Unit::PerSecond, "3.25 /s"),
+            (0.514, Unit::Cores, "0.51 cores"),
+            (0.0, Unit::Share, "0 %"),
+            (0.0123, Unit::Share, "1.2 %"),
+            (0.000_02, Unit::Share, "0.002 %"),
+            (0.5, Unit::Share, "50 %"),
+        ] {
+            assert_eq!(show(value, unit), expected);
+        }
+    }
+
+    #[test]
+    fn ratios_read_as_changes() {
+        for (ratio, expected, size) in [
+            (1.031, "+3.1 %", "3.1 %"),
+            (0.996, "−0.4 %", "0.4 %"),
+            (1.0, "±0.0 %", "0.0 %"),
+            (0.99999, "±0.0 %", "0.0 %"),
+            (2.5, "+150 %", "150 %"),
+            (6.21, "×6.21", "6.21 times"),
+        ] {
+            assert_eq!(change(ratio), expected);
+            assert_eq!(size_of_change(ratio), size);
+        }
+    }
+
+    #[test]
+    fn thousands_are_set_apart() {
+        for (value, expected) in [(0.0, "0"), (999.0, "999"), (1000.0, "1,000"), (1_234_567.0, "1,234,567")] {
+            assert_eq!(grouped(value), expected);
+        }
+        assert_eq!(grouped(-1200.0), "−1,200");
+    }
+}

@@ -1,0 +1,112 @@
+//! A small study for the tests: `old` against `new`, one condition.
+
+use crate::Input;
+use plimsoll_model::factor::{Assignment, Factor, Level, Role};
+use plimsoll_model::host::Host;
+use plimsoll_model::record::{Subject, Tally};
+use plimsoll_model::result::{LoadSecond, TrialResult, TrialSummary};
+use plimsoll_model::study::{Decision, GeneratorSpec, ReportSpec, StudyFacts};
+use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
+use plimsoll_model::units::Nanos;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A study of so many repeats; `make` gives the trial of a number, from 1. The baseline has the
+/// odd ones.
+pub(crate) fn input(repeats: u32, make: impl Fn(u32) -> TrialResult) -> Input {
+    let of = |level: &str| Assignment(vec![("version".to_owned(), Level::Text(level.to_owned()))]);
+    let trials: Vec<Trial> = (1..=repeats * 2).map(numbered).collect();
+    let results = trials.iter().map(|trial| {
+        let mut result = make(trial.number);
+        result.summary.trial = *trial;
+        result.summary.started_unix_ms = i64::from(trial.number) * 3_000;
+        result
+    });
+    Input {
+        facts: facts(),
+        trials: results.collect(),
+        plan: Plan {
+            seed: 1,
+            repeats,
+            variants: vec![of("old"), of("new")],
+            conditions: vec![Assignment::default()],
+            trials,
+            lengths: vec![TrialLength {
+                warmup: Duration::ZERO,
+                measure: Duration::from_secs(2),
+                drain: Duration::ZERO,
+            }],
+        },
+        host: Host::default(),
+        versions: Vec::new(),
+        problems: Vec::new(),
+        complete: true,
+    }
+}
+
+/// A trial with 100 iterations of one call: `scale` times 1, 2, … 100 ms, in a window of 2 s.
+pub(crate) fn trial(scale: f64) -> TrialResult {
+    let mut tally = Tally { bytes_out: 1000, bytes_in: 2000, ..Tally::default() };
+    for milliseconds in 1..=100 {
+        tally.service.record((f64::from(milliseconds) * scale * 1e6) as u64).expect("in range");
+    }
+    let mut result = TrialResult {
+        summary: TrialSummary {
+            trial: numbered(1),
+            validity: Validity::Valid,
+            warnings: Vec::new(),
+            started_unix_ms: 0,
+            took: Nanos(3_000_000_000),
+            ready_after: Nanos(1_000_000),
+            window: Nanos(2_000_000_000),
+            open_load: false,
+            sequences: BTreeMap::new(),
+            error_examples: BTreeMap::new(),
+        },
+        tallies: [(Subject::Iteration, tally.clone()), (Subject::Request("call".to_owned()), tally)].into(),
+        seconds: Vec::new(),
+        generator: Vec::new(),
+        processes: Vec::new(),
+        host: Vec::new(),
+    };
+    with_second(&mut result, 0, 50);
+    with_second(&mut result, 1, 50);
+    result
+}
+
+/// Adds a second in which `count` iterations of one call ended, with 10 bytes out for each.
+pub(crate) fn with_second(result: &mut TrialResult, second: i64, count: u64) {
+    for (subject, bytes_out) in [("iteration", 0), ("request:call", count * 10)] {
+        let subject = subject.to_owned();
+        result.seconds.push(LoadSecond { second, subject, count, bytes_out, ..LoadSecond::default() });
+    }
+}
+
+fn numbered(number: u32) -> Trial {
+    let block = number.div_ceil(2);
+    let variant = usize::from(number.is_multiple_of(2));
+    Trial { number, block, repeat: block, position: 2 - number % 2, variant, condition: 0 }
+}
+
+fn facts() -> StudyFacts {
+    let decide = |measure: &str, margin| Decision { measure: measure.parse().expect("a measure"), margin };
+    StudyFacts {
+        title: "old against new".to_owned(),
+        question: "Is new slower than old?".to_owned(),
+        factors: vec![Factor {
+            name: "version".to_owned(),
+            levels: vec![Level::Text("old".to_owned()), Level::Text("new".to_owned())],
+            role: Role::Compared { baseline: 0 },
+        }],
+        decide: vec![decide("iteration_duration.p95", 0.1), decide("iterations.rate", 0.05)],
+        report: ReportSpec::default(),
+        protocol: "HTTP/1.1".to_owned(),
+        open_load: false,
+        load: "closed loop, 10 users, no think time".to_owned(),
+        workload: "one call".to_owned(),
+        generator: GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.9, max_lateness: Duration::from_millis(10) },
+        systems: vec!["web".to_owned()],
+        loopback: false,
+        quick: false,
+    }
+}
