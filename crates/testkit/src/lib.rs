@@ -16,9 +16,12 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! Delays are timed by `timerfd`, not by tokio, whose timers tick once a millisecond: on an idle
-//! machine a reply leaves 10 to 60 µs after the instant it is due, and never before.
-//! [`http::Server::sojourns`] tells how late each one was.
+//! Delays are timed by `timerfd`, not by tokio, whose timers tick once a millisecond. No reply
+//! leaves before it is due. On two cores shared with its clients and with builds, replies left
+//! late by 23 µs at the median and 85 µs at p99 with one client, and by 50 to 150 µs at the median
+//! and 150 to 300 µs at p99 with ten clients whose replies are due together: one thread sends them
+//! one after the other. [`http::Server::sojourns`] tells how late each one was, so that a test can
+//! hold a generator to what the server did instead of to what it was asked to do.
 
 mod pause;
 mod record;
