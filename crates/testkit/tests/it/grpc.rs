@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use h2::client::SendRequest;
 use http::{HeaderMap, Request};
-use plimsoll_testkit::grpc::{Answer, Counter, Mode};
+use plimsoll_testkit::grpc::{Answer, Counter, Mode, serve};
 use prost::Message;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -112,6 +112,21 @@ fn a_correct_counter_gives_each_number_once() {
         assert_eq!(numbers, (1..=300).collect::<Vec<u64>>(), "{mode} with {workers} workers");
         assert_eq!((counter.record().connections(), counter.record().requests()), (1, 300));
     }
+}
+
+#[test]
+fn a_counter_serves_in_the_foreground_too() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // It never returns: the thread ends with the tests.
+    let _serving = std::thread::spawn(move || serve(free, Mode::InputQ, 2));
+    let patience = Instant::now() + Duration::from_secs(10);
+    while TcpStream::connect(free).is_err() {
+        assert!(Instant::now() < patience, "nothing listens at {free}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let numbers = connected(free, |sender| numbers_of_concurrent(sender, 50));
+    assert_eq!(numbers, (1..=50).collect::<Vec<u64>>());
+    assert!(serve(free, Mode::Mutex, 1).is_err(), "the address is taken");
 }
 
 #[test]
