@@ -47,15 +47,17 @@ impl Timers {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Deadline {
     at: Option<Instant>,
-    armed: bool,
+    /// When the earliest entry in the heap comes up.
+    armed: Option<Instant>,
 }
 
 impl Deadline {
-    /// Moves the deadline to `at`.
+    /// Moves the deadline to `at`. Later costs nothing; only a deadline before every entry in the
+    /// heap needs an entry of its own.
     pub(crate) fn set(&mut self, at: Instant, alarm: Alarm, timers: &mut Timers) {
         self.at = Some(at);
-        if !self.armed {
-            self.armed = true;
+        if self.armed.is_none_or(|armed| at < armed) {
+            self.armed = Some(at);
             timers.set(at, alarm);
         }
     }
@@ -65,9 +67,9 @@ impl Deadline {
         self.at = None;
     }
 
-    /// The entry has come up: returns whether the deadline has really passed.
+    /// An entry has come up: returns whether the deadline has really passed.
     pub(crate) fn strikes(&mut self, now: Instant, alarm: Alarm, timers: &mut Timers) -> bool {
-        self.armed = false;
+        self.armed = self.armed.filter(|armed| *armed > now);
         match self.at {
             None => false,
             Some(at) if at <= now => {
@@ -109,6 +111,18 @@ mod tests {
         assert_eq!(timers.pop_due(Instant(30)), Some((Instant(30), alarm)));
         assert!(deadline.strikes(Instant(30), alarm, &mut timers));
         assert_eq!(timers.next_due(), None);
+    }
+
+    #[test]
+    fn a_deadline_that_moves_forward_strikes_in_time_and_only_once() {
+        let (mut timers, mut deadline) = (Timers::default(), Deadline::default());
+        let alarm = Alarm::ConnectDeadline(0);
+        deadline.set(Instant(100), alarm, &mut timers);
+        deadline.set(Instant(10), alarm, &mut timers);
+        assert_eq!(timers.pop_due(Instant(10)), Some((Instant(10), alarm)));
+        assert!(deadline.strikes(Instant(10), alarm, &mut timers));
+        assert_eq!(timers.pop_due(Instant(100)), Some((Instant(100), alarm)), "the old entry is still there");
+        assert!(!deadline.strikes(Instant(100), alarm, &mut timers));
     }
 
     #[test]

@@ -156,6 +156,9 @@ impl<P: Protocol> Engine<'_, P> {
             self.serve_queue();
         } else if self.pool.can_send(user, self.task.protocol) {
             self.take(user, user);
+        } else if self.pool.policy == Connect::PerIteration && self.users[user as usize].is_past_first_step() {
+            let detail = "the connection of the iteration ended before its next step".to_owned();
+            self.fail_unsent(user, ErrorKind::Closed, detail, self.task.clock.now());
         } else {
             self.hang_up(user);
             self.dial(user, self.task.clock.now());

@@ -8,7 +8,6 @@ use crate::schedule::think_time;
 use crate::timers::{Alarm, Deadline};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::{Instant, Nanos};
-use plimsoll_model::workload::Connect;
 use std::time::Duration;
 
 /// A user whose connection could not be made waits this long before the next attempt, so that a
@@ -60,6 +59,10 @@ impl User {
 
     pub(super) fn is_parked(&self) -> bool {
         self.activity == Activity::Parked
+    }
+
+    pub(super) fn is_past_first_step(&self) -> bool {
+        self.step > 0
     }
 
     pub(super) fn is_exchanging(&self) -> bool {
@@ -152,30 +155,13 @@ impl<P: Protocol> Engine<'_, P> {
         match outcome {
             Outcome::Ok if step + 1 < self.task.timeouts.len() => {
                 self.users[index as usize].step += 1;
-                if self.task.connect == Connect::PerIteration {
-                    self.send_next_on(index, slot, now);
-                } else {
-                    self.release(slot);
-                    self.begin_step(index, now);
-                }
+                self.release(slot);
+                self.begin_step(index, now);
             }
             _ => {
                 self.release_for_good(slot);
                 self.end_iteration(index, outcome, self.task.clock.now());
             }
-        }
-    }
-
-    /// The next step of an iteration that has a connection of its own.
-    fn send_next_on(&mut self, index: u32, slot: u32, now: Instant) {
-        self.users[index as usize].scheduled = now;
-        self.users[index as usize].first_byte = None;
-        self.recorder.generator.in_flight += 1;
-        if self.pool.can_send(slot, self.task.protocol) {
-            self.send_request(index, slot);
-        } else {
-            let detail = "the connection of the iteration ended before its next step".to_owned();
-            self.fail_unsent(index, ErrorKind::Closed, detail, now);
         }
     }
 

@@ -15,6 +15,9 @@ pub(super) fn service_of(call: &str) -> &str {
 
 /// Compiles the files; imports are looked up in `include` and in the files' own folders.
 pub(super) fn compile(files: &[PathBuf], include: &[PathBuf]) -> Result<DescriptorPool, String> {
+    if let Some(missing) = files.iter().find(|file| !file.is_file()) {
+        return Err(format!("no .proto file at {}", missing.display()));
+    }
     let own = files
         .iter()
         .filter_map(|file| file.parent())
