@@ -60,7 +60,7 @@ pub(crate) enum Command {
     #[command(hide = true)]
     DemoServer {
         /// How it counts
-        #[arg(long, value_parser = mode)]
+        #[arg(long)]
         mode: Mode,
         /// Where it listens
         #[arg(long)]
@@ -94,14 +94,5 @@ impl Arguments {
     /// Reads them, or ends the program with what is wrong.
     pub(crate) fn read() -> Arguments {
         Arguments::parse()
-    }
-}
-
-fn mode(text: &str) -> Result<Mode, String> {
-    match text {
-        "mutex" => Ok(Mode::Mutex),
-        "inputQ" => Ok(Mode::InputQ),
-        "racy" => Ok(Mode::Racy),
-        other => Err(format!("expected `mutex`, `inputQ` or `racy`, found `{other}`")),
     }
 }

@@ -7,7 +7,7 @@ use plimsoll_model::factor::Assignment;
 use plimsoll_model::host::Version;
 use plimsoll_model::study::StudyFacts;
 use plimsoll_model::system::{CommandLine, SystemSpec};
-use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
+use plimsoll_model::trial::{Plan, Trial, TrialLength};
 use plimsoll_study::{Bindings, PortChoice, Study};
 use plimsoll_system::{Launcher, SystemError};
 use std::collections::BTreeSet;
@@ -42,15 +42,8 @@ pub(crate) struct Context<'a> {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Every trial ran.
-    Complete {
-        /// Trials that count.
-        valid: usize,
-        /// Trials in which the generator, not the system, was the limit.
-        void: usize,
-        /// Trials that failed.
-        failed: usize,
-    },
+    /// Every trial ran; whether it counts stands in its summary.
+    Complete,
     /// It was stopped from outside; what had ended is in the bundle.
     Interrupted,
 }
@@ -87,22 +80,22 @@ pub fn run(run: &Run<'_>, bundle: &mut BundleWriter, on_event: &mut dyn FnMut(&E
     tell(
         bundle,
         on_event,
-        Event::RunStarted {
+        &Event::RunStarted {
             trials: run.plan.trials.len() as u32,
             already_done: done.len() as u32,
             time_under_load: time_under_load(run.plan, &left),
         },
     )?;
     let ending = match carry_out(&context, &left, bundle, on_event) {
-        Ok(()) => Ending::Complete { valid: 0, void: 0, failed: 0 },
+        Ok(()) => Ending::Complete,
         Err(Stop::Interrupted) => Ending::Interrupted,
         Err(Stop::Broken(error)) => {
-            tell(bundle, on_event, Event::RunFinished { complete: false })?;
+            tell(bundle, on_event, &Event::RunFinished { complete: false })?;
             return Err(error);
         }
     };
-    tell(bundle, on_event, Event::RunFinished { complete: ending != Ending::Interrupted })?;
-    if ending != Ending::Interrupted {
+    tell(bundle, on_event, &Event::RunFinished { complete: ending == Ending::Complete })?;
+    if ending == Ending::Complete {
         bundle.complete()?;
     }
     Ok(ending)
@@ -167,7 +160,7 @@ fn run_one(
         variant: context.plan.variants[trial.variant].label(),
         condition: context.plan.conditions[trial.condition].to_string(),
     };
-    tell(bundle, on_event, started)?;
+    tell(bundle, on_event, &started)?;
     let mut writer = bundle.begin_trial(trial)?;
     let outcome = run_trial(context, trial, &mut writer, &mut |event| tell(bundle, on_event, event));
     let finished = match outcome {
@@ -182,14 +175,14 @@ fn run_one(
         iterations: finished.iterations,
         errors: finished.errors,
     };
-    tell(bundle, on_event, over)?;
+    tell(bundle, on_event, &over)?;
     Ok(finished)
 }
 
 /// First the bundle, then everybody else.
-fn tell(bundle: &mut BundleWriter, on_event: &mut dyn FnMut(&Event), event: Event) -> Result<(), BundleError> {
-    bundle.event(&event)?;
-    on_event(&event);
+fn tell(bundle: &mut BundleWriter, on_event: &mut dyn FnMut(&Event), event: &Event) -> Result<(), BundleError> {
+    bundle.event(event)?;
+    on_event(event);
     Ok(())
 }
 
@@ -239,10 +232,10 @@ fn build(
         }
         built.push((command, &system.dir));
         let (name, shown) = (system.name.clone(), command.to_string());
-        tell(bundle, on_event, Event::BuildStarted { system: name.clone(), command: shown })?;
+        tell(bundle, on_event, &Event::BuildStarted { system: name.clone(), command: shown })?;
         let interrupted = || context.interrupted.load(Ordering::Relaxed);
         let took = context.launcher.build(system, &bundle.build_log(&name), &interrupted)?;
-        tell(bundle, on_event, Event::BuildFinished { system: name, took })?;
+        tell(bundle, on_event, &Event::BuildFinished { system: name, took })?;
     }
     Ok(())
 }
@@ -256,20 +249,4 @@ fn versions(context: &Context<'_>, systems: &[SystemSpec]) -> Result<Vec<Version
         }
     }
     Ok(versions)
-}
-
-impl Ending {
-    /// Counts how trials ended.
-    #[must_use]
-    pub fn of<'v>(validities: impl Iterator<Item = &'v Validity>) -> Ending {
-        let (mut valid, mut void, mut failed) = (0, 0, 0);
-        for validity in validities {
-            match validity {
-                Validity::Valid => valid += 1,
-                Validity::Void(_) => void += 1,
-                Validity::Failed(_) => failed += 1,
-            }
-        }
-        Ending::Complete { valid, void, failed }
-    }
 }

@@ -7,7 +7,7 @@ use plimsoll_bundle::TrialWriter;
 use plimsoll_load::{Job, Prepared, RunRecord};
 use plimsoll_model::event::Event;
 use plimsoll_model::load::LoadModel;
-use plimsoll_model::record::{Interval, RecordedPhase, Subject, Tally};
+use plimsoll_model::record::{Interval, Subject, Tally};
 use plimsoll_model::result::TrialSummary;
 use plimsoll_model::sample::{HostSample, ProcessSample};
 use plimsoll_model::trial::{Phase, Trial, Validity};
@@ -43,7 +43,7 @@ pub(crate) enum Broken {
 }
 
 /// Who hears what happens.
-pub(crate) type Tell<'a> = dyn FnMut(Event) -> Result<(), plimsoll_bundle::BundleError> + 'a;
+pub(crate) type Tell<'a> = dyn FnMut(&Event) -> Result<(), plimsoll_bundle::BundleError> + 'a;
 
 /// Runs a trial; everything that it started is gone when this comes back.
 pub(crate) fn run_trial(
@@ -54,7 +54,7 @@ pub(crate) fn run_trial(
 ) -> Result<Finished, Broken> {
     let began = Instant::now();
     let started_unix_ms = unix_ms();
-    tell(phase(trial, Phase::Setup, None)).map_err(Broken::Bundle)?;
+    tell(&phase(trial, Phase::Setup, None)).map_err(Broken::Bundle)?;
     let (spec, systems, ready_after) = match set_up(context, trial, writer) {
         Ok(ready) => ready,
         Err(SetupFault::Interrupted) => return Err(Broken::Interrupted),
@@ -69,7 +69,7 @@ pub(crate) fn run_trial(
             return Ok(not_started(trial, reason, started_unix_ms, began.elapsed()));
         }
     };
-    tell(phase(trial, Phase::Teardown, None)).map_err(Broken::Bundle)?;
+    tell(&phase(trial, Phase::Teardown, None)).map_err(Broken::Bundle)?;
     let stopped = stop_all(systems);
     if context.interrupted.load(Ordering::Relaxed) {
         return Err(Broken::Interrupted);
@@ -199,7 +199,7 @@ fn offer_load(
             let written = writer
                 .interval(&interval)
                 .and_then(|()| phases.follow(interval.second, tell))
-                .and_then(|()| tell(second_passed(trial, &interval)));
+                .and_then(|()| tell(&second_passed(trial, &interval)));
             if let Err(error) = written {
                 trouble.get_or_insert(error);
                 stop.store(true, Ordering::Relaxed);
@@ -266,7 +266,7 @@ impl<'a> PhaseTeller<'a> {
 
     fn follow(&mut self, second: i64, tell: &mut Tell<'_>) -> Result<(), plimsoll_bundle::BundleError> {
         while let Some((_, begun, length)) = self.ahead.pop_if(|(first, ..)| *first <= second) {
-            tell(phase(self.trial, begun, Some(length)))?;
+            tell(&phase(self.trial, begun, Some(length)))?;
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! `plimsoll report`: the report of a bundle, written from the bundle alone.
 
 use crate::exit::{Exit, Failure};
-use anyhow::Context;
 use plimsoll_analysis::{Input, analyse};
+use plimsoll_model::trial::Validity;
 use std::path::{Path, PathBuf};
 
 /// What was written.
@@ -10,6 +10,8 @@ pub(super) struct Written {
     /// The answer and a table, for the terminal.
     summary: String,
     folder: PathBuf,
+    /// Whether each trial counts.
+    pub(super) validities: Vec<Validity>,
 }
 
 pub(super) fn report(bundle: &Path, out: Option<&Path>) -> Result<Exit, Failure> {
@@ -25,6 +27,7 @@ pub(super) fn write(bundle: &Path, out: &Path) -> Result<Written, Failure> {
     for problem in &contents.problems {
         anstream::eprintln!("{}: {problem}", bundle.display());
     }
+    let validities = contents.trials.iter().map(|trial| trial.summary.validity.clone()).collect();
     let input = Input {
         facts: contents.facts,
         plan: contents.plan,
@@ -35,13 +38,7 @@ pub(super) fn write(bundle: &Path, out: &Path) -> Result<Written, Failure> {
         complete: contents.complete,
     };
     let analysis = analyse(&input);
-    for document in plimsoll_report::render(&input, &analysis) {
-        let path = out.join(&document.path);
-        let folder = path.parent().expect("a document lies in a folder");
-        std::fs::create_dir_all(folder).with_context(|| format!("failed to make the folder {}", folder.display()))?;
-        std::fs::write(&path, &document.bytes).with_context(|| format!("failed to write {}", path.display()))?;
-    }
-    Ok(Written { summary: plimsoll_report::terminal(&input, &analysis), folder: out.to_owned() })
+    Ok(Written { summary: analysis.answer.headline.join("\n"), folder: out.to_owned(), validities })
 }
 
 /// Prints the answer and where the report is.

@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use anyhow::Context;
 use plimsoll_bundle::BundleWriter;
 use plimsoll_model::event::Event;
-use plimsoll_model::trial::Plan;
+use plimsoll_model::trial::{Plan, Validity};
 use plimsoll_runner::{Ending, Run, RunError};
 use plimsoll_system::Launcher;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -71,7 +71,7 @@ pub(super) fn run_study(name: &str, source: &Source, out: &Path, resume: bool) -
     }
     let written = report::write(out, &out.join("report"))?;
     report::print_summary(&written);
-    Ok(exit_of(ending))
+    Ok(exit_of(&written.validities))
 }
 
 fn open_bundle(source: &Source, plan: &Plan, out: &Path, resume: bool) -> Result<BundleWriter, Failure> {
@@ -96,11 +96,13 @@ fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
     Ok(interrupted)
 }
 
-fn exit_of(ending: Ending) -> Exit {
-    match ending {
-        Ending::Interrupted => Exit::Interrupted,
-        Ending::Complete { failed: 1.., .. } => Exit::SystemFailed,
-        Ending::Complete { valid: 0, .. } => Exit::Void,
-        Ending::Complete { .. } => Exit::Fine,
+/// A failed trial outweighs void ones, and one that counts is enough for an answer.
+fn exit_of(trials: &[Validity]) -> Exit {
+    if trials.iter().any(|validity| matches!(validity, Validity::Failed(_))) {
+        Exit::SystemFailed
+    } else if trials.iter().any(Validity::counts) {
+        Exit::Fine
+    } else {
+        Exit::Void
     }
 }
