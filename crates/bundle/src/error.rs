@@ -20,6 +20,9 @@ pub enum BundleError {
     /// The folder for a new bundle holds something already.
     #[error("expected a new or empty folder for the bundle, found files in {}; name another one, or go on with `--resume`", .0.display())]
     NotEmpty(PathBuf),
+    /// Another run is writing the bundle.
+    #[error("{} is being written by another run: wait for its end, or stop it", .0.display())]
+    InUse(PathBuf),
     /// The folder is no bundle.
     #[error("expected a bundle, found no manifest.jsonl in {}", .0.display())]
     NoBundle(PathBuf),

@@ -4,8 +4,8 @@ use crate::error::BundleError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 pub(crate) const MANIFEST: &str = "manifest.jsonl";
@@ -70,13 +70,34 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
     serde_json::from_slice(&bytes).map_err(|error| error.to_string())
 }
 
+/// Opens a file to append lines to; makes it if need be.
+pub(crate) fn open_lines(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create(true).open(path)
+}
+
+/// Drops a last line that was cut off, so that the next one does not become part of it.
+pub(crate) fn drop_cut_off_line(file: &mut File) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    if whole < bytes.len() {
+        file.set_len(whole as u64)?;
+    }
+    Ok(())
+}
+
+/// Makes a file last that somebody else has written.
+pub(crate) fn sync(path: &Path) -> Result<(), BundleError> {
+    File::open(path).and_then(|file| file.sync_all()).map_err(BundleError::io("sync", path))
+}
+
 /// Makes the names in a folder last.
 pub(crate) fn sync_folder(path: &Path) -> Result<(), BundleError> {
-    File::open(path).and_then(|folder| folder.sync_all()).map_err(BundleError::io("sync", path))
+    sync(path)
 }
 
 /// The files of a folder, by name.
-pub(crate) fn files_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+pub(crate) fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -89,21 +110,21 @@ pub(crate) fn files_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 }
 
 /// The SHA-256 of a file, in hexadecimal.
-pub(crate) fn sha256(path: &Path) -> std::io::Result<String> {
+pub(crate) fn sha256(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
-    std::io::copy(&mut File::open(path)?, &mut HashWriter(&mut hash))?;
+    io::copy(&mut File::open(path)?, &mut HashWriter(&mut hash))?;
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 struct HashWriter<'a>(&'a mut Sha256);
 
 impl Write for HashWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.update(bytes);
         Ok(bytes.len())
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

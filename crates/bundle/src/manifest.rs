@@ -2,11 +2,11 @@
 
 use crate::FORMAT;
 use crate::error::BundleError;
-use crate::files::{MANIFEST, sha256};
+use crate::files::{MANIFEST, VERSIONS, drop_cut_off_line, open_lines, sha256};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::fs::{File, TryLockError};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// One line.
@@ -18,8 +18,10 @@ pub(crate) enum Line {
         /// Version of the format.
         format: u32,
         /// Version of the program.
+        #[serde(default)] // so that a later format may drop it and still be told by its number
         plimsoll: String,
         /// When, in UTC.
+        #[serde(default)]
         created: String,
     },
     /// A part is whole and on the disk.
@@ -36,6 +38,12 @@ pub(crate) enum Line {
     },
 }
 
+/// The part of the study with its plan and host.
+pub(crate) const STUDY_PART: &str = "study";
+
+/// The part of what was run.
+pub(crate) const VERSIONS_PART: &str = "versions";
+
 /// The name of a trial's part.
 pub(crate) fn trial_part(number: u32) -> String {
     format!("trial {number}")
@@ -49,11 +57,22 @@ pub(crate) struct Manifest {
     pub(crate) complete: bool,
     /// What is wrong with the manifest itself.
     pub(crate) problems: Vec<String>,
-    /// Length of its whole lines in bytes: what lies behind was cut off.
-    whole: u64,
 }
 
 impl Manifest {
+    /// Takes what a line says of a part. What was run is listed anew each time a run goes on, and
+    /// is the same unless a program has changed.
+    fn enter(&mut self, part: String, files: BTreeMap<String, String>) {
+        let changed = self.sealed.get(&part).is_some_and(|before| *before != files);
+        if part == VERSIONS_PART && changed {
+            self.problems.push(format!(
+                "what was run changed while the run was interrupted, so the trials are not all of the same programs: \
+                 see {VERSIONS}"
+            ));
+        }
+        self.sealed.insert(part, files);
+    }
+
     /// The numbers of the trials that it lists.
     pub(crate) fn trials(&self) -> Vec<u32> {
         let mut numbers: Vec<u32> =
@@ -86,7 +105,7 @@ pub(crate) fn read(bundle: &Path) -> Result<Manifest, BundleError> {
                 return Err(BundleError::Damaged { path, fault });
             }
             (_, Some(Line::Sealed { part, files })) => {
-                manifest.sealed.insert(part, files);
+                manifest.enter(part, files);
             }
             (_, Some(Line::Complete { .. })) => manifest.complete = true,
             (_, Some(Line::Bundle { .. }) | None) => {
@@ -94,10 +113,8 @@ pub(crate) fn read(bundle: &Path) -> Result<Manifest, BundleError> {
                 manifest
                     .problems
                     .push(format!("{MANIFEST}: line {number} is damaged or cut off; what it listed is left out"));
-                continue;
             }
         }
-        manifest.whole += line.len() as u64;
     }
     if bytes.is_empty() {
         return Err(BundleError::Damaged { path, fault: "it is empty".to_owned() });
@@ -117,23 +134,19 @@ impl ManifestWriter {
     pub(crate) fn create(bundle: &Path, created: String) -> Result<ManifestWriter, BundleError> {
         let path = bundle.join(MANIFEST);
         let file = File::create_new(&path).map_err(BundleError::io("create", &path))?;
+        lock(&file, bundle)?;
         let mut manifest = ManifestWriter { path, file };
         manifest.append(&Line::Bundle { format: FORMAT, plimsoll: env!("CARGO_PKG_VERSION").to_owned(), created })?;
         Ok(manifest)
     }
 
-    /// An existing one; a line that was cut off is dropped.
-    pub(crate) fn open(bundle: &Path, manifest: &Manifest) -> Result<ManifestWriter, BundleError> {
+    /// An existing one, to go on with. A last line that was cut off is dropped; a damaged line
+    /// before it stays, because nothing is ever taken from a manifest.
+    pub(crate) fn open(bundle: &Path) -> Result<ManifestWriter, BundleError> {
         let path = bundle.join(MANIFEST);
-        let open = || {
-            let mut file = OpenOptions::new().write(true).open(&path)?;
-            if manifest.problems.is_empty() {
-                file.set_len(manifest.whole)?;
-            }
-            file.seek(SeekFrom::End(0))?;
-            Ok(file)
-        };
-        let file = open().map_err(BundleError::io("open", &path))?;
+        let mut file = open_lines(&path).map_err(BundleError::io("open", &path))?;
+        lock(&file, bundle)?;
+        drop_cut_off_line(&mut file).map_err(BundleError::io("repair", &path))?;
         Ok(ManifestWriter { path, file })
     }
 
@@ -156,5 +169,14 @@ impl ManifestWriter {
             .write_all(&text)
             .and_then(|()| self.file.sync_data())
             .map_err(BundleError::io("append to", &self.path))
+    }
+}
+
+/// Keeps other runs from writing the same bundle. The lock goes with the process, however it ends;
+/// a file system that knows no locks is taken as it is.
+fn lock(manifest: &File, bundle: &Path) -> Result<(), BundleError> {
+    match manifest.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(BundleError::InUse(bundle.to_owned())),
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::BundleError;
 use crate::files::{self, FACTS, HOST, PLAN, STUDY, TRIALS, VERSIONS, read_json, sha256, trial_folder};
 use crate::interval_log;
-use crate::manifest::{self, Manifest, trial_part};
+use crate::manifest::{self, Manifest, STUDY_PART, VERSIONS_PART, trial_part};
 use crate::tables::{ErrorRow, TotalRow, read_csv};
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::record::{RecordedPhase, Subject, Tally};
@@ -43,7 +43,7 @@ pub struct Contents {
 pub fn read(folder: &Path) -> Result<Contents, BundleError> {
     let manifest = manifest::read(folder)?;
     let mut problems = manifest.problems.clone();
-    for part in ["study", "versions"] {
+    for part in [STUDY_PART, VERSIONS_PART] {
         problems.extend(faults_of(folder, &manifest, part));
     }
     let facts = needed(folder, FACTS)?;
@@ -104,7 +104,7 @@ fn faults_of(folder: &Path, manifest: &Manifest, part: &str) -> Vec<String> {
     files.iter().filter_map(fault).collect()
 }
 
-/// Folders of trials that the manifest does not list: cut off in the middle.
+/// Folders of trials that the manifest does not list: cut off before they were sealed.
 fn unlisted(folder: &Path, manifest: &Manifest) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder.join(TRIALS)) else { return vec![format!("the folder {TRIALS} is missing")] };
     let mut names: Vec<String> =
@@ -112,7 +112,11 @@ fn unlisted(folder: &Path, manifest: &Manifest) -> Vec<String> {
     names.sort();
     let listed: Vec<String> = manifest.trials().iter().map(|number| format!("{number:04}")).collect();
     names.retain(|name| !listed.contains(name));
-    names.into_iter().map(|name| format!("{TRIALS}/{name} was not finished and is left out")).collect()
+    let sentence = |name: String| match name.strip_suffix(".partial") {
+        Some(_) => format!("{TRIALS}/{name} was not finished and is left out"),
+        None => format!("{TRIALS}/{name} is not in the manifest and is left out"),
+    };
+    names.into_iter().map(sentence).collect()
 }
 
 fn read_trial(folder: &Path) -> Result<TrialResult, String> {

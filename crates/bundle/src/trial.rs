@@ -1,7 +1,7 @@
 //! Writes one trial, second by second, with bounded memory.
 
 use crate::error::BundleError;
-use crate::files::{self, partial_folder, plain, sync_folder};
+use crate::files::{self, partial_folder, plain};
 use crate::interval_log::IntervalLog;
 use crate::tables::{ErrorRow, TotalRow, generator_row, load_second, to_csv};
 use plimsoll_model::record::{Interval, RecordedPhase, Subject, Tally};
@@ -99,7 +99,7 @@ impl TrialWriter {
         Ok(())
     }
 
-    /// Writes the rest and makes everything last. Returns the folder.
+    /// Writes the rest. Returns the folder, whose files are yet to be synced.
     pub(crate) fn finish(
         self,
         summary: &TrialSummary,
@@ -114,10 +114,10 @@ impl TrialWriter {
         };
         let end = || -> io::Result<()> {
             for table in [load, errors, generator] {
-                table.into_inner().map_err(csv::IntoInnerError::into_error)?.sync_all()?;
+                table.into_inner().map_err(csv::IntoInnerError::into_error)?;
             }
             for log in [logs.measure, logs.warmup] {
-                log.finish().into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+                log.finish().into_inner().map_err(io::IntoInnerError::into_error)?;
             }
             Ok(())
         };
@@ -127,7 +127,6 @@ impl TrialWriter {
         write_table(&folder, files::PROCESSES, processes)?;
         write_table(&folder, files::HOST_SERIES, host)?;
         files::write_json(&folder.join(files::SUMMARY), summary)?;
-        sync_folder(&folder)?;
         Ok(folder)
     }
 }

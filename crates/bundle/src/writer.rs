@@ -2,9 +2,10 @@
 
 use crate::error::BundleError;
 use crate::files::{
-    self, EVENTS, FACTS, HOST, PLAN, STUDY, TRIALS, VERSIONS, files_in, plain, read_json, sync_folder, trial_folder,
+    self, EVENTS, FACTS, HOST, PLAN, STUDY, TRIALS, VERSIONS, drop_cut_off_line, files_in, open_lines, plain,
+    read_json, sync, sync_folder, trial_folder,
 };
-use crate::manifest::{self, Line, ManifestWriter, trial_part};
+use crate::manifest::{self, Line, ManifestWriter, STUDY_PART, VERSIONS_PART, trial_part};
 use crate::trial::TrialWriter;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -16,7 +17,7 @@ use plimsoll_model::study::StudyFacts;
 use plimsoll_model::trial::{Plan, Trial};
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -60,17 +61,21 @@ impl BundleWriter {
         files::write_json(&folder.join(FACTS), facts)?;
         files::write_json(&folder.join(PLAN), plan)?;
         files::write_json(&folder.join(HOST), host)?;
-        let parts = [STUDY, FACTS, PLAN, HOST].map(|name| folder.join(name));
-        manifest.seal(folder, "study".to_owned(), &parts)?;
-        sync_folder(folder)?;
         let events = open_events(folder)?;
+        let parts = [STUDY, FACTS, PLAN, HOST].map(|name| folder.join(name));
+        manifest.seal(folder, STUDY_PART.to_owned(), &parts)?;
+        sync_folder(folder)?;
+        if let Some(above) = folder.canonicalize().ok().as_deref().and_then(Path::parent) {
+            sync_folder(above)?;
+        }
         Ok(BundleWriter { folder: folder.to_owned(), manifest, events, sealed: BTreeSet::new() })
     }
 
     /// Opens a bundle that an interrupted run has left, to go on with the same study.
     ///
     /// # Errors
-    /// It is no bundle, it is complete, or it was begun with another study or plan.
+    /// It is no bundle, it is complete, it was begun with another study or plan, or another run is
+    /// writing it.
     pub fn resume(folder: &Path, study: &str, facts: &StudyFacts, plan: &Plan) -> Result<BundleWriter, BundleError> {
         let manifest = manifest::read(folder)?;
         if manifest.complete {
@@ -87,7 +92,7 @@ impl BundleWriter {
             return Err(other("resolved study"));
         }
         let sealed = manifest.trials().into_iter().filter(|number| trial_folder(folder, *number).is_dir()).collect();
-        let manifest = ManifestWriter::open(folder, &manifest)?;
+        let manifest = ManifestWriter::open(folder)?;
         let events = open_events(folder)?;
         Ok(BundleWriter { folder: folder.to_owned(), manifest, events, sealed })
     }
@@ -104,14 +109,24 @@ impl BundleWriter {
         self.folder.join(format!("build-{}.log", plain(name)))
     }
 
-    /// Adds what was run.
+    /// Adds what is run now to what an interrupted run may have entered: a program that has
+    /// changed in between stands there twice.
     ///
     /// # Errors
     /// The disk does not take it.
     pub fn versions(&mut self, versions: &[Version]) -> Result<(), BundleError> {
         let path = self.folder.join(VERSIONS);
-        files::write_json(&path, &versions)?;
-        self.manifest.seal(&self.folder, "versions".to_owned(), &[path])
+        let mut all: Vec<Version> = read_json(&path).unwrap_or_default();
+        for version in versions {
+            if !all.contains(version) {
+                all.push(version.clone());
+            }
+        }
+        let new = self.folder.join(format!("{VERSIONS}.partial"));
+        files::write_json(&new, &all)?;
+        fs::rename(&new, &path).map_err(BundleError::io("rename", &new))?;
+        sync_folder(&self.folder)?;
+        self.manifest.seal(&self.folder, VERSIONS_PART.to_owned(), &[path])
     }
 
     /// Appends an event, with the time.
@@ -146,6 +161,10 @@ impl BundleWriter {
     ) -> Result<(), BundleError> {
         let number = writer.number();
         let partial = writer.finish(summary, processes, host)?;
+        let written = files_in(&partial).map_err(BundleError::io("read", &partial))?;
+        // The outputs of systems among them, which nobody has synced yet.
+        written.iter().try_for_each(|file| sync(file))?;
+        sync_folder(&partial)?;
         let folder = trial_folder(&self.folder, number);
         if folder.exists() {
             // Left by a run that died between renaming a trial and entering it in the manifest.
@@ -154,7 +173,7 @@ impl BundleWriter {
         fs::rename(&partial, &folder).map_err(BundleError::io("rename", &partial))?;
         sync_folder(&self.folder.join(TRIALS))?;
         self.events.sync_data().map_err(BundleError::io("sync", &self.folder.join(EVENTS)))?;
-        let files = files_in(&folder).map_err(BundleError::io("read", &folder))?;
+        let files: Vec<PathBuf> = written.iter().filter_map(|file| Some(folder.join(file.file_name()?))).collect();
         self.manifest.seal(&self.folder, trial_part(number), &files)?;
         self.sealed.insert(number);
         Ok(())
@@ -171,7 +190,9 @@ impl BundleWriter {
 
 fn open_events(folder: &Path) -> Result<File, BundleError> {
     let path = folder.join(EVENTS);
-    OpenOptions::new().append(true).create(true).open(&path).map_err(BundleError::io("open", &path))
+    let mut events = open_lines(&path).map_err(BundleError::io("open", &path))?;
+    drop_cut_off_line(&mut events).map_err(BundleError::io("repair", &path))?;
+    Ok(events)
 }
 
 /// The present time in UTC as part of a folder's name: `20261121-014205`.

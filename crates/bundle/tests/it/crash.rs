@@ -1,0 +1,111 @@
+//! `kill -9` of a real process that writes a bundle: what it said was sealed is there, what it
+//! had not sealed is named, and the run goes on.
+
+use crate::given;
+use plimsoll_bundle::{BundleError, BundleWriter, Contents, read};
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// More trials than all the processes together can write.
+const TRIALS: u32 = 5_000;
+
+const KILLS: u64 = 20;
+
+/// Says to this test binary where it is to write, as the process that will be killed.
+const FOLDER: &str = "PLIMSOLL_TEST_BUNDLE";
+
+#[test]
+fn kill_9_at_any_instant_leaves_whole_trials_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (bundle, journal) = (folder.path().join("bundle"), folder.path().join("journal"));
+    let mut unfinished = 0;
+    for kill in 0..KILLS {
+        let mut victim = start(&bundle);
+        // From the first milliseconds of a process to some trials later.
+        std::thread::sleep(Duration::from_micros(1_500 + 7_919 * (kill * 13 % KILLS)));
+        victim.kill().and_then(|()| victim.wait()).expect("it was running");
+        match read(&bundle) {
+            Ok(contents) => {
+                check(&contents, &announced(&journal));
+                unfinished += contents.problems.iter().filter(|problem| problem.contains("was not finished")).count();
+            }
+            Err(error) => begin_anew(&bundle, &journal, &error),
+        }
+    }
+    assert!(unfinished > 0, "no kill hit a trial in the middle");
+    go_on(&bundle);
+}
+
+/// Everything that was announced is there and whole, and nothing but that and what each kill hit
+/// between being sealed and being announced.
+fn check(contents: &Contents, announced: &[u32]) {
+    let found = given::numbers(contents);
+    assert_eq!(found, (1..=found.len() as u32).collect::<Vec<_>>());
+    assert!(announced.iter().all(|number| found.contains(number)), "{announced:?} announced, {found:?} found");
+    assert!(found.len() - announced.len() <= KILLS as usize, "{announced:?} announced, {found:?} found");
+    contents.trials.iter().for_each(given::assert_whole);
+    for problem in &contents.problems {
+        let expected = ["did not come to its end", "left out", "versions.json"];
+        assert!(expected.iter().any(|word| problem.contains(word)), "{problem}");
+    }
+    assert!(contents.problems.len() <= 3, "{:?}", contents.problems);
+}
+
+/// A process that was killed before it had written the study has left nothing to go on with.
+fn begin_anew(bundle: &Path, journal: &Path, error: &BundleError) {
+    assert!(announced(journal).is_empty(), "{error}");
+    if bundle.exists() {
+        fs::remove_dir_all(bundle).expect("a folder");
+    }
+}
+
+/// Another run adds trials to what the killed ones have left.
+fn go_on(folder: &Path) {
+    let before = given::numbers(&read(folder).expect("a bundle"));
+    assert!(!before.is_empty(), "no process got as far as a trial");
+    let mut bundle = given::resume(folder, TRIALS);
+    assert_eq!(bundle.sealed_trials().iter().copied().collect::<Vec<_>>(), before);
+    let next = before.len() as u32 + 1;
+    bundle.versions(&given::versions()).expect("disk");
+    (next..next + 3).for_each(|number| given::seal(&mut bundle, number));
+    let contents = read(folder).expect("a bundle");
+    assert_eq!(given::numbers(&contents), (1..next + 3).collect::<Vec<_>>());
+    assert_eq!(contents.problems.len(), 1, "only that the run has not ended: {:?}", contents.problems);
+}
+
+fn start(bundle: &Path) -> Child {
+    Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", "crash::victim", "--ignored"])
+        .env(FOLDER, bundle)
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("this test can be started")
+}
+
+/// The trials that the processes said were sealed.
+fn announced(journal: &Path) -> Vec<u32> {
+    let text = fs::read_to_string(journal).unwrap_or_default();
+    text.lines().map(|line| line.parse().expect("a number")).collect()
+}
+
+#[test]
+#[ignore = "it is the process that is killed, and writes until then"]
+fn victim() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let folder = Path::new(&folder);
+    let journal = folder.with_file_name("journal");
+    let mut journal = OpenOptions::new().append(true).create(true).open(journal).expect("a file");
+    let mut bundle = if folder.exists() {
+        given::resume(folder, TRIALS)
+    } else {
+        BundleWriter::create(folder, given::STUDY, &given::facts(), &given::plan(TRIALS), &given::host()).expect("disk")
+    };
+    bundle.versions(&given::versions()).expect("disk");
+    for number in (1..=TRIALS).filter(|number| !bundle.sealed_trials().contains(number)).collect::<Vec<_>>() {
+        given::seal(&mut bundle, number);
+        journal.write_all(format!("{number}\n").as_bytes()).expect("disk");
+    }
+}

@@ -1,0 +1,168 @@
+//! A small study and its trials, to be written into bundles.
+
+use plimsoll_bundle::{BundleWriter, TrialWriter};
+use plimsoll_model::factor::{Assignment, Factor, Level, Role};
+use plimsoll_model::host::{Host, Version};
+use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, Subject, Tally};
+use plimsoll_model::result::TrialSummary;
+use plimsoll_model::sample::{HostSample, ProcessSample};
+use plimsoll_model::study::{Decision, GeneratorSpec, ReportSpec, StudyFacts};
+use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
+use plimsoll_model::units::Nanos;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+pub(crate) const STUDY: &str = "title = \"Größe, a/b\"\n";
+
+/// A second in nanoseconds.
+pub(crate) const SECOND: Nanos = Nanos(1_000_000_000);
+
+pub(crate) fn facts() -> StudyFacts {
+    let levels = vec![Level::Text("mutex".to_owned()), Level::Number(0.1)];
+    StudyFacts {
+        title: "Größe, a/b".to_owned(),
+        question: "Which is faster?".to_owned(),
+        factors: vec![Factor { name: "mode".to_owned(), levels, role: Role::Compared { baseline: 0 } }],
+        decide: vec![Decision { measure: "iteration_duration.p95".parse().expect("a measure"), margin: 0.05 }],
+        report: ReportSpec::default(),
+        protocol: "HTTP/1.1".to_owned(),
+        open_load: false,
+        load: "closed loop, 2 users".to_owned(),
+        workload: "GET /".to_owned(),
+        generator: GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.9, max_lateness: Duration::from_millis(1) },
+        systems: vec!["counter".to_owned()],
+        loopback: true,
+        quick: false,
+    }
+}
+
+/// A plan of so many trials.
+pub(crate) fn plan(trials: u32) -> Plan {
+    let level = |level: Level| Assignment(vec![("mode".to_owned(), level)]);
+    Plan {
+        seed: u64::MAX,
+        repeats: trials.div_ceil(2),
+        variants: vec![level(Level::Text("mutex".to_owned())), level(Level::Number(0.1))],
+        conditions: vec![Assignment::default()],
+        trials: (1..=trials).map(trial).collect(),
+        lengths: vec![TrialLength {
+            warmup: Duration::from_secs(1),
+            measure: Duration::from_secs(2),
+            drain: Duration::from_secs(1),
+        }],
+    }
+}
+
+pub(crate) fn trial(number: u32) -> Trial {
+    let (block, position) = (number.div_ceil(2), 1 + (number - 1) % 2);
+    Trial { number, block, repeat: block, position, variant: position as usize - 1, condition: 0 }
+}
+
+pub(crate) fn host() -> Host {
+    Host { cpu_model: Some("a \"fast\" one".to_owned()), load_before: Some([0.1, 0.2, 1.0 / 3.0]), ..Host::default() }
+}
+
+pub(crate) fn versions() -> Vec<Version> {
+    vec![Version {
+        name: "counter".to_owned(),
+        program: "./counter".to_owned(),
+        version: Some("1.0\n".to_owned()),
+        sha256: Some("ab".repeat(32)),
+    }]
+}
+
+pub(crate) fn summary(number: u32) -> TrialSummary {
+    TrialSummary {
+        trial: trial(number),
+        validity: Validity::Valid,
+        warnings: vec!["the host was busy, somewhat".to_owned()],
+        started_unix_ms: 1_795_000_000_000,
+        took: Nanos(4 * SECOND.0),
+        ready_after: Nanos(1_234_567),
+        window: Nanos(2 * SECOND.0),
+        open_load: false,
+        sequences: [("increment".to_owned(), Default::default())].into(),
+        error_examples: [("GET /a, b".to_owned(), [(ErrorKind::Status, "503, \"busy\"".to_owned())].into())].into(),
+    }
+}
+
+/// Three seconds of load: one of warm-up, two that are measured; every number follows from the
+/// trial's, so that what is read back can be told from what another trial wrote.
+pub(crate) fn intervals(number: u32) -> Vec<Interval> {
+    let tally = |count: u64| {
+        let mut tally = Tally { bytes_out: 10 * count, bytes_in: 100 * count, ..Tally::default() };
+        tally.service.record_n(1_000_000 * u64::from(number), count).expect("it grows");
+        tally.first_byte.record_n(900_000, count).expect("it grows");
+        tally.errors.insert(ErrorKind::Status, 1);
+        tally
+    };
+    let interval = |second: i64| {
+        let phase = if second < 0 { RecordedPhase::Warmup } else { RecordedPhase::Measure };
+        let request = Subject::Request("GET /a, b".to_owned());
+        let tallies = [((phase, Subject::Iteration), tally(3)), ((phase, request), tally(6))].into();
+        Interval { second, length: SECOND, tallies, ..Interval::default() }
+    };
+    [-1, 0, 1].map(interval).to_vec()
+}
+
+pub(crate) fn processes() -> Vec<ProcessSample> {
+    vec![ProcessSample { at: 0.1, system: "counter".to_owned(), cpu_cores: 1.0 / 3.0, ..ProcessSample::default() }]
+}
+
+pub(crate) fn host_series() -> Vec<HostSample> {
+    vec![HostSample { at: -0.9, cpu_cores: 0.7, memory_available: u64::MAX, ..HostSample::default() }]
+}
+
+pub(crate) fn create(folder: &Path, trials: u32) -> BundleWriter {
+    BundleWriter::create(folder, STUDY, &facts(), &plan(trials), &host()).expect("an empty folder")
+}
+
+pub(crate) fn resume(folder: &Path, trials: u32) -> BundleWriter {
+    BundleWriter::resume(folder, STUDY, &facts(), &plan(trials)).expect("the same study")
+}
+
+/// Begins a trial and writes its load and the output of its system.
+pub(crate) fn begin(bundle: &BundleWriter, number: u32) -> TrialWriter {
+    let mut writer = bundle.begin_trial(&trial(number)).expect("a folder");
+    fs::write(writer.output_path("counter"), "listening\n").expect("a file");
+    for interval in intervals(number) {
+        writer.interval(&interval).expect("disk");
+    }
+    writer
+}
+
+pub(crate) fn seal(bundle: &mut BundleWriter, number: u32) {
+    let writer = begin(bundle, number);
+    bundle.seal_trial(writer, &summary(number), &processes(), &host_series()).expect("disk");
+}
+
+/// A bundle whose run came to its end.
+pub(crate) fn complete(folder: &Path, trials: u32) {
+    let mut bundle = create(folder, trials);
+    bundle.versions(&versions()).expect("disk");
+    (1..=trials).for_each(|number| seal(&mut bundle, number));
+    bundle.complete().expect("disk");
+}
+
+/// The numbers of the trials that can be read.
+pub(crate) fn numbers(contents: &plimsoll_bundle::Contents) -> Vec<u32> {
+    contents.trials.iter().map(|trial| trial.summary.trial.number).collect()
+}
+
+/// Whether a problem speaks of `word`.
+pub(crate) fn named(problems: &[String], word: &str) -> bool {
+    problems.iter().any(|problem| problem.contains(word))
+}
+
+/// Asserts that a trial holds what [`intervals`] wrote for its number.
+pub(crate) fn assert_whole(trial: &plimsoll_model::result::TrialResult) {
+    let number = trial.summary.trial.number;
+    assert_eq!(trial.summary, summary(number));
+    let iterations = &trial.tallies[&Subject::Iteration];
+    assert_eq!((iterations.count(), iterations.failed(), iterations.bytes_in), (6, 2, 600));
+    assert!(iterations.service.equivalent(iterations.service.max(), 1_000_000 * u64::from(number)));
+    assert_eq!(trial.tallies[&Subject::Request("GET /a, b".to_owned())].count(), 12);
+    assert_eq!((trial.seconds.len(), trial.generator.len()), (6, 3));
+    assert_eq!((&trial.processes, &trial.host), (&processes(), &host_series()));
+}

@@ -1,0 +1,9 @@
+//! What a bundle keeps, what it says when it is damaged, and what `kill -9` leaves of it.
+
+mod crash;
+mod damage;
+mod documentation;
+mod given;
+mod logs;
+mod resume;
+mod round_trip;

@@ -1,0 +1,176 @@
+//! Going on with a bundle that an interrupted run has left.
+
+use crate::given::{self, named};
+use plimsoll_bundle::{BundleError, BundleWriter, read};
+use plimsoll_model::event::Event;
+use plimsoll_model::host::Version;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+/// A bundle of `sealed` out of four trials, whose writer is gone.
+fn interrupted(sealed: u32) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bundle = given::create(folder.path(), 4);
+    bundle.versions(&given::versions()).expect("disk");
+    (1..=sealed).for_each(|number| given::seal(&mut bundle, number));
+    folder
+}
+
+/// Goes on to the end, and asserts that nothing is lost or amiss, but for the problems of `known`.
+fn finish(folder: &Path, done: &[u32], known: &[&str]) {
+    let mut bundle = given::resume(folder, 4);
+    assert_eq!(bundle.sealed_trials().iter().copied().collect::<Vec<_>>(), done);
+    let left: Vec<u32> = (1..=4).filter(|number| !done.contains(number)).collect();
+    bundle.versions(&given::versions()).expect("disk");
+    left.iter().for_each(|number| given::seal(&mut bundle, *number));
+    bundle.complete().expect("disk");
+    let contents = read(folder).expect("a bundle");
+    assert_eq!(given::numbers(&contents), [1, 2, 3, 4], "{:?}", contents.problems);
+    contents.trials.iter().for_each(given::assert_whole);
+    assert!(contents.complete);
+    assert_eq!(contents.problems.len(), known.len(), "{:?}", contents.problems);
+    known.iter().for_each(|word| assert!(named(&contents.problems, word), "{:?}", contents.problems));
+}
+
+fn append(path: &Path, bytes: &[u8]) {
+    OpenOptions::new().append(true).open(path).and_then(|mut file| file.write_all(bytes)).expect("a file");
+}
+
+#[test]
+fn a_run_goes_on_with_the_trials_that_are_missing() {
+    for sealed in 0..=4 {
+        let folder = interrupted(sealed);
+        finish(folder.path(), &(1..=sealed).collect::<Vec<_>>(), &[]);
+    }
+}
+
+#[test]
+fn an_unfinished_trial_is_run_again() {
+    let folder = interrupted(1);
+    let bundle = given::resume(folder.path(), 4);
+    drop(given::begin(&bundle, 2));
+    drop(bundle);
+    finish(folder.path(), &[1], &[]);
+    assert!(!folder.path().join("trials/0002.partial").exists());
+}
+
+#[test]
+fn a_manifest_cut_off_anywhere_loses_nothing_that_is_sealed_later() {
+    let mut missing = 1;
+    loop {
+        let folder = interrupted(2);
+        let path = folder.path().join("manifest.jsonl");
+        let manifest = fs::read(&path).expect("a manifest");
+        let last = manifest.split_inclusive(|byte| *byte == b'\n').next_back().expect("lines").len();
+        if missing > last {
+            break;
+        }
+        fs::write(&path, &manifest[..manifest.len() - missing]).expect("a file");
+        finish(folder.path(), &[1], &[]);
+        missing += 31;
+    }
+}
+
+#[test]
+fn a_damaged_line_in_the_middle_stays_and_its_trial_is_run_again() {
+    for cut_off in [&b""[..], b"{\"sealed\":{\"part\":\"tri"] {
+        let folder = interrupted(2);
+        let path = folder.path().join("manifest.jsonl");
+        let text = fs::read_to_string(&path).expect("a manifest");
+        fs::write(&path, text.replace("\"trial 1\"", "\"trial 1")).expect("a file");
+        append(&path, cut_off);
+        finish(folder.path(), &[2], &["manifest.jsonl: line 4 is damaged or cut off"]);
+    }
+}
+
+#[test]
+fn a_trial_that_died_between_renaming_and_sealing_is_run_again() {
+    let folder = interrupted(2);
+    let path = folder.path().join("manifest.jsonl");
+    let text = fs::read_to_string(&path).expect("a manifest");
+    let without_last = text.trim_end().rfind('\n').expect("more lines") + 1;
+    fs::write(&path, &text[..without_last]).expect("a file");
+    finish(folder.path(), &[1], &[]);
+}
+
+#[test]
+fn a_trial_whose_folder_was_deleted_is_run_again() {
+    let folder = interrupted(2);
+    fs::remove_dir_all(folder.path().join("trials/0001")).expect("a folder");
+    finish(folder.path(), &[2], &[]);
+}
+
+#[test]
+fn an_event_that_was_cut_off_does_not_spoil_the_next() {
+    let folder = interrupted(0);
+    let path = folder.path().join("events.jsonl");
+    append(&path, b"{\"at\":\"2026-11-21T00:00:00Z\",\"event\":\"run_finished\",\"complete\":false}\n{\"at\":\"20");
+    let mut bundle = given::resume(folder.path(), 4);
+    bundle.event(&Event::RunFinished { complete: true }).expect("disk");
+    let text = fs::read_to_string(&path).expect("events");
+    assert_eq!(text.lines().count(), 2, "{text}");
+    assert!(text.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{text}");
+}
+
+#[test]
+fn another_study_plan_or_resolution_is_refused_by_name() {
+    let folder = interrupted(1);
+    let (facts, plan) = (given::facts(), given::plan(4));
+    let mut other_facts = facts.clone();
+    other_facts.quick = true;
+    let mut other_plan = plan.clone();
+    other_plan.trials.swap(0, 1);
+    let other_study = format!("{}# a comment\n", given::STUDY);
+    for (study, facts, plan, word) in [
+        (other_study.as_str(), &facts, &plan, "its study differs"),
+        (given::STUDY, &other_facts, &plan, "its resolved study differs"),
+        (given::STUDY, &facts, &other_plan, "its plan differs"),
+    ] {
+        let refused = BundleWriter::resume(folder.path(), study, facts, plan).expect_err(word);
+        assert!(refused.to_string().contains(word), "{refused}");
+    }
+    finish(folder.path(), &[1], &[]);
+}
+
+#[test]
+fn a_complete_bundle_has_nothing_left_to_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    given::complete(folder.path(), 2);
+    let refused = BundleWriter::resume(folder.path(), given::STUDY, &given::facts(), &given::plan(2));
+    assert!(matches!(refused, Err(BundleError::Complete(_))), "{refused:?}");
+}
+
+#[test]
+fn a_bundle_that_another_run_is_writing_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bundle = given::create(folder.path(), 2);
+    let refused = BundleWriter::resume(folder.path(), given::STUDY, &given::facts(), &given::plan(2));
+    assert!(matches!(refused, Err(BundleError::InUse(_))), "{refused:?}");
+    given::seal(&mut bundle, 1);
+    drop(bundle);
+    assert_eq!(given::resume(folder.path(), 2).sealed_trials().len(), 1);
+}
+
+#[test]
+fn a_program_that_changed_in_between_is_kept_beside_the_first_and_named() {
+    let folder = interrupted(1);
+    let changed = Version { sha256: Some("cd".repeat(32)), ..given::versions()[0].clone() };
+    let mut bundle = given::resume(folder.path(), 4);
+    bundle.versions(std::slice::from_ref(&changed)).expect("disk");
+    drop(bundle);
+    let contents = read(folder.path()).expect("a bundle");
+    assert_eq!(contents.versions, [given::versions(), vec![changed]].concat());
+    assert!(named(&contents.problems, "not all of the same programs"), "{contents:?}");
+}
+
+#[test]
+fn programs_that_are_left_to_run_do_not_displace_those_that_have_run() {
+    let folder = interrupted(1);
+    let mut bundle = given::resume(folder.path(), 4);
+    bundle.versions(&[]).expect("disk");
+    drop(bundle);
+    let contents = read(folder.path()).expect("a bundle");
+    assert_eq!(contents.versions, given::versions());
+    assert!(!named(&contents.problems, "programs"), "{contents:?}");
+}

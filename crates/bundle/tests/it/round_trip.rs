@@ -1,0 +1,268 @@
+//! What is written is what is read.
+
+use crate::given::{self, SECOND};
+use plimsoll_bundle::{BundleError, BundleWriter, read};
+use plimsoll_model::event::Event;
+use plimsoll_model::factor::{Assignment, Level};
+use plimsoll_model::record::{ErrorKind, GeneratorSecond, Interval, LONGEST, RecordedPhase, Subject, Tally, histogram};
+use plimsoll_model::sample::{HostSample, ProcessSample};
+use plimsoll_model::units::Nanos;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::fs;
+
+#[test]
+fn a_whole_bundle_reads_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    given::complete(folder.path(), 3);
+    let contents = read(folder.path()).expect("a bundle");
+    assert_eq!(contents.problems, Vec::<String>::new());
+    assert!(contents.complete);
+    assert_eq!(contents.study, given::STUDY);
+    assert_eq!(contents.facts, given::facts());
+    assert_eq!(contents.plan, given::plan(3));
+    assert_eq!(contents.host, given::host());
+    assert_eq!(contents.versions, given::versions());
+    assert_eq!(given::numbers(&contents), [1, 2, 3]);
+    contents.trials.iter().for_each(given::assert_whole);
+}
+
+#[test]
+fn a_trial_that_failed_in_setup_has_no_load_and_reads_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bundle = given::create(folder.path(), 1);
+    bundle.versions(&[]).expect("disk");
+    let writer = bundle.begin_trial(&given::trial(1)).expect("a folder");
+    bundle.seal_trial(writer, &given::summary(1), &[], &[]).expect("disk");
+    bundle.complete().expect("disk");
+    let contents = read(folder.path()).expect("a bundle");
+    assert_eq!(contents.problems, Vec::<String>::new());
+    let trial = &contents.trials[0];
+    assert_eq!(trial.summary, given::summary(1));
+    assert!(trial.tallies.is_empty() && trial.seconds.is_empty() && trial.generator.is_empty());
+    assert!(trial.processes.is_empty() && trial.host.is_empty());
+}
+
+#[test]
+fn a_folder_that_holds_something_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("thesis.txt"), "years of work").expect("a file");
+    let refused = BundleWriter::create(folder.path(), given::STUDY, &given::facts(), &given::plan(1), &given::host());
+    assert!(matches!(refused, Err(BundleError::NotEmpty(_))), "{refused:?}");
+    assert_eq!(fs::read_dir(folder.path()).expect("it is there").count(), 1);
+}
+
+#[test]
+fn a_new_folder_is_made_with_those_above_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let inner = folder.path().join("results").join("Größe, a b");
+    given::complete(&inner, 1);
+    assert_eq!(given::numbers(&read(&inner).expect("a bundle")), [1]);
+}
+
+#[test]
+fn outputs_of_systems_keep_to_the_bundle_whatever_their_names() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bundle = given::create(folder.path(), 1);
+    let writer = bundle.begin_trial(&given::trial(1)).expect("a folder");
+    for name in ["../../escape", "/etc/passwd", "a b,c", "größe", ".."] {
+        for path in [writer.output_path(name), bundle.build_log(name)] {
+            fs::write(&path, "x").expect("a plain name in a folder that is there");
+            assert!(!path.to_string_lossy().contains(['/', ' ', ',']) || path.starts_with(folder.path()));
+            assert!(
+                path.canonicalize().expect("it was written").starts_with(folder.path().canonicalize().expect("it is"))
+            );
+        }
+    }
+}
+
+#[test]
+fn events_stand_one_a_line_with_their_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bundle = given::create(folder.path(), 1);
+    bundle.event(&Event::Warning { message: "two\nlines".to_owned() }).expect("disk");
+    bundle.event(&Event::RunFinished { complete: true }).expect("disk");
+    let text = fs::read_to_string(folder.path().join("events.jsonl")).expect("a file");
+    let events: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
+    assert_eq!(events.len(), 2);
+    assert_eq!((&events[0]["event"], &events[0]["message"]), (&"warning".into(), &"two\nlines".into()));
+    assert!(events[0]["at"].as_str().is_some_and(|at| at.ends_with('Z')), "{text}");
+}
+
+/// A histogram of any durations, the longest that is kept among them.
+fn any_histogram() -> impl Strategy<Value = hdrhistogram::Histogram<u64>> {
+    let duration = prop_oneof![Just(0), Just(LONGEST), 0..5_000_u64, 0..=LONGEST];
+    prop::collection::vec((duration, 1..1_000_000_000_u64), 0..6).prop_map(|records| {
+        let mut histogram = histogram();
+        records.iter().for_each(|(value, count)| histogram.record_n(*value, *count).expect("it grows"));
+        histogram
+    })
+}
+
+fn any_errors() -> impl Strategy<Value = BTreeMap<ErrorKind, u64>> {
+    prop::collection::btree_map(prop::sample::select(ErrorKind::ALL.to_vec()), 1..u64::from(u32::MAX), 0..4)
+}
+
+fn any_tally() -> impl Strategy<Value = Tally> {
+    let histograms = (any_histogram(), any_histogram(), any_histogram());
+    let counts = (0..1_u64 << 50, 0..1_u64 << 50, 0..1_u64 << 50);
+    (histograms, any_errors(), counts).prop_map(
+        |((service, response, first_byte), errors, (bytes_out, bytes_in, saturated))| Tally {
+            service,
+            response,
+            first_byte,
+            errors,
+            bytes_out,
+            bytes_in,
+            saturated,
+        },
+    )
+}
+
+fn any_subject() -> impl Strategy<Value = Subject> {
+    let awkward = ["a, b", "größe", "GET /x/y?z=%20", " led by a space", "a.service", "\"quoted\"", "", "a\r\nb", "#"];
+    prop_oneof![
+        Just(Subject::Iteration),
+        Just(Subject::Connect),
+        prop::sample::select(awkward.to_vec()).prop_map(|name| Subject::Request(name.to_owned())),
+        any::<String>().prop_map(Subject::Request),
+    ]
+}
+
+fn any_phase() -> impl Strategy<Value = RecordedPhase> {
+    prop::sample::select(vec![RecordedPhase::Warmup, RecordedPhase::Measure])
+}
+
+fn any_generator() -> impl Strategy<Value = GeneratorSecond> {
+    (any_histogram(), 0..1_u64 << 60, 0..1_u64 << 60, any::<u64>()).prop_map(|(lateness, cpu, stall, users)| {
+        let (cpu, stall) = (Nanos(cpu), Nanos(stall));
+        GeneratorSecond { lateness, cpu, cpu_busiest: Nanos(cpu.0 / 3), stall, users, ..GeneratorSecond::default() }
+    })
+}
+
+/// Seconds from -2 on, each of its own length, with any tallies.
+fn any_intervals() -> impl Strategy<Value = Vec<Interval>> {
+    let tallies = prop::collection::btree_map((any_phase(), any_subject()), any_tally(), 0..4);
+    let interval = (tallies, 0..=SECOND.0, any_generator());
+    prop::collection::vec(interval, 0..5).prop_map(|intervals| {
+        let numbered = (-2_i64..).zip(intervals);
+        let interval =
+            |(second, (tallies, length, generator))| Interval { second, length: Nanos(length), tallies, generator };
+        numbered.map(interval).collect()
+    })
+}
+
+fn any_finite() -> impl Strategy<Value = f64> {
+    any::<f64>().prop_filter("it is a number", |number| number.is_finite())
+}
+
+fn any_process() -> impl Strategy<Value = ProcessSample> {
+    (any_finite(), any::<String>(), any_finite(), any::<u64>()).prop_map(|(at, system, cpu_cores, resident)| {
+        ProcessSample { at, system, cpu_cores, resident, ..ProcessSample::default() }
+    })
+}
+
+fn any_host() -> impl Strategy<Value = HostSample> {
+    (any_finite(), any_finite(), any_finite(), any::<u64>()).prop_map(|(at, cpu_cores, steal_cores, runnable)| {
+        HostSample { at, cpu_cores, steal_cores, runnable, ..HostSample::default() }
+    })
+}
+
+fn assert_same(read: &Tally, written: &Tally) {
+    assert!(read.service == written.service, "service");
+    assert!(read.response == written.response, "response");
+    assert!(read.first_byte == written.first_byte, "first byte");
+    assert_eq!(read.errors, written.errors);
+    let counts = |tally: &Tally| (tally.bytes_out, tally.bytes_in, tally.saturated);
+    assert_eq!(counts(read), counts(written));
+}
+
+/// What the measure phase scheduled, merged without a bundle.
+fn merged(intervals: &[Interval]) -> BTreeMap<Subject, Tally> {
+    let mut all: BTreeMap<Subject, Tally> = BTreeMap::new();
+    for ((phase, subject), tally) in intervals.iter().flat_map(|interval| &interval.tallies) {
+        if *phase == RecordedPhase::Measure {
+            all.entry(subject.clone()).or_default().merge(tally);
+        }
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_tallies_of_a_trial_are_the_merge_of_what_was_measured(trials in prop::collection::vec(any_intervals(), 1..3)) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut bundle = given::create(folder.path(), trials.len() as u32);
+        bundle.versions(&[]).expect("disk");
+        for (number, intervals) in (1..).zip(&trials) {
+            let mut writer = bundle.begin_trial(&given::trial(number)).expect("a folder");
+            intervals.iter().for_each(|interval| writer.interval(interval).expect("disk"));
+            bundle.seal_trial(writer, &given::summary(number), &[], &[]).expect("disk");
+        }
+        bundle.complete().expect("disk");
+        let contents = read(folder.path()).expect("a bundle");
+        prop_assert_eq!(&contents.problems, &Vec::<String>::new());
+        prop_assert_eq!(contents.trials.len(), trials.len());
+        for (trial, intervals) in contents.trials.iter().zip(&trials) {
+            let expected = merged(intervals);
+            prop_assert_eq!(trial.tallies.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+            for (subject, tally) in &expected {
+                assert_same(&trial.tallies[subject], tally);
+            }
+        }
+    }
+
+    #[test]
+    fn the_series_of_a_trial_read_back_exactly(
+        intervals in any_intervals(),
+        processes in prop::collection::vec(any_process(), 0..4),
+        host in prop::collection::vec(any_host(), 0..4),
+    ) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut bundle = given::create(folder.path(), 1);
+        let mut writer = bundle.begin_trial(&given::trial(1)).expect("a folder");
+        intervals.iter().for_each(|interval| writer.interval(interval).expect("disk"));
+        bundle.seal_trial(writer, &given::summary(1), &processes, &host).expect("disk");
+        let contents = read(folder.path()).expect("a bundle");
+        let trial = &contents.trials[0];
+        prop_assert_eq!(&trial.processes, &processes);
+        prop_assert_eq!(&trial.host, &host);
+        prop_assert_eq!(trial.generator.len(), intervals.len());
+        for (row, interval) in trial.generator.iter().zip(&intervals) {
+            let generator = &interval.generator;
+            let cores = if interval.length.0 == 0 { 0.0 } else { generator.cpu.seconds() / interval.length.seconds() };
+            prop_assert_eq!((row.second, row.cpu_cores), (interval.second, cores));
+            prop_assert_eq!((row.users, row.stall), (generator.users, generator.stall.0));
+            prop_assert_eq!(row.lateness_max, generator.lateness.max());
+        }
+        let mut expected: BTreeMap<(i64, Subject), Tally> = BTreeMap::new();
+        for interval in &intervals {
+            for ((_, subject), tally) in &interval.tallies {
+                expected.entry((interval.second, subject.clone())).or_default().merge(tally);
+            }
+        }
+        prop_assert_eq!(trial.seconds.len(), expected.len());
+        for (row, ((second, subject), tally)) in trial.seconds.iter().zip(&expected) {
+            prop_assert_eq!((row.second, &row.subject), (*second, &subject.to_string()));
+            prop_assert_eq!((row.count, row.failed), (tally.count(), tally.failed()));
+            prop_assert_eq!((row.bytes_out, row.bytes_in), (tally.bytes_out, tally.bytes_in));
+            prop_assert_eq!((row.mean, row.max), (tally.service.mean(), tally.service.max()));
+            prop_assert_eq!(row.p99, tally.service.value_at_quantile(0.99));
+            prop_assert_eq!(row.response_p95, tally.response.value_at_quantile(0.95));
+        }
+    }
+
+    #[test]
+    fn a_run_goes_on_with_any_numbers_as_levels(level in any_finite(), margin in any_finite()) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut facts, mut plan) = (given::facts(), given::plan(1));
+        facts.decide[0].margin = margin;
+        plan.variants[1] = Assignment(vec![("mode".to_owned(), Level::Number(level))]);
+        drop(BundleWriter::create(folder.path(), given::STUDY, &facts, &plan, &given::host()).expect("an empty folder"));
+        let resumed = BundleWriter::resume(folder.path(), given::STUDY, &facts, &plan);
+        prop_assert!(resumed.is_ok(), "{resumed:?}");
+    }
+}
