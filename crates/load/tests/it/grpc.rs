@@ -1,12 +1,15 @@
 //! gRPC against a real HTTP/2 server: calls, connections, statuses, reflection, and the check over
 //! all replies.
 
-use super::*;
-use plimsoll_model::workload::{GrpcSchema, GrpcStep, Sequence, Tls};
+use crate::support::{closed, each, iterations, run, target};
+use plimsoll_load::Prepared;
+use plimsoll_model::record::ErrorKind;
+use plimsoll_model::workload::{Connect, GrpcSchema, GrpcStep, Sequence, Steps, Tls, Workload};
 use plimsoll_testkit::grpc::{Answer, Counter, Mode};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const CALL: &str = "counter.incrementCounter/increment";
 

@@ -1,13 +1,17 @@
 //! HTTP/1.1: counts, connections, phases, and every way to fail.
 
-use super::*;
-use plimsoll_model::load::{Shape, Stage};
-use plimsoll_model::workload::Tls;
+use crate::support::{closed, each, get, http, iterations, run, run_prepared};
+use plimsoll_load::{Job, Prepared};
+use plimsoll_model::load::{LoadModel, Profile, Shape, Stage, Stop, Think};
+use plimsoll_model::record::{ErrorKind, RecordedPhase, Subject};
+use plimsoll_model::study::GeneratorSpec;
+use plimsoll_model::workload::{Connect, HttpStep, Tls, Workload};
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
+use std::collections::BTreeMap;
 use std::io::Write;
-use std::net::TcpListener;
-use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 fn quick_server() -> Server {
     Server::start(Behaviour::at_once(Reply::of_size(20))).expect("a port")

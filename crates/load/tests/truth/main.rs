@@ -2,14 +2,21 @@
 //!
 //! The machine that runs this may be busy with something else, which only ever adds time. Where a
 //! bound is tight, the measurement is therefore made up to [`ATTEMPTS`] times and must hold once;
-//! and these tests run one after the other.
+//! and these tests have a binary of their own and run one after the other.
 
-use super::*;
+#[path = "../support/mod.rs"]
+mod support;
+
 use hdrhistogram::Histogram;
 use plimsoll_load::schedule::{ArrivalTimes, Share};
+use plimsoll_model::load::{Arrivals, LoadModel, Profile, Stop, Think};
+use plimsoll_model::record::ErrorKind;
 use plimsoll_model::units::Instant;
+use plimsoll_model::workload::Connect;
 use plimsoll_testkit::http::{Behaviour, Reply, Server, Service, Sojourn};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use support::{closed, get, http, open, run};
 
 const ATTEMPTS: usize = 6;
 
