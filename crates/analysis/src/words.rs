@@ -19,7 +19,7 @@ pub fn condition(assignment: &Assignment) -> String {
 #[must_use]
 pub fn conditions(plan: &Plan, indices: &[usize]) -> String {
     let all = plan.conditions.len();
-    let names: Vec<String> = indices.iter().map(|index| condition(&plan.conditions[*index])).collect();
+    let names: Vec<String> = indices.iter().map(|index| in_a_sentence(&plan.conditions[*index])).collect();
     match names.as_slice() {
         _ if all == 1 => "in all trials".to_owned(),
         names if names.len() == all => format!("under all {all} conditions"),
@@ -28,6 +28,20 @@ pub fn conditions(plan: &Plan, indices: &[usize]) -> String {
         [one, two, three] => format!("at {one}, at {two} and at {three}"),
         names => format!("under {} of {all} conditions", names.len()),
     }
+}
+
+/// A condition without commas, which a sentence needs for itself: `10 users (connect = per user)`.
+fn in_a_sentence(assignment: &Assignment) -> String {
+    match condition(assignment).split_once(", ") {
+        Some((first, rest)) => format!("{first} ({rest})"),
+        None => condition(assignment),
+    }
+}
+
+/// `1 trial`, `2 trials`.
+#[must_use]
+pub fn counted(count: usize, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
 }
 
 /// One level of a factor: `10 users` where the factor's name is a plural, `size = 10` elsewhere.

@@ -1,1 +1,18 @@
-//! Findings to Markdown, HTML, charts, CSV and JSON: pure.
+//! Findings to Markdown, HTML, charts, CSV and JSON.
+//!
+//! A report is a pure function of an input and its analysis: [`render`] gives documents as bytes,
+//! the same ones for the same input, and touches neither disk nor clock. Markdown and HTML are two
+//! templates over one [`page::Page`]; every chart is drawn once and written as SVG and PNG.
+
+mod chart;
+mod conditions;
+mod documents;
+mod figures;
+mod json;
+mod page;
+mod tables;
+mod terminal;
+mod text;
+
+pub use documents::{Document, render};
+pub use terminal::terminal;

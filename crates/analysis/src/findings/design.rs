@@ -3,6 +3,7 @@
 use super::{Context, Finding, Gravity, named};
 use crate::estimate::LEAST;
 use crate::quantity::grouped;
+use crate::words;
 use plimsoll_model::measure::{Measure, Statistic};
 
 /// Exchanges that must lie beyond a percentile for it to mean something: so many make p99 take
@@ -22,8 +23,8 @@ fn too_few_repeats(context: &Context<'_>) -> Option<Finding> {
         gravity: Gravity::Problem,
         topic: "too few repeats",
         sentence: format!(
-            "With {repeats} repeat{} no difference can be told from chance: a verdict takes at least {LEAST}, better 5.",
-            if repeats == 1 { "" } else { "s" }
+            "With {} no difference can be told from chance: a verdict takes at least {LEAST}, better 5.",
+            words::counted(repeats as usize, "repeat")
         ),
         evidence: Vec::new(),
     })

@@ -1,6 +1,7 @@
 //! What does not count, and what is damaged.
 
 use super::{Context, Finding, Gravity, told_once};
+use crate::words;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [damaged(context), uncounted(context), wrong_replies(context), warnings(context)].into_iter().flatten().collect()
@@ -34,9 +35,10 @@ fn uncounted(context: &Context<'_>) -> Option<Finding> {
         gravity: Gravity::Problem,
         topic: "trials that do not count",
         sentence: format!(
-            "{} of {} trials do not count, and in comparisons neither do their partners.",
+            "Of {}, {} {} not count, and in comparisons neither do their partners.",
+            words::counted(context.input.plan.trials.len(), "trial"),
             uncounted.len(),
-            context.input.plan.trials.len()
+            if uncounted.len() == 1 { "does" } else { "do" }
         ),
         evidence: told_once(lines),
     })
@@ -65,8 +67,8 @@ fn wrong_replies(context: &Context<'_>) -> Option<Finding> {
         gravity: Gravity::Problem,
         topic: "wrong replies",
         sentence: format!(
-            "In {} trials the replies are not 1 to N, each once: what was measured there is not correct work.",
-            evidence.len()
+            "In {} the replies are not 1 to N, each once: what was measured there is not correct work.",
+            words::counted(evidence.len(), "trial")
         ),
         evidence,
     })
@@ -84,7 +86,10 @@ fn warnings(context: &Context<'_>) -> Option<Finding> {
     (!lines.is_empty()).then(|| Finding {
         gravity: Gravity::Caution,
         topic: "warnings",
-        sentence: format!("{} trials that count carry a warning.", trials.len()),
+        sentence: match trials.len() {
+            1 => "A trial that counts carries a warning.".to_owned(),
+            several => format!("{several} trials that count carry warnings."),
+        },
         evidence: told_once(lines),
     })
 }

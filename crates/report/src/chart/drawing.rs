@@ -1,0 +1,102 @@
+//! A drawing: marks at places, with paints that a back end turns into colours.
+
+/// Marks on a sheet of this size, in pixels from its top left corner.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Drawing {
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    pub(crate) marks: Vec<Mark>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Mark {
+    Stroke { points: Vec<(f64, f64)>, paint: Paint, width: f64, dashed: bool },
+    Area { points: Vec<(f64, f64)>, paint: Paint, opacity: f64 },
+    Dot { at: (f64, f64), radius: f64, paint: Paint, opacity: f64 },
+    Text { at: (f64, f64), text: String, size: u32, anchor: Anchor, paint: Paint, bold: bool },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// What a mark is painted with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paint {
+    /// What text is written with.
+    Ink,
+    /// What stands back: axes, labels.
+    Muted,
+    /// Lines of the grid.
+    Grid,
+    /// The colour of a variant, by its index.
+    Variant(usize),
+}
+
+/// Colours that people with any colour vision tell apart (Okabe and Ito, 2008), the last two
+/// darkened for a white sheet.
+const VARIANTS: [(u8, u8, u8); 6] =
+    [(0, 114, 178), (213, 94, 0), (0, 158, 115), (164, 73, 128), (38, 140, 190), (176, 116, 0)];
+
+impl Paint {
+    /// The colour on white.
+    pub(crate) fn rgb(self) -> (u8, u8, u8) {
+        match self {
+            Paint::Ink => (31, 35, 40),
+            Paint::Muted => (91, 99, 110),
+            Paint::Grid => (226, 229, 233),
+            Paint::Variant(index) => VARIANTS[index % VARIANTS.len()],
+        }
+    }
+}
+
+impl Drawing {
+    pub(crate) fn new(width: f64, height: f64) -> Drawing {
+        Drawing { width, height, marks: Vec::new() }
+    }
+
+    pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), paint: Paint, width: f64) {
+        self.marks.push(Mark::Stroke { points: vec![from, to], paint, width, dashed: false });
+    }
+
+    pub(crate) fn dot(&mut self, at: (f64, f64), radius: f64, paint: Paint, opacity: f64) {
+        self.marks.push(Mark::Dot { at, radius, paint, opacity });
+    }
+
+    pub(crate) fn text(&mut self, at: (f64, f64), text: impl Into<String>, anchor: Anchor, paint: Paint) {
+        self.marks.push(Mark::Text { at, text: text.into(), size: SMALL, anchor, paint, bold: false });
+    }
+
+    pub(crate) fn heading(&mut self, at: (f64, f64), text: impl Into<String>) {
+        let (text, anchor) = (text.into(), Anchor::Start);
+        self.marks.push(Mark::Text { at, text, size: SMALL + 1, anchor, paint: Paint::Ink, bold: true });
+    }
+
+    /// Puts `other` on the sheet with its top left corner at `at`.
+    pub(crate) fn place(&mut self, other: Drawing, at: (f64, f64)) {
+        let moved = |(x, y): (f64, f64)| (x + at.0, y + at.1);
+        self.marks.extend(other.marks.into_iter().map(|mark| match mark {
+            Mark::Stroke { points, paint, width, dashed } => {
+                Mark::Stroke { points: points.into_iter().map(moved).collect(), paint, width, dashed }
+            }
+            Mark::Area { points, paint, opacity } => {
+                Mark::Area { points: points.into_iter().map(moved).collect(), paint, opacity }
+            }
+            Mark::Dot { at, radius, paint, opacity } => Mark::Dot { at: moved(at), radius, paint, opacity },
+            Mark::Text { at, text, size, anchor, paint, bold } => {
+                Mark::Text { at: moved(at), text, size, anchor, paint, bold }
+            }
+        }));
+    }
+}
+
+/// Size of labels.
+pub(crate) const SMALL: u32 = 11;
+
+/// About how wide `text` is in the size of labels: generous, so that nothing is cut off.
+pub(crate) fn width_of(text: &str) -> f64 {
+    text.chars().count() as f64 * f64::from(SMALL) * 0.6
+}

@@ -1,0 +1,23 @@
+//! Charts, from one definition to SVG for the page, SVG and PNG files.
+//!
+//! A [`Figure`] is a row of small [`Panel`]s that share a legend, so that two variants are
+//! compared by their lines and not by their place in a crowd of lines. Panels and figures become
+//! [`Drawing`]s, a handful of marks; kuva's raster back end turns those into PNG. kuva's own plots
+//! are not used: they have no room for whiskers and raw points side by side, and no colours that
+//! follow the page's.
+
+mod axis;
+mod drawing;
+mod figure;
+mod forest;
+mod panel;
+mod png;
+mod svg;
+
+pub(crate) use axis::{Axis, position};
+pub(crate) use drawing::Drawing;
+pub(crate) use figure::Figure;
+pub(crate) use forest::{Forest, ForestRow};
+pub(crate) use panel::{Line, Panel, Point};
+pub(crate) use png::png;
+pub(crate) use svg::{Surface, svg};

@@ -1,0 +1,141 @@
+//! A panel: one small chart with its own axes.
+
+use super::axis::Axis;
+use super::drawing::{Anchor, Drawing, Mark, Paint, width_of};
+
+/// Size of a panel.
+pub(crate) const WIDTH: f64 = 320.0;
+pub(crate) const HEIGHT: f64 = 236.0;
+
+const TOP: f64 = 34.0;
+const BOTTOM: f64 = 42.0;
+const RIGHT: f64 = 14.0;
+
+/// How far the whiskers of neighbouring variants stand apart.
+const DODGE: f64 = 7.0;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Panel {
+    pub(crate) title: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) lines: Vec<Line>,
+}
+
+/// A line with its spread.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) variant: usize,
+    pub(crate) dashed: bool,
+    /// A band for a line over time; whiskers and the single values where points are few.
+    pub(crate) band: bool,
+    pub(crate) points: Vec<Point>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) centre: f64,
+    /// What it is the centre of.
+    pub(crate) values: Vec<f64>,
+}
+
+/// The plot inside a panel, in pixels.
+struct Area<'a> {
+    panel: &'a Panel,
+    left: f64,
+}
+
+impl Panel {
+    pub(crate) fn draw(&self) -> Drawing {
+        let widest = self.y.ticks.iter().map(|tick| width_of(&tick.1)).fold(0.0, f64::max);
+        let area = Area { panel: self, left: widest + 12.0 };
+        let mut drawing = Drawing::new(WIDTH, HEIGHT);
+        drawing.heading((2.0, 14.0), &self.title);
+        area.axes(&mut drawing);
+        if self.lines.iter().all(|line| line.points.is_empty()) {
+            let middle = (f64::midpoint(area.left, WIDTH - RIGHT), f64::midpoint(TOP, HEIGHT - BOTTOM));
+            drawing.text(middle, "no data", Anchor::Middle, Paint::Muted);
+        }
+        let variants = self.lines.iter().map(|line| line.variant + 1).max().unwrap_or(1);
+        for line in &self.lines {
+            if line.band {
+                area.band(&mut drawing, line);
+            } else {
+                area.whiskers(&mut drawing, line, (line.variant as f64 - (variants - 1) as f64 / 2.0) * DODGE);
+            }
+        }
+        drawing
+    }
+}
+
+impl Area<'_> {
+    fn x(&self, value: f64) -> f64 {
+        self.left + self.panel.x.share(value) * (WIDTH - RIGHT - self.left)
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        HEIGHT - BOTTOM - self.panel.y.share(value) * (HEIGHT - BOTTOM - TOP)
+    }
+
+    fn axes(&self, drawing: &mut Drawing) {
+        let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+        for (value, label) in &self.panel.y.ticks {
+            let y = self.y(*value);
+            drawing.line((self.left, y), (right, y), Paint::Grid, 1.0);
+            drawing.text((self.left - 6.0, y + 4.0), label, Anchor::End, Paint::Muted);
+        }
+        drawing.line((self.left, bottom), (right, bottom), Paint::Muted, 1.0);
+        for (value, label) in self.panel.x.ticks_with_room(right - self.left) {
+            let x = self.x(value);
+            drawing.line((x, bottom), (x, bottom + 4.0), Paint::Muted, 1.0);
+            drawing.text((x, bottom + 17.0), label, Anchor::Middle, Paint::Muted);
+        }
+        let middle = f64::midpoint(self.left, right);
+        drawing.text((middle, HEIGHT - 7.0), &self.panel.x.label, Anchor::Middle, Paint::Muted);
+    }
+
+    /// A line over time, with a band from the least to the largest value.
+    fn band(&self, drawing: &mut Drawing, line: &Line) {
+        let paint = Paint::Variant(line.variant);
+        let edge = |pick: fn(f64, f64) -> f64| {
+            let place = move |point: &Point| {
+                let value = point.values.iter().copied().fold(point.centre, pick);
+                (self.x(point.x), self.y(value))
+            };
+            line.points.iter().map(place).collect::<Vec<_>>()
+        };
+        let mut outline = edge(f64::max);
+        outline.extend(edge(f64::min).into_iter().rev());
+        if line.points.len() > 1 && !line.dashed {
+            drawing.marks.push(Mark::Area { points: outline, paint, opacity: 0.16 });
+        }
+        self.stroke(drawing, line, 0.0);
+    }
+
+    /// A line over conditions: whiskers from the least to the largest value, every value a dot.
+    fn whiskers(&self, drawing: &mut Drawing, line: &Line, dodge: f64) {
+        let paint = Paint::Variant(line.variant);
+        self.stroke(drawing, line, dodge);
+        for point in &line.points {
+            let x = self.x(point.x) + dodge;
+            let low = point.values.iter().copied().fold(point.centre, f64::min);
+            let high = point.values.iter().copied().fold(point.centre, f64::max);
+            drawing.line((x, self.y(low)), (x, self.y(high)), paint, 1.2);
+            for value in &point.values {
+                drawing.dot((x, self.y(*value)), 1.8, paint, 0.5);
+            }
+            drawing.dot((x, self.y(point.centre)), 3.4, paint, 1.0);
+        }
+    }
+
+    fn stroke(&self, drawing: &mut Drawing, line: &Line, dodge: f64) {
+        let points: Vec<(f64, f64)> =
+            line.points.iter().map(|point| (self.x(point.x) + dodge, self.y(point.centre))).collect();
+        if points.len() > 1 {
+            let paint = Paint::Variant(line.variant);
+            let width = if line.dashed { 1.3 } else { 1.9 };
+            drawing.marks.push(Mark::Stroke { points, paint, width, dashed: line.dashed });
+        }
+    }
+}

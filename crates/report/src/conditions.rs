@@ -1,0 +1,88 @@
+//! How the conditions of a study lie along the axis of a chart.
+
+use plimsoll_analysis::words;
+use plimsoll_model::factor::{Assignment, Level, Role};
+use plimsoll_model::study::StudyFacts;
+use plimsoll_model::trial::Plan;
+
+/// The conditions of a study as rows along an axis.
+pub(crate) struct Grid {
+    /// The factor on the axis, if there is any condition.
+    pub(crate) axis: Option<String>,
+    /// Its levels, in the order of the axis.
+    pub(crate) levels: Vec<Level>,
+    /// One for each combination of the other factors.
+    pub(crate) rows: Vec<Row>,
+}
+
+/// The conditions that differ in nothing but the factor on the axis.
+pub(crate) struct Row {
+    /// What they have in common; empty when there is one row only.
+    pub(crate) label: String,
+    /// Index of the level, and index of the condition.
+    pub(crate) places: Vec<(usize, usize)>,
+}
+
+impl Grid {
+    pub(crate) fn new(facts: &StudyFacts, plan: &Plan) -> Grid {
+        let axis = axis(facts, plan);
+        let level_of = |condition: &Assignment| {
+            axis.as_deref().and_then(|name| condition.get(name)).cloned().unwrap_or(no_level())
+        };
+        let mut levels: Vec<Level> = Vec::new();
+        for level in plan.conditions.iter().map(level_of) {
+            if !levels.contains(&level) {
+                levels.push(level);
+            }
+        }
+        levels.sort_by(|one, other| number(one).total_cmp(&number(other)));
+        let mut rows: Vec<(Assignment, Row)> = Vec::new();
+        for (index, condition) in plan.conditions.iter().enumerate() {
+            let level = level_of(condition);
+            let place = (levels.iter().position(|one| *one == level).expect("every level is listed"), index);
+            let rest = without(condition, axis.as_deref());
+            match rows.iter_mut().find(|(known, _)| *known == rest) {
+                Some((_, row)) => row.places.push(place),
+                None => {
+                    let label = if rest.0.is_empty() { String::new() } else { words::condition(&rest) };
+                    rows.push((rest, Row { label, places: vec![place] }));
+                }
+            }
+        }
+        let mut rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
+        rows.iter_mut().for_each(|row| row.places.sort_unstable());
+        Grid { axis, levels, rows }
+    }
+}
+
+/// The factor that the study names; else the last condition with numbers; else the last one.
+fn axis(facts: &StudyFacts, plan: &Plan) -> Option<String> {
+    let in_plan = |name: &str| plan.conditions.iter().any(|condition| condition.get(name).is_some());
+    if let Some(name) = facts.report.axis.as_deref().filter(|name| in_plan(name)) {
+        return Some(name.to_owned());
+    }
+    let conditions = || facts.factors.iter().rev().filter(|factor| factor.role == Role::Condition);
+    let numeric = conditions().find(|factor| factor.levels.len() > 1 && factor.levels.iter().all(is_number));
+    numeric.or(conditions().next()).map(|factor| factor.name.clone()).filter(|name| in_plan(name))
+}
+
+fn is_number(level: &Level) -> bool {
+    matches!(level, Level::Integer(_) | Level::Number(_))
+}
+
+/// What a level is sorted by; words keep their order.
+fn number(level: &Level) -> f64 {
+    match level {
+        Level::Integer(number) => *number as f64,
+        Level::Number(number) => *number,
+        _ => 0.0,
+    }
+}
+
+fn no_level() -> Level {
+    Level::Text("all trials".to_owned())
+}
+
+fn without(condition: &Assignment, axis: Option<&str>) -> Assignment {
+    Assignment(condition.0.iter().filter(|(name, _)| Some(name.as_str()) != axis).cloned().collect())
+}

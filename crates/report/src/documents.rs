@@ -1,0 +1,77 @@
+//! The files of a report.
+
+use crate::chart::{Drawing, Surface, png, svg};
+use crate::page::Page;
+use crate::{figures, json, tables};
+use askama::Template;
+use plimsoll_analysis::{Analysis, Input};
+
+/// A file of the report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// Where it lies in the report's folder, with `/` between folders.
+    pub path: String,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+}
+
+#[derive(Template)]
+#[template(path = "report.md", escape = "none")]
+struct Markdown<'a> {
+    page: &'a Page,
+}
+
+#[derive(Template)]
+#[template(path = "report.html")]
+struct Html<'a> {
+    page: &'a Page,
+}
+
+/// Every file of the report, in a fixed order.
+#[must_use]
+pub fn render(input: &Input, analysis: &Analysis) -> Vec<Document> {
+    let page = Page::new(input, analysis);
+    let mut documents = vec![
+        document("report.md", Markdown { page: &page }.render().expect("a string takes what is written")),
+        document("report.html", Html { page: &page }.render().expect("a string takes what is written")),
+        document("report.json", json::json(input, analysis)),
+        document("results.csv", tables::results(input, analysis)),
+        document("comparisons.csv", tables::comparisons(input, analysis)),
+    ];
+    for figure in figures::figures(input, analysis) {
+        documents.extend(drawn(&figure.name, &figure.title, &figure.draw()));
+    }
+    for (name, forest) in figures::forests(input, analysis) {
+        documents.extend(drawn(&name, &forest.title, &forest.draw()));
+    }
+    documents
+}
+
+fn document(path: &str, text: String) -> Document {
+    Document { path: path.to_owned(), bytes: text.into_bytes() }
+}
+
+fn drawn(name: &str, title: &str, drawing: &Drawing) -> [Document; 2] {
+    [
+        document(&format!("charts/{name}.svg"), svg(drawing, title, Surface::File)),
+        Document { path: format!("charts/{name}.png"), bytes: png(drawing) },
+    ]
+}
+
+/// What templates do to values.
+#[expect(unreachable_pub, reason = "the attribute makes items that are `pub`")]
+mod filters {
+    use std::fmt::Display;
+
+    /// A text inside a cell of a Markdown table.
+    #[askama::filter_fn]
+    pub(super) fn cell(text: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
+        Ok(text.to_string().replace('|', "\\|").replace('\n', " "))
+    }
+
+    /// A number for CSS.
+    #[askama::filter_fn]
+    pub(super) fn decimals(number: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
+        Ok(format!("{number:.2}"))
+    }
+}

@@ -1,0 +1,295 @@
+//! Which charts a report has.
+
+use crate::chart::{Axis, Figure, Forest, ForestRow, Line, Panel, Point};
+use crate::conditions::{Grid, Row};
+use crate::text;
+use plimsoll_analysis::compare::Comparison;
+use plimsoll_analysis::{Analysis, Input, estimate, words};
+use plimsoll_model::factor::Level;
+use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
+use plimsoll_model::result::TrialResult;
+use std::collections::BTreeMap;
+
+/// The charts over the conditions and over time.
+pub(crate) fn figures(input: &Input, analysis: &Analysis) -> Vec<Figure> {
+    over_conditions(input, analysis).into_iter().chain(over_time(input)).collect()
+}
+
+pub(crate) fn over_conditions(input: &Input, analysis: &Analysis) -> Vec<Figure> {
+    let charts = Charts { input, analysis, grid: Grid::new(&input.facts, &input.plan) };
+    let mut figures = Vec::new();
+    for row in &charts.grid.rows {
+        for series in duration_series(input) {
+            figures.extend(charts.percentiles(row, &series));
+        }
+        figures.extend(charts.throughput_and_cost(row));
+    }
+    figures
+}
+
+pub(crate) fn over_time(input: &Input) -> Vec<Figure> {
+    let grid = Grid::new(&input.facts, &input.plan);
+    let kinds = [OverTime::Durations, OverTime::Cpu, OverTime::Memory];
+    grid.rows
+        .iter()
+        .flat_map(|row| kinds.iter().filter_map(|kind| time_figure(input, &grid, row, *kind)).collect::<Vec<_>>())
+        .collect()
+}
+
+/// The comparisons of a measure under one another, for every measure that is shown.
+pub(crate) fn forests(input: &Input, analysis: &Analysis) -> Vec<(String, Forest)> {
+    shown_measures(input)
+        .into_iter()
+        .filter(|_| input.plan.variants.len() > 1)
+        .map(|measure| (format!("compared-{}", text::slug(&measure.to_string())), forest(input, analysis, &measure)))
+        .collect()
+}
+
+/// The measures that decide, then those that the study asks for.
+pub(crate) fn shown_measures(input: &Input) -> Vec<Measure> {
+    let mut measures = vec![plimsoll_analysis::headline(&input.facts).measure];
+    let further = input.facts.decide.iter().map(|decision| &decision.measure).chain(&input.facts.report.measures);
+    for measure in further {
+        if !measures.contains(measure) {
+            measures.push(measure.clone());
+        }
+    }
+    measures
+}
+
+pub(crate) fn forest(input: &Input, analysis: &Analysis, measure: &Measure) -> Forest {
+    let several = input.plan.variants.len() > 2;
+    let margin = analysis
+        .comparisons
+        .iter()
+        .find(|one| &one.measure == measure)
+        .and_then(|one| one.verdict.as_ref())
+        .map_or(0.05, |verdict| verdict.margin);
+    let rows = analysis.comparisons.iter().filter(|one| &one.measure == measure).map(|one| {
+        let condition = words::condition(&input.plan.conditions[one.condition]);
+        let variant = input.plan.variants[one.variant].label();
+        let label = if several { format!("{condition}: {variant}") } else { condition };
+        forest_row(one, label)
+    });
+    let variants: Vec<String> = input.plan.variants.iter().map(plimsoll_model::factor::Assignment::label).collect();
+    let against = if several { "the other variants".to_owned() } else { variants[1].clone() };
+    Forest {
+        title: format!("{}: {against} against {}", words::measure(measure), variants[0]),
+        margin,
+        rows: rows.collect(),
+        variants,
+    }
+}
+
+fn forest_row(comparison: &Comparison, label: String) -> ForestRow {
+    let ratio = comparison.ratio.as_ref().ok();
+    let interval = ratio.and_then(|ratio| ratio.interval.clone().ok());
+    ForestRow {
+        label,
+        variant: comparison.variant,
+        ratio: ratio.map(|ratio| ratio.value),
+        interval: interval.map(|interval| (interval.low, interval.high)),
+        pairs: comparison.pairs.iter().map(|pair| pair.variant / pair.baseline).collect(),
+        text: text::comparison(comparison),
+    }
+}
+
+/// What is decided by first, then the calls themselves.
+fn duration_series(input: &Input) -> Vec<Series> {
+    let calls = if input.facts.open_load { Series::ResponseTime(None) } else { Series::RequestDuration(None) };
+    vec![Series::IterationDuration, calls]
+}
+
+struct Charts<'a> {
+    input: &'a Input,
+    analysis: &'a Analysis,
+    grid: Grid,
+}
+
+impl Charts<'_> {
+    fn percentiles(&self, row: &Row, series: &Series) -> Option<Figure> {
+        let of = |statistic| Measure::new(series.clone(), statistic);
+        let panels = [
+            ("median", of(Statistic::Med)),
+            ("95th percentile", of(Statistic::Percentile(95.0))),
+            ("99th percentile", of(Statistic::Percentile(99.0))),
+        ];
+        let name = text::series_name(series, &self.input.facts.protocol);
+        self.figure(row, &name, &name, &panels)
+    }
+
+    fn throughput_and_cost(&self, row: &Row) -> Option<Figure> {
+        let panels = [
+            ("iterations per second", Measure::new(Series::Iterations, Statistic::Rate)),
+            ("CPU of the system, cores", Measure::new(Series::Cpu(None), Statistic::Avg)),
+            ("memory of the system, peak", Measure::new(Series::Memory(None), Statistic::Max)),
+        ];
+        self.figure(row, "throughput", "Throughput and what it costs", &panels)
+    }
+
+    fn figure(&self, row: &Row, name: &str, title: &str, panels: &[(&str, Measure)]) -> Option<Figure> {
+        let panels: Vec<Panel> = panels.iter().filter_map(|(title, measure)| self.panel(row, title, measure)).collect();
+        (!panels.is_empty()).then(|| Figure {
+            name: text::slug(&format!("{name} {}", row.label)),
+            title: titled(title, row),
+            caption:
+                "Large dots: geometric mean of the repeats. Small dots: each trial; whiskers: from the least to the \
+                      largest."
+                    .to_owned(),
+            variants: variants(self.input),
+            panels,
+        })
+    }
+
+    fn panel(&self, row: &Row, title: &str, measure: &Measure) -> Option<Panel> {
+        let lines: Vec<Line> = (0..self.input.plan.variants.len())
+            .map(|variant| Line {
+                variant,
+                dashed: false,
+                band: false,
+                points: row.places.iter().filter_map(|place| self.point(*place, variant, measure)).collect(),
+            })
+            .collect();
+        let values: Vec<f64> =
+            lines.iter().flat_map(|line| &line.points).flat_map(|point| point.values.clone()).collect();
+        let y = Axis::of_values("", measure.unit(), values.iter().copied());
+        (!values.is_empty()).then(|| Panel { title: title.to_owned(), x: axis_of(&self.grid), y, lines })
+    }
+
+    fn point(&self, (level, condition): (usize, usize), variant: usize, measure: &Measure) -> Option<Point> {
+        let estimate = self.analysis.estimate(condition, variant, measure)?;
+        let summary = estimate.summary.as_ref().ok()?;
+        let values = estimate.values.iter().map(|one| one.value).collect();
+        Some(Point { x: place_of(&self.grid.levels, level), centre: summary.centre, values })
+    }
+}
+
+fn axis_of(grid: &Grid) -> Axis {
+    Axis::of_levels(grid.axis.as_deref().unwrap_or_default(), &grid.levels)
+}
+
+fn place_of(levels: &[Level], index: usize) -> f64 {
+    crate::chart::position(levels, index)
+}
+
+fn titled(title: &str, row: &Row) -> String {
+    if row.label.is_empty() { title.to_owned() } else { format!("{title}, {}", row.label) }
+}
+
+fn variants(input: &Input) -> Vec<String> {
+    input.plan.variants.iter().map(plimsoll_model::factor::Assignment::label).collect()
+}
+
+#[derive(Clone, Copy)]
+enum OverTime {
+    Durations,
+    Cpu,
+    Memory,
+}
+
+/// A panel for each level on the axis, the seconds of the measure phase across it.
+fn time_figure(input: &Input, grid: &Grid, row: &Row, kind: OverTime) -> Option<Figure> {
+    let (name, title, unit) = match kind {
+        OverTime::Durations => ("over-time-iteration-duration", "iteration_duration over time", Unit::Seconds),
+        OverTime::Cpu => ("over-time-cpu", "CPU of the system over time, cores", Unit::Cores),
+        OverTime::Memory => ("over-time-memory", "Memory of the system over time", Unit::Bytes),
+    };
+    let panels: Vec<Panel> = row
+        .places
+        .iter()
+        .filter_map(|(level, condition)| time_panel(input, grid, (*level, *condition), kind, unit))
+        .collect();
+    let lines = match kind {
+        OverTime::Durations => "Solid: p95 of each second; dashed: median of each second. ",
+        OverTime::Cpu | OverTime::Memory => "",
+    };
+    (!panels.is_empty()).then(|| Figure {
+        name: text::slug(&format!("{name} {}", row.label)),
+        title: titled(title, row),
+        caption: format!("{lines}Lines: median over the repeats; bands: from the least to the largest repeat."),
+        variants: variants(input),
+        panels,
+    })
+}
+
+fn time_panel(
+    input: &Input,
+    grid: &Grid,
+    (level, condition): (usize, usize),
+    kind: OverTime,
+    unit: Unit,
+) -> Option<Panel> {
+    let mut lines = Vec::new();
+    for variant in 0..input.plan.variants.len() {
+        let trials: Vec<&TrialResult> = input
+            .trials
+            .iter()
+            .filter(|result| result.summary.validity.counts())
+            .filter(|result| (result.summary.trial.condition, result.summary.trial.variant) == (condition, variant))
+            .collect();
+        let line = |dashed, points| Line { variant, dashed, band: true, points };
+        match kind {
+            OverTime::Durations => {
+                lines.push(line(false, by_second(&trials, |trial| durations(trial, |second| second.p95))));
+                lines.push(line(true, by_second(&trials, |trial| durations(trial, |second| second.p50))));
+            }
+            OverTime::Cpu => lines.push(line(false, by_second(&trials, |trial| samples(trial, |one| one.cpu_cores)))),
+            OverTime::Memory => {
+                lines.push(line(false, by_second(&trials, |trial| samples(trial, |one| one.resident as f64))));
+            }
+        }
+    }
+    let values: Vec<f64> = lines
+        .iter()
+        .flat_map(|line| line.points.iter().map(move |point| (line.dashed, point)))
+        .flat_map(|(dashed, point)| if dashed { vec![point.centre] } else { point.values.clone() })
+        .collect();
+    let last = lines.iter().flat_map(|line| &line.points).map(|point| point.x).fold(0.0, f64::max);
+    let title = match &grid.axis {
+        Some(factor) => words::of_factor(factor, &grid.levels[level]),
+        None => "all trials".to_owned(),
+    };
+    (!values.is_empty()).then(|| Panel {
+        title,
+        x: Axis::of_seconds(0.0, last.max(1.0)),
+        y: Axis::of_values("", unit, values.iter().copied()),
+        lines,
+    })
+}
+
+/// The median over trials, second by second. A second is drawn at its end.
+fn by_second(trials: &[&TrialResult], of: impl Fn(&TrialResult) -> BTreeMap<i64, f64>) -> Vec<Point> {
+    let mut seconds: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
+    for trial in trials {
+        for (second, value) in of(trial) {
+            seconds.entry(second).or_default().push(value);
+        }
+    }
+    let point = |(second, values): (i64, Vec<f64>)| {
+        let centre = estimate::summarise(&values)?.median;
+        Some(Point { x: (second + 1) as f64, centre, values })
+    };
+    seconds.into_iter().filter_map(point).collect()
+}
+
+/// In seconds of time, for the seconds of the measure phase in which iterations ended.
+fn durations(trial: &TrialResult, of: impl Fn(&plimsoll_model::result::LoadSecond) -> u64) -> BTreeMap<i64, f64> {
+    let window = trial.summary.window.seconds();
+    trial
+        .seconds
+        .iter()
+        .filter(|row| row.subject == "iteration" && row.count > 0)
+        .filter(|row| row.second >= 0 && (row.second as f64) < window)
+        .map(|row| (row.second, of(row) as f64 / 1e9))
+        .collect()
+}
+
+/// All systems together, for the samples whose second lies in the measure phase.
+fn samples(trial: &TrialResult, of: impl Fn(&plimsoll_model::sample::ProcessSample) -> f64) -> BTreeMap<i64, f64> {
+    let window = trial.summary.window.seconds();
+    let mut sums = BTreeMap::new();
+    for sample in trial.processes.iter().filter(|sample| (0.0..window).contains(&(sample.at - 0.5))) {
+        *sums.entry((sample.at - 0.5).floor() as i64).or_default() += of(sample);
+    }
+    sums
+}

@@ -1,0 +1,276 @@
+//! The report for other programs: everything that the analysis found, in base units.
+//!
+//! The form is versioned. Fields are added without a new version; what changes or goes away makes
+//! a new one.
+
+use plimsoll_analysis::compare::Comparison;
+use plimsoll_analysis::estimate::{CONFIDENCE, Estimate, Interval};
+use plimsoll_analysis::{Analysis, Cell, Input, OrReason, words};
+use plimsoll_model::factor::Assignment;
+use plimsoll_model::host::{Host, Version};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// The version of the form.
+const FORMAT: u32 = 1;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    format: u32,
+    title: &'a str,
+    question: &'a str,
+    answer: &'a [String],
+    further_answers: &'a [String],
+    complete: bool,
+    quick: bool,
+    problems: &'a [String],
+    confidence: f64,
+    repeats: u32,
+    seed: u64,
+    variants: Vec<Value>,
+    baseline: String,
+    conditions: Vec<Value>,
+    decide: Vec<Decide>,
+    trials: Vec<Trial>,
+    uncounted: Vec<Uncounted<'a>>,
+    estimates: Vec<EstimateRow>,
+    comparisons: Vec<ComparisonRow>,
+    findings: Vec<FindingRow<'a>>,
+    protocol: &'a str,
+    load: &'a str,
+    workload: &'a str,
+    host: &'a Host,
+    versions: &'a [Version],
+}
+
+#[derive(Serialize)]
+struct Decide {
+    measure: String,
+    margin: f64,
+}
+
+#[derive(Serialize)]
+struct Trial {
+    number: u32,
+    block: u32,
+    repeat: u32,
+    position: u32,
+    variant: String,
+    condition: Value,
+    started_utc: String,
+    validity: &'static str,
+    reasons: Vec<String>,
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Uncounted<'a> {
+    trial: u32,
+    what: &'a str,
+    reasons: &'a [String],
+}
+
+#[derive(Serialize)]
+struct EstimateRow {
+    condition: usize,
+    variant: String,
+    measure: String,
+    unit: plimsoll_model::measure::Unit,
+    values: Vec<TrialValue>,
+    n: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    centre: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mean: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    median: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval: Option<[f64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_interval: Option<String>,
+}
+
+#[derive(Serialize)]
+struct TrialValue {
+    trial: u32,
+    value: f64,
+}
+
+#[derive(Serialize)]
+struct ComparisonRow {
+    condition: usize,
+    variant: String,
+    measure: String,
+    n: usize,
+    ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_ratio: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<[f64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval: Option<[f64; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_interval: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<VerdictRow>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    dropped: Vec<DroppedRow>,
+}
+
+#[derive(Serialize)]
+struct VerdictRow {
+    outcome: String,
+    margin: f64,
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct DroppedRow {
+    block: u32,
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct FindingRow<'a> {
+    gravity: &'a str,
+    topic: &'a str,
+    sentence: &'a str,
+    evidence: &'a [String],
+}
+
+/// The report as JSON.
+pub(crate) fn json(input: &Input, analysis: &Analysis) -> String {
+    let facts = &input.facts;
+    let decide = facts.decide.iter().map(|one| Decide { measure: one.measure.to_string(), margin: one.margin });
+    let report = Report {
+        format: FORMAT,
+        title: &facts.title,
+        question: &facts.question,
+        answer: &analysis.answer.headline,
+        further_answers: &analysis.answer.further,
+        complete: input.complete,
+        quick: facts.quick,
+        problems: &input.problems,
+        confidence: CONFIDENCE,
+        repeats: input.plan.repeats,
+        seed: input.plan.seed,
+        variants: input.plan.variants.iter().map(levels).collect(),
+        baseline: input.plan.variants[0].label(),
+        conditions: input.plan.conditions.iter().map(levels).collect(),
+        decide: decide.collect(),
+        trials: trials(input),
+        uncounted: analysis
+            .uncounted
+            .iter()
+            .map(|one| Uncounted { trial: one.trial, what: one.what, reasons: &one.reasons })
+            .collect(),
+        estimates: analysis.cells.iter().flat_map(|cell| estimates(input, cell)).collect(),
+        comparisons: analysis.comparisons.iter().map(|one| comparison(input, one)).collect(),
+        findings: findings(analysis),
+        protocol: &facts.protocol,
+        load: &facts.load,
+        workload: &facts.workload,
+        host: &input.host,
+        versions: &input.versions,
+    };
+    serde_json::to_string_pretty(&report).expect("every key is text") + "\n"
+}
+
+fn levels(assignment: &Assignment) -> Value {
+    let pairs = assignment.0.iter().map(|(name, level)| {
+        let level = serde_json::to_value(level).expect("a level is a plain value");
+        (name.clone(), level)
+    });
+    Value::Object(pairs.collect::<Map<_, _>>())
+}
+
+fn trials(input: &Input) -> Vec<Trial> {
+    let of = |result: &plimsoll_model::result::TrialResult| {
+        let summary = &result.summary;
+        let trial = summary.trial;
+        Trial {
+            number: trial.number,
+            block: trial.block,
+            repeat: trial.repeat,
+            position: trial.position,
+            variant: input.plan.variants[trial.variant].label(),
+            condition: levels(&input.plan.conditions[trial.condition]),
+            started_utc: crate::text::utc(summary.started_unix_ms),
+            validity: words::validity(&summary.validity),
+            reasons: summary.validity.reasons().to_vec(),
+            warnings: summary.warnings.clone(),
+        }
+    };
+    input.trials.iter().map(of).collect()
+}
+
+fn estimates(input: &Input, cell: &Cell) -> Vec<EstimateRow> {
+    cell.estimates.iter().map(|estimate| estimate_row(input, cell, estimate)).collect()
+}
+
+fn estimate_row(input: &Input, cell: &Cell, estimate: &Estimate) -> EstimateRow {
+    let summary = estimate.summary.as_ref().ok();
+    let (interval, no_interval) = ends(&estimate.interval);
+    EstimateRow {
+        condition: cell.condition,
+        variant: input.plan.variants[cell.variant].label(),
+        measure: estimate.measure.to_string(),
+        unit: estimate.measure.unit(),
+        values: estimate.values.iter().map(|one| TrialValue { trial: one.trial, value: one.value }).collect(),
+        n: estimate.values.len(),
+        centre: summary.map(|summary| summary.centre),
+        mean: summary.map(|summary| summary.mean),
+        sd: summary.and_then(|summary| summary.sd),
+        median: summary.map(|summary| summary.median),
+        interval,
+        no_interval,
+    }
+}
+
+fn comparison(input: &Input, one: &Comparison) -> ComparisonRow {
+    let ratio = one.ratio.as_ref().ok();
+    let (interval, no_interval) = ratio.map_or((None, None), |ratio| ends(&ratio.interval));
+    ComparisonRow {
+        condition: one.condition,
+        variant: input.plan.variants[one.variant].label(),
+        measure: one.measure.to_string(),
+        n: one.pairs.len(),
+        ratio: ratio.map(|ratio| ratio.value),
+        no_ratio: one.ratio.as_ref().err().cloned(),
+        range: ratio.map(|ratio| [ratio.range.low, ratio.range.high]),
+        interval,
+        no_interval,
+        verdict: one.verdict.as_ref().map(|verdict| VerdictRow {
+            outcome: verdict.outcome.to_string(),
+            margin: verdict.margin,
+            reason: verdict.reason.clone(),
+        }),
+        dropped: one
+            .dropped
+            .iter()
+            .map(|dropped| DroppedRow { block: dropped.block, reason: dropped.reason.clone() })
+            .collect(),
+    }
+}
+
+fn ends(interval: &OrReason<Interval>) -> (Option<[f64; 2]>, Option<String>) {
+    match interval {
+        Ok(interval) => (Some([interval.low, interval.high]), None),
+        Err(reason) => (None, Some(reason.clone())),
+    }
+}
+
+fn findings(analysis: &Analysis) -> Vec<FindingRow<'_>> {
+    analysis
+        .findings
+        .iter()
+        .map(|finding| FindingRow {
+            gravity: finding.gravity.name(),
+            topic: finding.topic,
+            sentence: &finding.sentence,
+            evidence: &finding.evidence,
+        })
+        .collect()
+}

@@ -1,0 +1,237 @@
+//! What a report says, as texts: the one source of the Markdown and the HTML template.
+
+mod cells;
+mod facts;
+
+use crate::chart::{Figure, Forest, Surface, svg};
+use crate::{figures, text};
+use cells::ConditionView;
+use facts::Fact;
+use plimsoll_analysis::compare::Comparison;
+use plimsoll_analysis::findings::{Finding, Gravity};
+use plimsoll_analysis::quantity::{change, percent, show};
+use plimsoll_analysis::{Analysis, Input, headline, words};
+use plimsoll_model::measure::{Direction, Measure};
+
+/// A report.
+pub(crate) struct Page {
+    pub(crate) title: String,
+    pub(crate) question: String,
+    pub(crate) answer: Vec<String>,
+    pub(crate) further: Vec<String>,
+    pub(crate) problems: Vec<FindingView>,
+    pub(crate) findings: Vec<FindingView>,
+    pub(crate) facts: Vec<Fact>,
+    pub(crate) comparisons: Vec<ComparisonView>,
+    pub(crate) charts: Vec<ChartView>,
+    pub(crate) over_time: Vec<ChartView>,
+    pub(crate) variants: Vec<String>,
+    pub(crate) conditions: Vec<ConditionView>,
+    pub(crate) comments: Vec<String>,
+    pub(crate) action_items: Vec<String>,
+    pub(crate) headline: String,
+    pub(crate) trials: Vec<TrialView>,
+    pub(crate) notes: Vec<Fact>,
+    pub(crate) host: Vec<Fact>,
+    pub(crate) versions: Vec<Fact>,
+    pub(crate) redo: Vec<String>,
+}
+
+pub(crate) struct FindingView {
+    pub(crate) gravity: &'static str,
+    pub(crate) topic: &'static str,
+    pub(crate) sentence: String,
+    pub(crate) evidence: Vec<String>,
+}
+
+/// One measure, each variant against the baseline under each condition.
+pub(crate) struct ComparisonView {
+    pub(crate) title: String,
+    /// Name of its chart's files.
+    pub(crate) name: String,
+    pub(crate) note: String,
+    pub(crate) decides: bool,
+    pub(crate) rows: Vec<ComparisonRow>,
+    /// The ends and the middle of the strips, from left to right.
+    pub(crate) ticks: [String; 3],
+    /// Where the margin begins and ends on the strips, in percent of their width.
+    pub(crate) margin: (f64, f64),
+    pub(crate) has_margin: bool,
+}
+
+pub(crate) struct ComparisonRow {
+    pub(crate) condition: String,
+    pub(crate) baseline: String,
+    pub(crate) variant: String,
+    pub(crate) value: String,
+    pub(crate) change: String,
+    pub(crate) interval: String,
+    pub(crate) n: usize,
+    pub(crate) verdict: String,
+    pub(crate) reason: String,
+    /// Interval and pairs, without text.
+    pub(crate) strip: String,
+}
+
+pub(crate) struct ChartView {
+    pub(crate) title: String,
+    pub(crate) name: String,
+    pub(crate) caption: String,
+    /// One SVG for each panel.
+    pub(crate) panels: Vec<String>,
+}
+
+pub(crate) struct TrialView {
+    pub(crate) number: u32,
+    pub(crate) block: u32,
+    pub(crate) repeat: u32,
+    pub(crate) variant: String,
+    pub(crate) condition: String,
+    pub(crate) started: String,
+    pub(crate) validity: &'static str,
+    pub(crate) remarks: String,
+    pub(crate) value: String,
+}
+
+impl Page {
+    pub(crate) fn new(input: &Input, analysis: &Analysis) -> Page {
+        let (problems, findings) =
+            analysis.findings.iter().partition::<Vec<&Finding>, _>(|finding| finding.gravity == Gravity::Problem);
+        let paragraphs = |text: &str| text.split("\n\n").map(str::trim).map(str::to_owned).collect::<Vec<_>>();
+        Page {
+            title: input.facts.title.clone(),
+            question: input.facts.question.clone(),
+            answer: analysis.answer.headline.iter().map(|sentence| text::unbroken(sentence)).collect(),
+            further: analysis.answer.further.iter().map(|sentence| text::unbroken(sentence)).collect(),
+            problems: problems.into_iter().map(finding_view).collect(),
+            findings: findings.into_iter().map(finding_view).collect(),
+            facts: facts::facts(input, analysis),
+            comparisons: comparisons(input, analysis),
+            charts: figures::over_conditions(input, analysis).iter().map(chart_view).collect(),
+            over_time: figures::over_time(input).iter().map(chart_view).collect(),
+            variants: input.plan.variants.iter().map(plimsoll_model::factor::Assignment::label).collect(),
+            conditions: cells::conditions(input, analysis),
+            comments: input.facts.report.comments.as_deref().map(paragraphs).unwrap_or_default(),
+            action_items: input.facts.report.action_items.clone(),
+            headline: words::measure(&headline(&input.facts).measure),
+            trials: trials(input),
+            notes: facts::notes(input),
+            host: facts::host(&input.host),
+            versions: facts::versions(&input.versions),
+            redo: facts::redo(input),
+        }
+    }
+}
+
+/// Lines of evidence that a finding shows; the JSON has all.
+const SHOWN: usize = 8;
+
+fn finding_view(finding: &Finding) -> FindingView {
+    let mut evidence: Vec<String> = finding.evidence.iter().take(SHOWN).map(|line| text::unbroken(line)).collect();
+    if finding.evidence.len() > SHOWN {
+        evidence.push(format!("and {} more, in report.json", finding.evidence.len() - SHOWN));
+    }
+    FindingView {
+        gravity: finding.gravity.name(),
+        topic: finding.topic,
+        sentence: text::unbroken(&finding.sentence),
+        evidence,
+    }
+}
+
+fn chart_view(figure: &Figure) -> ChartView {
+    let panel =
+        |panel: &crate::chart::Panel| svg(&panel.draw(), &format!("{}: {}", figure.title, panel.title), Surface::Page);
+    ChartView {
+        title: figure.title.clone(),
+        name: figure.name.clone(),
+        caption: figure.caption.clone(),
+        panels: figure.panels.iter().map(panel).collect(),
+    }
+}
+
+fn comparisons(input: &Input, analysis: &Analysis) -> Vec<ComparisonView> {
+    if input.plan.variants.len() < 2 {
+        return Vec::new();
+    }
+    figures::shown_measures(input).iter().map(|measure| comparison_view(input, analysis, measure)).collect()
+}
+
+fn comparison_view(input: &Input, analysis: &Analysis, measure: &Measure) -> ComparisonView {
+    let forest = figures::forest(input, analysis, measure);
+    let reach = forest.reach();
+    let of_measure: Vec<&Comparison> = analysis.comparisons.iter().filter(|one| &one.measure == measure).collect();
+    let verdict = of_measure.iter().find_map(|one| one.verdict.as_ref());
+    let better = match measure.direction() {
+        Direction::Lower => "Less is better",
+        Direction::Higher => "More is better",
+    };
+    let note = match verdict {
+        Some(verdict) => format!("{better}; differences below {} do not matter (the margin).", percent(verdict.margin)),
+        None => format!("{better}; shown beside what decides, so without a verdict."),
+    };
+    let ends = reach.ticks();
+    let share = |ratio: f64| reach.share(ratio) * 100.0;
+    ComparisonView {
+        name: format!("compared-{}", text::slug(&measure.to_string())),
+        title: forest.title.clone(),
+        note,
+        decides: verdict.is_some(),
+        rows: of_measure.iter().map(|one| comparison_row(input, analysis, one, &forest)).collect(),
+        ticks: [change(ends[0]), "same".to_owned(), change(ends[4])],
+        margin: (share(1.0 / (1.0 + forest.margin)), share(1.0 + forest.margin)),
+        has_margin: verdict.is_some(),
+    }
+}
+
+fn comparison_row(input: &Input, analysis: &Analysis, one: &Comparison, forest: &Forest) -> ComparisonRow {
+    let place = analysis
+        .comparisons
+        .iter()
+        .filter(|other| other.measure == one.measure)
+        .position(|other| other == one)
+        .expect("a comparison is one of its measure's");
+    let title = format!("{}: {}", forest.rows[place].label, forest.rows[place].text);
+    let strip = forest.rows[place].strip(forest.reach(), 260.0, 20.0);
+    let centre = |variant| {
+        let summary = analysis.estimate(one.condition, variant, &one.measure)?.summary.as_ref().ok()?;
+        Some(show(summary.centre, one.measure.unit()))
+    };
+    let missing = || "–".to_owned();
+    let ratio = one.ratio.as_ref();
+    let no_interval = ratio.ok().and_then(|ratio| ratio.interval.as_ref().err());
+    let reason = one.verdict.as_ref().map(|verdict| &verdict.reason).or(ratio.err()).or(no_interval);
+    ComparisonRow {
+        condition: words::condition(&input.plan.conditions[one.condition]),
+        baseline: centre(0).unwrap_or_else(missing),
+        variant: input.plan.variants[one.variant].label(),
+        value: centre(one.variant).unwrap_or_else(missing),
+        change: ratio.map_or_else(|_| missing(), |ratio| change(ratio.value)),
+        interval: text::interval(one),
+        n: one.pairs.len(),
+        verdict: one.verdict.as_ref().map(|verdict| verdict.outcome.to_string()).unwrap_or_default(),
+        reason: reason.cloned().unwrap_or_default(),
+        strip: svg(&strip, &title, Surface::Page),
+    }
+}
+
+fn trials(input: &Input) -> Vec<TrialView> {
+    let measure = headline(&input.facts).measure;
+    let view = |result: &plimsoll_model::result::TrialResult| {
+        let summary = &result.summary;
+        let trial = summary.trial;
+        let value = plimsoll_analysis::measure::Reader::new(result).value(&measure);
+        TrialView {
+            number: trial.number,
+            block: trial.block,
+            repeat: trial.repeat,
+            variant: input.plan.variants[trial.variant].label(),
+            condition: words::condition(&input.plan.conditions[trial.condition]),
+            started: text::utc(summary.started_unix_ms),
+            validity: words::validity(&summary.validity),
+            remarks: summary.validity.reasons().iter().chain(&summary.warnings).cloned().collect::<Vec<_>>().join("; "),
+            value: value.map_or_else(|reason| reason, |value| show(value, measure.unit())),
+        }
+    };
+    input.trials.iter().map(view).collect()
+}

@@ -1,0 +1,157 @@
+//! The table of a condition: a row for each parameter, a column for each variant.
+
+use crate::text;
+use plimsoll_analysis::quantity::{percent, show};
+use plimsoll_analysis::{Analysis, Input, words};
+use plimsoll_model::measure::{Measure, Series, Statistic};
+
+/// What was measured under a condition.
+pub(crate) struct ConditionView {
+    pub(crate) title: String,
+    /// Trials that count, for each variant.
+    pub(crate) n: Vec<usize>,
+    pub(crate) durations: Vec<DurationRow>,
+    pub(crate) amounts: Vec<AmountRow>,
+}
+
+/// A duration: for each variant its statistics.
+pub(crate) struct DurationRow {
+    pub(crate) name: String,
+    pub(crate) variants: Vec<Vec<Statistics>>,
+}
+
+/// A statistic of a duration, with the spread of the repeats.
+#[derive(Clone)]
+pub(crate) struct Statistics {
+    pub(crate) name: &'static str,
+    pub(crate) value: String,
+    pub(crate) spread: String,
+}
+
+/// A number or two for each variant.
+pub(crate) struct AmountRow {
+    pub(crate) name: String,
+    pub(crate) variants: Vec<String>,
+}
+
+/// The columns of a duration, with the names that k6 gives them.
+const STATISTICS: [(&str, Statistic); 7] = [
+    ("avg", Statistic::Avg),
+    ("min", Statistic::Min),
+    ("med", Statistic::Med),
+    ("max", Statistic::Max),
+    ("p(90)", Statistic::Percentile(90.0)),
+    ("p(95)", Statistic::Percentile(95.0)),
+    ("p(99)", Statistic::Percentile(99.0)),
+];
+
+pub(crate) fn conditions(input: &Input, analysis: &Analysis) -> Vec<ConditionView> {
+    (0..input.plan.conditions.len()).map(|condition| Table { input, analysis, condition }.view()).collect()
+}
+
+struct Table<'a> {
+    input: &'a Input,
+    analysis: &'a Analysis,
+    condition: usize,
+}
+
+impl Table<'_> {
+    fn view(&self) -> ConditionView {
+        ConditionView {
+            title: words::condition(&self.input.plan.conditions[self.condition]),
+            n: self.variants().map(|variant| self.counted(variant)).collect(),
+            durations: self.duration_series().into_iter().map(|series| self.duration(&series)).collect(),
+            amounts: self.amounts(),
+        }
+    }
+
+    fn variants(&self) -> std::ops::Range<usize> {
+        0..self.input.plan.variants.len()
+    }
+
+    fn counted(&self, variant: usize) -> usize {
+        let of_cell = |result: &&plimsoll_model::result::TrialResult| {
+            let trial = result.summary.trial;
+            (trial.condition, trial.variant) == (self.condition, variant) && result.summary.validity.counts()
+        };
+        self.input.trials.iter().filter(of_cell).count()
+    }
+
+    /// The series of durations that the analysis has, in its order, the calls first.
+    fn duration_series(&self) -> Vec<Series> {
+        let mut series: Vec<Series> = Vec::new();
+        for measure in self.analysis.measures.iter().filter(|measure| measure.statistic == Statistic::Avg) {
+            let duration = !matches!(measure.series, Series::Cpu(_) | Series::Memory(_));
+            if duration && !series.contains(&measure.series) {
+                series.push(measure.series.clone());
+            }
+        }
+        series
+    }
+
+    fn duration(&self, series: &Series) -> DurationRow {
+        let cells = |variant| {
+            STATISTICS
+                .iter()
+                .map(|(name, statistic)| {
+                    let (value, spread) = self.value(variant, series, *statistic);
+                    Statistics { name, value, spread }
+                })
+                .collect()
+        };
+        DurationRow {
+            name: text::series_name(series, &self.input.facts.protocol),
+            variants: self.variants().map(cells).collect(),
+        }
+    }
+
+    fn amounts(&self) -> Vec<AmountRow> {
+        use Statistic::{Avg, Count, Max, Rate, Ratio};
+        let mut rows = vec![
+            self.amount("data_received", &Series::DataReceived, [Count, Rate]),
+            self.amount("data_sent", &Series::DataSent, [Count, Rate]),
+            self.amount("iterations", &Series::Iterations, [Count, Rate]),
+            self.amount("errors", &Series::Errors, [Count, Ratio]),
+            self.amount("CPU, mean and peak", &Series::Cpu(None), [Avg, Max]),
+            self.amount("memory, mean and peak", &Series::Memory(None), [Avg, Max]),
+        ];
+        if self.input.facts.systems.len() > 1 {
+            for system in &self.input.facts.systems {
+                let name = Some(system.clone());
+                rows.push(self.amount(
+                    &format!("CPU of {system}, mean and peak"),
+                    &Series::Cpu(name.clone()),
+                    [Avg, Max],
+                ));
+                rows.push(self.amount(
+                    &format!("memory of {system}, mean and peak"),
+                    &Series::Memory(name),
+                    [Avg, Max],
+                ));
+            }
+        }
+        rows
+    }
+
+    fn amount(&self, name: &str, series: &Series, [one, other]: [Statistic; 2]) -> AmountRow {
+        let cell = |variant| {
+            let (first, _) = self.value(variant, series, one);
+            let (second, spread) = self.value(variant, series, other);
+            format!("{first}, {second} {spread}").trim_end().to_owned()
+        };
+        AmountRow { name: name.to_owned(), variants: self.variants().map(cell).collect() }
+    }
+
+    /// The centre of the repeats, and their spread.
+    fn value(&self, variant: usize, series: &Series, statistic: Statistic) -> (String, String) {
+        let measure = Measure::new(series.clone(), statistic);
+        let estimate = self.analysis.estimate(self.condition, variant, &measure);
+        match estimate.map(|estimate| &estimate.summary) {
+            Some(Ok(summary)) => {
+                let spread = summary.relative_sd().filter(|sd| *sd > 0.0).map(|sd| format!("± {}", percent(sd)));
+                (show(summary.centre, measure.unit()), spread.unwrap_or_default())
+            }
+            _ => ("–".to_owned(), String::new()),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What a report says of the study, the run and the machine.
+
+use crate::text::utc;
+use plimsoll_analysis::quantity::{grouped, show};
+use plimsoll_analysis::{Analysis, Input};
+use plimsoll_model::host::{Host, Version};
+use plimsoll_model::measure::Unit;
+
+/// A name and what there is to say of it.
+pub(crate) struct Fact {
+    pub(crate) name: String,
+    pub(crate) value: String,
+}
+
+fn fact(name: impl Into<String>, value: impl Into<String>) -> Fact {
+    Fact { name: name.into(), value: value.into() }
+}
+
+pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
+    let plan = &input.plan;
+    let (variants, conditions) = (plan.variants.len(), plan.conditions.len());
+    let names: Vec<String> = plan.variants.iter().map(plimsoll_model::factor::Assignment::label).collect();
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let design = format!(
+        "n = {} repeat{} of {variants} variant{} under {conditions} condition{}: {} trials, in blocks of one trial of each \
+         variant side by side, in random order from seed {}",
+        plan.repeats,
+        plural(plan.repeats as usize),
+        plural(variants),
+        plural(conditions),
+        plan.trials.len(),
+        plan.seed
+    );
+    let mut facts = vec![
+        fact("Design", design),
+        fact("Variants", format!("{} (the baseline is {})", names.join(", "), names[0])),
+        fact("Load", input.facts.load.clone()),
+        fact("Workload", input.facts.workload.clone()),
+        fact("Phases", phases(input)),
+        fact("Not counted", not_counted(analysis)),
+    ];
+    facts.extend(when(input).map(|when| fact("Run", when)));
+    facts.push(fact("Host", host_line(&input.host)));
+    facts.push(fact("Generator", generator(input)));
+    facts
+}
+
+fn phases(input: &Input) -> String {
+    let mut lengths: Vec<String> = input
+        .plan
+        .lengths
+        .iter()
+        .map(|length| {
+            let seconds = |span: std::time::Duration| format!("{} s", span.as_secs_f64());
+            format!("{} of warm-up, then {} measured", seconds(length.warmup), seconds(length.measure))
+        })
+        .collect();
+    lengths.dedup();
+    lengths.join("; or ")
+}
+
+fn not_counted(analysis: &Analysis) -> String {
+    let numbers: Vec<String> =
+        analysis.uncounted.iter().map(|one| format!("trial {} ({})", one.trial, one.what)).collect();
+    match numbers.len() {
+        0 => "nothing: every trial counts".to_owned(),
+        count if count > 8 => format!("{count} trials, listed under Trials and Findings"),
+        _ => numbers.join(", "),
+    }
+}
+
+fn when(input: &Input) -> Option<String> {
+    let first = input.trials.iter().map(|result| result.summary.started_unix_ms).min()?;
+    let last = input
+        .trials
+        .iter()
+        .map(|result| result.summary.started_unix_ms + (result.summary.took.0 / 1_000_000) as i64)
+        .max()?;
+    Some(format!("{} to {} UTC", utc(first), utc(last)))
+}
+
+fn generator(input: &Input) -> String {
+    let spec = &input.facts.generator;
+    let processors = spec.cpus.as_ref().map_or("any processor".to_owned(), |cpus| format!("processors {cpus}"));
+    let plural = if spec.threads == 1 { "" } else { "s" };
+    format!(
+        "{} thread{plural} on {processors}; a trial is void when the busiest thread is above {:.0} % of a processor or \
+         starts work more than {} ms late (p99)",
+        spec.threads,
+        spec.max_cpu * 100.0,
+        spec.max_lateness.as_secs_f64() * 1e3
+    )
+}
+
+fn host_line(host: &Host) -> String {
+    let mut parts = vec![
+        host.cpu_model.clone().unwrap_or_else(|| "unknown processor".to_owned()),
+        format!("{} processors", host.processors),
+    ];
+    parts.extend(host.memory.map(|bytes| show(bytes as f64, Unit::Bytes)));
+    parts.extend(host.kernel.clone());
+    parts.join(", ")
+}
+
+pub(crate) fn host(host: &Host) -> Vec<Fact> {
+    let bytes = |bytes: Option<u64>| bytes.map(|bytes| show(bytes as f64, Unit::Bytes));
+    let unknown = || "could not be read".to_owned();
+    let none = || "none found".to_owned();
+    let load = host.load_before.map(|[one, five, fifteen]| format!("{one:.2}, {five:.2}, {fifteen:.2}"));
+    vec![
+        fact("Processor", host.cpu_model.clone().unwrap_or_else(unknown)),
+        fact("Processors for Plimsoll", host.processors.to_string()),
+        fact("Memory", bytes(host.memory).unwrap_or_else(unknown)),
+        fact("Kernel", host.kernel.clone().unwrap_or_else(unknown)),
+        fact("Distribution", host.distribution.clone().unwrap_or_else(unknown)),
+        fact("Frequency governor", host.governor.clone().unwrap_or_else(unknown)),
+        fact("Clock source", host.clock_source.clone().unwrap_or_else(unknown)),
+        fact("Limit on CPU", host.cpu_limit.map_or_else(none, |cores| format!("{cores} cores"))),
+        fact("Limit on memory", bytes(host.memory_limit).unwrap_or_else(none)),
+        fact("Virtualization", host.virtualization.clone().unwrap_or_else(none)),
+        fact("Load before the start (1, 5, 15 min)", load.unwrap_or_else(unknown)),
+    ]
+}
+
+pub(crate) fn versions(versions: &[Version]) -> Vec<Fact> {
+    versions
+        .iter()
+        .map(|version| {
+            let said = version.version.as_deref().unwrap_or("no version command");
+            let hash = version.sha256.as_deref().map_or("not hashed".to_owned(), |hash| format!("sha256 {hash}"));
+            fact(version.name.clone(), format!("{}: {said}; {hash}", version.program))
+        })
+        .collect()
+}
+
+/// How to run the study again; only the plan's seed has to be the same.
+pub(crate) fn redo(input: &Input) -> Vec<String> {
+    let quick = if input.facts.quick { " --quick" } else { "" };
+    vec![format!("plimsoll run{quick} study.toml"), "plimsoll report BUNDLE".to_owned()]
+}
+
+/// What the numbers mean.
+pub(crate) fn notes(input: &Input) -> Vec<Fact> {
+    let mut notes = vec![
+        fact(
+            "n",
+            "the number of trials, each with systems freshly started. Requests and seconds are not repeats: those of one \
+             trial share its fate.",
+        ),
+        fact(
+            "Values",
+            "each trial gives one number per measure; tables show the geometric mean over the repeats (the arithmetic mean \
+             where one is zero), and ± the standard deviation between repeats as a share of the mean. That is the spread of \
+             trials, not an interval.",
+        ),
+        fact(
+            "Changes",
+            "the two trials of a block are divided by one another, and the change is the geometric mean of these ratios. The \
+             95 % interval is Student's t on their logarithms, from 3 pairs on. A pair with a trial that does not count is \
+             left out.",
+        ),
+        fact(
+            "Verdicts",
+            "equivalent: the interval lies within the margin. Better or worse: it does not, and leaves out no difference. \
+             Inconclusive: neither. Void: no pair of trials to compare. With several measures, variants and conditions, some \
+             intervals miss by chance: about one in twenty.",
+        ),
+        fact(
+            "Durations",
+            "from histograms over everything that the measure phase scheduled, time-outs at their limit and failures \
+             included; percentiles are never averaged within a trial. iteration_duration runs from the first step to the end \
+             of the last, without think time.",
+        ),
+        fact(
+            "Rates and amounts",
+            "what ended within the measure phase, per second of it. Bytes are those on the socket.",
+        ),
+        fact("CPU and memory", "of all processes of the system, sampled each second of the measure phase."),
+    ];
+    notes.push(if input.facts.open_load {
+        fact("Open load", "response_time counts from the instant at which a request was due, req_duration from its send.")
+    } else {
+        fact(
+            "Closed load",
+            "users wait for a reply before they go on, so a slow system is asked less often. There is only service time: \
+             what users who arrive on their own would wait is not measured.",
+        )
+    });
+    let needed = grouped(1000.0);
+    notes.push(fact("Percentiles", format!("a p99 takes {needed} values in a trial, a p95 200: ten beyond it.")));
+    notes
+}

@@ -1,0 +1,127 @@
+//! The answer and a compact table, for a terminal 100 columns wide.
+
+use plimsoll_analysis::compare::Comparison;
+use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::quantity::{change, show};
+use plimsoll_analysis::{Analysis, Input, headline, words};
+use std::fmt::Write;
+
+const WIDTH: usize = 100;
+
+/// The answer, the headline measure under each condition, and what a reader must know.
+#[must_use]
+pub fn terminal(input: &Input, analysis: &Analysis) -> String {
+    let mut text = format!("{}\n\n", wrapped(&input.facts.question, ""));
+    for sentence in analysis.answer.headline.iter().chain(&analysis.answer.further) {
+        writeln!(text, "{}", wrapped(sentence, "  ")).expect("writing to a string does not fail");
+    }
+    if input.plan.variants.len() > 1 {
+        text += "\n";
+        text += &table(input, analysis);
+    }
+    let grave: Vec<_> = analysis.findings.iter().filter(|finding| finding.gravity != Gravity::Note).collect();
+    if !grave.is_empty() {
+        text += "\n";
+    }
+    for finding in grave {
+        let line = format!("{}: {}", finding.gravity.name(), finding.sentence);
+        writeln!(text, "{}", wrapped(&line, "  ")).expect("writing to a string does not fail");
+    }
+    text
+}
+
+fn table(input: &Input, analysis: &Analysis) -> String {
+    let measure = headline(&input.facts).measure;
+    let name = |variant: usize| input.plan.variants[variant].label();
+    let several = input.plan.variants.len() > 2;
+    let mut rows = vec![vec![
+        words::measure(&measure),
+        name(0),
+        if several {
+            "variant".to_owned()
+        } else {
+            input.plan.variants.get(1).map(|one| one.label()).unwrap_or_default()
+        },
+        "change".to_owned(),
+        "95 % interval".to_owned(),
+        "n".to_owned(),
+        "verdict".to_owned(),
+    ]];
+    let centre = |condition, variant| {
+        let estimate = analysis.estimate(condition, variant, &measure);
+        let summary = estimate.and_then(|estimate| estimate.summary.as_ref().ok());
+        summary.map_or("–".to_owned(), |summary| show(summary.centre, measure.unit()))
+    };
+    for comparison in analysis.comparisons.iter().filter(|one| one.measure == measure) {
+        let (condition, variant) = (comparison.condition, comparison.variant);
+        let value = centre(condition, variant);
+        rows.push(vec![
+            words::condition(&input.plan.conditions[condition]),
+            centre(condition, 0),
+            if several { format!("{} {value}", name(variant)) } else { value },
+            comparison.ratio.as_ref().map_or("–".to_owned(), |ratio| change(ratio.value)),
+            crate::text::interval(comparison),
+            comparison.pairs.len().to_string(),
+            verdict(comparison),
+        ]);
+    }
+    aligned(&rows)
+}
+
+fn verdict(comparison: &Comparison) -> String {
+    comparison.verdict.as_ref().map(|verdict| verdict.outcome.to_string()).unwrap_or_default()
+}
+
+/// Columns as wide as their widest cell, two blanks apart; text to the left, numbers to the right.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows[0].len();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells: Vec<String> =
+            row.iter()
+                .zip(&widths)
+                .enumerate()
+                .map(|(index, (cell, &width))| {
+                    if index == 0 || index == columns - 1 {
+                        format!("{cell:<width$}")
+                    } else {
+                        format!("{cell:>width$}")
+                    }
+                })
+                .collect();
+        text += cells.join("  ").trim_end();
+        text += "\n";
+    }
+    text
+}
+
+/// `text` in lines of at most [`WIDTH`] characters; all but the first begin with `indent`.
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in crate::text::unbroken(text).split(' ') {
+        let line = lines.last_mut().expect("there is always a line");
+        if line.is_empty() {
+            *line += word;
+        } else if line.chars().count() + 1 + word.chars().count() <= WIDTH {
+            *line += " ";
+            *line += word;
+        } else {
+            lines.push(format!("{indent}{word}"));
+        }
+    }
+    lines.join("\n").replace('\u{a0}', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_wrapped_at_the_width() {
+        let text = wrapped(&"word ".repeat(50), "  ");
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+        assert!(text.lines().skip(1).all(|line| line.starts_with("  ")));
+    }
+}

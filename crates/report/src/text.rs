@@ -1,0 +1,85 @@
+//! Texts that several documents share.
+
+use plimsoll_analysis::compare::Comparison;
+use plimsoll_analysis::quantity::change;
+use plimsoll_model::measure::Series;
+
+/// A name for files: lower-case letters, digits and single hyphens.
+pub(crate) fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    for character in text.chars() {
+        if character.is_ascii_alphanumeric() {
+            slug.push(character.to_ascii_lowercase());
+        } else if !slug.ends_with('-') {
+            slug.push('-');
+        }
+    }
+    slug.trim_matches('-').to_owned()
+}
+
+/// The name of a series in tables: that of k6 for the protocol, where there is one.
+pub(crate) fn series_name(series: &Series, protocol: &str) -> String {
+    let lower = protocol.to_ascii_lowercase();
+    match series {
+        Series::RequestDuration(name) if lower.starts_with("grpc") || lower.starts_with("http") => {
+            let word = if lower.starts_with("grpc") { "grpc" } else { "http" };
+            let name = name.as_ref().map(|name| format!(":{name}")).unwrap_or_default();
+            format!("{word}_req_duration{name}")
+        }
+        series => series.to_string(),
+    }
+}
+
+/// A comparison in a line: `+3.1 % (+1.2 % … +5.0 %), n = 5, worse`.
+pub(crate) fn comparison(comparison: &Comparison) -> String {
+    let Ok(ratio) = &comparison.ratio else { return "no ratio".to_owned() };
+    let interval = interval(comparison);
+    let verdict = comparison.verdict.as_ref().map(|verdict| format!(", {}", verdict.outcome)).unwrap_or_default();
+    format!("{} ({interval}), n = {}{verdict}", change(ratio.value), ratio.n)
+}
+
+/// The interval of a comparison, or what there is instead of one.
+pub(crate) fn interval(comparison: &Comparison) -> String {
+    match &comparison.ratio {
+        Err(_) => "–".to_owned(),
+        Ok(ratio) => match &ratio.interval {
+            Ok(interval) => format!("{} … {}", change(interval.low), change(interval.high)),
+            Err(_) if ratio.n > 1 => format!("range {} … {}", change(ratio.range.low), change(ratio.range.high)),
+            Err(_) => "no interval".to_owned(),
+        },
+    }
+}
+
+/// `text` with blanks that no line may be broken at: before percent signs, and in `n = 5`.
+pub(crate) fn unbroken(text: &str) -> String {
+    text.replace(" %", "\u{a0}%").replace("n = ", "n\u{a0}=\u{a0}")
+}
+
+/// A time in milliseconds since 1970 as `2026-11-21 02:30:05`, UTC.
+pub(crate) fn utc(milliseconds: i64) -> String {
+    jiff::Timestamp::from_millisecond(milliseconds)
+        .map_or_else(|_| "unknown".to_owned(), |time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_are_safe_as_file_names() {
+        assert_eq!(slug("latency, connect = every iteration"), "latency-connect-every-iteration");
+        assert_eq!(slug("../a:b.p99.9 "), "a-b-p99-9");
+    }
+
+    #[test]
+    fn requests_are_named_as_k6_does() {
+        assert_eq!(series_name(&Series::RequestDuration(None), "gRPC"), "grpc_req_duration");
+        assert_eq!(series_name(&Series::RequestDuration(Some("get".to_owned())), "HTTP/1.1"), "http_req_duration:get");
+        assert_eq!(series_name(&Series::IterationDuration, "gRPC"), "iteration_duration");
+    }
+
+    #[test]
+    fn times_are_in_utc() {
+        assert_eq!(utc(1_700_000_000_000), "2023-11-14 22:13:20");
+    }
+}

@@ -1,0 +1,158 @@
+//! What stands in the files of a report.
+
+use crate::sample;
+use plimsoll_analysis::{Input, analyse};
+use plimsoll_report::{Document, render, terminal};
+use std::fs;
+use std::path::Path;
+
+fn documents(input: &Input) -> Vec<Document> {
+    render(input, &analyse(input))
+}
+
+fn text(documents: &[Document], path: &str) -> String {
+    let document = documents.iter().find(|document| document.path == path).expect(path);
+    String::from_utf8(document.bytes.clone()).expect("text")
+}
+
+/// Leaves the report where a person can look at it.
+fn keep(documents: &[Document], name: &str) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-sample").join(name);
+    for document in documents {
+        let path = folder.join(&document.path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, &document.bytes).expect("a file");
+    }
+}
+
+#[test]
+fn the_markdown_of_a_study() {
+    let documents = documents(&sample::study());
+    keep(&documents, "study");
+    insta::assert_snapshot!(text(&documents, "report.md"));
+}
+
+#[test]
+fn the_markdown_of_three_variants() {
+    let documents = documents(&sample::three_variants());
+    keep(&documents, "three-variants");
+    insta::assert_snapshot!(text(&documents, "report.md"));
+}
+
+#[test]
+fn the_terminal_summary() {
+    let input = sample::study();
+    let summary = terminal(&input, &analyse(&input));
+    assert!(summary.lines().all(|line| line.chars().count() <= 100), "{summary}");
+    insta::assert_snapshot!(summary);
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    assert_eq!(documents(&sample::study()), documents(&sample::study()));
+}
+
+#[test]
+fn the_smallest_study_and_an_empty_bundle_have_reports() {
+    let smallest = sample::smallest();
+    let documents_of_smallest = documents(&smallest);
+    keep(&documents_of_smallest, "smallest");
+    assert!(text(&documents_of_smallest, "report.md").contains("There is one variant only"));
+
+    let mut empty = sample::study();
+    empty.trials.clear();
+    empty.complete = false;
+    empty.problems = vec!["the run did not come to its end".to_owned()];
+    let documents_of_empty = documents(&empty);
+    keep(&documents_of_empty, "empty");
+    let html = text(&documents_of_empty, "report.html");
+    assert!(html.contains("The run did not come to its end") && html.contains("void"));
+    assert_well_formed(&html);
+}
+
+#[test]
+fn the_json_is_versioned_and_complete() {
+    let input = sample::study();
+    let json: serde_json::Value = serde_json::from_str(&text(&documents(&input), "report.json")).expect("JSON");
+    assert_eq!(json["format"], 1);
+    assert_eq!(json["trials"].as_array().expect("trials").len(), 60);
+    assert_eq!(json["conditions"][1]["connect"], "every iteration");
+    let uncounted: Vec<u64> = json["uncounted"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["trial"].as_u64().expect("a number"))
+        .collect();
+    assert_eq!(uncounted, [8, 21]);
+    let first = |list: &str, measure: &str| {
+        let rows = json[list].as_array().expect("a list");
+        rows.iter().find(|row| row["measure"] == measure).expect("a row").clone()
+    };
+    insta::assert_snapshot!(format!(
+        "{}\n{}",
+        serde_json::to_string_pretty(&first("estimates", "iteration_duration.p95")).expect("JSON"),
+        serde_json::to_string_pretty(&first("comparisons", "iteration_duration.p95")).expect("JSON"),
+    ));
+}
+
+#[test]
+fn results_have_a_row_for_each_trial_and_measure() {
+    let input = sample::study();
+    let analysis = analyse(&input);
+    let documents = render(&input, &analysis);
+    let results = text(&documents, "results.csv");
+    assert_eq!(results.lines().count(), 1 + input.trials.len() * analysis.measures.len());
+    assert!(
+        results.starts_with("trial,block,repeat,position,started_utc,mode,users,connect,validity,measure,unit,value")
+    );
+    let comparisons = text(&documents, "comparisons.csv");
+    assert_eq!(comparisons.lines().count(), 1 + analysis.comparisons.len());
+}
+
+#[test]
+fn the_page_is_well_formed_and_stands_alone() {
+    for input in [sample::study(), sample::three_variants(), sample::smallest()] {
+        let html = text(&documents(&input), "report.html");
+        assert_well_formed(&html);
+        assert!(!html.contains("http://") && !html.contains("https://"), "the page must not need a network");
+        assert!(!html.contains("NaN") && !html.contains("inf"), "a number is missing");
+    }
+}
+
+#[test]
+fn text_of_the_author_cannot_break_the_page() {
+    let html = text(&documents(&sample::study()), "report.html");
+    assert!(html.contains("&#60;with k6&#62;") || html.contains("&lt;with k6&gt;"));
+}
+
+#[test]
+fn every_chart_is_there_as_svg_and_png() {
+    let documents = documents(&sample::study());
+    let markdown = text(&documents, "report.md");
+    let charts: Vec<&Document> = documents.iter().filter(|document| document.path.ends_with(".png")).collect();
+    assert!(charts.len() >= 12, "{}", charts.len());
+    for chart in charts {
+        assert!(chart.bytes.starts_with(b"\x89PNG"), "{}", chart.path);
+        assert!(markdown.contains(&format!("({})", chart.path)), "{} is not shown", chart.path);
+        let svg = text(&documents, &chart.path.replace(".png", ".svg"));
+        assert!(!svg.contains("NaN"), "{}", chart.path);
+        assert_well_formed(&svg);
+    }
+}
+
+/// Every opened tag is closed, in order.
+fn assert_well_formed(html: &str) {
+    const VOID: [&str; 4] = ["meta", "br", "link", "!DOCTYPE"];
+    let body = html.split("<style>").next().expect("a start").to_owned() + html.split("</style>").nth(1).unwrap_or("");
+    let mut open: Vec<&str> = Vec::new();
+    for tag in body.split('<').skip(1) {
+        let (inside, _) = tag.split_once('>').expect("a tag has an end");
+        let name = inside.trim_end_matches('/').split_whitespace().next().expect("a tag has a name");
+        if let Some(closed) = name.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(closed), "in `<{inside}>`");
+        } else if !inside.ends_with('/') && !VOID.contains(&name) {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "never closed: {open:?}");
+}

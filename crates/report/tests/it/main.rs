@@ -1,0 +1,4 @@
+//! The report of a study like the first one, looked at from outside.
+
+mod documents;
+mod sample;

@@ -1,0 +1,312 @@
+//! A study like that of inputQ against mutex, with results that arithmetic makes up.
+
+use plimsoll_analysis::Input;
+use plimsoll_model::factor::{Factor, Level, Role, combinations};
+use plimsoll_model::host::{Host, Version};
+use plimsoll_model::record::{ErrorKind, SequenceCheck, Subject, Tally};
+use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult, TrialSummary};
+use plimsoll_model::sample::ProcessSample;
+use plimsoll_model::study::{Decision, GeneratorSpec, ReportSpec, StudyFacts};
+use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
+use plimsoll_model::units::{Nanos, Processors};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const REPEATS: u32 = 5;
+const SECONDS: i64 = 10;
+
+/// Numbers between 0 and 1 that look random and are the same everywhere.
+struct Noise(u64);
+
+impl Noise {
+    fn share(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 40) as f64 / f64::from(1_u32 << 24)
+    }
+
+    /// About normal around 1, with this relative standard deviation.
+    fn around_one(&mut self, sd: f64) -> f64 {
+        let sum: f64 = (0..12).map(|_| self.share()).sum();
+        1.0 + (sum - 6.0) * sd
+    }
+}
+
+/// What a trial is made from.
+struct Truth {
+    users: f64,
+    rate: f64,
+    call: f64,
+    connect: Option<f64>,
+}
+
+/// Two modes × three numbers of users × two ways to connect, five repeats. Trial 8 is void, the
+/// system of trial 21 gave wrong replies, and 1,000 users see errors.
+pub(crate) fn study() -> Input {
+    let facts = facts();
+    let plan = plan(&facts);
+    let mut noise = Noise(42);
+    let mut trials: Vec<TrialResult> = plan.trials.iter().map(|trial| result(&plan, *trial, &mut noise)).collect();
+    let reason = "the generator was the limit: its busiest thread used 97 % of a processor, above 90 %".to_owned();
+    trials[7].summary.validity = Validity::Void(vec![reason]);
+    let check = SequenceCheck { replies: 40_000, largest: 39_998, repeated: 2, ..SequenceCheck::default() };
+    trials[20].summary.sequences.insert("increment".to_owned(), check);
+    trials[20].summary.validity = Validity::Failed(vec!["wrong replies to `increment`: 2 repeated".to_owned()]);
+    trials[2].summary.warnings = vec!["the generator's loop stalled for 131 ms".to_owned()];
+    Input { facts, plan, trials, host: host(), versions: versions(), problems: Vec::new(), complete: true }
+}
+
+/// The same with one way to connect, three variants, and a condition that is a word.
+pub(crate) fn three_variants() -> Input {
+    let mut input = study();
+    let text = |text: &str| Level::Text(text.to_owned());
+    input.facts.factors[0].levels.push(text("racy"));
+    input.facts.factors[1] =
+        Factor { name: "storage".to_owned(), levels: vec![text("local disk"), text("nfs")], role: Role::Condition };
+    input.facts.factors.truncate(2);
+    input.facts.report.axis = None;
+    input.plan = plan(&input.facts);
+    let mut noise = Noise(7);
+    input.trials = input.plan.trials.iter().map(|trial| result(&input.plan, *trial, &mut noise)).collect();
+    for trial in input.trials.iter_mut().filter(|result| result.summary.trial.variant == 2) {
+        trial.summary.validity = Validity::Failed(vec!["wrong replies to `increment`".to_owned()]);
+    }
+    input
+}
+
+/// One variant, no condition, one repeat.
+pub(crate) fn smallest() -> Input {
+    let mut input = study();
+    input.facts.factors[0].levels.truncate(1);
+    input.facts.factors.truncate(1);
+    input.facts.report = ReportSpec::default();
+    input.plan = Plan { repeats: 1, ..plan(&input.facts) };
+    input.plan.trials.truncate(1);
+    let mut noise = Noise(7);
+    input.trials = vec![result(&input.plan, input.plan.trials[0], &mut noise)];
+    input
+}
+
+fn facts() -> StudyFacts {
+    let text = |text: &str| Level::Text(text.to_owned());
+    let measure = |text: &str| text.parse().expect("a measure");
+    StudyFacts {
+        title: "inputQ against mutex".to_owned(),
+        question: "Does serialising through a channel cost more than a mutex?".to_owned(),
+        factors: vec![
+            Factor {
+                name: "mode".to_owned(),
+                levels: vec![text("mutex"), text("inputQ")],
+                role: Role::Compared { baseline: 0 },
+            },
+            Factor {
+                name: "users".to_owned(),
+                levels: [10, 100, 1000].map(Level::Integer).into(),
+                role: Role::Condition,
+            },
+            Factor {
+                name: "connect".to_owned(),
+                levels: vec![text("per user"), text("every iteration")],
+                role: Role::Condition,
+            },
+        ],
+        decide: vec![
+            Decision { measure: measure("iteration_duration.p95"), margin: 0.1 },
+            Decision { measure: measure("iterations.rate"), margin: 0.05 },
+        ],
+        report: ReportSpec {
+            measures: ["request_duration.p95", "cpu.avg", "memory.max"].map(measure).into(),
+            axis: Some("users".to_owned()),
+            comments: Some(
+                "The question is that of a study of 2023 <with k6>.\n\nHere every cell has repeats.".to_owned(),
+            ),
+            action_items: vec!["Keep the mutex & measure again with 8 cores".to_owned()],
+        },
+        protocol: "gRPC".to_owned(),
+        open_load: false,
+        load: "closed loop, {users} users, no think time".to_owned(),
+        workload: "gRPC to {counter.address}: increment; connections: {connect}; time-out 10s".to_owned(),
+        generator: GeneratorSpec {
+            threads: 1,
+            cpus: Some(Processors(vec![1])),
+            max_cpu: 0.9,
+            max_lateness: Duration::from_millis(10),
+        },
+        systems: vec!["counter".to_owned()],
+        loopback: true,
+        quick: false,
+    }
+}
+
+/// Blocks in the study's order, every second one the other way round.
+fn plan(facts: &StudyFacts) -> Plan {
+    let variants = combinations(facts.factors.iter().filter(|factor| factor.is_compared()));
+    let conditions = combinations(facts.factors.iter().filter(|factor| !factor.is_compared()));
+    let mut trials = Vec::new();
+    for repeat in 1..=REPEATS {
+        for condition in 0..conditions.len() {
+            let block = (repeat - 1) * conditions.len() as u32 + condition as u32 + 1;
+            for place in 0..variants.len() {
+                let variant = if block.is_multiple_of(2) { variants.len() - 1 - place } else { place };
+                let (number, position) = (trials.len() as u32 + 1, place as u32 + 1);
+                trials.push(Trial { number, block, repeat, position, variant, condition });
+            }
+        }
+    }
+    let length = TrialLength {
+        warmup: Duration::from_secs(2),
+        measure: Duration::from_secs(SECONDS as u64),
+        drain: Duration::from_secs(5),
+    };
+    Plan { seed: 42, repeats: REPEATS, lengths: vec![length; conditions.len()], variants, conditions, trials }
+}
+
+fn truth(plan: &Plan, trial: Trial, noise: &mut Noise) -> Truth {
+    let assignment = plan.assignment(&trial);
+    let users = match assignment.get("users") {
+        Some(Level::Integer(users)) => *users as f64,
+        _ => 50.0,
+    };
+    let slower = if trial.variant == 1 { 1.03 + 0.05 * (users / 1000.0) } else { 1.0 };
+    let call = (0.000_25 + users * 0.000_018) * slower * noise.around_one(0.012);
+    let connect =
+        (assignment.get("connect") == Some(&Level::Text("every iteration".to_owned()))).then_some(call * 2.5 + 0.0003);
+    let rate = users / (call + connect.unwrap_or(0.0) + 0.000_01);
+    Truth { users, rate, call, connect }
+}
+
+fn result(plan: &Plan, trial: Trial, noise: &mut Noise) -> TrialResult {
+    let mut truth = truth(plan, trial, noise);
+    let count = 4000;
+    let weight = ((truth.rate * SECONDS as f64) / f64::from(count)).round().max(1.0) as u64;
+    let mut tallies: BTreeMap<Subject, Tally> = BTreeMap::new();
+    let call = Subject::Request("increment".to_owned());
+    for _ in 0..count {
+        let call_time = truth.call * skewed(noise);
+        let connect_time = truth.connect.map(|mean| mean * skewed(noise));
+        record(&mut tallies, &call, call_time, weight);
+        if let Some(time) = connect_time {
+            record(&mut tallies, &Subject::Connect, time, weight);
+        }
+        record(&mut tallies, &Subject::Iteration, call_time + connect_time.unwrap_or(0.0) + 0.000_01, weight);
+    }
+    // In a closed loop throughput follows from what iterations take.
+    truth.rate = truth.users * 1e9 / tallies[&Subject::Iteration].service.mean();
+    if truth.users > 900.0 && trial.variant == 1 {
+        tallies.get_mut(&call).expect("calls").errors.insert(ErrorKind::Timeout, 17);
+    }
+    TrialResult {
+        summary: summary(trial),
+        seconds: seconds(&truth, noise),
+        generator: generator(&truth),
+        processes: processes(&truth, trial, noise),
+        host: Vec::new(),
+        tallies,
+    }
+}
+
+/// Around 1, with a tail to the right.
+fn skewed(noise: &mut Noise) -> f64 {
+    let long = if noise.share() > 0.97 { 2.0 + noise.share() * 3.0 } else { 0.0 };
+    0.55 + 0.35 * noise.share() - 0.22 * (1.0 - noise.share()).ln() + long
+}
+
+fn record(tallies: &mut BTreeMap<Subject, Tally>, subject: &Subject, seconds: f64, weight: u64) {
+    let tally = tallies.entry(subject.clone()).or_default();
+    tally.service.record_n((seconds * 1e9) as u64, weight).expect("in range");
+    if *subject != Subject::Iteration {
+        tally.bytes_out += 150 * weight;
+        tally.bytes_in += 120 * weight;
+    }
+}
+
+fn summary(trial: Trial) -> TrialSummary {
+    TrialSummary {
+        trial,
+        validity: Validity::Valid,
+        warnings: Vec::new(),
+        started_unix_ms: 1_700_000_000_000 + i64::from(trial.number) * 14_000,
+        took: Nanos(13_500_000_000),
+        ready_after: Nanos(80_000_000),
+        window: Nanos(SECONDS as u64 * 1_000_000_000),
+        open_load: false,
+        sequences: BTreeMap::new(),
+        error_examples: BTreeMap::new(),
+    }
+}
+
+fn seconds(truth: &Truth, noise: &mut Noise) -> Vec<LoadSecond> {
+    let mut rows = Vec::new();
+    for second in -2..SECONDS {
+        let count = (truth.rate * noise.around_one(0.01)) as u64;
+        let mean = (truth.call + truth.connect.unwrap_or(0.0)) * 1e9 * noise.around_one(0.04);
+        let mut subjects = vec![("iteration", 0, 0), ("request:increment", 150, 120)];
+        if truth.connect.is_some() {
+            subjects.push(("connect", 90, 60));
+        }
+        for (subject, out, back) in subjects {
+            rows.push(LoadSecond {
+                second,
+                subject: subject.to_owned(),
+                count,
+                failed: 0,
+                bytes_out: count * out,
+                bytes_in: count * back,
+                mean,
+                p50: (mean * 0.9) as u64,
+                p95: (mean * 1.6 * noise.around_one(0.05)) as u64,
+                p99: (mean * 3.1) as u64,
+                max: (mean * 6.0) as u64,
+                response_p95: 0,
+            });
+        }
+    }
+    rows
+}
+
+fn generator(truth: &Truth) -> Vec<GeneratorRow> {
+    let row = |second| GeneratorRow {
+        second,
+        cpu_cores: 0.4,
+        cpu_busiest: 0.4,
+        users: truth.users as u64,
+        in_flight: truth.users as u64,
+        ..GeneratorRow::default()
+    };
+    (-2..SECONDS).map(row).collect()
+}
+
+fn processes(truth: &Truth, trial: Trial, noise: &mut Noise) -> Vec<ProcessSample> {
+    let memory = 14e6 + truth.users * 9000.0 + trial.variant as f64 * 2e6;
+    (-1..=SECONDS)
+        .map(|second| ProcessSample {
+            at: second as f64,
+            system: "counter".to_owned(),
+            processes: 1,
+            cpu_cores: (0.7 + 0.2 * (truth.users / 1000.0) + 0.04 * trial.variant as f64) * noise.around_one(0.02),
+            resident: (memory * (1.0 + second as f64 * 0.01)) as u64,
+            threads: 8,
+            ..ProcessSample::default()
+        })
+        .collect()
+}
+
+fn host() -> Host {
+    Host {
+        cpu_model: Some("AMD EPYC 7B13".to_owned()),
+        processors: 2,
+        memory: Some(8_200_000_000),
+        kernel: Some("Linux 6.1.0 x86_64".to_owned()),
+        distribution: Some("Debian 12".to_owned()),
+        load_before: Some([0.12, 0.3, 0.41]),
+        ..Host::default()
+    }
+}
+
+fn versions() -> Vec<Version> {
+    vec![Version {
+        name: "counter".to_owned(),
+        program: "./counter".to_owned(),
+        version: Some("counter 1.0, grpc-go 1.71".to_owned()),
+        sha256: Some("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned()),
+    }]
+}
