@@ -86,11 +86,12 @@ def study(workload, connect, address, users, seconds, folder, think="0s"):
 
 
 def count(bundle):
-    """All exchanges of the trial, those that ended while draining included."""
+    """All iterations of all trials, those that ended while draining included."""
     ok = failed = 0
-    with open(bundle / "trials" / "0001" / "load.csv", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["subject"] == "iteration":
-                failed += int(row["errors"])
-                ok += int(row["count"]) - int(row["errors"])
+    for table in sorted(bundle.glob("trials/*/load.csv")):
+        with open(table, newline="") as file:
+            for row in csv.DictReader(file):
+                if row["subject"] == "iteration":
+                    failed += int(row["failed"])
+                    ok += int(row["count"]) - int(row["failed"])
     return Count(ok, failed)

@@ -330,6 +330,7 @@ impl SequenceCheck {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_subject_reads_back_from_its_tag() {
@@ -337,6 +338,48 @@ mod tests {
             assert_eq!(subject.to_string().parse(), Ok(subject));
         }
         assert!("nonsense".parse::<Subject>().is_err());
+    }
+
+    /// A tally of these service times, in nanoseconds, with an error for every tenth.
+    fn tally(times: &[u64]) -> Tally {
+        let mut tally = Tally::default();
+        for (index, time) in times.iter().enumerate() {
+            tally.service.record(*time).expect("in range");
+            tally.bytes_in += time % 7;
+            if index % 10 == 0 {
+                *tally.errors.entry(ErrorKind::ALL[index / 10 % ErrorKind::ALL.len()]).or_default() += 1;
+            }
+        }
+        tally
+    }
+
+    proptest! {
+        #[test]
+        fn merging_is_independent_of_order_and_loses_nothing(
+            parts in prop::collection::vec(prop::collection::vec(1_u64..LONGEST, 0..40), 1..6),
+        ) {
+            let tallies: Vec<Tally> = parts.iter().map(|times| tally(times)).collect();
+            let (mut forwards, mut backwards) = (Tally::default(), Tally::default());
+            tallies.iter().for_each(|part| forwards.merge(part));
+            tallies.iter().rev().for_each(|part| backwards.merge(part));
+            prop_assert_eq!(&forwards.service, &backwards.service);
+            prop_assert_eq!(&forwards.errors, &backwards.errors);
+            prop_assert_eq!(forwards.bytes_in, backwards.bytes_in);
+            prop_assert_eq!(forwards.count(), parts.iter().map(|times| times.len() as u64).sum::<u64>());
+            prop_assert_eq!(forwards.failed(), tallies.iter().map(Tally::failed).sum::<u64>());
+        }
+
+        #[test]
+        fn a_merged_percentile_is_that_of_all_values_together(
+            left in prop::collection::vec(1_u64..LONGEST, 1..100),
+            right in prop::collection::vec(1_u64..LONGEST, 1..100),
+            q in 0.01_f64..0.99,
+        ) {
+            let mut merged = tally(&left);
+            merged.merge(&tally(&right));
+            let together = tally(&[left, right].concat());
+            prop_assert_eq!(merged.service.value_at_quantile(q), together.service.value_at_quantile(q));
+        }
     }
 
     #[test]
