@@ -7,7 +7,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// More trials than all the processes together can write.
 const TRIALS: u32 = 5_000;
@@ -24,7 +24,10 @@ fn kill_9_at_any_instant_leaves_whole_trials_whole() {
     let mut unfinished = 0;
     for kill in 0..KILLS {
         let mut victim = start(&bundle);
-        // From the first milliseconds of a process to some trials later.
+        if kill % 2 == 1 {
+            wait_for_a_trial(&journal);
+        }
+        // At first while the process begins or goes on, then amid its trials.
         std::thread::sleep(Duration::from_micros(1_500 + 7_919 * (kill * 13 % KILLS)));
         victim.kill().and_then(|()| victim.wait()).expect("it was running");
         match read(&bundle) {
@@ -85,10 +88,21 @@ fn start(bundle: &Path) -> Child {
         .expect("this test can be started")
 }
 
+/// However slow the disk is.
+fn wait_for_a_trial(journal: &Path) {
+    let before = announced(journal).len();
+    let begun = Instant::now();
+    while announced(journal).len() == before {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no trial was sealed in a minute");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// The trials that the processes said were sealed.
 fn announced(journal: &Path) -> Vec<u32> {
     let text = fs::read_to_string(journal).unwrap_or_default();
-    text.lines().map(|line| line.parse().expect("a number")).collect()
+    let whole = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+    whole.map(|line| line.parse().expect("a number")).collect()
 }
 
 #[test]
