@@ -1,6 +1,7 @@
 //! `plimsoll report`: the report of a bundle, written from the bundle alone.
 
 use crate::exit::{Exit, Failure};
+use anyhow::Context;
 use plimsoll_analysis::{Input, analyse};
 use plimsoll_model::trial::Validity;
 use std::path::{Path, PathBuf};
@@ -38,7 +39,13 @@ pub(super) fn write(bundle: &Path, out: &Path) -> Result<Written, Failure> {
         complete: contents.complete,
     };
     let analysis = analyse(&input);
-    Ok(Written { summary: analysis.answer.headline.join("\n"), folder: out.to_owned(), validities })
+    for document in plimsoll_report::render(&input, &analysis) {
+        let path = out.join(&document.path);
+        let folder = path.parent().expect("a document lies in a folder");
+        std::fs::create_dir_all(folder).with_context(|| format!("failed to make the folder {}", folder.display()))?;
+        std::fs::write(&path, &document.bytes).with_context(|| format!("failed to write {}", path.display()))?;
+    }
+    Ok(Written { summary: plimsoll_report::terminal(&input, &analysis), folder: out.to_owned(), validities })
 }
 
 /// Prints the answer and where the report is.
