@@ -16,7 +16,7 @@ const WORKERS: usize = 2;
 pub(super) fn demo(output: &Output) -> Result<Exit, Failure> {
     let source = study::read_text("demo.toml", STUDY.to_owned(), Path::new("."))?;
     let out = output.out.clone().unwrap_or_else(|| run::new_folder("demo"));
-    run::run_study("demo.toml", &source, &out, false)
+    run::run_study(&run::Task { name: "demo.toml", source: &source, out: &out, resume: false, go_on: None })
 }
 
 /// The server's own process.

@@ -25,7 +25,22 @@ pub(super) fn run(arguments: &arguments::Run) -> Result<Exit, Failure> {
     let stem = arguments.study.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let named_by = if stem == "study" { folder_name(&arguments.study).unwrap_or(stem) } else { stem };
     let out = arguments.output.out.clone().unwrap_or_else(|| new_folder(&named_by));
-    run_study(&name, &source, &out, arguments.resume)
+    let quick = if arguments.quick { " --quick" } else { "" };
+    let go_on = format!("plimsoll run {name}{quick} --resume --out {}", out.display());
+    run_study(&Task { name: &name, source: &source, out: &out, resume: arguments.resume, go_on: Some(go_on) })
+}
+
+/// A study to be run into a bundle.
+pub(super) struct Task<'a> {
+    /// The study's file, as shown to people.
+    pub(super) name: &'a str,
+    pub(super) source: &'a Source,
+    /// The bundle.
+    pub(super) out: &'a Path,
+    /// Whether the bundle is there already, to be gone on with.
+    pub(super) resume: bool,
+    /// The command that goes on after an interruption, if one can.
+    pub(super) go_on: Option<String>,
 }
 
 /// The name of the folder in which the study lies.
@@ -40,11 +55,12 @@ pub(super) fn new_folder(name: &str) -> PathBuf {
     Path::new("plimsoll-runs").join(format!("{name}-{now}"))
 }
 
-/// Runs the study into a bundle at `out`, and writes its report there.
-pub(super) fn run_study(name: &str, source: &Source, out: &Path, resume: bool) -> Result<Exit, Failure> {
+/// Runs the study and writes its report into the bundle.
+pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
+    let Task { name, source, out, resume, go_on } = task;
     let plan = study::plan(&source.study);
     study::check_before_start(name, &source.study, &plan)?;
-    let mut bundle = open_bundle(source, &plan, out, resume)?;
+    let mut bundle = open_bundle(source, &plan, out, *resume)?;
     let interrupted = interruptible()?;
     let mut progress = Progress::new(&source.study.title, out);
     let run = Run {
@@ -63,10 +79,12 @@ pub(super) fn run_study(name: &str, source: &Source, out: &Path, resume: bool) -
     };
     drop(bundle);
     if ending == Ending::Interrupted {
-        anstream::eprintln!(
-            "interrupted; what had ended is in {shown}\n  go on:  plimsoll run {name} --resume --out {shown}\n  report: plimsoll report {shown}",
-            shown = out.display()
-        );
+        let shown = out.display();
+        anstream::eprintln!("interrupted; what had ended is in {shown}");
+        if let Some(go_on) = go_on {
+            anstream::eprintln!("  go on:  {go_on}");
+        }
+        anstream::eprintln!("  report: plimsoll report {shown}");
         return Ok(Exit::Interrupted);
     }
     let written = report::write(out, &out.join("report"))?;

@@ -22,9 +22,8 @@ pub(crate) fn read(path: &Path) -> Result<Source, Failure> {
         let place = error.utf8_error().valid_up_to();
         Failure::new(Exit::Usage, anyhow!("expected {shown} to be UTF-8 text; byte {place} is none"))
     })?;
-    let folder = path.parent().map_or_else(|| PathBuf::from("."), Path::to_owned);
-    let folder = std::path::absolute(folder).context("failed to find the study's folder")?;
-    read_text(&shown, text, &folder)
+    let file = std::path::absolute(path).context("failed to find the study's folder")?;
+    read_text(&shown, text, file.parent().expect("a file that was read lies in a folder"))
 }
 
 /// Reads a study from its text.
