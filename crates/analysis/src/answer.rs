@@ -10,9 +10,9 @@ use plimsoll_model::measure::Measure;
 /// What the study says to its question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// By the headline measure: a sentence for each variant.
+    /// By the headline measure: for each variant a sentence for each outcome, the worst first.
     pub headline: Vec<String>,
-    /// By the other measures that decide.
+    /// The same by the other measures that decide.
     pub further: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn answer(input: &Input, comparisons: &[Comparison]) -> Answer {
     let mut further: Vec<&Measure> = input.facts.decide.iter().map(|decision| &decision.measure).collect();
     further.retain(|measure| **measure != headline.measure);
     let sentences = |measure: &Measure| -> Vec<String> {
-        (1..input.plan.variants.len()).map(|variant| sentence(input, comparisons, variant, measure)).collect()
+        (1..input.plan.variants.len()).flat_map(|variant| sentences_on(input, comparisons, variant, measure)).collect()
     };
     let mut first = sentences(&headline.measure);
     if first.is_empty() {
@@ -38,12 +38,12 @@ pub(crate) fn answer(input: &Input, comparisons: &[Comparison]) -> Answer {
     Answer { headline: first, further: further.into_iter().flat_map(sentences).collect() }
 }
 
-fn sentence(input: &Input, comparisons: &[Comparison], variant: usize, measure: &Measure) -> String {
+fn sentences_on(input: &Input, comparisons: &[Comparison], variant: usize, measure: &Measure) -> Vec<String> {
     let of_variant: Vec<&Comparison> =
         comparisons.iter().filter(|one| one.variant == variant && &one.measure == measure).collect();
     let name = input.plan.variants[variant].label();
     let baseline = input.plan.variants[0].label();
-    let mut clauses = Vec::new();
+    let mut sentences = Vec::new();
     for outcome in [Outcome::Worse, Outcome::Better, Outcome::Equivalent, Outcome::Inconclusive, Outcome::Void] {
         let group: Vec<&Comparison> = of_variant
             .iter()
@@ -51,11 +51,21 @@ fn sentence(input: &Input, comparisons: &[Comparison], variant: usize, measure: 
             .filter(|one| one.verdict.as_ref().is_some_and(|verdict| verdict.outcome == outcome))
             .collect();
         if !group.is_empty() {
-            clauses.push(clause(input, outcome, &group, (&name, &baseline)));
+            let clause = clause(input, outcome, &group, (&name, &baseline));
+            let start = if sentences.is_empty() { format!("By {}, ", words::measure(measure)) } else { String::new() };
+            sentences.push(format!("{}.", capitalised(&(start + &clause))));
         }
     }
-    let measure = words::measure(measure);
-    format!("By {measure}, {}.", clauses.join("; "))
+    sentences
+}
+
+/// With a capital at the start, unless that is a name of the study's.
+fn capitalised(sentence: &str) -> String {
+    let small = ["no ", "nothing "].into_iter().find(|start| sentence.starts_with(start));
+    match small {
+        Some(_) => format!("N{}", &sentence[1..]),
+        None => sentence.to_owned(),
+    }
 }
 
 /// What can be said of the conditions that share an outcome.
@@ -111,7 +121,7 @@ fn evidence(ratios: &[&Ratio]) -> String {
     let reach = format!("{} to {}", change(low), change(high));
     match ratios {
         [_] => format!("95 % interval {reach}, {n}"),
-        _ => format!("95 % intervals within {reach}, {n} each"),
+        _ => format!("95 % intervals within {reach}, {n}"),
     }
 }
 

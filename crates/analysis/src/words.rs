@@ -15,19 +15,40 @@ pub fn condition(assignment: &Assignment) -> String {
     levels.join(", ")
 }
 
-/// The conditions with these indices: all by name if they are few, otherwise how many of all.
+/// The conditions with these indices: by a level that they have in common and no other condition
+/// has, by name if they are few, otherwise how many of all.
 #[must_use]
 pub fn conditions(plan: &Plan, indices: &[usize]) -> String {
     let all = plan.conditions.len();
-    let names: Vec<String> = indices.iter().map(|index| in_a_sentence(&plan.conditions[*index])).collect();
+    if all == 1 {
+        return "in all trials".to_owned();
+    }
+    if indices.len() == all {
+        return format!("under all {all} conditions");
+    }
+    let names = levels_in_common(plan, indices)
+        .unwrap_or_else(|| indices.iter().map(|index| in_a_sentence(&plan.conditions[*index])).collect());
     match names.as_slice() {
-        _ if all == 1 => "in all trials".to_owned(),
-        names if names.len() == all => format!("under all {all} conditions"),
         [one] => format!("at {one}"),
         [one, other] => format!("at {one} and at {other}"),
-        [one, two, three] => format!("at {one}, at {two} and at {three}"),
-        names => format!("under {} of {all} conditions", names.len()),
+        names if names.len() < indices.len() => format!("at {}", names.join(", at ")),
+        _ => format!("under {} of {all} conditions", indices.len()),
     }
+}
+
+/// The levels of one factor that pick out exactly these conditions.
+fn levels_in_common(plan: &Plan, indices: &[usize]) -> Option<Vec<String>> {
+    let factors = &plan.conditions.first()?.0;
+    factors.iter().filter(|_| factors.len() > 1).find_map(|(factor, _)| {
+        let mut levels: Vec<&Level> = Vec::new();
+        for level in indices.iter().filter_map(|index| plan.conditions[*index].get(factor)) {
+            if !levels.contains(&level) {
+                levels.push(level);
+            }
+        }
+        let picked = plan.conditions.iter().filter(|one| one.get(factor).is_some_and(|level| levels.contains(&level)));
+        (picked.count() == indices.len()).then(|| levels.into_iter().map(|level| of_factor(factor, level)).collect())
+    })
 }
 
 /// A condition without commas, which a sentence needs for itself: `10 users (connect = per user)`.
@@ -57,8 +78,14 @@ pub fn of_factor(factor: &str, level: &Level) -> String {
 /// A measure: `p95 of iteration_duration`, `iterations per second`.
 #[must_use]
 pub fn measure(measure: &Measure) -> String {
-    let series = &measure.series;
+    let series = match &measure.series {
+        Series::Cpu(None) => "CPU".to_owned(),
+        Series::Cpu(Some(system)) => format!("CPU of {system}"),
+        Series::Memory(Some(system)) => format!("memory of {system}"),
+        series => series.to_string(),
+    };
     match measure.statistic {
+        Statistic::Max if matches!(measure.series, Series::Cpu(_) | Series::Memory(_)) => format!("peak {series}"),
         Statistic::Avg => format!("mean {series}"),
         Statistic::Min => format!("least {series}"),
         Statistic::Med => format!("median {series}"),
@@ -110,6 +137,35 @@ mod tests {
         assert_eq!(condition(&Assignment(vec![users(1000), connect])), "1,000 users, connect = per user");
         assert_eq!(condition(&Assignment(vec![users(1)])), "1 user");
         assert_eq!(condition(&Assignment(vec![])), "all trials");
+    }
+
+    #[test]
+    fn conditions_are_named_by_what_they_have_in_common() {
+        let condition = |users, connect: &str| {
+            let connect = ("connect".to_owned(), Level::Text(connect.to_owned()));
+            Assignment(vec![("users".to_owned(), Level::Integer(users)), connect])
+        };
+        let conditions_of = |conditions| Plan {
+            seed: 1,
+            repeats: 1,
+            variants: Vec::new(),
+            conditions,
+            trials: Vec::new(),
+            lengths: Vec::new(),
+        };
+        let grid = [10, 100, 1000].map(|users| [condition(users, "kept"), condition(users, "new")]).concat();
+        let plan = conditions_of(grid);
+        for (indices, expected) in [
+            (&[0, 1, 2, 3, 4, 5][..], "under all 6 conditions"),
+            (&[4, 5], "at 1,000 users"),
+            (&[0, 2, 4], "at connect = kept"),
+            (&[0, 1, 4, 5], "at 10 users and at 1,000 users"),
+            (&[0, 3], "at 10 users (connect = kept) and at 100 users (connect = new)"),
+            (&[0, 3, 5], "under 3 of 6 conditions"),
+        ] {
+            assert_eq!(conditions(&plan, indices), expected);
+        }
+        assert_eq!(conditions(&conditions_of(vec![Assignment::default()]), &[0]), "in all trials");
     }
 
     #[test]

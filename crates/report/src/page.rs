@@ -192,7 +192,7 @@ fn comparison_row(input: &Input, analysis: &Analysis, one: &Comparison, forest: 
         .position(|other| other == one)
         .expect("a comparison is one of its measure's");
     let title = format!("{}: {}", forest.rows[place].label, forest.rows[place].text);
-    let strip = forest.rows[place].strip(forest.reach(), 260.0, 20.0);
+    let strip = forest.rows[place].strip(forest.reach(), 220.0, 26.0);
     let centre = |variant| {
         let summary = analysis.estimate(one.condition, variant, &one.measure)?.summary.as_ref().ok()?;
         Some(show(summary.centre, one.measure.unit()))

@@ -40,7 +40,7 @@ fn table(input: &Input, analysis: &Analysis) -> String {
         if several {
             "variant".to_owned()
         } else {
-            input.plan.variants.get(1).map(|one| one.label()).unwrap_or_default()
+            input.plan.variants.get(1).map(plimsoll_model::factor::Assignment::label).unwrap_or_default()
         },
         "change".to_owned(),
         "95 % interval".to_owned(),

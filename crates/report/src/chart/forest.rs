@@ -7,7 +7,6 @@ use plimsoll_analysis::quantity::change;
 const ROW: f64 = 22.0;
 const STRIP: f64 = 420.0;
 const GAP: f64 = 14.0;
-const HEAD: f64 = 60.0;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Forest {
@@ -66,7 +65,7 @@ impl Forest {
         let widest = self.rows.iter().map(|row| width_of(&row.label)).fold(80.0, f64::max);
         let longest = self.rows.iter().map(|row| width_of(&row.text)).fold(80.0, f64::max).min(330.0);
         let left = GAP + widest + GAP;
-        let height = HEAD + self.rows.len() as f64 * ROW + 44.0;
+        let height = self.head() + self.rows.len() as f64 * ROW + 44.0;
         let mut drawing = Drawing::new(left + STRIP + GAP + longest + GAP, height);
         drawing.heading((GAP, 22.0), &self.title);
         if self.variants.len() > 2 {
@@ -74,7 +73,7 @@ impl Forest {
         }
         self.frame(&mut drawing, reach, left);
         for (index, row) in self.rows.iter().enumerate() {
-            let y = HEAD + (index as f64 + 0.5) * ROW;
+            let y = self.head() + (index as f64 + 0.5) * ROW;
             drawing.text((left - GAP, y + 4.0), &row.label, Anchor::End, Paint::Ink);
             drawing.text((left + STRIP + GAP, y + 4.0), &row.text, Anchor::Start, Paint::Ink);
             drawing.place(row.strip(reach, STRIP, ROW), (left, y - ROW / 2.0));
@@ -82,13 +81,19 @@ impl Forest {
         drawing
     }
 
+    /// Two variants are named in the title, more of them in a legend below it.
+    fn head(&self) -> f64 {
+        if self.variants.len() > 2 { 60.0 } else { 38.0 }
+    }
+
     fn frame(&self, drawing: &mut Drawing, reach: Reach, left: f64) {
-        let bottom = HEAD + self.rows.len() as f64 * ROW + 4.0;
+        let head = self.head();
+        let bottom = head + self.rows.len() as f64 * ROW + 4.0;
         let x = |ratio: f64| left + reach.share(ratio) * STRIP;
         let (from, to) = (x(1.0 / (1.0 + self.margin)), x(1.0 + self.margin));
-        let points = vec![(from, HEAD), (to, HEAD), (to, bottom), (from, bottom)];
+        let points = vec![(from, head), (to, head), (to, bottom), (from, bottom)];
         drawing.marks.push(Mark::Area { points, paint: Paint::Grid, opacity: 0.6 });
-        drawing.line((x(1.0), HEAD), (x(1.0), bottom), Paint::Muted, 1.0);
+        drawing.line((x(1.0), head), (x(1.0), bottom), Paint::Muted, 1.0);
         drawing.line((left, bottom), (left + STRIP, bottom), Paint::Muted, 1.0);
         for ratio in reach.ticks() {
             drawing.line((x(ratio), bottom), (x(ratio), bottom + 4.0), Paint::Muted, 1.0);
@@ -104,7 +109,7 @@ impl ForestRow {
     /// Interval, pairs and ratio on a strip of this size, without text.
     pub(crate) fn strip(&self, reach: Reach, width: f64, height: f64) -> Drawing {
         let mut drawing = Drawing::new(width, height);
-        let middle = height / 2.0;
+        let middle = height / 2.0 - 2.0;
         let x = |ratio: f64| reach.share(ratio) * width;
         let paint = Paint::Variant(self.variant);
         if let Some((low, high)) = self.interval {
@@ -114,7 +119,7 @@ impl ForestRow {
             }
         }
         for pair in &self.pairs {
-            drawing.dot((x(*pair), middle), 2.2, paint, 0.4);
+            drawing.dot((x(*pair), middle + 6.5), 1.9, paint, 0.55);
         }
         if let Some(ratio) = self.ratio {
             drawing.dot((x(ratio), middle), 4.2, paint, 1.0);

@@ -21,7 +21,7 @@ fn primitive(mark: &Mark) -> Primitive {
             points: points.clone(),
             stroke: colour(*paint),
             stroke_width: *width,
-            stroke_dasharray: dashed.then(|| "4 3".to_owned()),
+            stroke_dasharray: dashed.then(|| "5 4".to_owned()),
         },
         Mark::Area { points, paint, opacity } => Primitive::Path(Box::new(PathData {
             d: outline(points),

@@ -37,7 +37,7 @@ fn write_mark(svg: &mut String, mark: &Mark, surface: Surface) -> std::fmt::Resu
     let colour = |paint: &Paint| colour(*paint, surface);
     match mark {
         Mark::Stroke { points, paint, width, dashed } => {
-            let dashes = if *dashed { " stroke-dasharray=\"4 3\"" } else { "" };
+            let dashes = if *dashed { " stroke-dasharray=\"5 4\"" } else { "" };
             let (colour, points) = (colour(paint), places(points));
             writeln!(
                 svg,

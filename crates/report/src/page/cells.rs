@@ -1,7 +1,7 @@
 //! The table of a condition: a row for each parameter, a column for each variant.
 
 use crate::text;
-use plimsoll_analysis::quantity::{percent, show};
+use plimsoll_analysis::quantity::show;
 use plimsoll_analysis::{Analysis, Input, words};
 use plimsoll_model::measure::{Measure, Series, Statistic};
 
@@ -60,7 +60,7 @@ impl Table<'_> {
         ConditionView {
             title: words::condition(&self.input.plan.conditions[self.condition]),
             n: self.variants().map(|variant| self.counted(variant)).collect(),
-            durations: self.duration_series().into_iter().map(|series| self.duration(&series)).collect(),
+            durations: self.duration_series().iter().map(|series| self.duration(series)).collect(),
             amounts: self.amounts(),
         }
     }
@@ -77,12 +77,16 @@ impl Table<'_> {
         self.input.trials.iter().filter(of_cell).count()
     }
 
-    /// The series of durations that the analysis has, in its order, the calls first.
+    /// The series of durations that were recorded under the condition, in the analysis's order.
     fn duration_series(&self) -> Vec<Series> {
         let mut series: Vec<Series> = Vec::new();
         for measure in self.analysis.measures.iter().filter(|measure| measure.statistic == Statistic::Avg) {
             let duration = !matches!(measure.series, Series::Cpu(_) | Series::Memory(_));
-            if duration && !series.contains(&measure.series) {
+            let known = self.variants().any(|variant| {
+                let estimate = self.analysis.estimate(self.condition, variant, measure);
+                estimate.is_some_and(|estimate| estimate.summary.is_ok())
+            });
+            if duration && known && !series.contains(&measure.series) {
                 series.push(measure.series.clone());
             }
         }
@@ -148,7 +152,7 @@ impl Table<'_> {
         let estimate = self.analysis.estimate(self.condition, variant, &measure);
         match estimate.map(|estimate| &estimate.summary) {
             Some(Ok(summary)) => {
-                let spread = summary.relative_sd().filter(|sd| *sd > 0.0).map(|sd| format!("± {}", percent(sd)));
+                let spread = summary.relative_sd().filter(|sd| *sd > 0.0).map(|sd| format!("± {:.1} %", sd * 100.0));
                 (show(summary.centre, measure.unit()), spread.unwrap_or_default())
             }
             _ => ("–".to_owned(), String::new()),

@@ -81,7 +81,10 @@ fn when(input: &Input) -> Option<String> {
 
 fn generator(input: &Input) -> String {
     let spec = &input.facts.generator;
-    let processors = spec.cpus.as_ref().map_or("any processor".to_owned(), |cpus| format!("processors {cpus}"));
+    let processors = spec.cpus.as_ref().map_or("any processor".to_owned(), |cpus| {
+        let plural = if cpus.0.len() == 1 { "" } else { "s" };
+        format!("processor{plural} {cpus}")
+    });
     let plural = if spec.threads == 1 { "" } else { "s" };
     format!(
         "{} thread{plural} on {processors}; a trial is void when the busiest thread is above {:.0} % of a processor or \
