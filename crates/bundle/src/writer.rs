@@ -56,14 +56,14 @@ impl BundleWriter {
             return Err(BundleError::NotEmpty(folder.to_owned()));
         }
         fs::create_dir_all(&trials).map_err(BundleError::io("make the folder", &trials))?;
-        let mut manifest = ManifestWriter::create(folder, Timestamp::now().to_string())?;
         files::write(&folder.join(STUDY), study.as_bytes())?;
         files::write_json(&folder.join(FACTS), facts)?;
         files::write_json(&folder.join(PLAN), plan)?;
         files::write_json(&folder.join(HOST), host)?;
         let events = open_events(folder)?;
-        let parts = [STUDY, FACTS, PLAN, HOST].map(|name| folder.join(name));
-        manifest.seal(folder, STUDY_PART.to_owned(), &parts)?;
+        // The manifest comes last, so that a folder that has one has whatever a run needs to go on.
+        let mut manifest = ManifestWriter::create(folder, Timestamp::now().to_string())?;
+        seal_study(&mut manifest, folder)?;
         sync_folder(folder)?;
         if let Some(above) = folder.canonicalize().ok().as_deref().and_then(Path::parent) {
             sync_folder(above)?;
@@ -92,7 +92,11 @@ impl BundleWriter {
             return Err(other("resolved study"));
         }
         let sealed = manifest.trials().into_iter().filter(|number| trial_folder(folder, *number).is_dir()).collect();
-        let manifest = ManifestWriter::open(folder)?;
+        let study_is_sealed = manifest.sealed.contains_key(STUDY_PART);
+        let mut manifest = ManifestWriter::open(folder)?;
+        if !study_is_sealed {
+            seal_study(&mut manifest, folder)?;
+        }
         let events = open_events(folder)?;
         Ok(BundleWriter { folder: folder.to_owned(), manifest, events, sealed })
     }
@@ -186,6 +190,11 @@ impl BundleWriter {
     pub fn complete(&mut self) -> Result<(), BundleError> {
         self.manifest.append(&Line::Complete { at: Timestamp::now().to_string() })
     }
+}
+
+fn seal_study(manifest: &mut ManifestWriter, folder: &Path) -> Result<(), BundleError> {
+    let files = [STUDY, FACTS, PLAN, HOST].map(|name| folder.join(name));
+    manifest.seal(folder, STUDY_PART.to_owned(), &files)
 }
 
 fn open_events(folder: &Path) -> Result<File, BundleError> {

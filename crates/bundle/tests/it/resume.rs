@@ -95,6 +95,17 @@ fn a_trial_that_died_between_renaming_and_sealing_is_run_again() {
 }
 
 #[test]
+fn a_study_that_was_not_sealed_any_more_is_sealed_when_the_run_goes_on() {
+    let folder = interrupted(0);
+    let path = folder.path().join("manifest.jsonl");
+    let text = fs::read_to_string(&path).expect("a manifest");
+    fs::write(&path, &text[..=text.find('\n').expect("a line")]).expect("a file");
+    finish(folder.path(), &[], &[]);
+    append(&folder.path().join("host.json"), b" ");
+    assert!(named(&read(folder.path()).expect("a bundle").problems, "host.json was changed"));
+}
+
+#[test]
 fn a_trial_whose_folder_was_deleted_is_run_again() {
     let folder = interrupted(2);
     fs::remove_dir_all(folder.path().join("trials/0001")).expect("a folder");
