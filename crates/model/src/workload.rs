@@ -111,6 +111,27 @@ pub enum GrpcSchema {
     Reflection,
 }
 
+/// The names of the gRPC status codes 0 to 16, by code.
+pub const GRPC_STATUSES: [&str; 17] = [
+    "OK",
+    "CANCELLED",
+    "UNKNOWN",
+    "INVALID_ARGUMENT",
+    "DEADLINE_EXCEEDED",
+    "NOT_FOUND",
+    "ALREADY_EXISTS",
+    "PERMISSION_DENIED",
+    "RESOURCE_EXHAUSTED",
+    "FAILED_PRECONDITION",
+    "ABORTED",
+    "OUT_OF_RANGE",
+    "UNIMPLEMENTED",
+    "INTERNAL",
+    "UNAVAILABLE",
+    "DATA_LOSS",
+    "UNAUTHENTICATED",
+];
+
 /// One unary call and what must come back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GrpcStep {

@@ -14,8 +14,9 @@ use crate::protocol::{Protocol, Reply, Signal, Violation};
 use crate::transport::Dialer;
 use hpack::Field;
 use number::NumberIn;
+use percent_encoding::percent_decode_str;
 use plimsoll_model::record::ErrorKind;
-use plimsoll_model::workload::{GrpcSchema, GrpcStep, Target};
+use plimsoll_model::workload::{GRPC_STATUSES, GrpcSchema, GrpcStep, Target};
 use session::{Event, Response, Session};
 use std::time::Duration;
 
@@ -24,27 +25,6 @@ const MESSAGE_PREFIX: usize = 5;
 
 const OK: u16 = 0;
 const DEADLINE_EXCEEDED: u16 = 4;
-
-/// The names of the status codes, by code.
-const STATUS_NAMES: [&str; 17] = [
-    "OK",
-    "CANCELLED",
-    "UNKNOWN",
-    "INVALID_ARGUMENT",
-    "DEADLINE_EXCEEDED",
-    "NOT_FOUND",
-    "ALREADY_EXISTS",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "FAILED_PRECONDITION",
-    "ABORTED",
-    "OUT_OF_RANGE",
-    "UNIMPLEMENTED",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "DATA_LOSS",
-    "UNAUTHENTICATED",
-];
 
 /// The calls of a workload, compiled.
 #[derive(Debug)]
@@ -126,7 +106,8 @@ impl Grpc {
         if status != call.status {
             let kind = if status == DEADLINE_EXCEEDED { ErrorKind::Timeout } else { ErrorKind::Status };
             let message = response.grpc_message.as_deref().filter(|text| !text.is_empty());
-            let message = message.map_or(String::new(), |text| format!(": {}", percent_decoded(text)));
+            let message =
+                message.map_or(String::new(), |text| format!(": {}", percent_decode_str(text).decode_utf8_lossy()));
             let (expected, found) = (status_name(call.status), status_name(status));
             return failed(kind, format!("expected gRPC status {expected}, found {found}{message}"));
         }
@@ -159,20 +140,7 @@ fn unary_message(body: &[u8]) -> Result<&[u8], String> {
 
 /// The name of a status code, or its number.
 fn status_name(code: u16) -> String {
-    STATUS_NAMES.get(usize::from(code)).map_or_else(|| code.to_string(), |name| (*name).to_owned())
-}
-
-/// `grpc-message` is percent-encoded UTF-8.
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let code = (byte == b'%').then(|| after.get(..2)).flatten();
-        let code = code.and_then(|code| u8::from_str_radix(std::str::from_utf8(code).ok()?, 16).ok());
-        bytes.push(code.unwrap_or(byte));
-        rest = if code.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    GRPC_STATUSES.get(usize::from(code)).map_or_else(|| code.to_string(), |name| (*name).to_owned())
 }
 
 /// The header fields of a call (the gRPC specification's order).

@@ -10,7 +10,7 @@ use crate::table::target::{Address, TlsTable};
 use crate::table::workload::{Common, Protocol};
 use crate::value::{Fixed, Problem, Scalar, Slot, optional};
 use plimsoll_model::factor::Level;
-use plimsoll_model::workload::{Connect, GrpcSchema, GrpcStep, Sequence, Steps};
+use plimsoll_model::workload::{Connect, GRPC_STATUSES, GrpcSchema, GrpcStep, Sequence, Steps};
 use schemars::{Schema, json_schema};
 use std::path::PathBuf;
 
@@ -226,43 +226,22 @@ impl Scalar for Call {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Status(u16);
 
-/// The names of the codes 0 to 16.
-const STATUSES: [&str; 17] = [
-    "OK",
-    "CANCELLED",
-    "UNKNOWN",
-    "INVALID_ARGUMENT",
-    "DEADLINE_EXCEEDED",
-    "NOT_FOUND",
-    "ALREADY_EXISTS",
-    "PERMISSION_DENIED",
-    "RESOURCE_EXHAUSTED",
-    "FAILED_PRECONDITION",
-    "ABORTED",
-    "OUT_OF_RANGE",
-    "UNIMPLEMENTED",
-    "INTERNAL",
-    "UNAVAILABLE",
-    "DATA_LOSS",
-    "UNAUTHENTICATED",
-];
-
 impl Scalar for Status {
     const EXPECTED: &'static str = "a gRPC status such as \"OK\" or \"NOT_FOUND\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
         let code = match level {
-            Level::Text(text) => STATUSES.iter().position(|status| status == text),
-            Level::Integer(number) => usize::try_from(*number).ok().filter(|code| *code < STATUSES.len()),
+            Level::Text(text) => GRPC_STATUSES.iter().position(|status| status == text),
+            Level::Integer(number) => usize::try_from(*number).ok().filter(|code| *code < GRPC_STATUSES.len()),
             Level::Bool(_) | Level::Number(_) => None,
         };
         let code = code.and_then(|code| u16::try_from(code).ok());
-        let wrong = || Problem::wrong::<Self>(level).maybe_help(did_you_mean(&level.to_string(), STATUSES));
+        let wrong = || Problem::wrong::<Self>(level).maybe_help(did_you_mean(&level.to_string(), GRPC_STATUSES));
         code.map(Status).ok_or_else(wrong)
     }
 
     fn schema() -> Schema {
-        json_schema!({ "anyOf": [{ "enum": STATUSES }, { "type": "integer", "minimum": 0, "maximum": 16 }] })
+        json_schema!({ "anyOf": [{ "enum": GRPC_STATUSES }, { "type": "integer", "minimum": 0, "maximum": 16 }] })
     }
 }
 
