@@ -91,7 +91,7 @@ fn comparison(
         }
     }
     let ratio = match (pairs.is_empty(), dropped.first()) {
-        (true, Some(first)) => Err(format!("no pair of trials is left: {}", first.reason)),
+        (true, Some(first)) => Err(format!("no pair of trials is left, because {}", first.reason)),
         _ => ratio(&pairs),
     };
     let decision = input.facts.decide.iter().find(|decision| &decision.measure == measure);
@@ -123,8 +123,8 @@ fn value_in_block(
         .ok_or_else(|| format!("the trial of {name} did not run"))?;
     let validity = &reader.result().summary.validity;
     if !validity.counts() {
-        let (number, what) = (reader.trial().number, words::validity(validity));
-        return Err(format!("trial {number} ({name}) is {what}: {}", validity.reasons().join("; ")));
+        let (number, verb) = (reader.trial().number, words::validity_verb(validity));
+        return Err(format!("trial {number} ({name}) {verb}: {}", validity.reasons().join("; ")));
     }
     let value = reader.value(measure).map_err(|reason| format!("{name} has no value: {reason}"))?;
     if value > 0.0 {

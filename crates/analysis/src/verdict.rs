@@ -70,9 +70,9 @@ fn judge(low: f64, high: f64, direction: Direction, margin: f64) -> (Outcome, St
         let measurable = if low > 1.0 || high < 1.0 { "; a difference is there, and smaller than that" } else { "" };
         return (Outcome::Equivalent, format!("the interval lies within the margin of {margin}{measurable}"));
     }
-    let size = |beyond: bool| match beyond {
-        true => format!("the whole interval lies beyond the margin of {margin}"),
-        false => format!("the interval leaves out no difference, and reaches beyond the margin of {margin}"),
+    let size = |beyond: bool| {
+        let size = if beyond { "and it is larger than" } else { "but it may be smaller than" };
+        format!("a difference is shown, {size} the margin of {margin}")
     };
     if low > 1.0 {
         (above, size(low > most))

@@ -24,7 +24,7 @@ pub fn conditions(plan: &Plan, indices: &[usize]) -> String {
         return "in all trials".to_owned();
     }
     if indices.len() == all {
-        return format!("under all {all} conditions");
+        return if all == 2 { "under both conditions".to_owned() } else { format!("under all {all} conditions") };
     }
     let names = levels_in_common(plan, indices)
         .unwrap_or_else(|| indices.iter().map(|index| in_a_sentence(&plan.conditions[*index])).collect());
@@ -122,6 +122,15 @@ pub fn validity(validity: &Validity) -> &'static str {
     match validity {
         Validity::Valid => "valid",
         Validity::Void(_) => "void",
+        Validity::Failed(_) => "failed",
+    }
+}
+
+/// The same as a verb: `is void`, `failed`.
+pub(crate) fn validity_verb(validity: &Validity) -> &'static str {
+    match validity {
+        Validity::Valid => "counts",
+        Validity::Void(_) => "is void",
         Validity::Failed(_) => "failed",
     }
 }

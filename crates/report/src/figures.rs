@@ -1,11 +1,10 @@
 //! Which charts a report has.
 
-use crate::chart::{Axis, Figure, Forest, ForestRow, Line, Panel, Point};
+use crate::chart::{Axis, Figure, Forest, ForestRow, Line, Panel, Point, Style, are_numbers, position};
 use crate::conditions::{Grid, Row};
 use crate::text;
 use plimsoll_analysis::compare::Comparison;
 use plimsoll_analysis::{Analysis, Input, estimate, words};
-use plimsoll_model::factor::Level;
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 use plimsoll_model::result::TrialResult;
 use std::collections::BTreeMap;
@@ -145,8 +144,7 @@ impl Charts<'_> {
         let lines: Vec<Line> = (0..self.input.plan.variants.len())
             .map(|variant| Line {
                 variant,
-                dashed: false,
-                band: false,
+                style: if are_numbers(&self.grid.levels) { Style::Joined } else { Style::Apart },
                 points: row.places.iter().filter_map(|place| self.point(*place, variant, measure)).collect(),
             })
             .collect();
@@ -160,16 +158,12 @@ impl Charts<'_> {
         let estimate = self.analysis.estimate(condition, variant, measure)?;
         let summary = estimate.summary.as_ref().ok()?;
         let values = estimate.values.iter().map(|one| one.value).collect();
-        Some(Point { x: place_of(&self.grid.levels, level), centre: summary.centre, values })
+        Some(Point { x: position(&self.grid.levels, level), centre: summary.centre, values })
     }
 }
 
 fn axis_of(grid: &Grid) -> Axis {
     Axis::of_levels(grid.axis.as_deref().unwrap_or_default(), &grid.levels)
-}
-
-fn place_of(levels: &[Level], index: usize) -> f64 {
-    crate::chart::position(levels, index)
 }
 
 fn titled(title: &str, row: &Row) -> String {
@@ -227,22 +221,24 @@ fn time_panel(
             .filter(|result| result.summary.validity.counts())
             .filter(|result| (result.summary.trial.condition, result.summary.trial.variant) == (condition, variant))
             .collect();
-        let line = |dashed, points| Line { variant, dashed, band: true, points };
+        let line = |style, points| Line { variant, style, points };
         match kind {
             OverTime::Durations => {
-                lines.push(line(false, by_second(&trials, |trial| durations(trial, |second| second.p95))));
-                lines.push(line(true, by_second(&trials, |trial| durations(trial, |second| second.p50))));
+                lines.push(line(Style::Band, by_second(&trials, |trial| durations(trial, |second| second.p95))));
+                lines.push(line(Style::Dashed, by_second(&trials, |trial| durations(trial, |second| second.p50))));
             }
-            OverTime::Cpu => lines.push(line(false, by_second(&trials, |trial| samples(trial, |one| one.cpu_cores)))),
+            OverTime::Cpu => {
+                lines.push(line(Style::Band, by_second(&trials, |trial| samples(trial, |one| one.cpu_cores))));
+            }
             OverTime::Memory => {
-                lines.push(line(false, by_second(&trials, |trial| samples(trial, |one| one.resident as f64))));
+                lines.push(line(Style::Band, by_second(&trials, |trial| samples(trial, |one| one.resident as f64))));
             }
         }
     }
     let values: Vec<f64> = lines
         .iter()
-        .flat_map(|line| line.points.iter().map(move |point| (line.dashed, point)))
-        .flat_map(|(dashed, point)| if dashed { vec![point.centre] } else { point.values.clone() })
+        .flat_map(|line| line.points.iter().map(move |point| (line.style, point)))
+        .flat_map(|(style, point)| if style == Style::Dashed { vec![point.centre] } else { point.values.clone() })
         .collect();
     let last = lines.iter().flat_map(|line| &line.points).map(|point| point.x).fold(0.0, f64::max);
     let title = match &grid.axis {

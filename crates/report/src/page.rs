@@ -66,6 +66,8 @@ pub(crate) struct ComparisonRow {
     pub(crate) value: String,
     pub(crate) change: String,
     pub(crate) interval: String,
+    /// Why there is no interval; empty when there is one.
+    pub(crate) missing: String,
     pub(crate) n: usize,
     pub(crate) verdict: String,
     pub(crate) reason: String,
@@ -197,17 +199,18 @@ fn comparison_row(input: &Input, analysis: &Analysis, one: &Comparison, forest: 
         let summary = analysis.estimate(one.condition, variant, &one.measure)?.summary.as_ref().ok()?;
         Some(show(summary.centre, one.measure.unit()))
     };
-    let missing = || "–".to_owned();
+    let dash = || "–".to_owned();
     let ratio = one.ratio.as_ref();
-    let no_interval = ratio.ok().and_then(|ratio| ratio.interval.as_ref().err());
-    let reason = one.verdict.as_ref().map(|verdict| &verdict.reason).or(ratio.err()).or(no_interval);
+    let missing = ratio.err().or_else(|| ratio.ok()?.interval.as_ref().err());
+    let reason = one.verdict.as_ref().map(|verdict| &verdict.reason).or(missing);
     ComparisonRow {
         condition: words::condition(&input.plan.conditions[one.condition]),
-        baseline: centre(0).unwrap_or_else(missing),
+        baseline: centre(0).unwrap_or_else(dash),
         variant: input.plan.variants[one.variant].label(),
-        value: centre(one.variant).unwrap_or_else(missing),
-        change: ratio.map_or_else(|_| missing(), |ratio| change(ratio.value)),
+        value: centre(one.variant).unwrap_or_else(dash),
+        change: ratio.map_or_else(|_| dash(), |ratio| change(ratio.value)),
         interval: text::interval(one),
+        missing: missing.cloned().unwrap_or_default(),
         n: one.pairs.len(),
         verdict: one.verdict.as_ref().map(|verdict| verdict.outcome.to_string()).unwrap_or_default(),
         reason: reason.cloned().unwrap_or_default(),

@@ -14,10 +14,10 @@ mod panel;
 mod png;
 mod svg;
 
-pub(crate) use axis::{Axis, position};
+pub(crate) use axis::{Axis, are_numbers, position};
 pub(crate) use drawing::Drawing;
 pub(crate) use figure::Figure;
 pub(crate) use forest::{Forest, ForestRow};
-pub(crate) use panel::{Line, Panel, Point};
+pub(crate) use panel::{Line, Panel, Point, Style};
 pub(crate) use png::png;
 pub(crate) use svg::{Surface, svg};

@@ -26,10 +26,21 @@ pub(crate) struct Panel {
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     pub(crate) variant: usize,
-    pub(crate) dashed: bool,
-    /// A band for a line over time; whiskers and the single values where points are few.
-    pub(crate) band: bool,
+    pub(crate) style: Style,
     pub(crate) points: Vec<Point>,
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Over time: a line in a band from the least to the largest value.
+    Band,
+    /// Over time: a dashed line alone.
+    Dashed,
+    /// Over numbers: every value a dot, with whiskers, and a line through the centres.
+    Joined,
+    /// Over words, between which there is nothing: the same without the line.
+    Apart,
 }
 
 #[derive(Clone, Debug)]
@@ -59,10 +70,15 @@ impl Panel {
         }
         let variants = self.lines.iter().map(|line| line.variant + 1).max().unwrap_or(1);
         for line in &self.lines {
-            if line.band {
-                area.band(&mut drawing, line);
-            } else {
-                area.whiskers(&mut drawing, line, (line.variant as f64 - (variants - 1) as f64 / 2.0) * DODGE);
+            let dodge = (line.variant as f64 - (variants - 1) as f64 / 2.0) * DODGE;
+            match line.style {
+                Style::Band => area.band(&mut drawing, line),
+                Style::Dashed => area.stroke(&mut drawing, line, 0.0),
+                Style::Joined => {
+                    area.stroke(&mut drawing, line, dodge);
+                    area.whiskers(&mut drawing, line, dodge);
+                }
+                Style::Apart => area.whiskers(&mut drawing, line, dodge),
             }
         }
         drawing
@@ -95,7 +111,6 @@ impl Area<'_> {
         drawing.text((middle, HEIGHT - 7.0), &self.panel.x.label, Anchor::Middle, Paint::Muted);
     }
 
-    /// A line over time, with a band from the least to the largest value.
     fn band(&self, drawing: &mut Drawing, line: &Line) {
         let paint = Paint::Variant(line.variant);
         let edge = |pick: fn(f64, f64) -> f64| {
@@ -107,16 +122,14 @@ impl Area<'_> {
         };
         let mut outline = edge(f64::max);
         outline.extend(edge(f64::min).into_iter().rev());
-        if line.points.len() > 1 && !line.dashed {
+        if line.points.len() > 1 {
             drawing.marks.push(Mark::Area { points: outline, paint, opacity: 0.16 });
         }
         self.stroke(drawing, line, 0.0);
     }
 
-    /// A line over conditions: whiskers from the least to the largest value, every value a dot.
     fn whiskers(&self, drawing: &mut Drawing, line: &Line, dodge: f64) {
         let paint = Paint::Variant(line.variant);
-        self.stroke(drawing, line, dodge);
         for point in &line.points {
             let x = self.x(point.x) + dodge;
             let low = point.values.iter().copied().fold(point.centre, f64::min);
@@ -134,8 +147,9 @@ impl Area<'_> {
             line.points.iter().map(|point| (self.x(point.x) + dodge, self.y(point.centre))).collect();
         if points.len() > 1 {
             let paint = Paint::Variant(line.variant);
-            let width = if line.dashed { 1.3 } else { 1.9 };
-            drawing.marks.push(Mark::Stroke { points, paint, width, dashed: line.dashed });
+            let dashed = line.style == Style::Dashed;
+            let width = if dashed { 1.3 } else { 1.9 };
+            drawing.marks.push(Mark::Stroke { points, paint, width, dashed });
         }
     }
 }

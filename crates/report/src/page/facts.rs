@@ -2,6 +2,7 @@
 
 use crate::text::utc;
 use plimsoll_analysis::quantity::{grouped, show};
+use plimsoll_analysis::words::counted;
 use plimsoll_analysis::{Analysis, Input};
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::measure::Unit;
@@ -18,17 +19,13 @@ fn fact(name: impl Into<String>, value: impl Into<String>) -> Fact {
 
 pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     let plan = &input.plan;
-    let (variants, conditions) = (plan.variants.len(), plan.conditions.len());
     let names: Vec<String> = plan.variants.iter().map(plimsoll_model::factor::Assignment::label).collect();
-    let plural = |count: usize| if count == 1 { "" } else { "s" };
     let design = format!(
-        "n = {} repeat{} of {variants} variant{} under {conditions} condition{}: {} trials, in blocks of one trial of each \
-         variant side by side, in random order from seed {}",
-        plan.repeats,
-        plural(plan.repeats as usize),
-        plural(variants),
-        plural(conditions),
-        plan.trials.len(),
+        "n = {} of {} under {}: {}, in blocks of one trial of each variant side by side, in random order from seed {}",
+        counted(plan.repeats as usize, "repeat"),
+        counted(plan.variants.len(), "variant"),
+        counted(plan.conditions.len(), "condition"),
+        counted(plan.trials.len(), "trial"),
         plan.seed
     );
     let mut facts = vec![
@@ -164,8 +161,8 @@ pub(crate) fn notes(input: &Input) -> Vec<Fact> {
         ),
         fact(
             "Verdicts",
-            "equivalent: the interval lies within the margin. Better or worse: it does not, and leaves out no difference. \
-             Inconclusive: neither. Void: no pair of trials to compare. With several measures, variants and conditions, some \
+            "equivalent: the interval lies within the margin. Better or worse: it reaches beyond it, and \
+             lies on one side of no difference. Inconclusive: neither. Void: no pair of trials to compare. With several measures, variants and conditions, some \
              intervals miss by chance: about one in twenty.",
         ),
         fact(
