@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use plimsoll_model::record::{Subject, Tally};
 use std::io::{self, Write};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -90,22 +91,15 @@ pub(crate) fn read(log: &[u8]) -> Result<Vec<(Subject, Tally)>, String> {
     Ok(tallies)
 }
 
-/// A tag must not hold commas, spaces or line breaks: what is not plain is percent-encoded.
+/// What is percent-encoded in a tag, which must not hold commas, spaces or line breaks.
+const NOT_PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b':').remove(b'.').remove(b'_').remove(b'-').remove(b'/');
+
 fn escape(subject: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b":._-/".contains(&byte);
-    subject.bytes().map(|byte| if plain(byte) { (byte as char).to_string() } else { format!("%{byte:02x}") }).collect()
+    utf8_percent_encode(subject, NOT_PLAIN).to_string()
 }
 
 fn unescape(tag: &str) -> String {
-    let mut bytes = Vec::with_capacity(tag.len());
-    let mut rest = tag.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let code = (byte == b'%').then(|| after.get(..2)).flatten();
-        let code = code.and_then(|code| u8::from_str_radix(std::str::from_utf8(code).ok()?, 16).ok());
-        bytes.push(code.unwrap_or(byte));
-        rest = if code.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_decode_str(tag).decode_utf8_lossy().into_owned()
 }
 
 #[cfg(test)]

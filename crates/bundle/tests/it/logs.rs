@@ -59,7 +59,7 @@ fn each_interval_has_its_tag_start_length_and_maximum() {
         })
         .collect();
     let of_second = |start| {
-        let request = "request:GET%20/a%2c%20b";
+        let request = "request:GET%20/a%2C%20b";
         [
             ("iteration.service", 2.001),
             ("iteration.first_byte", 0.9),
