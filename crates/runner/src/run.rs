@@ -190,21 +190,24 @@ fn time_under_load(plan: &Plan, trials: &[&Trial]) -> Duration {
     trials.iter().map(|trial| TrialLength::load(plan.lengths[trial.condition])).sum()
 }
 
-/// The systems of all trials, each once for every build, start, or version command.
+/// The systems of all trials, each program once.
 fn distinct_systems(context: &Context<'_>, trials: &[&Trial]) -> Vec<SystemSpec> {
-    let mut seen: BTreeSet<String> = BTreeSet::new();
-    let mut systems = Vec::new();
+    let mut distinct: Vec<SystemSpec> = Vec::new();
     for assignment in trials.iter().map(|trial| context.plan.assignment(trial)) {
         for system in stand_in_systems(context, &assignment) {
-            let program = system.start.program().to_owned();
-            let key =
-                format!("{:?}", (&system.name, &system.dir, &system.build, program, &system.version, &system.env));
-            if seen.insert(key) {
-                systems.push(system);
+            if !distinct.iter().any(|known| is_same_program(known, &system)) {
+                distinct.push(system);
             }
         }
     }
-    systems
+    distinct
+}
+
+/// Whether two systems are built, found and described alike, however they are started.
+fn is_same_program(one: &SystemSpec, other: &SystemSpec) -> bool {
+    let program = |system: &SystemSpec| system.start.program().to_owned();
+    let parts = |system: &SystemSpec| (system.build.clone(), program(system), system.version.clone());
+    one.name == other.name && one.dir == other.dir && one.env == other.env && parts(one) == parts(other)
 }
 
 /// The systems of a trial as they are before their ports are known.
