@@ -61,11 +61,10 @@ fn sentences_on(input: &Input, comparisons: &[Comparison], variant: usize, measu
 
 /// With a capital at the start, unless that is a name of the study's.
 fn capitalised(sentence: &str) -> String {
-    let small = ["no ", "nothing "].into_iter().find(|start| sentence.starts_with(start));
-    match small {
-        Some(_) => format!("N{}", &sentence[1..]),
-        None => sentence.to_owned(),
-    }
+    let ours = [("it is ", "It is "), ("nothing ", "Nothing ")];
+    ours.into_iter()
+        .find_map(|(small, large)| Some(format!("{large}{}", sentence.strip_prefix(small)?)))
+        .unwrap_or_else(|| sentence.to_owned())
 }
 
 /// What can be said of the conditions that share an outcome.
@@ -88,7 +87,7 @@ fn clause(input: &Input, outcome: Outcome, group: &[&Comparison], (name, baselin
             format!("{name} against {baseline} is {} {place}, without a verdict: {}", changes(&ratios), verdict.reason)
         }
         Outcome::Inconclusive => {
-            format!("no difference between {name} and {baseline} could be shown {place} ({})", evidence(&ratios))
+            format!("it is undecided {place} whether {name} and {baseline} differ ({})", evidence(&ratios))
         }
         Outcome::Void => format!("nothing can be said of {name} {place}: {}", verdict.reason),
     }

@@ -12,6 +12,7 @@ pub fn show(value: f64, unit: Unit) -> String {
         Unit::Count => grouped(value.round()),
         Unit::PerSecond if value >= 100.0 => format!("{} /s", grouped(value.round())),
         Unit::PerSecond => format!("{} /s", significant(value)),
+        Unit::Cores if value < 0.0995 => format!("{value:.3} cores"),
         Unit::Cores => format!("{value:.2} cores"),
         Unit::Share => percent(value),
     }
@@ -122,6 +123,7 @@ mod tests {
             (4_532.286, Unit::PerSecond, "4,532 /s"),
             (3.25, Unit::PerSecond, "3.25 /s"),
             (0.514, Unit::Cores, "0.51 cores"),
+            (0.0712, Unit::Cores, "0.071 cores"),
             (0.0, Unit::Share, "0 %"),
             (0.0123, Unit::Share, "1.2 %"),
             (0.000_02, Unit::Share, "0.002 %"),

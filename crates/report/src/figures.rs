@@ -16,10 +16,11 @@ pub(crate) fn figures(input: &Input, analysis: &Analysis) -> Vec<Figure> {
 
 pub(crate) fn over_conditions(input: &Input, analysis: &Analysis) -> Vec<Figure> {
     let charts = Charts { input, analysis, grid: Grid::new(&input.facts, &input.plan) };
+    let series = duration_series(input, analysis);
     let mut figures = Vec::new();
     for row in &charts.grid.rows {
-        for series in duration_series(input) {
-            figures.extend(charts.percentiles(row, &series));
+        for series in &series {
+            figures.extend(charts.percentiles(row, series));
         }
         figures.extend(charts.throughput_and_cost(row));
     }
@@ -93,10 +94,22 @@ fn forest_row(comparison: &Comparison, label: String) -> ForestRow {
     }
 }
 
-/// What is decided by first, then the calls themselves.
-fn duration_series(input: &Input) -> Vec<Series> {
+/// Calls and iterations are drawn apart where their means differ by more than this share.
+const APART: f64 = 0.05;
+
+/// Iterations, and calls where there is more to an iteration than those.
+fn duration_series(input: &Input, analysis: &Analysis) -> Vec<Series> {
     let calls = if input.facts.open_load { Series::ResponseTime(None) } else { Series::RequestDuration(None) };
-    vec![Series::IterationDuration, calls]
+    let mean = |condition, variant, series: &Series| {
+        let measure = Measure::new(series.clone(), Statistic::Avg);
+        let summary = analysis.estimate(condition, variant, &measure)?.summary.as_ref().ok()?;
+        Some(summary.centre)
+    };
+    let differ = analysis.cells.iter().any(|cell| {
+        let of = |series| mean(cell.condition, cell.variant, series);
+        of(&Series::IterationDuration).zip(of(&calls)).is_some_and(|(whole, call)| (whole / call - 1.0).abs() > APART)
+    });
+    if differ { vec![Series::IterationDuration, calls] } else { vec![Series::IterationDuration] }
 }
 
 struct Charts<'a> {

@@ -1,8 +1,8 @@
 //! What the study's own design leaves open.
 
 use super::{Context, Finding, Gravity, named};
-use crate::estimate::LEAST;
-use crate::quantity::grouped;
+use crate::estimate::{LEAST, Summary};
+use crate::quantity::{grouped, percent, show};
 use crate::words;
 use plimsoll_model::measure::{Measure, Statistic};
 
@@ -11,7 +11,7 @@ use plimsoll_model::measure::{Measure, Statistic};
 const BEYOND: f64 = 10.0;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
-    [too_few_repeats(context), too_few_requests(context), quick(context), loopback(context)]
+    [too_few_repeats(context), wide_spread(context), too_few_requests(context), quick(context), loopback(context)]
         .into_iter()
         .flatten()
         .collect()
@@ -27,6 +27,45 @@ fn too_few_repeats(context: &Context<'_>) -> Option<Finding> {
             words::counted(repeats as usize, "repeat")
         ),
         evidence: Vec::new(),
+    })
+}
+
+/// Repeats that differ among themselves by more than what matters between variants.
+fn wide_spread(context: &Context<'_>) -> Option<Finding> {
+    let headline = crate::headline(&context.input.facts);
+    let mut wide: Vec<(f64, String)> = Vec::new();
+    for cell in &context.analysis.cells {
+        let estimate = cell.estimates.iter().find(|estimate| estimate.measure == headline.measure);
+        let summary = estimate.and_then(|estimate| estimate.summary.as_ref().ok());
+        let spread = summary.and_then(Summary::relative_sd).filter(|spread| *spread > headline.margin);
+        if let (Some(spread), Some(summary)) = (spread, summary) {
+            let unit = headline.measure.unit();
+            let text = format!(
+                "{}, {}: ± {} around {} (from {} to {}, n = {})",
+                context.variant(cell.variant),
+                context.condition(cell.condition),
+                percent(spread),
+                show(summary.mean, unit),
+                show(summary.min, unit),
+                show(summary.max, unit),
+                summary.n
+            );
+            wide.push((spread, text));
+        }
+    }
+    wide.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let (most, _) = wide.first()?;
+    Some(Finding {
+        gravity: Gravity::Caution,
+        topic: "wide spread",
+        sentence: format!(
+            "Repeats of the same variant differ by up to ± {} in {}, more than the margin of {}: a difference that matters \
+             can hide in that. A quiet machine, longer trials and more repeats help.",
+            percent(*most),
+            words::measure(&headline.measure),
+            percent(headline.margin)
+        ),
+        evidence: wide.into_iter().map(|(_, text)| text).collect(),
     })
 }
 

@@ -172,6 +172,12 @@ mod tests {
     }
 
     #[test]
+    fn repeats_that_differ_more_than_the_margin_are_found() {
+        let input = input(4, |number| trial(1.0 + f64::from(number % 4) / 3.0));
+        assert!(topics(&input).contains(&"wide spread"));
+    }
+
+    #[test]
     fn what_is_timed_but_not_compared_is_found() {
         let input = input(3, |number| {
             let mut result = trial(1.0 + f64::from(number % 3) / 1000.0);
