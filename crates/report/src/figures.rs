@@ -64,7 +64,7 @@ pub(crate) fn forest(input: &Input, analysis: &Analysis, measure: &Measure) -> F
         .iter()
         .find(|one| &one.measure == measure)
         .and_then(|one| one.verdict.as_ref())
-        .map_or(0.05, |verdict| verdict.margin);
+        .map(|verdict| verdict.margin);
     let rows = analysis.comparisons.iter().filter(|one| &one.measure == measure).map(|one| {
         let condition = words::condition(&input.plan.conditions[one.condition]);
         let variant = input.plan.variants[one.variant].label();

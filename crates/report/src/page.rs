@@ -50,13 +50,12 @@ pub(crate) struct ComparisonView {
     /// Name of its chart's files.
     pub(crate) name: String,
     pub(crate) note: String,
-    pub(crate) decides: bool,
     pub(crate) rows: Vec<ComparisonRow>,
     /// The ends and the middle of the strips, from left to right.
     pub(crate) ticks: [String; 3],
-    /// Where the margin begins and ends on the strips, in percent of their width.
-    pub(crate) margin: (f64, f64),
-    pub(crate) has_margin: bool,
+    /// How far the margin lies from the left and the right end of the strips, in percent of their
+    /// width; for measures that decide.
+    pub(crate) margin: Option<(f64, f64)>,
 }
 
 pub(crate) struct ComparisonRow {
@@ -178,11 +177,9 @@ fn comparison_view(input: &Input, analysis: &Analysis, measure: &Measure) -> Com
         name: format!("compared-{}", text::slug(&measure.to_string())),
         title: forest.title.clone(),
         note,
-        decides: verdict.is_some(),
         rows: of_measure.iter().map(|one| comparison_row(input, analysis, one, &forest)).collect(),
         ticks: [change(ends[0]), "same".to_owned(), change(ends[4])],
-        margin: (share(1.0 / (1.0 + forest.margin)), share(1.0 + forest.margin)),
-        has_margin: verdict.is_some(),
+        margin: forest.within_margin().map(|(low, high)| (share(low), 100.0 - share(high))),
     }
 }
 

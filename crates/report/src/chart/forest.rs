@@ -11,8 +11,8 @@ const GAP: f64 = 14.0;
 #[derive(Clone, Debug)]
 pub(crate) struct Forest {
     pub(crate) title: String,
-    /// The smallest difference that matters, as a share.
-    pub(crate) margin: f64,
+    /// The smallest difference that matters, as a share, where one was declared.
+    pub(crate) margin: Option<f64>,
     /// The variants, the baseline first.
     pub(crate) variants: Vec<String>,
     pub(crate) rows: Vec<ForestRow>,
@@ -49,13 +49,19 @@ impl Reach {
 }
 
 impl Forest {
+    /// The ratios between which a difference does not matter.
+    pub(crate) fn within_margin(&self) -> Option<(f64, f64)> {
+        self.margin.map(|margin| (1.0 / (1.0 + margin), 1.0 + margin))
+    }
+
     /// A round reach that takes in every interval and the margin.
     pub(crate) fn reach(&self) -> Reach {
         let ends = self.rows.iter().flat_map(|row| {
             let (low, high) = row.interval.unwrap_or((1.0, 1.0));
             [low, high].into_iter().chain(row.ratio).chain(row.pairs.iter().copied())
         });
-        let far = ends.map(|ratio| ratio.ln().abs()).fold((1.0 + self.margin).ln() * 1.4, f64::max).exp();
+        let far =
+            ends.map(|ratio| ratio.ln().abs()).fold((1.0 + self.margin.unwrap_or(0.0)).ln() * 1.4, f64::max).exp();
         let steps = [1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0, 1000.0];
         Reach(steps.into_iter().find(|step| far <= *step).unwrap_or(far))
     }
@@ -90,9 +96,10 @@ impl Forest {
         let head = self.head();
         let bottom = head + self.rows.len() as f64 * ROW + 4.0;
         let x = |ratio: f64| left + reach.share(ratio) * STRIP;
-        let (from, to) = (x(1.0 / (1.0 + self.margin)), x(1.0 + self.margin));
-        let points = vec![(from, head), (to, head), (to, bottom), (from, bottom)];
-        drawing.marks.push(Mark::Area { points, paint: Paint::Grid, opacity: 0.6 });
+        if let Some((low, high)) = self.within_margin() {
+            let points = vec![(x(low), head), (x(high), head), (x(high), bottom), (x(low), bottom)];
+            drawing.marks.push(Mark::Area { points, paint: Paint::Grid, opacity: 0.6 });
+        }
         drawing.line((x(1.0), head), (x(1.0), bottom), Paint::Muted, 1.0);
         drawing.line((left, bottom), (left + STRIP, bottom), Paint::Muted, 1.0);
         for ratio in reach.ticks() {
@@ -100,7 +107,8 @@ impl Forest {
             let label = if ratio == 1.0 { "same".to_owned() } else { change(ratio) };
             drawing.text((x(ratio), bottom + 17.0), label, Anchor::Middle, Paint::Muted);
         }
-        let note = format!("less than {}  |  more; shaded: the margin", self.variants[0]);
+        let note =
+            format!("less than {}  |  more{}", self.variants[0], self.margin.map_or("", |_| "; shaded: the margin"));
         drawing.text((left + STRIP / 2.0, bottom + 34.0), note, Anchor::Middle, Paint::Muted);
     }
 }
