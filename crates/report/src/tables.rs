@@ -4,6 +4,7 @@ use plimsoll_analysis::estimate::Interval;
 use plimsoll_analysis::measure::Reader;
 use plimsoll_analysis::{Analysis, Input, words};
 use plimsoll_model::factor::Assignment;
+use plimsoll_model::measure::Unit;
 
 /// A row for each trial and measure; the levels of the factors have columns of their own.
 pub(crate) fn results(input: &Input, analysis: &Analysis) -> String {
@@ -29,7 +30,7 @@ pub(crate) fn results(input: &Input, analysis: &Analysis) -> String {
                     .chain([crate::text::utc(result.summary.started_unix_ms)])
                     .chain(factors.iter().map(|name| level(&assignment, name)))
                     .chain([words::validity(&result.summary.validity).to_owned(), measure.to_string()])
-                    .chain([format!("{:?}", measure.unit()).to_lowercase()])
+                    .chain([unit(measure.unit())])
                     .chain([number(value.as_ref().ok().copied()), value.err().unwrap_or_default()]),
             );
         }
@@ -93,6 +94,12 @@ fn factors(input: &Input) -> Vec<String> {
 
 fn level(assignment: &Assignment, factor: &str) -> String {
     assignment.get(factor).map(ToString::to_string).unwrap_or_default()
+}
+
+/// As in the JSON: `seconds`, `per_second`.
+fn unit(unit: Unit) -> String {
+    let name = serde_json::to_value(unit).expect("a unit is a plain name");
+    name.as_str().expect("a unit is a plain name").to_owned()
 }
 
 fn number(value: Option<f64>) -> String {

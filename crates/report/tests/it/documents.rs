@@ -105,6 +105,7 @@ fn results_have_a_row_for_each_trial_and_measure() {
     assert!(
         results.starts_with("trial,block,repeat,position,started_utc,mode,users,connect,validity,measure,unit,value")
     );
+    assert!(results.contains(",iterations.rate,per_second,"));
     let comparisons = text(&documents, "comparisons.csv");
     assert_eq!(comparisons.lines().count(), 1 + analysis.comparisons.len());
 }
