@@ -39,6 +39,7 @@ pub(super) fn write(bundle: &Path, out: &Path) -> Result<Written, Failure> {
         complete: contents.complete,
     };
     let analysis = analyse(&input);
+    remove_old_charts(out)?;
     for document in plimsoll_report::render(&input, &analysis) {
         let path = out.join(&document.path);
         let folder = path.parent().expect("a document lies in a folder");
@@ -46,6 +47,16 @@ pub(super) fn write(bundle: &Path, out: &Path) -> Result<Written, Failure> {
         std::fs::write(&path, &document.bytes).with_context(|| format!("failed to write {}", path.display()))?;
     }
     Ok(Written { summary: plimsoll_report::terminal(&input, &analysis), folder: out.to_owned(), validities })
+}
+
+/// Charts of an earlier report that this one may not have.
+fn remove_old_charts(out: &Path) -> Result<(), Failure> {
+    let Ok(entries) = std::fs::read_dir(out.join("charts")) else { return Ok(()) };
+    let charts = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    for chart in charts.filter(|path| path.extension().is_some_and(|kind| kind == "svg" || kind == "png")) {
+        std::fs::remove_file(&chart).with_context(|| format!("failed to remove {}", chart.display()))?;
+    }
+    Ok(())
 }
 
 /// Prints the answer and where the report is.
