@@ -51,9 +51,20 @@ pub enum Ending {
 /// Why a run broke off.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// A system could not be built, described, or started, before any trial of its kind succeeded.
+    /// A system could not be built or described.
     #[error("{0}")]
     System(String),
+    /// The first trial of a variant could not begin, for the reason that its summary gives.
+    #[error(
+        "trial {trial} could not begin, nor would another of `{variant}`, so the run was broken off; correct that, and \
+         run the study into a new folder"
+    )]
+    NeverCameUp {
+        /// The trial's number.
+        trial: u32,
+        /// The variant, as in reports.
+        variant: String,
+    },
     /// The results cannot be written.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -139,8 +150,8 @@ fn carry_out(
         if finished.started {
             came_up.insert(trial.variant);
         } else if !came_up.contains(&trial.variant) {
-            let reasons = finished.summary.validity.reasons().join("\n");
-            return Err(Stop::Broken(RunError::System(reasons)));
+            let variant = context.plan.variants[trial.variant].label();
+            return Err(Stop::Broken(RunError::NeverCameUp { trial: trial.number, variant }));
         }
     }
     Ok(())

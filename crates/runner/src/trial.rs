@@ -59,7 +59,7 @@ pub(crate) fn run_trial(
         Ok(ready) => ready,
         Err(SetupFault::Interrupted) => return Err(Broken::Interrupted),
         Err(SetupFault::Failed(reason)) => {
-            return Ok(not_started(trial, reason, started_unix_ms, began.elapsed()));
+            return Ok(not_started(trial, as_sealed(&reason, writer), started_unix_ms, began.elapsed()));
         }
     };
     let loaded = match offer_load(context, trial, &spec, &systems, writer, tell) {
@@ -78,7 +78,7 @@ pub(crate) fn run_trial(
     let window = record.window;
     let mut validity = watch.judge(window, &context.facts.generator, &record.faults, &record.sequences);
     if let Err(died) = stopped {
-        validity = Validity::Failed([vec![died], validity.reasons().to_vec()].concat());
+        validity = Validity::Failed([vec![as_sealed(&died, writer)], validity.reasons().to_vec()].concat());
     }
     let summary = TrialSummary {
         trial: *trial,
@@ -93,6 +93,14 @@ pub(crate) fn run_trial(
         error_examples: record.error_examples,
     };
     Ok(Finished { summary, processes, host, iterations: watch.iterations, errors: watch.errors, started: true })
+}
+
+/// A reason as it is read: after the trial was sealed, when its files lie in a folder that is no
+/// longer `.partial`.
+fn as_sealed(reason: &str, writer: &TrialWriter) -> String {
+    let output = writer.output_path("");
+    let folder = output.parent().expect("an output lies in the trial's folder");
+    reason.replace(&*folder.to_string_lossy(), &folder.with_extension("").to_string_lossy())
 }
 
 /// A trial whose systems did not come up, or whose load could not be prepared.

@@ -74,7 +74,9 @@ pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
     progress.finish();
     let ending = match result {
         Ok(ending) => ending,
-        Err(error @ RunError::System(_)) => return Err(Failure::new(Exit::SystemFailed, error)),
+        Err(error @ (RunError::System(_) | RunError::NeverCameUp { .. })) => {
+            return Err(Failure::new(Exit::SystemFailed, error));
+        }
         Err(error @ RunError::Bundle(_)) => return Err(Failure::new(Exit::Usage, error)),
     };
     drop(bundle);
