@@ -98,14 +98,15 @@ fn trial_line(trial: &str, validity: &Validity, iterations: u64, errors: u64) ->
     format!("{trial} · {word}: {}", reasons.join("; "))
 }
 
-/// A span for people: `45 s`, `2 min 5 s`, `1 h 3 min`.
+/// A span for people: `50 ms`, `45 s`, `2 min 5 s`, `1 h 3 min`.
 pub(crate) fn time(span: Duration) -> String {
     let seconds = span.as_secs_f64();
     let whole = span.as_secs();
     match whole {
         0 if span.is_zero() => "0 s".to_owned(),
-        0..60 if span.subsec_millis() == 0 => format!("{whole} s"),
-        0..60 => format!("{seconds:.1} s"),
+        0 => format!("{} ms", span.as_millis()),
+        1..60 if span.subsec_millis() == 0 => format!("{whole} s"),
+        1..60 => format!("{seconds:.1} s"),
         60..3600 if whole.is_multiple_of(60) => format!("{} min", whole / 60),
         60..3600 => format!("{} min {} s", whole / 60, whole % 60),
         _ => format!("{} h {} min", whole / 3600, whole % 3600 / 60),
@@ -120,7 +121,8 @@ mod tests {
     fn times_read_well() {
         for (ms, text) in [
             (0, "0 s"),
-            (500, "0.5 s"),
+            (50, "50 ms"),
+            (1500, "1.5 s"),
             (45_000, "45 s"),
             (125_000, "2 min 5 s"),
             (120_000, "2 min"),
