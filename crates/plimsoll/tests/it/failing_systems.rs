@@ -1,0 +1,102 @@
+//! Systems that do not come up, die under load, or reply wrongly: exit code 3, and why.
+
+use crate::common::{Place, START, TINY, edited};
+use plimsoll_model::trial::Validity;
+
+/// Serves until it is stopped; in the mode `dying` a second.
+const SERVER: &str = r#"
+"$1" demo-server --mode mutex --listen "$3" &
+server=$!
+if [ "$2" = dying ]; then
+    sleep 1
+    echo "fatal: out of memory"
+    kill -9 $server
+    exit 7
+fi
+wait
+"#;
+
+fn validities(place: &Place) -> Vec<(usize, Validity)> {
+    let trials = plimsoll_bundle::read(&place.path("bundle")).unwrap().trials;
+    trials.into_iter().map(|trial| (trial.summary.trial.variant, trial.summary.validity)).collect()
+}
+
+#[test]
+fn a_system_that_dies_under_load_fails_its_trials_and_no_others() {
+    let study = edited(TINY, START, "start = \"sh '../server.sh' '{plimsoll}' {mode} {address}\"\ndir = \"work\"");
+    let study = study.replace("\"inputQ\"", "\"dying\"").replace("\"300ms\"", "\"2s\"");
+    let place = Place::with_study(&edited(&study, "repeats  = 2", "repeats  = 1"));
+    place.write("server.sh", SERVER);
+    std::fs::create_dir(place.path("work")).unwrap();
+    let ended = place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(3).says(&[
+        "dying · users = 2 · failed: the system `counter` ended by itself",
+        "exit code 7",
+        "fatal: out of memory",
+    ]);
+    place.nothing_runs();
+    for (variant, validity) in validities(&place) {
+        match (variant, validity) {
+            (0, validity) => assert!(validity.counts(), "{validity:?}\n{}", ended.stderr),
+            (_, Validity::Failed(reasons)) => assert!(reasons[0].contains("out of memory"), "{reasons:?}"),
+            (_, validity) => panic!("a trial whose system died is {validity:?}"),
+        }
+    }
+    let named = ended.stderr.split("all of it in ").nth(1).and_then(|rest| rest.split(')').next()).unwrap();
+    assert!(place.has(named), "the message names {named}, which is not there");
+}
+
+#[test]
+fn wrong_replies_fail_a_trial() {
+    let study = TINY.replace("\"inputQ\"", "\"racy\"").replace("users = [2]", "users = [16]");
+    let place = Place::with_study(&edited(&study, "think    = \"1ms\"\n", ""));
+    place
+        .plimsoll(&["run", "study.toml", "--out", "bundle"])
+        .with(3)
+        .says(&["failed: wrong replies to `increment`: expected the numbers 1 to", "once each"]);
+    for (variant, validity) in validities(&place) {
+        assert_eq!(validity.counts(), variant == 0, "{validity:?}");
+    }
+}
+
+#[test]
+fn a_system_that_never_gets_ready_ends_the_run_with_its_last_output() {
+    let start = "start = \"sh -c 'echo still warming {mode}; sleep 1000 & sleep 1000'\"\n\
+                 ready = { tcp = \"{address}\", within = \"1s\" }";
+    let place = Place::with_study(&edited(TINY, START, start));
+    let ended = place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(3).says(&[
+        "the system `counter` was not ready within 1.0 s",
+        "expected a connection to 127.0.0.1:",
+        "found Connection refused",
+        "still warming mutex",
+        "trial 1 could not begin, nor would another of `mutex`, so the run was broken off",
+    ]);
+    place.nothing_runs();
+    assert_eq!(ended.stderr.matches("was not ready").count(), 1, "it is said once:\n{}", ended.stderr);
+    assert_eq!(validities(&place).len(), 1, "what never came up is not tried again and again");
+    let named = ended.stderr.split("all of it in ").nth(1).and_then(|rest| rest.split(')').next()).unwrap();
+    assert!(place.has(named), "the message names {named}, which is not there");
+}
+
+#[test]
+fn a_build_that_fails_ends_the_run_with_its_last_output() {
+    let build = format!("build = \"sh -c 'echo undefined: counter; exit 2'\"\n{START}");
+    let place = Place::with_study(&edited(TINY, START, &build));
+    place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(3).says(&[
+        "the build command `sh -c echo undefined: counter; exit 2` of the system `counter` failed with exit code 2",
+        "undefined: counter",
+    ]);
+    assert_eq!(validities(&place), []);
+}
+
+#[test]
+fn what_reflection_does_not_know_ends_the_run_before_any_load() {
+    for (from, to, says) in [
+        ("/increment\"", "/decrement\"", "no method `decrement` in service `counter.incrementCounter`"),
+        ("{ value = 1 }", "{ valeu = 1 }", "unrecognized field name 'valeu' (its fields: `value`)"),
+    ] {
+        let place = Place::with_study(&edited(TINY, from, to));
+        place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(3).says(&[says]);
+        place.nothing_runs();
+        assert_eq!(validities(&place).len(), 1, "one trial is enough to know that");
+    }
+}

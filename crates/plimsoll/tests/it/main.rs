@@ -1,0 +1,11 @@
+//! The command from end to end: real studies in folders of their own, real systems, real load, and
+//! a look at what is left on the disk and in the process list.
+
+mod bad_input;
+mod check_and_plan;
+mod common;
+mod failing_systems;
+mod nothing_outlives;
+mod other_commands;
+mod resume;
+mod whole_study;

@@ -1,0 +1,93 @@
+//! A study that goes well: what it prints and what its bundle holds.
+
+use crate::common::{Place, START, TINY, edited};
+use plimsoll_bundle::Contents;
+use plimsoll_model::trial::Trial;
+
+fn bundle(place: &Place, name: &str) -> Contents {
+    plimsoll_bundle::read(&place.path(name)).unwrap()
+}
+
+#[test]
+fn a_study_runs_from_its_file_to_the_answer() {
+    let place = Place::with_study(TINY);
+    place
+        .plimsoll(&["run", "study.toml", "--out", "bundle"])
+        .with(0)
+        .says(&["tiny", "4 trials, 1.4 s under load", "4/4"])
+        .prints(&[
+            "Does a channel cost more than a mutex?",
+            "inputQ against mutex",
+            "report",
+            "bundle/report/report.md",
+        ]);
+    place.nothing_runs();
+    assert!(place.has("bundle/report/report.html") && place.has("bundle/report/report.md"));
+
+    let bundle = bundle(&place, "bundle");
+    assert_eq!(bundle.problems, Vec::<String>::new());
+    assert!(bundle.complete);
+    assert_eq!(bundle.study, TINY, "the study is kept as written");
+    let ran: Vec<Trial> = bundle.trials.iter().map(|trial| trial.summary.trial).collect();
+    assert_eq!(ran, bundle.plan.trials, "every trial of the plan ran, in its order");
+    for trial in &bundle.trials {
+        let number = trial.summary.trial.number;
+        assert!(trial.summary.validity.counts(), "trial {number}: {:?}", trial.summary.validity);
+        let check = &trial.summary.sequences["increment"];
+        assert!(check.holds() && check.replies > 0, "trial {number}: {check:?}");
+        assert!(trial.tallies.values().all(|tally| tally.failed() == 0), "trial {number} has errors");
+        assert!(trial.processes.iter().any(|row| row.system == "counter" && row.processes >= 1), "trial {number}");
+        assert!(!trial.host.is_empty() && !trial.generator.is_empty(), "trial {number} lacks telemetry");
+        assert!(place.has(&format!("bundle/trials/{number:04}/output-counter.log")), "trial {number}");
+    }
+}
+
+#[test]
+fn the_program_under_test_is_known_by_its_hash_and_by_what_it_says_of_itself() {
+    let version = "[system.counter]\nversion = \"'{plimsoll}' --version\"\n";
+    let place = Place::with_study(&edited(TINY, "[system.counter]\n", version));
+    place.plimsoll(&["run", "study.toml", "--out", "bundle", "--quick"]).with(0);
+    let versions = bundle(&place, "bundle").versions;
+    let [version] = versions.as_slice() else { panic!("expected one program, found {versions:?}") };
+    assert_eq!(version.name, "counter");
+    let printed = format!("plimsoll {}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(version.version.as_deref(), Some(printed.as_str()));
+    let hash = version.sha256.as_deref().unwrap_or_default();
+    assert!(hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()), "{hash:?}");
+}
+
+#[test]
+fn what_a_build_and_a_system_write_is_kept() {
+    let commands = r#"build = "sh -c 'echo building once >> builds; cat builds'"
+start = "sh -c 'echo serving {mode}; exec \"$0\" demo-server --mode {mode} --listen {address}' '{plimsoll}'""#;
+    let place = Place::with_study(&edited(TINY, START, commands));
+    place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(0).says(&["built counter"]);
+    assert_eq!(place.read("bundle/build-counter.log"), "building once\n", "one build for all trials");
+    for trial in bundle(&place, "bundle").trials.iter().map(|trial| trial.summary.trial) {
+        let mode = if trial.variant == 0 { "mutex" } else { "inputQ" };
+        let output = place.read(&format!("bundle/trials/{:04}/output-counter.log", trial.number));
+        assert!(output.starts_with(&format!("serving {mode}\n")), "trial {}: {output}", trial.number);
+    }
+}
+
+#[test]
+fn without_out_the_bundle_is_named_by_study_and_time() {
+    let place = Place::with_study(TINY);
+    std::fs::rename(place.path("study.toml"), place.path("counting.toml")).unwrap();
+    place.plimsoll(&["run", "counting.toml", "--quick"]).with(0).says(&["bundle plimsoll-runs/counting-"]);
+    assert_eq!(std::fs::read_dir(place.path("plimsoll-runs")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_generator_at_its_limit_makes_trials_void_and_the_run_inconclusive() {
+    let busy = edited(TINY, "think    = \"1ms\"\n", "");
+    let place = Place::with_study(&edited(&busy, "\"100%\"", "0.01"));
+    place
+        .plimsoll(&["run", "study.toml", "--out", "bundle"])
+        .with(4)
+        .says(&["void: the generator was the limit: its busiest thread used", "above 1 %"])
+        .prints(&["the generator was the limit"]);
+    let trials = bundle(&place, "bundle").trials;
+    assert_eq!(trials.len(), 4, "a void trial does not end the run");
+    assert!(trials.iter().all(|trial| !trial.summary.validity.counts()));
+}
