@@ -9,6 +9,7 @@ mod study;
 
 use crate::arguments::{Arguments, Command};
 use crate::exit::{Exit, Failure};
+use crate::say;
 use clap::CommandFactory;
 use std::process::ExitCode;
 
@@ -25,12 +26,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Run(arguments) => run::run(&arguments)?,
         Command::Report { bundle, out } => report::report(&bundle, out.as_deref())?,
         Command::Schema => {
-            anstream::println!("{:#}", plimsoll_study::json_schema());
+            say::result(&format!("{:#}", plimsoll_study::json_schema()))?;
             Exit::Fine
         }
         Command::Completions { shell } => {
             let mut command = Arguments::command();
-            clap_complete::generate(shell, &mut command, "plimsoll", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut command, "plimsoll", &mut script);
+            say::result(String::from_utf8_lossy(&script).trim_end())?;
             Exit::Fine
         }
         Command::DemoServer { mode, listen } => demo::serve(mode, listen)?,

@@ -1,5 +1,6 @@
 //! Exit codes, and the failures that end the program with one.
 
+use crate::say;
 use std::process::ExitCode;
 
 /// How the program ends. The numbers are documented in the README and never change.
@@ -37,7 +38,7 @@ impl Failure {
 
     /// Says why on standard error.
     pub(crate) fn report(&self) -> ExitCode {
-        anstream::eprintln!("{:#}", self.error);
+        say::note(&format!("{:#}", self.error));
         self.exit.into()
     }
 }

@@ -6,6 +6,7 @@ mod arguments;
 mod command;
 mod exit;
 mod progress;
+mod say;
 
 fn main() -> ExitCode {
     // Before anything else, and before any thread: a warden is this program in another role.

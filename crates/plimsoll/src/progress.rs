@@ -1,6 +1,7 @@
 //! What a run looks like on a terminal: a bar over the time under load and a line per trial; on
 //! anything else, the lines alone.
 
+use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_model::event::Event;
 use plimsoll_model::trial::{Phase, Validity};
@@ -20,7 +21,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Says what is about to run and where its results go.
     pub(crate) fn new(title: &str, out: &Path) -> Progress {
-        anstream::eprintln!("{title}\nbundle  {}", out.display());
+        say::note(&format!("{title}\nbundle  {}", out.display()));
         let bar = ProgressBar::with_draw_target(Some(0), target());
         let style = ProgressStyle::with_template("{bar:30.cyan/dim} {percent:>3} %  {msg}");
         bar.set_style(style.expect("the template is well-formed"));
@@ -77,7 +78,7 @@ impl Progress {
     /// A line that stays, above the bar.
     fn say(&self, line: &str) {
         if self.bar.is_hidden() {
-            anstream::eprintln!("{line}");
+            say::note(line);
         } else {
             self.bar.println(line);
         }

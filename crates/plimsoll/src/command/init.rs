@@ -1,6 +1,7 @@
 //! `plimsoll init`: a study to start from.
 
 use crate::exit::{Exit, Failure};
+use crate::say;
 use anyhow::{Context, anyhow};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -17,8 +18,8 @@ pub(super) fn init(folder: &Path) -> Result<Exit, Failure> {
         _ => anyhow!("failed to write {shown}: {error}"),
     })?;
     file.write_all(STUDY.as_bytes()).with_context(|| format!("failed to write {shown}"))?;
-    anstream::println!(
+    say::result(&format!(
         "wrote {shown}\n  edit it, then:\n  plimsoll check {shown}\n  plimsoll plan {shown}\n  plimsoll run {shown}"
-    );
+    ))?;
     Ok(Exit::Fine)
 }

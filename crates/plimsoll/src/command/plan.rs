@@ -3,6 +3,7 @@
 use super::study;
 use crate::exit::{Exit, Failure};
 use crate::progress::time;
+use crate::say;
 use plimsoll_model::trial::Plan;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,7 +14,7 @@ pub(super) fn plan(path: &Path, quick: bool) -> Result<Exit, Failure> {
         source.study = plimsoll_study::quick(source.study);
     }
     let plan = study::plan(&source.study);
-    anstream::print!("{}", describe(&source.study.title, &plan));
+    say::result(describe(&source.study.title, &plan).trim_end())?;
     Ok(Exit::Fine)
 }
 

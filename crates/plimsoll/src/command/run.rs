@@ -5,6 +5,7 @@ use super::study::{self, Source};
 use crate::arguments;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
+use crate::say;
 use anyhow::Context;
 use plimsoll_bundle::BundleWriter;
 use plimsoll_model::event::Event;
@@ -82,11 +83,11 @@ pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
     drop(bundle);
     if ending == Ending::Interrupted {
         let shown = out.display();
-        anstream::eprintln!("interrupted; what had ended is in {shown}");
+        say::note(&format!("interrupted; what had ended is in {shown}"));
         if let Some(go_on) = go_on {
-            anstream::eprintln!("  go on:  {go_on}");
+            say::note(&format!("  go on:  {go_on}"));
         }
-        anstream::eprintln!("  report: plimsoll report {shown}");
+        say::note(&format!("  report: plimsoll report {shown}"));
         return Ok(Exit::Interrupted);
     }
     let written = report::write(out, &out.join("report"))?;

@@ -1,6 +1,7 @@
 //! Reading a study file, and `plimsoll check`.
 
 use crate::exit::{Exit, Failure};
+use crate::say;
 use anyhow::{Context, anyhow};
 use plimsoll_model::trial::Plan;
 use plimsoll_runner::preflight;
@@ -45,7 +46,7 @@ pub(crate) fn read_text(name: &str, text: String, folder: &Path) -> Result<Sourc
 
 fn show(warnings: &[Diagnostic]) {
     if !warnings.is_empty() {
-        anstream::eprintln!("{}", plimsoll_study::render(warnings, style()));
+        say::note(&plimsoll_study::render(warnings, style()));
     }
 }
 
@@ -79,6 +80,6 @@ pub(crate) fn check(path: &Path) -> Result<Exit, Failure> {
     let source = read(path)?;
     let plan = plan(&source.study);
     check_before_start(&path.display().to_string(), &source.study, &plan)?;
-    anstream::println!("{}: no errors; {} trials", path.display(), plan.trials.len());
+    say::result(&format!("{}: no errors; {} trials", path.display(), plan.trials.len()))?;
     Ok(Exit::Fine)
 }

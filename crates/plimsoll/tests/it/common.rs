@@ -103,6 +103,14 @@ impl Place {
         Started::new(self.command(arguments))
     }
 
+    /// Starts the command with nobody at the other end of its standard output and error.
+    pub(crate) fn start_unheard(&self, arguments: &[&str]) -> Started {
+        let (_, stdout) = std::io::pipe().unwrap();
+        let mut command = self.command(arguments);
+        command.stderr(stdout.try_clone().unwrap()).stdout(stdout);
+        Started { child: command.spawn().unwrap(), output: output_files().0 }
+    }
+
     /// Starts the command and waits until a process with `words` in its command line came of it.
     pub(crate) fn start_until_it_runs(&self, arguments: &[&str], words: &str) -> Started {
         let mut started = self.start(arguments);
@@ -160,9 +168,8 @@ pub(crate) struct Started {
 
 impl Started {
     pub(crate) fn new(mut command: Command) -> Started {
-        let output = tempfile::tempdir().unwrap();
-        let file = |name: &str| File::create(output.path().join(name)).unwrap();
-        let child = command.stdout(file("stdout")).stderr(file("stderr")).spawn().unwrap();
+        let (output, [stdout, stderr]) = output_files();
+        let child = command.stdout(stdout).stderr(stderr).spawn().unwrap();
         Started { child, output }
     }
 
@@ -206,6 +213,13 @@ impl Started {
             stderr: self.stderr(),
         }
     }
+}
+
+/// A folder with the files for what a command writes.
+fn output_files() -> (TempDir, [File; 2]) {
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["stdout", "stderr"].map(|name| File::create(folder.path().join(name)).unwrap());
+    (folder, files)
 }
 
 /// A command that has ended.

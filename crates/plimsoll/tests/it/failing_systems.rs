@@ -47,14 +47,15 @@ fn a_system_that_dies_under_load_fails_its_trials_and_no_others() {
 
 #[test]
 fn wrong_replies_fail_a_trial() {
-    let study = TINY.replace("\"inputQ\"", "\"racy\"").replace("users = [2]", "users = [16]");
+    let study = TINY.replace("\"inputQ\"", "\"racy\"").replace("users = [2]", "users = [64]");
     let place = Place::with_study(&edited(&study, "think    = \"1ms\"\n", ""));
     place
         .plimsoll(&["run", "study.toml", "--out", "bundle"])
         .with(3)
         .says(&["failed: wrong replies to `increment`: expected the numbers 1 to", "once each"]);
     for (variant, validity) in validities(&place) {
-        assert_eq!(validity.counts(), variant == 0, "{validity:?}");
+        // A race is a matter of chance: not every trial of the racy mode need have one.
+        assert!(validity.counts() || variant == 1, "{validity:?}");
     }
 }
 
@@ -86,6 +87,32 @@ fn a_build_that_fails_ends_the_run_with_its_last_output() {
         "undefined: counter",
     ]);
     assert_eq!(validities(&place), []);
+}
+
+#[test]
+fn a_version_command_that_fails_ends_the_run() {
+    let version = format!("version = \"sh -c 'echo no such flag; exit 64'\"\n{START}");
+    let place = Place::with_study(&edited(TINY, START, &version));
+    place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(3).says(&[
+        "the version command",
+        "of the system `counter` failed with exit code 64",
+        "no such flag",
+    ]);
+    assert_eq!(validities(&place), []);
+}
+
+#[test]
+fn a_system_that_does_not_come_up_takes_the_others_with_it() {
+    let second =
+        "[system.proxy]\nstart = \"sh -c 'echo no backend; exit 1'\"\nready = { log = \"ready\" }\n\n[workload]";
+    let place = Place::with_study(&edited(TINY, "[workload]", second));
+    place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(3).says(&[
+        "the system `proxy` ended by itself",
+        "exit code 1",
+        "no backend",
+    ]);
+    place.nothing_runs();
+    assert!(place.has("bundle/trials/0001/output-counter.log"), "the other one had been started");
 }
 
 #[test]

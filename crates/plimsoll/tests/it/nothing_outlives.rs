@@ -16,10 +16,14 @@ fn long_study() -> String {
 /// Starts the study and waits until load runs.
 fn under_load(place: &Place) -> Started {
     let mut run = place.start(&RUN);
+    wait_for_load(place, &mut run);
+    run
+}
+
+fn wait_for_load(place: &Place, run: &mut Started) {
     run.wait_until("a second of load", |_| {
         place.has("bundle/events.jsonl") && place.read("bundle/events.jsonl").contains("second_passed")
     });
-    run
 }
 
 fn broken_off_by(signal: Signal) -> (Place, Ended) {
@@ -46,6 +50,17 @@ fn nothing_is_left_after_an_interrupt() {
         "go on: plimsoll run study.toml --resume --out bundle",
         "report: plimsoll report bundle",
     ]);
+}
+
+/// Ctrl-C reaches everything in the terminal's foreground, and `tee` behind a pipe dies of it first.
+#[test]
+fn an_interrupt_is_carried_out_though_nobody_reads_what_is_said() {
+    let place = Place::with_study(&long_study());
+    let mut run = place.start_unheard(&RUN);
+    wait_for_load(&place, &mut run);
+    run.signal(Signal::INT);
+    run.end().with(130);
+    place.nothing_runs();
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! `init`, `schema`, `completions`, `help`, and the start of `demo`.
 
-use crate::common::{Place, Started};
+use crate::common::{Place, Started, TINY};
 use rustix::process::Signal;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// `check` with programs looked up in `folder` alone.
 fn check_with_path(place: &Place, folder: &Path) -> Started {
@@ -47,6 +48,23 @@ fn the_schema_is_the_one_in_the_documentation() {
 #[test]
 fn completions_know_the_subcommands() {
     Place::empty().plimsoll(&["completions", "bash"]).with(0).prints(&["_plimsoll()", "report", "--resume"]);
+}
+
+/// As in `plimsoll schema | head -1`.
+#[test]
+fn a_reader_that_goes_away_has_read_enough() {
+    let place = Place::with_study(TINY);
+    let shell = |script: &str| {
+        let mut command = Command::new("bash");
+        command.args(["-c", script, env!("CARGO_BIN_EXE_plimsoll")]).current_dir(place.path("")).stdin(Stdio::null());
+        Started::new(command).end()
+    };
+    for arguments in ["schema", "completions bash", "check study.toml", "plan study.toml"] {
+        let ended = shell(&format!("\"$0\" {arguments} | : ; exit ${{PIPESTATUS[0]}}")).with(0);
+        assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+        shell(&format!("\"$0\" {arguments} > /dev/full")).with(2).says(&["failed to write to standard output"]);
+    }
+    shell("\"$0\" check nowhere.toml 2> /dev/full").with(2);
 }
 
 #[test]
