@@ -6,6 +6,8 @@ use plimsoll_system::{Launcher, warden};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use std::{env, io, thread};
 
@@ -26,6 +28,10 @@ fn main() -> ExitCode {
 /// Starts a system as Plimsoll does, and stops it when a line is read; at the end of the input, does
 /// nothing until it is killed.
 fn run(dir: &Path, script: &str) -> ExitCode {
+    // As Plimsoll does: the tests may themselves run where this signal is ignored.
+    let at_once = Arc::new(AtomicBool::new(true));
+    signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, at_once)
+        .expect("a known signal");
     let command = ["sh", "-c", script].map(str::to_owned).to_vec();
     let spec = SystemSpec {
         name: "tree".to_owned(),

@@ -4,9 +4,12 @@ use crate::lifeline::{Heard, Lifeline, Order};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// What the warden tells its new child.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -42,9 +45,23 @@ fn become_command(role: &Role) -> String {
             return format!("it cannot be bound to processors {cpus}: {error}");
         }
     }
+    if let Err(error) = stop_ignoring_signals() {
+        return format!("its signals cannot be set: {error}");
+    }
     let mut command = Command::new(&order.program);
     command.arg0(order.command.program()).args(order.command.arguments());
     command.current_dir(&order.dir).envs(&order.env).stdin(Stdio::null());
     let error = command.exec();
     format!("executing {} in {} failed: {error}", order.program.display(), order.dir.display())
+}
+
+/// A program that was started with signals ignored, in the background of a script or by `nohup`,
+/// would hand that on, and the system could not be asked to end. A signal that is caught goes back
+/// to its default with `exec`; one that is ignored stays ignored.
+fn stop_ignoring_signals() -> io::Result<()> {
+    let caught = Arc::new(AtomicBool::new(false));
+    for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&caught))?;
+    }
+    Ok(())
 }

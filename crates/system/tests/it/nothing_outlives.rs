@@ -24,11 +24,12 @@ fn tree() -> String {
 
 /// Waits until every process is where it wants to be: all but the root have become `sleep`.
 fn wait_for_tree(place: &Place) {
-    let is_sleep = |pid: &i32| {
-        let stat = procfs::process::Process::new(*pid).and_then(|process| process.stat());
-        stat.is_ok_and(|stat| stat.comm == "sleep")
-    };
     wait_until("the whole tree", || place.alive().iter().filter(|pid| is_sleep(pid)).count() == TREE_SIZE - 1);
+}
+
+fn is_sleep(pid: &i32) -> bool {
+    let stat = procfs::process::Process::new(*pid).and_then(|process| process.stat());
+    stat.is_ok_and(|stat| stat.comm == "sleep")
 }
 
 /// A stand-in for Plimsoll with that system, in a process group of its own as a shell starts it.
@@ -110,6 +111,25 @@ fn after_ctrl_c_in_the_terminal() {
     let place = Place::new();
     let mut plimsoll = plimsoll(&place);
     kill_process_group(Pid::from_child(&plimsoll), Signal::INT).unwrap(); // what the terminal does
+    plimsoll.wait().unwrap();
+    place.wait_for_alive(0);
+}
+
+#[test]
+fn a_system_can_be_asked_to_end_though_plimsoll_ignores_signals() {
+    let place = Place::new();
+    let mut shell = Command::new("sh");
+    let script = "trap '' HUP INT QUIT TERM; exec \"$0\" run \"$1\" 'sleep 1000'";
+    shell.args(["-c", script, FIXTURE]).arg(place.folder.path()).env("TREE", &place.mark).stdin(Stdio::piped());
+    let mut plimsoll = shell.spawn().unwrap();
+    wait_until("the command itself", || place.alive().iter().any(is_sleep));
+    let system = place.alive().into_iter().find(is_sleep).unwrap();
+    let ignored = procfs::process::Process::new(system).unwrap().status().unwrap().sigign;
+    let of = |signal: Signal| 1_u64 << (signal.as_raw() - 1);
+    for signal in [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM] {
+        assert_eq!(ignored & of(signal), 0, "{signal:?} is ignored");
+    }
+    plimsoll.kill().unwrap();
     plimsoll.wait().unwrap();
     place.wait_for_alive(0);
 }
