@@ -54,12 +54,13 @@ pub enum RunError {
     /// A system could not be built or described.
     #[error("{0}")]
     System(String),
-    /// The first trial of a variant could not begin, for the reason that its summary gives.
+    /// The first trial of a variant could not begin, or all its exchanges failed, for the reason that
+    /// its summary gives.
     #[error(
-        "trial {trial} could not begin, nor would another of `{variant}`, so the run was broken off; correct that, and \
-         run the study into a new folder"
+        "trial {trial} gave nothing, nor would another of `{variant}`, so the run was broken off; correct that, and run \
+         the study into a new folder"
     )]
-    NeverCameUp {
+    NeverWorked {
         /// The trial's number.
         trial: u32,
         /// The variant, as in reports.
@@ -142,16 +143,16 @@ fn carry_out(
     let systems = distinct_systems(context, trials);
     build(context, &systems, bundle, on_event)?;
     bundle.versions(&versions(context, &systems)?)?;
-    let mut came_up = BTreeSet::new();
+    let mut working = BTreeSet::new();
     for trial in trials {
         let finished = run_one(context, trial, bundle, on_event)?;
-        // A variant that never came up will not do so the next time; one that has before is
-        // worth another try, and its failed trial stands in the report.
-        if finished.started {
-            came_up.insert(trial.variant);
-        } else if !came_up.contains(&trial.variant) {
+        // A variant that never came up, or never gave a right answer, will not do so the next time;
+        // one that has before is worth another try, and its failed trial stands in the report.
+        if finished.worked {
+            working.insert(trial.variant);
+        } else if !working.contains(&trial.variant) {
             let variant = context.plan.variants[trial.variant].label();
-            return Err(Stop::Broken(RunError::NeverCameUp { trial: trial.number, variant }));
+            return Err(Stop::Broken(RunError::NeverWorked { trial: trial.number, variant }));
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use crate::run::Context;
 use crate::target;
-use crate::validity::Watch;
+use crate::validity::{self, Watch};
 use plimsoll_bundle::TrialWriter;
 use plimsoll_load::{Job, Prepared, RunRecord};
 use plimsoll_model::event::Event;
@@ -29,8 +29,8 @@ pub(crate) struct Finished {
     pub(crate) host: Vec<HostSample>,
     pub(crate) iterations: u64,
     pub(crate) errors: u64,
-    /// Whether the systems came up at all.
-    pub(crate) started: bool,
+    /// Whether the systems came up and answered at least one request as expected.
+    pub(crate) worked: bool,
 }
 
 /// Why there is no trial.
@@ -76,7 +76,9 @@ pub(crate) fn run_trial(
     }
     let Loaded { record, watch, processes, host } = loaded;
     let window = record.window;
-    let mut validity = watch.judge(window, &context.facts.generator, &record.faults, &record.sequences);
+    let found =
+        validity::Record { faults: &record.faults, sequences: &record.sequences, examples: &record.error_examples };
+    let mut validity = watch.judge(window, &context.facts.generator, &found);
     if let Err(died) = stopped {
         validity = Validity::Failed([vec![as_sealed(&died, writer)], validity.reasons().to_vec()].concat());
     }
@@ -92,7 +94,14 @@ pub(crate) fn run_trial(
         sequences: record.sequences,
         error_examples: record.error_examples,
     };
-    Ok(Finished { summary, processes, host, iterations: watch.iterations, errors: watch.errors, started: true })
+    Ok(Finished {
+        summary,
+        processes,
+        host,
+        iterations: watch.iterations,
+        errors: watch.errors,
+        worked: watch.worked(),
+    })
 }
 
 /// A reason as it is read: after the trial was sealed, when its files lie in a folder that is no
@@ -117,7 +126,7 @@ fn not_started(trial: &Trial, reason: String, started_unix_ms: i64, took: Durati
         sequences: BTreeMap::new(),
         error_examples: BTreeMap::new(),
     };
-    Finished { summary, processes: Vec::new(), host: Vec::new(), iterations: 0, errors: 0, started: false }
+    Finished { summary, processes: Vec::new(), host: Vec::new(), iterations: 0, errors: 0, worked: false }
 }
 
 enum SetupFault {

@@ -1,6 +1,6 @@
 //! Whether a trial counts: the rules, as pure functions of what was recorded.
 
-use plimsoll_model::record::{Interval, RecordedPhase, SequenceCheck, Subject};
+use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, SequenceCheck, Subject};
 use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::trial::Validity;
 use plimsoll_model::units::Nanos;
@@ -8,6 +8,25 @@ use std::collections::BTreeMap;
 
 /// A loop that did not look for new events for this long delays what it measures by as much.
 const LONG_STALL: Nanos = Nanos(100_000_000);
+
+/// What the generator found over the whole trial, as far as it matters for the verdict on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<'a> {
+    /// What kept the generator from doing its work.
+    pub(crate) faults: &'a [String],
+    /// The checks over all replies, by request.
+    pub(crate) sequences: &'a BTreeMap<String, SequenceCheck>,
+    /// A text for each kind of error, by subject.
+    pub(crate) examples: &'a BTreeMap<String, BTreeMap<ErrorKind, String>>,
+}
+
+impl Record<'_> {
+    /// One of the errors in words; a request's before a connection's, which it repeats.
+    fn example(&self) -> &str {
+        let mut texts = self.examples.iter().rev().flat_map(|(_, kinds)| kinds.values());
+        texts.next().map_or("nothing is known of why", String::as_str)
+    }
+}
 
 /// What is gathered from the intervals of a trial while they pass.
 #[derive(Debug)]
@@ -58,31 +77,31 @@ impl Watch {
         }
     }
 
+    /// Whether any exchange went as expected, or none was made.
+    pub(crate) fn worked(&self) -> bool {
+        self.exchanges == 0 || self.errors < self.exchanges
+    }
+
     /// Whether the trial counts. A wrong reply is the system's failure, whatever the generator
     /// did; a generator at its limit voids the rest.
-    pub(crate) fn judge(
-        &self,
-        window: Nanos,
-        generator: &GeneratorSpec,
-        faults: &[String],
-        sequences: &BTreeMap<String, SequenceCheck>,
-    ) -> Validity {
-        let failures = self.failures(sequences);
+    pub(crate) fn judge(&self, window: Nanos, generator: &GeneratorSpec, record: &Record<'_>) -> Validity {
+        let failures = self.failures(record);
         if !failures.is_empty() {
             return Validity::Failed(failures);
         }
-        let limits = self.limits(window, generator, faults);
+        let limits = self.limits(window, generator, record.faults);
         if limits.is_empty() { Validity::Valid } else { Validity::Void(limits) }
     }
 
-    fn failures(&self, sequences: &BTreeMap<String, SequenceCheck>) -> Vec<String> {
-        let mut failures: Vec<String> = sequences
+    fn failures(&self, record: &Record<'_>) -> Vec<String> {
+        let mut failures: Vec<String> = record
+            .sequences
             .iter()
             .filter(|(_, check)| !check.holds())
             .map(|(name, check)| wrong_replies(name, check))
             .collect();
-        if self.exchanges > 0 && self.errors == self.exchanges {
-            failures.push(format!("all {} exchanges failed", self.exchanges));
+        if !self.worked() {
+            failures.push(format!("all {} exchanges failed: {}", self.exchanges, record.example()));
         }
         failures
     }
@@ -122,7 +141,7 @@ impl Watch {
             warnings
                 .push(format!("the generator's loop stalled for {stall:.0} ms; the longest durations may be its own"));
         }
-        if self.errors > 0 {
+        if self.errors > 0 && self.worked() {
             warnings.push(format!("{} of {} exchanges failed", self.errors, self.exchanges));
         }
         if self.saturated > 0 {
@@ -143,7 +162,7 @@ fn wrong_replies(name: &str, check: &SequenceCheck) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_model::record::{ErrorKind, Tally};
+    use plimsoll_model::record::Tally;
     use std::time::Duration;
 
     const WINDOW: Nanos = Nanos(2_000_000_000);
@@ -166,10 +185,17 @@ mod tests {
         interval
     }
 
+    fn record<'a>(
+        sequences: &'a BTreeMap<String, SequenceCheck>,
+        examples: &'a BTreeMap<String, BTreeMap<ErrorKind, String>>,
+    ) -> Record<'a> {
+        Record { faults: &[], sequences, examples }
+    }
+
     fn judged(seconds: &[Interval]) -> Validity {
         let mut watch = Watch::new(WINDOW);
         seconds.iter().for_each(|interval| watch.see(interval));
-        watch.judge(WINDOW, &generator(), &[], &BTreeMap::new())
+        watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &BTreeMap::new()))
     }
 
     #[test]
@@ -196,8 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn a_system_that_only_fails_has_failed() {
-        assert!(matches!(judged(&[second(0, 0.1, 0, 10)]), Validity::Failed(_)));
+    fn a_system_that_only_fails_has_failed_for_a_reason() {
+        let mut watch = Watch::new(WINDOW);
+        watch.see(&second(0, 0.1, 0, 10));
+        let refused = BTreeMap::from([(ErrorKind::Connect, "connection refused".to_owned())]);
+        let examples = BTreeMap::from([("request:call".to_owned(), refused)]);
+        let judged = watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &examples));
+        assert_eq!(judged, Validity::Failed(vec!["all 10 exchanges failed: connection refused".to_owned()]));
     }
 
     #[test]
@@ -211,7 +242,7 @@ mod tests {
         watch.see(&second(0, 2.0, 0, 0));
         let check = SequenceCheck { replies: 10, largest: 9, repeated: 1, ..SequenceCheck::default() };
         let sequences = BTreeMap::from([("increment".to_owned(), check)]);
-        let Validity::Failed(reasons) = watch.judge(WINDOW, &generator(), &[], &sequences) else {
+        let Validity::Failed(reasons) = watch.judge(WINDOW, &generator(), &record(&sequences, &BTreeMap::new())) else {
             panic!("not failed")
         };
         assert!(reasons[0].contains("1 repeated"), "{reasons:?}");

@@ -1,8 +1,10 @@
 //! Measured times against known ones: fixed delays, a stall, and a queue.
 //!
-//! The machine that runs this may be busy with something else, which only ever adds time. Where a
-//! bound is tight, the measurement is therefore made up to [`ATTEMPTS`] times and must hold once;
-//! and these tests have a binary of their own and run one after the other.
+//! The machine that runs this may be busy with something else, which only ever adds time. A
+//! measurement is therefore made up to [`ATTEMPTS`] times and must hold once. Beside each runs a
+//! thread that only sleeps, and tells how late the machine itself wakes those who are due: an
+//! attempt counts against the generator only where that was in time. These tests have a binary of
+//! their own and run one after the other.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -14,6 +16,8 @@ use plimsoll_model::record::ErrorKind;
 use plimsoll_model::units::Instant;
 use plimsoll_model::workload::Connect;
 use plimsoll_testkit::http::{Behaviour, Reply, Server, Service, Sojourn};
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use support::{closed, get, http, open, run};
@@ -23,11 +27,45 @@ const ATTEMPTS: usize = 6;
 /// One after the other: they would disturb each other.
 static ALONE: Mutex<()> = Mutex::new(());
 
+/// How late 1 % of the wake-ups may be on a machine that can tell right from wrong times.
+const QUIET: Duration = Duration::from_micros(150);
+
 /// Repeats `measure` until it finds nothing wrong, a bounded number of times.
 fn in_one_of_some_attempts(measure: impl Fn() -> Result<(), String>) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let faults: Vec<String> = std::iter::repeat_with(&measure).take(ATTEMPTS).map_while(Result::err).collect();
-    assert!(faults.len() < ATTEMPTS, "every attempt failed: {faults:#?}");
+    let mut faults = Vec::new();
+    let mut latest = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let (found, late) = beside_a_sleeper(&measure);
+        let Err(fault) = found else { return };
+        if late <= QUIET {
+            faults.push(fault);
+        }
+        latest.push(late);
+    }
+    assert!(faults.is_empty(), "no attempt held, though the machine was quiet in these: {faults:#?}");
+    eprintln!("SKIPPED: the machine is too busy to measure on: 1 % of its wake-ups were late by {latest:?}");
+}
+
+/// What `measure` gives, and how late 1 % of the wake-ups of a sleeping thread were meanwhile.
+fn beside_a_sleeper<R>(measure: impl Fn() -> R) -> (R, Duration) {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let sleeper = scope.spawn(|| {
+            rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).expect("a thread may set its own");
+            let mut late = Vec::new();
+            while !over.load(Ordering::Relaxed) {
+                let (nap, began) = (Duration::from_millis(1), std::time::Instant::now());
+                std::thread::sleep(nap);
+                late.push(began.elapsed().saturating_sub(nap));
+            }
+            late.sort_unstable();
+            late[late.len() * 99 / 100]
+        });
+        let found = measure();
+        over.store(true, Ordering::Relaxed);
+        (found, sleeper.join().expect("a sleeper does not panic"))
+    })
 }
 
 /// Whether the quantile `q` of what was measured is that of `truth` within 2 % and 100 µs; all in

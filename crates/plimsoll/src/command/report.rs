@@ -1,6 +1,7 @@
 //! `plimsoll report`: the report of a bundle, written from the bundle alone.
 
 use crate::exit::{Exit, Failure};
+use crate::say;
 use anyhow::Context;
 use plimsoll_analysis::{Input, analyse};
 use plimsoll_model::trial::Validity;
@@ -18,7 +19,7 @@ pub(super) struct Written {
 pub(super) fn report(bundle: &Path, out: Option<&Path>) -> Result<Exit, Failure> {
     let out = out.map_or_else(|| bundle.join("report"), Path::to_owned);
     let written = write(bundle, &out)?;
-    print_summary(&written);
+    print_summary(&written)?;
     Ok(Exit::Fine)
 }
 
@@ -26,7 +27,7 @@ pub(super) fn report(bundle: &Path, out: Option<&Path>) -> Result<Exit, Failure>
 pub(super) fn write(bundle: &Path, out: &Path) -> Result<Written, Failure> {
     let contents = plimsoll_bundle::read(bundle).map_err(|error| Failure::new(Exit::Usage, error))?;
     for problem in &contents.problems {
-        anstream::eprintln!("{}: {problem}", bundle.display());
+        say::note(&format!("{}: {problem}", bundle.display()));
     }
     let validities = contents.trials.iter().map(|trial| trial.summary.validity.clone()).collect();
     let input = Input {
@@ -60,8 +61,7 @@ fn remove_old_charts(out: &Path) -> Result<(), Failure> {
 }
 
 /// Prints the answer and where the report is.
-pub(super) fn print_summary(written: &Written) {
-    let folder = written.folder.display();
-    anstream::println!("{}", written.summary.trim_end());
-    anstream::println!("\nreport  {folder}/report.html\n        {folder}/report.md");
+pub(super) fn print_summary(written: &Written) -> Result<(), Failure> {
+    let (summary, folder) = (written.summary.trim_end(), written.folder.display());
+    say::result(&format!("{summary}\n\nreport  {folder}/report.html\n        {folder}/report.md"))
 }

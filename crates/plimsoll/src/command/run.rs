@@ -75,7 +75,7 @@ pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
     progress.finish();
     let ending = match result {
         Ok(ending) => ending,
-        Err(error @ (RunError::System(_) | RunError::NeverCameUp { .. })) => {
+        Err(error @ (RunError::System(_) | RunError::NeverWorked { .. })) => {
             return Err(Failure::new(Exit::SystemFailed, error));
         }
         Err(error @ RunError::Bundle(_)) => return Err(Failure::new(Exit::Usage, error)),
@@ -91,7 +91,7 @@ pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
         return Ok(Exit::Interrupted);
     }
     let written = report::write(out, &out.join("report"))?;
-    report::print_summary(&written);
+    report::print_summary(&written)?;
     Ok(exit_of(&written.validities))
 }
 
