@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// One number per trial: a statistic of a series.
@@ -54,7 +55,7 @@ pub enum Statistic {
     Med,
     /// Largest.
     Max,
-    /// A percentile, above 0 and below 100.
+    /// A percentile, from 1 to 99.99.
     Percentile(f64),
     /// How many, or how much in all.
     Count,
@@ -114,6 +115,9 @@ const COUNTS: [(&str, Series); 4] = [
     ("data_received", Series::DataReceived),
     ("data_sent", Series::DataSent),
 ];
+
+/// The percentiles that can be asked for: beyond them hardly any trial has enough requests.
+pub const PERCENTILES: RangeInclusive<f64> = 1.0..=99.99;
 
 /// Every form that a measure can be written in, for messages and the schema.
 pub const FORMS: &str = "<duration>.<avg|min|med|max|p1 to p99.99>, where <duration> is iteration_duration, \
@@ -267,7 +271,7 @@ fn statistic(text: &str) -> Option<Statistic> {
         "ratio" => Statistic::Ratio,
         _ => {
             let percentile: f64 = text.strip_prefix('p')?.parse().ok()?;
-            (percentile > 0.0 && percentile < 100.0).then_some(Statistic::Percentile(percentile))?
+            PERCENTILES.contains(&percentile).then_some(Statistic::Percentile(percentile))?
         }
     })
 }
@@ -280,7 +284,8 @@ mod tests {
     fn measures_read_back_as_written() {
         for text in [
             "iteration_duration.p95",
-            "request_duration:increment.p99.9",
+            "request_duration:increment.p99.99",
+            "request_duration.p1",
             "response_time.med",
             "iterations.rate",
             "errors.ratio",
@@ -306,6 +311,8 @@ mod tests {
             "iterations.p95",
             "cpu.rate",
             "request_duration.p100",
+            "request_duration.p99.999",
+            "request_duration.p0.5",
             "iterations:x.rate",
             "errors.avg",
         ] {
