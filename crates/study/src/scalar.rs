@@ -2,7 +2,7 @@
 
 use crate::value::{Problem, Scalar};
 use plimsoll_model::factor::Level;
-use plimsoll_model::measure::{FORMS, Measure};
+use plimsoll_model::measure::{FORMS, Measure, PERCENTILES};
 use schemars::{Schema, json_schema};
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -207,7 +207,8 @@ impl Scalar for Share {
             return Ok(Share(share));
         }
         let problem = Problem::new(format!("must be above 0 and at most 1 (\"100%\"), not {level}"));
-        Err(if share > 1.0 && share <= 100.0 && !matches!(level, Level::Text(_)) {
+        let bare = !level.to_string().ends_with('%');
+        Err(if bare && share > 1.0 && share <= 100.0 {
             problem.help(format!("for {level} per cent write \"{level}%\""))
         } else {
             problem
@@ -238,7 +239,7 @@ pub(crate) struct Length(pub(crate) Duration);
 pub(crate) struct PositiveLength(pub(crate) Duration);
 
 /// The longest span that a study may ask for: a year.
-const LONGEST: f64 = 365.0 * 86_400.0;
+const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 
 impl Scalar for Length {
     const EXPECTED: &'static str = "a duration such as \"20s\", \"500ms\" or \"1m30s\"";
@@ -249,7 +250,11 @@ impl Scalar for Length {
             Level::Text(text) if text.trim_start().starts_with('-') => {
                 Err(Problem::new(format!("must not be negative, but is \"{text}\"")))
             }
-            Level::Text(text) => seconds(text).and_then(duration).map(Length).ok_or_else(wrong),
+            Level::Text(text) => match seconds(text).map(Duration::try_from_secs_f64) {
+                Some(Ok(length)) if length <= LONGEST => Ok(Length(length)),
+                Some(_) => Err(Problem::new(format!("must be at most a year (\"8760h\"), but is \"{text}\""))),
+                None => Err(wrong().maybe_help(with_known_units(text))),
+            },
             Level::Integer(number) if *number >= 0 => Err(wrong().help(format!("for seconds write \"{number}s\""))),
             _ => Err(wrong()),
         }
@@ -275,26 +280,37 @@ impl Scalar for PositiveLength {
     }
 }
 
-fn duration(seconds: f64) -> Option<Duration> {
-    (seconds <= LONGEST).then(|| Duration::try_from_secs_f64(seconds).ok()).flatten()
-}
-
 /// The seconds that a text such as `1m30s` stands for.
 fn seconds(text: &str) -> Option<f64> {
-    let mut rest = text.trim();
-    let mut total = 0.0;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let number: f64 = rest[..digits].parse().ok()?;
-        let after = rest[digits..].trim_start();
-        let letters = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
-        total += number * unit(&after[..letters])?;
-        rest = after[letters..].trim_start();
-    }
-    (!text.trim().is_empty()).then_some(total)
+    numbers_and_units(text)?.into_iter().map(|(number, unit)| Some(number.parse::<f64>().ok()? * unit_of(unit)?)).sum()
 }
 
-fn unit(name: &str) -> Option<f64> {
+/// What was meant where units have other names: `1 sec` is `1s`.
+fn with_known_units(text: &str) -> Option<String> {
+    let known =
+        numbers_and_units(text)?.into_iter().map(|(number, unit)| Some(format!("{number}{}", known_unit(unit)?)));
+    let meant = known.collect::<Option<String>>()?;
+    seconds(&meant).map(|_| format!("did you mean \"{meant}\"?"))
+}
+
+/// `1m30s` as `1` and `m`, `30` and `s`; `None` if it is anything else, or nothing.
+fn numbers_and_units(text: &str) -> Option<Vec<(&str, &str)>> {
+    let mut rest = text.trim();
+    let mut pairs = Vec::new();
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let after = rest[digits..].trim_start();
+        let letters = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
+        if digits == 0 {
+            return None;
+        }
+        pairs.push((&rest[..digits], &after[..letters]));
+        rest = after[letters..].trim_start();
+    }
+    (!pairs.is_empty()).then_some(pairs)
+}
+
+fn unit_of(name: &str) -> Option<f64> {
     Some(match name {
         "ns" => 1e-9,
         "us" | "µs" | "μs" => 1e-6,
@@ -306,6 +322,19 @@ fn unit(name: &str) -> Option<f64> {
     })
 }
 
+/// The unit that other tools, or people, write as `name`.
+fn known_unit(name: &str) -> Option<&'static str> {
+    Some(match name.to_lowercase().as_str() {
+        "ns" | "nsec" | "nanosecond" | "nanoseconds" => "ns",
+        "us" | "µs" | "μs" | "usec" | "microsecond" | "microseconds" => "us",
+        "ms" | "msec" | "millis" | "millisecond" | "milliseconds" => "ms",
+        "" | "s" | "sec" | "secs" | "second" | "seconds" => "s",
+        "m" | "min" | "mins" | "minute" | "minutes" => "m",
+        "h" | "hr" | "hrs" | "hour" | "hours" => "h",
+        _ => return None,
+    })
+}
+
 impl Scalar for Measure {
     const EXPECTED: &'static str = "a measure such as \"iteration_duration.p95\"";
 
@@ -313,12 +342,42 @@ impl Scalar for Measure {
         let Level::Text(text) = level else { return Err(Problem::wrong::<Self>(level)) };
         text.parse().map_err(|_| {
             let problem = Problem::new(format!("must be a measure, which \"{text}\" is not"));
-            problem.help(nearest_measure(text).unwrap_or_else(|| format!("measures are {FORMS}")))
+            let meant = common_measure(text).or_else(|| nearest_measure(text));
+            problem.help(meant.unwrap_or_else(|| format!("measures are {FORMS}")))
         })
     }
 
     fn schema() -> Schema {
         json_schema!({ "type": "string", "description": FORMS, "pattern": "^[a-z_]+(:.+)?\\.(avg|min|med|max|count|rate|ratio|p[0-9.]+)$" })
+    }
+}
+
+/// The measure that was meant by words that other tools, or people, use for it.
+fn common_measure(text: &str) -> Option<String> {
+    let (series, statistic) = text.split_once('.').unwrap_or((text, "p95"));
+    let series = match series.to_lowercase().as_str() {
+        "throughput" | "rps" | "qps" | "tps" => return Some("did you mean `iterations.rate`?".to_owned()),
+        "latency" | "latencies" => "request_duration".to_owned(),
+        known => known.to_owned(),
+    };
+    let statistic = match statistic.to_lowercase().as_str() {
+        "mean" | "average" => "avg".to_owned(),
+        "median" => "med".to_owned(),
+        other => known_percentile(other).unwrap_or_else(|| other.to_owned()),
+    };
+    let meant = format!("{series}.{statistic}");
+    meant.parse::<Measure>().ok().map(|_| format!("did you mean `{meant}`?"))
+}
+
+/// The statistic nearest to `95th`, `95%` or `p99.999`.
+fn known_percentile(text: &str) -> Option<String> {
+    let number: f64 = text.trim_start_matches('p').trim_end_matches("th").trim_end_matches('%').parse().ok()?;
+    match number {
+        0.0 => Some("min".to_owned()),
+        100.0 => Some("max".to_owned()),
+        _ => (0.0..100.0)
+            .contains(&number)
+            .then(|| format!("p{}", number.clamp(*PERCENTILES.start(), *PERCENTILES.end()))),
     }
 }
 
@@ -410,6 +469,34 @@ mod tests {
             assert!(nearest_measure(wrong).expect(wrong).contains(near), "{wrong}: {:?}", nearest_measure(wrong));
         }
         assert_eq!(nearest_measure("beauty.most"), None);
+    }
+
+    #[test]
+    fn a_measure_by_a_common_name_is_recognised() {
+        for (common, ours) in [
+            ("request_duration.95th", "request_duration.p95"),
+            ("request_duration.p99.999", "request_duration.p99.99"),
+            ("request_duration.p100", "request_duration.max"),
+            ("throughput", "iterations.rate"),
+            ("rps", "iterations.rate"),
+            ("latency", "request_duration.p95"),
+            ("latency.median", "request_duration.med"),
+        ] {
+            assert_eq!(common_measure(common), Some(format!("did you mean `{ours}`?")), "{common}");
+        }
+        for other in ["beauty", "iterations.p95", "request_duration.infth", "request_duration.-5th"] {
+            assert_eq!(common_measure(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn units_by_other_names_are_recognised() {
+        for (written, meant) in [("1 sec", "1s"), ("2 Minutes 30", "2m30s"), ("20", "20s"), ("5 msec", "5ms")] {
+            assert_eq!(with_known_units(written), Some(format!("did you mean \"{meant}\"?")), "{written}");
+        }
+        for other in ["", "soon", "20 parsecs", "1..sec", "sec"] {
+            assert_eq!(with_known_units(other), None, "{other}");
+        }
     }
 
     proptest! {
