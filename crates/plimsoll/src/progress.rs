@@ -23,7 +23,7 @@ impl Progress {
     pub(crate) fn new(title: &str, out: &Path) -> Progress {
         say::note(&format!("{title}\nbundle  {}", out.display()));
         let bar = ProgressBar::with_draw_target(Some(0), target());
-        let style = ProgressStyle::with_template("{bar:30.cyan/dim} {percent:>3} %  {msg}");
+        let style = ProgressStyle::with_template("{bar:20.cyan/dim} {percent:>3} %, {eta} left  {msg}");
         bar.set_style(style.expect("the template is well-formed"));
         Progress { bar, trials: 0, current: String::new(), phase: None }
     }
@@ -42,7 +42,8 @@ impl Progress {
             Event::BuildStarted { system, command } => self.bar.set_message(format!("building {system}: {command}")),
             Event::BuildFinished { system, took } => self.say(&format!("built {system} in {}", time(*took))),
             Event::TrialStarted { trial, variant, condition } => {
-                self.current = format!("{}/{} {variant} · {condition}", trial.number, self.trials);
+                let condition = if condition.is_empty() { String::new() } else { format!(" · {condition}") };
+                self.current = format!("{}/{} {variant}{condition}", trial.number, self.trials);
                 self.bar.set_message(self.current.clone());
             }
             Event::PhaseStarted { phase, .. } => {
