@@ -19,6 +19,10 @@ const FOLDER: &str = "PLIMSOLL_TEST_BUNDLE";
 
 #[test]
 fn kill_9_at_any_instant_leaves_whole_trials_whole() {
+    if let Some(bundle) = std::env::var_os(FOLDER) {
+        write_until_killed(Path::new(&bundle));
+        return;
+    }
     let folder = tempfile::tempdir().expect("a folder");
     let (bundle, journal) = (folder.path().join("bundle"), folder.path().join("journal"));
     let mut unfinished = 0;
@@ -81,7 +85,7 @@ fn go_on(folder: &Path) {
 
 fn start(bundle: &Path) -> Child {
     Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "crash::victim", "--ignored"])
+        .args(["--exact", "crash::kill_9_at_any_instant_leaves_whole_trials_whole"])
         .env(FOLDER, bundle)
         .stdout(Stdio::null())
         .spawn()
@@ -105,11 +109,8 @@ fn announced(journal: &Path) -> Vec<u32> {
     whole.map(|line| line.parse().expect("a number")).collect()
 }
 
-#[test]
-#[ignore = "it is the process that is killed, and writes until then"]
-fn victim() {
-    let Some(folder) = std::env::var_os(FOLDER) else { return };
-    let folder = Path::new(&folder);
+/// What the process does that is killed.
+fn write_until_killed(folder: &Path) {
     let journal = folder.with_file_name("journal");
     let mut journal = OpenOptions::new().append(true).create(true).open(journal).expect("a file");
     let mut bundle = if folder.exists() {
