@@ -3,7 +3,7 @@
 use crate::diagnostic::{Fault, Span};
 use crate::faults::Faults;
 use crate::node::{FromToml, Node, in_words};
-use crate::scope::Scope;
+use crate::scope::{Scope, place_of};
 use crate::template::Template;
 use plimsoll_model::factor::Level;
 use plimsoll_model::system::CommandLine;
@@ -47,10 +47,26 @@ impl FromToml for Command {
             faults.add(Fault::error(&node.span, format!("{} names no program", node.name())));
             return None;
         }
+        warn_of_shell_operators(&text, &words, node, faults);
         // A stray brace has been reported where all placeholders are looked at.
         let words = words.iter().map(|word| Template::parse(word).ok()).collect::<Option<_>>()?;
         Some(Command { words, span: node.span.clone(), path: node.path.clone() })
     }
+}
+
+/// Redirections and the like would reach the program as arguments.
+fn warn_of_shell_operators(text: &str, words: &[String], node: &Node<'_>, faults: &mut Faults) {
+    // What is in quotes is meant as it is: there the word looks different in the text.
+    let unquoted = |word: &&String| text.split_whitespace().any(|written| written == word.as_str());
+    let Some(operator) = words.iter().filter(|word| is_shell_operator(word)).find(unquoted) else { return };
+    let message = format!("{} has `{operator}`, but no shell is involved", node.name());
+    let fault = Fault::warning(&place_of(operator, &node.span, faults), message);
+    faults.add(fault.label("an argument of the program").help("for a shell write `sh -c '…'`"));
+}
+
+fn is_shell_operator(word: &str) -> bool {
+    matches!(word, "|" | "||" | "&" | "&&" | ";" | "<" | "<<")
+        || [">", "1>", "2>", "&>"].iter().any(|to| word.starts_with(to))
 }
 
 impl JsonSchema for Command {
@@ -64,5 +80,28 @@ impl JsonSchema for Command {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "minLength": 1 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::table::system::SystemTable;
+    use crate::testing::faults_of;
+
+    #[test]
+    fn what_only_a_shell_understands_is_a_warning() {
+        for (command, operator) in
+            [("x > log", ">"), ("x 2>&1", "2>&1"), ("x | y", "|"), ("x && y", "&&"), ("x &", "&"), ("x < in", "<")]
+        {
+            let faults = faults_of::<SystemTable>(&format!("start = \"{command}\""));
+            assert_eq!(faults.len(), 1, "{command}: {faults:?}");
+            assert!(
+                faults[0].contains(&format!("warning: `table.start` has `{operator}`, but no shell")),
+                "{faults:?}"
+            );
+        }
+        for fine in ["sh -c 'x > log 2>&1 | y &'", "grep '|' x", "x -> y"] {
+            assert_eq!(faults_of::<SystemTable>(&format!("start = \"{fine}\"")), [""; 0], "{fine}");
+        }
     }
 }
