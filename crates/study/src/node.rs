@@ -3,6 +3,7 @@
 
 use crate::diagnostic::{Fault, Span};
 use crate::faults::{Faults, all_of, nearest};
+use crate::table::home_of;
 use plimsoll_model::factor::Level;
 use std::borrow::Cow;
 use toml::de::{DeTable, DeValue};
@@ -158,12 +159,16 @@ impl<'a> TableNode<'a> {
         let mut misspelt = Vec::new();
         for (key, node) in self.entries.iter().filter(|(key, _)| !known.contains(key)) {
             let meant = nearest(key, free.iter().copied());
-            let help = match meant {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => format!("the keys here are {}", all_of(known.iter().copied())),
+            let elsewhere = home_of(key).map(|home| format!("`{key}` belongs {home}"));
+            let label = if elsewhere.is_some() { "not a key of this table" } else { "not a key of a study" };
+            let near = meant.map(|meant| format!("did you mean `{meant}`?"));
+            let help = match (near, elsewhere) {
+                (Some(near), Some(elsewhere)) => format!("{near} {elsewhere}"),
+                (Some(one), None) | (None, Some(one)) => one,
+                (None, None) => format!("the keys here are {}", all_of(known.iter().copied())),
             };
             let fault = Fault::error(&node.place(), format!("unknown key `{key}` in {}", self.name()));
-            faults.add(fault.label("not a key of a study").help(help));
+            faults.add(fault.label(label).help(help));
             misspelt.extend(meant);
         }
         misspelt
@@ -269,10 +274,16 @@ macro_rules! table {
             pub(crate) place: crate::diagnostic::Span,
         }
 
+        impl $name {
+            /// Its keys, in the order of the reference.
+            #[allow(dead_code)] // only keys of tables with a header are looked for elsewhere
+            pub(crate) const KEYS: &'static [&'static str] = &[$(stringify!($key)),*];
+        }
+
         impl crate::node::FromToml for $name {
             fn from_toml(node: &crate::node::Node<'_>, faults: &mut crate::faults::Faults) -> Option<Self> {
                 let table = node.table(faults)?;
-                let misspelt = table.refuse_unknown_keys(&[$(stringify!($key)),*], faults);
+                let misspelt = table.refuse_unknown_keys(Self::KEYS, faults);
                 $(let $key = table.read::<$type>(stringify!($key), &misspelt, faults);)*
                 Some($name { $($key: $key?,)* place: node.place() })
             }

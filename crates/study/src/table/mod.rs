@@ -14,3 +14,52 @@ pub(crate) mod stage;
 pub(crate) mod system;
 pub(crate) mod target;
 pub(crate) mod workload;
+
+use decide::DecideTable;
+use generator::{GeneratorTable, TargetsTable};
+use grpc::{GrpcStepTable, GrpcTable};
+use http::{HttpStepTable, HttpTable};
+use load::LoadTable;
+use report::ReportTable;
+use root::StudyTable;
+use system::SystemTable;
+
+/// Where keys belong. What every workload has stands before what only some have.
+const HOMES: [(&str, &[&str]); 11] = [
+    ("at the top level of the file", StudyTable::KEYS),
+    ("in [targets]", TargetsTable::KEYS),
+    ("in [generator]", GeneratorTable::KEYS),
+    ("in [system.NAME]", SystemTable::KEYS),
+    ("in [workload]", HttpTable::KEYS),
+    ("in [workload] with `protocol = \"grpc\"`", GrpcTable::KEYS),
+    ("in a step of an HTTP workload", HttpStepTable::KEYS),
+    ("in a step of a gRPC workload", GrpcStepTable::KEYS),
+    ("in [load]", LoadTable::KEYS),
+    ("in [decide]", DecideTable::KEYS),
+    ("in [report]", ReportTable::KEYS),
+];
+
+/// Where `key` belongs, if any table has it: `in [generator] or in [system.NAME]`.
+pub(crate) fn home_of(key: &str) -> Option<String> {
+    let mut homes: Vec<&str> = HOMES.iter().filter(|(_, keys)| keys.contains(&key)).map(|(home, _)| *home).collect();
+    homes.dedup_by(|later, earlier| later.starts_with(*earlier));
+    (!homes.is_empty()).then(|| homes.join(" or "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::home_of;
+
+    #[test]
+    fn keys_find_their_homes() {
+        for (key, home) in [
+            ("cpus", "in [generator] or in [system.NAME]"),
+            ("steps", "in [workload]"),
+            ("proto", "in [workload] with `protocol = \"grpc\"`"),
+            ("repeats", "at the top level of the file"),
+        ] {
+            assert_eq!(home_of(key).as_deref(), Some(home), "{key}");
+        }
+        assert_eq!(home_of("colour"), None);
+    }
+}

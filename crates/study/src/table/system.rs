@@ -3,7 +3,7 @@
 use crate::command::Command;
 use crate::diagnostic::{Fault, Span};
 use crate::faults::Faults;
-use crate::node::{FromToml, Node, table};
+use crate::node::{FromToml, Node, TableNode, table};
 use crate::pairs::Pairs;
 use crate::processors::CpuSet;
 use crate::scalar::{Length, Port, Text};
@@ -16,6 +16,7 @@ use plimsoll_model::system::{StopPolicy, StopSignal, SystemSpec};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use std::time::Duration;
+use toml::de::DeValue;
 
 table! {
     /// A process that is started for each trial and stopped after it.
@@ -132,8 +133,14 @@ impl Systems {
 
 impl FromToml for Systems {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
+        let table = node.table(faults)?;
+        if let Some(key) = first_key_of_a_system(&table) {
+            let fault = Fault::error(&node.place(), format!("`system` has `{key}`, but no name"));
+            faults.add(fault.help("write `[system.NAME]`, with a name of your choice"));
+            return None;
+        }
         let mut systems = Vec::new();
-        for (name, node) in node.table(faults)?.entries() {
+        for (name, node) in table.entries() {
             if !is_name(name) || *name == "plimsoll" {
                 let message = format!("a system cannot be named `{name}`");
                 let help = "a name is a letter, then letters, digits, `_` and `-`; `plimsoll` is taken";
@@ -143,6 +150,13 @@ impl FromToml for Systems {
         }
         Some(Systems(systems))
     }
+}
+
+/// A key that should stand in `[system.NAME]`, and not in `[system]` itself.
+fn first_key_of_a_system<'a>(systems: &TableNode<'a>) -> Option<&'a str> {
+    let is_table = |node: &Node<'_>| matches!(node.value, DeValue::Table(_));
+    let mut entries = systems.entries().iter();
+    entries.find(|(key, node)| SystemTable::KEYS.contains(key) && !is_table(node)).map(|(key, _)| *key)
 }
 
 impl JsonSchema for Systems {

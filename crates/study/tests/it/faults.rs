@@ -33,6 +33,10 @@ fn keys_and_types() {
     assert_drawn!(gallery(&[
         ("unknown key with a suggestion", with("users    = \"{users}\"", "user     = \"{users}\"")),
         ("unknown key without one", with("[load]", "[load]\ncolour = 'blue'")),
+        ("key of other tables", with("[load]", "[load]\ncpus = '0'")),
+        ("key of the workload", with("[load]", "[load]\nsteps = []")),
+        ("key of another table with a suggestion", with("[load]", "[report]\nmeasure = 'x'\n[load]")),
+        ("system without a name", with("[system.counter]", "[system]")),
         ("unknown table", with("[decide]", "[decides]")),
         ("missing key", with("title    =", "# title    =")),
         ("missing table", GRPC.split("[load]").next().expect("a part").replace("{mode}", "{mode}{users}")),
