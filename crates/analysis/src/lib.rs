@@ -86,12 +86,15 @@ pub struct Cell {
     pub estimates: Vec<Estimate>,
 }
 
+/// What is with a trial that is in the plan and not among the trials.
+pub const NOT_RUN: &str = "did not run";
+
 /// A trial that does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uncounted {
     /// Number of the trial.
     pub trial: u32,
-    /// `void`, `failed` or `did not run`.
+    /// `void`, `failed` or [`NOT_RUN`].
     pub what: &'static str,
     /// Why.
     pub reasons: Vec<String>,
@@ -148,7 +151,7 @@ fn uncounted(input: &Input) -> Vec<Uncounted> {
         let (what, reasons) = match result {
             Some(result) if result.summary.validity.counts() => continue,
             Some(result) => (words::validity(&result.summary.validity), result.summary.validity.reasons().to_vec()),
-            None => ("did not run", vec!["it is not in the bundle".to_owned()]),
+            None => (NOT_RUN, vec!["it is not in the bundle".to_owned()]),
         };
         uncounted.push(Uncounted { trial: trial.number, what, reasons });
     }

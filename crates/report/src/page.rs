@@ -12,6 +12,7 @@ use plimsoll_analysis::findings::{Finding, Gravity};
 use plimsoll_analysis::quantity::{change, percent, show};
 use plimsoll_analysis::{Analysis, Input, headline, words};
 use plimsoll_model::measure::{Direction, Measure};
+use plimsoll_model::result::{TrialResult, TrialSummary};
 
 /// A report.
 pub(crate) struct Page {
@@ -217,7 +218,7 @@ fn comparison_row(input: &Input, analysis: &Analysis, one: &Comparison, forest: 
 
 fn trials(input: &Input) -> Vec<TrialView> {
     let measure = headline(&input.facts).measure;
-    let view = |result: &plimsoll_model::result::TrialResult| {
+    let view = |result: &TrialResult| {
         let summary = &result.summary;
         let trial = summary.trial;
         let value = plimsoll_analysis::measure::Reader::new(result).value(&measure);
@@ -229,9 +230,24 @@ fn trials(input: &Input) -> Vec<TrialView> {
             condition: words::condition(&input.plan.conditions[trial.condition]),
             started: text::utc(summary.started_unix_ms),
             validity: words::validity(&summary.validity),
-            remarks: summary.validity.reasons().iter().chain(&summary.warnings).cloned().collect::<Vec<_>>().join("; "),
-            value: value.map_or_else(|reason| reason, |value| show(value, measure.unit())),
+            remarks: remarks(summary, value.as_ref().err()),
+            value: match value {
+                Ok(value) if summary.validity.counts() => show(value, measure.unit()),
+                _ => "–".to_owned(),
+            },
         }
     };
     input.trials.iter().map(view).collect()
+}
+
+/// Why a trial does not count; for one that does, its warnings and why it has no value. Each once.
+fn remarks(summary: &TrialSummary, missing: Option<&String>) -> String {
+    let missing = missing.filter(|_| summary.validity.counts());
+    let mut remarks: Vec<&str> = Vec::new();
+    for remark in summary.validity.reasons().iter().chain(&summary.warnings).chain(missing) {
+        if !remarks.iter().any(|said| said.contains(remark.as_str())) {
+            remarks.push(remark);
+        }
+    }
+    remarks.join("; ")
 }

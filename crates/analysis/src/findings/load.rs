@@ -1,6 +1,6 @@
 //! Whether what was timed is what the study means to compare.
 
-use super::{Context, Finding, Gravity};
+use super::{Context, Finding, Gravity, examples};
 use crate::measure::Reader;
 use crate::quantity::{grouped, percent, show};
 use plimsoll_model::measure::Unit;
@@ -155,7 +155,7 @@ fn errors(context: &Context<'_>) -> Option<Finding> {
         .map(|((condition, variant), cell)| {
             format!("{}, {}: {}", context.variant(*variant), context.condition(*condition), cell.in_words())
         })
-        .chain(examples(context))
+        .chain(examples(context.counted()).into_iter().map(|example| format!("for example, {example}")))
         .collect();
     (failed > 0).then(|| Finding {
         gravity: Gravity::Caution,
@@ -166,17 +166,6 @@ fn errors(context: &Context<'_>) -> Option<Finding> {
         ),
         evidence,
     })
-}
-
-/// One text for each kind of error, from the first trial that has it.
-fn examples(context: &Context<'_>) -> Vec<String> {
-    let mut examples: BTreeMap<ErrorKind, String> = BTreeMap::new();
-    for reader in context.counted() {
-        for (kind, text) in reader.result().summary.error_examples.values().flatten() {
-            examples.entry(*kind).or_insert_with(|| format!("for example, {kind}: {text}"));
-        }
-    }
-    examples.into_values().collect()
 }
 
 fn saturated(context: &Context<'_>) -> Option<Finding> {

@@ -7,6 +7,7 @@ mod validity;
 
 use crate::measure::Reader;
 use crate::{Analysis, Input, words};
+use plimsoll_model::record::ErrorKind;
 use std::collections::BTreeMap;
 
 /// One sentence of the report, and what it rests on.
@@ -82,6 +83,20 @@ impl Context<'_> {
     }
 }
 
+/// One text for each request and kind of error, from the first of `trials` that has it:
+/// `increment, connect: failed to connect: Connection refused`.
+fn examples<'a>(trials: impl IntoIterator<Item = &'a Reader<'a>>) -> Vec<String> {
+    let mut examples: BTreeMap<(&String, ErrorKind), String> = BTreeMap::new();
+    for reader in trials {
+        for (request, kinds) in &reader.result().summary.error_examples {
+            for (kind, text) in kinds {
+                examples.entry((request, *kind)).or_insert_with(|| format!("{request}, {kind}: {text}"));
+            }
+        }
+    }
+    examples.into_values().collect()
+}
+
 /// Lines that say the same of several trials, told once: `text` → `trials 3, 7 and 9: text`.
 fn told_once(lines: impl IntoIterator<Item = (u32, String)>) -> Vec<String> {
     let mut by_text: BTreeMap<String, Vec<u32>> = BTreeMap::new();
@@ -107,7 +122,7 @@ mod tests {
     use super::*;
     use crate::analyse;
     use crate::testing::{input, trial};
-    use plimsoll_model::record::{ErrorKind, SequenceCheck, Subject};
+    use plimsoll_model::record::{SequenceCheck, Subject};
     use plimsoll_model::result::GeneratorRow;
     use plimsoll_model::trial::Validity;
 
@@ -146,6 +161,45 @@ mod tests {
         ] {
             assert!(topics.contains(&topic), "{topic} is not among {topics:?}");
         }
+    }
+
+    #[test]
+    fn an_example_says_why_exchanges_failed() {
+        let refused = "failed to connect: Connection refused (os error 111)";
+        let mut input = input(3, |number| trial(1.0 + f64::from(number % 3) / 100.0));
+        let kinds = BTreeMap::from([(ErrorKind::Connect, refused.to_owned())]);
+        for number in [0, 3] {
+            let result = &mut input.trials[number];
+            let call = Subject::Request("call".to_owned());
+            result.tallies.get_mut(&call).expect("requests").errors.insert(ErrorKind::Connect, 100);
+            result.summary.error_examples.insert("call".to_owned(), kinds.clone());
+        }
+        input.trials[0].summary.validity = Validity::Failed(vec!["all 100 exchanges failed".to_owned()]);
+        let findings = analyse(&input).findings;
+        for topic in ["trials that do not count", "errors"] {
+            let finding = findings.iter().find(|finding| finding.topic == topic).expect(topic);
+            assert!(
+                finding.evidence.iter().any(|line| line.contains(&format!("call, connect: {refused}"))),
+                "{finding:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn trials_that_did_not_run_are_counted_apart() {
+        let mut input = input(3, |_| trial(1.0));
+        input.trials[0].summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
+        input.trials.truncate(4);
+        let findings = analyse(&input).findings;
+        let finding = findings.iter().find(|finding| finding.topic == "trials that do not count").expect("a finding");
+        assert!(
+            finding.sentence.starts_with("Of 6 trials, 2 did not run, and 1 ran and does not count"),
+            "{finding:?}"
+        );
+        input.trials[0].summary.validity = Validity::Valid;
+        let findings = analyse(&input).findings;
+        let finding = findings.iter().find(|finding| finding.topic == "trials that did not run").expect("a finding");
+        assert!(finding.sentence.starts_with("Of 6 trials, 2 did not run."), "{finding:?}");
     }
 
     #[test]

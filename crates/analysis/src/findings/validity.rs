@@ -1,7 +1,7 @@
 //! What does not count, and what is damaged.
 
-use super::{Context, Finding, Gravity, told_once};
-use crate::words;
+use super::{Context, Finding, Gravity, examples, told_once};
+use crate::{NOT_RUN, Uncounted, words};
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [damaged(context), uncounted(context), wrong_replies(context), warnings(context)].into_iter().flatten().collect()
@@ -25,23 +25,49 @@ fn damaged(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
+/// Trials that ran and do not count, and those that did not run: two things.
 fn uncounted(context: &Context<'_>) -> Option<Finding> {
-    let uncounted = &context.analysis.uncounted;
-    if uncounted.is_empty() {
-        return None;
-    }
-    let lines = uncounted.iter().map(|one| (one.trial, format!("{}: {}", one.what, one.reasons.join("; "))));
+    let (missing, ran): (Vec<&Uncounted>, Vec<&Uncounted>) =
+        context.analysis.uncounted.iter().partition(|one| one.what == NOT_RUN);
+    let topic = match (missing.len(), ran.len()) {
+        (0, 0) => return None,
+        (_, 0) => "trials that did not run",
+        _ => "trials that do not count",
+    };
+    let verb = if ran.len() == 1 { "does" } else { "do" };
+    let counts = match (missing.len(), ran.len()) {
+        (missing, 0) => format!("{missing} did not run. In"),
+        (0, ran) => format!("{ran} {verb} not count. In"),
+        (missing, ran) => format!("{missing} did not run, and {ran} ran and {verb} not count. In"),
+    };
+    let lines = context.analysis.uncounted.iter().map(|one| (one.trial, why(context, one)));
     Some(Finding {
         gravity: Gravity::Problem,
-        topic: "trials that do not count",
+        topic,
         sentence: format!(
-            "Of {}, {} {} not count, and in comparisons neither do their partners.",
+            "Of {}, {counts} comparisons their partners are left out too.",
             words::counted(context.input.plan.trials.len(), "trial"),
-            uncounted.len(),
-            if uncounted.len() == 1 { "does" } else { "do" }
         ),
         evidence: told_once(lines),
     })
+}
+
+/// What is with a trial that does not count, with an example of each error that its reasons do not
+/// tell already.
+fn why(context: &Context<'_>, one: &Uncounted) -> String {
+    let reasons = one.reasons.join("; ");
+    let mut text = format!("{}: {reasons}", one.what);
+    let reader = context.readers.iter().filter(|reader| reader.trial().number == one.trial);
+    for (example, told) in examples(reader).into_iter().map(|example| {
+        let said = example.split_once(": ").is_some_and(|(_, said)| reasons.contains(said));
+        (example, said)
+    }) {
+        if !told {
+            text += "; for example, ";
+            text += &example;
+        }
+    }
+    text
 }
 
 fn wrong_replies(context: &Context<'_>) -> Option<Finding> {

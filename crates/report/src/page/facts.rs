@@ -3,7 +3,7 @@
 use crate::text::utc;
 use plimsoll_analysis::quantity::{grouped, show};
 use plimsoll_analysis::words::counted;
-use plimsoll_analysis::{Analysis, Input};
+use plimsoll_analysis::{Analysis, Input, NOT_RUN, Uncounted};
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::measure::Unit;
 
@@ -57,13 +57,17 @@ fn phases(input: &Input) -> String {
 }
 
 fn not_counted(analysis: &Analysis) -> String {
-    let numbers: Vec<String> =
-        analysis.uncounted.iter().map(|one| format!("trial {} ({})", one.trial, one.what)).collect();
-    match numbers.len() {
-        0 => "nothing: every trial counts".to_owned(),
-        count if count > 8 => format!("{count} trials, listed under Trials and Findings"),
-        _ => numbers.join(", "),
+    let (missing, ran): (Vec<&Uncounted>, Vec<&Uncounted>) =
+        analysis.uncounted.iter().partition(|one| one.what == NOT_RUN);
+    let mut parts = match ran.len() {
+        0 => Vec::new(),
+        count if count > 8 => vec![format!("{count} trials, listed under Trials and Findings")],
+        _ => ran.iter().map(|one| format!("trial {} ({})", one.trial, one.what)).collect(),
+    };
+    if !missing.is_empty() {
+        parts.push(format!("{} did not run", counted(missing.len(), "trial")));
     }
+    if parts.is_empty() { "nothing: every trial counts".to_owned() } else { parts.join(", ") }
 }
 
 fn when(input: &Input) -> Option<String> {
