@@ -153,15 +153,7 @@ impl<'a> Reader<'a> {
         statistic: Statistic,
         of: impl Fn(&ProcessSample) -> f64,
     ) -> OrReason<f64> {
-        let window = self.result.summary.window.seconds();
-        // A sample tells of the second that ends with it: its middle has to lie in the window.
-        let inside = |sample: &&ProcessSample| (0.0..window).contains(&(sample.at - 0.5));
-        let wanted = |sample: &&ProcessSample| system.is_none_or(|name| sample.system == name);
-        let mut sums: BTreeMap<i64, f64> = BTreeMap::new();
-        for sample in self.result.processes.iter().filter(inside).filter(wanted) {
-            *sums.entry((sample.at * 10.0).round() as i64).or_default() += of(sample);
-        }
-        let values: Vec<f64> = sums.into_values().collect();
+        let values: Vec<f64> = samples_by_second(self.result, system, of).into_values().collect();
         if values.is_empty() {
             return Err("no sample lies in the measure phase".to_owned());
         }
@@ -170,6 +162,38 @@ impl<'a> Reader<'a> {
             _ => Ok(crate::estimate::mean(&values)),
         }
     }
+}
+
+/// What `of` gives for each second of the measure phase: the sum over systems, or `system` alone.
+///
+/// A sample tells of the second that ends with it, so its middle has to lie in the window. Of a
+/// system's samples in the same second the one nearest its end stands for it: a trial that ends
+/// between two seconds has a last sample close behind the one before.
+#[must_use]
+pub fn samples_by_second(
+    result: &TrialResult,
+    system: Option<&str>,
+    of: impl Fn(&ProcessSample) -> f64,
+) -> BTreeMap<i64, f64> {
+    let window = result.summary.window.seconds();
+    let mut nearest: BTreeMap<(i64, &str), &ProcessSample> = BTreeMap::new();
+    for sample in result.processes.iter().filter(|sample| system.is_none_or(|name| sample.system == name)) {
+        let middle = sample.at - 0.5;
+        if !(0.0..window).contains(&middle) {
+            continue;
+        }
+        let second = middle.floor() as i64;
+        let from_end = |sample: &ProcessSample| (sample.at - (second + 1) as f64).abs();
+        let known = nearest.entry((second, &sample.system)).or_insert(sample);
+        if from_end(sample) < from_end(known) {
+            *known = sample;
+        }
+    }
+    let mut sums = BTreeMap::new();
+    for ((second, _), sample) in nearest {
+        *sums.entry(second).or_default() += of(sample);
+    }
+    sums
 }
 
 fn is_request(subject: &str) -> bool {
@@ -218,6 +242,7 @@ mod tests {
     use super::*;
     use crate::testing::{trial, with_second};
     use plimsoll_model::record::ErrorKind;
+    use plimsoll_model::units::Nanos;
     use proptest::prelude::*;
 
     fn value(result: &TrialResult, measure: &str) -> OrReason<f64> {
@@ -249,6 +274,31 @@ mod tests {
         assert_eq!(value(&result, "iterations.rate"), Ok(40.0));
         assert_eq!(value(&result, "iterations.count"), Ok(80.0));
         assert_eq!(value(&result, "data_sent.rate"), Ok(40.0 * 10.0));
+    }
+
+    #[test]
+    fn samples_of_one_system_in_a_second_are_never_added() {
+        for (samples, expected) in [
+            (&[("a", 1.0, 5), ("a", 2.0, 7)][..], &[(0, 5.0), (1, 7.0)][..]),
+            (&[("a", 1.001, 5), ("a", 1.9985, 7), ("a", 2.36, 9)], &[(0, 5.0), (1, 7.0)]),
+            (&[("a", 1.6, 5), ("a", 2.1, 7)], &[(1, 7.0)]),
+            (&[("a", 1.001, 5), ("b", 0.949, 2), ("b", 1.3, 3)], &[(0, 7.0)]),
+            (&[("a", 0.4, 5), ("a", 3.2, 7)], &[]),
+        ] {
+            let mut result = trial(1.0);
+            result.summary.window = Nanos(2_400_000_000);
+            result.processes = samples
+                .iter()
+                .map(|&(system, at, resident)| ProcessSample {
+                    at,
+                    system: system.to_owned(),
+                    resident,
+                    ..ProcessSample::default()
+                })
+                .collect();
+            let sums = samples_by_second(&result, None, |sample| sample.resident as f64);
+            assert_eq!(sums, expected.iter().copied().collect(), "{samples:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::chart::{Axis, Figure, Forest, ForestRow, Line, Panel, Point, Style, a
 use crate::conditions::{Grid, Row};
 use crate::text;
 use plimsoll_analysis::compare::Comparison;
+use plimsoll_analysis::measure::samples_by_second;
 use plimsoll_analysis::{Analysis, Input, estimate, words};
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 use plimsoll_model::result::TrialResult;
@@ -241,10 +242,16 @@ fn time_panel(
                 lines.push(line(Style::Dashed, by_second(&trials, |trial| durations(trial, |second| second.p50))));
             }
             OverTime::Cpu => {
-                lines.push(line(Style::Band, by_second(&trials, |trial| samples(trial, |one| one.cpu_cores))));
+                lines.push(line(
+                    Style::Band,
+                    by_second(&trials, |trial| samples_by_second(trial, None, |one| one.cpu_cores)),
+                ));
             }
             OverTime::Memory => {
-                lines.push(line(Style::Band, by_second(&trials, |trial| samples(trial, |one| one.resident as f64))));
+                lines.push(line(
+                    Style::Band,
+                    by_second(&trials, |trial| samples_by_second(trial, None, |one| one.resident as f64)),
+                ));
             }
         }
     }
@@ -291,14 +298,4 @@ fn durations(trial: &TrialResult, of: impl Fn(&plimsoll_model::result::LoadSecon
         .filter(|row| row.second >= 0 && (row.second as f64) < window)
         .map(|row| (row.second, of(row) as f64 / 1e9))
         .collect()
-}
-
-/// All systems together, for the samples whose second lies in the measure phase.
-fn samples(trial: &TrialResult, of: impl Fn(&plimsoll_model::sample::ProcessSample) -> f64) -> BTreeMap<i64, f64> {
-    let window = trial.summary.window.seconds();
-    let mut sums = BTreeMap::new();
-    for sample in trial.processes.iter().filter(|sample| (0.0..window).contains(&(sample.at - 0.5))) {
-        *sums.entry((sample.at - 0.5).floor() as i64).or_default() += of(sample);
-    }
-    sums
 }

@@ -56,18 +56,11 @@ fn uncounted(context: &Context<'_>) -> Option<Finding> {
 /// tell already.
 fn why(context: &Context<'_>, one: &Uncounted) -> String {
     let reasons = one.reasons.join("; ");
-    let mut text = format!("{}: {reasons}", one.what);
+    let untold = |example: &String| example.split_once(": ").is_none_or(|(_, text)| !reasons.contains(text));
     let reader = context.readers.iter().filter(|reader| reader.trial().number == one.trial);
-    for (example, told) in examples(reader).into_iter().map(|example| {
-        let said = example.split_once(": ").is_some_and(|(_, said)| reasons.contains(said));
-        (example, said)
-    }) {
-        if !told {
-            text += "; for example, ";
-            text += &example;
-        }
-    }
-    text
+    let examples = examples(reader).into_iter().filter(untold).map(|example| format!("for example, {example}"));
+    let told: Vec<String> = one.reasons.iter().cloned().chain(examples).collect();
+    format!("{}: {}", one.what, told.join("; "))
 }
 
 fn wrong_replies(context: &Context<'_>) -> Option<Finding> {
