@@ -30,6 +30,25 @@ impl Command {
         }
         Some(CommandLine(words))
     }
+
+    /// What looks like a port that the command names itself, and where it stands: the end of
+    /// `HOST:PORT`, an argument after `--port`, or one of its own.
+    pub(crate) fn literal_port(&self, faults: &Faults) -> Option<(u16, Span)> {
+        let words: Vec<String> = self.words.iter().map(Template::to_string).collect();
+        words.windows(2).find_map(|pair| {
+            let port = port_at_end(&pair[0], &pair[1])?;
+            Some((port, place_of(&port.to_string(), &self.span, faults)))
+        })
+    }
+}
+
+/// The port at the end of `word`, which follows `previous`.
+fn port_at_end(previous: &str, word: &str) -> Option<u16> {
+    let before = word.trim_end_matches(|character: char| character.is_ascii_digit());
+    let port = word[before.len()..].parse().ok().filter(|port| *port >= 1024)?;
+    let says_port = |text: &str| text == "-p" || text.to_lowercase().contains("port");
+    let alone = before.is_empty() && (says_port(previous) || !previous.starts_with('-'));
+    (alone || before.ends_with(':') || before.ends_with('=') && says_port(before)).then_some(port)
 }
 
 impl FromToml for Command {
@@ -85,8 +104,28 @@ impl JsonSchema for Command {
 
 #[cfg(test)]
 mod tests {
+    use super::port_at_end;
     use crate::table::system::SystemTable;
     use crate::testing::faults_of;
+
+    #[test]
+    fn a_port_is_recognised() {
+        for (previous, word, port) in [
+            ("x", "8080", Some(8080)),
+            ("--port", "8080", Some(8080)),
+            ("-p", "8080", Some(8080)),
+            ("x", "--http-port=8080", Some(8080)),
+            ("--listen", ":8080", Some(8080)),
+            ("--listen", "127.0.0.1:8080", Some(8080)),
+            ("--cache", "4096", None),
+            ("x", "--cache=4096", None),
+            ("x", "80", None),
+            ("x", "99999", None),
+            ("x", "v1024", None),
+        ] {
+            assert_eq!(port_at_end(previous, word), port, "{previous} {word}");
+        }
+    }
 
     #[test]
     fn what_only_a_shell_understands_is_a_warning() {

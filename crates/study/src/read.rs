@@ -43,6 +43,9 @@ fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> O
         (Some(factors), Some(systems)) => placeholders::check(&root.table(faults)?, factors, systems, faults),
         _ => BTreeSet::new(),
     };
+    if let Some(systems) = table.systems() {
+        systems.check_readiness(&listening, faults);
+    }
     let decide = decisions(table.decide(), faults);
     let generator = generator::spec(table.generator(), processors, faults);
     let factors = table.factors()?.whole()?;
@@ -57,7 +60,7 @@ fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> O
     };
     let targets_allow = table.targets().map(TargetsTable::allowed).unwrap_or_default();
     let loopback = try_every_combination(&factors, &parts, &targets_allow, faults)?;
-    Some(Study {
+    let study = Study {
         title: table.title()?,
         question: table.question()?,
         repeats: table.repeats()?,
@@ -70,7 +73,9 @@ fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> O
         parts,
         loopback,
         quick: false,
-    })
+    };
+    warn_of_long_study(&study, faults);
+    Some(study)
 }
 
 /// The most combinations of levels that a study can have: at a second each, hours of trials.
@@ -110,6 +115,38 @@ fn try_every_combination(factors: &[Factor], parts: &Parts, allow: &[String], fa
         }
     }
     fine.then_some(loopback)
+}
+
+/// A month: whoever wants to wait longer than that should know it.
+const LONG: f64 = 30.0 * DAY;
+const DAY: f64 = 86_400.0;
+
+fn warn_of_long_study(study: &Study, faults: &mut Faults) {
+    let variants: usize =
+        study.factors.iter().filter(|factor| factor.is_compared()).map(|factor| factor.levels.len()).product();
+    let conditions = combinations(study.factors.iter().filter(|factor| !factor.is_compared()));
+    let once: f64 = conditions
+        .iter()
+        .map(|condition| {
+            let length = study.trial_length(condition);
+            (length.warmup + length.measure).as_secs_f64()
+        })
+        .sum();
+    let total = once * variants as f64 * f64::from(study.repeats);
+    if total > LONG {
+        let message = format!("the trials take {} under load", long_span(total));
+        let fault = Fault::warning(&study.parts.load.length_span(), message);
+        faults
+            .add(fault.help(
+                "shorten `duration`, or name fewer levels or repeats; `plimsoll plan` shows what they add up to",
+            ));
+    }
+}
+
+/// Days or years, as people say them.
+fn long_span(seconds: f64) -> String {
+    let days = seconds / DAY;
+    if days < 2.0 * 365.0 { format!("{days:.0} days") } else { format!("{:.0} years", days / 365.0) }
 }
 
 /// A target that is an address can be judged at once; a name only when it is resolved.

@@ -15,6 +15,7 @@ use plimsoll_model::factor::Level;
 use plimsoll_model::system::{StopPolicy, StopSignal, SystemSpec};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use toml::de::DeValue;
 
@@ -123,6 +124,20 @@ pub(crate) struct Systems(pub(crate) Vec<(String, Span, Option<SystemTable>)>);
 impl Systems {
     pub(crate) fn names(&self) -> Vec<&str> {
         self.0.iter().map(|(name, ..)| name.as_str()).collect()
+    }
+
+    /// Warns of systems that listen on a port of which Plimsoll knows nothing: they count as ready
+    /// at once, and the first requests find nobody. `listening` are those whose port is known.
+    pub(crate) fn check_readiness(&self, listening: &BTreeSet<String>, faults: &mut Faults) {
+        let unheard = self.0.iter().filter(|(name, ..)| !listening.contains(name));
+        for (name, _, table) in unheard {
+            let Some(table) = table.as_ref().filter(|table| table.ready.is_none()) else { continue };
+            if let Some((port, place)) = table.start.literal_port(faults) {
+                let fault = Fault::warning(&place, format!("nothing tells when `{name}` is ready"));
+                let help = format!("use `{{port}}` in the place of {port}, or set `ready`");
+                faults.add(fault.label("a port that only the system knows").help(help));
+            }
+        }
     }
 
     /// The systems, if all are as they should be.

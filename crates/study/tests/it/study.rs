@@ -160,6 +160,42 @@ fn warnings_leave_a_study() {
     assert_eq!(diagnostics[0].severity, Severity::Warning);
 }
 
+/// The only warning about `text`, which is a study all the same.
+fn warning(text: &str) -> String {
+    let (study, diagnostics) = read_text(text);
+    assert!(study.is_some());
+    assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
+    diagnostics[0].to_string()
+}
+
+#[test]
+fn a_system_whose_readiness_nothing_tells_is_a_warning() {
+    let text = GRPC
+        .replace("127.0.0.1:{port}", "127.0.0.1:5000")
+        .replace("ready = { tcp = \"{address}\" }", "")
+        .replace("{counter.address}", "127.0.0.1:5000");
+    assert_eq!(
+        warning(&text),
+        "study.toml:10:51: warning: nothing tells when `counter` is ready; \
+         use `{port}` in the place of 5000, or set `ready`"
+    );
+    for known in [
+        text.replace("[workload]", "port = 5000\n[workload]"),
+        text.replace("[workload]", "ready = { log = 'up' }\n[workload]"),
+    ] {
+        study(&known);
+    }
+}
+
+#[test]
+fn a_study_that_takes_forever_is_a_warning() {
+    for (duration, span) in [("48h", "100 days"), ("8760h", "50 years")] {
+        let found = warning(&GRPC.replace("\"20s\"", &format!("\"{duration}\"")));
+        assert!(found.contains(&format!("the trials take {span} under load")), "{found}");
+    }
+    study(&GRPC.replace("\"20s\"", "\"1h\""));
+}
+
 #[test]
 fn a_connection_style_can_be_compared() {
     let text = GRPC
