@@ -1,5 +1,6 @@
 //! Finds the number that a sequence check looks for, straight in an encoded protobuf message.
 
+use super::schema::listed;
 use plimsoll_model::workload::Sequence;
 use prost_reflect::{Kind, MessageDescriptor};
 
@@ -27,11 +28,10 @@ impl NumberIn {
     pub(super) fn new(sequence: &Sequence, reply: &MessageDescriptor) -> Result<NumberIn, String> {
         let wanted = &sequence.field;
         let Some(field) = reply.get_field_by_name(wanted) else {
-            let known: Vec<String> = reply.fields().map(|field| field.name().to_owned()).collect();
             return Err(format!(
-                "the sequence check looks for field `{wanted}`, but `{}` has {}",
+                "the sequence check looks for field `{wanted}`, but the fields of `{}` are {}",
                 reply.full_name(),
-                if known.is_empty() { "no fields".to_owned() } else { known.join(", ") }
+                listed(reply.fields().map(|field| field.name().to_owned()))
             ));
         };
         let form = match field.kind() {

@@ -5,7 +5,10 @@ use super::number::NumberIn;
 use super::prefixed;
 use plimsoll_model::workload::GrpcStep;
 use prost::Message;
-use prost_reflect::{DescriptorPool, DeserializeOptions, DynamicMessage, MethodDescriptor};
+use prost_reflect::{
+    DescriptorPool, DeserializeOptions, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor,
+};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The service in `package.Service/Method`.
@@ -38,20 +41,48 @@ pub(super) fn compile(files: &[PathBuf], include: &[PathBuf]) -> Result<Descript
 /// The encoded request of a call, and where in its reply to look for a number.
 pub(super) fn encode(pool: &DescriptorPool, step: &GrpcStep) -> Result<(Vec<u8>, Option<NumberIn>), Vec<String>> {
     let method = method(pool, &step.call).map_err(|fault| vec![fault])?;
-    let options = DeserializeOptions::new().deny_unknown_fields(true);
-    let message = DynamicMessage::deserialize_with_options(method.input(), &step.message, &options).map_err(|error| {
-        let known: Vec<String> = method.input().fields().map(|field| format!("`{}`", field.name())).collect();
-        format!(
-            "the message of `{}` is no `{}`: {error} (its fields: {})",
-            step.call,
-            method.input().full_name(),
-            if known.is_empty() { "none".to_owned() } else { known.join(", ") }
-        )
+    let message = read(&method.input(), &step.message).map_err(|error| {
+        let fault = wrong_field(&method.input(), &step.message).unwrap_or_else(|| {
+            let known = listed(method.input().fields().map(|field| field.name().to_owned()));
+            format!("{error} (its fields: {known})")
+        });
+        format!("the message of `{}` is no `{}`: {fault}", step.call, method.input().full_name())
     });
     let number = step.sequence.as_ref().map(|sequence| NumberIn::new(sequence, &method.output())).transpose();
     match (message, number) {
         (Ok(message), Ok(number)) => Ok((prefixed(&message.encode_to_vec()), number)),
         (message, number) => Err([message.err(), number.err()].into_iter().flatten().collect()),
+    }
+}
+
+fn read(kind: &MessageDescriptor, json: &Value) -> Result<DynamicMessage, serde_json::Error> {
+    DynamicMessage::deserialize_with_options(kind.clone(), json, &DeserializeOptions::new().deny_unknown_fields(true))
+}
+
+/// The first field of the message whose value does not do. The library's own error says neither
+/// which field it is, nor its type; so each is read alone.
+fn wrong_field(kind: &MessageDescriptor, json: &Value) -> Option<String> {
+    json.as_object()?.iter().find_map(|(name, value)| {
+        let field = kind.get_field_by_json_name(name).or_else(|| kind.get_field_by_name(name))?;
+        let alone = Value::Object([(name.clone(), value.clone())].into_iter().collect());
+        read(kind, &alone).err()?;
+        match field.kind() {
+            // What is wrong lies deeper.
+            Kind::Message(inner) if value.is_object() && !field.is_map() => wrong_field(&inner, value),
+            _ => Some(format!("field `{}` must be {}, not {value}", field.full_name(), type_of(&field))),
+        }
+    })
+}
+
+/// The type of a field, to follow "must be".
+fn type_of(field: &FieldDescriptor) -> String {
+    let kind = field.kind();
+    if field.is_map() {
+        "a map".to_owned()
+    } else if field.is_list() {
+        format!("a list of {kind:?}")
+    } else {
+        format!("of type {kind:?}")
     }
 }
 
@@ -73,7 +104,37 @@ fn method(pool: &DescriptorPool, call: &str) -> Result<MethodDescriptor, String>
     Ok(method)
 }
 
-fn listed(names: impl Iterator<Item = String>) -> String {
+/// `` `a`, `b` ``, or `none`.
+pub(super) fn listed(names: impl Iterator<Item = String>) -> String {
     let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_named_with_its_field() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("m.proto");
+        let text = "syntax = \"proto3\"; package m; message In { bool on = 1; } \
+            message Out { int64 value = 1; repeated uint32 many = 2; In inner = 3; map<string, int32> map = 4; }";
+        std::fs::write(&file, text).expect("a file");
+        let pool = compile(&[file], &[]).expect("a pool");
+        let kind = pool.get_message_by_name("m.Out").expect("a message");
+        for (json, fault) in [
+            (json!({ "value": "one" }), Some("field `m.Out.value` must be of type int64, not \"one\"")),
+            (json!({ "value": 1, "many": [-1] }), Some("field `m.Out.many` must be a list of uint32, not [-1]")),
+            (json!({ "inner": { "on": 1 } }), Some("field `m.In.on` must be of type bool, not 1")),
+            (json!({ "inner": true }), Some("field `m.Out.inner` must be of type m.In, not true")),
+            (json!({ "map": 1 }), Some("field `m.Out.map` must be a map, not 1")),
+            (json!({ "value": 1, "many": [1], "inner": { "on": true } }), None),
+            (json!({ "valeu": 1 }), None),
+            (json!(1), None),
+        ] {
+            assert_eq!(wrong_field(&kind, &json).as_deref(), fault, "{json}");
+        }
+    }
 }

@@ -202,10 +202,13 @@ fn what_does_not_fit_the_schema_is_refused_before_any_load() {
         ),
         (GrpcStep { call: "increment".to_owned(), ..increment() }, "expected a call as `package.Service/Method`"),
         (GrpcStep { message: json!({ "amount": 1 }), ..increment() }, "(its fields: `value`)"),
-        (GrpcStep { message: json!({ "value": "one" }), ..increment() }, "is no `counter.incrementBy`"),
+        (
+            GrpcStep { message: json!({ "value": "one" }), ..increment() },
+            "field `counter.incrementBy.value` must be of type int32",
+        ),
         (
             GrpcStep { sequence: Some(Sequence { field: "text".to_owned(), after: String::new() }), ..increment() },
-            "looks for field `text`, but `counter.status` has message",
+            "looks for field `text`, but the fields of `counter.status` are `message`",
         ),
     ];
     for (call, words) in cases {
