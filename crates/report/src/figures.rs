@@ -1,6 +1,6 @@
 //! Which charts a report has.
 
-use crate::chart::{Axis, Figure, Forest, ForestRow, Line, Panel, Point, Style, are_numbers, position};
+use crate::chart::{Axis, Figure, Forest, ForestRow, Line, Panel, Point, Style, are_numbers, position, share_axes};
 use crate::conditions::{Grid, Row};
 use crate::text;
 use plimsoll_analysis::compare::Comparison;
@@ -141,7 +141,9 @@ impl Charts<'_> {
     }
 
     fn figure(&self, row: &Row, name: &str, title: &str, panels: &[(&str, Measure)]) -> Option<Figure> {
-        let panels: Vec<Panel> = panels.iter().filter_map(|(title, measure)| self.panel(row, title, measure)).collect();
+        let mut panels: Vec<Panel> =
+            panels.iter().filter_map(|(title, measure)| self.panel(row, title, measure)).collect();
+        share_axes(&mut panels);
         (!panels.is_empty()).then(|| Figure {
             name: text::slug(&format!("{name} {}", row.label)),
             title: titled(title, row),
@@ -162,10 +164,7 @@ impl Charts<'_> {
                 points: row.places.iter().filter_map(|place| self.point(*place, variant, measure)).collect(),
             })
             .collect();
-        let values: Vec<f64> =
-            lines.iter().flat_map(|line| &line.points).flat_map(|point| point.values.clone()).collect();
-        let y = Axis::of_values("", measure.unit(), values.iter().copied());
-        (!values.is_empty()).then(|| Panel { title: title.to_owned(), x: axis_of(&self.grid), y, lines })
+        Panel::new(title.to_owned(), axis_of(&self.grid), measure.unit(), lines)
     }
 
     fn point(&self, (level, condition): (usize, usize), variant: usize, measure: &Measure) -> Option<Point> {
@@ -202,11 +201,12 @@ fn time_figure(input: &Input, grid: &Grid, row: &Row, kind: OverTime) -> Option<
         OverTime::Cpu => ("over-time-cpu", "CPU of the system over time, cores", Unit::Cores),
         OverTime::Memory => ("over-time-memory", "Memory of the system over time", Unit::Bytes),
     };
-    let panels: Vec<Panel> = row
+    let mut panels: Vec<Panel> = row
         .places
         .iter()
         .filter_map(|(level, condition)| time_panel(input, grid, (*level, *condition), kind, unit))
         .collect();
+    share_axes(&mut panels);
     let lines = match kind {
         OverTime::Durations => "Solid: p95 of each second; dashed: median of each second. ",
         OverTime::Cpu | OverTime::Memory => "",
@@ -255,22 +255,12 @@ fn time_panel(
             }
         }
     }
-    let values: Vec<f64> = lines
-        .iter()
-        .flat_map(|line| line.points.iter().map(move |point| (line.style, point)))
-        .flat_map(|(style, point)| if style == Style::Dashed { vec![point.centre] } else { point.values.clone() })
-        .collect();
     let last = lines.iter().flat_map(|line| &line.points).map(|point| point.x).fold(0.0, f64::max);
     let title = match &grid.axis {
         Some(factor) => words::of_factor(factor, &grid.levels[level]),
         None => "all trials".to_owned(),
     };
-    (!values.is_empty()).then(|| Panel {
-        title,
-        x: Axis::of_seconds(0.0, last.max(1.0)),
-        y: Axis::of_values("", unit, values.iter().copied()),
-        lines,
-    })
+    Panel::new(title, Axis::of_seconds(0.0, last.max(1.0)), unit, lines)
 }
 
 /// The median over trials, second by second. A second is drawn at its end.

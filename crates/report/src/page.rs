@@ -52,8 +52,8 @@ pub(crate) struct ComparisonView {
     pub(crate) name: String,
     pub(crate) note: String,
     pub(crate) rows: Vec<ComparisonRow>,
-    /// The ends and the middle of the strips, from left to right.
-    pub(crate) ticks: [String; 3],
+    /// Labels above the strips: how far from their left end, in percent of their width, and what.
+    pub(crate) ticks: Vec<(f64, String)>,
     /// How far the margin lies from the left and the right end of the strips, in percent of their
     /// width; for measures that decide.
     pub(crate) margin: Option<(f64, f64)>,
@@ -152,6 +152,9 @@ fn chart_view(figure: &Figure) -> ChartView {
     }
 }
 
+/// Width of the strips in tables, as in the style sheet.
+const STRIP_WIDTH: f64 = 220.0;
+
 fn comparisons(input: &Input, analysis: &Analysis) -> Vec<ComparisonView> {
     if input.plan.variants.len() < 2 {
         return Vec::new();
@@ -172,14 +175,13 @@ fn comparison_view(input: &Input, analysis: &Analysis, measure: &Measure) -> Com
         Some(verdict) => format!("{better}; differences below {} do not matter (the margin).", percent(verdict.margin)),
         None => format!("{better}; shown beside what decides, so without a verdict."),
     };
-    let ends = reach.ticks();
     let share = |ratio: f64| reach.share(ratio) * 100.0;
     ComparisonView {
         name: format!("compared-{}", text::slug(&measure.to_string())),
         title: forest.title.clone(),
         note,
         rows: of_measure.iter().map(|one| comparison_row(input, analysis, one, &forest)).collect(),
-        ticks: [change(ends[0]), "same".to_owned(), change(ends[4])],
+        ticks: reach.ticks(STRIP_WIDTH).into_iter().map(|(ratio, label)| (share(ratio), label)).collect(),
         margin: forest.within_margin().map(|(low, high)| (share(low), 100.0 - share(high))),
     }
 }
@@ -192,7 +194,7 @@ fn comparison_row(input: &Input, analysis: &Analysis, one: &Comparison, forest: 
         .position(|other| other == one)
         .expect("a comparison is one of its measure's");
     let title = format!("{}: {}", forest.rows[place].label, forest.rows[place].text);
-    let strip = forest.rows[place].strip(forest.reach(), 220.0, 26.0);
+    let strip = forest.rows[place].strip(forest.reach(), STRIP_WIDTH, 26.0);
     let centre = |variant| {
         let summary = analysis.estimate(one.condition, variant, &one.measure)?.summary.as_ref().ok()?;
         Some(show(summary.centre, one.measure.unit()))

@@ -10,7 +10,7 @@ const WIDE: f64 = 20.0;
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     pub(crate) label: String,
-    logarithmic: bool,
+    pub(crate) logarithmic: bool,
     low: f64,
     high: f64,
     pub(crate) ticks: Vec<(f64, String)>,
@@ -18,7 +18,7 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// An axis for measured values: from zero, or logarithmic where they span too much for that.
-    pub(crate) fn of_values(label: &str, unit: Unit, values: impl Iterator<Item = f64>) -> Axis {
+    pub(crate) fn of_values(unit: Unit, values: impl Iterator<Item = f64>) -> Axis {
         let (low, high, smallest) = values.filter(|value| value.is_finite()).fold(
             (f64::INFINITY, 0.0_f64, f64::INFINITY),
             |(low, high, smallest), value| {
@@ -35,7 +35,7 @@ impl Axis {
             (0.0, high.max(*ticks.last().unwrap_or(&high)) * 1.02, ticks)
         };
         let ticks = ticks.into_iter().map(|value| (value, tick(value, unit))).collect();
-        Axis { label: label.to_owned(), logarithmic, low, high, ticks }
+        Axis { label: String::new(), logarithmic, low, high, ticks }
     }
 
     /// An axis for the seconds of a trial.
@@ -64,7 +64,8 @@ impl Axis {
             let room = if are_numbers(levels) { room } else { 0.5 };
             (low - room, high + room)
         };
-        Axis { label: label.to_owned(), logarithmic, low, high, ticks }
+        let label = if logarithmic { format!("{label} (log scale)") } else { label.to_owned() };
+        Axis { label, logarithmic, low, high, ticks }
     }
 
     /// Where `value` lies: 0 at the low end, 1 at the high one.
@@ -168,20 +169,20 @@ mod tests {
 
     #[test]
     fn values_start_at_zero_unless_they_span_too_much() {
-        let narrow = Axis::of_values("", Unit::Seconds, [0.001, 0.0019].into_iter());
+        let narrow = Axis::of_values(Unit::Seconds, [0.001, 0.0019].into_iter());
         assert_eq!(labels(&narrow), ["0", "500 µs", "1 ms", "1.5 ms", "2 ms"]);
         assert_eq!(narrow.share(0.0), 0.0);
-        let wide = Axis::of_values("", Unit::Seconds, [0.001, 0.05].into_iter());
+        let wide = Axis::of_values(Unit::Seconds, [0.001, 0.05].into_iter());
         assert_eq!(labels(&wide), ["1 ms", "2 ms", "5 ms", "10 ms", "20 ms", "50 ms"]);
-        let wider = Axis::of_values("", Unit::PerSecond, [9.0, 20_000.0].into_iter());
+        let wider = Axis::of_values(Unit::PerSecond, [9.0, 20_000.0].into_iter());
         assert_eq!(labels(&wider), ["10", "100", "1k", "10k"]);
     }
 
     #[test]
     fn values_that_are_all_zero_have_an_axis() {
-        let axis = Axis::of_values("", Unit::Cores, [0.0, 0.0].into_iter());
+        let axis = Axis::of_values(Unit::Cores, [0.0, 0.0].into_iter());
         assert!(axis.share(0.0) == 0.0 && axis.ticks.len() > 1);
-        assert!(Axis::of_values("", Unit::Bytes, std::iter::empty()).ticks.len() > 1);
+        assert!(Axis::of_values(Unit::Bytes, std::iter::empty()).ticks.len() > 1);
     }
 
     #[test]
@@ -189,6 +190,7 @@ mod tests {
         let users = [10, 100, 1000].map(Level::Integer);
         let axis = Axis::of_levels("users", &users);
         assert!((axis.share(100.0) - 0.5).abs() < 1e-9);
+        assert_eq!(axis.label, "users (log scale)");
         let words = ["local", "nfs", "s3"].map(|word| Level::Text(word.to_owned()));
         let axis = Axis::of_levels("storage", &words);
         assert!((axis.share(position(&words, 1)) - 0.5).abs() < 1e-9);

@@ -2,7 +2,6 @@
 
 use super::drawing::{Anchor, Drawing, Mark, Paint, width_of};
 use super::figure::legend;
-use plimsoll_analysis::quantity::change;
 
 const ROW: f64 = 22.0;
 const STRIP: f64 = 420.0;
@@ -31,6 +30,33 @@ pub(crate) struct ForestRow {
     pub(crate) text: String,
 }
 
+/// Ratios that axes label, from the smallest difference to the largest.
+const ROUND: [(f64, &str); 23] = [
+    (0.99, "−1 %"),
+    (1.01, "+1 %"),
+    (0.98, "−2 %"),
+    (1.02, "+2 %"),
+    (0.95, "−5 %"),
+    (1.05, "+5 %"),
+    (0.9, "−10 %"),
+    (1.1, "+10 %"),
+    (0.8, "−20 %"),
+    (1.2, "+20 %"),
+    (0.7, "−30 %"),
+    (1.3, "+30 %"),
+    (0.5, "−50 %"),
+    (1.5, "+50 %"),
+    (0.2, "−80 %"),
+    (2.0, "×2"),
+    (0.1, "−90 %"),
+    (5.0, "×5"),
+    (10.0, "×10"),
+    (0.01, "−99 %"),
+    (100.0, "×100"),
+    (0.001, "−99.9 %"),
+    (1000.0, "×1,000"),
+];
+
 /// How far a forest reaches on both sides of 1: a ratio.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach(f64);
@@ -41,10 +67,23 @@ impl Reach {
         (0.5 + ratio.ln() / self.0.ln() / 2.0).clamp(0.0, 1.0)
     }
 
-    /// Ratios to label.
-    pub(crate) fn ticks(self) -> [f64; 5] {
-        let half = 1.0 + (self.0 - 1.0) / 2.0;
-        [1.0 / self.0, 1.0 / half, 1.0, half, self.0]
+    /// Round ratios and their labels, as many as fit on `length` pixels: no difference first, then
+    /// from the ends inwards.
+    pub(crate) fn ticks(self, length: f64) -> Vec<(f64, String)> {
+        let fits = |one: &(f64, String), other: &(f64, String)| {
+            let apart = (self.share(one.0) - self.share(other.0)).abs() * length;
+            apart > f64::midpoint(width_of(&one.1), width_of(&other.1)) + 8.0
+        };
+        let mut kept = vec![(1.0, "same".to_owned())];
+        let within = |ratio: f64| ratio.ln().abs() <= self.0.ln() * 1.001;
+        for (ratio, label) in ROUND.into_iter().rev().filter(|(ratio, _)| within(*ratio)) {
+            let tick = (ratio, label.to_owned());
+            if kept.iter().all(|one| fits(one, &tick)) {
+                kept.push(tick);
+            }
+        }
+        kept.sort_by(|one, other| one.0.total_cmp(&other.0));
+        kept
     }
 }
 
@@ -62,7 +101,7 @@ impl Forest {
         });
         let far =
             ends.map(|ratio| ratio.ln().abs()).fold((1.0 + self.margin.unwrap_or(0.0)).ln() * 1.4, f64::max).exp();
-        let steps = [1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0, 1000.0];
+        let steps = [1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0];
         Reach(steps.into_iter().find(|step| far <= *step).unwrap_or(far))
     }
 
@@ -102,9 +141,8 @@ impl Forest {
         }
         drawing.line((x(1.0), head), (x(1.0), bottom), Paint::Muted, 1.0);
         drawing.line((left, bottom), (left + STRIP, bottom), Paint::Muted, 1.0);
-        for ratio in reach.ticks() {
+        for (ratio, label) in reach.ticks(STRIP) {
             drawing.line((x(ratio), bottom), (x(ratio), bottom + 4.0), Paint::Muted, 1.0);
-            let label = if ratio == 1.0 { "same".to_owned() } else { change(ratio) };
             drawing.text((x(ratio), bottom + 17.0), label, Anchor::Middle, Paint::Muted);
         }
         let note =
@@ -133,5 +171,31 @@ impl ForestRow {
             drawing.dot((x(ratio), middle), 4.2, paint, 1.0);
         }
         drawing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_round_and_never_overlap() {
+        for far in [1.01_f64, 1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 500.0, 1000.0] {
+            for length in [220.0, STRIP] {
+                let reach = Reach(far);
+                let ticks = reach.ticks(length);
+                assert!(ticks.iter().any(|tick| tick.1 == "same"));
+                let both_sides = ticks.iter().any(|tick| tick.0 < 1.0) && ticks.iter().any(|tick| tick.0 > 1.0);
+                assert!(both_sides || far < 1.011, "×{far}, {length} px: {ticks:?}");
+                for pair in ticks.windows(2) {
+                    let apart = (reach.share(pair[1].0) - reach.share(pair[0].0)) * length;
+                    let widths = f64::midpoint(width_of(&pair[0].1), width_of(&pair[1].1));
+                    assert!(apart > widths, "×{far}, {length} px: {pair:?}");
+                }
+            }
+        }
+        let labels = |far| Reach(far).ticks(STRIP).into_iter().map(|tick| tick.1).collect::<Vec<_>>();
+        assert_eq!(labels(1.1), ["−5 %", "−2 %", "same", "+2 %", "+5 %", "+10 %"]);
+        assert_eq!(labels(1000.0), ["−99.9 %", "−99 %", "−90 %", "same", "×10", "×100", "×1,000"]);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::axis::Axis;
 use super::drawing::{Anchor, Drawing, Mark, Paint, width_of};
+use plimsoll_model::measure::Unit;
 
 /// Size of a panel.
 pub(crate) const WIDTH: f64 = 320.0;
@@ -19,6 +20,8 @@ pub(crate) struct Panel {
     pub(crate) title: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
+    /// What its values are counted in.
+    pub(crate) unit: Unit,
     pub(crate) lines: Vec<Line>,
 }
 
@@ -57,7 +60,33 @@ struct Area<'a> {
     left: f64,
 }
 
+/// Gives all `panels` with values of one kind the same axis, so that they can be compared.
+pub(crate) fn share_axes(panels: &mut [Panel]) {
+    let values: Vec<(Unit, Vec<f64>)> = panels.iter().map(|panel| (panel.unit, panel.drawn_values())).collect();
+    for panel in panels {
+        let of_kind = values.iter().filter(|(unit, _)| *unit == panel.unit).flat_map(|(_, values)| values);
+        panel.y = Axis::of_values(panel.unit, of_kind.copied());
+    }
+}
+
 impl Panel {
+    /// A panel with an axis for its own values; none without any value.
+    pub(crate) fn new(title: String, x: Axis, unit: Unit, lines: Vec<Line>) -> Option<Panel> {
+        let mut panel = Panel { title, x, y: Axis::of_values(unit, std::iter::empty()), unit, lines };
+        let values = panel.drawn_values();
+        panel.y = Axis::of_values(unit, values.iter().copied());
+        (!values.is_empty()).then_some(panel)
+    }
+
+    /// The values that its marks lie at.
+    fn drawn_values(&self) -> Vec<f64> {
+        let of_line = |line: &Line| match line.style {
+            Style::Dashed => line.points.iter().map(|point| point.centre).collect::<Vec<_>>(),
+            _ => line.points.iter().flat_map(|point| point.values.iter().copied()).collect(),
+        };
+        self.lines.iter().flat_map(of_line).collect()
+    }
+
     pub(crate) fn draw(&self) -> Drawing {
         let widest = self.y.ticks.iter().map(|tick| width_of(&tick.1)).fold(0.0, f64::max);
         let area = Area { panel: self, left: widest + 12.0 };
@@ -100,6 +129,9 @@ impl Area<'_> {
             let y = self.y(*value);
             drawing.line((self.left, y), (right, y), Paint::Grid, 1.0);
             drawing.text((self.left - 6.0, y + 4.0), label, Anchor::End, Paint::Muted);
+        }
+        if self.panel.y.logarithmic {
+            drawing.text((right, TOP - 6.0), "log scale", Anchor::End, Paint::Muted);
         }
         drawing.line((self.left, bottom), (right, bottom), Paint::Muted, 1.0);
         for (value, label) in self.panel.x.ticks_with_room(right - self.left) {
@@ -151,5 +183,32 @@ impl Area<'_> {
             let width = if dashed { 1.3 } else { 1.9 };
             drawing.marks.push(Mark::Stroke { points, paint, width, dashed });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn panel(unit: Unit, values: &[f64]) -> Panel {
+        let points = values.iter().map(|value| Point { x: 0.0, centre: *value, values: vec![*value] }).collect();
+        let lines = vec![Line { variant: 0, style: Style::Joined, points }];
+        Panel::new(String::new(), Axis::of_seconds(0.0, 1.0), unit, lines).expect("there are values")
+    }
+
+    fn says_log_scale(panel: &Panel) -> bool {
+        panel.draw().marks.iter().any(|mark| matches!(mark, Mark::Text { text, .. } if text == "log scale"))
+    }
+
+    #[test]
+    fn panels_of_one_kind_have_one_scale_and_a_logarithmic_one_says_so() {
+        let mut panels = [
+            panel(Unit::Seconds, &[0.001, 0.1]),
+            panel(Unit::Seconds, &[0.002, 0.003]),
+            panel(Unit::Cores, &[0.4, 0.5]),
+        ];
+        share_axes(&mut panels);
+        assert_eq!(panels[0].y.ticks, panels[1].y.ticks);
+        assert_eq!(panels.map(|panel| says_log_scale(&panel)), [true, true, false]);
     }
 }
