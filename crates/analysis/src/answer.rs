@@ -2,7 +2,7 @@
 
 use crate::compare::{Comparison, Ratio};
 use crate::estimate::Interval;
-use crate::quantity::{change, percent, size_of_change};
+use crate::quantity::{MULTIPLE, change, changes, multiple, percent, size_of_change};
 use crate::verdict::Outcome;
 use crate::{Input, words};
 use plimsoll_model::measure::Measure;
@@ -52,7 +52,11 @@ fn sentences_on(input: &Input, comparisons: &[Comparison], variant: usize, measu
             .collect();
         if !group.is_empty() {
             let clause = clause(input, outcome, &group, (&name, &baseline));
-            let start = if sentences.is_empty() { format!("By {}, ", words::measure(measure)) } else { String::new() };
+            let start = if sentences.is_empty() {
+                format!("By {}, ", words::measure(measure, &input.facts.protocol))
+            } else {
+                String::new()
+            };
             sentences.push(format!("{}.", capitalised(&(start + &clause))));
         }
     }
@@ -76,15 +80,15 @@ fn clause(input: &Input, outcome: Outcome, group: &[&Comparison], (name, baselin
     match outcome {
         Outcome::Worse | Outcome::Better => {
             let more = ratios[0].value > 1.0;
-            let (verb, what) = words::verb(&group[0].measure, more);
-            format!("{name} {verb} {} {what} than {baseline} {place} ({})", sizes(&ratios), evidence(&ratios))
+            let (difference, evidence) = (difference(&group[0].measure, more, &ratios), evidence(&ratios));
+            format!("{name} {difference} {baseline} {place} ({evidence})")
         }
         Outcome::Equivalent => {
             let margin = percent(verdict.margin);
             format!("{name} and {baseline} are equal within ±{margin} {place} ({})", evidence(&ratios))
         }
         Outcome::Inconclusive if ratios.iter().all(|ratio| ratio.interval.is_err()) => {
-            format!("{name} against {baseline} is {} {place}, without a verdict: {}", changes(&ratios), verdict.reason)
+            format!("{name} against {baseline} is {} {place}, without a verdict: {}", sizes(&ratios), verdict.reason)
         }
         Outcome::Inconclusive => {
             format!("it is undecided {place} whether {name} and {baseline} differ ({})", evidence(&ratios))
@@ -93,11 +97,21 @@ fn clause(input: &Input, outcome: Outcome, group: &[&Comparison], (name, baselin
     }
 }
 
-fn sizes(ratios: &[&Ratio]) -> String {
-    between(ratios, size_of_change)
+/// `takes 3.1 % to 9.6 % longer than`, `takes 18 to 116 times as long as`.
+fn difference(measure: &Measure, more: bool, ratios: &[&Ratio]) -> String {
+    if ratios.iter().any(|ratio| ratio.value >= MULTIPLE) {
+        let (verb, what) = words::verb_of_multiple(measure);
+        return format!("{verb} {} times as {what} as", between(ratios, multiple));
+    }
+    let (verb, what) = words::verb(measure, more);
+    format!("{verb} {} {what} than", between(ratios, size_of_change))
 }
 
-fn changes(ratios: &[&Ratio]) -> String {
+/// The smallest and the largest change, in one unit.
+fn sizes(ratios: &[&Ratio]) -> String {
+    if ratios.iter().any(|ratio| ratio.value >= MULTIPLE) {
+        return between(ratios, |ratio| format!("×{}", multiple(ratio)));
+    }
     between(ratios, change)
 }
 
@@ -117,7 +131,8 @@ fn evidence(ratios: &[&Ratio]) -> String {
     let (least, most) =
         ratios.iter().fold((usize::MAX, 0), |(least, most), ratio| (least.min(ratio.n), most.max(ratio.n)));
     let n = if least == most { format!("n = {most}") } else { format!("n = {least} to {most}") };
-    let reach = format!("{} to {}", change(low), change(high));
+    let [low, high] = changes(low, high);
+    let reach = format!("{low} to {high}");
     match ratios {
         [_] => format!("95 % interval {reach}, {n}"),
         _ => format!("95 % intervals within {reach}, {n}"),
@@ -139,6 +154,17 @@ mod tests {
         assert!(answer.starts_with("By p95 of iteration_duration, new takes "), "{answer}");
         assert!(answer.contains("longer than old in all trials (95 % interval +"), "{answer}");
         assert!(answer.contains("n = 4)"), "{answer}");
+    }
+
+    #[test]
+    fn a_large_difference_reads_as_a_multiple() {
+        let input = input(4, |number| {
+            let noise = 1.0 + f64::from(number % 3) / 100.0;
+            trial(if number % 2 == 1 { noise } else { 20.0 * noise })
+        });
+        let answer = analyse(&input).answer.paragraph();
+        assert!(answer.contains(" times as long as old in all trials (95 % interval ×"), "{answer}");
+        assert!(answer.starts_with("By p95 of iteration_duration, new takes "), "{answer}");
     }
 
     #[test]

@@ -32,11 +32,14 @@ pub fn percent(share: f64) -> String {
     format!("{} %", without_trailing_zeros(&format!("{percent:.decimals$}")))
 }
 
+/// Ratios from here on read as multiples, not as percentages.
+pub const MULTIPLE: f64 = 5.0;
+
 /// A ratio as a change: `+3.1 %`, `−0.4 %`, `×6.2`.
 #[must_use]
 pub fn change(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
-    if ratio >= 5.0 {
+    if ratio >= MULTIPLE {
         return format!("×{}", significant(ratio));
     }
     let decimals = usize::from(percent.abs() < 99.95);
@@ -49,13 +52,24 @@ pub fn change(ratio: f64) -> String {
     format!("{sign}{digits} %")
 }
 
-/// The size of a change without its direction: `3.1 %`, `6.2 times`.
+/// Two ratios that belong together, both as changes or both as multiples: `−0.4 %` and `+3.1 %`,
+/// `×0.90` and `×6.2`.
+#[must_use]
+pub fn changes(low: f64, high: f64) -> [String; 2] {
+    let multiples = low.max(high) >= MULTIPLE;
+    [low, high].map(|ratio| if multiples { format!("×{}", significant(ratio)) } else { change(ratio) })
+}
+
+/// The size of a change without its direction: `3.1 %`.
 #[must_use]
 pub fn size_of_change(ratio: f64) -> String {
-    if ratio >= 5.0 {
-        return format!("{} times", significant(ratio));
-    }
-    change(ratio).trim_start_matches(['+', '−', '±']).to_owned()
+    change(ratio).trim_start_matches(['+', '−', '±', '×']).to_owned()
+}
+
+/// A multiple, as short as it can be written: `6.21`, `18`, `1,160`.
+#[must_use]
+pub fn multiple(ratio: f64) -> String {
+    without_trailing_zeros(&significant(ratio)).to_owned()
 }
 
 /// A number with three digits, or all of its whole digits if it has more.
@@ -141,11 +155,21 @@ mod tests {
             (1.0, "±0.0 %", "0.0 %"),
             (0.99999, "±0.0 %", "0.0 %"),
             (2.5, "+150 %", "150 %"),
-            (6.21, "×6.21", "6.21 times"),
+            (6.21, "×6.21", "6.21"),
         ] {
             assert_eq!(change(ratio), expected);
             assert_eq!(size_of_change(ratio), size);
         }
+    }
+
+    #[test]
+    fn ratios_that_belong_together_have_one_unit() {
+        for (low, high, expected) in
+            [(0.996, 1.031, ["−0.4 %", "+3.1 %"]), (0.9, 6.2, ["×0.90", "×6.20"]), (17.96, 116.2, ["×18.0", "×116"])]
+        {
+            assert_eq!(changes(low, high), expected);
+        }
+        assert_eq!([17.96, 116.2, 6.21].map(multiple), ["18", "116", "6.21"]);
     }
 
     #[test]

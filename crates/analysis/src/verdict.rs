@@ -2,7 +2,7 @@
 
 use crate::OrReason;
 use crate::compare::Ratio;
-use crate::quantity::{change, percent};
+use crate::quantity::{changes, percent};
 use plimsoll_model::measure::Direction;
 use std::fmt;
 
@@ -79,7 +79,8 @@ fn judge(low: f64, high: f64, direction: Direction, margin: f64) -> (Outcome, St
     } else if high < 1.0 {
         (below, size(high < 1.0 / most))
     } else {
-        let reach = format!("the interval reaches from {} to {}", change(low), change(high));
+        let [low, high] = changes(low, high);
+        let reach = format!("the interval reaches from {low} to {high}");
         (Outcome::Inconclusive, format!("{reach}: neither a difference nor its absence within {margin} is shown"))
     }
 }

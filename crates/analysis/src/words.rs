@@ -3,6 +3,7 @@
 use crate::quantity::grouped;
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::measure::{Measure, Series, Statistic};
+use plimsoll_model::study::StudyFacts;
 use plimsoll_model::trial::{Plan, Validity};
 
 /// A condition: `10 users`, or `10 users, connect = per user`; `all trials` without conditions.
@@ -75,14 +76,59 @@ pub fn of_factor(factor: &str, level: &Level) -> String {
     }
 }
 
-/// A measure: `p95 of iteration_duration`, `iterations per second`.
+/// The name of a series: that of k6 for the protocol, where there is one.
 #[must_use]
-pub fn measure(measure: &Measure) -> String {
+pub fn series(series: &Series, protocol: &str) -> String {
+    let Series::RequestDuration(name) = series else { return series.to_string() };
+    let protocol = protocol.to_ascii_lowercase();
+    match ["grpc", "http"].into_iter().find(|word| protocol.starts_with(word)) {
+        Some(word) => {
+            let name = name.as_ref().map(|name| format!(":{name}")).unwrap_or_default();
+            format!("{word}_req_duration{name}")
+        }
+        None => series.to_string(),
+    }
+}
+
+/// What the study's text says, with what it varies in the place of `{placeholders}`: the levels of
+/// a factor, the name of a system.
+#[must_use]
+pub fn filled(text: &str, facts: &StudyFacts) -> String {
+    let mut filled = text.to_owned();
+    for factor in &facts.factors {
+        filled = filled.replace(&format!("{{{}}}", factor.name), &levels(&factor.levels));
+    }
+    for system in &facts.systems {
+        filled = filled.replace(&format!("{{{system}.address}}"), &format!("the system {system}"));
+    }
+    filled
+}
+
+/// `10, 100 and 1,000` for numbers; words stand side by side.
+fn levels(levels: &[Level]) -> String {
+    let shown: Vec<String> = levels
+        .iter()
+        .map(|level| match level {
+            Level::Integer(number) => grouped(*number as f64),
+            level => level.to_string(),
+        })
+        .collect();
+    match shown.as_slice() {
+        [first @ .., last] if !first.is_empty() && levels.iter().all(|level| !matches!(level, Level::Text(_))) => {
+            format!("{} and {last}", first.join(", "))
+        }
+        _ => shown.join(", "),
+    }
+}
+
+/// A measure under `protocol`: `p95 of iteration_duration`, `iterations per second`.
+#[must_use]
+pub fn measure(measure: &Measure, protocol: &str) -> String {
     let series = match &measure.series {
         Series::Cpu(None) => "CPU".to_owned(),
         Series::Cpu(Some(system)) => format!("CPU of {system}"),
         Series::Memory(Some(system)) => format!("memory of {system}"),
-        series => series.to_string(),
+        other => series(other, protocol),
     };
     match measure.statistic {
         Statistic::Max if matches!(measure.series, Series::Cpu(_) | Series::Memory(_)) => format!("peak {series}"),
@@ -116,6 +162,17 @@ pub(crate) fn verb(measure: &Measure, more: bool) -> (String, String) {
     (verb.to_owned(), format!("{} {noun}{rate}", if more { more_word } else { less_word }))
 }
 
+/// How often as much a variant does or takes, around the multiple: `takes` … times as `long`.
+pub(crate) fn verb_of_multiple(measure: &Measure) -> (String, String) {
+    let (verb, what) = verb(measure, true);
+    let what = match (what.strip_prefix("more "), &measure.series) {
+        (None, _) => "long".to_owned(),
+        (Some(noun), Series::Iterations | Series::Requests | Series::Errors) => format!("many {noun}"),
+        (Some(noun), _) => format!("much {noun}"),
+    };
+    (verb, what)
+}
+
 /// Whether a trial counts, in a word.
 #[must_use]
 pub fn validity(validity: &Validity) -> &'static str {
@@ -138,6 +195,7 @@ pub(crate) fn validity_verb(validity: &Validity) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_model::factor::{Factor, Role};
 
     #[test]
     fn conditions_read_as_people_say_them() {
@@ -175,6 +233,40 @@ mod tests {
             assert_eq!(conditions(&plan, indices), expected);
         }
         assert_eq!(conditions(&conditions_of(vec![Assignment::default()]), &[0]), "in all trials");
+    }
+
+    #[test]
+    fn requests_are_named_as_k6_does() {
+        let increment = Series::RequestDuration(Some("increment".to_owned()));
+        assert_eq!(series(&increment, "gRPC"), "grpc_req_duration:increment");
+        assert_eq!(series(&Series::IterationDuration, "gRPC"), "iteration_duration");
+        let p95 = Measure::new(Series::RequestDuration(None), Statistic::Percentile(95.0));
+        assert_eq!(measure(&p95, "HTTP/1.1"), "p95 of http_req_duration");
+    }
+
+    #[test]
+    fn placeholders_are_told_as_what_stands_in_them() {
+        let mut facts = crate::testing::input(1, |_| crate::testing::trial(1.0)).facts;
+        let factor = |name: &str, levels: Vec<Level>| Factor { name: name.to_owned(), levels, role: Role::Condition };
+        facts.factors = vec![
+            factor("users", [10, 100, 1000].map(Level::Integer).into()),
+            factor("connect", ["per user", "every iteration"].map(|level| Level::Text(level.to_owned())).into()),
+        ];
+        for (text, expected) in [
+            ("closed loop, {users} users", "closed loop, 10, 100 and 1,000 users"),
+            ("connections: {connect}", "connections: per user, every iteration"),
+            ("HTTP to {web.address}, {unknown}", "HTTP to the system web, {unknown}"),
+        ] {
+            assert_eq!(filled(text, &facts), expected);
+        }
+    }
+
+    #[test]
+    fn a_multiple_has_its_own_words() {
+        let words_of = |text: &str| verb_of_multiple(&text.parse().expect("a measure")).1;
+        assert_eq!(words_of("iteration_duration.p95"), "long");
+        assert_eq!(words_of("iterations.rate"), "many iterations per second");
+        assert_eq!(words_of("memory.max"), "much memory");
     }
 
     #[test]

@@ -20,10 +20,13 @@ pub(crate) fn over_conditions(input: &Input, analysis: &Analysis) -> Vec<Figure>
     let series = duration_series(input, analysis);
     let mut figures = Vec::new();
     for row in &charts.grid.rows {
-        for series in &series {
-            figures.extend(charts.percentiles(row, series));
+        let durations = series.iter().filter_map(|series| charts.percentiles(row, series));
+        let throughput = charts.throughput_and_cost(row);
+        if plimsoll_analysis::headline(&input.facts).measure.unit() == Unit::Seconds {
+            figures.extend(durations.chain(throughput));
+        } else {
+            figures.extend(throughput.into_iter().chain(durations));
         }
-        figures.extend(charts.throughput_and_cost(row));
     }
     figures
 }
@@ -75,7 +78,7 @@ pub(crate) fn forest(input: &Input, analysis: &Analysis, measure: &Measure) -> F
     let variants: Vec<String> = input.plan.variants.iter().map(plimsoll_model::factor::Assignment::label).collect();
     let against = if several { "the other variants".to_owned() } else { variants[1].clone() };
     Forest {
-        title: format!("{}: {against} against {}", words::measure(measure), variants[0]),
+        title: format!("{}: {against} against {}", words::measure(measure, &input.facts.protocol), variants[0]),
         margin,
         rows: rows.collect(),
         variants,
@@ -98,7 +101,7 @@ fn forest_row(comparison: &Comparison, label: String) -> ForestRow {
 /// Calls and iterations are drawn apart where their means differ by more than this share.
 const APART: f64 = 0.05;
 
-/// Iterations, and calls where there is more to an iteration than those.
+/// What decides, iterations, and calls where there is more to an iteration than those.
 fn duration_series(input: &Input, analysis: &Analysis) -> Vec<Series> {
     let calls = if input.facts.open_load { Series::ResponseTime(None) } else { Series::RequestDuration(None) };
     let mean = |condition, variant, series: &Series| {
@@ -110,7 +113,16 @@ fn duration_series(input: &Input, analysis: &Analysis) -> Vec<Series> {
         let of = |series| mean(cell.condition, cell.variant, series);
         of(&Series::IterationDuration).zip(of(&calls)).is_some_and(|(whole, call)| (whole / call - 1.0).abs() > APART)
     });
-    if differ { vec![Series::IterationDuration, calls] } else { vec![Series::IterationDuration] }
+    let decide = shown_measures(input).into_iter().take(input.facts.decide.len().max(1));
+    let decisive = decide.filter(|measure| measure.unit() == Unit::Seconds).map(|measure| measure.series);
+    let further = [Some(Series::IterationDuration), differ.then_some(calls)].into_iter().flatten();
+    let mut all: Vec<Series> = Vec::new();
+    for series in decisive.chain(further) {
+        if !all.contains(&series) {
+            all.push(series);
+        }
+    }
+    all
 }
 
 struct Charts<'a> {
@@ -127,7 +139,7 @@ impl Charts<'_> {
             ("95th percentile", of(Statistic::Percentile(95.0))),
             ("99th percentile", of(Statistic::Percentile(99.0))),
         ];
-        let name = text::series_name(series, &self.input.facts.protocol);
+        let name = words::series(series, &self.input.facts.protocol);
         self.figure(row, &name, &name, &panels)
     }
 

@@ -115,7 +115,7 @@ impl Page {
             conditions: cells::conditions(input, analysis),
             comments: input.facts.report.comments.as_deref().map(paragraphs).unwrap_or_default(),
             action_items: input.facts.report.action_items.clone(),
-            headline: words::measure(&headline(&input.facts).measure),
+            headline: words::measure(&headline(&input.facts).measure, &input.facts.protocol),
             trials: trials(input),
             notes: facts::notes(input),
             host: facts::host(&input.host),

@@ -35,7 +35,7 @@ fn table(input: &Input, analysis: &Analysis) -> String {
     let name = |variant: usize| input.plan.variants[variant].label();
     let several = input.plan.variants.len() > 2;
     let mut rows = vec![vec![
-        words::measure(&measure),
+        words::measure(&measure, &input.facts.protocol),
         name(0),
         if several {
             "variant".to_owned()

@@ -1,8 +1,7 @@
 //! Texts that several documents share.
 
 use plimsoll_analysis::compare::Comparison;
-use plimsoll_analysis::quantity::change;
-use plimsoll_model::measure::Series;
+use plimsoll_analysis::quantity::{change, changes};
 
 /// A name for files: lower-case letters, digits and single hyphens.
 pub(crate) fn slug(text: &str) -> String {
@@ -15,19 +14,6 @@ pub(crate) fn slug(text: &str) -> String {
         }
     }
     slug.trim_matches('-').to_owned()
-}
-
-/// The name of a series in tables: that of k6 for the protocol, where there is one.
-pub(crate) fn series_name(series: &Series, protocol: &str) -> String {
-    let lower = protocol.to_ascii_lowercase();
-    match series {
-        Series::RequestDuration(name) if lower.starts_with("grpc") || lower.starts_with("http") => {
-            let word = if lower.starts_with("grpc") { "grpc" } else { "http" };
-            let name = name.as_ref().map(|name| format!(":{name}")).unwrap_or_default();
-            format!("{word}_req_duration{name}")
-        }
-        series => series.to_string(),
-    }
 }
 
 /// A comparison in a line: `+3.1 % (+1.2 % … +5.0 %), n = 5, worse`.
@@ -43,8 +29,8 @@ pub(crate) fn interval(comparison: &Comparison) -> String {
     match &comparison.ratio {
         Err(_) => "–".to_owned(),
         Ok(ratio) => match &ratio.interval {
-            Ok(interval) => format!("{} … {}", change(interval.low), change(interval.high)),
-            Err(_) if ratio.n > 1 => format!("range {} … {}", change(ratio.range.low), change(ratio.range.high)),
+            Ok(interval) => changes(interval.low, interval.high).join(" … "),
+            Err(_) if ratio.n > 1 => format!("range {}", changes(ratio.range.low, ratio.range.high).join(" … ")),
             Err(_) => "no interval".to_owned(),
         },
     }
@@ -69,13 +55,6 @@ mod tests {
     fn slugs_are_safe_as_file_names() {
         assert_eq!(slug("latency, connect = every iteration"), "latency-connect-every-iteration");
         assert_eq!(slug("../a:b.p99.9 "), "a-b-p99-9");
-    }
-
-    #[test]
-    fn requests_are_named_as_k6_does() {
-        assert_eq!(series_name(&Series::RequestDuration(None), "gRPC"), "grpc_req_duration");
-        assert_eq!(series_name(&Series::RequestDuration(Some("get".to_owned())), "HTTP/1.1"), "http_req_duration:get");
-        assert_eq!(series_name(&Series::IterationDuration, "gRPC"), "iteration_duration");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use super::{Context, Finding, Gravity, named};
 use crate::estimate::{LEAST, Summary};
 use crate::quantity::{grouped, percent, show};
-use crate::words;
+use crate::verdict::Outcome;
+use crate::{Cell, words};
 use plimsoll_model::measure::{Measure, Statistic};
 
 /// Exchanges that must lie beyond a percentile for it to mean something: so many make p99 take
@@ -30,11 +31,12 @@ fn too_few_repeats(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Repeats that differ among themselves by more than what matters between variants.
+/// Repeats that differ among themselves by more than what matters between variants, where no
+/// verdict could be reached.
 fn wide_spread(context: &Context<'_>) -> Option<Finding> {
     let headline = crate::headline(&context.input.facts);
     let mut wide: Vec<(f64, String)> = Vec::new();
-    for cell in &context.analysis.cells {
+    for cell in context.analysis.cells.iter().filter(|cell| undecided(context, cell)) {
         let estimate = cell.estimates.iter().find(|estimate| estimate.measure == headline.measure);
         let summary = estimate.and_then(|estimate| estimate.summary.as_ref().ok());
         let spread = summary.and_then(Summary::relative_sd).filter(|spread| *spread > headline.margin);
@@ -45,7 +47,7 @@ fn wide_spread(context: &Context<'_>) -> Option<Finding> {
                 context.variant(cell.variant),
                 context.condition(cell.condition),
                 percent(spread),
-                show(summary.mean, unit),
+                show(summary.centre, unit),
                 show(summary.min, unit),
                 show(summary.max, unit),
                 summary.n
@@ -62,10 +64,21 @@ fn wide_spread(context: &Context<'_>) -> Option<Finding> {
             "Repeats of the same variant differ by up to ± {} in {}, more than the margin of {}: a difference that matters \
              can hide in that. A quiet machine, longer trials and more repeats help.",
             percent(*most),
-            words::measure(&headline.measure),
+            words::measure(&headline.measure, &context.input.facts.protocol),
             percent(headline.margin)
         ),
         evidence: wide.into_iter().map(|(_, text)| text).collect(),
+    })
+}
+
+/// Whether a comparison that the cell is part of leaves the question open.
+fn undecided(context: &Context<'_>, cell: &Cell) -> bool {
+    let measure = crate::headline(&context.input.facts).measure;
+    context.analysis.comparisons.iter().any(|one| {
+        one.measure == measure
+            && one.condition == cell.condition
+            && (cell.variant == 0 || cell.variant == one.variant)
+            && one.verdict.as_ref().is_some_and(|verdict| verdict.outcome == Outcome::Inconclusive)
     })
 }
 
@@ -84,6 +97,7 @@ fn too_few_requests(context: &Context<'_>) -> Option<Finding> {
             let trials: Vec<u32> = short.iter().map(|(trial, _)| *trial).collect();
             let which = if trials.len() > 6 { format!("{} trials", trials.len()) } else { named(&trials) };
             let least = grouped(least as f64);
+            let measure = words::measure(measure, &context.input.facts.protocol);
             evidence.push(format!("{measure} takes {} and had as few as {least} in {which}", grouped(needed)));
         }
     }

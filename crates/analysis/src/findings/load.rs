@@ -3,12 +3,16 @@
 use super::{Context, Finding, Gravity, examples};
 use crate::measure::Reader;
 use crate::quantity::{grouped, percent, show};
-use plimsoll_model::measure::Unit;
+use crate::words;
+use plimsoll_model::measure::{Series, Unit};
 use plimsoll_model::record::{ErrorKind, Subject};
 use std::collections::BTreeMap;
 
-/// A share of the iteration below which the call is not what is mainly timed.
+/// A share of the iteration below which requests are not what is mainly timed.
 const MAINLY: f64 = 0.8;
+
+/// Shares of variants that differ by no more than this are told as one.
+const ALIKE: f64 = 0.05;
 
 /// How far throughput times duration may be from the number of users.
 const LITTLE: f64 = 0.02;
@@ -17,44 +21,76 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [what_is_timed(context), littles_law(context), errors(context), saturated(context)].into_iter().flatten().collect()
 }
 
-/// The call's share of the iteration, where there is more in the iteration than calls.
+/// The requests' share of the iteration, where there is much more in the iteration than those.
 fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
-    let mut shares = Vec::new();
-    for condition in 0..context.input.plan.conditions.len() {
-        let trials: Vec<&Reader<'_>> =
-            context.counted().filter(|reader| reader.trial().condition == condition).collect();
-        let calls: f64 = trials.iter().map(|reader| total(Some(reader.requests()))).sum();
-        let connects: f64 = trials.iter().map(|reader| total(reader.tally(&Subject::Connect))).sum();
-        let iterations: f64 = trials.iter().map(|reader| total(reader.tally(&Subject::Iteration))).sum();
-        if iterations > 0.0 && calls / iterations < MAINLY {
-            shares.push((calls / iterations, connects / iterations, condition));
-        }
-    }
-    shares.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let (least, connecting, condition) = *shares.first()?;
-    let mostly = if connecting > 0.5 { ": what is timed there is mostly connecting" } else { "" };
+    let protocol = &context.input.facts.protocol;
+    let request = if protocol.to_ascii_lowercase().starts_with("http") { "request" } else { "call" };
+    let mut shares: Vec<(Shares, String)> = (0..context.input.plan.conditions.len())
+        .flat_map(|condition| shares_at(context, condition))
+        .filter(|(shares, _)| shares.requests < MAINLY)
+        .collect();
+    shares.sort_by(|one, other| one.0.requests.total_cmp(&other.0.requests));
+    let (least, place) = shares.first()?;
+    let rest = if least.connecting > 0.5 { "mostly connecting" } else { "connecting, waiting and closing" };
+    let duration = words::series(&Series::RequestDuration(None), protocol);
     Some(Finding {
         gravity: Gravity::Caution,
         topic: "what is timed",
         sentence: format!(
-            "The call is {} of the iteration at {}{mostly}.",
-            percent(least),
-            context.condition(condition)
+            "Only {} of the time of an iteration is the {request} itself at {place}; the rest is {rest}. So \
+             iteration_duration and throughput compare that as well: where the {request} alone is meant, let {duration} \
+             decide, or keep connections open between iterations.",
+            percent(least.requests)
         ),
         evidence: shares
             .iter()
-            .map(|(calls, connects, condition)| {
-                let rest = (1.0 - calls - connects).max(0.0);
+            .map(|(shares, place)| {
+                let rest = (1.0 - shares.requests - shares.connecting).max(0.0);
                 format!(
-                    "{}: calls {}, connecting {}, waiting and closing {} of the time of iterations",
-                    context.condition(*condition),
-                    percent(*calls),
-                    percent(*connects),
+                    "{place}: {request}s {}, connecting {}, waiting and closing {} of the time of iterations",
+                    percent(shares.requests),
+                    percent(shares.connecting),
                     percent(rest)
                 )
             })
             .collect(),
     })
+}
+
+/// What the time of iterations goes to, as shares of it.
+#[derive(Clone, Copy)]
+struct Shares {
+    requests: f64,
+    connecting: f64,
+}
+
+/// The shares under a condition with the name of the place: of each variant where they differ,
+/// otherwise of all together.
+fn shares_at(context: &Context<'_>, condition: usize) -> Vec<(Shares, String)> {
+    let name = context.condition(condition);
+    let of_variants: Vec<(Shares, String)> = (0..context.input.plan.variants.len())
+        .filter_map(|variant| {
+            let shares = shares_of(context.counted().filter(|reader| reader.is_of(condition, variant)))?;
+            Some((shares, format!("{name}, {}", context.variant(variant))))
+        })
+        .collect();
+    let requests = of_variants.iter().map(|(shares, _)| shares.requests);
+    let (least, most) = (requests.clone().fold(1.0, f64::min), requests.fold(0.0, f64::max));
+    if most - least > ALIKE {
+        return of_variants;
+    }
+    let all = shares_of(context.counted().filter(|reader| reader.trial().condition == condition));
+    all.map(|shares| (shares, name)).into_iter().collect()
+}
+
+fn shares_of<'a>(trials: impl Iterator<Item = &'a Reader<'a>>) -> Option<Shares> {
+    let (mut requests, mut connecting, mut iterations) = (0.0, 0.0, 0.0);
+    for reader in trials {
+        requests += total(Some(reader.requests()));
+        connecting += total(reader.tally(&Subject::Connect));
+        iterations += total(reader.tally(&Subject::Iteration));
+    }
+    (iterations > 0.0).then(|| Shares { requests: requests / iterations, connecting: connecting / iterations })
 }
 
 /// The time of everything in a tally together, in seconds.

@@ -1,6 +1,5 @@
 //! The table of a condition: a row for each parameter, a column for each variant.
 
-use crate::text;
 use plimsoll_analysis::quantity::show;
 use plimsoll_analysis::{Analysis, Input, words};
 use plimsoll_model::measure::{Measure, Series, Statistic};
@@ -104,7 +103,7 @@ impl Table<'_> {
                 .collect()
         };
         DurationRow {
-            name: text::series_name(series, &self.input.facts.protocol),
+            name: words::series(series, &self.input.facts.protocol),
             variants: self.variants().map(cells).collect(),
         }
     }

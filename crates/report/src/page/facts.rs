@@ -2,7 +2,7 @@
 
 use crate::text::utc;
 use plimsoll_analysis::quantity::{grouped, show};
-use plimsoll_analysis::words::counted;
+use plimsoll_analysis::words::{counted, filled};
 use plimsoll_analysis::{Analysis, Input, NOT_RUN, Uncounted};
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::measure::Unit;
@@ -31,8 +31,8 @@ pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     let mut facts = vec![
         fact("Design", design),
         fact("Variants", format!("{} (the baseline is {})", names.join(", "), names[0])),
-        fact("Load", input.facts.load.clone()),
-        fact("Workload", input.facts.workload.clone()),
+        fact("Load", filled(&input.facts.load, &input.facts)),
+        fact("Workload", filled(&input.facts.workload, &input.facts)),
         fact("Phases", phases(input)),
         fact("Not counted", not_counted(analysis)),
     ];
