@@ -18,6 +18,13 @@ pub(crate) struct Source {
 /// Reads the study file at `path`; whatever is wrong with it is said at once.
 pub(crate) fn read(path: &Path) -> Result<Source, Failure> {
     let shown = path.display().to_string();
+    if path.is_dir() {
+        let file = path.join("study.toml");
+        return Err(Failure::new(
+            Exit::Usage,
+            anyhow!("expected a study file, found the folder {shown}; give {}", file.display()),
+        ));
+    }
     let bytes = std::fs::read(path).with_context(|| format!("failed to read the study {shown}"))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let place = error.utf8_error().valid_up_to();

@@ -207,7 +207,7 @@ fn what_is_no_study_file_is_named() {
     for command in ["check", "plan", "run"] {
         for (file, says) in [
             ("missing.toml", "failed to read the study missing.toml: No such file or directory"),
-            ("folder", "failed to read the study folder: Is a directory"),
+            ("folder", "expected a study file, found the folder folder; give folder/study.toml"),
             ("latin.toml", "expected latin.toml to be UTF-8 text; byte 12 is none"),
             ("cut.toml", "cut.toml:1:"),
         ] {
