@@ -45,8 +45,14 @@ pub(crate) fn forests(input: &Input, analysis: &Analysis) -> Vec<(String, Forest
     shown_measures(input)
         .into_iter()
         .filter(|_| input.plan.variants.len() > 1)
-        .map(|measure| (format!("compared-{}", text::slug(&measure.to_string())), forest(input, analysis, &measure)))
+        .map(|measure| (forest_name(input, &measure), forest(input, analysis, &measure)))
         .collect()
+}
+
+/// Name of the files of a measure's comparisons, without extension.
+pub(crate) fn forest_name(input: &Input, measure: &Measure) -> String {
+    let series = words::series(&measure.series, &input.facts.protocol);
+    format!("compared-{}", text::slug(&format!("{series} {}", measure.statistic)))
 }
 
 /// The measures that decide, then those that the study asks for.

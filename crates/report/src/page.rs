@@ -66,7 +66,7 @@ pub(crate) struct ComparisonRow {
     pub(crate) value: String,
     pub(crate) change: String,
     pub(crate) interval: String,
-    /// Why there is no interval; empty when there is one.
+    /// Why there is no interval, where no verdict says it.
     pub(crate) missing: String,
     pub(crate) n: usize,
     pub(crate) verdict: String,
@@ -177,7 +177,7 @@ fn comparison_view(input: &Input, analysis: &Analysis, measure: &Measure) -> Com
     };
     let share = |ratio: f64| reach.share(ratio) * 100.0;
     ComparisonView {
-        name: format!("compared-{}", text::slug(&measure.to_string())),
+        name: figures::forest_name(input, measure),
         title: forest.title.clone(),
         note,
         rows: of_measure.iter().map(|one| comparison_row(input, analysis, one, &forest)).collect(),
@@ -210,7 +210,7 @@ fn comparison_row(input: &Input, analysis: &Analysis, one: &Comparison, forest: 
         value: centre(one.variant).unwrap_or_else(dash),
         change: ratio.map_or_else(|_| dash(), |ratio| change(ratio.value)),
         interval: text::interval(one),
-        missing: missing.cloned().unwrap_or_default(),
+        missing: missing.filter(|_| one.verdict.is_none()).cloned().unwrap_or_default(),
         n: one.pairs.len(),
         verdict: one.verdict.as_ref().map(|verdict| verdict.outcome.to_string()).unwrap_or_default(),
         reason: reason.cloned().unwrap_or_default(),

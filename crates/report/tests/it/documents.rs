@@ -141,6 +141,16 @@ fn the_page_is_well_formed_and_stands_alone() {
 }
 
 #[test]
+fn the_reason_of_a_verdict_is_text_that_is_seen() {
+    let input = sample::study();
+    let analysis = analyse(&input);
+    let html = text(&render(&input, &analysis), "report.html");
+    for verdict in analysis.comparisons.iter().filter_map(|one| one.verdict.as_ref()) {
+        assert!(html.contains(&format!("<small class=\"why\">{}</small>", verdict.reason)), "{}", verdict.reason);
+    }
+}
+
+#[test]
 fn text_of_the_author_cannot_break_the_page() {
     let html = text(&documents(&sample::study()), "report.html");
     assert!(html.contains("&#60;with k6&#62;") || html.contains("&lt;with k6&gt;"));
