@@ -23,3 +23,13 @@ pub(super) fn init(folder: &Path) -> Result<Exit, Failure> {
     ))?;
     Ok(Exit::Fine)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::STUDY;
+
+    #[test]
+    fn the_readme_shows_the_study_that_is_written() {
+        assert!(include_str!("../../../../README.md").contains(STUDY));
+    }
+}

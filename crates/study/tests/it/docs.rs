@@ -1,4 +1,5 @@
-//! The reference for users: its examples read, and no key is missing from it.
+//! The reference and the guide for users: their examples read, and no key is missing from the
+//! reference.
 
 use crate::read_text;
 use serde_json::Value;
@@ -6,9 +7,11 @@ use std::collections::BTreeSet;
 
 const REFERENCE: &str = include_str!("../../../../docs/study-file.md");
 
-/// The TOML examples, in order.
-fn examples() -> Vec<&'static str> {
-    REFERENCE.split("```toml\n").skip(1).map(|rest| rest.split("```").next().expect("an end")).collect()
+const GUIDE: &str = include_str!("../../../../docs/guide.md");
+
+/// The TOML examples of a page, in order.
+fn examples(page: &'static str) -> Vec<&'static str> {
+    page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().expect("an end")).collect()
 }
 
 /// The tables of an example, each with its header; keys above the first header come first.
@@ -35,17 +38,21 @@ fn completed(study: &str, example: &str) -> String {
 
 #[test]
 fn every_example_reads_without_faults() {
-    let all = examples();
-    let (study, others) = all.split_first().expect("examples");
-    assert!(others.len() > 10, "an example for each table");
-    let (read, diagnostics) = read_text(study);
-    assert!(read.is_some() && diagnostics.is_empty(), "the complete example: {diagnostics:?}");
-    for example in others {
-        let (_, diagnostics) = read_text(&completed(study, example));
-        // An example need not use the factors of the study that it is shown in.
-        let faults: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
-        let faults: Vec<&String> = faults.iter().filter(|fault| !fault.contains("is used nowhere")).collect();
-        assert!(faults.is_empty(), "{faults:#?} in\n{example}");
+    for page in [REFERENCE, GUIDE] {
+        let all = examples(page);
+        let study = all[0];
+        let (read, diagnostics) = read_text(study);
+        assert!(read.is_some() && diagnostics.is_empty(), "the complete example: {diagnostics:?}");
+        assert!(all.len() > 5, "an example for each table or task");
+        for example in all {
+            let whole = example.starts_with("title");
+            let text = if whole { example.to_owned() } else { completed(study, example) };
+            let (_, diagnostics) = read_text(&text);
+            // An example need not use the factors of the study that it is shown in.
+            let faults: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
+            let faults: Vec<&String> = faults.iter().filter(|fault| !fault.contains("is used nowhere")).collect();
+            assert!(faults.is_empty(), "{faults:#?} in\n{example}");
+        }
     }
 }
 
