@@ -34,7 +34,8 @@ pub struct Host {
 pub struct Version {
     /// Name of the system, or `plimsoll`.
     pub name: String,
-    /// The program's file, as the study names it.
+    /// The program, as the study names it; the file's full path where that was a wrapper, and
+    /// another program ran in the end.
     pub program: String,
     /// What the version command printed, if the study has one.
     pub version: Option<String>,

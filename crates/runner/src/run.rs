@@ -9,7 +9,7 @@ use plimsoll_model::study::StudyFacts;
 use plimsoll_model::system::{CommandLine, SystemSpec};
 use plimsoll_model::trial::{Plan, Trial, TrialLength};
 use plimsoll_study::{Bindings, PortChoice, Study};
-use plimsoll_system::{Launcher, SystemError};
+use plimsoll_system::{Launcher, SystemError, sha256};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -142,10 +142,14 @@ fn carry_out(
 ) -> Result<(), Stop> {
     let systems = distinct_systems(context, trials);
     build(context, &systems, bundle, on_event)?;
-    bundle.versions(&versions(context, &systems)?)?;
-    let mut working = BTreeSet::new();
+    let mut versions = versions(context, &systems)?;
+    bundle.versions(&versions)?;
+    let (mut working, mut seen) = (BTreeSet::new(), BTreeSet::new());
     for trial in trials {
         let finished = run_one(context, trial, bundle, on_event)?;
+        if add_executables(&finished.executables, &mut seen, &mut versions) {
+            bundle.versions(&versions)?;
+        }
         // A variant that never came up, or never gave a right answer, will not do so the next time;
         // one that has before is worth another try, and its failed trial stands in the report.
         if finished.worked {
@@ -264,4 +268,24 @@ fn versions(context: &Context<'_>, systems: &[SystemSpec]) -> Result<Vec<Version
         }
     }
     Ok(versions)
+}
+
+/// Adds the files that systems really ran, where they are not the ones that were started: behind
+/// a wrapper script there is another program. Returns whether there were any.
+fn add_executables(
+    executables: &[(String, PathBuf)],
+    seen: &mut BTreeSet<(String, PathBuf)>,
+    versions: &mut Vec<Version>,
+) -> bool {
+    let before = versions.len();
+    for (name, file) in executables {
+        if !seen.insert((name.clone(), file.clone())) {
+            continue;
+        }
+        let sha256 = sha256(file).ok();
+        if !versions.iter().any(|known| known.name == *name && known.sha256 == sha256) {
+            versions.push(Version { name: name.clone(), program: file.display().to_string(), version: None, sha256 });
+        }
+    }
+    versions.len() > before
 }

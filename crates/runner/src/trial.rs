@@ -16,6 +16,7 @@ use plimsoll_study::{Bindings, PortChoice, TrialSpec};
 use plimsoll_system::{Running, SystemError, free_port};
 use plimsoll_telemetry::{Sampler, Target};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -29,6 +30,8 @@ pub(crate) struct Finished {
     pub(crate) host: Vec<HostSample>,
     pub(crate) iterations: u64,
     pub(crate) errors: u64,
+    /// The files that the systems' first processes ran, by the systems' names.
+    pub(crate) executables: Vec<(String, PathBuf)>,
     /// Whether the systems came up and answered at least one request as expected.
     pub(crate) worked: bool,
 }
@@ -70,6 +73,8 @@ pub(crate) fn run_trial(
         }
     };
     tell(&phase(trial, Phase::Teardown, None)).map_err(Broken::Bundle)?;
+    let running = systems.iter().filter_map(|system| Some((system.name().to_owned(), system.executable()?)));
+    let executables = running.collect();
     let stopped = stop_all(systems);
     if context.interrupted.load(Ordering::Relaxed) {
         return Err(Broken::Interrupted);
@@ -100,6 +105,7 @@ pub(crate) fn run_trial(
         host,
         iterations: watch.iterations,
         errors: watch.errors,
+        executables,
         worked: watch.worked(),
     })
 }
@@ -126,7 +132,15 @@ fn not_started(trial: &Trial, reason: String, started_unix_ms: i64, took: Durati
         sequences: BTreeMap::new(),
         error_examples: BTreeMap::new(),
     };
-    Finished { summary, processes: Vec::new(), host: Vec::new(), iterations: 0, errors: 0, worked: false }
+    Finished {
+        summary,
+        processes: Vec::new(),
+        host: Vec::new(),
+        iterations: 0,
+        errors: 0,
+        executables: Vec::new(),
+        worked: false,
+    }
 }
 
 enum SetupFault {

@@ -40,5 +40,5 @@ pub use exit::Exit;
 pub use launcher::Launcher;
 pub use output::LastOutput;
 pub use port::{check_port_free, free_port};
-pub use program::{check_command, check_commands};
+pub use program::{check_command, check_commands, sha256};
 pub use running::{Running, Stopped};

@@ -61,7 +61,10 @@ pub fn check_command(command: &CommandLine, spec: &SystemSpec) -> Result<PathBuf
 }
 
 /// SHA-256 of a file in hexadecimal, read piece by piece.
-pub(crate) fn sha256(file: &Path) -> io::Result<String> {
+///
+/// # Errors
+/// The file cannot be read.
+pub fn sha256(file: &Path) -> io::Result<String> {
     let mut file = File::open(file)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 256 * 1024];

@@ -8,6 +8,7 @@ use crate::output::{LastOutput, Output};
 use crate::ready::Prober;
 use crate::tree::descendants;
 use plimsoll_model::system::SystemSpec;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -62,6 +63,14 @@ impl Running {
     #[must_use]
     pub fn processes(&self) -> Vec<i32> {
         descendants(self.warden).iter().map(|entry| entry.pid).collect()
+    }
+
+    /// The file that its first process runs by now. It differs from the one that was started where
+    /// that was a script, or a wrapper that has become something else.
+    #[must_use]
+    pub fn executable(&self) -> Option<PathBuf> {
+        let first = self.processes().into_iter().min()?;
+        std::fs::read_link(format!("/proc/{first}/exe")).ok()
     }
 
     /// What it wrote last.

@@ -71,6 +71,19 @@ start = "sh -c 'echo serving {mode}; exec \"$0\" demo-server --mode {mode} --lis
 }
 
 #[test]
+fn behind_a_wrapper_the_program_that_really_ran_is_known_too() {
+    let wrapped = r#"start = "sh -c 'exec \"$0\" demo-server --mode {mode} --listen {address}' '{plimsoll}'""#;
+    let place = Place::with_study(&edited(TINY, START, wrapped));
+    place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(0);
+    let versions = bundle(&place, "bundle").versions;
+    let [shell, server] = versions.as_slice() else { panic!("expected two programs, found {versions:?}") };
+    assert_eq!((shell.name.as_str(), shell.program.as_str()), ("counter", "sh"));
+    assert_eq!(server.name, "counter");
+    assert!(server.program.ends_with("/plimsoll"), "{server:?}");
+    assert_ne!(shell.sha256, server.sha256);
+}
+
+#[test]
 fn without_out_the_bundle_is_named_by_study_and_time() {
     let place = Place::with_study(TINY);
     std::fs::rename(place.path("study.toml"), place.path("counting.toml")).unwrap();
