@@ -137,6 +137,7 @@ impl LoadTable {
         let start = rate.resolve(scope, faults).map(|rate| rate.0);
         let arrivals = optional(self.arrivals.as_ref(), |arrivals| arrivals.resolve(scope, faults));
         let max_users = optional(self.max_users.as_ref(), |most| most.resolve(scope, faults));
+        warn_of_high_rate(start?, &rate.span, faults);
         let rate = self.profile(start?, scope, faults);
         Some(LoadModel::Open {
             rate: rate?,
@@ -224,6 +225,17 @@ impl Scalar for Arrivals {
 
     fn schema() -> Schema {
         json_schema!({ "enum": ["constant", "poisson"] })
+    }
+}
+
+/// A rate that no single machine offers: a slip, most likely.
+const HIGH_RATE: f64 = 10e6;
+
+fn warn_of_high_rate(rate: f64, span: &Span, faults: &mut Faults) {
+    if rate >= HIGH_RATE {
+        let (number, unit) = if rate >= 1e9 { (rate / 1e9, "billion") } else { (rate / 1e6, "million") };
+        let message = format!("{number:.0} {unit} arrivals per second are more than one machine can send");
+        faults.add(Fault::warning(span, message).help("`rate` is iterations per second"));
     }
 }
 

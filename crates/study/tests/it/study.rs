@@ -197,6 +197,17 @@ fn a_study_that_takes_forever_is_a_warning() {
 }
 
 #[test]
+fn a_rate_that_no_machine_sends_is_a_warning() {
+    let text =
+        |rate: &str| GRPC.replace("users    = \"{users}\"", &format!("rate = {rate}\nmax_users = \"{{users}}\""));
+    for (rate, words) in [("1e9", "1 billion"), ("20e6", "20 million")] {
+        let found = warning(&text(rate));
+        assert!(found.contains(&format!("{words} arrivals per second are more than one machine can send")), "{found}");
+    }
+    study(&text("50_000"));
+}
+
+#[test]
 fn a_connection_style_can_be_compared() {
     let text = GRPC
         .replace(
