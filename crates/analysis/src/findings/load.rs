@@ -4,7 +4,7 @@ use super::{Context, Finding, Gravity, examples};
 use crate::measure::Reader;
 use crate::quantity::{grouped, percent, show};
 use crate::words;
-use plimsoll_model::measure::{Series, Unit};
+use plimsoll_model::measure::{Measure, Series, Unit};
 use plimsoll_model::record::{ErrorKind, Subject};
 use std::collections::BTreeMap;
 
@@ -21,8 +21,14 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [what_is_timed(context), littles_law(context), errors(context), saturated(context)].into_iter().flatten().collect()
 }
 
-/// The requests' share of the iteration, where there is much more in the iteration than those.
+/// The requests' share of the iteration, where iterations decide and there is much more in them.
 fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
+    let of_iterations = |measure: &Measure| matches!(measure.series, Series::IterationDuration | Series::Iterations);
+    let headline = crate::headline(&context.input.facts).measure;
+    let decide = context.input.facts.decide.iter().map(|decision| &decision.measure).chain([&headline]);
+    if !decide.into_iter().any(of_iterations) {
+        return None;
+    }
     let protocol = &context.input.facts.protocol;
     let request = if protocol.to_ascii_lowercase().starts_with("http") { "request" } else { "call" };
     let mut shares: Vec<(Shares, String)> = (0..context.input.plan.conditions.len())

@@ -146,7 +146,7 @@ fn the_reason_of_a_verdict_is_text_that_is_seen() {
     let analysis = analyse(&input);
     let html = text(&render(&input, &analysis), "report.html");
     for verdict in analysis.comparisons.iter().filter_map(|one| one.verdict.as_ref()) {
-        assert!(html.contains(&format!("<small class=\"why\">{}</small>", verdict.reason)), "{}", verdict.reason);
+        assert!(html.contains(&format!(">{}</td>", verdict.reason)), "{}", verdict.reason);
     }
 }
 

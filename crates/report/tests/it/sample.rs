@@ -64,6 +64,8 @@ pub(crate) fn three_variants() -> Input {
         Factor { name: "storage".to_owned(), levels: vec![text("local disk"), text("nfs")], role: Role::Condition };
     input.facts.factors.truncate(2);
     input.facts.report.axis = None;
+    input.facts.load = "closed loop, 50 users, no think time".to_owned();
+    input.facts.workload = "gRPC to {counter.address}: increment; connections: per user; time-out 10s".to_owned();
     input.plan = plan(&input.facts);
     let mut noise = Noise(7);
     input.trials = input.plan.trials.iter().map(|trial| result(&input.plan, *trial, &mut noise)).collect();
