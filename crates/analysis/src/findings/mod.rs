@@ -254,6 +254,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_timed_is_told_per_variant_where_they_differ() {
+        let input = input(3, |number| {
+            let mut result = trial(1.0 + f64::from(number % 3) / 1000.0);
+            let iteration = result.tallies.get_mut(&Subject::Iteration).expect("iterations");
+            iteration.service.clear();
+            let times = if number % 2 == 1 { 2_000_000 } else { 4_000_000 };
+            for milliseconds in 1..=100_u64 {
+                iteration.service.record(milliseconds * times).expect("in range");
+            }
+            result
+        });
+        let finding = analyse(&input).findings.into_iter().find(|finding| finding.topic == "what is timed");
+        let evidence = finding.expect("a finding").evidence;
+        assert!(evidence[0].starts_with("all trials, new: requests 25 %"), "{evidence:?}");
+        assert!(evidence[1].starts_with("all trials, old: requests 50 %"), "{evidence:?}");
+    }
+
+    #[test]
     fn the_same_warning_is_told_once() {
         let lines = [(1, "slow".to_owned()), (4, "slow".to_owned()), (2, "late".to_owned())];
         assert_eq!(told_once(lines), ["trials 1 and 4: slow", "trial 2: late"]);

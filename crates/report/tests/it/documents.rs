@@ -151,6 +151,20 @@ fn the_reason_of_a_verdict_is_text_that_is_seen() {
 }
 
 #[test]
+fn the_first_chart_is_that_of_what_decides() {
+    let first_chart = |measure: &str| {
+        let mut input = sample::study();
+        input.facts.decide[0].measure = measure.parse().expect("a measure");
+        let markdown = text(&documents(&input), "report.md");
+        let charts = markdown.split("\n## Charts\n").nth(1).expect("charts");
+        charts.lines().find_map(|line| line.strip_prefix("### ")).expect("a chart").to_owned()
+    };
+    assert_eq!(first_chart("iteration_duration.p95"), "iteration_duration, connect = per user");
+    assert_eq!(first_chart("request_duration.p95"), "grpc_req_duration, connect = per user");
+    assert_eq!(first_chart("iterations.rate"), "Throughput and what it costs, connect = per user");
+}
+
+#[test]
 fn text_of_the_author_cannot_break_the_page() {
     let html = text(&documents(&sample::study()), "report.html");
     assert!(html.contains("&#60;with k6&#62;") || html.contains("&lt;with k6&gt;"));
