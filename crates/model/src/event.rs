@@ -10,7 +10,7 @@ use std::time::Duration;
 pub enum Event {
     /// The run begins, or goes on after a stop.
     RunStarted {
-        /// Trials in all.
+        /// Trials in all, as far as is known.
         trials: u32,
         /// Trials that an earlier, interrupted run has left in the bundle.
         already_done: u32,
@@ -74,6 +74,30 @@ pub enum Event {
         iterations: u64,
         /// Exchanges that failed in its measure phase.
         errors: u64,
+    },
+    /// A trial of a block did not count, so that the block runs again as a whole.
+    BlockRepeated {
+        /// The block that did not count.
+        of: u32,
+        /// The block that it is run again as.
+        block: u32,
+        /// Which attempt this is, from 2.
+        attempt: u32,
+        /// Whether its trials get a longer warm-up.
+        extended: bool,
+        /// How many trials it has.
+        trials: u32,
+        /// Their time under load.
+        time_under_load: Duration,
+        /// Why trials of the earlier one do not count, each reason once.
+        reasons: Vec<String>,
+    },
+    /// The verdicts were looked at, to find out whether the run can end.
+    LookTaken {
+        /// After how many repeats.
+        repeats: u32,
+        /// Whether every verdict is reached.
+        decided: bool,
     },
     /// Something that a reader of the report should know.
     Warning {

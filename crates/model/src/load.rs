@@ -41,6 +41,15 @@ pub enum LoadModel {
     },
 }
 
+impl LoadProfile {
+    /// Whether the load stays the same all the time, and time ends it: such a trial is to be steady.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        let (LoadModel::Closed { users: profile, .. } | LoadModel::Open { rate: profile, .. }) = &self.model;
+        profile.is_constant() && matches!(self.stop, Stop::After(_))
+    }
+}
+
 /// A value over time: `start`, then one stage after the other. After the last stage its target
 /// holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,6 +65,12 @@ impl Profile {
     #[must_use]
     pub fn constant(value: f64) -> Profile {
         Profile { start: value, stages: Vec::new() }
+    }
+
+    /// Whether the value never changes.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        self.stages.iter().all(|stage| stage.target == self.start)
     }
 
     /// The length of all stages together.

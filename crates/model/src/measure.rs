@@ -75,6 +75,16 @@ pub enum Direction {
     Higher,
 }
 
+/// How two values of a measure are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// By their ratio; the margin is a share.
+    Ratio,
+    /// By their difference, because zero is a common value; the margin is in the measure's unit.
+    Difference,
+}
+
 /// What a measure is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -137,6 +147,15 @@ impl Measure {
         match self.series {
             Series::Iterations | Series::Requests | Series::DataReceived | Series::DataSent => Direction::Higher,
             _ => Direction::Lower,
+        }
+    }
+
+    /// How two values of it are compared.
+    #[must_use]
+    pub fn effect(&self) -> Effect {
+        match self.series {
+            Series::Errors => Effect::Difference,
+            _ => Effect::Ratio,
         }
     }
 

@@ -241,6 +241,8 @@ pub struct Interval {
     pub length: Nanos,
     /// What ended in this second, by the phase that scheduled it and by subject.
     pub tallies: BTreeMap<(RecordedPhase, Subject), Tally>,
+    /// The iterations that ended in each tenth of this second, whatever phase scheduled them.
+    pub ticks: [Tick; TICKS],
     /// How the generator itself did.
     pub generator: GeneratorSecond,
 }
@@ -252,7 +254,31 @@ impl Interval {
             self.tallies.entry(key.clone()).or_default().merge(tally);
         }
         self.length = self.length.max(other.length);
+        self.ticks.iter_mut().zip(&other.ticks).for_each(|(into, from)| into.merge(*from));
         self.generator.merge(&other.generator);
+    }
+}
+
+/// The iterations that ended in a tenth of a second: what tells from where on a trial is steady.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tick {
+    /// How many ended, well or not.
+    pub iterations: u64,
+    /// Their durations together, in nanoseconds.
+    pub total: u64,
+}
+
+/// The length of a [`Tick`].
+pub const TICK: Nanos = Nanos(100_000_000);
+
+/// Ticks of a second.
+pub const TICKS: usize = 10;
+
+impl Tick {
+    /// Adds what `other` holds.
+    pub fn merge(&mut self, other: Tick) {
+        self.iterations += other.iterations;
+        self.total = self.total.saturating_add(other.total);
     }
 }
 

@@ -24,6 +24,21 @@ pub struct TrialSummary {
     pub ready_after: Nanos,
     /// Length of the measure phase as it was.
     pub window: Nanos,
+    /// From where on the measure phase is steady, counted from its start; none where it never is,
+    /// and where that was not judged.
+    #[serde(default)]
+    pub steady_from: Option<Nanos>,
+    /// Whether the trial is void for want of a steady state and of nothing else: a longer warm-up
+    /// may help.
+    #[serde(default)]
+    pub unsteady: bool,
+    /// Why it was not judged whether the measure phase is steady; none where it was, and where load
+    /// is meant to change.
+    #[serde(default)]
+    pub unjudged: Option<String>,
+    /// How near the generator came to its limits.
+    #[serde(default)]
+    pub headroom: Headroom,
     /// Whether load was open: response times exist then.
     pub open_load: bool,
     /// The check over all replies, where the study asks for one: by request name.
@@ -32,12 +47,25 @@ pub struct TrialSummary {
     pub error_examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
 }
 
+/// How near the generator came to its limits over a measure phase: what it is judged by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Headroom {
+    /// Mean CPU of its busiest thread, in cores.
+    pub busiest: f64,
+    /// How much later than due work was started though a user was free: 99th percentile.
+    pub lateness: Nanos,
+}
+
 /// Everything that a trial left behind.
 #[derive(Clone, Debug)]
 pub struct TrialResult {
     /// The short facts.
     pub summary: TrialSummary,
-    /// What the measure phase scheduled, by subject: all its seconds and its drain merged.
+    /// The first second of the measure phase that counts. The seconds before it are left out of
+    /// all trials of the condition, because one of them was not steady yet.
+    pub cut: i64,
+    /// What the measure phase scheduled and what ended from `cut` on, by subject: all those
+    /// seconds and the drain merged.
     pub tallies: BTreeMap<Subject, Tally>,
     /// The load second by second, warm-up and drain included, in order of time.
     pub seconds: Vec<LoadSecond>,
@@ -47,6 +75,20 @@ pub struct TrialResult {
     pub processes: Vec<ProcessSample>,
     /// The host, second by second.
     pub host: Vec<HostSample>,
+}
+
+impl TrialResult {
+    /// The length of what counts of the measure phase, from the cut on, in seconds.
+    #[must_use]
+    pub fn counted_seconds(&self) -> f64 {
+        (self.summary.window.seconds() - self.cut as f64).max(0.0)
+    }
+
+    /// Whether a second lies in what counts of the measure phase.
+    #[must_use]
+    pub fn counts_second(&self, second: i64) -> bool {
+        second >= self.cut && (second as f64) < self.summary.window.seconds()
+    }
 }
 
 /// What ended in one second for one subject, whatever phase scheduled it.
@@ -100,4 +142,63 @@ pub struct GeneratorRow {
     pub lateness_max: u64,
     /// The longest time in which the loop did not look for new events, in nanoseconds.
     pub stall: u64,
+}
+
+/// The first second that counts in each condition: one cut for all of its trials, where the last
+/// of them became steady. Trials that do not count have no say.
+#[must_use]
+pub fn common_cuts<'a>(summaries: impl IntoIterator<Item = &'a TrialSummary>) -> BTreeMap<usize, i64> {
+    let mut cuts = BTreeMap::new();
+    for summary in summaries.into_iter().filter(|summary| summary.validity.counts()) {
+        let steady = summary.steady_from.map_or(0, |from| from.0.div_ceil(1_000_000_000) as i64);
+        let cut: &mut i64 = cuts.entry(summary.trial.condition).or_default();
+        *cut = steady.max(*cut);
+    }
+    cuts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(condition: usize, steady_from: Option<u64>, validity: Validity) -> TrialSummary {
+        TrialSummary {
+            trial: Trial {
+                number: 1,
+                block: 1,
+                repeat: 1,
+                attempt: 1,
+                extended: false,
+                position: 1,
+                variant: 0,
+                condition,
+            },
+            validity,
+            warnings: Vec::new(),
+            started_unix_ms: 0,
+            took: Nanos(0),
+            ready_after: Nanos(0),
+            window: Nanos(10_000_000_000),
+            steady_from: steady_from.map(|milliseconds| Nanos(milliseconds * 1_000_000)),
+            unsteady: false,
+            unjudged: None,
+            headroom: Headroom::default(),
+            open_load: false,
+            sequences: BTreeMap::new(),
+            error_examples: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn a_condition_is_cut_where_the_last_of_its_trials_that_count_became_steady() {
+        let void = Validity::Void(vec!["no steady state".to_owned()]);
+        let summaries = [
+            summary(0, Some(0), Validity::Valid),
+            summary(0, Some(1200), Validity::Valid),
+            summary(0, Some(4000), void),
+            summary(1, Some(3000), Validity::Valid),
+            summary(2, None, Validity::Valid),
+        ];
+        assert_eq!(common_cuts(&summaries), BTreeMap::from([(0, 2), (1, 3), (2, 0)]));
+    }
 }

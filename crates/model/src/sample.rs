@@ -45,4 +45,8 @@ pub struct HostSample {
     pub runnable: u64,
     /// Context switches over the span.
     pub context_switches: u64,
+    /// Mean clock frequency of the processors at the end of the span, in megahertz; none where it
+    /// cannot be read.
+    #[serde(default)]
+    pub frequency_mhz: Option<f64>,
 }

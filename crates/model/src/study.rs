@@ -25,6 +25,9 @@ pub struct StudyFacts {
     pub open_load: bool,
     /// The load in words: `closed loop, {users} users, no think time`.
     pub load: String,
+    /// The mean think time in seconds, in closed load, where it is the same in all trials.
+    #[serde(default)]
+    pub mean_think: Option<f64>,
     /// The workload in words: protocol, connections, steps, time-out.
     pub workload: String,
     /// The generator's own limits.
@@ -42,7 +45,9 @@ pub struct StudyFacts {
 pub struct Decision {
     /// The measure.
     pub measure: Measure,
-    /// The smallest ratio between variants that matters, as a share: 0.05 is 5 %.
+    /// The smallest difference that matters: as a share where variants are compared by their ratio
+    /// (0.05 is 5 %), in the measure's own unit where by their difference (see
+    /// [`Measure::effect`]).
     pub margin: f64,
 }
 
