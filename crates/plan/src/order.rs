@@ -6,27 +6,60 @@ use plimsoll_model::trial::{Plan, Trial, TrialLength};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 
+/// What decides the order besides the factors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Blocks per condition.
+    pub repeats: u32,
+    /// Decides the order and nothing else.
+    pub seed: u64,
+    /// Whether each block holds the baseline a second time. Where no factor is compared, no block
+    /// does.
+    pub duplicate: bool,
+    /// How many blocks may be run again, in all; none for a quarter of them, rounded up.
+    pub spare_blocks: Option<u32>,
+    /// The repeats after which the run may end, ascending, the last one being `repeats`; empty for
+    /// a run of all repeats.
+    pub looks: Vec<u32>,
+}
+
 /// Plans every trial of a study with these factors.
 ///
-/// `lengths` tells how long a trial under a condition takes. The plan has `repeats` blocks per
-/// condition; `seed` decides the order and nothing else.
+/// `lengths` tells how long a trial under a condition takes.
 ///
 /// # Panics
 ///
 /// If there are more than `u32::MAX` trials, which would take longer than a century.
 #[must_use]
-pub fn plan(factors: &[Factor], repeats: u32, seed: u64, lengths: impl Fn(&Assignment) -> TrialLength) -> Plan {
+pub fn plan(factors: &[Factor], options: &Options, lengths: impl Fn(&Assignment) -> TrialLength) -> Plan {
     let variants = combinations(factors.iter().filter(|factor| factor.is_compared()));
     let conditions = combinations(factors.iter().filter(|factor| !factor.is_compared()));
     let lengths = conditions.iter().map(lengths).collect();
-    let trials = trials(variants.len(), conditions.len(), repeats, seed);
-    Plan { seed, repeats, variants, conditions, trials, lengths }
+    let blocks = u32::try_from(conditions.len()).unwrap_or(u32::MAX).saturating_mul(options.repeats);
+    let mut plan = Plan {
+        seed: options.seed,
+        repeats: options.repeats,
+        with_duplicate: options.duplicate && factors.iter().any(Factor::is_compared),
+        variants,
+        conditions,
+        trials: Vec::new(),
+        lengths,
+        spare_blocks: options.spare_blocks.unwrap_or_else(|| blocks.div_ceil(SPARE_SHARE)),
+        looks: options.looks.clone(),
+    };
+    plan.trials = trials(plan.block_size(), plan.conditions.len(), plan.repeats, plan.seed);
+    plan
 }
 
-/// The trials of all blocks: repeat by repeat, the conditions of each repeat in random order.
-fn trials(variants: usize, conditions: usize, repeats: u32, seed: u64) -> Vec<Trial> {
+/// One block in so many may be run again, unless the study says otherwise: a machine on which more
+/// trials than that do not count should be looked at rather than waited for.
+const SPARE_SHARE: u32 = 4;
+
+/// The trials of all blocks: repeat by repeat, the conditions of each repeat in random order. The
+/// duplicate is one more variant here, drawn like the others.
+fn trials(block_size: usize, conditions: usize, repeats: u32, seed: u64) -> Vec<Trial> {
     let mut random = Pcg64::seed_from_u64(seed);
-    let mut orders: Vec<BlockOrders> = (0..conditions).map(|_| BlockOrders::new(variants, repeats)).collect();
+    let mut orders: Vec<BlockOrders> = (0..conditions).map(|_| BlockOrders::new(block_size, repeats)).collect();
     let mut trials = Vec::new();
     let mut block = 0;
     for repeat in 1..=repeats {
@@ -34,7 +67,8 @@ fn trials(variants: usize, conditions: usize, repeats: u32, seed: u64) -> Vec<Tr
             block += 1;
             for (position, variant) in (1..).zip(orders[condition].next(&mut random)) {
                 let number = u32::try_from(trials.len() + 1).expect("fewer than 2^32 trials");
-                trials.push(Trial { number, block, repeat, position, variant, condition });
+                let (attempt, extended) = (1, false);
+                trials.push(Trial { number, block, repeat, attempt, extended, position, variant, condition });
             }
         }
     }
@@ -52,6 +86,11 @@ mod tests {
         Factor { name: name.to_owned(), levels, role }
     }
 
+    /// So many repeats, and the baseline once in each block.
+    fn options(repeats: u32) -> Options {
+        Options { repeats, seed: 1, duplicate: false, spare_blocks: None, looks: Vec::new() }
+    }
+
     #[test]
     fn compared_factors_make_variants_and_the_others_conditions() {
         let factors = [
@@ -59,7 +98,7 @@ mod tests {
             factor("mode", &["inputQ", "mutex"], Role::Compared { baseline: 1 }),
         ];
         let length = TrialLength { warmup: Duration::ZERO, measure: Duration::from_secs(20), drain: Duration::ZERO };
-        let plan = plan(&factors, 3, 1, |_| length);
+        let plan = plan(&factors, &options(3), |_| length);
         let labels = |all: &[Assignment]| all.iter().map(Assignment::label).collect::<Vec<_>>();
         assert_eq!(labels(&plan.variants), ["mutex", "inputQ"], "the baseline comes first");
         assert_eq!(labels(&plan.conditions), ["10", "100"]);
@@ -74,7 +113,7 @@ mod tests {
             factor("seconds", &["1", "5"], Role::Condition),
         ];
         let seconds = |condition: &Assignment| condition.get("seconds").expect("the factor").to_string();
-        let plan = plan(&factors, 1, 1, |condition| TrialLength {
+        let plan = plan(&factors, &options(1), |condition| TrialLength {
             warmup: Duration::ZERO,
             measure: Duration::from_secs(seconds(condition).parse().expect("a number")),
             drain: Duration::ZERO,
@@ -86,8 +125,41 @@ mod tests {
     fn a_study_without_conditions_has_one_that_is_empty() {
         let factors = [factor("mode", &["a", "b"], Role::Compared { baseline: 0 })];
         let length = TrialLength { warmup: Duration::ZERO, measure: Duration::ZERO, drain: Duration::ZERO };
-        let plan = plan(&factors, 4, 9, |_| length);
+        let plan = plan(&factors, &options(4), |_| length);
         assert_eq!(plan.conditions, [Assignment::default()]);
         assert_eq!(plan.trials.last().map(|trial| (trial.number, trial.block, trial.repeat)), Some((8, 4, 4)));
+    }
+
+    #[test]
+    fn the_baseline_stands_in_each_block_twice() {
+        let factors =
+            [factor("mode", &["a", "b"], Role::Compared { baseline: 1 }), factor("n", &["1", "2"], Role::Condition)];
+        let length = TrialLength { warmup: Duration::ZERO, measure: Duration::from_secs(1), drain: Duration::ZERO };
+        let plan = plan(&factors, &Options { duplicate: true, ..options(3) }, |_| length);
+        assert_eq!((plan.duplicate(), plan.block_size(), plan.trials.len()), (Some(2), 3, 3 * 2 * 3));
+        let second = plan.trials.iter().find(|trial| trial.variant == 2).expect("a duplicate");
+        assert_eq!(plan.label(second.variant), "b (duplicate)");
+        assert_eq!(plan.assignment(second).get("mode"), Some(&Level::Text("b".to_owned())));
+        assert_eq!(plan.variants.len(), 2, "the duplicate is no variant");
+    }
+
+    #[test]
+    fn where_nothing_is_compared_there_is_no_duplicate() {
+        let length = TrialLength { warmup: Duration::ZERO, measure: Duration::ZERO, drain: Duration::ZERO };
+        let plan = plan(&[], &Options { duplicate: true, ..options(2) }, |_| length);
+        assert_eq!((plan.duplicate(), plan.trials.len()), (None, 2));
+    }
+
+    #[test]
+    fn a_quarter_of_the_blocks_is_spare_unless_the_study_says_otherwise() {
+        let factors = [
+            factor("mode", &["a", "b"], Role::Compared { baseline: 0 }),
+            factor("n", &["1", "2", "3"], Role::Condition),
+        ];
+        let length = TrialLength { warmup: Duration::ZERO, measure: Duration::ZERO, drain: Duration::ZERO };
+        for (repeats, given, spare) in [(1, None, 1), (4, None, 3), (5, None, 4), (5, Some(0), 0), (5, Some(9), 9)] {
+            let options = Options { spare_blocks: given, ..options(repeats) };
+            assert_eq!(plan(&factors, &options, |_| length).spare_blocks, spare, "{repeats} repeats, {given:?}");
+        }
     }
 }
