@@ -3,28 +3,30 @@
 use crate::error::SystemError;
 use plimsoll_model::system::{CommandLine, Probe, SystemSpec};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Finds the programs of all commands of a system, before any of them runs. With a build command,
-/// programs that are named by a path may be what it makes, and are not looked for.
-pub fn check_commands(spec: &SystemSpec) -> Result<(), SystemError> {
+/// What is wrong with the programs of all commands of a system, before any of them runs: each
+/// program once. With a build command, programs that are named by a path may be what it makes, and
+/// are not looked for.
+#[must_use]
+pub fn check_commands(spec: &SystemSpec) -> Vec<SystemError> {
     if !spec.dir.is_dir() {
-        return Err(SystemError::NoFolder { system: spec.name.clone(), dir: spec.dir.clone() });
-    }
-    if let Some(build) = &spec.build {
-        check_command(build, spec)?;
+        return vec![SystemError::NoFolder { system: spec.name.clone(), dir: spec.dir.clone() }];
     }
     let probe = match &spec.ready.probe {
         Probe::Command(command) => Some(command),
         _ => None,
     };
-    let commands = [Some(&spec.start), spec.version.as_ref(), probe];
     let there_now = |command: &&CommandLine| spec.build.is_none() || !command.program().contains('/');
-    commands.into_iter().flatten().filter(there_now).try_for_each(|command| check_command(command, spec).map(|_| ()))
+    let later = [Some(&spec.start), spec.version.as_ref(), probe].into_iter().flatten().filter(there_now);
+    let mut seen = BTreeSet::new();
+    let each_once = spec.build.iter().chain(later).filter(|command| seen.insert(command.program()));
+    each_once.filter_map(|command| check_command(command, spec).err()).collect()
 }
 
 /// Finds the program of `command`: a name is looked up in `PATH` (the system's own, if its `env`

@@ -1,6 +1,7 @@
 //! Programs, builds and versions.
 
 use crate::common::{Place, command, launcher, never, wait_until};
+use plimsoll_model::system::Probe;
 use plimsoll_system::{SystemError, check_command, check_commands};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -32,15 +33,29 @@ fn a_command_that_is_not_found_says_where_it_was_looked_for() {
 fn the_commands_of_a_system_are_checked_before_anything_runs() {
     let place = Place::new();
     let mut spec = place.system("true");
-    check_commands(&spec).unwrap();
+    assert!(check_commands(&spec).is_empty());
     spec.start = command(&["./made-by-the-build"]);
-    assert!(matches!(check_commands(&spec), Err(SystemError::NotFound { .. })));
+    assert!(matches!(check_commands(&spec)[..], [SystemError::NotFound { .. }]));
     spec.build = Some(command(&["sh", "-c", "true"]));
-    check_commands(&spec).unwrap();
+    assert!(check_commands(&spec).is_empty());
     spec.version = Some(command(&["no-such-program"]));
-    assert!(matches!(check_commands(&spec), Err(SystemError::NotFound { .. })));
+    assert!(matches!(check_commands(&spec)[..], [SystemError::NotFound { .. }]));
     spec.dir = place.folder.path().join("missing");
-    assert!(matches!(check_commands(&spec), Err(SystemError::NoFolder { .. })));
+    assert!(matches!(check_commands(&spec)[..], [SystemError::NoFolder { .. }]));
+}
+
+#[test]
+fn every_missing_program_of_a_system_is_named_once() {
+    let place = Place::new();
+    let mut spec = place.system("true");
+    spec.build = Some(command(&["no-such-compiler", "."]));
+    spec.start = command(&["no-such-server", "--listen"]);
+    spec.version = Some(command(&["no-such-server", "--version"]));
+    spec.ready.probe = Probe::Command(command(&["no-such-probe"]));
+    let faults: Vec<String> = check_commands(&spec).iter().map(ToString::to_string).collect();
+    let named = |fault: &String| fault.split('`').nth(1).map(str::to_owned);
+    let programs: Vec<Option<String>> = faults.iter().map(named).collect();
+    assert_eq!(programs, ["no-such-compiler", "no-such-server", "no-such-probe"].map(|name| Some(name.to_owned())));
 }
 
 #[test]
