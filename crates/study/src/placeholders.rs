@@ -8,7 +8,7 @@ use crate::diagnostic::{Fault, Span};
 use crate::faults::{Faults, nearest};
 use crate::node::{Node, TableNode};
 use crate::scope::{known_names, place_of, unknown_placeholder};
-use crate::table::factors::Factors;
+use crate::table::factors::{Factors, misplaced};
 use crate::table::system::Systems;
 use crate::template::{Template, is_name};
 use std::collections::BTreeSet;
@@ -102,11 +102,14 @@ fn report_unused(factors: &Factors, uses: &[Use], meant: &BTreeSet<String>, faul
     }
     for factor in &factors.0 {
         let used = uses.iter().any(|one| one.name == factor.name) || meant.contains(&factor.name);
-        if !used && is_name(&factor.name) {
+        // A key of the study that stands below `[factors]` and is no list has been reported as that.
+        let elsewhere = misplaced(&factor.name);
+        let reported = elsewhere.is_some() && factor.factor.is_none();
+        if !used && is_name(&factor.name) && !reported {
             let fault = Fault::error(&factor.place, format!("factor `{}` is used nowhere", factor.name));
             let help =
                 format!("write `{{{}}}` where its level belongs: in a system, the workload or the load", factor.name);
-            faults.add(fault.label("its levels would all be the same").help(help));
+            faults.add(fault.label("its levels would all be the same").help(elsewhere.unwrap_or(help)));
         }
     }
 }

@@ -10,14 +10,15 @@ const WARMUP: Duration = Duration::from_secs(1);
 const MEASURE: Duration = Duration::from_secs(3);
 
 /// The study cut down to a first look: of each numeric condition with more than three levels the
-/// first, the middle and the last; three repeats at most; a warm-up of at most a second and a
-/// measure phase of at most three. Stages are squeezed to fit.
+/// first, the middle and the last; three repeats at most, without looks in between; a warm-up of at
+/// most a second and a measure phase of at most three. Stages are squeezed to fit.
 #[must_use]
 pub fn quick(mut study: Study) -> Study {
     for factor in &mut study.factors {
         thin_out(factor);
     }
     study.repeats = study.repeats.min(REPEATS);
+    study.looks.clear();
     study.quick = true;
     study
 }

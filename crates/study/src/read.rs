@@ -6,6 +6,7 @@ use crate::node::{FromToml, Node};
 use crate::placeholders;
 use crate::study::{Parts, PortChoice, Study, length_of, may_load, stays_here};
 use crate::table::decide::decisions;
+use crate::table::factors::{Factors, Named};
 use crate::table::generator::{self, TargetsTable};
 use crate::table::report::ReportTable;
 use crate::table::root::StudyTable;
@@ -59,12 +60,16 @@ fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> O
         source: faults.source().clone(),
     };
     let targets_allow = table.targets().map(TargetsTable::allowed).unwrap_or_default();
+    check_variants(table.factors()?, faults)?;
     let loopback = try_every_combination(&factors, &parts, &targets_allow, faults)?;
     let study = Study {
         title: table.title()?,
         question: table.question()?,
         repeats: table.repeats()?,
         seed: table.seed()?,
+        noise_floor: table.noise_floor()?,
+        spare_blocks: table.spare_blocks()?,
+        looks: table.looks()?,
         factors,
         targets_allow,
         generator: generator?,
@@ -76,6 +81,31 @@ fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> O
     };
     warn_of_long_study(&study, faults);
     Some(study)
+}
+
+/// The most variants that a study can compare: what a reader can still hold against one another,
+/// and a block that is over before the machine has changed.
+const MOST_VARIANTS: usize = 40;
+
+fn check_variants(factors: &Factors, faults: &mut Faults) -> Option<()> {
+    let compared: Vec<(&Named, usize)> = factors
+        .0
+        .iter()
+        .filter_map(|named| Some((named, named.factor.as_ref().filter(|factor| factor.is_compared())?.levels.len())))
+        .collect();
+    let variants = compared.iter().try_fold(1_usize, |count, (_, levels)| count.checked_mul(*levels));
+    if variants.is_some_and(|variants| variants <= MOST_VARIANTS) {
+        return Some(());
+    }
+    let place = compared.iter().max_by_key(|(_, levels)| levels).map_or(0..0, |(named, _)| named.place.clone());
+    let message = match variants {
+        Some(variants) => format!("the study compares {variants} variants; {MOST_VARIANTS} are the most"),
+        None => format!("the study compares more than {MOST_VARIANTS} variants"),
+    };
+    let help =
+        "compare fewer levels, or make a condition of a factor whose levels need not be held against one another";
+    faults.add(Fault::error(&place, message).help(help));
+    None
 }
 
 /// The most combinations of levels that a study can have: at a second each, hours of trials.
@@ -132,7 +162,8 @@ fn warn_of_long_study(study: &Study, faults: &mut Faults) {
             (length.warmup + length.measure).as_secs_f64()
         })
         .sum();
-    let total = once * variants as f64 * f64::from(study.repeats);
+    let in_block = variants + usize::from(study.noise_floor);
+    let total = once * in_block as f64 * f64::from(study.repeats);
     if total > LONG {
         let message = format!("the trials take {} under load", long_span(total));
         let fault = Fault::warning(&study.parts.load.length_span(), message);

@@ -81,6 +81,10 @@ pub(crate) struct Whole<const FROM: i64, const TO: i64>(pub(crate) i64);
 
 /// Blocks per condition.
 pub(crate) type Repeats = Whole<1, 1000>;
+/// Repeats after which a run may end: fewer give no verdict.
+pub(crate) type Look = Whole<3, 1000>;
+/// Blocks that may be run again.
+pub(crate) type SpareBlocks = Whole<0, 1_000_000>;
 /// Virtual users.
 pub(crate) type Users = Whole<1, 1_000_000>;
 /// Iterations.
@@ -218,6 +222,65 @@ impl Scalar for Share {
     fn schema() -> Schema {
         json_schema!({ "anyOf": [
             { "type": "number", "exclusiveMinimum": 0, "maximum": 1 },
+            { "type": "string", "pattern": "^[0-9.]+ ?%$" },
+        ] })
+    }
+}
+
+/// The smallest difference that matters: a share, or a number of errors. Which of the two depends
+/// on the measure that it is for.
+#[derive(Clone, Debug)]
+pub(crate) struct Margin {
+    level: Level,
+    /// 0.05 for "5%".
+    value: f64,
+}
+
+impl Margin {
+    /// As a share.
+    pub(crate) fn share(&self) -> Result<f64, Problem> {
+        Share::from_level(&self.level).map(|share| share.0)
+    }
+
+    /// As the study has it.
+    pub(crate) fn as_written(&self) -> &Level {
+        &self.level
+    }
+
+    /// As a number of things.
+    pub(crate) fn number(&self) -> Result<f64, Problem> {
+        match &self.level {
+            Level::Text(text) if text.ends_with('%') => {
+                Err(Problem::new(format!("must be a number of errors, not the text \"{text}\"")))
+            }
+            _ => Ok(self.value),
+        }
+    }
+}
+
+impl Scalar for Margin {
+    const EXPECTED: &'static str = Share::EXPECTED;
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        let value = match level {
+            Level::Text(text) => percentage(text),
+            Level::Number(number) => Some(*number),
+            Level::Integer(number) => Some(*number as f64),
+            Level::Bool(_) => None,
+        };
+        let value = value.filter(|value| value.is_finite()).ok_or_else(|| Problem::wrong::<Self>(level))?;
+        if value <= 0.0 {
+            let problem = Problem::new(format!("must be above 0, not {level}"));
+            return Err(
+                problem.help("without a margin, two variants could never be equivalent, however alike they are")
+            );
+        }
+        Ok(Margin { level: level.clone(), value })
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "anyOf": [
+            { "type": "number", "exclusiveMinimum": 0 },
             { "type": "string", "pattern": "^[0-9.]+ ?%$" },
         ] })
     }
@@ -451,6 +514,18 @@ mod tests {
     }
 
     #[test]
+    fn margins_are_shares_or_numbers_and_never_zero() {
+        let margin = |level: Level| Margin::from_level(&level).expect("a margin");
+        assert_eq!(margin(text("0.1%")).share(), Ok(0.001));
+        assert_eq!((margin(Integer(5)).number(), margin(Number(0.05)).share()), (Ok(5.0), Ok(0.05)));
+        assert!(margin(Integer(5)).share().is_err(), "more than the whole");
+        assert!(margin(text("101%")).share().is_err() && margin(text("5%")).number().is_err());
+        for wrong in [Integer(0), text("0%"), Number(-0.1), text("-5%"), text("NaN"), text("inf"), text("much")] {
+            assert!(Margin::from_level(&wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn whole_numbers_keep_to_their_bounds() {
         assert_eq!(Users::from_level(&text("1_000")).expect("a number").0, 1000);
         for wrong in [Integer(0), Integer(-3), Integer(1_000_001), Number(2.0), Bool(true), text("ten")] {
@@ -511,6 +586,7 @@ mod tests {
         fn no_text_makes_it_panic(text in "\\PC{0,12}") {
             let level = T(text);
             let _ = (Length::from_level(&level), Share::from_level(&level), Measure::from_level(&level));
+            let _ = Margin::from_level(&level).map(|margin| (margin.share(), margin.number()));
             let _ = (Users::from_level(&level), Rate::from_level(&level), bool::from_level(&level));
         }
     }

@@ -29,6 +29,14 @@ pub struct Study {
     pub repeats: u32,
     /// Seed of everything random.
     pub seed: u64,
+    /// Whether each block holds the baseline a second time, for the noise floor.
+    pub noise_floor: bool,
+    /// How many blocks may be run again because a trial in them did not count; none for the
+    /// plan's own choice.
+    pub spare_blocks: Option<u32>,
+    /// The repeats after which a run that may end early looks at the verdicts, ascending, the last
+    /// one being `repeats`; empty when the study names none.
+    pub looks: Vec<u32>,
     /// What it varies, in the order of the file.
     pub factors: Vec<Factor>,
     /// Hosts and addresses that it may load besides this machine.
@@ -129,6 +137,7 @@ impl Study {
             protocol: self.parts.workload.protocol().to_owned(),
             open_load: self.parts.load.is_open(),
             load: self.parts.load.in_words(),
+            mean_think: self.parts.load.mean_think(),
             workload: self.parts.workload.in_words(),
             generator: self.generator.clone(),
             systems: self.parts.systems.iter().map(|(name, _)| name.clone()).collect(),

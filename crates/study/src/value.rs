@@ -99,6 +99,14 @@ impl<T: Scalar> Slot<T> {
         }
     }
 
+    /// The value, if no placeholder is to fill it in.
+    pub(crate) fn fixed(&self) -> Option<&T> {
+        match &self.filling {
+            Filling::Fixed(value) => Some(value),
+            Filling::Template(_) => None,
+        }
+    }
+
     /// The value as the study has it, placeholders and all.
     pub(crate) fn as_written(&self) -> &str {
         &self.written

@@ -1,12 +1,16 @@
 //! `[decide]`: the measures that answer the question, and the smallest difference that matters.
 
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
-use crate::node::table;
-use crate::scalar::Share;
-use crate::value::Fixed;
-use plimsoll_model::measure::{Measure, Series, Statistic};
+use crate::diagnostic::{Fault, Span};
+use crate::faults::{Faults, all_of, did_you_mean};
+use crate::node::{FromToml, Node, in_words, table};
+use crate::scalar::Margin;
+use crate::value::{Fixed, Scalar};
+use plimsoll_model::factor::Level;
+use plimsoll_model::measure::{Effect, Measure, Series, Statistic};
 use plimsoll_model::study::Decision;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+use toml::de::DeValue;
 
 table! {
     /// What decides the answer.
@@ -15,8 +19,66 @@ table! {
         measure: Option<Fixed<Measure>>,
         /// Several measures that decide, instead of `measure`; the first is the headline.
         measures: Option<Vec<Fixed<Measure>>>,
-        /// The smallest difference that matters, as a share of the baseline. Default: "10%" for percentiles from the 90th on and maxima, "5%" for anything else.
-        margin: Option<Fixed<Share>>,
+        /// The smallest difference that matters, as a share of the baseline; for `errors.ratio` in its own unit ("0.1%" of all exchanges), for `errors.count` a number. Where measures of both kinds decide, it is that of the others. Default: "10%" for percentiles from the 90th on and maxima, "0.1%" for `errors.ratio`, "5%" for anything else.
+        margin: Option<Fixed<Margin>>,
+        /// The margins of single measures, by their names in quotes; they come before `margin`.
+        margins: Option<Margins>,
+    }
+}
+
+/// Margins by measure, in the order of the file.
+#[derive(Clone, Debug)]
+pub(crate) struct Margins(Vec<(String, Span, Fixed<Margin>)>);
+
+impl FromToml for Margins {
+    fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
+        let table = node.table(faults)?;
+        let read = |(name, node): &(&str, Node<'_>)| {
+            if matches!(node.value, DeValue::Table(_)) {
+                let fault = Fault::error(&node.place(), format!("`{name}` is not a measure"));
+                faults.add(fault.help(format!("write measures in quotes, as in `\"{name}.ratio\" = \"0.1%\"`")));
+                return None;
+            }
+            Some(((*name).to_owned(), node.place(), Fixed::from_toml(node, faults)?))
+        };
+        let margins: Vec<Option<_>> = table.entries().iter().map(read).collect();
+        margins.into_iter().collect::<Option<_>>().map(Margins)
+    }
+}
+
+impl JsonSchema for Margins {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Margins".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<Fixed<Margin>>() })
+    }
+}
+
+impl Margins {
+    /// The margin of a measure, if it has one of its own.
+    fn of(&self, measure: &Measure) -> Option<&Fixed<Margin>> {
+        let named = |name: &str| name.parse::<Measure>().is_ok_and(|named| named == *measure);
+        self.0.iter().find(|(name, ..)| named(name)).map(|(.., margin)| margin)
+    }
+
+    /// A margin for what does not decide is a slip, or a measure that was forgotten.
+    fn check_names(&self, measures: &[Measure], faults: &mut Faults) {
+        for (name, place, _) in &self.0 {
+            let measure = Measure::from_level(&Level::Text(name.clone()));
+            if measure.is_ok_and(|measure| measures.contains(&measure)) {
+                continue;
+            }
+            let texts: Vec<String> = measures.iter().map(Measure::to_string).collect();
+            let known = || texts.iter().map(String::as_str);
+            let help = did_you_mean(name, known()).unwrap_or_else(|| format!("what decides is {}", all_of(known())));
+            faults.add(Fault::error(place, format!("a margin for `{name}`, which does not decide")).help(help));
+        }
     }
 }
 
@@ -24,7 +86,8 @@ table! {
 pub(crate) fn decisions(table: Option<&DecideTable>, faults: &mut Faults) -> Option<Vec<Decision>> {
     let default = Measure::new(Series::IterationDuration, Statistic::Percentile(95.0));
     let Some(table) = table else {
-        return Some(vec![with_default_margin(default)]);
+        let margin = default_margin(&default)?;
+        return Some(vec![Decision { measure: default, margin }]);
     };
     let measures = match (&table.measure, &table.measures) {
         (Some(_), Some(several)) => {
@@ -41,21 +104,69 @@ pub(crate) fn decisions(table: Option<&DecideTable>, faults: &mut Faults) -> Opt
         (None, Some(several)) => several.iter().map(|measure| measure.value.clone()).collect(),
         (None, None) => vec![default],
     };
-    let with_margin = |measure: Measure| match &table.margin {
-        Some(margin) => Decision { measure, margin: margin.value.0 },
-        None => with_default_margin(measure),
+    if let Some(margins) = &table.margins {
+        margins.check_names(&measures, faults);
+    }
+    let decided: Vec<Option<Decision>> =
+        measures.iter().map(|measure| table.decision(measure, &measures, faults)).collect();
+    decided.into_iter().collect()
+}
+
+impl DecideTable {
+    fn decision(&self, measure: &Measure, all: &[Measure], faults: &mut Faults) -> Option<Decision> {
+        let own = self.margins.as_ref().and_then(|margins| margins.of(measure));
+        let margin = match own.or_else(|| self.margin.as_ref().filter(|_| is_meant(measure, all))) {
+            Some(margin) => in_its_unit(margin, measure, faults)?,
+            None => self.default_of(measure, faults)?,
+        };
+        Some(Decision { measure: measure.clone(), margin })
+    }
+
+    fn default_of(&self, measure: &Measure, faults: &mut Faults) -> Option<f64> {
+        let default = default_margin(measure);
+        if default.is_none() {
+            let fault = Fault::error(&self.place, format!("`{measure}` decides, and no margin says how many matter"));
+            let help = format!("add `margins = {{ \"{measure}\" = 10 }}` with a number, or let `errors.ratio` decide");
+            faults.add(fault.help(help));
+        }
+        default
+    }
+}
+
+/// Whether `margin` is about `measure`. A share of the baseline is not the share of exchanges that
+/// fail: where measures of both kinds decide, it is about the former.
+fn is_meant(measure: &Measure, all: &[Measure]) -> bool {
+    measure.effect() == Effect::Ratio || all.iter().all(|other| other.effect() == Effect::Difference)
+}
+
+fn in_its_unit(margin: &Fixed<Margin>, measure: &Measure, faults: &mut Faults) -> Option<f64> {
+    let value = match is_count_of_errors(measure) {
+        true => margin.value.number(),
+        false => margin.value.share(),
     };
-    Some(measures.into_iter().map(with_margin).collect())
+    let label = || in_words(margin.value.as_written());
+    value.map_err(|problem| faults.add(problem.fault(&margin.span, &margin.path).label(label()))).ok()
+}
+
+fn is_count_of_errors(measure: &Measure) -> bool {
+    (&measure.series, measure.statistic) == (&Series::Errors, Statistic::Count)
 }
 
 /// The margins of the method: what differs less hardly ever matters to anyone, and tails scatter
-/// more than centres.
-fn with_default_margin(measure: Measure) -> Decision {
+/// more than centres. None for a number of errors, which depends on how much load there is.
+fn default_margin(measure: &Measure) -> Option<f64> {
+    if is_count_of_errors(measure) {
+        return None;
+    }
     let tail = match measure.statistic {
         Statistic::Percentile(percentile) => percentile >= 90.0,
         statistic => statistic == Statistic::Max,
     };
-    Decision { measure, margin: if tail { 0.10 } else { 0.05 } }
+    Some(match (measure.effect(), tail) {
+        (Effect::Difference, _) => 0.001,
+        (Effect::Ratio, true) => 0.10,
+        (Effect::Ratio, false) => 0.05,
+    })
 }
 
 #[cfg(test)]
@@ -73,8 +184,54 @@ mod tests {
     fn margins_depend_on_the_measure_unless_given() {
         assert_eq!(read(""), [("iteration_duration.p95".to_owned(), 0.1)]);
         assert_eq!(read("measure = 'iterations.rate'"), [("iterations.rate".to_owned(), 0.05)]);
+        assert_eq!(read("measure = 'errors.ratio'"), [("errors.ratio".to_owned(), 0.001)]);
         let both = read("measures = ['memory.max', 'cpu.avg']\nmargin = '2%'");
         assert_eq!(both, [("memory.max".to_owned(), 0.02), ("cpu.avg".to_owned(), 0.02)]);
+    }
+
+    #[test]
+    fn measures_have_margins_of_their_own() {
+        let text = "measures = ['iterations.rate', 'errors.ratio', 'http_req_duration.p99', 'errors.count']\n\
+                    margin = '3%'\n\
+                    margins = { 'request_duration.p99' = '20%', 'errors.count' = 12 }";
+        let margins: Vec<f64> = read(text).into_iter().map(|(_, margin)| margin).collect();
+        assert_eq!(margins, [0.03, 0.001, 0.2, 12.0], "3 % of the baseline is not 3 % of all exchanges");
+        assert_eq!(read("measure = 'errors.ratio'\nmargin = '0.5%'"), [("errors.ratio".to_owned(), 0.005)]);
+    }
+
+    /// The faults of a table that can be read, in its decisions.
+    fn refused(text: &str) -> String {
+        let table: DecideTable = read_table(text);
+        let mut faults = no_faults();
+        assert!(decisions(Some(&table), &mut faults).is_none() || faults.has_errors(), "{text}");
+        faults.into_diagnostics().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn margins_that_do_not_fit_are_named() {
+        for (text, says) in [
+            ("margin = 5", "write \"5%\""),
+            ("measure = 'errors.count'\nmargin = '5%'", "must be a number of errors"),
+            ("measure = 'errors.count'", "how many matter"),
+            ("margins = { 'iterations.rate' = '5%' }", "which does not decide"),
+            ("margins = { 'iteration_duration.p96' = '5%' }", "did you mean `iteration_duration.p95`?"),
+            ("margins = { 'iteration_duration.p95' = 5 }", "must be above 0 and at most 1"),
+        ] {
+            assert!(refused(text).contains(says), "{text}: {}", refused(text));
+        }
+    }
+
+    #[test]
+    fn a_margin_of_nothing_is_refused_with_the_reason() {
+        for margin in ["0", "'0%'", "0.0", "-0.05", "'-5%'"] {
+            for text in [format!("margin = {margin}"), format!("margins = {{ 'cpu.avg' = {margin} }}")] {
+                let faults = faults_of::<DecideTable>(&text);
+                assert!(faults.len() == 1 && faults[0].contains("must be above 0"), "{text}: {faults:?}");
+                assert!(faults[0].contains("two variants could never be equivalent"), "{text}: {faults:?}");
+            }
+        }
+        assert_eq!(faults_of::<DecideTable>("margin = nan").len(), 1);
+        assert!(faults_of::<DecideTable>("margins = { errors.ratio = '1%' }")[0].contains("in quotes"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::diagnostic::{Fault, Span};
 use crate::faults::{Faults, all_of, one_of};
 use crate::node::{FromToml, Node, table};
+use crate::table::root::StudyTable;
 use crate::template::is_name;
 use crate::value::Fixed;
 use plimsoll_model::factor::{Factor, Level, Role};
@@ -103,13 +104,23 @@ fn factor(name: &str, node: &Node<'_>, faults: &mut Faults) -> Option<Factor> {
         return Some(Factor { name: name.to_owned(), levels, role: Role::Condition });
     }
     if !matches!(node.value, DeValue::Table(_)) {
-        faults.add(node.wrong_type("an array of levels, or a table with `levels`"));
+        let fault = node.wrong_type("an array of levels, or a table with `levels`");
+        faults.add(fault.maybe_help(misplaced(name)));
         return None;
     }
     let table = FactorTable::from_toml(node, faults)?;
     let levels = distinct(table.levels.clone(), &node.span, &node.path, faults)?;
     let role = role(&table, &levels, &node.path, faults)?;
     Some(Factor { name: name.to_owned(), levels, role })
+}
+
+/// What stands below `[factors]` belongs to it. A key of the study that stands there is read as a
+/// factor, which nobody means.
+pub(crate) fn misplaced(name: &str) -> Option<String> {
+    let meant = StudyTable::KEYS.contains(&name);
+    meant.then(|| {
+        format!("below `[factors]`, `{name}` is a factor; if you mean the study's, write it above `[factors]`")
+    })
 }
 
 /// The levels, if there are any and each is there once. Levels that read the same are the same:

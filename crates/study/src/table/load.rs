@@ -72,6 +72,11 @@ impl LoadTable {
         self.duration.as_ref().map_or_else(|| self.place.clone(), |duration| duration.span.clone())
     }
 
+    /// The mean think time in seconds, in closed load, if it is the same in every trial.
+    pub(crate) fn mean_think(&self) -> Option<f64> {
+        if self.is_open() { None } else { self.think.as_ref().map_or(Some(0.0), ThinkValue::mean) }
+    }
+
     /// The load, as reports say it.
     pub(crate) fn in_words(&self) -> String {
         let stages = match self.stages.as_deref() {
@@ -306,6 +311,21 @@ mod tests {
             ("rate = 10", "open load, 10 arrivals per second (constant), at most 1000 users at once"),
         ] {
             assert_eq!(read_table::<LoadTable>(&format!("{text}\nduration = '1s'")).in_words(), words);
+        }
+    }
+
+    #[test]
+    fn the_mean_think_time_is_known_where_it_is_the_same_in_all_trials() {
+        for (text, mean) in [
+            ("users = 5", Some(0.0)),
+            ("users = 5\nthink = '250ms'", Some(0.25)),
+            ("users = 5\nthink = { uniform = ['1s', '3s'] }", Some(2.0)),
+            ("users = 5\nthink = { exponential = '2s' }", Some(2.0)),
+            ("users = 5\nthink = '{users}ms'", None),
+            ("users = 5\nthink = { uniform = ['1s', '{users}s'] }", None),
+            ("rate = 5", None),
+        ] {
+            assert_eq!(read_table::<LoadTable>(&format!("{text}\nduration = '1s'")).mean_think(), mean, "{text}");
         }
     }
 

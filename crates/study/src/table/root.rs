@@ -3,7 +3,7 @@
 use crate::diagnostic::Fault;
 use crate::faults::{Faults, did_you_mean, one_of};
 use crate::node::{Part, table};
-use crate::scalar::{Repeats, Seed, Text};
+use crate::scalar::{Look, Repeats, Seed, SpareBlocks, Text};
 use crate::table::decide::DecideTable;
 use crate::table::factors::Factors;
 use crate::table::generator::{GeneratorTable, TargetsTable};
@@ -11,8 +11,9 @@ use crate::table::load::LoadTable;
 use crate::table::report::ReportTable;
 use crate::table::system::Systems;
 use crate::table::workload::WorkloadTable;
-use crate::value::Fixed;
+use crate::value::{Fixed, optional};
 use plimsoll_model::measure::{Measure, Series};
+use std::ops::RangeInclusive;
 
 table! {
     /// A performance study: one question, and the trials that answer it.
@@ -25,6 +26,12 @@ table! {
         repeats: Option<Part<Fixed<Repeats>>>,
         /// Seed of everything random: the order of trials, arrivals, think times. Default: 1.
         seed: Option<Part<Fixed<Seed>>>,
+        /// Whether each block holds the baseline a second time, to measure by how much two runs of the same thing differ. Default: true.
+        noise_floor: Option<Part<Fixed<bool>>>,
+        /// How many blocks may be run again because a trial in them did not count. Default: a quarter of them, at least 1.
+        spare_blocks: Option<Part<Fixed<SpareBlocks>>>,
+        /// The repeats after which `run --until-decided` may end: 2 to 5 numbers, ascending; the last one is `repeats`.
+        looks: Option<Part<Vec<Fixed<Look>>>>,
         /// What the study varies.
         factors: Part<Factors>,
         /// Where load may go, besides this machine.
@@ -47,6 +54,13 @@ table! {
 const REPEATS: u32 = 5;
 const SEED: u64 = 1;
 
+/// How many looks a study can have: each costs width of the intervals.
+const LOOKS: RangeInclusive<usize> = 2..=5;
+const LOOKS_HELP: &str = "write the repeats after which the run may end, as in `looks = [5, 7, 10]`";
+
+/// The first look that keeps to the level of the intervals, which is made for larger samples.
+const EARLY_LOOK: i64 = 5;
+
 // Each part, if it is as it should be.
 impl StudyTable {
     pub(crate) fn title(&self) -> Option<String> {
@@ -58,7 +72,25 @@ impl StudyTable {
     }
 
     pub(crate) fn repeats(&self) -> Option<u32> {
-        self.repeats.as_ref().map_or(Some(REPEATS), |repeats| repeats.as_whole().map(|repeats| repeats.value.u32()))
+        match &self.repeats {
+            Some(repeats) => repeats.as_whole().map(|repeats| repeats.value.u32()),
+            None => Some(self.looks()?.last().copied().unwrap_or(REPEATS)),
+        }
+    }
+
+    /// The looks; none when the study has none.
+    pub(crate) fn looks(&self) -> Option<Vec<u32>> {
+        let Some(looks) = &self.looks else { return Some(Vec::new()) };
+        Some(looks.as_whole()?.iter().map(|look| look.value.u32()).collect())
+    }
+
+    pub(crate) fn noise_floor(&self) -> Option<bool> {
+        self.noise_floor.as_ref().map_or(Some(true), |floor| floor.as_whole().map(|floor| floor.value))
+    }
+
+    /// How many blocks are spare, if the study says so.
+    pub(crate) fn spare_blocks(&self) -> Option<Option<u32>> {
+        optional(self.spare_blocks.as_ref(), |spare| spare.as_whole().map(|spare| spare.value.u32()))
     }
 
     pub(crate) fn seed(&self) -> Option<u64> {
@@ -113,6 +145,7 @@ impl StudyTable {
             self.check_axis(axis, faults);
         }
         self.check_repeats(faults);
+        self.check_looks(faults);
     }
 
     fn check_measure(&self, measure: &Fixed<Measure>, faults: &mut Faults) {
@@ -153,6 +186,37 @@ impl StudyTable {
         if let Some(repeats) = repeats.filter(|repeats| repeats.value.0 < 3) {
             let fault = Fault::warning(&repeats.span, "fewer than 3 repeats cannot give a verdict");
             faults.add(fault.help("5 repeats are usual, and 10 find small differences"));
+        }
+    }
+
+    /// Looks are declared before anything runs, so that the level of the intervals can allow for
+    /// them (Pocock, 1977).
+    fn check_looks(&self, faults: &mut Faults) {
+        let Some(looks) = self.looks.as_ref().and_then(Part::as_whole) else { return };
+        let (Some(first), Some(last)) = (looks.first(), looks.last()) else {
+            faults.add(Fault::error(&self.place, "`looks` is empty").help(LOOKS_HELP));
+            return;
+        };
+        if !LOOKS.contains(&looks.len()) {
+            let entries = if looks.len() == 1 { "1 entry" } else { &format!("{} entries", looks.len()) };
+            let message = format!("`looks` has {entries}; it takes {} to {}", LOOKS.start(), LOOKS.end());
+            faults.add(Fault::error(&first.span, message).help(LOOKS_HELP));
+        }
+        if let Some(pair) = looks.windows(2).find(|pair| pair[0].value.0 >= pair[1].value.0) {
+            let fault = Fault::error(&pair[1].span, "`looks` must ascend");
+            faults.add(fault.label("not above the one before it").help(LOOKS_HELP));
+        }
+        let repeats = self.repeats.as_ref().and_then(Part::as_whole);
+        if let Some(repeats) = repeats.filter(|repeats| repeats.value.0 != last.value.0) {
+            let message = format!("the last of `looks` is {}, but `repeats` is {}", last.value.0, repeats.value.0);
+            faults.add(Fault::error(&last.span, message).help("leave `repeats` out, or end with it"));
+        }
+        if first.value.0 < EARLY_LOOK {
+            let fault = Fault::warning(&first.span, format!("a look after {} repeats is early", first.value.0));
+            faults.add(fault.help(format!(
+                "intervals of so few trials leave room for a few more false verdicts than the level allows; \
+                 look after {EARLY_LOOK} repeats first"
+            )));
         }
     }
 }

@@ -105,6 +105,19 @@ impl ThinkValue {
         None
     }
 
+    /// The mean pause in seconds, if it is the same in every trial.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        let seconds = |length: &Slot<Length>| Some(length.fixed()?.0.as_secs_f64());
+        match self {
+            ThinkValue::Constant(pause) => seconds(pause),
+            ThinkValue::Table(ThinkTable { uniform: Some(bounds), .. }) => {
+                let bounds: Vec<f64> = bounds.iter().map(seconds).collect::<Option<_>>()?;
+                Some(bounds.iter().sum::<f64>() / bounds.len() as f64)
+            }
+            ThinkValue::Table(ThinkTable { exponential, .. }) => Some(exponential.as_ref()?.fixed()?.0.as_secs_f64()),
+        }
+    }
+
     pub(crate) fn in_words(&self) -> String {
         match self {
             ThinkValue::Constant(pause) => format!("think time {}", pause.as_written()),

@@ -28,6 +28,10 @@ fn gallery(cases: &[(&str, String)]) -> String {
     cases.iter().map(|(name, text)| format!("## {name}\n{}\n", drawn(text))).collect()
 }
 
+fn numbers(range: std::ops::RangeInclusive<u32>) -> String {
+    range.map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
+}
+
 #[test]
 fn keys_and_types() {
     assert_drawn!(gallery(&[
@@ -68,6 +72,8 @@ fn factors_and_placeholders() {
         ("no levels", with("[10, 100, 200, 300, 1000]", "[]")),
         ("name that no placeholder can have", with("users = [", "\"my users\" = ['a']\nusers = [")),
         ("name that is taken", with("users = [", "port = [1]\nusers = [")),
+        ("key of the study below the factors", with("[factors]", "[factors]\nrepeats = 3\nlooks = [5, 10]")),
+        ("too many variants", with("[\"mutex\", \"inputQ\"]", &format!("[\"mutex\", {}]", numbers(1..=40)))),
         (
             "too many combinations",
             with(
@@ -93,6 +99,19 @@ fn values() {
         ("percentile beyond the last", with("iteration_duration.p95", "request_duration.p99.999")),
         ("bad margin", with("\"5%\"", "5")),
         ("margin as a text without its sign", with("\"5%\"", "\"5\"")),
+        ("margin of zero", with("\"5%\"", "\"0%\"")),
+        ("negative margin", with("\"5%\"", "-0.05")),
+        ("margin of another measure", with("margin  = \"5%\"", "margins = { \"errors.ratio\" = \"1%\" }")),
+        (
+            "a number of errors without a margin",
+            with("iteration_duration.p95\"", "errors.count\" #").replace("margin  = \"5%\"", "")
+        ),
+        ("negative spare blocks", with("[factors]", "spare_blocks = -1\n[factors]")),
+        ("one look", with("[factors]", "looks = [5]\n[factors]")),
+        ("no looks", with("[factors]", "looks = []\n[factors]")),
+        ("looks that do not ascend", with("[factors]", "looks = [5, 10, 7]\n[factors]")),
+        ("looks without a verdict", with("[factors]", "looks = [2, 5]\n[factors]")),
+        ("looks that end elsewhere", with("[factors]", "repeats = 9\nlooks = [5, 10]\n[factors]")),
         ("duration with another name for its unit", with("\"20s\"", "\"20 sec\"")),
         ("duration that is too long", with("\"20s\"", "\"99999h\"")),
         ("measure of no step", with("iteration_duration.p95", "request_duration:incremnt.p95")),

@@ -33,7 +33,7 @@ fn a_study_says_what_it_is_about() {
         (facts.decide[0].measure.to_string().as_str(), facts.decide[0].margin),
         ("iteration_duration.p95", 0.05)
     );
-    assert_eq!(facts.systems, ["counter"]);
+    assert_eq!((&facts.systems[..], facts.mean_think), (&["counter".to_owned()][..], Some(0.0)));
 }
 
 #[test]
@@ -111,8 +111,35 @@ fn the_length_of_a_trial_follows_its_condition() {
 }
 
 #[test]
+fn noise_floor_spare_blocks_and_looks_have_defaults() {
+    let plain = study(GRPC);
+    assert_eq!((plain.noise_floor, plain.spare_blocks, &plain.looks[..]), (true, None, &[][..]));
+    let other =
+        study(&GRPC.replace("[factors]", "noise_floor = false\nspare_blocks = 0\nlooks = [5, 7, 10]\n[factors]"));
+    assert_eq!((other.noise_floor, other.spare_blocks, &other.looks[..]), (false, Some(0), &[5, 7, 10][..]));
+    assert_eq!(other.repeats, 10, "the last look says how many repeats there are");
+    study(&GRPC.replace("[factors]", "repeats = 10\nlooks = [5, 10]\n[factors]"));
+}
+
+#[test]
+fn an_early_look_is_a_warning() {
+    let found = warning(&GRPC.replace("[factors]", "looks = [3, 10]\n[factors]"));
+    assert!(found.contains("a look after 3 repeats is early"), "{found}");
+}
+
+#[test]
+fn forty_variants_can_be_compared() {
+    let levels = |count: usize| (1..=count).map(|level| format!("'{level}'")).collect::<Vec<_>>().join(", ");
+    let text = |count: usize| GRPC.replace("[\"mutex\", \"inputQ\"]", &format!("['mutex', {}]", levels(count)));
+    study(&text(39));
+    let (_, diagnostics) = read_text(&text(40));
+    assert!(diagnostics[0].message.contains("compares 41 variants; 40 are the most"), "{diagnostics:?}");
+}
+
+#[test]
 fn a_quick_look_has_fewer_levels_repeats_and_seconds() {
-    let quick = quick(study(GRPC));
+    let quick = quick(study(&GRPC.replace("[factors]", "looks = [5, 10]\n[factors]")));
+    assert!(quick.looks.is_empty() && quick.noise_floor);
     assert_eq!(quick.factors[1].levels, [10, 200, 1000].map(Level::Integer));
     assert_eq!(quick.factors[0].levels.len(), 2, "every variant is still compared");
     assert_eq!((quick.repeats, quick.facts().quick), (3, true));
@@ -189,7 +216,7 @@ fn a_system_whose_readiness_nothing_tells_is_a_warning() {
 
 #[test]
 fn a_study_that_takes_forever_is_a_warning() {
-    for (duration, span) in [("48h", "100 days"), ("8760h", "50 years")] {
+    for (duration, span) in [("48h", "150 days"), ("8760h", "75 years")] {
         let found = warning(&GRPC.replace("\"20s\"", &format!("\"{duration}\"")));
         assert!(found.contains(&format!("the trials take {span} under load")), "{found}");
     }
