@@ -2,7 +2,7 @@
 
 use crate::sequence::SequenceRecorder;
 use plimsoll_model::record::{
-    ErrorKind, Exchange, GeneratorSecond, Interval, LONGEST, Outcome, RecordedPhase, Subject, Tally,
+    ErrorKind, Exchange, GeneratorSecond, Interval, LONGEST, Outcome, RecordedPhase, Subject, TICK, TICKS, Tally, Tick,
 };
 use plimsoll_model::units::{Instant, Nanos};
 use rustix::time::{ClockId, clock_gettime};
@@ -50,6 +50,7 @@ pub(crate) struct Recorder {
     subjects: Vec<Subject>,
     warmup: Vec<Slot>,
     measure: Vec<Slot>,
+    ticks: [Tick; TICKS],
     open_load: bool,
     /// The present second, and the instant at which it is over.
     second: i64,
@@ -91,6 +92,7 @@ impl Recorder {
             warmup: slots(),
             measure: slots(),
             subjects,
+            ticks: [Tick::default(); TICKS],
             open_load,
             second: first.second(),
             begun: first,
@@ -132,9 +134,21 @@ impl Recorder {
         if let Outcome::Failed(kind) = exchange.outcome {
             slot.errors[kind as usize] += 1;
         }
-        if subject == ITERATION && phase == RecordedPhase::Measure {
-            self.findings.last_done = Some(exchange.done);
+        if subject == ITERATION {
+            let tick = self.tick_of(exchange.done);
+            self.ticks[tick].merge(Tick { iterations: 1, total: service });
+            if phase == RecordedPhase::Measure {
+                self.findings.last_done = Some(exchange.done);
+            }
         }
+    }
+
+    /// The tick of the present second that an instant lies in. What drains in the rest of a second
+    /// that was cut short is filed under the next second, and there under its first tick.
+    #[inline]
+    fn tick_of(&self, at: Instant) -> usize {
+        let into_second = (at.0 - self.second * SECOND).max(0);
+        (into_second as usize / TICK.0 as usize).min(TICKS - 1)
     }
 
     /// Adds bytes that belong to no exchange: what a closing connection had left.
@@ -184,7 +198,8 @@ impl Recorder {
         let generator =
             GeneratorSecond { cpu: used, cpu_busiest: used, ..std::mem::replace(&mut self.generator, next) };
         let length = until.since(self.begun);
-        let interval = Interval { second: self.second, length, tallies: self.take_tallies(), generator };
+        let ticks = std::mem::take(&mut self.ticks);
+        let interval = Interval { second: self.second, length, tallies: self.take_tallies(), ticks, generator };
         let _ = self.handover.send(Handover::Interval(self.thread, interval));
         self.second += 1;
         self.begun = until;
@@ -240,4 +255,49 @@ fn put(histogram: &mut hdrhistogram::Histogram<u64>, value: u64) {
 fn thread_cpu() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    /// The ticks in which iterations of 5 ms ended that were done at these instants, in
+    /// milliseconds, with a measure phase of 1.25 s.
+    fn ticks(done: &[i64]) -> Vec<(i64, u64)> {
+        let (sender, receiver) = channel();
+        let at = |milliseconds: i64| Instant(milliseconds * 1_000_000);
+        let mut recorder = Recorder::new(&["call"], false, at(-1250), at(1250), 0, sender);
+        for milliseconds in done {
+            let (sent, done) = (at(milliseconds - 5), at(*milliseconds));
+            let outcome = Outcome::Ok;
+            let exchange =
+                Exchange { scheduled: sent, sent, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome };
+            let phase = if *milliseconds < 5 { RecordedPhase::Warmup } else { RecordedPhase::Measure };
+            recorder.record(ITERATION, phase, &exchange);
+            recorder.record(request(0), phase, &exchange);
+        }
+        recorder.finish(at(3000));
+        let mut ticks = Vec::new();
+        for handover in receiver {
+            let Handover::Interval(_, interval) = handover else { continue };
+            for (tick, ticked) in (interval.second * TICKS as i64..).zip(interval.ticks) {
+                assert_eq!(ticked.total, ticked.iterations * 5_000_000);
+                ticks.extend((ticked.iterations > 0).then_some((tick, ticked.iterations)));
+            }
+        }
+        ticks
+    }
+
+    #[test]
+    fn an_iteration_is_filed_under_the_tenth_of_a_second_in_which_it_ended() {
+        let done = [-1249, -1200, -1, 0, 4, 99, 100, 999, 1000, 1249];
+        let expected = [(-13, 1), (-12, 1), (-1, 1), (0, 3), (1, 1), (9, 1), (10, 1), (12, 1)];
+        assert_eq!(ticks(&done), expected);
+    }
+
+    #[test]
+    fn what_drains_in_the_rest_of_the_last_second_goes_with_the_next_one() {
+        assert_eq!(ticks(&[1249, 1260, 1999, 2000, 2150]), [(12, 1), (20, 3), (21, 1)]);
+    }
 }

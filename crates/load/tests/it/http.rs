@@ -2,8 +2,8 @@
 
 use crate::support::{closed, each, get, http, iterations, run, run_prepared};
 use plimsoll_load::{Job, Prepared};
-use plimsoll_model::load::{LoadModel, Profile, Shape, Stage, Stop, Think};
-use plimsoll_model::record::{ErrorKind, RecordedPhase, Subject};
+use plimsoll_model::load::{LoadModel, LoadProfile, Profile, Shape, Stage, Stop, Think};
+use plimsoll_model::record::{ErrorKind, RecordedPhase, Subject, Tally};
 use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::workload::{Connect, HttpStep, Tls, Workload};
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
@@ -27,6 +27,21 @@ fn iterations_in_all_are_exact_on_any_number_of_threads() {
         assert_eq!(outcome.requests("page").count(), 1001);
         assert_eq!(server.record().requests(), 1001, "as the server saw them, with {threads} threads");
         assert_eq!(server.record().connections(), 10, "one for each user");
+    }
+}
+
+#[test]
+fn ticks_have_every_iteration_with_the_time_that_it_took() {
+    for threads in [1, 2] {
+        let server = quick_server();
+        let workload = http(server.address(), Connect::PerUser, vec![get("page", "/")]);
+        let load = LoadProfile { warmup: Duration::from_millis(150), ..closed(8, iterations(2000)) };
+        let outcome = run(&workload, server.address(), &load, threads);
+        let ticks = || outcome.intervals.iter().flat_map(|interval| interval.ticks);
+        let warmup = outcome.warmup.get(&Subject::Iteration).map_or(0, Tally::count);
+        assert_eq!(ticks().map(|tick| tick.iterations).sum::<u64>(), warmup + 2000, "{threads} threads");
+        let (total, mean) = (ticks().map(|tick| tick.total).sum::<u64>() as f64, outcome.iterations().service.mean());
+        assert!(total >= mean * 2000.0 * 0.99, "{total} ns are less than 2,000 times {mean} ns");
     }
 }
 
