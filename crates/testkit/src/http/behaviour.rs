@@ -18,6 +18,10 @@ pub(super) enum Timing {
     /// At once, but not in a span that begins `at` after the first request: what comes in then
     /// leaves at its end, in order.
     Stalling { at: Duration, length: Duration },
+    /// After `slow`, and after `settled` from so long after the first request on.
+    Settling { slow: Duration, settled: Duration, after: Duration },
+    /// After `from`, and `more` for each second since the first request.
+    Slowing { from: Duration, more: Duration },
     /// One server, first come, first served.
     Queue(Service),
     /// Not at all.
@@ -57,6 +61,20 @@ impl Behaviour {
     #[must_use]
     pub fn stalling(at: Duration, length: Duration, reply: Reply) -> Behaviour {
         Behaviour { timing: Timing::Stalling { at, length }, reply }
+    }
+
+    /// Replies after `slow` for the time `after` that begins with the first request, and then after
+    /// `settled`: a system that warms up.
+    #[must_use]
+    pub fn settling(slow: Duration, settled: Duration, after: Duration, reply: Reply) -> Behaviour {
+        Behaviour { timing: Timing::Settling { slow, settled, after }, reply }
+    }
+
+    /// Replies after `from`, and later by `more` for each second since the first request: a system
+    /// that never becomes steady.
+    #[must_use]
+    pub fn slowing(from: Duration, more: Duration, reply: Reply) -> Behaviour {
+        Behaviour { timing: Timing::Slowing { from, more }, reply }
     }
 
     /// Replies as a queue with one server, first come, first served.

@@ -5,6 +5,8 @@
 //! | n bytes at once | `Behaviour::at_once(Reply::of_size(n))` |
 //! | a fixed delay | `Behaviour::after(delay, reply)` |
 //! | a stall of 1 s that begins 2 s after the first request | `Behaviour::stalling(at, length, reply)` |
+//! | a slow start | `Behaviour::settling(slow, settled, after, reply)` |
+//! | durations that grow without end | `Behaviour::slowing(from, more, reply)` |
 //! | an M/M/1 queue | `Behaviour::queue(Service::Exponential { mean, seed }, reply)` |
 //! | never more than r replies per second | `Behaviour::saturating_at(r, reply)` |
 //! | no reply at all | `Behaviour::never()` |

@@ -51,6 +51,13 @@ impl Queue {
             Timing::Never => return None,
             Timing::After(delay) => (arrived + delay, Duration::ZERO),
             Timing::Stalling { at, length } => (after_stall(arrived, first + at, length), Duration::ZERO),
+            Timing::Settling { slow, settled, after } => {
+                let delay = if arrived - first < after { slow } else { settled };
+                (arrived + delay, Duration::ZERO)
+            }
+            Timing::Slowing { from, more } => {
+                (arrived + from + more.mul_f64((arrived - first).as_secs_f64()), Duration::ZERO)
+            }
             Timing::Queue(service) => {
                 let service = self.draw(service);
                 let begin = self.free.map_or(arrived, |free| free.max(arrived));
@@ -93,6 +100,22 @@ mod tests {
         for (arrives, leaves) in [(0, 0), (99, 99), (100, 1_100), (600, 1_100), (1_100, 1_100), (1_101, 1_101)] {
             let due = queue.enter(start + ms(arrives)).unwrap();
             assert_eq!(due.at - start, ms(leaves), "arrival at {arrives} ms");
+        }
+    }
+
+    #[test]
+    fn a_server_settles_once_and_slows_down_for_good() {
+        let settling = Timing::Settling { slow: ms(30), settled: ms(10), after: ms(500) };
+        let slowing = Timing::Slowing { from: ms(10), more: ms(4) };
+        for (timing, expected) in [
+            (settling, [(0, 30), (499, 529), (500, 510), (9_000, 9_010)]),
+            (slowing, [(0, 10), (250, 261), (1_000, 1_014), (2_500, 2_520)]),
+        ] {
+            let mut queue = Queue::new(timing);
+            let start = Instant::now();
+            for (arrives, leaves) in expected {
+                assert_eq!(queue.enter(start + ms(arrives)).unwrap().at - start, ms(leaves), "arrival at {arrives} ms");
+            }
         }
     }
 
