@@ -1,0 +1,49 @@
+//! The statistics of a study: intervals, tests, power, and from where on a trial is steady.
+//!
+//! Pure functions on slices of numbers, which know nothing of studies. The unit is whatever the
+//! caller passes; in Plimsoll it is the trial. Each function names its formula and where it comes
+//! from, and its tests hold it to results that others have published.
+//!
+//! Nothing here panics or gives NaN for finite input. What has no value is `None`: too few
+//! observations, or one that is not finite, or a result that no `f64` can hold. A *p value* is the
+//! probability of data at least as extreme as those seen, if the null hypothesis held.
+//!
+//! - [`t`]: means and their differences by Student's t; [`power`] plans for it, through the
+//!   [`noncentral`] t distribution; [`equivalence`] turns it into a claim of sameness.
+//! - [`rank`]: the same without a normal distribution; [`order`]: quantiles.
+//! - [`multiple`]: many p values at once; [`sequential`]: looking more than once.
+//! - [`levels`]: data with levels of repetition (trials of builds on machines).
+//! - [`backlog`]: whether more work arrives than is finished.
+//! - [`steady`]: where the warm-up of a series ends; [`effective`]: how much a series with
+//!   autocorrelation says.
+
+pub mod backlog;
+pub mod effective;
+pub mod equivalence;
+pub mod levels;
+pub mod multiple;
+pub mod noncentral;
+mod normal;
+pub mod order;
+pub mod power;
+mod quadrature;
+pub mod rank;
+mod sample;
+pub mod sequential;
+pub mod steady;
+pub mod t;
+#[cfg(test)]
+mod testing;
+
+pub use backlog::{Growth, growth};
+pub use effective::{autocorrelation, effective_n, effective_size};
+pub use equivalence::{Tost, tost};
+pub use levels::{Levels, ratio_interval};
+pub use multiple::{benjamini_hochberg, holm};
+pub use order::{QuantileInterval, least_n, median_interval, quantile_interval, quantile_test};
+pub use power::{power_of_t, power_of_two_samples, repeats_needed, smallest_detectable, upper_sd};
+pub use rank::{HodgesLehmann, RankTest, hodges_lehmann, hodges_lehmann_shift, mann_whitney, signed_rank};
+pub use sample::{Interval, mean, median, standard_deviation};
+pub use sequential::{nominal_level, pocock};
+pub use steady::{Drift, Steadiness, Subject, Truncation, mser, mser5, steadiness};
+pub use t::{Summary, TTest, one_sample, pooled, t_cdf, t_quantile, welch};
