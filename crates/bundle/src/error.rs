@@ -50,6 +50,17 @@ pub enum BundleError {
         /// What differs.
         what: &'static str,
     },
+    /// A run cannot go on, because what it has found is no longer what it was.
+    #[error(
+        "cannot go on with {}: {}; restore what was changed, or delete the folder of its trial, to have that run again",
+        path.display(), faults.join("; ")
+    )]
+    Changed {
+        /// The bundle.
+        path: PathBuf,
+        /// The files that are missing or were changed.
+        faults: Vec<String>,
+    },
     /// A run cannot go on, because it has ended.
     #[error("{} is complete: there is nothing left to run", .0.display())]
     Complete(PathBuf),

@@ -23,6 +23,7 @@ pub(crate) const WARMUP_LOG: &str = "warmup.hlog";
 pub(crate) const LOAD: &str = "load.csv";
 pub(crate) const ERRORS: &str = "errors.csv";
 pub(crate) const TOTALS: &str = "totals.csv";
+pub(crate) const TICKS: &str = "ticks.csv";
 pub(crate) const GENERATOR: &str = "generator.csv";
 pub(crate) const PROCESSES: &str = "processes.csv";
 pub(crate) const HOST_SERIES: &str = "host.csv";

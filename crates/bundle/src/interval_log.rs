@@ -12,7 +12,7 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use plimsoll_model::record::{Subject, Tally};
 use std::io::{self, Write};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The three histograms of a tally, by the end of their tags.
 const SERIES: [&str; 3] = ["service", "response", "first_byte"];
@@ -61,13 +61,17 @@ impl<W: Write> IntervalLog<W> {
 }
 
 /// Merges a log into one tally for each subject: only the histograms, which is what it holds.
-pub(crate) fn read(log: &[u8]) -> Result<Vec<(Subject, Tally)>, String> {
+/// Intervals that began earlier than `from` after the base are left out.
+pub(crate) fn read(log: &[u8], from: Duration) -> Result<Vec<(Subject, Tally)>, String> {
     let mut tallies: Vec<(Subject, Tally)> = Vec::new();
     let mut deserializer = Deserializer::new();
     for entry in IntervalLogIterator::new(log) {
         let LogEntry::Interval(interval) = entry.map_err(|error| format!("an interval is damaged: {error:?}"))? else {
             continue;
         };
+        if interval.start_timestamp() < from {
+            continue;
+        }
         let tag = interval.tag().ok_or("an interval has no tag")?.as_str().to_owned();
         let (subject, series) = tag.rsplit_once('.').ok_or_else(|| format!("unknown tag `{tag}`"))?;
         let subject: Subject = unescape(subject).parse().map_err(|error| format!("{error}"))?;
@@ -116,10 +120,15 @@ mod tests {
         tally.first_byte.record(400).expect("in range");
         log.write(&subject, &tally, 0.0, 1.0).expect("memory");
         log.write(&subject, &tally, 1.0, 1.0).expect("memory");
-        let read = read(&log.finish()).expect("a log");
-        assert_eq!(read.len(), 1);
-        assert_eq!(read[0].0, subject);
-        assert_eq!((read[0].1.service.len(), read[0].1.first_byte.len(), read[0].1.response.len()), (6, 2, 0));
+        let log = log.finish();
+        for (from, service, first_byte) in [(0, 6, 2), (1, 3, 1)] {
+            let read = read(&log, Duration::from_secs(from)).expect("a log");
+            assert_eq!(read.len(), 1);
+            assert_eq!(read[0].0, subject);
+            let counts = (read[0].1.service.len(), read[0].1.first_byte.len(), read[0].1.response.len());
+            assert_eq!(counts, (service, first_byte, 0), "from second {from}");
+        }
+        assert!(read(&log, Duration::from_secs(2)).expect("a log").is_empty());
     }
 
     proptest! {
@@ -132,7 +141,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            let _ = read(&bytes);
+            let _ = read(&bytes, Duration::ZERO);
         }
     }
 }

@@ -5,7 +5,7 @@
 //!   manifest.jsonl    first the format, then one line for each sealed part with its hashes
 //!   study.toml        the study as written
 //!   study.json        what a report needs to know of it
-//!   plan.json         every trial, in order
+//!   plan.json         every trial as planned, in order
 //!   host.json         the machine
 //!   versions.json     what was run
 //!   events.jsonl      everything that happened, with the time
@@ -33,4 +33,4 @@ pub use trial::TrialWriter;
 pub use writer::{BundleWriter, folder_time};
 
 /// The version of the format that this program writes, and the newest that it reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;

@@ -3,6 +3,7 @@
 use crate::FORMAT;
 use crate::error::BundleError;
 use crate::files::{MANIFEST, VERSIONS, drop_cut_off_line, open_lines, sha256};
+use plimsoll_model::trial::{Plan, Trial};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
@@ -31,10 +32,19 @@ pub(crate) enum Line {
         /// SHA-256 by path in the bundle.
         files: BTreeMap<String, String>,
     },
+    /// Trials that the plan did not have: a block that is run again. They begin only once this line
+    /// is on the disk.
+    Added {
+        /// The trials, in their order.
+        trials: Vec<Trial>,
+    },
     /// The run has come to its end.
     Complete {
         /// When, in UTC.
         at: String,
+        /// After how many repeats, where it ended early because every verdict was reached.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        decided_after: Option<u32>,
     },
 }
 
@@ -54,7 +64,11 @@ pub(crate) fn trial_part(number: u32) -> String {
 pub(crate) struct Manifest {
     /// Files with their hashes, by part: the last line about a part counts.
     pub(crate) sealed: BTreeMap<String, BTreeMap<String, String>>,
+    /// The trials that were added to the plan.
+    pub(crate) added: Vec<Trial>,
     pub(crate) complete: bool,
+    /// After how many repeats the run ended, where that was before the last.
+    pub(crate) decided_after: Option<u32>,
     /// What is wrong with the manifest itself.
     pub(crate) problems: Vec<String>,
 }
@@ -71,6 +85,20 @@ impl Manifest {
             ));
         }
         self.sealed.insert(part, files);
+    }
+
+    /// The plan as it was carried out: with the trials that were added to it, and without those
+    /// that a run which could end early no longer needed.
+    pub(crate) fn carried_out(&mut self, mut plan: Plan) -> Plan {
+        let fits = |trial: &Trial| trial.variant < plan.block_size() && trial.condition < plan.conditions.len();
+        let (fitting, strange): (Vec<Trial>, Vec<Trial>) = self.added.iter().partition(|trial| fits(trial));
+        let strange = strange.iter().map(|trial| format!("trial {} was added to another plan", trial.number));
+        self.problems.extend(strange);
+        plan.trials.extend(fitting);
+        match self.decided_after {
+            Some(repeats) => plan.up_to(repeats),
+            None => plan,
+        }
     }
 
     /// The numbers of the trials that it lists.
@@ -107,7 +135,11 @@ pub(crate) fn read(bundle: &Path) -> Result<Manifest, BundleError> {
             (_, Some(Line::Sealed { part, files })) => {
                 manifest.enter(part, files);
             }
-            (_, Some(Line::Complete { .. })) => manifest.complete = true,
+            (_, Some(Line::Added { trials })) => manifest.added.extend(trials),
+            (_, Some(Line::Complete { decided_after, .. })) => {
+                manifest.complete = true;
+                manifest.decided_after = decided_after;
+            }
             (_, Some(Line::Bundle { .. }) | None) => {
                 let number = index + 1;
                 manifest

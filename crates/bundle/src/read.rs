@@ -6,14 +6,15 @@ use crate::interval_log;
 use crate::manifest::{self, Manifest, STUDY_PART, VERSIONS_PART, trial_part};
 use crate::tables::{ErrorRow, TotalRow, read_csv};
 use plimsoll_model::host::{Host, Version};
-use plimsoll_model::record::{RecordedPhase, Subject, Tally};
-use plimsoll_model::result::{TrialResult, TrialSummary};
+use plimsoll_model::record::{LONGEST, RecordedPhase, Subject, Tally};
+use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult, TrialSummary, common_cuts};
 use plimsoll_model::study::StudyFacts;
 use plimsoll_model::trial::Plan;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What a bundle holds.
 #[derive(Debug)]
@@ -22,7 +23,8 @@ pub struct Contents {
     pub study: String,
     /// What a report needs to know of the study.
     pub facts: StudyFacts,
-    /// The plan.
+    /// The plan, with the blocks that were run again; without the repeats that a run did not need
+    /// any more.
     pub plan: Plan,
     /// The machine.
     pub host: Host,
@@ -41,13 +43,13 @@ pub struct Contents {
 /// # Errors
 /// It is no bundle, its format is newer, or study or plan cannot be read.
 pub fn read(folder: &Path) -> Result<Contents, BundleError> {
-    let manifest = manifest::read(folder)?;
+    let mut manifest = manifest::read(folder)?;
+    let plan = manifest.carried_out(needed(folder, PLAN)?);
     let mut problems = manifest.problems.clone();
     for part in [STUDY_PART, VERSIONS_PART] {
         problems.extend(faults_of(folder, &manifest, part));
     }
     let facts = needed(folder, FACTS)?;
-    let plan: Plan = needed(folder, PLAN)?;
     let host = wanted(folder, HOST, &mut problems);
     let versions = wanted(folder, VERSIONS, &mut problems);
     let trials = read_trials(folder, &manifest, &plan, &mut problems);
@@ -75,7 +77,7 @@ fn wanted<T: DeserializeOwned + Default>(folder: &Path, name: &str, problems: &m
 }
 
 fn read_trials(folder: &Path, manifest: &Manifest, plan: &Plan, problems: &mut Vec<String>) -> Vec<TrialResult> {
-    let mut trials = Vec::new();
+    let mut whole: Vec<(PathBuf, TrialSummary)> = Vec::new();
     for number in manifest.trials() {
         let faults = faults_of(folder, manifest, &trial_part(number));
         if !faults.is_empty() {
@@ -83,9 +85,20 @@ fn read_trials(folder: &Path, manifest: &Manifest, plan: &Plan, problems: &mut V
             problems.push(format!("trial {number} is left out"));
             continue;
         }
-        match read_trial(&trial_folder(folder, number)) {
-            Ok(trial) if plan.trials.contains(&trial.summary.trial) => trials.push(trial),
+        let trial = trial_folder(folder, number);
+        match read_json::<TrialSummary>(&trial.join(files::SUMMARY)).map_err(in_file(files::SUMMARY)) {
+            Ok(summary) if plan.trials.contains(&summary.trial) => whole.push((trial, summary)),
             Ok(_) => problems.push(format!("trial {number} is not in the plan and is left out")),
+            Err(fault) => problems.push(format!("trial {number} is left out: {fault}")),
+        }
+    }
+    let standing = whole.iter().map(|(_, summary)| summary).filter(|summary| !plan.is_superseded(&summary.trial));
+    let cuts = common_cuts(standing);
+    let mut trials = Vec::new();
+    for (folder, summary) in whole {
+        let (number, cut) = (summary.trial.number, cuts.get(&summary.trial.condition).copied().unwrap_or(0));
+        match read_trial(&folder, summary, cut) {
+            Ok(trial) => trials.push(trial),
             Err(fault) => problems.push(format!("trial {number} is left out: {fault}")),
         }
     }
@@ -94,7 +107,7 @@ fn read_trials(folder: &Path, manifest: &Manifest, plan: &Plan, problems: &mut V
 }
 
 /// The files of a part that are missing or are not what they were.
-fn faults_of(folder: &Path, manifest: &Manifest, part: &str) -> Vec<String> {
+pub(crate) fn faults_of(folder: &Path, manifest: &Manifest, part: &str) -> Vec<String> {
     let Some(files) = manifest.sealed.get(part) else { return Vec::new() };
     let fault = |(name, hash): (&String, &String)| match sha256(&folder.join(name)) {
         Ok(found) if found == *hash => None,
@@ -119,13 +132,20 @@ fn unlisted(folder: &Path, manifest: &Manifest) -> Vec<String> {
     names.into_iter().map(sentence).collect()
 }
 
-fn read_trial(folder: &Path) -> Result<TrialResult, String> {
-    let summary: TrialSummary = read_json(&folder.join(files::SUMMARY)).map_err(in_file(files::SUMMARY))?;
+fn read_trial(folder: &Path, summary: TrialSummary, cut: i64) -> Result<TrialResult, String> {
+    let seconds: Vec<LoadSecond> = table(folder, files::LOAD)?;
+    let generator: Vec<GeneratorRow> = table(folder, files::GENERATOR)?;
+    let first_second = generator.first().map_or(0, |row| row.second);
+    let tallies = match cut {
+        ..=0 => read_tallies(folder)?,
+        cut => read_tallies_from(folder, cut, first_second, &seconds)?,
+    };
     Ok(TrialResult {
         summary,
-        tallies: read_tallies(folder)?,
-        seconds: table(folder, files::LOAD)?,
-        generator: table(folder, files::GENERATOR)?,
+        cut,
+        tallies,
+        seconds,
+        generator,
         processes: table(folder, files::PROCESSES)?,
         host: table(folder, files::HOST_SERIES)?,
     })
@@ -133,19 +153,56 @@ fn read_trial(folder: &Path) -> Result<TrialResult, String> {
 
 /// What the measure phase scheduled: histograms from the interval log, the rest from the tables.
 fn read_tallies(folder: &Path) -> Result<BTreeMap<Subject, Tally>, String> {
-    let log = fs::read(folder.join(files::MEASURE_LOG)).map_err(|error| format!("{}: {error}", files::MEASURE_LOG))?;
-    let logged = interval_log::read(&log).map_err(in_file(files::MEASURE_LOG))?;
-    let mut tallies: BTreeMap<Subject, Tally> = logged.into_iter().collect();
+    let mut tallies = read_log(folder, Duration::ZERO)?;
     for row in table::<TotalRow>(folder, files::TOTALS)?.iter().filter(|row| row.phase == RecordedPhase::Measure) {
         let tally = tallies.entry(subject(&row.subject)?).or_default();
         tally.bytes_out = row.bytes_out;
         tally.bytes_in = row.bytes_in;
         tally.saturated = row.saturated;
     }
-    for row in table::<ErrorRow>(folder, files::ERRORS)?.iter().filter(|row| row.phase == RecordedPhase::Measure) {
+    add_errors(folder, &mut tallies, i64::MIN)?;
+    Ok(tallies)
+}
+
+/// The same for what ended from second `cut` on. No table tells the bytes of both phases apart
+/// second by second: they are those of everything that ended from then on, which is the measure
+/// phase's but for what the warm-up left under way.
+fn read_tallies_from(
+    folder: &Path,
+    cut: i64,
+    first_second: i64,
+    seconds: &[LoadSecond],
+) -> Result<BTreeMap<Subject, Tally>, String> {
+    let into_log = u64::try_from(cut - first_second).unwrap_or(0);
+    let mut tallies = read_log(folder, Duration::from_secs(into_log))?;
+    for row in seconds.iter().filter(|row| row.second >= cut) {
+        if let Some(tally) = tallies.get_mut(&subject(&row.subject)?) {
+            tally.bytes_out += row.bytes_out;
+            tally.bytes_in += row.bytes_in;
+        }
+    }
+    for row in table::<TotalRow>(folder, files::TOTALS)?.iter().filter(|row| row.phase == RecordedPhase::Measure) {
+        if let Some(tally) = tallies.get_mut(&subject(&row.subject)?) {
+            // What is above the longest that a histogram keeps stands there as the longest.
+            tally.saturated = row.saturated.min(tally.service.count_at(LONGEST));
+        }
+    }
+    add_errors(folder, &mut tallies, cut)?;
+    Ok(tallies)
+}
+
+fn read_log(folder: &Path, from: Duration) -> Result<BTreeMap<Subject, Tally>, String> {
+    let log = fs::read(folder.join(files::MEASURE_LOG)).map_err(|error| format!("{}: {error}", files::MEASURE_LOG))?;
+    Ok(interval_log::read(&log, from).map_err(in_file(files::MEASURE_LOG))?.into_iter().collect())
+}
+
+/// Adds the errors that ended from second `from` on.
+fn add_errors(folder: &Path, tallies: &mut BTreeMap<Subject, Tally>, from: i64) -> Result<(), String> {
+    let rows: Vec<ErrorRow> = table(folder, files::ERRORS)?;
+    for row in rows.iter().filter(|row| row.phase == RecordedPhase::Measure && row.second >= from) {
         *tallies.entry(subject(&row.subject)?).or_default().errors.entry(row.kind).or_default() += row.count;
     }
-    Ok(tallies)
+    Ok(())
 }
 
 fn subject(text: &str) -> Result<Subject, String> {

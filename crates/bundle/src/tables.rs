@@ -1,6 +1,6 @@
 //! The tables of a trial: rows of CSV files, read and written by name of column.
 
-use plimsoll_model::record::{ErrorKind, GeneratorSecond, RecordedPhase, Subject, Tally};
+use plimsoll_model::record::{ErrorKind, GeneratorSecond, Interval, RecordedPhase, Subject, TICKS, Tally};
 use plimsoll_model::result::{GeneratorRow, LoadSecond};
 use plimsoll_model::units::Nanos;
 use serde::de::DeserializeOwned;
@@ -42,6 +42,25 @@ impl TotalRow {
         self.bytes_in += tally.bytes_in;
         self.saturated += tally.saturated;
     }
+}
+
+/// A row of `ticks.csv`: the iterations that ended in a tenth of a second.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TickRow {
+    /// Counted from the start of the measure phase.
+    pub(crate) tick: i64,
+    pub(crate) iterations: u64,
+    pub(crate) total: u64,
+}
+
+/// The rows of `ticks.csv` for a second: none for a tick in which nothing ended.
+pub(crate) fn tick_rows(interval: &Interval) -> impl Iterator<Item = TickRow> {
+    let first = interval.second * TICKS as i64;
+    (first..).zip(&interval.ticks).filter(|(_, ticked)| ticked.iterations > 0).map(|(tick, ticked)| TickRow {
+        tick,
+        iterations: ticked.iterations,
+        total: ticked.total,
+    })
 }
 
 /// The row of `load.csv` for what ended in a second.

@@ -3,7 +3,7 @@
 use crate::error::BundleError;
 use crate::files::{self, partial_folder, plain};
 use crate::interval_log::IntervalLog;
-use crate::tables::{ErrorRow, TotalRow, generator_row, load_second, to_csv};
+use crate::tables::{ErrorRow, TotalRow, generator_row, load_second, tick_rows, to_csv};
 use plimsoll_model::record::{Interval, RecordedPhase, Subject, Tally};
 use plimsoll_model::result::TrialSummary;
 use plimsoll_model::sample::{HostSample, ProcessSample};
@@ -22,6 +22,7 @@ pub struct TrialWriter {
     number: u32,
     load: csv::Writer<File>,
     errors: csv::Writer<File>,
+    ticks: csv::Writer<File>,
     generator: csv::Writer<File>,
     logs: Option<Logs>,
     totals: BTreeMap<(RecordedPhase, Subject), TotalRow>,
@@ -49,6 +50,7 @@ impl TrialWriter {
         Ok(TrialWriter {
             load: table(files::LOAD)?,
             errors: table(files::ERRORS)?,
+            ticks: table(files::TICKS)?,
             generator: table(files::GENERATOR)?,
             logs: None,
             totals: BTreeMap::new(),
@@ -95,6 +97,9 @@ impl TrialWriter {
         for (subject, tally) in by_subject(interval) {
             self.load.serialize(load_second(interval.second, subject, &tally))?;
         }
+        for row in tick_rows(interval) {
+            self.ticks.serialize(row)?;
+        }
         self.generator.serialize(generator_row(interval.second, interval.length, &interval.generator))?;
         Ok(())
     }
@@ -106,14 +111,14 @@ impl TrialWriter {
         processes: &[ProcessSample],
         host: &[HostSample],
     ) -> Result<PathBuf, BundleError> {
-        let TrialWriter { folder, load, errors, generator, logs, totals, .. } = self;
+        let TrialWriter { folder, load, errors, ticks, generator, logs, totals, .. } = self;
         let logs = match logs {
             Some(logs) => logs,
             // A trial without load has empty logs.
             None => Logs::begin(&folder, &Interval::default()).map_err(BundleError::io("write to", &folder))?,
         };
         let end = || -> io::Result<()> {
-            for table in [load, errors, generator] {
+            for table in [load, errors, ticks, generator] {
                 table.into_inner().map_err(csv::IntoInnerError::into_error)?;
             }
             for log in [logs.measure, logs.warmup] {

@@ -2,10 +2,11 @@
 
 use crate::error::BundleError;
 use crate::files::{
-    self, EVENTS, FACTS, HOST, PLAN, STUDY, TRIALS, VERSIONS, drop_cut_off_line, files_in, open_lines, plain,
+    self, EVENTS, FACTS, HOST, PLAN, STUDY, SUMMARY, TRIALS, VERSIONS, drop_cut_off_line, files_in, open_lines, plain,
     read_json, sync, sync_folder, trial_folder,
 };
-use crate::manifest::{self, Line, ManifestWriter, STUDY_PART, VERSIONS_PART, trial_part};
+use crate::manifest::{self, Line, Manifest, ManifestWriter, STUDY_PART, VERSIONS_PART, trial_part};
+use crate::read::faults_of;
 use crate::trial::TrialWriter;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -16,7 +17,7 @@ use plimsoll_model::sample::{HostSample, ProcessSample};
 use plimsoll_model::study::StudyFacts;
 use plimsoll_model::trial::{Plan, Trial};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,8 @@ pub struct BundleWriter {
     folder: PathBuf,
     manifest: ManifestWriter,
     events: File,
-    sealed: BTreeSet<u32>,
+    sealed: BTreeMap<u32, TrialSummary>,
+    added: Vec<Trial>,
 }
 
 /// An event with its time.
@@ -68,14 +70,14 @@ impl BundleWriter {
         if let Some(above) = folder.canonicalize().ok().as_deref().and_then(Path::parent) {
             sync_folder(above)?;
         }
-        Ok(BundleWriter { folder: folder.to_owned(), manifest, events, sealed: BTreeSet::new() })
+        Ok(BundleWriter { folder: folder.to_owned(), manifest, events, sealed: BTreeMap::new(), added: Vec::new() })
     }
 
     /// Opens a bundle that an interrupted run has left, to go on with the same study.
     ///
     /// # Errors
-    /// It is no bundle, it is complete, it was begun with another study or plan, or another run is
-    /// writing it.
+    /// It is no bundle, it is complete, it was begun with another study or plan, files of its trials
+    /// were changed, or another run is writing it.
     pub fn resume(folder: &Path, study: &str, facts: &StudyFacts, plan: &Plan) -> Result<BundleWriter, BundleError> {
         let manifest = manifest::read(folder)?;
         if manifest.complete {
@@ -91,20 +93,38 @@ impl BundleWriter {
         if read_json::<StudyFacts>(&folder.join(FACTS)).as_ref() != Ok(facts) {
             return Err(other("resolved study"));
         }
-        let sealed = manifest.trials().into_iter().filter(|number| trial_folder(folder, *number).is_dir()).collect();
+        let sealed = sealed(folder, &manifest)?;
+        let added = manifest.added.clone();
         let study_is_sealed = manifest.sealed.contains_key(STUDY_PART);
         let mut manifest = ManifestWriter::open(folder)?;
         if !study_is_sealed {
             seal_study(&mut manifest, folder)?;
         }
         let events = open_events(folder)?;
-        Ok(BundleWriter { folder: folder.to_owned(), manifest, events, sealed })
+        Ok(BundleWriter { folder: folder.to_owned(), manifest, events, sealed, added })
     }
 
-    /// The numbers of the trials that are in the bundle.
+    /// The trials that are in the bundle, by their numbers.
     #[must_use]
-    pub fn sealed_trials(&self) -> &BTreeSet<u32> {
+    pub fn sealed_trials(&self) -> &BTreeMap<u32, TrialSummary> {
         &self.sealed
+    }
+
+    /// The trials that were added to the plan, in order.
+    #[must_use]
+    pub fn added_trials(&self) -> &[Trial] {
+        &self.added
+    }
+
+    /// Adds trials to the plan: a block that is run again. When this comes back, readers know them
+    /// and a run goes on with them, whether they have begun or not.
+    ///
+    /// # Errors
+    /// The disk does not take it.
+    pub fn add_trials(&mut self, trials: &[Trial]) -> Result<(), BundleError> {
+        self.manifest.append(&Line::Added { trials: trials.to_vec() })?;
+        self.added.extend(trials);
+        Ok(())
     }
 
     /// The file for what the build of the system `name` writes.
@@ -179,7 +199,7 @@ impl BundleWriter {
         self.events.sync_data().map_err(BundleError::io("sync", &self.folder.join(EVENTS)))?;
         let files: Vec<PathBuf> = written.iter().filter_map(|file| Some(folder.join(file.file_name()?))).collect();
         self.manifest.seal(&self.folder, trial_part(number), &files)?;
-        self.sealed.insert(number);
+        self.sealed.insert(number, summary.clone());
         Ok(())
     }
 
@@ -188,8 +208,40 @@ impl BundleWriter {
     /// # Errors
     /// The disk does not take it.
     pub fn complete(&mut self) -> Result<(), BundleError> {
-        self.manifest.append(&Line::Complete { at: Timestamp::now().to_string() })
+        self.end(None)
     }
+
+    /// The run has come to its end after so many repeats, because every verdict is reached. Later
+    /// repeats are not missing then.
+    ///
+    /// # Errors
+    /// The disk does not take it.
+    pub fn complete_after(&mut self, repeats: u32) -> Result<(), BundleError> {
+        self.end(Some(repeats))
+    }
+
+    fn end(&mut self, decided_after: Option<u32>) -> Result<(), BundleError> {
+        self.manifest.append(&Line::Complete { at: Timestamp::now().to_string(), decided_after })
+    }
+}
+
+/// The trials that a manifest lists and whose folders are there. A folder that was deleted is that
+/// of a trial to be run again; one that was changed is not to be gone on with.
+fn sealed(folder: &Path, manifest: &Manifest) -> Result<BTreeMap<u32, TrialSummary>, BundleError> {
+    let (mut sealed, mut faults) = (BTreeMap::new(), Vec::new());
+    for number in manifest.trials().into_iter().filter(|number| trial_folder(folder, *number).is_dir()) {
+        let changed = faults_of(folder, manifest, &trial_part(number));
+        if !changed.is_empty() {
+            faults.extend(changed);
+            continue;
+        }
+        let path = trial_folder(folder, number).join(SUMMARY);
+        match read_json(&path) {
+            Ok(summary) => drop(sealed.insert(number, summary)),
+            Err(fault) => faults.push(format!("{} cannot be read ({fault})", path.display())),
+        }
+    }
+    if faults.is_empty() { Ok(sealed) } else { Err(BundleError::Changed { path: folder.to_owned(), faults }) }
 }
 
 fn seal_study(manifest: &mut ManifestWriter, folder: &Path) -> Result<(), BundleError> {

@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 /// More trials than all the processes together can write.
 const TRIALS: u32 = 5_000;
 
+/// The trials of the plan; all others are added to it two by two, like blocks that are run again.
+const PLANNED: u32 = 20;
+
 const KILLS: u64 = 20;
 
 /// Says to this test binary where it is to write, as the process that will be killed.
@@ -73,11 +76,11 @@ fn begin_anew(bundle: &Path, journal: &Path, error: &BundleError) {
 fn go_on(folder: &Path) {
     let before = given::numbers(&read(folder).expect("a bundle"));
     assert!(!before.is_empty(), "no process got as far as a trial");
-    let mut bundle = given::resume(folder, TRIALS);
-    assert_eq!(bundle.sealed_trials().iter().copied().collect::<Vec<_>>(), before);
+    let mut bundle = given::resume(folder, PLANNED);
+    assert_eq!(bundle.sealed_trials().keys().copied().collect::<Vec<_>>(), before);
     let next = before.len() as u32 + 1;
     bundle.versions(&given::versions()).expect("disk");
-    (next..next + 3).for_each(|number| given::seal(&mut bundle, number));
+    (next..next + 3).for_each(|number| seal(&mut bundle, number));
     let contents = read(folder).expect("a bundle");
     assert_eq!(given::numbers(&contents), (1..next + 3).collect::<Vec<_>>());
     assert_eq!(contents.problems.len(), 1, "only that the run has not ended: {:?}", contents.problems);
@@ -109,18 +112,28 @@ fn announced(journal: &Path) -> Vec<u32> {
     whole.map(|line| line.parse().expect("a number")).collect()
 }
 
+/// Runs a trial, which is added to the plan if need be.
+fn seal(bundle: &mut BundleWriter, number: u32) {
+    let known = |trial: &plimsoll_model::trial::Trial| trial.number == number;
+    if number > PLANNED && !bundle.added_trials().iter().any(known) {
+        bundle.add_trials(&[number, number + 1].map(given::trial)).expect("disk");
+    }
+    given::seal(bundle, number);
+}
+
 /// What the process does that is killed.
 fn write_until_killed(folder: &Path) {
     let journal = folder.with_file_name("journal");
     let mut journal = OpenOptions::new().append(true).create(true).open(journal).expect("a file");
     let mut bundle = if folder.exists() {
-        given::resume(folder, TRIALS)
+        given::resume(folder, PLANNED)
     } else {
-        BundleWriter::create(folder, given::STUDY, &given::facts(), &given::plan(TRIALS), &given::host()).expect("disk")
+        let plan = given::plan(PLANNED);
+        BundleWriter::create(folder, given::STUDY, &given::facts(), &plan, &given::host()).expect("disk")
     };
     bundle.versions(&given::versions()).expect("disk");
-    for number in (1..=TRIALS).filter(|number| !bundle.sealed_trials().contains(number)).collect::<Vec<_>>() {
-        given::seal(&mut bundle, number);
+    for number in (1..=TRIALS).filter(|number| !bundle.sealed_trials().contains_key(number)).collect::<Vec<_>>() {
+        seal(&mut bundle, number);
         journal.write_all(format!("{number}\n").as_bytes()).expect("disk");
     }
 }

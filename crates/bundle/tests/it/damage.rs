@@ -7,13 +7,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files that every trial has.
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     "trial.json",
     "measure.hlog",
     "warmup.hlog",
     "load.csv",
     "errors.csv",
     "totals.csv",
+    "ticks.csv",
     "generator.csv",
     "processes.csv",
     "host.csv",
@@ -214,13 +215,13 @@ fn a_damaged_line_of_the_manifest_costs_what_it_lists_only() {
 
 #[test]
 fn a_newer_format_is_refused_whatever_else_its_first_line_says() {
-    for first in [r#"{"bundle":{"format":2}}"#, r#"{"bundle":{"format":7,"plimsoll":"9.0.0","created":"x","new":[]}}"#]
+    for first in [r#"{"bundle":{"format":3}}"#, r#"{"bundle":{"format":7,"plimsoll":"9.0.0","created":"x","new":[]}}"#]
     {
         let bundle = Bundle::new();
         fs::write(bundle.path("manifest.jsonl"), format!("{first}\n")).expect("a file");
         let refused = read(bundle.folder.path()).expect_err("a newer format");
-        assert!(matches!(refused, BundleError::Newer { found: 2 | 7, .. }), "{refused}");
-        assert!(refused.to_string().contains("this program reads up to 1"), "{refused}");
+        assert!(matches!(refused, BundleError::Newer { found: 3 | 7, .. }), "{refused}");
+        assert!(refused.to_string().contains("this program reads up to 2"), "{refused}");
     }
 }
 

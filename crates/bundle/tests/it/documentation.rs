@@ -24,7 +24,7 @@ fn described(section: &str) -> Vec<&str> {
 fn every_column_of_every_table_is_described_in_order() {
     let folder = tempfile::tempdir().expect("a folder");
     given::complete(folder.path(), 1);
-    let tables = ["load.csv", "errors.csv", "totals.csv", "generator.csv", "processes.csv", "host.csv"];
+    let tables = ["load.csv", "errors.csv", "totals.csv", "ticks.csv", "generator.csv", "processes.csv", "host.csv"];
     for table in tables {
         let text = fs::read_to_string(folder.path().join("trials/0001").join(table)).expect("a table");
         let columns: Vec<&str> = text.lines().next().expect("a head").split(',').collect();

@@ -3,8 +3,8 @@
 use plimsoll_bundle::{BundleWriter, TrialWriter};
 use plimsoll_model::factor::{Assignment, Factor, Level, Role};
 use plimsoll_model::host::{Host, Version};
-use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, Subject, Tally};
-use plimsoll_model::result::TrialSummary;
+use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, Subject, TICKS, Tally, Tick};
+use plimsoll_model::result::{Headroom, TrialSummary};
 use plimsoll_model::sample::{HostSample, ProcessSample};
 use plimsoll_model::study::{Decision, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
@@ -29,6 +29,7 @@ pub(crate) fn facts() -> StudyFacts {
         protocol: "HTTP/1.1".to_owned(),
         open_load: false,
         load: "closed loop, 2 users".to_owned(),
+        mean_think: Some(0.25),
         workload: "GET /".to_owned(),
         generator: GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.9, max_lateness: Duration::from_millis(1) },
         systems: vec!["counter".to_owned()],
@@ -51,12 +52,16 @@ pub(crate) fn plan(trials: u32) -> Plan {
             measure: Duration::from_secs(2),
             drain: Duration::from_secs(1),
         }],
+        with_duplicate: false,
+        spare_blocks: 1,
+        looks: Vec::new(),
     }
 }
 
 pub(crate) fn trial(number: u32) -> Trial {
     let (block, position) = (number.div_ceil(2), 1 + (number - 1) % 2);
-    Trial { number, block, repeat: block, position, variant: position as usize - 1, condition: 0 }
+    let (attempt, extended) = (1, false);
+    Trial { number, block, repeat: block, attempt, extended, position, variant: position as usize - 1, condition: 0 }
 }
 
 pub(crate) fn host() -> Host {
@@ -81,6 +86,10 @@ pub(crate) fn summary(number: u32) -> TrialSummary {
         took: Nanos(4 * SECOND.0),
         ready_after: Nanos(1_234_567),
         window: Nanos(2 * SECOND.0),
+        steady_from: Some(Nanos(0)),
+        unsteady: false,
+        unjudged: None,
+        headroom: Headroom { busiest: 1.0 / 3.0, lateness: Nanos(12_345) },
         open_load: false,
         sequences: [("increment".to_owned(), Default::default())].into(),
         error_examples: [("GET /a, b".to_owned(), [(ErrorKind::Status, "503, \"busy\"".to_owned())].into())].into(),
@@ -101,7 +110,9 @@ pub(crate) fn intervals(number: u32) -> Vec<Interval> {
         let phase = if second < 0 { RecordedPhase::Warmup } else { RecordedPhase::Measure };
         let request = Subject::Request("GET /a, b".to_owned());
         let tallies = [((phase, Subject::Iteration), tally(3)), ((phase, request), tally(6))].into();
-        Interval { second, length: SECOND, tallies, ..Interval::default() }
+        let mut ticks = [Tick::default(); TICKS];
+        ticks[4] = Tick { iterations: 3, total: 3_000_000 * u64::from(number) };
+        Interval { second, length: SECOND, tallies, ticks, ..Interval::default() }
     };
     [-1, 0, 1].map(interval).to_vec()
 }
@@ -111,7 +122,13 @@ pub(crate) fn processes() -> Vec<ProcessSample> {
 }
 
 pub(crate) fn host_series() -> Vec<HostSample> {
-    vec![HostSample { at: -0.9, cpu_cores: 0.7, memory_available: u64::MAX, ..HostSample::default() }]
+    vec![HostSample {
+        at: -0.9,
+        cpu_cores: 0.7,
+        memory_available: u64::MAX,
+        frequency_mhz: Some(2_600.1),
+        ..HostSample::default()
+    }]
 }
 
 pub(crate) fn create(folder: &Path, trials: u32) -> BundleWriter {

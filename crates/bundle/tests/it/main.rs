@@ -3,7 +3,9 @@
 mod crash;
 mod damage;
 mod documentation;
+mod format_1;
 mod given;
+mod growth;
 mod logs;
 mod resume;
 mod round_trip;

@@ -20,7 +20,7 @@ fn interrupted(sealed: u32) -> tempfile::TempDir {
 /// Goes on to the end, and asserts that nothing is lost or amiss, but for the problems of `known`.
 fn finish(folder: &Path, done: &[u32], known: &[&str]) {
     let mut bundle = given::resume(folder, 4);
-    assert_eq!(bundle.sealed_trials().iter().copied().collect::<Vec<_>>(), done);
+    assert_eq!(bundle.sealed_trials().keys().copied().collect::<Vec<_>>(), done);
     let left: Vec<u32> = (1..=4).filter(|number| !done.contains(number)).collect();
     bundle.versions(&given::versions()).expect("disk");
     left.iter().for_each(|number| given::seal(&mut bundle, *number));
@@ -110,6 +110,24 @@ fn a_trial_whose_folder_was_deleted_is_run_again() {
     let folder = interrupted(2);
     fs::remove_dir_all(folder.path().join("trials/0001")).expect("a folder");
     finish(folder.path(), &[2], &[]);
+}
+
+#[test]
+fn a_trial_whose_files_changed_is_not_gone_on_with() {
+    let folder = interrupted(3);
+    let trials = folder.path().join("trials");
+    append(&trials.join("0002/load.csv"), b" ");
+    fs::remove_file(trials.join("0003/totals.csv")).expect("a file");
+    let refused = BundleWriter::resume(folder.path(), given::STUDY, &given::facts(), &given::plan(4));
+    let refused = refused.expect_err("changed files").to_string();
+    for word in
+        ["trials/0002/load.csv was changed after the run", "trials/0003/totals.csv cannot be read", "delete the folder"]
+    {
+        assert!(refused.contains(word), "{refused}");
+    }
+    fs::remove_dir_all(trials.join("0002")).expect("a folder");
+    fs::remove_dir_all(trials.join("0003")).expect("a folder");
+    finish(folder.path(), &[1], &[]);
 }
 
 #[test]

@@ -4,7 +4,9 @@ use crate::given::{self, SECOND};
 use plimsoll_bundle::{BundleError, BundleWriter, read};
 use plimsoll_model::event::Event;
 use plimsoll_model::factor::{Assignment, Level};
-use plimsoll_model::record::{ErrorKind, GeneratorSecond, Interval, LONGEST, RecordedPhase, Subject, Tally, histogram};
+use plimsoll_model::record::{
+    ErrorKind, GeneratorSecond, Interval, LONGEST, RecordedPhase, Subject, TICKS, Tally, Tick, histogram,
+};
 use plimsoll_model::sample::{HostSample, ProcessSample};
 use plimsoll_model::units::Nanos;
 use proptest::prelude::*;
@@ -141,14 +143,24 @@ fn any_generator() -> impl Strategy<Value = GeneratorSecond> {
     })
 }
 
+fn any_ticks() -> impl Strategy<Value = [Tick; TICKS]> {
+    let tick = (0..3_u64, any::<u64>()).prop_map(|(iterations, total)| Tick { iterations, total });
+    prop::collection::vec(tick, TICKS).prop_map(|ticks| ticks.try_into().expect("as many as a second has"))
+}
+
 /// Seconds from -2 on, each of its own length, with any tallies.
 fn any_intervals() -> impl Strategy<Value = Vec<Interval>> {
     let tallies = prop::collection::btree_map((any_phase(), any_subject()), any_tally(), 0..4);
-    let interval = (tallies, 0..=SECOND.0, any_generator());
+    let interval = (tallies, 0..=SECOND.0, any_ticks(), any_generator());
     prop::collection::vec(interval, 0..5).prop_map(|intervals| {
         let numbered = (-2_i64..).zip(intervals);
-        let interval =
-            |(second, (tallies, length, generator))| Interval { second, length: Nanos(length), tallies, generator };
+        let interval = |(second, (tallies, length, ticks, generator))| Interval {
+            second,
+            length: Nanos(length),
+            tallies,
+            ticks,
+            generator,
+        };
         numbered.map(interval).collect()
     })
 }
@@ -213,6 +225,61 @@ proptest! {
                 assert_same(&trial.tallies[subject], tally);
             }
         }
+    }
+
+    #[test]
+    fn what_ended_before_a_condition_was_steady_is_left_out_of_all_its_trials(
+        trials in prop::collection::vec(any_intervals(), 2),
+        steady_from in 0_u64..2500,
+    ) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut bundle = given::create(folder.path(), 2);
+        bundle.versions(&[]).expect("disk");
+        for (number, intervals) in (1..).zip(&trials) {
+            let mut writer = bundle.begin_trial(&given::trial(number)).expect("a folder");
+            intervals.iter().for_each(|interval| writer.interval(interval).expect("disk"));
+            let mut summary = given::summary(number);
+            if number == 2 {
+                summary.steady_from = Some(Nanos(steady_from * 1_000_000));
+            }
+            bundle.seal_trial(writer, &summary, &[], &[]).expect("disk");
+        }
+        bundle.complete().expect("disk");
+        let contents = read(folder.path()).expect("a bundle");
+        let cut = steady_from.div_ceil(1000) as i64;
+        for (trial, intervals) in contents.trials.iter().zip(&trials) {
+            prop_assert_eq!(trial.cut, cut);
+            prop_assert_eq!(trial.generator.len(), intervals.len(), "the series keep everything");
+            let counted: Vec<Interval> = match cut {
+                0 => intervals.clone(),
+                cut => intervals.iter().filter(|interval| interval.second >= cut).cloned().collect(),
+            };
+            for (subject, expected) in merged(&counted) {
+                let nothing = Tally::default();
+                let found = trial.tallies.get(&subject).unwrap_or(&nothing);
+                prop_assert!(found.service == expected.service, "service");
+                prop_assert!(found.response == expected.response, "response");
+                prop_assert!(found.first_byte == expected.first_byte, "first byte");
+                prop_assert_eq!(&found.errors, &expected.errors);
+            }
+        }
+    }
+
+    #[test]
+    fn ticks_are_written_as_they_passed(intervals in any_intervals()) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut bundle = given::create(folder.path(), 1);
+        let mut writer = bundle.begin_trial(&given::trial(1)).expect("a folder");
+        intervals.iter().for_each(|interval| writer.interval(interval).expect("disk"));
+        bundle.seal_trial(writer, &given::summary(1), &[], &[]).expect("disk");
+        let text = fs::read_to_string(folder.path().join("trials/0001/ticks.csv")).expect("a table");
+        let mut expected = Vec::new();
+        for interval in &intervals {
+            for (tick, ticked) in interval.ticks.iter().enumerate().filter(|(_, ticked)| ticked.iterations > 0) {
+                expected.push(format!("{},{},{}", interval.second * 10 + tick as i64, ticked.iterations, ticked.total));
+            }
+        }
+        prop_assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), expected);
     }
 
     #[test]
