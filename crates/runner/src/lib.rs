@@ -5,6 +5,7 @@
 //! can be interrupted at any instant without leaving a process behind.
 
 mod preflight;
+mod programs;
 mod run;
 mod target;
 mod trial;

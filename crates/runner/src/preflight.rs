@@ -47,7 +47,7 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Stri
             return faults;
         }
     };
-    faults.extend(spec.systems.iter().filter_map(|system| check_commands(system).err()).map(|error| error.to_string()));
+    faults.extend(spec.systems.iter().flat_map(check_commands).map(|error| error.to_string()));
     faults.extend(target::address(study, &spec.workload.target).err());
     if let Err(error) = plimsoll_load::check(&spec.workload) {
         faults.extend(error.0);

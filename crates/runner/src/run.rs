@@ -1,19 +1,19 @@
-//! The run: builds once, then every trial of the plan in its order.
+//! The run: every trial of the plan in its order, blocks that did not count again, and an early end
+//! where every verdict is reached.
 
+use crate::programs::{OnEvent, Programs, tell};
 use crate::trial::{Broken, Finished, run_trial};
 use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_model::event::Event;
-use plimsoll_model::factor::Assignment;
-use plimsoll_model::host::Version;
+use plimsoll_model::result::TrialSummary;
 use plimsoll_model::study::StudyFacts;
-use plimsoll_model::system::{CommandLine, SystemSpec};
-use plimsoll_model::trial::{Plan, Trial, TrialLength};
-use plimsoll_study::{Bindings, PortChoice, Study};
-use plimsoll_system::{Launcher, SystemError, sha256};
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use plimsoll_model::trial::{Plan, Trial, Validity};
+use plimsoll_plan::{Again, Outcome, again, due};
+use plimsoll_study::Study;
+use plimsoll_system::{Launcher, SystemError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// What is to be run, and with what.
 pub struct Run<'a> {
@@ -33,6 +33,7 @@ pub struct Run<'a> {
 pub(crate) struct Context<'a> {
     pub(crate) study: &'a Study,
     pub(crate) facts: &'a StudyFacts,
+    /// As it was made: without the blocks that are run again.
     pub(crate) plan: &'a Plan,
     pub(crate) launcher: &'a Launcher,
     pub(crate) program: &'a Path,
@@ -42,7 +43,7 @@ pub(crate) struct Context<'a> {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Every trial ran; whether it counts stands in its summary.
+    /// Every trial ran that was needed; whether it counts stands in its summary.
     Complete,
     /// It was stopped from outside; what had ended is in the bundle.
     Interrupted,
@@ -71,13 +72,21 @@ pub enum RunError {
     Bundle(#[from] BundleError),
 }
 
-/// Runs what the bundle does not have yet. `on_event` hears everything that happens, after the
-/// bundle has it.
+/// Runs what the bundle does not have yet.
+///
+/// Where the plan has looks, `decided` is asked after the repeats of each but the last, with their
+/// number, whether every verdict is reached; if so, the run ends there. `on_event` hears everything
+/// that happens, after the bundle has it.
 ///
 /// # Errors
 /// A system does not come up at all, or the bundle cannot be written. Nothing that was started is
 /// left in either case.
-pub fn run(run: &Run<'_>, bundle: &mut BundleWriter, on_event: &mut dyn FnMut(&Event)) -> Result<Ending, RunError> {
+pub fn run(
+    run: &Run<'_>,
+    bundle: &mut BundleWriter,
+    decided: &mut dyn FnMut(u32) -> bool,
+    on_event: &mut dyn FnMut(&Event),
+) -> Result<Ending, RunError> {
     let facts = run.study.facts();
     let context = Context {
         study: run.study,
@@ -87,34 +96,29 @@ pub fn run(run: &Run<'_>, bundle: &mut BundleWriter, on_event: &mut dyn FnMut(&E
         program: run.program,
         interrupted: run.interrupted,
     };
-    let done: BTreeSet<u32> = bundle.sealed_trials().clone();
-    let left: Vec<&Trial> = run.plan.trials.iter().filter(|trial| !done.contains(&trial.number)).collect();
-    tell(
-        bundle,
-        on_event,
-        &Event::RunStarted {
-            trials: run.plan.trials.len() as u32,
-            already_done: done.len() as u32,
-            time_under_load: time_under_load(run.plan, &left),
-        },
-    )?;
-    let ending = match carry_out(&context, &left, bundle, on_event) {
-        Ok(()) => Ending::Complete,
-        Err(Stop::Interrupted) => Ending::Interrupted,
-        Err(Stop::Broken(error)) => {
-            tell(bundle, on_event, &Event::RunFinished { complete: false })?;
-            return Err(error);
+    let mut walk = Walk::new(&context, bundle, on_event);
+    walk.tell_start()?;
+    match walk.until_the_end(decided) {
+        Ok(decided_after) => {
+            walk.tell(&Event::RunFinished { complete: true })?;
+            match decided_after {
+                Some(repeats) => bundle.complete_after(repeats)?,
+                None => bundle.complete()?,
+            }
+            Ok(Ending::Complete)
         }
-    };
-    tell(bundle, on_event, &Event::RunFinished { complete: ending == Ending::Complete })?;
-    if ending == Ending::Complete {
-        bundle.complete()?;
+        Err(stop) => {
+            walk.tell(&Event::RunFinished { complete: false })?;
+            match stop {
+                Stop::Interrupted => Ok(Ending::Interrupted),
+                Stop::Broken(error) => Err(error),
+            }
+        }
     }
-    Ok(ending)
 }
 
 /// Why not everything was carried out.
-enum Stop {
+pub(crate) enum Stop {
     Interrupted,
     Broken(RunError),
 }
@@ -134,158 +138,169 @@ impl From<SystemError> for Stop {
     }
 }
 
-fn carry_out(
-    context: &Context<'_>,
-    trials: &[&Trial],
-    bundle: &mut BundleWriter,
-    on_event: &mut dyn FnMut(&Event),
-) -> Result<(), Stop> {
-    let systems = distinct_systems(context, trials);
-    build(context, &systems, bundle, on_event)?;
-    let mut versions = versions(context, &systems)?;
-    bundle.versions(&versions)?;
-    let (mut working, mut seen) = (BTreeSet::new(), BTreeSet::new());
-    for trial in trials {
-        let finished = run_one(context, trial, bundle, on_event)?;
-        if add_executables(&finished.executables, &mut seen, &mut versions) {
-            bundle.versions(&versions)?;
-        }
-        // A variant that never came up, or never gave a right answer, will not do so the next time;
-        // one that has before is worth another try, and its failed trial stands in the report.
-        if finished.worked {
-            working.insert(trial.variant);
-        } else if !working.contains(&trial.variant) {
-            let variant = context.plan.variants[trial.variant].label();
-            return Err(Stop::Broken(RunError::NeverWorked { trial: trial.number, variant }));
-        }
+/// A run under way.
+struct Walk<'a> {
+    context: &'a Context<'a>,
+    /// The plan with the blocks that are run again.
+    plan: Plan,
+    bundle: &'a mut BundleWriter,
+    on_event: &'a mut OnEvent<'a>,
+    programs: Programs,
+    /// The variants that worked at least once, the duplicate being the baseline.
+    working: BTreeSet<usize>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(context: &'a Context<'a>, bundle: &'a mut BundleWriter, on_event: &'a mut OnEvent<'a>) -> Walk<'a> {
+        let mut plan = context.plan.clone();
+        plan.trials.extend(bundle.added_trials());
+        let mut walk =
+            Walk { context, plan, bundle, on_event, programs: Programs::default(), working: BTreeSet::new() };
+        let failed = |summary: &TrialSummary| matches!(summary.validity, Validity::Failed(_));
+        let done = walk.plan.trials.iter().filter(|trial| walk.summary(trial).is_some_and(|summary| !failed(summary)));
+        walk.working = done.map(|trial| walk.program_of(trial)).collect();
+        walk
     }
-    Ok(())
-}
 
-fn run_one(
-    context: &Context<'_>,
-    trial: &Trial,
-    bundle: &mut BundleWriter,
-    on_event: &mut dyn FnMut(&Event),
-) -> Result<Finished, Stop> {
-    if context.interrupted.load(Ordering::Relaxed) {
-        return Err(Stop::Interrupted);
+    fn tell(&mut self, event: &Event) -> Result<(), BundleError> {
+        tell(self.bundle, self.on_event, event)
     }
-    let started = Event::TrialStarted {
-        trial: *trial,
-        variant: context.plan.variants[trial.variant].label(),
-        condition: context.plan.conditions[trial.condition].to_string(),
-    };
-    tell(bundle, on_event, &started)?;
-    let mut writer = bundle.begin_trial(trial)?;
-    let outcome = run_trial(context, trial, &mut writer, &mut |event| tell(bundle, on_event, event));
-    let finished = match outcome {
-        Ok(finished) => finished,
-        Err(Broken::Interrupted) => return Err(Stop::Interrupted),
-        Err(Broken::Bundle(error)) => return Err(error.into()),
-    };
-    bundle.seal_trial(writer, &finished.summary, &finished.processes, &finished.host)?;
-    let over = Event::TrialFinished {
-        trial: trial.number,
-        validity: finished.summary.validity.clone(),
-        iterations: finished.iterations,
-        errors: finished.errors,
-    };
-    tell(bundle, on_event, &over)?;
-    Ok(finished)
-}
 
-/// First the bundle, then everybody else.
-fn tell(bundle: &mut BundleWriter, on_event: &mut dyn FnMut(&Event), event: &Event) -> Result<(), BundleError> {
-    bundle.event(event)?;
-    on_event(event);
-    Ok(())
-}
+    fn tell_start(&mut self) -> Result<(), BundleError> {
+        let left = self.left(self.plan.repeats);
+        let event = Event::RunStarted {
+            trials: self.plan.trials.len() as u32,
+            already_done: (self.plan.trials.len() - left.len()) as u32,
+            time_under_load: left.iter().map(|trial| self.plan.length(trial).load()).sum(),
+        };
+        self.tell(&event)
+    }
 
-fn time_under_load(plan: &Plan, trials: &[&Trial]) -> Duration {
-    trials.iter().map(|trial| TrialLength::load(plan.lengths[trial.condition])).sum()
-}
-
-/// The systems of all trials, each program once.
-fn distinct_systems(context: &Context<'_>, trials: &[&Trial]) -> Vec<SystemSpec> {
-    let mut distinct: Vec<SystemSpec> = Vec::new();
-    for assignment in trials.iter().map(|trial| context.plan.assignment(trial)) {
-        for system in stand_in_systems(context, &assignment) {
-            if !distinct.iter().any(|known| is_same_program(known, &system)) {
-                distinct.push(system);
+    /// Runs look by look. Returns after how many repeats every verdict was reached, if that was
+    /// before the last.
+    fn until_the_end(&mut self, decided: &mut dyn FnMut(u32) -> bool) -> Result<Option<u32>, Stop> {
+        let looks = self.plan.looks.iter().copied().filter(|look| *look < self.plan.repeats).collect::<Vec<u32>>();
+        for repeats in looks {
+            self.run_up_to(repeats)?;
+            // An earlier, interrupted run that went on had looked before.
+            let went_on = self.plan.trials.iter().any(|trial| trial.repeat > repeats && self.summary(trial).is_some());
+            if !went_on {
+                let decided = decided(repeats);
+                self.tell(&Event::LookTaken { repeats, decided })?;
+                if decided {
+                    return Ok(Some(repeats));
+                }
             }
         }
+        self.run_up_to(self.plan.repeats)?;
+        Ok(None)
     }
-    distinct
-}
 
-/// Whether two systems are built, found and described alike, however they are started.
-fn is_same_program(one: &SystemSpec, other: &SystemSpec) -> bool {
-    let program = |system: &SystemSpec| system.start.program().to_owned();
-    let parts = |system: &SystemSpec| (system.build.clone(), program(system), system.version.clone());
-    one.name == other.name && one.dir == other.dir && one.env == other.env && parts(one) == parts(other)
-}
-
-/// The systems of a trial as they are before their ports are known.
-fn stand_in_systems(context: &Context<'_>, assignment: &Assignment) -> Vec<SystemSpec> {
-    let ports = context.study.system_ports(assignment).into_iter().map(|(name, choice)| match choice {
-        PortChoice::Fixed(port) => (name, port),
-        PortChoice::Free => (name, 1),
-    });
-    let bindings = Bindings { ports: ports.collect(), plimsoll: context.program.to_owned() };
-    context.study.resolve(assignment, &bindings).map(|spec| spec.systems).unwrap_or_default()
-}
-
-/// Runs every distinct build command once.
-fn build(
-    context: &Context<'_>,
-    systems: &[SystemSpec],
-    bundle: &mut BundleWriter,
-    on_event: &mut dyn FnMut(&Event),
-) -> Result<(), Stop> {
-    let mut built: Vec<(&CommandLine, &PathBuf)> = Vec::new();
-    for system in systems {
-        let Some(command) = &system.build else { continue };
-        if built.contains(&(command, &system.dir)) {
-            continue;
+    /// Runs what is left of the first `repeats` repeats, then blocks of them again as long as any is
+    /// due.
+    fn run_up_to(&mut self, repeats: u32) -> Result<(), Stop> {
+        self.run_all(&self.left(repeats))?;
+        while let Some(next) = due(&self.plan, &self.outcomes(), repeats) {
+            let trials = again(&self.plan, next);
+            self.bundle.add_trials(&trials)?;
+            self.tell_again(next, &trials)?;
+            self.plan.trials.extend(&trials);
+            self.run_all(&trials)?;
         }
-        built.push((command, &system.dir));
-        let (name, shown) = (system.name.clone(), command.to_string());
-        tell(bundle, on_event, &Event::BuildStarted { system: name.clone(), command: shown })?;
-        let interrupted = || context.interrupted.load(Ordering::Relaxed);
-        let took = context.launcher.build(system, &bundle.build_log(&name), &interrupted)?;
-        tell(bundle, on_event, &Event::BuildFinished { system: name, took })?;
+        Ok(())
     }
-    Ok(())
+
+    fn tell_again(&mut self, again: Again, trials: &[Trial]) -> Result<(), BundleError> {
+        let mut reasons: Vec<String> = Vec::new();
+        for trial in self.plan.trials.iter().filter(|trial| trial.block == again.block) {
+            for reason in self.summary(trial).map_or(&[][..], |summary| summary.validity.reasons()) {
+                if !reasons.contains(reason) {
+                    reasons.push(reason.clone());
+                }
+            }
+        }
+        self.tell(&Event::BlockRepeated {
+            of: again.block,
+            block: trials[0].block,
+            attempt: trials[0].attempt,
+            extended: again.extended,
+            trials: trials.len() as u32,
+            time_under_load: trials.iter().map(|trial| self.plan.length(trial).load()).sum(),
+            reasons,
+        })
+    }
+
+    fn run_all(&mut self, trials: &[Trial]) -> Result<(), Stop> {
+        self.programs.make_ready(self.context, trials, self.bundle, self.on_event)?;
+        for trial in trials {
+            let finished = self.run_one(trial)?;
+            self.programs.add_executables(&finished.executables, self.bundle)?;
+            // A variant that never came up, or never gave a right answer, will not do so the next time;
+            // one that has before is worth another try, and its failed trial stands in the report.
+            if finished.worked {
+                self.working.insert(self.program_of(trial));
+            } else if !self.working.contains(&self.program_of(trial)) {
+                let variant = self.plan.label(self.program_of(trial));
+                return Err(Stop::Broken(RunError::NeverWorked { trial: trial.number, variant }));
+            }
+        }
+        Ok(())
+    }
+
+    fn run_one(&mut self, trial: &Trial) -> Result<Finished, Stop> {
+        if self.context.interrupted.load(Ordering::Relaxed) {
+            return Err(Stop::Interrupted);
+        }
+        let started = Event::TrialStarted {
+            trial: *trial,
+            variant: self.plan.label(trial.variant),
+            condition: self.plan.conditions[trial.condition].to_string(),
+        };
+        self.tell(&started)?;
+        let mut writer = self.bundle.begin_trial(trial)?;
+        let outcome = run_trial(self.context, trial, &mut writer, &mut |event| tell(self.bundle, self.on_event, event));
+        let finished = match outcome {
+            Ok(finished) => finished,
+            Err(Broken::Interrupted) => return Err(Stop::Interrupted),
+            Err(Broken::Bundle(error)) => return Err(error.into()),
+        };
+        self.bundle.seal_trial(writer, &finished.summary, &finished.processes, &finished.host)?;
+        let over = Event::TrialFinished {
+            trial: trial.number,
+            validity: finished.summary.validity.clone(),
+            iterations: finished.iterations,
+            errors: finished.errors,
+        };
+        self.tell(&over)?;
+        Ok(finished)
+    }
+
+    /// The trials of the first `repeats` repeats that are not in the bundle.
+    fn left(&self, repeats: u32) -> Vec<Trial> {
+        let trials = self.plan.trials.iter().filter(|trial| trial.repeat <= repeats);
+        trials.filter(|trial| self.summary(trial).is_none()).copied().collect()
+    }
+
+    /// What the bundle has of a trial. What it has of another with the same number is none of it.
+    fn summary(&self, trial: &Trial) -> Option<&TrialSummary> {
+        self.bundle.sealed_trials().get(&trial.number).filter(|summary| summary.trial == *trial)
+    }
+
+    fn outcomes(&self) -> BTreeMap<u32, Outcome> {
+        let known = self.plan.trials.iter().filter_map(|trial| Some((trial.number, outcome(self.summary(trial)?))));
+        known.collect()
+    }
+
+    /// The variant whose programs a trial runs.
+    fn program_of(&self, trial: &Trial) -> usize {
+        if trial.variant < self.plan.variants.len() { trial.variant } else { 0 }
+    }
 }
 
-fn versions(context: &Context<'_>, systems: &[SystemSpec]) -> Result<Vec<Version>, Stop> {
-    let mut versions = Vec::new();
-    for system in systems {
-        let version = context.launcher.version_of(system)?;
-        if !versions.contains(&version) {
-            versions.push(version);
-        }
+fn outcome(summary: &TrialSummary) -> Outcome {
+    match summary.validity {
+        Validity::Valid => Outcome::Counts,
+        _ if summary.unsteady => Outcome::Unsteady,
+        Validity::Void(_) | Validity::Failed(_) => Outcome::DoesNotCount,
     }
-    Ok(versions)
-}
-
-/// Adds the files that systems really ran, where they are not the ones that were started: behind
-/// a wrapper script there is another program. Returns whether there were any.
-fn add_executables(
-    executables: &[(String, PathBuf)],
-    seen: &mut BTreeSet<(String, PathBuf)>,
-    versions: &mut Vec<Version>,
-) -> bool {
-    let before = versions.len();
-    for (name, file) in executables {
-        if !seen.insert((name.clone(), file.clone())) {
-            continue;
-        }
-        let sha256 = sha256(file).ok();
-        if !versions.iter().any(|known| known.name == *name && known.sha256 == sha256) {
-            versions.push(Version { name: name.clone(), program: file.display().to_string(), version: None, sha256 });
-        }
-    }
-    versions.len() > before
 }

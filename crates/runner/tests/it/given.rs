@@ -1,0 +1,113 @@
+//! A study of a server that runs already, its plan, and runs of it that can be interrupted.
+
+use plimsoll_bundle::{BundleWriter, Contents};
+use plimsoll_model::event::Event;
+use plimsoll_model::host::Host;
+use plimsoll_model::trial::Plan;
+use plimsoll_plan::Options;
+use plimsoll_runner::{Ending, Run};
+use plimsoll_study::Study;
+use plimsoll_system::Launcher;
+use plimsoll_testkit::http::{Behaviour, Reply, Server};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tempfile::TempDir;
+
+/// Two variants and the duplicate, twice: six trials that count.
+pub(crate) const STUDY: &str = r#"title    = "two paths"
+question = "Which is faster?"
+repeats  = 2
+
+[factors]
+path = { levels = ["a", "b"], compare = true, baseline = "a" }
+
+[workload]
+protocol = "http"
+target   = "TARGET"
+steps    = [{ get = "/{path}" }]
+
+[load]
+users    = 1
+think    = "1ms"
+warmup   = "0s"
+duration = "30ms"
+
+[generator]
+max_cpu      = "100%"
+max_lateness = "10s"
+"#;
+
+/// The same study, in which no trial counts: no generator keeps to this limit.
+pub(crate) fn in_vain() -> String {
+    STUDY.replace("\"100%\"", "\"0.0001%\"")
+}
+
+/// A study and the server that it loads, with a folder for the bundle.
+pub(crate) struct Given {
+    text: String,
+    study: Study,
+    pub(crate) plan: Plan,
+    folder: TempDir,
+    _server: Server,
+}
+
+/// What came of a run.
+pub(crate) struct Ran {
+    pub(crate) ending: Ending,
+    pub(crate) events: Vec<Event>,
+}
+
+impl Given {
+    pub(crate) fn new(text: &str, looks: &[u32]) -> Given {
+        let server = Server::start(Behaviour::at_once(Reply::of_size(2))).expect("a port");
+        let text = text.replace("TARGET", &server.address().to_string());
+        let (study, faults) = plimsoll_study::read("study.toml", &text, Path::new("/"), &[0]);
+        let study = study.unwrap_or_else(|| panic!("{faults:?}"));
+        let options = Options {
+            repeats: looks.last().copied().unwrap_or(study.repeats),
+            seed: study.seed,
+            duplicate: study.noise_floor,
+            spare_blocks: study.spare_blocks,
+            looks: looks.to_vec(),
+        };
+        let plan = plimsoll_plan::plan(&study.factors, &options, |condition| study.trial_length(condition));
+        let folder = tempfile::tempdir().expect("a folder");
+        Given { text, study, plan, folder, _server: server }
+    }
+
+    pub(crate) fn bundle(&self) -> std::path::PathBuf {
+        self.folder.path().join("bundle")
+    }
+
+    pub(crate) fn contents(&self) -> Contents {
+        plimsoll_bundle::read(&self.bundle()).expect("a bundle")
+    }
+
+    /// Runs the study, or what is left of it. It is interrupted at the first event for which `stop`
+    /// says so.
+    pub(crate) fn run(&self, decided: &mut dyn FnMut(u32) -> bool, stop: &mut dyn FnMut(&Event) -> bool) -> Ran {
+        let (path, facts) = (self.bundle(), self.study.facts());
+        let mut bundle = if path.exists() {
+            BundleWriter::resume(&path, &self.text, &facts, &self.plan).expect("a bundle to go on with")
+        } else {
+            BundleWriter::create(&path, &self.text, &facts, &self.plan, &Host::default()).expect("a new folder")
+        };
+        let interrupted = AtomicBool::new(false);
+        let run = Run {
+            study: &self.study,
+            plan: &self.plan,
+            launcher: &Launcher::of_this_program(&["warden"]),
+            program: Path::new("plimsoll"),
+            interrupted: &interrupted,
+        };
+        let mut events = Vec::new();
+        let mut on_event = |event: &Event| {
+            events.push(event.clone());
+            if stop(event) {
+                interrupted.store(true, Ordering::Relaxed);
+            }
+        };
+        let ending = plimsoll_runner::run(&run, &mut bundle, decided, &mut on_event).expect("a run");
+        Ran { ending, events }
+    }
+}

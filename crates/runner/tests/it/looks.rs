@@ -1,0 +1,95 @@
+//! A run that may end early: it looks at the verdicts when the plan says so, and only then.
+
+use crate::given::{Given, STUDY, in_vain};
+use plimsoll_bundle::{BundleError, BundleWriter};
+use plimsoll_model::event::Event;
+use plimsoll_runner::Ending;
+
+fn looks(events: &[Event]) -> Vec<(u32, bool)> {
+    let look = |event: &Event| match event {
+        Event::LookTaken { repeats, decided } => Some((*repeats, *decided)),
+        _ => None,
+    };
+    events.iter().filter_map(look).collect()
+}
+
+fn finished(events: &[Event]) -> usize {
+    events.iter().filter(|event| matches!(event, Event::TrialFinished { .. })).count()
+}
+
+#[test]
+fn the_run_ends_at_the_first_look_at_which_everything_is_decided() {
+    let given = Given::new(STUDY, &[3, 5, 7]);
+    let mut sealed = Vec::new();
+    let mut decided = |repeats| {
+        sealed.push(given.contents().trials.len());
+        repeats >= 5
+    };
+    let ran = given.run(&mut decided, &mut |_| false);
+    assert_eq!((ran.ending, looks(&ran.events)), (Ending::Complete, vec![(3, false), (5, true)]));
+    assert_eq!((sealed, finished(&ran.events)), (vec![9, 15], 15), "a look sees all of its repeats");
+    let contents = given.contents();
+    assert!(contents.complete);
+    assert_eq!(contents.problems, Vec::<String>::new());
+    assert_eq!((contents.plan.repeats, contents.plan.trials.len()), (5, 15));
+    assert_eq!(contents.plan.looks, [3, 5, 7], "what was declared stays");
+}
+
+#[test]
+fn a_run_that_ended_early_has_nothing_left_to_run() {
+    let given = Given::new(STUDY, &[1, 2]);
+    given.run(&mut |_| true, &mut |_| false);
+    let text = std::fs::read_to_string(given.bundle().join("study.toml")).expect("the study");
+    let facts = given.contents().facts;
+    let refused = BundleWriter::resume(&given.bundle(), &text, &facts, &given.plan);
+    assert!(matches!(refused, Err(BundleError::Complete(_))), "{refused:?}");
+}
+
+#[test]
+fn nobody_asks_after_the_last_repeat() {
+    let given = Given::new(STUDY, &[1, 2]);
+    let mut asked = Vec::new();
+    let ran = given.run(
+        &mut |repeats| {
+            asked.push(repeats);
+            false
+        },
+        &mut |_| false,
+    );
+    assert_eq!((asked, finished(&ran.events)), (vec![1], 6));
+    assert_eq!(given.contents().plan, given.plan);
+}
+
+#[test]
+fn blocks_run_again_before_a_look() {
+    let given = Given::new(&format!("spare_blocks = 3\n{}", in_vain()), &[1, 2]);
+    let ran = given.run(&mut |_| false, &mut |_| false);
+    let order: Vec<String> = ran.events.iter().filter_map(step).collect();
+    assert_eq!(order, ["again 1", "again 3", "look 1", "again 2"]);
+}
+
+fn step(event: &Event) -> Option<String> {
+    match event {
+        Event::BlockRepeated { of, .. } => Some(format!("again {of}")),
+        Event::LookTaken { repeats, .. } => Some(format!("look {repeats}")),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_look_that_was_taken_before_an_interruption_is_not_taken_again() {
+    for (trial, asked_again) in [(3, true), (4, false)] {
+        let given = Given::new(STUDY, &[1, 2]);
+        let mut stop = |event: &Event| matches!(event, Event::TrialFinished { trial: number, .. } if *number == trial);
+        let mut asked = 0;
+        let mut undecided = |_| {
+            asked += 1;
+            false
+        };
+        assert_eq!(given.run(&mut undecided, &mut stop).ending, Ending::Interrupted);
+        let second = given.run(&mut undecided, &mut |_| false);
+        assert_eq!(!looks(&second.events).is_empty(), asked_again, "interrupted after trial {trial}");
+        assert_eq!(given.contents().plan, given.plan);
+        assert!(asked <= 2);
+    }
+}

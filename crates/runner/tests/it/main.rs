@@ -1,0 +1,31 @@
+//! Whole runs against a server that is there already, so that no system needs to be started.
+
+mod given;
+mod looks;
+mod spare_blocks;
+
+use given::{Given, STUDY};
+use plimsoll_model::event::Event;
+use plimsoll_runner::Ending;
+
+#[test]
+fn every_trial_of_the_plan_runs_once_and_in_its_order() {
+    let given = Given::new(STUDY, &[]);
+    let ran = given.run(&mut |_| panic!("a plan without looks asks for no verdict"), &mut |_| false);
+    assert_eq!(ran.ending, Ending::Complete);
+    let contents = given.contents();
+    assert_eq!(contents.problems, Vec::<String>::new());
+    assert_eq!(contents.plan, given.plan);
+    let found: Vec<_> = contents.trials.iter().map(|trial| trial.summary.trial).collect();
+    assert_eq!(found, given.plan.trials, "the duplicate among them");
+    let labels: Vec<String> = ran.events.iter().filter_map(label).collect();
+    assert_eq!(labels.iter().filter(|label| *label == "a (duplicate)").count(), 2, "{labels:?}");
+    assert_eq!(labels.iter().filter(|label| *label == "a").count(), 2, "{labels:?}");
+}
+
+fn label(event: &Event) -> Option<String> {
+    match event {
+        Event::TrialStarted { variant, .. } => Some(variant.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,91 @@
+//! Blocks in which a trial does not count run again: as a whole, and not without end.
+
+use crate::given::{Given, STUDY, in_vain};
+use plimsoll_model::event::Event;
+use plimsoll_model::trial::Trial;
+use plimsoll_runner::Ending;
+
+fn repeated(events: &[Event]) -> Vec<(u32, u32, u32)> {
+    let of = |event: &Event| match event {
+        Event::BlockRepeated { of, block, attempt, .. } => Some((*of, *block, *attempt)),
+        _ => None,
+    };
+    events.iter().filter_map(of).collect()
+}
+
+#[test]
+fn what_counts_does_not_run_again() {
+    let given = Given::new(STUDY, &[]);
+    let ran = given.run(&mut |_| false, &mut |_| false);
+    assert_eq!(repeated(&ran.events), []);
+}
+
+#[test]
+fn blocks_run_again_until_none_is_spare() {
+    let given = Given::new(&format!("spare_blocks = 3\n{}", in_vain()), &[]);
+    let ran = given.run(&mut |_| false, &mut |_| false);
+    assert_eq!(ran.ending, Ending::Complete, "that nothing counts is for the report to say");
+    assert_eq!(repeated(&ran.events), [(1, 3, 2), (2, 4, 2), (3, 5, 3)]);
+    let contents = given.contents();
+    assert_eq!(contents.problems, Vec::<String>::new());
+    assert_eq!((contents.plan.trials.len(), contents.trials.len()), (15, 15));
+    let standing = |trial: &&Trial| !contents.plan.is_superseded(trial);
+    let standing: Vec<u32> = contents.plan.trials.iter().filter(standing).map(|trial| trial.block).collect();
+    assert_eq!(standing, [4, 4, 4, 5, 5, 5]);
+    let reasons = ran.events.iter().filter_map(|event| match event {
+        Event::BlockRepeated { reasons, trials, .. } => Some((reasons, trials)),
+        _ => None,
+    });
+    for (reasons, trials) in reasons {
+        assert!(reasons[0].contains("the generator was the limit"), "{reasons:?}");
+        assert_eq!(*trials, 3);
+    }
+}
+
+#[test]
+fn a_study_can_have_no_spare_blocks() {
+    let given = Given::new(&format!("spare_blocks = 0\n{}", in_vain()), &[]);
+    let ran = given.run(&mut |_| false, &mut |_| false);
+    assert_eq!((ran.ending, repeated(&ran.events)), (Ending::Complete, vec![]));
+}
+
+#[test]
+fn a_block_is_not_attempted_more_than_three_times() {
+    let text = in_vain().replace("repeats  = 2", "repeats  = 1\nspare_blocks = 9");
+    let given = Given::new(&text, &[]);
+    given.run(&mut |_| false, &mut |_| false);
+    assert_eq!(given.contents().plan.trials.iter().map(|trial| trial.attempt).max(), Some(3));
+    assert_eq!(given.contents().plan.trials.len(), 9);
+}
+
+#[test]
+fn a_run_that_is_interrupted_anywhere_comes_to_the_same_end() {
+    let text = in_vain().replace("repeats  = 2", "repeats  = 1\nspare_blocks = 2");
+    let whole = Given::new(&text, &[]);
+    let events = whole.run(&mut |_| false, &mut |_| false).events;
+    let expected = whole.contents().plan;
+    let moments = events.iter().filter(|event| is_moment(event)).count();
+    assert!(moments > 9, "nine trials and two blocks again: {events:?}");
+    for moment in 1..=moments {
+        let given = Given::new(&text, &[]);
+        let mut seen = 0;
+        let first = given.run(&mut |_| false, &mut |event| {
+            seen += usize::from(is_moment(event));
+            seen == moment
+        });
+        let last = moment == moments;
+        assert_eq!(first.ending == Ending::Complete, last, "at moment {moment}");
+        if !last {
+            let second = given.run(&mut |_| false, &mut |_| false);
+            assert_eq!(second.ending, Ending::Complete);
+        }
+        let contents = given.contents();
+        assert_eq!(contents.plan.trials, expected.trials, "after an interruption at moment {moment}");
+        assert_eq!((contents.problems, contents.trials.len()), (Vec::new(), expected.trials.len()));
+    }
+}
+
+/// An event at which the run can be interrupted between trials, or in the middle of one.
+fn is_moment(event: &Event) -> bool {
+    matches!(event, Event::TrialStarted { .. } | Event::TrialFinished { .. } | Event::BlockRepeated { .. })
+}
