@@ -1,11 +1,11 @@
 //! The answer to the study's question: a sentence for each measure that decides and each variant.
 
-use crate::compare::{Comparison, Ratio};
+use crate::compare::{Comparison, Contrast, ends, shown};
 use crate::estimate::Interval;
-use crate::quantity::{MULTIPLE, change, changes, multiple, percent, size_of_change};
-use crate::verdict::Outcome;
+use crate::quantity::{MULTIPLE, confidence, grouped, margin, multiple, size_of_change};
+use crate::verdict::{Outcome, Verdict};
 use crate::{Input, words};
-use plimsoll_model::measure::Measure;
+use plimsoll_model::measure::{Effect, Measure};
 
 /// What the study says to its question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,12 +24,14 @@ impl Answer {
     }
 }
 
-pub(crate) fn answer(input: &Input, comparisons: &[Comparison]) -> Answer {
+pub(crate) fn answer(input: &Input, comparisons: &[Comparison], alpha: f64) -> Answer {
     let headline = crate::headline(&input.facts);
     let mut further: Vec<&Measure> = input.facts.decide.iter().map(|decision| &decision.measure).collect();
     further.retain(|measure| **measure != headline.measure);
     let sentences = |measure: &Measure| -> Vec<String> {
-        (1..input.plan.variants.len()).flat_map(|variant| sentences_on(input, comparisons, variant, measure)).collect()
+        (1..input.plan.variants.len())
+            .flat_map(|variant| Speaker { input, comparisons, variant, measure, alpha }.sentences())
+            .collect()
     };
     let mut first = sentences(&headline.measure);
     if first.is_empty() {
@@ -38,29 +40,155 @@ pub(crate) fn answer(input: &Input, comparisons: &[Comparison]) -> Answer {
     Answer { headline: first, further: further.into_iter().flat_map(sentences).collect() }
 }
 
-fn sentences_on(input: &Input, comparisons: &[Comparison], variant: usize, measure: &Measure) -> Vec<String> {
-    let of_variant: Vec<&Comparison> =
-        comparisons.iter().filter(|one| one.variant == variant && &one.measure == measure).collect();
-    let name = input.plan.variants[variant].label();
-    let baseline = input.plan.variants[0].label();
-    let mut sentences = Vec::new();
-    for outcome in [Outcome::Worse, Outcome::Better, Outcome::Equivalent, Outcome::Inconclusive, Outcome::Void] {
-        let group: Vec<&Comparison> = of_variant
-            .iter()
-            .copied()
-            .filter(|one| one.verdict.as_ref().is_some_and(|verdict| verdict.outcome == outcome))
-            .collect();
-        if !group.is_empty() {
-            let clause = clause(input, outcome, &group, (&name, &baseline));
+/// The outcomes that get a sentence of their own, the worst first; of a difference, whether it is
+/// larger than the margin.
+const GROUPS: [(Outcome, Option<bool>); 7] = [
+    (Outcome::Worse, Some(true)),
+    (Outcome::Worse, Some(false)),
+    (Outcome::Better, Some(true)),
+    (Outcome::Better, Some(false)),
+    (Outcome::Equivalent, None),
+    (Outcome::Inconclusive, None),
+    (Outcome::Void, None),
+];
+
+/// A variant against the baseline under the conditions that share an outcome.
+struct Group<'a> {
+    comparisons: Vec<&'a Comparison>,
+    contrasts: Vec<&'a Contrast>,
+    /// Of the first; the margin is that of all.
+    verdict: &'a Verdict,
+    /// Where: `at 10 users`.
+    place: String,
+}
+
+/// Says what there is to say of a variant by a measure.
+struct Speaker<'a> {
+    input: &'a Input,
+    comparisons: &'a [Comparison],
+    variant: usize,
+    measure: &'a Measure,
+    alpha: f64,
+}
+
+impl Speaker<'_> {
+    fn sentences(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        for group in GROUPS.iter().filter_map(|(outcome, material)| self.group(*outcome, *material)) {
             let start = if sentences.is_empty() {
-                format!("By {}, ", words::measure(measure, &input.facts.protocol))
+                format!("By {}, ", words::measure(self.measure, &self.input.facts.protocol))
             } else {
                 String::new()
             };
-            sentences.push(format!("{}.", capitalised(&(start + &clause))));
+            sentences.push(format!("{}.", capitalised(&(start + &self.clause(&group)))));
+        }
+        sentences
+    }
+
+    fn group(&self, outcome: Outcome, material: Option<bool>) -> Option<Group<'_>> {
+        let is_of_group = |one: &&Comparison| {
+            one.variant == self.variant
+                && &one.measure == self.measure
+                && one.verdict.as_ref().is_some_and(|verdict| (verdict.outcome, verdict.material) == (outcome, material))
+        };
+        let comparisons: Vec<&Comparison> = self.comparisons.iter().filter(is_of_group).collect();
+        let indices: Vec<usize> = comparisons.iter().map(|one| one.condition).collect();
+        Some(Group {
+            verdict: comparisons.first()?.verdict.as_ref()?,
+            contrasts: comparisons.iter().filter_map(|one| one.contrast.as_ref().ok()).collect(),
+            place: words::conditions(&self.input.plan, &indices),
+            comparisons,
+        })
+    }
+
+    /// What can be said of the conditions that share an outcome.
+    fn clause(&self, group: &Group<'_>) -> String {
+        let (name, baseline) = (self.input.plan.label(self.variant), self.input.plan.label(0));
+        let Group { contrasts, verdict, place, .. } = group;
+        let margin = margin(verdict.margin, self.measure);
+        match verdict.outcome {
+            Outcome::Worse | Outcome::Better => {
+                let difference = self.difference(contrasts);
+                let unsure =
+                    if verdict.material == Some(false) { format!(", perhaps by less than the margin of {margin}") } else { String::new() };
+                format!("{name} {difference} {baseline} {place}{unsure} ({})", self.evidence(contrasts))
+            }
+            Outcome::Equivalent => {
+                format!("{name} and {baseline} are equal within ±{margin} {place} ({})", self.evidence(contrasts))
+            }
+            Outcome::Inconclusive if contrasts.iter().all(|contrast| contrast.interval.is_err()) => {
+                let sizes = self.between(contrasts, |value| shown(value, self.measure));
+                format!("{name} against {baseline} is {sizes} {place}, without a verdict: {}", verdict.reason)
+            }
+            Outcome::Inconclusive => format!(
+                "it is undecided {place} whether {name} and {baseline} differ ({}){}",
+                self.evidence(contrasts),
+                undecided(group)
+            ),
+            Outcome::Void => format!("nothing can be said of {name} {place}: {}", verdict.reason),
         }
     }
-    sentences
+
+    /// `takes 3.1 % to 9.6 % longer than`, `takes 18 to 116 times as long as`.
+    fn difference(&self, contrasts: &[&Contrast]) -> String {
+        let more = contrasts[0].value > self.none();
+        let ratios = self.measure.effect() == Effect::Ratio;
+        if ratios && contrasts.iter().any(|contrast| contrast.value >= MULTIPLE) {
+            let (verb, what) = words::verb_of_multiple(self.measure);
+            return format!("{verb} {} times as {what} as", self.between(contrasts, multiple));
+        }
+        let (verb, what) = words::verb(self.measure, more);
+        let size = |value: f64| match self.measure.effect() {
+            Effect::Ratio => size_of_change(value),
+            Effect::Difference => shown(value.abs(), self.measure).trim_start_matches(['+', '±']).to_owned(),
+        };
+        format!("{verb} {} {what} than", self.between(contrasts, size))
+    }
+
+    /// The contrast of two values that are the same.
+    fn none(&self) -> f64 {
+        match self.measure.effect() {
+            Effect::Ratio => 1.0,
+            Effect::Difference => 0.0,
+        }
+    }
+
+    /// The smallest and the largest change, or the only one.
+    fn between(&self, contrasts: &[&Contrast], show: impl Fn(f64) -> String) -> String {
+        let size = |value: f64| match self.measure.effect() {
+            Effect::Ratio => value.ln().abs(),
+            Effect::Difference => value.abs(),
+        };
+        let mut values: Vec<f64> = contrasts.iter().map(|contrast| contrast.value).collect();
+        values.sort_by(|one, other| size(*one).total_cmp(&size(*other)));
+        let (Some(least), Some(most)) = (values.first(), values.last()) else { return "unknown".to_owned() };
+        let (least, most) = (show(*least), show(*most));
+        if least == most { least } else { format!("{least} to {most}") }
+    }
+
+    /// The interval of one contrast, or how far the intervals of several reach together.
+    fn evidence(&self, contrasts: &[&Contrast]) -> String {
+        let intervals: Vec<Interval> = contrasts.iter().filter_map(|contrast| contrast.interval.clone().ok()).collect();
+        let low = intervals.iter().map(|interval| interval.low).fold(f64::INFINITY, f64::min);
+        let high = intervals.iter().map(|interval| interval.high).fold(f64::NEG_INFINITY, f64::max);
+        let (least, most) =
+            contrasts.iter().fold((usize::MAX, 0), |(least, most), one| (least.min(one.n), most.max(one.n)));
+        let n = if least == most { format!("n = {most}") } else { format!("n = {least} to {most}") };
+        let [low, high] = ends(Interval { low, high }, self.measure);
+        let intervals = if contrasts.len() == 1 { "interval" } else { "intervals within" };
+        format!("{} {intervals} {low} to {high}, {n}", confidence(self.alpha))
+    }
+}
+
+/// What would decide, or why it is undecided, where that is the same for all.
+fn undecided(group: &Group<'_>) -> String {
+    let verdicts: Vec<&Verdict> = group.comparisons.iter().filter_map(|one| one.verdict.as_ref()).collect();
+    let needed: Option<Vec<usize>> = verdicts.iter().map(|verdict| verdict.needed).collect();
+    match (&verdicts[..], needed.and_then(|needed| needed.into_iter().max())) {
+        ([one], None) => format!("; {}", one.reason),
+        (_, Some(most)) => format!("; about {} repeats in all would probably decide", grouped(most as f64)),
+        _ => String::new(),
+    }
 }
 
 /// With a capital at the start, unless that is a name of the study's.
@@ -69,74 +197,6 @@ fn capitalised(sentence: &str) -> String {
     ours.into_iter()
         .find_map(|(small, large)| Some(format!("{large}{}", sentence.strip_prefix(small)?)))
         .unwrap_or_else(|| sentence.to_owned())
-}
-
-/// What can be said of the conditions that share an outcome.
-fn clause(input: &Input, outcome: Outcome, group: &[&Comparison], (name, baseline): (&str, &str)) -> String {
-    let indices: Vec<usize> = group.iter().map(|one| one.condition).collect();
-    let place = words::conditions(&input.plan, &indices);
-    let ratios: Vec<&Ratio> = group.iter().filter_map(|one| one.ratio.as_ref().ok()).collect();
-    let verdict = group[0].verdict.as_ref().expect("a group is made of verdicts");
-    match outcome {
-        Outcome::Worse | Outcome::Better => {
-            let more = ratios[0].value > 1.0;
-            let (difference, evidence) = (difference(&group[0].measure, more, &ratios), evidence(&ratios));
-            format!("{name} {difference} {baseline} {place} ({evidence})")
-        }
-        Outcome::Equivalent => {
-            let margin = percent(verdict.margin);
-            format!("{name} and {baseline} are equal within ±{margin} {place} ({})", evidence(&ratios))
-        }
-        Outcome::Inconclusive if ratios.iter().all(|ratio| ratio.interval.is_err()) => {
-            format!("{name} against {baseline} is {} {place}, without a verdict: {}", sizes(&ratios), verdict.reason)
-        }
-        Outcome::Inconclusive => {
-            format!("it is undecided {place} whether {name} and {baseline} differ ({})", evidence(&ratios))
-        }
-        Outcome::Void => format!("nothing can be said of {name} {place}: {}", verdict.reason),
-    }
-}
-
-/// `takes 3.1 % to 9.6 % longer than`, `takes 18 to 116 times as long as`.
-fn difference(measure: &Measure, more: bool, ratios: &[&Ratio]) -> String {
-    if ratios.iter().any(|ratio| ratio.value >= MULTIPLE) {
-        let (verb, what) = words::verb_of_multiple(measure);
-        return format!("{verb} {} times as {what} as", between(ratios, multiple));
-    }
-    let (verb, what) = words::verb(measure, more);
-    format!("{verb} {} {what} than", between(ratios, size_of_change))
-}
-
-/// The smallest and the largest change, in one unit.
-fn sizes(ratios: &[&Ratio]) -> String {
-    if ratios.iter().any(|ratio| ratio.value >= MULTIPLE) {
-        return between(ratios, |ratio| format!("×{}", multiple(ratio)));
-    }
-    between(ratios, change)
-}
-
-/// The smallest and the largest change, or the only one.
-fn between(ratios: &[&Ratio], show: fn(f64) -> String) -> String {
-    let mut values: Vec<f64> = ratios.iter().map(|ratio| ratio.value).collect();
-    values.sort_by(|one, other| one.ln().abs().total_cmp(&other.ln().abs()));
-    let (least, most) = (show(values[0]), show(values[values.len() - 1]));
-    if least == most { least } else { format!("{least} to {most}") }
-}
-
-/// The interval of one ratio, or how far the intervals of several reach together.
-fn evidence(ratios: &[&Ratio]) -> String {
-    let intervals: Vec<Interval> = ratios.iter().filter_map(|ratio| ratio.interval.clone().ok()).collect();
-    let low = intervals.iter().map(|interval| interval.low).fold(f64::INFINITY, f64::min);
-    let high = intervals.iter().map(|interval| interval.high).fold(f64::NEG_INFINITY, f64::max);
-    let (least, most) =
-        ratios.iter().fold((usize::MAX, 0), |(least, most), ratio| (least.min(ratio.n), most.max(ratio.n)));
-    let n = if least == most { format!("n = {most}") } else { format!("n = {least} to {most}") };
-    let [low, high] = changes(low, high);
-    let reach = format!("{low} to {high}");
-    match ratios {
-        [_] => format!("95 % interval {reach}, {n}"),
-        _ => format!("95 % intervals within {reach}, {n}"),
-    }
 }
 
 #[cfg(test)]

@@ -27,10 +27,20 @@ pub fn headline(facts: &StudyFacts) -> Decision {
     facts.decide.first().cloned().unwrap_or_else(fallback)
 }
 
+/// What decides, the headline first: never empty.
+#[must_use]
+pub fn decisions(facts: &StudyFacts) -> Vec<Decision> {
+    if facts.decide.is_empty() { vec![headline(facts)] } else { facts.decide.clone() }
+}
+
+/// The margin of `measure`, if it decides.
+pub(crate) fn margin(facts: &StudyFacts, measure: &Measure) -> Option<f64> {
+    decisions(facts).iter().find(|decision| &decision.measure == measure).map(|decision| decision.margin)
+}
+
 /// The measures of the analysis, each once, those that decide first.
 pub(crate) fn measures(input: &Input, readers: &[Reader<'_>]) -> Vec<Measure> {
-    let mut wanted = vec![headline(&input.facts).measure];
-    wanted.extend(input.facts.decide.iter().map(|decision| decision.measure.clone()));
+    let mut wanted: Vec<Measure> = decisions(&input.facts).into_iter().map(|decision| decision.measure).collect();
     wanted.extend(input.facts.report.measures.iter().cloned());
     wanted.extend(of_every_report(input, readers));
     let mut measures: Vec<Measure> = Vec::new();

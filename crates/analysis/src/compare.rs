@@ -1,21 +1,26 @@
-//! Each variant against the baseline: pairs by block, ratios of what they gave.
+//! Each variant against the baseline: pairs by block, and what they differ by.
 //!
-//! The two trials of a block run side by side in time, so what drifts slowly falls out of their
-//! ratio. The ratio of the comparison is `exp` of the mean of the pairs' log ratios; its interval
-//! is Student's t on them.
+//! The trials of a block run side by side in time, so what drifts slowly falls out of the
+//! difference of two of them. Most measures are compared by their ratio: `exp` of the mean of the
+//! pairs' log ratios, which is the ratio of geometric means. Where zero is a common value, as with
+//! errors, the difference takes its place.
 
-use crate::estimate::{Interval, interval_of_mean, mean};
-use crate::measure::Reader;
-use crate::verdict::{Verdict, verdict};
-use crate::{Input, OrReason, words};
-use plimsoll_model::measure::Measure;
+use crate::decide::{Decision, Doubt, Evidence, LEAST, Question, decide, doubt_of};
+use crate::order;
+use crate::quantity::{change, changes, difference};
+use crate::values::Values;
+use crate::verdict::{self, Verdict};
+use crate::{Input, OrReason};
+use plimsoll_model::measure::{Effect, Measure, Series, Statistic, Unit};
+use plimsoll_statistics::{Interval, benjamini_hochberg, smallest_detectable};
 
 /// A variant against the baseline under a condition, in one measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// Index into the plan's conditions.
     pub condition: usize,
-    /// Index into the plan's variants; never the baseline's.
+    /// Index into the plan's variants, never the baseline's; or the plan's duplicate, for a noise
+    /// floor.
     pub variant: usize,
     /// The measure.
     pub measure: Measure,
@@ -23,10 +28,12 @@ pub struct Comparison {
     pub pairs: Vec<Pair>,
     /// The blocks left out.
     pub dropped: Vec<Dropped>,
-    /// Variant over baseline, or why there is no ratio.
-    pub ratio: OrReason<Ratio>,
+    /// What the variant differs by, or why that cannot be said.
+    pub contrast: OrReason<Contrast>,
     /// What follows, for the measures that decide.
     pub verdict: Option<Verdict>,
+    /// Whether it stands out, for the measures that do not decide.
+    pub exploratory: Option<Exploratory>,
 }
 
 /// What the two trials of a block gave.
@@ -49,168 +56,518 @@ pub struct Dropped {
     pub reason: String,
 }
 
-/// Variant over baseline.
+/// What a variant differs by: a ratio, or a difference in the measure's unit (see
+/// [`Measure::effect`]).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ratio {
-    /// The ratio of geometric means.
+pub struct Contrast {
+    /// The ratio of geometric means, or the mean difference.
     pub value: f64,
     /// How many pairs it comes from.
     pub n: usize,
-    /// The smallest and the largest ratio of a pair.
+    /// The smallest and the largest of a pair.
     pub range: Interval,
-    /// Where the ratio lies, or why that cannot be said.
+    /// Where it lies, or why that cannot be said.
     pub interval: OrReason<Interval>,
+    /// The Hodges–Lehmann estimate, which a few outliers cannot carry, with its interval.
+    pub ranked: Option<Ranked>,
+    /// The p-value of no difference, by itself.
+    pub p: Option<f64>,
+    /// The smallest change that so many pairs with this spread show with a power of [`POWER`]: a
+    /// ratio above 1, or a difference above 0.
+    pub detectable: Option<f64>,
 }
 
-/// Every comparison of a study: by condition, variant, and measure.
-pub(crate) fn comparisons(input: &Input, readers: &[Reader<'_>], measures: &[Measure]) -> Vec<Comparison> {
-    let mut comparisons = Vec::new();
-    for condition in 0..input.plan.conditions.len() {
-        for variant in 1..input.plan.variants.len() {
-            for measure in measures {
-                comparisons.push(comparison(input, readers, (condition, variant), measure));
+/// A contrast by ranks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ranked {
+    /// The median of the means of all pairs of differences.
+    pub value: f64,
+    /// Where it lies, if there are enough pairs.
+    pub interval: Option<Interval>,
+}
+
+/// How a comparison that does not decide stands among all of those.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exploratory {
+    /// Benjamini and Hochberg's adjusted p-value.
+    pub adjusted_p: f64,
+    /// Whether that is below [`FALSE_DISCOVERIES`].
+    pub stands_out: bool,
+}
+
+/// The chance with which a change that is called detectable would have been found.
+pub const POWER: f64 = 0.8;
+
+/// The share of those that stand out which may do so by chance.
+pub const FALSE_DISCOVERIES: f64 = 0.1;
+
+/// The standard deviation that the resolution of a histogram gives to a log ratio: durations are
+/// kept to three digits, so each is off by up to 1/1000, evenly spread (sd 1/√12 of that), and two
+/// of them make a ratio.
+const OF_DURATIONS: f64 = 0.000_41;
+
+/// The same for numbers that are kept exactly.
+const OF_EXACT: f64 = 1e-9;
+
+/// All comparisons of a study, and its noise floors.
+pub(crate) struct Comparisons {
+    /// By condition, variant, and measure.
+    pub(crate) comparisons: Vec<Comparison>,
+    /// The duplicate against the baseline, by condition, in each measure that decides.
+    pub(crate) floors: Vec<Comparison>,
+}
+
+/// Everything that is compared, at the two-sided level `alpha`.
+pub(crate) fn comparisons(input: &Input, values: &Values<'_>, alpha: f64) -> Comparisons {
+    let makers = || (0..input.plan.conditions.len()).map(|condition| Maker { input, values, condition, alpha });
+    let floors = input.plan.duplicate().map_or(Vec::new(), |duplicate| {
+        let decides = |maker: &Maker<'_>, measure: usize| maker.margin(measure).is_some();
+        makers().flat_map(|maker| maker.all(duplicate, decides)).collect()
+    });
+    let mut made: Vec<Made> = makers()
+        .flat_map(|maker| (1..input.plan.variants.len()).flat_map(move |variant| maker.all(variant, |_, _| true)))
+        .collect();
+    judge(input, &mut made, &floors, alpha);
+    explore(&mut made);
+    let plain = |made: Vec<Made>| made.into_iter().map(|one| one.comparison).collect();
+    Comparisons { comparisons: plain(made), floors: plain(floors) }
+}
+
+/// A comparison with the numbers that it rests on.
+struct Made {
+    comparison: Comparison,
+    evidence: Option<Evidence>,
+    /// The margin of a measure that decides.
+    margin: Option<f64>,
+}
+
+/// Makes the comparisons under one condition.
+#[derive(Clone, Copy)]
+struct Maker<'a> {
+    input: &'a Input,
+    values: &'a Values<'a>,
+    condition: usize,
+    alpha: f64,
+}
+
+impl Maker<'_> {
+    fn all(&self, variant: usize, wanted: impl Fn(&Self, usize) -> bool) -> Vec<Made> {
+        let measures = (0..self.values.measures().len()).filter(|measure| wanted(self, *measure));
+        measures.map(|measure| self.one(variant, measure)).collect()
+    }
+
+    /// The margin of the measure at this index, if it decides.
+    fn margin(&self, measure: usize) -> Option<f64> {
+        crate::margin(&self.input.facts, &self.values.measures()[measure])
+    }
+
+    fn one(&self, variant: usize, index: usize) -> Made {
+        let measure = &self.values.measures()[index];
+        let mut pairs = Vec::new();
+        let mut dropped = Vec::new();
+        let mut requests = f64::INFINITY;
+        for block in self.blocks() {
+            match self.pair(variant, block, index) {
+                Ok((pair, fewest)) => {
+                    pairs.push(pair);
+                    requests = requests.min(fewest);
+                }
+                Err(reason) => dropped.push(Dropped { block, reason }),
             }
         }
+        let differences: Vec<f64> = pairs.iter().map(|pair| pair.difference(measure.effect())).collect();
+        let evidence = Evidence::paired(&differences, resolution(measure, requests), self.alpha);
+        let contrast = match (pairs.is_empty(), dropped.first()) {
+            (true, Some(first)) => Err(format!("no pair of trials is left, because {}", first.reason)),
+            (true, None) => Err("no pair of trials is left".to_owned()),
+            (false, _) => contrast(&differences, evidence.as_ref(), measure.effect(), self.alpha)
+                .ok_or_else(|| "the values are too far apart for a number".to_owned()),
+        };
+        let (condition, measure) = (self.condition, measure.clone());
+        let comparison =
+            Comparison { condition, variant, measure, pairs, dropped, contrast, verdict: None, exploratory: None };
+        Made { comparison, evidence, margin: self.margin(index) }
     }
-    comparisons
+
+    /// The blocks of the condition that were not run again, in the order of the plan.
+    fn blocks(&self) -> Vec<u32> {
+        let plan = &self.input.plan;
+        let mut blocks: Vec<u32> = plan
+            .trials
+            .iter()
+            .filter(|trial| trial.condition == self.condition && !plan.is_superseded(trial))
+            .map(|trial| trial.block)
+            .collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        blocks
+    }
+
+    /// The pair of a block, and the requests of the trial that had fewer.
+    fn pair(&self, variant: usize, block: u32, measure: usize) -> OrReason<(Pair, f64)> {
+        let of = |variant| self.values.in_block((self.condition, variant, block), measure);
+        let ((base, baseline), (other, value)) = (of(0)?, of(variant)?);
+        if self.values.measures()[measure].effect() == Effect::Ratio {
+            for (variant, reader, value) in [(0, base, baseline), (variant, other, value)] {
+                if value <= 0.0 || !value.is_finite() {
+                    let (name, number) = (self.input.plan.label(variant), reader.trial().number);
+                    let given = if value == 0.0 { "0".to_owned() } else { value.to_string() };
+                    return Err(format!("{name} gave {given} in trial {number}, which has no ratio"));
+                }
+            }
+        }
+        let requests = base.requests().count().min(other.requests().count()) as f64;
+        Ok((Pair { block, baseline, variant: value }, requests))
+    }
 }
 
-fn comparison(
-    input: &Input,
-    readers: &[Reader<'_>],
-    (condition, variant): (usize, usize),
-    measure: &Measure,
-) -> Comparison {
-    let mut pairs = Vec::new();
-    let mut dropped = Vec::new();
-    for block in blocks(input, condition) {
-        let value = |variant: usize| value_in_block(input, readers, (condition, variant, block), measure);
-        match value(0).and_then(|baseline| Ok((baseline, value(variant)?))) {
-            Ok((baseline, variant)) => pairs.push(Pair { block, baseline, variant }),
-            Err(reason) => dropped.push(Dropped { block, reason }),
+impl Pair {
+    /// The ratio of the pair, or its difference.
+    #[must_use]
+    pub fn contrast(&self, effect: Effect) -> f64 {
+        match effect {
+            Effect::Ratio => self.variant / self.baseline,
+            Effect::Difference => self.variant - self.baseline,
         }
     }
-    let ratio = match (pairs.is_empty(), dropped.first()) {
-        (true, Some(first)) => Err(format!("no pair of trials is left, because {}", first.reason)),
-        _ => ratio(&pairs),
-    };
-    let decision = input.facts.decide.iter().find(|decision| &decision.measure == measure);
-    let headline = crate::headline(&input.facts);
-    let margin = decision.map(|decision| decision.margin).or((headline.measure == *measure).then_some(headline.margin));
-    let verdict = margin.map(|margin| verdict(&ratio, measure.direction(), margin));
-    Comparison { condition, variant, measure: measure.clone(), pairs, dropped, ratio, verdict }
-}
 
-/// The blocks of a condition, in the order of the plan.
-fn blocks(input: &Input, condition: usize) -> Vec<u32> {
-    let mut blocks: Vec<u32> =
-        input.plan.trials.iter().filter(|trial| trial.condition == condition).map(|trial| trial.block).collect();
-    blocks.sort_unstable();
-    blocks.dedup();
-    blocks
-}
-
-fn value_in_block(
-    input: &Input,
-    readers: &[Reader<'_>],
-    (condition, variant, block): (usize, usize, u32),
-    measure: &Measure,
-) -> OrReason<f64> {
-    let name = input.plan.variants[variant].label();
-    let reader = readers
-        .iter()
-        .find(|reader| reader.is_of(condition, variant) && reader.trial().block == block)
-        .ok_or_else(|| format!("the trial of {name} did not run"))?;
-    let validity = &reader.result().summary.validity;
-    if !validity.counts() {
-        let (number, verb) = (reader.trial().number, words::validity_verb(validity));
-        return Err(format!("trial {number} ({name}) {verb}: {}", validity.reasons().join("; ")));
-    }
-    let value = reader.value(measure).map_err(|reason| format!("{name} has no value: {reason}"))?;
-    if value > 0.0 {
-        Ok(value)
-    } else {
-        Err(format!("{name} gave 0 in trial {}, which has no ratio", reader.trial().number))
+    /// On the additive scale of [`decide`](crate::decide).
+    #[must_use]
+    pub fn difference(&self, effect: Effect) -> f64 {
+        match effect {
+            Effect::Ratio => self.variant.ln() - self.baseline.ln(),
+            Effect::Difference => self.variant - self.baseline,
+        }
     }
 }
 
-/// The ratio that `pairs` of positive values show.
-///
-/// # Errors
-/// There is no pair.
-pub fn ratio(pairs: &[Pair]) -> OrReason<Ratio> {
-    if pairs.is_empty() {
-        return Err("no pair of trials is left".to_owned());
+/// From the additive scale back to what the measure is compared by.
+pub(crate) fn natural(effect: Effect, value: f64) -> f64 {
+    match effect {
+        Effect::Ratio => value.exp(),
+        Effect::Difference => value,
     }
-    let logs: Vec<f64> = pairs.iter().map(|pair| (pair.variant / pair.baseline).ln()).collect();
-    let low = logs.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let of_logs = |low: f64, high: f64| Interval { low: low.exp(), high: high.exp() };
-    Ok(Ratio {
-        value: mean(&logs).exp(),
-        n: pairs.len(),
-        range: of_logs(low, high),
-        interval: interval_of_mean(&logs).map(|interval| of_logs(interval.low, interval.high)),
+}
+
+/// Both ends of an interval on the additive scale.
+pub(crate) fn natural_interval(effect: Effect, interval: Interval) -> Interval {
+    Interval { low: natural(effect, interval.low), high: natural(effect, interval.high) }
+}
+
+/// A margin on the additive scale.
+#[must_use]
+pub fn additive_margin(effect: Effect, margin: f64) -> f64 {
+    match effect {
+        Effect::Ratio => margin.ln_1p(),
+        Effect::Difference => margin,
+    }
+}
+
+/// The standard deviation that rounding gives to a difference on the additive scale; `requests`
+/// is the smallest number of requests of a trial.
+pub(crate) fn resolution(measure: &Measure, requests: f64) -> f64 {
+    match (&measure.series, measure.statistic, measure.unit()) {
+        // One request more or less could have failed.
+        (Series::Errors, Statistic::Ratio, _) => 1.0 / requests.max(1.0),
+        (Series::Errors, ..) => 1.0,
+        (.., Unit::Seconds) => OF_DURATIONS,
+        _ => OF_EXACT,
+    }
+}
+
+/// What differences on the additive scale come to; none where that is no finite number.
+fn contrast(differences: &[f64], evidence: Option<&Evidence>, effect: Effect, alpha: f64) -> Option<Contrast> {
+    let n = differences.len();
+    let low = differences.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = differences.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let evidence = evidence.filter(|evidence| evidence.n >= LEAST);
+    let ranked = evidence.and_then(|evidence| evidence.shift.as_ref()).map(|shift| Ranked {
+        value: natural(effect, shift.estimate),
+        interval: shift.interval.map(|interval| natural_interval(effect, interval)),
+    });
+    let detectable = evidence.and_then(|evidence| smallest_detectable(evidence.sd(), n, alpha, POWER));
+    let value = natural(effect, plimsoll_statistics::mean(differences)?);
+    value.is_finite().then(|| Contrast {
+        value,
+        n,
+        range: natural_interval(effect, Interval { low, high }),
+        interval: match evidence {
+            Some(evidence) => Ok(natural_interval(effect, evidence.test.interval(1.0 - alpha))),
+            None => Err(too_few(n)),
+        },
+        ranked,
+        p: evidence.map(|evidence| evidence.test.p_two_sided(0.0)),
+        detectable: detectable.map(|change| natural(effect, change)),
     })
+}
+
+/// Why so many repeats give no interval.
+pub(crate) fn too_few(n: usize) -> String {
+    match n {
+        0 => "no repeat counts".to_owned(),
+        1 => "one repeat has no spread".to_owned(),
+        _ => format!("{n} repeats give a range, not an interval; it takes {LEAST}"),
+    }
+}
+
+/// Verdicts on what decides: one family, whatever condition, variant and measure.
+fn judge(input: &Input, made: &mut [Made], floors: &[Made], alpha: f64) {
+    let question = |one: &Made| {
+        let effect = one.comparison.measure.effect();
+        let same = |floor: &&Made| {
+            (floor.comparison.condition, &floor.comparison.measure)
+                == (one.comparison.condition, &one.comparison.measure)
+        };
+        Some(Question {
+            evidence: one.evidence.clone(),
+            margin: additive_margin(effect, one.margin?),
+            floor: floors.iter().find(same).and_then(|floor| floor.evidence.clone()),
+        })
+    };
+    let questions: Vec<Question> = made.iter().filter_map(question).collect();
+    let decisions: Vec<Decision> = decide(&questions, alpha);
+    let decisive = made.iter_mut().filter_map(|one| Some((one.margin?, &mut one.comparison)));
+    for ((margin, comparison), decision) in decisive.zip(&decisions) {
+        let sequential = order::sequential(input, comparison.condition, comparison.variant);
+        comparison.verdict = Some(verdict::verdict(comparison, decision, margin, sequential));
+    }
+}
+
+/// Which of those that do not decide stand out, as one family.
+fn explore(made: &mut [Made]) {
+    let p = |one: &Made| one.comparison.contrast.as_ref().ok()?.p.filter(|_| one.margin.is_none());
+    let adjusted = benjamini_hochberg(&made.iter().filter_map(p).collect::<Vec<f64>>());
+    for (one, adjusted_p) in made.iter_mut().filter(|one| p(one).is_some()).zip(adjusted) {
+        one.comparison.exploratory = Some(Exploratory { adjusted_p, stands_out: adjusted_p <= FALSE_DISCOVERIES });
+    }
+}
+
+impl Comparison {
+    /// What is wrong with this noise floor, held against a margin.
+    #[must_use]
+    pub fn doubt(&self, margin: f64) -> Option<Doubt> {
+        let effect = self.measure.effect();
+        let Interval { low, high } = *self.contrast.as_ref().ok()?.interval.as_ref().ok()?;
+        let additive = match effect {
+            Effect::Ratio => Interval { low: low.ln(), high: high.ln() },
+            Effect::Difference => Interval { low, high },
+        };
+        doubt_of(additive, additive_margin(effect, margin))
+    }
+
+    /// What the variant differs by: `+3.1 %`, `×6.2`, `+0.12 points`.
+    #[must_use]
+    pub fn change(&self) -> OrReason<String> {
+        let contrast = self.contrast.as_ref().map_err(Clone::clone)?;
+        Ok(shown(contrast.value, &self.measure))
+    }
+
+    /// Both ends of an interval of this comparison, in one unit.
+    #[must_use]
+    pub fn ends(&self, interval: Interval) -> [String; 2] {
+        ends(interval, &self.measure)
+    }
+}
+
+/// A contrast in a measure, as people read it.
+#[must_use]
+pub fn shown(value: f64, measure: &Measure) -> String {
+    match measure.effect() {
+        Effect::Ratio => change(value),
+        Effect::Difference => difference(value, measure.unit()),
+    }
+}
+
+/// Both ends of an interval of a contrast in a measure.
+pub(crate) fn ends(interval: Interval, measure: &Measure) -> [String; 2] {
+    match measure.effect() {
+        Effect::Ratio => changes(interval.low, interval.high),
+        Effect::Difference => [interval.low, interval.high].map(|end| difference(end, measure.unit())),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyse;
+    use crate::testing::{input, trial, with_duplicate};
+    use crate::verdict::Outcome;
+    use plimsoll_model::record::{ErrorKind, Subject};
+    use plimsoll_model::result::TrialResult;
+    use plimsoll_model::trial::Validity;
     use proptest::prelude::*;
 
-    fn pairs(values: &[(f64, f64)]) -> Vec<Pair> {
-        values.iter().zip(1..).map(|(&(baseline, variant), block)| Pair { block, baseline, variant }).collect()
+    fn headline(input: &Input) -> Measure {
+        crate::headline(&input.facts).measure
     }
 
+    fn compared(input: &Input) -> Comparison {
+        analyse(input).comparison(0, 1, &headline(input)).expect("a comparison").clone()
+    }
+
+    /// Pairs whose variants are `factors` times their baselines.
+    fn pairs_of(factors: &[f64]) -> Input {
+        let factor = |number: u32| factors[(number as usize - 1) / 2];
+        input(factors.len() as u32, |number| trial(if number % 2 == 1 { 1.0 } else { factor(number) }))
+    }
+
+    /// Histograms keep three digits.
     fn close(one: f64, other: f64) -> bool {
-        (one / other - 1.0).abs() < 1e-9
+        (one / other - 1.0).abs() < 2e-3
     }
 
     #[test]
     fn a_known_ratio_with_its_interval() {
         // Log ratios 0.1, 0.2, 0.3: mean 0.2, sd 0.1, t(0.975, 2) = 4.3027, half width 0.24842.
-        let values = [(1.0, 0.1_f64.exp()), (2.0, 2.0 * 0.2_f64.exp()), (3.0, 3.0 * 0.3_f64.exp())];
-        let ratio = ratio(&pairs(&values)).expect("a ratio");
-        assert!(close(ratio.value, 0.2_f64.exp()));
-        let interval = ratio.interval.expect("an interval");
-        assert!((interval.low.ln() + 0.04842).abs() < 1e-4, "{interval:?}");
-        assert!((interval.high.ln() - 0.44842).abs() < 1e-4, "{interval:?}");
+        let comparison = compared(&pairs_of(&[0.1_f64.exp(), 0.2_f64.exp(), 0.3_f64.exp()]));
+        let contrast = comparison.contrast.expect("a contrast");
+        assert!(close(contrast.value, 0.2_f64.exp()), "{contrast:?}");
+        let interval = contrast.interval.clone().expect("an interval");
+        assert!((interval.low.ln() + 0.04842).abs() < 5e-3, "{interval:?}");
+        assert!((interval.high.ln() - 0.44842).abs() < 5e-3, "{interval:?}");
+        assert_eq!(contrast.ranked, None, "three pairs are too few for ranks");
+        assert!(contrast.detectable.is_some_and(|change| change > 1.2), "{contrast:?}");
     }
 
     #[test]
-    fn fewer_than_three_pairs_have_no_interval() {
-        assert!(ratio(&[]).is_err());
-        let one = ratio(&pairs(&[(2.0, 3.0)])).expect("a ratio");
-        assert_eq!((one.value, one.n), (1.5, 1));
-        assert!(one.interval.is_err());
-        let two = ratio(&pairs(&[(1.0, 2.0), (1.0, 4.0)])).expect("a ratio");
-        assert!(close(two.range.low, 2.0) && close(two.range.high, 4.0));
-        assert!(two.interval.expect_err("no interval").contains("range"));
+    fn fewer_than_three_pairs_have_a_range_and_no_verdict() {
+        let one = compared(&pairs_of(&[1.5]));
+        assert!(one.contrast.expect("a contrast").interval.is_err());
+        let two = compared(&pairs_of(&[2.0, 4.0]));
+        let contrast = two.contrast.expect("a contrast");
+        assert!(close(contrast.range.low, 2.0) && close(contrast.range.high, 4.0));
+        assert!(contrast.interval.expect_err("no interval").contains("range"));
+        let verdict = two.verdict.expect("it decides");
+        assert_eq!(verdict.outcome, Outcome::Inconclusive);
+        assert_eq!(verdict.reason, "2 repeats give a range, not an interval; it takes 3");
+    }
+
+    #[test]
+    fn ranks_stand_beside_from_six_pairs() {
+        let contrast = compared(&pairs_of(&[1.10, 1.12, 1.11, 1.13, 1.09, 1.11])).contrast.expect("a contrast");
+        let ranked = contrast.ranked.expect("ranks");
+        assert!(close(ranked.value, 1.11) && ranked.interval.is_some(), "{ranked:?}");
+    }
+
+    #[test]
+    fn a_noise_floor_in_doubt_takes_a_small_difference_back() {
+        let noise = |block: u32| 1.0 + f64::from(block % 3) / 1000.0;
+        let study = || {
+            input(5, |number| {
+                let block = number.div_ceil(2);
+                trial(if number % 2 == 1 { 1.0 } else { 1.14 * noise(block) })
+            })
+        };
+        assert_eq!(compared(&study()).verdict.expect("it decides").outcome, Outcome::Worse);
+        let quiet = with_duplicate(study(), |block| trial(noise(block)));
+        assert_eq!(compared(&quiet).verdict.expect("it decides").outcome, Outcome::Worse);
+        let biased = with_duplicate(study(), |block| trial(1.2 * noise(block)));
+        let verdict = compared(&biased).verdict.expect("it decides");
+        assert_eq!(verdict.outcome, Outcome::Inconclusive);
+        assert!(verdict.reason.starts_with("the machine is in doubt"), "{}", verdict.reason);
+        let floors = analyse(&biased).floors;
+        assert_eq!(floors.len(), 2, "one for each measure that decides");
+        let far = with_duplicate(input(5, |number| trial(if number % 2 == 1 { 1.0 } else { 20.0 })), |block| {
+            trial(1.2 * noise(block))
+        });
+        assert_eq!(compared(&far).verdict.expect("it decides").outcome, Outcome::Worse, "×20 is no noise");
+    }
+
+    #[test]
+    fn a_block_that_was_run_again_counts_for_nothing() {
+        let mut input = pairs_of(&[1.1, 1.1, 1.1, 3.0]);
+        // The last block is a second attempt at the third repeat.
+        for index in [6, 7] {
+            for trial in [&mut input.plan.trials[index], &mut input.trials[index].summary.trial] {
+                trial.repeat = 3;
+                trial.attempt = 2;
+            }
+        }
+        input.trials[4].summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
+        let comparison = compared(&input);
+        let blocks: Vec<u32> = comparison.pairs.iter().map(|pair| pair.block).collect();
+        assert_eq!(blocks, [1, 2, 4]);
+        assert!(comparison.dropped.is_empty());
+        let uncounted: Vec<(u32, &str)> =
+            analyse(&input).uncounted.iter().map(|one| (one.trial, one.what)).collect();
+        assert_eq!(uncounted, [(5, "void"), (6, "run again")]);
+    }
+
+    fn with_errors(mut result: TrialResult, errors: u64) -> TrialResult {
+        let tally = result.tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests");
+        if errors > 0 {
+            tally.errors.insert(ErrorKind::Status, errors);
+        }
+        result
+    }
+
+    #[test]
+    fn errors_are_compared_by_their_difference() {
+        let study = |errors: u64, margin: f64| {
+            let mut input = input(3, |number| with_errors(trial(1.0), if number % 2 == 1 { 0 } else { errors }));
+            let measure: Measure = "errors.ratio".parse().expect("a measure");
+            input.facts.decide = vec![plimsoll_model::study::Decision { measure, margin }];
+            compared(&input)
+        };
+        let none = study(0, 0.05);
+        assert_eq!(none.change(), Ok("±0 points".to_owned()));
+        assert_eq!(none.verdict.as_ref().expect("it decides").outcome, Outcome::Equivalent);
+        let unknown = study(0, 0.001).verdict.expect("it decides");
+        assert_eq!(unknown.outcome, Outcome::Inconclusive, "1,000 requests cannot show less than 0.1 points of errors");
+        let many = study(50, 0.001);
+        assert_eq!(many.change(), Ok("+5 points".to_owned()));
+        assert_eq!(many.verdict.expect("it decides").outcome, Outcome::Worse);
+    }
+
+    #[test]
+    fn variants_that_never_took_turns_get_no_verdict() {
+        let mut input = pairs_of(&[1.3, 1.31, 1.32]);
+        for result in &mut input.trials {
+            let number = i64::from(result.summary.trial.number);
+            result.summary.started_unix_ms = number + if number % 2 == 1 { 0 } else { 1_000 };
+        }
+        let verdict = compared(&input).verdict.expect("it decides");
+        assert_eq!(verdict.outcome, Outcome::Void);
+        assert!(verdict.reason.contains("ran before"), "{}", verdict.reason);
+        let topics: Vec<&str> = analyse(&input).findings.iter().map(|finding| finding.topic).collect();
+        assert_eq!(topics[0], "one variant after the other");
+    }
+
+    #[test]
+    fn looks_make_intervals_wider() {
+        let mut input = pairs_of(&[1.1, 1.12, 1.11, 1.13, 1.09]);
+        let plain = compared(&input).contrast.expect("a contrast").interval.expect("an interval");
+        input.plan.looks = vec![3, 5];
+        let analysis = analyse(&input);
+        assert!((analysis.alpha - 0.0294).abs() < 1e-9);
+        let wide = compared(&input).contrast.expect("a contrast").interval.expect("an interval");
+        assert!(wide.low < plain.low && wide.high > plain.high);
+    }
+
+    #[test]
+    fn what_does_not_decide_is_marked_when_it_stands_out() {
+        let analysis = analyse(&pairs_of(&[1.5, 1.51, 1.52]));
+        let average: Measure = "request_duration.avg".parse().expect("a measure");
+        let exploratory = analysis.comparison(0, 1, &average).expect("a comparison").exploratory.expect("a p-value");
+        assert!(exploratory.stands_out, "{exploratory:?}");
+        let rate: Measure = "requests.rate".parse().expect("a measure");
+        let exploratory = analysis.comparison(0, 1, &rate).expect("a comparison").exploratory.expect("a p-value");
+        assert!(!exploratory.stands_out, "{exploratory:?}");
     }
 
     proptest! {
         #[test]
-        fn a_variant_against_itself_is_one(values in prop::collection::vec(1e-6..1e6, 1..12)) {
-            let same: Vec<(f64, f64)> = values.iter().map(|value| (*value, *value)).collect();
-            prop_assert_eq!(ratio(&pairs(&same)).expect("a ratio").value, 1.0);
-        }
-
-        #[test]
-        fn swapping_the_baseline_inverts_everything(values in prop::collection::vec((1e-6..1e6, 1e-6..1e6), 3..12)) {
-            let swapped: Vec<(f64, f64)> = values.iter().map(|(one, other)| (*other, *one)).collect();
-            let forward = ratio(&pairs(&values)).expect("a ratio");
-            let backward = ratio(&pairs(&swapped)).expect("a ratio");
-            prop_assert!(close(forward.value, 1.0 / backward.value));
-            let (forward, backward) = (forward.interval.expect("one"), backward.interval.expect("one"));
-            prop_assert!(close(forward.low, 1.0 / backward.high) && close(forward.high, 1.0 / backward.low));
-        }
-
-        #[test]
-        fn the_order_of_blocks_does_not_matter(mut values in prop::collection::vec((1e-3..1e3, 1e-3..1e3), 3..12)) {
-            let forward = ratio(&pairs(&values)).expect("a ratio");
-            values.reverse();
-            prop_assert!(close(forward.value, ratio(&pairs(&values)).expect("a ratio").value));
+        fn swapping_variant_and_baseline_inverts_the_ratio(factors in prop::collection::vec(0.2..5.0_f64, 1..8)) {
+            let pairs: Vec<Pair> = factors
+                .iter()
+                .zip(1..)
+                .map(|(factor, block)| Pair { block, baseline: 1.0, variant: *factor })
+                .collect();
+            let swapped = pairs.iter().map(|pair| Pair { baseline: pair.variant, variant: pair.baseline, ..*pair });
+            for (pair, swapped) in pairs.iter().zip(swapped) {
+                let (one, other) = (pair.difference(Effect::Ratio), swapped.difference(Effect::Ratio));
+                prop_assert!((one + other).abs() < 1e-12);
+            }
         }
     }
 }

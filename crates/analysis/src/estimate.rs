@@ -3,15 +3,17 @@
 //! The centre is the geometric mean, because variants are compared by ratios: the ratio of two
 //! centres over the same blocks is the ratio that the comparison reports.
 
-use crate::measure::Reader;
-use crate::{OrReason, student};
+use crate::OrReason;
+use crate::compare::too_few;
+use crate::decide::LEAST;
+use crate::values::Values;
 use plimsoll_model::measure::Measure;
+use plimsoll_statistics::{mean, median, one_sample, standard_deviation};
 
-/// Confidence of every interval.
+pub use plimsoll_statistics::Interval;
+
+/// Confidence of the intervals of estimates.
 pub const CONFIDENCE: f64 = 0.95;
-
-/// Fewest repeats for an interval: with two, Student's factor is 12.7 and says nothing.
-pub const LEAST: usize = 3;
 
 /// A measure over the repeats of a variant under a condition.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,23 +58,6 @@ pub struct Summary {
     pub max: f64,
 }
 
-/// A confidence interval at [`CONFIDENCE`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-impl Interval {
-    /// Whether `value` lies inside.
-    #[must_use]
-    pub fn contains(&self, value: f64) -> bool {
-        (self.low..=self.high).contains(&value)
-    }
-}
-
 impl Summary {
     /// The spread of the repeats: standard deviation over mean; none for one value.
     #[must_use]
@@ -81,21 +66,21 @@ impl Summary {
     }
 }
 
-/// The estimate of `measure` from the trials that count.
-pub(crate) fn estimate(measure: &Measure, trials: &[&Reader<'_>]) -> Estimate {
+/// The estimate of the measure at an index from the trials of a cell that count.
+pub(crate) fn estimate(table: &Values<'_>, (condition, variant): (usize, usize), measure: usize) -> Estimate {
     let mut values = Vec::new();
     let mut missing = None;
-    for reader in trials {
+    for (reader, value) in table.of_cell(condition, variant, measure) {
         let trial = reader.trial();
-        match reader.value(measure) {
-            Ok(value) => values.push(TrialValue { trial: trial.number, block: trial.block, value }),
-            Err(reason) => missing = missing.or(Some(reason)),
+        match value {
+            Ok(value) => values.push(TrialValue { trial: trial.number, block: trial.block, value: *value }),
+            Err(reason) => missing = missing.or(Some(reason.clone())),
         }
     }
     let plain: Vec<f64> = values.iter().map(|one| one.value).collect();
     let none = || missing.clone().unwrap_or_else(|| "no trial counts".to_owned());
     Estimate {
-        measure: measure.clone(),
+        measure: table.measures()[measure].clone(),
         values,
         summary: summarise(&plain).ok_or_else(none),
         interval: if plain.is_empty() { Err(none()) } else { interval_of_centre(&plain) },
@@ -105,19 +90,16 @@ pub(crate) fn estimate(measure: &Measure, trials: &[&Reader<'_>]) -> Estimate {
 /// The numbers that stand for `values`; none when there is no value.
 #[must_use]
 pub fn summarise(values: &[f64]) -> Option<Summary> {
-    if values.is_empty() {
-        return None;
-    }
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let mean = mean(&sorted);
+    let average = mean(&sorted)?;
     Some(Summary {
         n: sorted.len(),
-        centre: logarithms(&sorted).map_or(mean, |logs| self::mean(&logs).exp()),
-        mean,
+        centre: logarithms(&sorted).and_then(|logs| mean(&logs)).map_or(average, f64::exp),
+        mean: average,
         sd: standard_deviation(&sorted),
         min: sorted[0],
-        median: median_of_sorted(&sorted),
+        median: median(&sorted)?,
         max: sorted[sorted.len() - 1],
     })
 }
@@ -134,34 +116,11 @@ fn interval_of_centre(values: &[f64]) -> OrReason<Interval> {
 /// # Errors
 /// Why there is none: fewer than [`LEAST`] values, or values that are all the same.
 pub fn interval_of_mean(values: &[f64]) -> OrReason<Interval> {
-    let n = values.len();
-    match (n, standard_deviation(values)) {
-        (0, _) => Err("no repeat counts".to_owned()),
-        (1, _) => Err("one repeat has no spread".to_owned()),
-        (n, _) if n < LEAST => Err(format!("{n} repeats give a range, not an interval; it takes {LEAST}")),
-        (_, Some(sd)) if sd > 1e-12 => {
-            let half = student::quantile(f64::midpoint(1.0, CONFIDENCE), n - 1) * sd / (n as f64).sqrt();
-            let mean = mean(values);
-            Ok(Interval { low: mean - half, high: mean + half })
-        }
-        _ => Err("all repeats agree to the last digit, so their spread is hidden by the resolution".to_owned()),
+    match one_sample(values).filter(|_| values.len() >= LEAST) {
+        None => Err(too_few(values.len())),
+        Some(test) if test.standard_error > 1e-12 => Ok(test.interval(CONFIDENCE)),
+        Some(_) => Err("all repeats agree to the last digit, so their spread is hidden by the resolution".to_owned()),
     }
-}
-
-/// Arithmetic mean; NaN for nothing.
-pub(crate) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-fn standard_deviation(values: &[f64]) -> Option<f64> {
-    let mean = mean(values);
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt())
-}
-
-fn median_of_sorted(sorted: &[f64]) -> f64 {
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 { sorted[middle] } else { f64::midpoint(sorted[middle - 1], sorted[middle]) }
 }
 
 /// Natural logarithms; none when a value has none.

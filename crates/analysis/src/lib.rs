@@ -5,27 +5,39 @@
 //!
 //! 1. [`measure`]: the one number that each trial gives for each measure;
 //! 2. [`estimate`]: those numbers over the repeats of a variant under a condition;
-//! 3. [`compare`]: each variant against the baseline, block by block, and the [`verdict`] on it;
-//! 4. [`answer`] and [`findings`]: what that means, in sentences.
+//! 3. [`compare`]: each variant against the baseline, block by block; [`decide`]: what that shows,
+//!    on numbers alone; [`verdict`]: the same in words;
+//! 4. [`answer`], [`findings`] and [`conclusion`]: what it means.
+//!
+//! Two bundles of one study are held against each other by [`between`]; [`noise`] tells what a
+//! machine's noise floor means for studies to come.
 //!
 //! Whatever has no value carries the reason why: see [`OrReason`].
 
 pub mod answer;
+pub mod between;
 mod catalogue;
 pub mod compare;
+pub mod conclusion;
+pub mod decide;
 pub mod estimate;
 pub mod findings;
 pub mod measure;
+pub mod noise;
+mod order;
 pub mod quantity;
-mod student;
+pub mod sensitivity;
 #[cfg(test)]
 mod testing;
+mod values;
 pub mod verdict;
 pub mod words;
 
-pub use catalogue::headline;
+pub use catalogue::{decisions, headline};
+pub use conclusion::Conclusion;
 
 use answer::Answer;
+use catalogue::margin;
 use compare::Comparison;
 use estimate::Estimate;
 use findings::Finding;
@@ -35,6 +47,8 @@ use plimsoll_model::measure::Measure;
 use plimsoll_model::result::TrialResult;
 use plimsoll_model::study::StudyFacts;
 use plimsoll_model::trial::Plan;
+use sensitivity::Sensitivity;
+use values::Values;
 
 /// A value, or a short text that says why there is none.
 pub type OrReason<T> = Result<T, String>;
@@ -61,12 +75,19 @@ pub struct Input {
 /// What the trials say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
+    /// The two-sided level of every comparison: 0.05, or less where the run may have ended early.
+    pub alpha: f64,
     /// The measures, those that decide first.
     pub measures: Vec<Measure>,
     /// One for each variant under each condition: by condition, then by variant.
     pub cells: Vec<Cell>,
     /// Each variant but the baseline under each condition in each measure.
     pub comparisons: Vec<Comparison>,
+    /// The noise floor: the duplicate of the baseline against the baseline, under each condition in
+    /// each measure that decides. Empty where the study has no duplicate.
+    pub floors: Vec<Comparison>,
+    /// The smallest changes that the study could have seen, in each measure that decides.
+    pub sensitivities: Vec<Sensitivity>,
     /// The trials that do not count.
     pub uncounted: Vec<Uncounted>,
     /// The answer to the study's question.
@@ -89,12 +110,15 @@ pub struct Cell {
 /// What is with a trial that is in the plan and not among the trials.
 pub const NOT_RUN: &str = "did not run";
 
+/// What is with a trial that counts by itself, in a block in which another does not.
+pub const RUN_AGAIN: &str = "run again";
+
 /// A trial that does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uncounted {
     /// Number of the trial.
     pub trial: u32,
-    /// `void`, `failed` or [`NOT_RUN`].
+    /// `void`, `failed`, [`RUN_AGAIN`] or [`NOT_RUN`].
     pub what: &'static str,
     /// Why.
     pub reasons: Vec<String>,
@@ -115,44 +139,72 @@ impl Analysis {
             .iter()
             .find(|one| (one.condition, one.variant) == (condition, variant) && &one.measure == measure)
     }
+
+    /// The noise floor under a condition.
+    #[must_use]
+    pub fn floor(&self, condition: usize, measure: &Measure) -> Option<&Comparison> {
+        self.floors.iter().find(|one| one.condition == condition && &one.measure == measure)
+    }
+}
+
+/// The two-sided level of the comparisons of a plan: 5 %, shared by its looks as Pocock (1977)
+/// does where the run may end at any of them.
+#[must_use]
+pub fn level(plan: &Plan) -> f64 {
+    plimsoll_statistics::pocock(plan.looks.len().max(1)).unwrap_or(1.0 - estimate::CONFIDENCE)
 }
 
 /// Everything that the trials of `input` say.
 #[must_use]
 pub fn analyse(input: &Input) -> Analysis {
-    let readers: Vec<Reader<'_>> = input.trials.iter().map(Reader::new).collect();
+    let stand = input.trials.iter().filter(|result| !input.plan.is_superseded(&result.summary.trial));
+    let readers: Vec<Reader<'_>> = stand.map(Reader::new).collect();
     let measures = catalogue::measures(input, &readers);
-    let mut cells = Vec::new();
-    for condition in 0..input.plan.conditions.len() {
-        for variant in 0..input.plan.variants.len() {
-            let counted: Vec<&Reader<'_>> =
-                readers.iter().filter(|reader| reader.is_of(condition, variant) && reader.counts()).collect();
-            let estimates = measures.iter().map(|measure| estimate::estimate(measure, &counted)).collect();
-            cells.push(Cell { condition, variant, estimates });
-        }
-    }
-    let comparisons = compare::comparisons(input, &readers, &measures);
+    let values = Values::new(input, &readers, &measures);
+    let cells = cells(input, &values);
+    let alpha = level(&input.plan);
+    let compare::Comparisons { comparisons, floors } = compare::comparisons(input, &values, alpha);
     let mut analysis = Analysis {
-        answer: answer::answer(input, &comparisons),
-        measures,
+        alpha,
+        answer: answer::answer(input, &comparisons, alpha),
+        sensitivities: sensitivity::sensitivities(input, &comparisons),
         cells,
         comparisons,
+        floors,
         uncounted: uncounted(input),
         findings: Vec::new(),
+        measures: measures.clone(),
     };
     analysis.findings = findings::findings(input, &readers, &analysis);
     analysis
+}
+
+fn cells(input: &Input, values: &Values<'_>) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for condition in 0..input.plan.conditions.len() {
+        for variant in 0..input.plan.variants.len() {
+            let measures = 0..values.measures().len();
+            let estimates = measures.map(|measure| estimate::estimate(values, (condition, variant), measure)).collect();
+            cells.push(Cell { condition, variant, estimates });
+        }
+    }
+    cells
 }
 
 fn uncounted(input: &Input) -> Vec<Uncounted> {
     let mut uncounted = Vec::new();
     for trial in &input.plan.trials {
         let result = input.trials.iter().find(|result| result.summary.trial.number == trial.number);
-        let (what, reasons) = match result {
-            Some(result) if result.summary.validity.counts() => continue,
-            Some(result) => (words::validity(&result.summary.validity), result.summary.validity.reasons().to_vec()),
+        let again = input.plan.is_superseded(trial);
+        let (what, mut reasons) = match result.map(|result| &result.summary.validity) {
+            Some(validity) if validity.counts() && again => (RUN_AGAIN, Vec::new()),
+            Some(validity) if validity.counts() => continue,
+            Some(validity) => (words::validity(validity), validity.reasons().to_vec()),
             None => (NOT_RUN, vec!["it is not in the bundle".to_owned()]),
         };
+        if again {
+            reasons.push("its block was run again".to_owned());
+        }
         uncounted.push(Uncounted { trial: trial.number, what, reasons });
     }
     uncounted

@@ -2,16 +2,24 @@
 //!
 //! Durations are taken over everything that the measure phase scheduled, its drain included, from
 //! merged histograms. Rates count what ended inside the measure phase, whatever phase scheduled
-//! it: so a slow end neither adds to a rate nor takes from it.
+//! it: so a slow end neither adds to a rate nor takes from it. Where the first seconds of the
+//! measure phase are cut, because a trial of the condition was not steady yet, both count from the
+//! cut on.
 
 use crate::OrReason;
+use crate::quantity::grouped;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::{Subject, Tally};
 use plimsoll_model::result::{LoadSecond, TrialResult};
 use plimsoll_model::sample::ProcessSample;
 use plimsoll_model::trial::Trial;
+use plimsoll_statistics::mean;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+
+/// Values that must lie beyond a percentile for it to mean something: so many make p99 take 1,000
+/// of them, and p95 200.
+pub const BEYOND: f64 = 10.0;
 
 /// Reads measures from one trial; merges its requests once.
 #[derive(Debug)]
@@ -38,9 +46,13 @@ impl<'a> Reader<'a> {
     /// The value of `measure`, in its unit.
     ///
     /// # Errors
-    /// Why the trial has none.
+    /// Why the trial has none; for a percentile also that it rests on too few values.
     pub fn value(&self, measure: &Measure) -> OrReason<f64> {
         let statistic = measure.statistic;
+        if let Some((needed, found)) = self.shortage(measure) {
+            let (needed, found) = (grouped(needed as f64), grouped(found as f64));
+            return Err(format!("{statistic} takes {needed} {}, found {found}", noun(&measure.series)));
+        }
         match &measure.series {
             Series::IterationDuration => self.duration(&Subject::Iteration, Clock::Service, statistic),
             Series::ConnectDuration => self.duration(&Subject::Connect, Clock::Service, statistic),
@@ -108,6 +120,14 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// How many values a percentile takes and how many it has, where those are too few and not none.
+    #[must_use]
+    pub fn shortage(&self, measure: &Measure) -> Option<(u64, u64)> {
+        let needed = values_needed(measure.statistic)?;
+        let found = self.sample_size(&measure.series)?;
+        (found > 0 && found < needed).then_some((needed, found))
+    }
+
     fn of_requests(&self, name: Option<&String>, clock: Clock, statistic: Statistic) -> OrReason<f64> {
         match name {
             Some(name) => self.duration(&Subject::Request(name.clone()), clock, statistic),
@@ -126,12 +146,12 @@ impl<'a> Reader<'a> {
         of: impl Fn(&str) -> bool,
         amount: impl Fn(&LoadSecond) -> u64,
     ) -> OrReason<f64> {
-        let window = self.result.summary.window.seconds();
+        let window = self.result.counted_seconds();
         if window <= 0.0 {
             return Err("nothing was measured".to_owned());
         }
-        let inside = |second: &&LoadSecond| second.second >= 0 && (second.second as f64) < window;
-        let all: u64 = self.result.seconds.iter().filter(inside).filter(|row| of(&row.subject)).map(amount).sum();
+        let counted = self.result.seconds.iter().filter(|row| self.result.counts_second(row.second));
+        let all: u64 = counted.filter(|row| of(&row.subject)).map(amount).sum();
         match statistic {
             Statistic::Rate => Ok(all as f64 / window),
             _ => Ok(all as f64),
@@ -153,13 +173,13 @@ impl<'a> Reader<'a> {
         statistic: Statistic,
         of: impl Fn(&ProcessSample) -> f64,
     ) -> OrReason<f64> {
-        let values: Vec<f64> = samples_by_second(self.result, system, of).into_values().collect();
-        if values.is_empty() {
-            return Err("no sample lies in the measure phase".to_owned());
-        }
+        let samples = samples_by_second(self.result, system, of).into_iter();
+        let values: Vec<f64> =
+            samples.filter(|(second, _)| self.result.counts_second(*second)).map(|(_, value)| value).collect();
+        let none = || "no sample lies in the measure phase".to_owned();
         match statistic {
-            Statistic::Max => Ok(values.iter().copied().fold(f64::MIN, f64::max)),
-            _ => Ok(crate::estimate::mean(&values)),
+            Statistic::Max => values.iter().copied().reduce(f64::max).ok_or_else(none),
+            _ => mean(&values).ok_or_else(none),
         }
     }
 }
@@ -194,6 +214,23 @@ pub fn samples_by_second(
         *sums.entry(second).or_default() += of(sample);
     }
     sums
+}
+
+/// How many values a percentile takes: so many that [`BEYOND`] of them lie beyond it.
+fn values_needed(statistic: Statistic) -> Option<u64> {
+    match statistic {
+        Statistic::Percentile(p) => Some((BEYOND / (1.0 - p.max(100.0 - p) / 100.0)).round() as u64),
+        _ => None,
+    }
+}
+
+/// What the values of a series of durations are taken from.
+fn noun(series: &Series) -> &'static str {
+    match series {
+        Series::IterationDuration => "iterations",
+        Series::ConnectDuration => "connections",
+        _ => "requests",
+    }
 }
 
 fn is_request(subject: &str) -> bool {
@@ -262,6 +299,43 @@ mod tests {
             let found = value(&result, measure).expect(measure);
             assert!((found / expected - 1.0).abs() < 0.002, "{measure}: {found} instead of {expected}");
         }
+    }
+
+    #[test]
+    fn a_percentile_takes_ten_values_beyond_it() {
+        let result = trial(1.0); // 1,000 iterations of one call
+        for (measure, expected) in [
+            ("request_duration.p99", Ok(())),
+            ("request_duration.p99.9", Err("p99.9 takes 10,000 requests, found 1,000")),
+            ("iteration_duration.p99.5", Err("p99.5 takes 2,000 iterations, found 1,000")),
+            ("request_duration:call.p1", Ok(())),
+            ("connect_duration.p95", Err("no connect was recorded")),
+            ("request_duration.max", Ok(())),
+        ] {
+            assert_eq!(value(&result, measure).map(|_| ()), expected.map_err(str::to_owned), "{measure}");
+        }
+        let mut few = trial(1.0);
+        few.tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests").service.clear();
+        few.tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests").service.record(9).expect("1");
+        assert_eq!(value(&few, "request_duration.p1"), Err("p1 takes 1,000 requests, found 1".to_owned()));
+    }
+
+    #[test]
+    fn what_lies_before_the_cut_counts_for_nothing() {
+        let mut result = trial(1.0);
+        result.summary.window = Nanos(4_500_000_000);
+        result.cut = 2;
+        result.seconds.clear();
+        for (second, count) in [(0, 1000), (1, 1000), (2, 30), (3, 50), (4, 20), (5, 7)] {
+            with_second(&mut result, second, count);
+        }
+        let sample = |at: f64, resident| ProcessSample { at, resident, ..ProcessSample::default() };
+        result.processes = vec![sample(1.0, 90), sample(2.0, 80), sample(3.0, 10), sample(4.0, 20)];
+        assert_eq!(value(&result, "iterations.count"), Ok(100.0));
+        assert_eq!(value(&result, "iterations.rate"), Ok(40.0), "over the two and a half seconds that are left");
+        assert_eq!(value(&result, "memory.max"), Ok(20.0));
+        result.cut = 5;
+        assert_eq!(value(&result, "iterations.rate"), Err("nothing was measured".to_owned()));
     }
 
     #[test]
@@ -337,7 +411,7 @@ mod tests {
         let mut result = trial(1.0);
         let tally = result.tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests");
         tally.errors.insert(ErrorKind::Timeout, 5);
-        assert_eq!(value(&result, "errors.ratio"), Ok(0.05));
+        assert_eq!(value(&result, "errors.ratio"), Ok(0.005));
         assert_eq!(value(&result, "errors.count"), Ok(5.0));
     }
 
@@ -360,7 +434,7 @@ mod tests {
                     .collect();
                 result
             };
-            for measure in ["request_duration.p95", "request_duration.avg", "request_duration.max"] {
+            for measure in ["request_duration.med", "request_duration.avg", "request_duration.max"] {
                 let forward = value(&named(["a", "b"]), measure).expect("requests");
                 let backward = value(&named(["b", "a"]), measure).expect("requests");
                 prop_assert!((forward - backward).abs() <= forward * 1e-12);

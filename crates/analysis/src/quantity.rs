@@ -1,6 +1,6 @@
 //! Numbers as people read them: units chosen by size, a fixed number of digits.
 
-use plimsoll_model::measure::Unit;
+use plimsoll_model::measure::{Effect, Measure, Unit};
 
 /// A value in the unit that suits its size: `2.19 ms`, `23.4 MB`, `4,532 /s`.
 #[must_use]
@@ -50,6 +50,40 @@ pub fn change(ratio: f64) -> String {
         _ => "−",
     };
     format!("{sign}{digits} %")
+}
+
+/// A difference in a unit, with its sign: `+0.12 points` for shares, `−3` for counts.
+#[must_use]
+pub fn difference(value: f64, unit: Unit) -> String {
+    let size = match unit {
+        Unit::Share => format!("{} points", percent(value.abs()).trim_end_matches(" %")),
+        Unit::Count => significant(value.abs()),
+        unit => show(value.abs(), unit),
+    };
+    let is_nothing = size.chars().all(|character| !matches!(character, '1'..='9'));
+    let sign = if is_nothing { "±" } else if value > 0.0 { "+" } else { "−" };
+    format!("{sign}{size}")
+}
+
+/// A margin as people write it: `5 %`, `0.1 points`.
+#[must_use]
+pub fn margin(margin: f64, measure: &Measure) -> String {
+    match measure.effect() {
+        Effect::Ratio => percent(margin),
+        Effect::Difference => difference(margin, measure.unit()).trim_start_matches('+').to_owned(),
+    }
+}
+
+/// A p-value: `p = 0.03`, `p < 0.001`.
+#[must_use]
+pub fn p_value(p: f64) -> String {
+    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
+}
+
+/// A level of confidence: `95 %`, `97.8 %`.
+#[must_use]
+pub fn confidence(alpha: f64) -> String {
+    format!("{} %", without_trailing_zeros(&format!("{:.1}", (1.0 - alpha) * 100.0)))
 }
 
 /// Two ratios that belong together, both as changes or both as multiples: `−0.4 %` and `+3.1 %`,
@@ -170,6 +204,31 @@ mod tests {
             assert_eq!(changes(low, high), expected);
         }
         assert_eq!([17.96, 116.2, 6.21].map(multiple), ["18", "116", "6.21"]);
+    }
+
+    #[test]
+    fn differences_have_their_sign_and_unit() {
+        for (value, unit, expected) in [
+            (0.0012, Unit::Share, "+0.1 points"),
+            (-0.02, Unit::Share, "−2 points"),
+            (0.0, Unit::Share, "±0 points"),
+            (-3.0, Unit::Count, "−3.00"),
+        ] {
+            assert_eq!(difference(value, unit), expected);
+        }
+    }
+
+    #[test]
+    fn margins_are_shares_or_amounts() {
+        let of = |measure: &str, value| margin(value, &measure.parse().expect("a measure"));
+        assert_eq!(of("iterations.rate", 0.05), "5 %");
+        assert_eq!(of("errors.ratio", 0.001), "0.1 points");
+    }
+
+    #[test]
+    fn levels_of_confidence_are_short() {
+        assert_eq!([0.05, 0.0221, 0.0294].map(confidence), ["95 %", "97.8 %", "97.1 %"]);
+        assert_eq!([0.04, 0.000_2].map(p_value), ["p = 0.040", "p < 0.001"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::Input;
 use plimsoll_model::factor::{Assignment, Factor, Level, Role};
 use plimsoll_model::host::Host;
 use plimsoll_model::record::{Subject, Tally};
-use plimsoll_model::result::{LoadSecond, TrialResult, TrialSummary};
+use plimsoll_model::result::{Headroom, LoadSecond, TrialResult, TrialSummary};
 use plimsoll_model::study::{Decision, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
 use plimsoll_model::units::Nanos;
@@ -36,6 +36,9 @@ pub(crate) fn input(repeats: u32, make: impl Fn(u32) -> TrialResult) -> Input {
                 measure: Duration::from_secs(2),
                 drain: Duration::ZERO,
             }],
+            with_duplicate: false,
+            spare_blocks: 0,
+            looks: Vec::new(),
         },
         host: Host::default(),
         versions: Vec::new(),
@@ -44,11 +47,12 @@ pub(crate) fn input(repeats: u32, make: impl Fn(u32) -> TrialResult) -> Input {
     }
 }
 
-/// A trial with 100 iterations of one call: `scale` times 1, 2, … 100 ms, in a window of 2 s.
+/// A trial with 1,000 iterations of one call: `scale` times 1, 2, … 100 ms, each ten times, in a
+/// window of 2 s.
 pub(crate) fn trial(scale: f64) -> TrialResult {
     let mut tally = Tally { bytes_out: 1000, bytes_in: 2000, ..Tally::default() };
     for milliseconds in 1..=100 {
-        tally.service.record((f64::from(milliseconds) * scale * 1e6) as u64).expect("in range");
+        tally.service.record_n((f64::from(milliseconds) * scale * 1e6) as u64, 10).expect("in range");
     }
     let mut result = TrialResult {
         summary: TrialSummary {
@@ -59,10 +63,15 @@ pub(crate) fn trial(scale: f64) -> TrialResult {
             took: Nanos(3_000_000_000),
             ready_after: Nanos(1_000_000),
             window: Nanos(2_000_000_000),
+            steady_from: Some(Nanos(0)),
+            unsteady: false,
+            unjudged: None,
+            headroom: Headroom::default(),
             open_load: false,
             sequences: BTreeMap::new(),
             error_examples: BTreeMap::new(),
         },
+        cut: 0,
         tallies: [(Subject::Iteration, tally.clone()), (Subject::Request("call".to_owned()), tally)].into(),
         seconds: Vec::new(),
         generator: Vec::new(),
@@ -85,7 +94,16 @@ pub(crate) fn with_second(result: &mut TrialResult, second: i64, count: u64) {
 fn numbered(number: u32) -> Trial {
     let block = number.div_ceil(2);
     let variant = usize::from(number.is_multiple_of(2));
-    Trial { number, block, repeat: block, position: 2 - number % 2, variant, condition: 0 }
+    Trial {
+        number,
+        block,
+        repeat: block,
+        attempt: 1,
+        extended: false,
+        position: 2 - number % 2,
+        variant,
+        condition: 0,
+    }
 }
 
 fn facts() -> StudyFacts {
@@ -103,10 +121,28 @@ fn facts() -> StudyFacts {
         protocol: "HTTP/1.1".to_owned(),
         open_load: false,
         load: "closed loop, 10 users, no think time".to_owned(),
+        mean_think: Some(0.0),
         workload: "one call".to_owned(),
         generator: GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.9, max_lateness: Duration::from_millis(10) },
         systems: vec!["web".to_owned()],
         loopback: false,
         quick: false,
     }
+}
+
+/// The same study with a duplicate of the baseline in each block, whose trial `make` gives for a
+/// block.
+pub(crate) fn with_duplicate(mut input: Input, make: impl Fn(u32) -> TrialResult) -> Input {
+    input.plan.with_duplicate = true;
+    for block in 1..=input.plan.repeats {
+        let first = input.plan.trials[(block as usize - 1) * 2];
+        let number = input.plan.trials.len() as u32 + 1;
+        let trial = Trial { number, position: 3, variant: 2, ..first };
+        let mut result = make(block);
+        result.summary.trial = trial;
+        result.summary.started_unix_ms = i64::from(block) * 6_000 + 1;
+        input.plan.trials.push(trial);
+        input.trials.push(result);
+    }
+    input
 }

@@ -1,9 +1,10 @@
-//! Verdicts: what the interval of a ratio says against the margin that was declared before.
+//! Verdicts: decisions in words, with what is better and what is worse.
 
-use crate::OrReason;
-use crate::compare::Ratio;
-use crate::quantity::{changes, percent};
-use plimsoll_model::measure::Direction;
+use crate::compare::{Comparison, ends, natural_interval, too_few};
+use crate::decide::{self, Basis, Decision, Doubt, MOST_FORECAST};
+use crate::quantity::{grouped, margin as margin_in_words, p_value};
+use plimsoll_model::measure::{Direction, Measure};
+use plimsoll_statistics::Interval;
 use std::fmt;
 
 /// What can be said of a variant against the baseline.
@@ -11,18 +12,27 @@ use std::fmt;
 pub struct Verdict {
     /// In a word.
     pub outcome: Outcome,
-    /// The smallest difference that matters, as a share.
+    /// For a difference: whether it is larger than the margin, or of uncertain size.
+    pub material: Option<bool>,
+    /// The smallest difference that matters, as in
+    /// [`Decision::margin`](plimsoll_model::study::Decision::margin).
     pub margin: f64,
     /// Why.
     pub reason: String,
+    /// Holm's adjusted p-value of no difference, over all comparisons that decide.
+    pub adjusted_p: Option<f64>,
+    /// For what is inconclusive: the repeats in all that would probably decide it.
+    pub needed: Option<usize>,
+    /// Whether it is shown that the variant is not worse than the baseline by the margin.
+    pub not_inferior: bool,
 }
 
 /// A verdict in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// The variant is worse than the baseline.
+    /// The variant is worse than the baseline: a regression.
     Worse,
-    /// It is better.
+    /// It is better: an improvement.
     Better,
     /// If they differ at all, then by less than the margin.
     Equivalent,
@@ -44,83 +54,197 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// The verdict on `ratio`. An interval inside the margin is equivalent even where it leaves out 1:
-/// the difference can be measured, and does not matter.
-#[must_use]
-pub fn verdict(ratio: &OrReason<Ratio>, direction: Direction, margin: f64) -> Verdict {
-    let (outcome, reason) = match ratio {
-        Err(reason) => (Outcome::Void, reason.clone()),
-        Ok(ratio) => match ratio.interval {
-            Err(ref reason) => (Outcome::Inconclusive, reason.clone()),
-            Ok(interval) => judge(interval.low, interval.high, direction, margin),
-        },
-    };
-    Verdict { outcome, margin, reason }
+impl Verdict {
+    /// The outcome, with how sure its size is: `worse`, `worse, size uncertain`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let uncertain = if self.material == Some(false) { ", size uncertain" } else { "" };
+        format!("{}{uncertain}", self.outcome)
+    }
 }
 
-fn judge(low: f64, high: f64, direction: Direction, margin: f64) -> (Outcome, String) {
-    let most = 1.0 + margin;
-    // "Worse" is a ratio above 1 where less is better, and below 1 where more is.
-    let (above, below) = match direction {
+/// The verdict on a comparison. `sequential` is whether its variants never took turns.
+pub(crate) fn verdict(comparison: &Comparison, decision: &Decision, margin: f64, sequential: bool) -> Verdict {
+    let void = |reason: String| Verdict {
+        outcome: Outcome::Void,
+        material: None,
+        margin,
+        reason,
+        adjusted_p: None,
+        needed: None,
+        not_inferior: false,
+    };
+    match &comparison.contrast {
+        Err(reason) => void(reason.clone()),
+        Ok(_) if sequential => void(
+            "all trials of one variant ran before those of the other, so a machine that changed cannot be told from a \
+             difference"
+                .to_owned(),
+        ),
+        Ok(contrast) => of_decision(&comparison.measure, contrast.n, decision, margin),
+    }
+}
+
+/// The verdict that follows from a decision about `measure` with this margin; `n` is the number of
+/// repeats.
+#[must_use]
+pub fn of_decision(measure: &Measure, n: usize, decision: &Decision, margin: f64) -> Verdict {
+    // "Worse" is above where less is better, and below where more is.
+    let (above, below) = match measure.direction() {
         Direction::Lower => (Outcome::Worse, Outcome::Better),
         Direction::Higher => (Outcome::Better, Outcome::Worse),
     };
-    let margin = percent(margin);
-    if 1.0 / most <= low && high <= most {
-        let measurable = if low > 1.0 || high < 1.0 { "; a difference is there, and smaller than that" } else { "" };
-        return (Outcome::Equivalent, format!("the interval lies within the margin of {margin}{measurable}"));
-    }
-    let size = |beyond: bool| {
-        let size = if beyond { "and it is larger than" } else { "but it may be smaller than" };
-        format!("a difference is shown, {size} the margin of {margin}")
+    let outcome = match decision.outcome {
+        decide::Outcome::Above => above,
+        decide::Outcome::Below => below,
+        decide::Outcome::Equivalent => Outcome::Equivalent,
+        decide::Outcome::Open => Outcome::Inconclusive,
     };
-    if low > 1.0 {
-        (above, size(low > most))
-    } else if high < 1.0 {
-        (below, size(high < 1.0 / most))
-    } else {
-        let [low, high] = changes(low, high);
-        let reach = format!("the interval reaches from {low} to {high}");
-        (Outcome::Inconclusive, format!("{reach}: neither a difference nor its absence within {margin} is shown"))
+    Verdict {
+        outcome,
+        material: match decision.basis {
+            Basis::Shown { material } => Some(material),
+            _ => None,
+        },
+        margin,
+        reason: Reason { measure, n, margin, decision }.in_words(),
+        adjusted_p: decision.adjusted_p,
+        needed: needed(&decision.basis),
+        not_inferior: not_inferior(measure, decision, margin),
+    }
+}
+
+fn needed(basis: &Basis) -> Option<usize> {
+    match basis {
+        Basis::Unclear { needed } | Basis::OneOfMany { needed, .. } | Basis::NoiseFloor { needed, .. } => *needed,
+        _ => None,
+    }
+}
+
+/// Non-inferiority: the interval's worse end lies inside the margin, and nothing took a decision
+/// back.
+fn not_inferior(measure: &Measure, decision: &Decision, margin: f64) -> bool {
+    let margin = crate::compare::additive_margin(measure.effect(), margin);
+    let taken_back =
+        matches!(decision.basis, Basis::OutlierSensitive { .. } | Basis::NoiseFloor { .. } | Basis::TooFew);
+    !taken_back
+        && decision.interval.is_some_and(|interval| match measure.direction() {
+            Direction::Lower => interval.high < margin,
+            Direction::Higher => interval.low > -margin,
+        })
+}
+
+/// Why a decision is as it is, in words.
+struct Reason<'a> {
+    measure: &'a Measure,
+    n: usize,
+    margin: f64,
+    decision: &'a Decision,
+}
+
+impl Reason<'_> {
+    fn in_words(&self) -> String {
+        let margin = margin_in_words(self.margin, self.measure);
+        match &self.decision.basis {
+            Basis::Inside { measurable } => {
+                let rest = if *measurable { "; a difference is there, and smaller than that" } else { "" };
+                format!("the interval lies within the margin of {margin}{rest}")
+            }
+            Basis::Shown { material } => {
+                let size = if *material { "and it is larger than" } else { "but it may be smaller than" };
+                format!("a difference is shown, {size} the margin of {margin}")
+            }
+            Basis::Unclear { needed } => format!(
+                "the interval reaches {}: neither a difference nor its absence within {margin} is shown; {}",
+                self.reach(self.decision.interval),
+                forecast(*needed)
+            ),
+            Basis::OneOfMany { family, needed } => format!(
+                "by itself the interval leaves out no difference, but so it may by chance in one of {family} comparisons \
+                 ({} after Holm's adjustment); {}",
+                p_value(self.decision.adjusted_p.unwrap_or(1.0)),
+                forecast(*needed)
+            ),
+            Basis::OutlierSensitive { ranked } => format!(
+                "outlier-sensitive: by ranks the interval reaches {} and decides otherwise, so single trials carry the \
+                 result; look at them",
+                self.reach(Some(*ranked))
+            ),
+            Basis::NoiseFloor { doubt: Doubt::NotZero, floor, .. } => format!(
+                "the machine is in doubt: the baseline against its own duplicate reaches {}, which leaves out no \
+                 difference; find out what differs between trials of the same system",
+                self.reach(Some(*floor))
+            ),
+            Basis::NoiseFloor { doubt: Doubt::Wide, floor, needed } => format!(
+                "the noise floor is too high: the baseline against its own duplicate reaches {}, further than the margin \
+                 of {margin}; {}",
+                self.reach(Some(*floor)),
+                forecast(*needed)
+            ),
+            Basis::TooFew => too_few(self.n),
+        }
+    }
+
+    /// `from −4.0 % to +8.1 %`.
+    fn reach(&self, interval: Option<Interval>) -> String {
+        let Some(interval) = interval else { return "nowhere".to_owned() };
+        let [low, high] = ends(natural_interval(self.measure.effect(), interval), self.measure);
+        format!("from {low} to {high}")
+    }
+}
+
+fn forecast(needed: Option<usize>) -> String {
+    match needed {
+        Some(needed) => format!("about {} repeats in all would probably decide", grouped(needed as f64)),
+        None => format!(
+            "more than {} repeats would be needed: a quieter machine, longer trials or a larger margin instead",
+            grouped(MOST_FORECAST as f64)
+        ),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::Interval;
+    use crate::decide::{Evidence, Question, decide};
 
-    fn of(low: f64, high: f64, direction: Direction) -> Outcome {
-        let interval = Interval { low, high };
-        let ratio = Ratio { value: (low * high).sqrt(), n: 5, range: interval, interval: Ok(interval) };
-        verdict(&Ok(ratio), direction, 0.05).outcome
+    fn verdict_on(measure: &str, differences: &[f64], margin: f64) -> Verdict {
+        let measure: Measure = measure.parse().expect("a measure");
+        let evidence = Evidence::paired(differences, 1e-9, 0.05);
+        let margin_there = crate::compare::additive_margin(measure.effect(), margin);
+        let decision = decide(&[Question { evidence, margin: margin_there, floor: None }], 0.05).remove(0);
+        of_decision(&measure, differences.len(), &decision, margin)
     }
 
     #[test]
-    fn the_interval_decides_against_the_margin() {
-        use Direction::{Higher, Lower};
-        for (low, high, direction, expected) in [
-            (0.97, 1.03, Lower, Outcome::Equivalent),
-            (1.01, 1.04, Lower, Outcome::Equivalent),
-            (1.01, 1.08, Lower, Outcome::Worse),
-            (1.06, 1.08, Lower, Outcome::Worse),
-            (0.90, 0.94, Lower, Outcome::Better),
-            (0.90, 0.94, Higher, Outcome::Worse),
-            (1.06, 1.20, Higher, Outcome::Better),
-            (0.94, 1.02, Lower, Outcome::Inconclusive),
-            (0.80, 1.20, Higher, Outcome::Inconclusive),
+    fn direction_makes_better_and_worse() {
+        let (more, less) = ([0.2, 0.21, 0.19], [-0.2, -0.21, -0.19]);
+        for (measure, differences, expected) in [
+            ("iteration_duration.p95", more, Outcome::Worse),
+            ("iteration_duration.p95", less, Outcome::Better),
+            ("iterations.rate", more, Outcome::Better),
+            ("iterations.rate", less, Outcome::Worse),
+            ("errors.ratio", more, Outcome::Worse),
         ] {
-            assert_eq!(of(low, high, direction), expected, "{low} to {high}, {direction:?}");
+            assert_eq!(verdict_on(measure, &differences, 0.05).outcome, expected, "{measure}");
         }
     }
 
     #[test]
-    fn without_an_interval_there_is_no_verdict() {
-        let range = Interval { low: 2.0, high: 3.0 };
-        let ratio = Ratio { value: 2.4, n: 2, range, interval: Err("2 repeats".to_owned()) };
-        let undecided = verdict(&Ok(ratio), Direction::Lower, 0.05);
-        assert_eq!((undecided.outcome, undecided.reason.as_str()), (Outcome::Inconclusive, "2 repeats"));
-        let void = verdict(&Err("no pair of trials is left".to_owned()), Direction::Lower, 0.05);
-        assert_eq!(void.outcome, Outcome::Void);
+    fn the_reason_names_interval_margin_and_what_it_takes() {
+        let open = verdict_on("iterations.rate", &[0.1, -0.08, 0.02], 0.05);
+        assert_eq!(open.outcome, Outcome::Inconclusive);
+        assert!(open.reason.starts_with("the interval reaches from −"), "{}", open.reason);
+        assert!(open.reason.contains("within 5 % is shown; about "), "{}", open.reason);
+        let uncertain = verdict_on("iterations.rate", &[0.05, 0.06, 0.04], 0.05);
+        assert_eq!(uncertain.in_words(), "better, size uncertain");
+    }
+
+    #[test]
+    fn non_inferiority_looks_at_the_worse_end_alone() {
+        // About −20 % to +2 %: not worse by 5 % where less is better, perhaps worse where more is.
+        let differences = [-0.10, -0.06, -0.14, -0.08, -0.03];
+        assert!(verdict_on("iteration_duration.p95", &differences, 0.05).not_inferior);
+        assert!(!verdict_on("iterations.rate", &differences, 0.05).not_inferior);
     }
 }

@@ -219,6 +219,9 @@ mod tests {
             conditions,
             trials: Vec::new(),
             lengths: Vec::new(),
+            with_duplicate: false,
+            spare_blocks: 0,
+            looks: Vec::new(),
         };
         let grid = [10, 100, 1000].map(|users| [condition(users, "kept"), condition(users, "new")]).concat();
         let plan = conditions_of(grid);

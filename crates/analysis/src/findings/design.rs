@@ -1,15 +1,12 @@
 //! What the study's own design leaves open.
 
-use super::{Context, Finding, Gravity, named};
-use crate::estimate::{LEAST, Summary};
+use super::{Context, Finding, Gravity, which};
+use crate::decide::LEAST;
+use crate::estimate::Summary;
+use crate::measure::BEYOND;
 use crate::quantity::{grouped, percent, show};
 use crate::verdict::Outcome;
 use crate::{Cell, words};
-use plimsoll_model::measure::{Measure, Statistic};
-
-/// Exchanges that must lie beyond a percentile for it to mean something: so many make p99 take
-/// 1,000 exchanges, and p95 200.
-const BEYOND: f64 = 10.0;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [too_few_repeats(context), wide_spread(context), too_few_requests(context), quick(context), loopback(context)]
@@ -82,41 +79,33 @@ fn undecided(context: &Context<'_>, cell: &Cell) -> bool {
     })
 }
 
+/// The percentiles that were refused.
 fn too_few_requests(context: &Context<'_>) -> Option<Finding> {
     let mut evidence = Vec::new();
     for measure in &context.analysis.measures {
-        let Some(needed) = needed(measure) else { continue };
-        let short: Vec<(u32, u64)> = context
+        let short: Vec<(u32, u64, u64)> = context
             .counted()
             .filter_map(|reader| {
-                let size = reader.sample_size(&measure.series).filter(|size| *size > 0)?;
-                ((size as f64) < needed).then_some((reader.trial().number, size))
+                let (needed, found) = reader.shortage(measure)?;
+                Some((reader.trial().number, needed, found))
             })
             .collect();
-        if let Some(least) = short.iter().map(|(_, size)| *size).min() {
-            let trials: Vec<u32> = short.iter().map(|(trial, _)| *trial).collect();
-            let which = if trials.len() > 6 { format!("{} trials", trials.len()) } else { named(&trials) };
-            let least = grouped(least as f64);
-            let measure = words::measure(measure, &context.input.facts.protocol);
-            evidence.push(format!("{measure} takes {} and had as few as {least} in {which}", grouped(needed)));
-        }
+        let Some((_, needed, least)) = short.iter().min_by_key(|(_, _, found)| *found) else { continue };
+        let trials: Vec<u32> = short.iter().map(|(trial, ..)| *trial).collect();
+        let (needed, least) = (grouped(*needed as f64), grouped(*least as f64));
+        let measure = words::measure(measure, &context.input.facts.protocol);
+        let had = if trials.len() > 1 { "had as few as" } else { "had" };
+        evidence.push(format!("{measure} takes {needed} values, and {} {had} {least}", which(&trials)));
     }
     (!evidence.is_empty()).then(|| Finding {
         gravity: Gravity::Caution,
         topic: "too few requests",
         sentence: format!(
-            "Some percentiles rest on too few values: fewer than {BEYOND:.0} in a trial lie beyond them."
+            "Some percentiles are not given, because they would rest on too few values: fewer than {BEYOND:.0} in a trial \
+             lie beyond them. Longer trials have more."
         ),
         evidence,
     })
-}
-
-/// How many values a percentile takes.
-fn needed(measure: &Measure) -> Option<f64> {
-    match measure.statistic {
-        Statistic::Percentile(p) => Some((BEYOND / (1.0 - p.max(100.0 - p) / 100.0)).round()),
-        _ => None,
-    }
 }
 
 fn quick(context: &Context<'_>) -> Option<Finding> {

@@ -1,9 +1,9 @@
 //! Whether the machine changed during the run.
 
 use super::{Context, Finding, Gravity};
-use crate::estimate::mean;
 use crate::quantity::change;
-use crate::{student, words};
+use crate::words;
+use plimsoll_statistics::{TTest, mean};
 
 /// Fewest baseline trials for which a drift is looked for.
 const LEAST: usize = 6;
@@ -49,7 +49,8 @@ fn points(context: &Context<'_>) -> Vec<(f64, f64)> {
                 Some((reader.result().summary.started_unix_ms as f64, value.ln()))
             })
             .collect();
-        let centre = mean(&of_condition.iter().map(|point| point.1).collect::<Vec<_>>());
+        let logs: Vec<f64> = of_condition.iter().map(|point| point.1).collect();
+        let Some(centre) = mean(&logs) else { continue };
         points.extend(of_condition.into_iter().map(|(time, log)| (time, log - centre)));
     }
     points
@@ -70,7 +71,7 @@ fn fit(points: &[(f64, f64)], conditions: usize) -> Option<Line> {
         return None;
     }
     let (times, values): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
-    let (time, value) = (mean(&times), mean(&values));
+    let (time, value) = (mean(&times)?, mean(&values)?);
     let sum = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|(t, v)| of(t - time, v - value)).sum::<f64>();
     let (tt, vv, tv) = (sum(&|t, _| t * t), sum(&|_, v| v * v), sum(&|t, v| t * v));
     if tt <= 0.0 || vv <= 0.0 {
@@ -78,7 +79,7 @@ fn fit(points: &[(f64, f64)], conditions: usize) -> Option<Line> {
     }
     let correlation = tv / (tt * vv).sqrt();
     let t = correlation * (df as f64 / (1.0 - correlation * correlation).max(1e-12)).sqrt();
-    let p = student::two_sided_p(t, df);
+    let p = TTest { estimate: t, standard_error: 1.0, df: df as f64 }.p_two_sided(0.0);
     let span = times.iter().copied().fold(f64::MIN, f64::max) - times.iter().copied().fold(f64::MAX, f64::min);
     (p < RARE).then_some(Line { slope: tv / tt, span, correlation, p })
 }

@@ -17,8 +17,14 @@ const ALIKE: f64 = 0.05;
 /// How far throughput times duration may be from the number of users.
 const LITTLE: f64 = 0.02;
 
+/// Share of the users below which so few are busy that the others did nothing at all.
+const IDLE: f64 = 0.8;
+
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
-    [what_is_timed(context), littles_law(context), errors(context), saturated(context)].into_iter().flatten().collect()
+    [what_is_timed(context), littles_law(context), idle_users(context), errors(context), saturated(context)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// The requests' share of the iteration, where iterations decide and there is much more in them.
@@ -104,22 +110,57 @@ fn total(tally: Option<&plimsoll_model::record::Tally>) -> f64 {
     tally.map_or(0.0, |tally| tally.service.mean() * tally.count() as f64 / 1e9)
 }
 
-/// In a closed loop without think time every user is always in an iteration: X·R = N.
-fn littles_law(context: &Context<'_>) -> Option<Finding> {
-    if context.input.facts.open_load || !never_thinks(&context.input.facts.load) {
-        return None;
+/// How many of a trial's users were at work, by what ended and how long it took.
+struct Busy {
+    users: f64,
+    /// The share of them that throughput × (duration + think time) accounts for.
+    share: f64,
+    /// How far from 1 that may be by chance.
+    tolerance: f64,
+}
+
+impl Busy {
+    /// Little's law: in a closed loop every user is in an iteration or thinks, so X·(R + Z) = N.
+    ///
+    /// A count of whole iterations may be off by one for each user, and random think times make
+    /// that of n iterations scatter by 1/√n.
+    fn of(reader: &Reader<'_>, think: f64) -> Option<Busy> {
+        let users = users(reader)?;
+        let value = |measure: &str| reader.value(&measure.parse().expect("a measure")).ok();
+        let (rate, duration) = (value("iterations.rate")?, value("iteration_duration.avg")?);
+        let cycle = duration + think;
+        let by_chance = if think > 0.0 { 3.0 / value("iterations.count")?.sqrt() } else { 0.0 };
+        let tolerance = LITTLE.max(cycle / reader.result().counted_seconds()).max(by_chance);
+        Some(Busy { users, share: rate * cycle / users, tolerance })
     }
-    let off: Vec<(f64, String)> = context
-        .counted()
-        .filter_map(|reader| {
-            let (busy, users) = (busy_users(reader)?, users(reader)?);
-            let text = format!(
-                "{}: throughput × duration keeps {busy:.1} of {users:.0} users busy ({})",
-                context.trial(reader),
-                percent(busy / users)
-            );
-            ((busy / users - 1.0).abs() > LITTLE).then_some((busy / users, text))
-        })
+
+    fn is_off(&self) -> bool {
+        (self.share - 1.0).abs() > self.tolerance
+    }
+
+    fn in_words(&self) -> String {
+        format!(
+            "throughput × (duration + think time) keeps {:.1} of {} users busy ({})",
+            self.share * self.users,
+            grouped(self.users),
+            percent(self.share)
+        )
+    }
+}
+
+/// Closed loops with the same think time in all trials, and what their users did.
+fn busy<'a>(context: &'a Context<'_>) -> Vec<(&'a Reader<'a>, Busy)> {
+    let Some(think) = context.input.facts.mean_think.filter(|_| !context.input.facts.open_load) else {
+        return Vec::new();
+    };
+    context.counted().filter_map(|reader| Some((reader, Busy::of(reader, think)?))).collect()
+}
+
+fn littles_law(context: &Context<'_>) -> Option<Finding> {
+    let off: Vec<(f64, String)> = busy(context)
+        .into_iter()
+        .filter(|(_, busy)| busy.is_off() && busy.share >= IDLE)
+        .map(|(reader, busy)| (busy.share, format!("{}: {}", context.trial(reader), busy.in_words())))
         .collect();
     let worst =
         off.iter().map(|(ratio, _)| *ratio).max_by(|one, other| (one - 1.0).abs().total_cmp(&(other - 1.0).abs()))?;
@@ -127,8 +168,8 @@ fn littles_law(context: &Context<'_>) -> Option<Finding> {
         gravity: Gravity::Caution,
         topic: "Little's law",
         sentence: format!(
-            "In {} of {} trials throughput times iteration_duration is more than 2 % off the number of users ({} of it at \
-             worst): time passes outside iterations, or load was not steady.",
+            "In {} of {} trials throughput times the time of an iteration with its pause is not the number of users ({} of \
+             it at worst): time passes outside iterations, or load was not steady.",
             off.len(),
             context.counted().count(),
             percent(worst)
@@ -137,22 +178,51 @@ fn littles_law(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// The facts tell the load in words only.
-fn never_thinks(load: &str) -> bool {
-    load.contains("no think time")
+/// Users that the study asks for and that hardly did anything.
+fn idle_users(context: &Context<'_>) -> Option<Finding> {
+    let idle: Vec<(f64, String)> = busy(context)
+        .into_iter()
+        .filter(|(_, busy)| busy.is_off() && busy.share < IDLE)
+        .map(|(reader, busy)| {
+            let connections = connections(reader).filter(|made| (*made as f64) < busy.users).map(|made| {
+                format!(
+                    "; {} were ever made",
+                    words::counted(usize::try_from(made).unwrap_or(usize::MAX), "connection")
+                )
+            });
+            let text = format!("{}: {}{}", context.trial(reader), busy.in_words(), connections.unwrap_or_default());
+            (busy.share, text)
+        })
+        .collect();
+    let worst = idle.iter().map(|(share, _)| *share).reduce(f64::min)?;
+    Some(Finding {
+        gravity: Gravity::Caution,
+        topic: "idle users",
+        sentence: format!(
+            "In {} of {} trials far fewer iterations ended than users and think time allow ({} of them at worst): some \
+             users got no connection, or no reply, so fewer were at work than the study says.",
+            idle.len(),
+            context.counted().count(),
+            percent(worst)
+        ),
+        evidence: idle.into_iter().map(|(_, text)| text).collect(),
+    })
 }
 
-fn busy_users(reader: &Reader<'_>) -> Option<f64> {
-    let rate = reader.value(&"iterations.rate".parse().expect("a measure")).ok()?;
-    let duration = reader.value(&"iteration_duration.avg".parse().expect("a measure")).ok()?;
-    Some(rate * duration)
+/// Connections that were made by the end of the measure phase, warm-up included; none where no
+/// attempt was recorded.
+fn connections(reader: &Reader<'_>) -> Option<u64> {
+    let window = reader.result().summary.window.seconds();
+    let rows = reader.result().seconds.iter().filter(|row| row.subject == "connect" && (row.second as f64) < window);
+    rows.map(|row| row.count - row.failed.min(row.count)).reduce(|one, other| one + other)
 }
 
 /// The users of a trial whose number never changed in the measure phase.
 fn users(reader: &Reader<'_>) -> Option<f64> {
-    let window = reader.result().summary.window.seconds().ceil() as i64;
+    let result = reader.result();
     // At the very end of the window users leave already.
-    let mut rows = reader.result().generator.iter().filter(|row| (0..window - 1).contains(&row.second));
+    let mut rows =
+        result.generator.iter().filter(|row| result.counts_second(row.second + 1) && row.second >= result.cut);
     let first = rows.next()?.users;
     (first > 0 && rows.all(|row| row.users == first)).then_some(first as f64)
 }

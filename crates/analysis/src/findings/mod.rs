@@ -3,6 +3,9 @@
 mod design;
 mod drift;
 mod load;
+mod machine;
+mod method;
+mod steady;
 mod validity;
 
 use crate::measure::Reader;
@@ -56,8 +59,16 @@ struct Context<'a> {
 pub(crate) fn findings(input: &Input, readers: &[Reader<'_>], analysis: &Analysis) -> Vec<Finding> {
     let context = Context { input, readers, analysis };
     let mut findings: Vec<Finding> =
-        [validity::findings(&context), load::findings(&context), drift::findings(&context), design::findings(&context)]
-            .concat();
+        [
+            validity::findings(&context),
+            method::findings(&context),
+            steady::findings(&context),
+            load::findings(&context),
+            machine::findings(&context),
+            drift::findings(&context),
+            design::findings(&context),
+        ]
+        .concat();
     findings.sort_by_key(|finding| finding.gravity);
     findings
 }
@@ -69,7 +80,7 @@ impl Context<'_> {
     }
 
     fn variant(&self, index: usize) -> String {
-        self.input.plan.variants[index].label()
+        self.input.plan.label(index)
     }
 
     fn condition(&self, index: usize) -> String {
@@ -108,6 +119,14 @@ fn told_once(lines: impl IntoIterator<Item = (u32, String)>) -> Vec<String> {
     told.into_iter().map(|(trials, text)| format!("{}: {text}", named(&trials))).collect()
 }
 
+/// Trials by number if they are few, otherwise how many.
+fn which(trials: &[u32]) -> String {
+    if trials.len() > MANY { words::counted(trials.len(), "trial") } else { named(trials) }
+}
+
+/// So many trials are still named one by one.
+const MANY: usize = 6;
+
 fn named(trials: &[u32]) -> String {
     let numbers: Vec<String> = trials.iter().map(u32::to_string).collect();
     match numbers.as_slice() {
@@ -121,9 +140,9 @@ fn named(trials: &[u32]) -> String {
 mod tests {
     use super::*;
     use crate::analyse;
-    use crate::testing::{input, trial};
+    use crate::testing::{input, trial, with_duplicate};
     use plimsoll_model::record::{SequenceCheck, Subject};
-    use plimsoll_model::result::GeneratorRow;
+    use plimsoll_model::result::{GeneratorRow, LoadSecond};
     use plimsoll_model::trial::Validity;
 
     fn topics(input: &Input) -> Vec<&'static str> {
@@ -132,8 +151,10 @@ mod tests {
 
     #[test]
     fn a_study_without_faults_has_few_findings() {
-        let input = input(3, |number| trial(1.0 + f64::from(number % 3) / 100.0));
-        assert_eq!(topics(&input), ["too few requests"], "p95 of 100 requests, where it takes 200");
+        let study = || input(3, |number| trial(1.0 + f64::from(number % 3) / 100.0));
+        assert_eq!(topics(&study()), ["no noise floor"]);
+        let with_floor = with_duplicate(study(), |block| trial(1.0 + f64::from(block % 3) / 100.0));
+        assert_eq!(topics(&with_floor), Vec::<&str>::new());
     }
 
     #[test]
@@ -203,20 +224,54 @@ mod tests {
     }
 
     #[test]
-    fn littles_law_is_checked_where_there_is_no_think_time() {
-        // 50 iterations a second of 50.5 ms on average keep 2.5 users busy.
-        let with_users = |users| {
-            input(3, move |number| {
+    fn littles_law_is_checked_with_the_think_time() {
+        // 50 iterations a second of 50.5 ms on average keep 2.5 users busy, and 52.5 with a pause of 1 s.
+        let with_users = |users, think| {
+            let mut input = input(3, move |number| {
                 let mut result = trial(1.0 + f64::from(number % 3) / 1000.0);
                 result.generator =
                     (0..2).map(|second| GeneratorRow { second, users, ..GeneratorRow::default() }).collect();
                 result
-            })
+            });
+            input.facts.mean_think = think;
+            topics(&input)
         };
-        assert!(topics(&with_users(10)).contains(&"Little's law"));
-        let mut thinking = with_users(10);
-        thinking.facts.load = "closed loop, 10 users, think time 1s".to_owned();
-        assert!(!topics(&thinking).contains(&"Little's law"));
+        assert!(with_users(3, Some(0.0)).contains(&"Little's law"));
+        assert!(!with_users(3, None).contains(&"Little's law"));
+        assert!(with_users(10, Some(0.0)).contains(&"idle users"));
+        assert!(!with_users(53, Some(1.0)).iter().any(|topic| ["Little's law", "idle users"].contains(topic)));
+        assert!(with_users(200, Some(1.0)).contains(&"idle users"));
+    }
+
+    #[test]
+    fn users_without_a_connection_are_named_as_the_reason() {
+        let mut input = input(3, |number| trial(1.0 + f64::from(number % 3) / 1000.0));
+        for result in &mut input.trials {
+            result.generator =
+                (0..2).map(|second| GeneratorRow { second, users: 10, ..GeneratorRow::default() }).collect();
+            for (second, count, failed) in [(-1, 3, 1), (0, 1, 0)] {
+                let subject = "connect".to_owned();
+                result.seconds.push(LoadSecond { second, subject, count, failed, ..LoadSecond::default() });
+            }
+        }
+        let finding = analyse(&input).findings.into_iter().find(|finding| finding.topic == "idle users");
+        let evidence = finding.expect("a finding").evidence;
+        assert!(evidence[0].ends_with("keeps 2.5 of 10 users busy (25 %); 3 connections were ever made"), "{evidence:?}");
+    }
+
+    #[test]
+    fn percentiles_that_were_refused_are_listed() {
+        let mut input = input(3, |number| trial(1.0 + f64::from(number % 3) / 100.0));
+        for tally in input.trials[1].tallies.values_mut() {
+            tally.service.clear();
+            tally.service.record_n(1_000_000, 150).expect("in range");
+        }
+        let finding = analyse(&input).findings.into_iter().find(|finding| finding.topic == "too few requests");
+        let evidence = finding.expect("a finding").evidence;
+        assert!(
+            evidence.contains(&"p95 of iteration_duration takes 200 values, and trial 2 had 150".to_owned()),
+            "{evidence:?}"
+        );
     }
 
     #[test]
@@ -243,7 +298,7 @@ mod tests {
             let iteration = result.tallies.get_mut(&Subject::Iteration).expect("iterations");
             iteration.service.clear();
             for milliseconds in 1..=100_u64 {
-                iteration.service.record(milliseconds * 10_000_000).expect("in range");
+                iteration.service.record_n(milliseconds * 10_000_000, 10).expect("in range");
             }
             result
         });
@@ -261,7 +316,7 @@ mod tests {
             iteration.service.clear();
             let times = if number % 2 == 1 { 2_000_000 } else { 4_000_000 };
             for milliseconds in 1..=100_u64 {
-                iteration.service.record(milliseconds * times).expect("in range");
+                iteration.service.record_n(milliseconds * times, 10).expect("in range");
             }
             result
         });

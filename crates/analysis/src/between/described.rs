@@ -1,0 +1,282 @@
+//! What a bundle says of itself as a list of named texts, so that two bundles can be held against
+//! each other name by name.
+
+use super::Resolved;
+use plimsoll_model::host::Host;
+use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Profile, Shape, Stop, Think};
+use plimsoll_model::study::{GeneratorSpec, StudyFacts};
+use plimsoll_model::system::{CommandLine, Probe, SystemSpec};
+use plimsoll_model::workload::{Connect, GrpcSchema, GrpcStep, HttpStep, Steps, Workload};
+
+use crate::quantity::{grouped, percent, show};
+use plimsoll_model::measure::{Effect, Unit};
+
+/// One thing that is known of a bundle: its name, and what it is.
+pub(super) type Named = (String, String);
+
+/// The longest text of a value in messages; what is longer is cut.
+const LONGEST: usize = 120;
+
+fn named(name: impl Into<String>, value: impl AsRef<str>) -> Named {
+    let value = value.as_ref();
+    let cut = match value.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} …", &value[..end]),
+        None => value.to_owned(),
+    };
+    (name.into(), cut)
+}
+
+fn or_none<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(|| "none".to_owned(), |value| value.to_string())
+}
+
+/// What decides whether the numbers of a cell mean the same as those of another: load and workload.
+pub(super) fn meaning(cell: &Resolved) -> Vec<Named> {
+    [load(&cell.load), workload(&cell.workload)].concat()
+}
+
+/// What may be the subject of a comparison: how systems are started, and where load goes.
+pub(super) fn settings(cell: &Resolved) -> Vec<Named> {
+    let target = &cell.workload.target;
+    let mut all = Vec::new();
+    // The port of a system that Plimsoll starts stands in for a free one.
+    if cell.systems.iter().all(|system| system.port.is_none()) {
+        all.push(named("target", format!("{}:{}", target.host, target.port)));
+    }
+    all.extend(cell.systems.iter().flat_map(system));
+    all
+}
+
+fn load(load: &LoadProfile) -> Vec<Named> {
+    let mut all = vec![
+        named("warm-up", format!("{:?}", load.warmup)),
+        named("end of the measure phase", stop(load.stop)),
+        named("drain", format!("{:?}", load.drain)),
+    ];
+    match &load.model {
+        LoadModel::Closed { users, think } => {
+            all.push(named("load", "closed loop"));
+            all.push(named("users", profile(users)));
+            all.push(named("think time", self::think(think)));
+        }
+        LoadModel::Open { rate, arrivals, max_users } => {
+            all.push(named("load", "open"));
+            all.push(named("rate of arrivals", format!("{} /s", profile(rate))));
+            let arrivals = match arrivals {
+                Arrivals::Constant => "evenly spaced",
+                Arrivals::Poisson => "Poisson",
+            };
+            all.push(named("arrivals", arrivals));
+            all.push(named("max_users", grouped(f64::from(*max_users))));
+        }
+    }
+    all
+}
+
+fn stop(stop: Stop) -> String {
+    match stop {
+        Stop::After(span) => format!("after {span:?}"),
+        Stop::IterationsPerUser { count, limit } => {
+            format!("after {} iterations of each user, at most {limit:?}", grouped(count as f64))
+        }
+        Stop::Iterations { count, limit } => {
+            format!("after {} iterations, at most {limit:?}", grouped(count as f64))
+        }
+    }
+}
+
+fn profile(profile: &Profile) -> String {
+    let stages = profile.stages.iter().map(|stage| {
+        let shape = match stage.shape {
+            Shape::Ramp => "to",
+            Shape::Hold => "hold",
+        };
+        format!(", {shape} {} in {:?}", stage.target, stage.length)
+    });
+    format!("{}{}", profile.start, stages.collect::<String>())
+}
+
+fn think(think: &Think) -> String {
+    match think {
+        Think::Constant(pause) if pause.is_zero() => "none".to_owned(),
+        Think::Constant(pause) => format!("{pause:?}"),
+        Think::Uniform { from, to } => format!("uniform, {from:?} to {to:?}"),
+        Think::Exponential(mean) => format!("exponential, {mean:?} on average"),
+    }
+}
+
+fn workload(workload: &Workload) -> Vec<Named> {
+    let connect = match workload.connect {
+        Connect::PerUser => "one for each user".to_owned(),
+        Connect::PerIteration => "one for each iteration".to_owned(),
+        Connect::Shared(count) => format!("{count} for all users"),
+    };
+    let tls = match &workload.target.tls {
+        None => "none".to_owned(),
+        Some(tls) if tls.insecure => "TLS, any certificate".to_owned(),
+        Some(tls) => format!(
+            "TLS, authorities of {}, name {}",
+            tls.ca.as_ref().map_or("the system".into(), |file| file.display().to_string()),
+            tls.server_name.as_deref().unwrap_or("of the host")
+        ),
+    };
+    let mut all = vec![
+        named("connections", connect),
+        named("encryption", tls),
+        named("time-out of an exchange", format!("{:?}", workload.timeout)),
+        named("steps", workload.steps.names().join(", ")),
+    ];
+    match &workload.steps {
+        Steps::Http(steps) => all.extend(steps.iter().flat_map(http_step)),
+        Steps::Grpc { schema, calls } => {
+            let schema = match schema {
+                GrpcSchema::Reflection => "the server's reflection".to_owned(),
+                GrpcSchema::Files { files, .. } => {
+                    files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+                }
+            };
+            all.push(named("message types", schema));
+            all.extend(calls.iter().flat_map(grpc_step));
+        }
+    }
+    all
+}
+
+fn http_step(step: &HttpStep) -> Vec<Named> {
+    let of = |what: &str| format!("{what} of step `{}`", step.name);
+    let pairs: Vec<String> = step.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    vec![
+        named(of("request"), format!("{} {}", step.method, step.path)),
+        named(of("headers"), pairs.join("; ")),
+        named(of("body"), String::from_utf8_lossy(&step.body)),
+        named(of("expected status"), step.status.map_or("below 400".to_owned(), |status| status.to_string())),
+    ]
+}
+
+fn grpc_step(step: &GrpcStep) -> Vec<Named> {
+    let of = |what: &str| format!("{what} of step `{}`", step.name);
+    let pairs: Vec<String> = step.metadata.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    vec![
+        named(of("call"), &step.call),
+        named(of("message"), step.message.to_string()),
+        named(of("metadata"), pairs.join("; ")),
+        named(of("deadline"), step.deadline.map_or("none".to_owned(), |deadline| format!("{deadline:?}"))),
+        named(of("expected status"), step.status.to_string()),
+    ]
+}
+
+fn system(system: &SystemSpec) -> Vec<Named> {
+    let of = |what: &str| format!("{what} of {}", system.name);
+    let command = |command: &Option<CommandLine>| or_none(command.as_ref());
+    let ready = match &system.ready.probe {
+        Probe::Tcp(address) => format!("TCP {address}"),
+        Probe::Http(url) => url.clone(),
+        Probe::Log(text) => format!("the line `{text}`"),
+        Probe::Command(command) => format!("the command {command}"),
+        Probe::Started => "as soon as it runs".to_owned(),
+    };
+    let mut all = vec![
+        named(of("start command"), system.start.to_string()),
+        named(of("build command"), command(&system.build)),
+        named(of("folder"), system.dir.display().to_string()),
+        named(of("readiness"), ready),
+        named(of("stop signal"), format!("{:?}", system.stop.signal).to_uppercase()),
+        named(of("processors"), system.cpus.as_ref().map_or("all".to_owned(), ToString::to_string)),
+    ];
+    all.extend(system.env.iter().map(|(name, value)| named(of(&format!("variable {name}")), value)));
+    all
+}
+
+/// The machine. Load before the start is not in it: two numbers that never agree.
+pub(super) fn host(host: &Host) -> Vec<Named> {
+    let unknown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
+    let bytes = |value: Option<u64>, none: &str| {
+        value.map_or(none.to_owned(), |bytes| show(bytes as f64, Unit::Bytes))
+    };
+    vec![
+        named("processor model", unknown(&host.cpu_model)),
+        named("processors", host.processors.to_string()),
+        named("memory", bytes(host.memory, "unknown")),
+        named("kernel", unknown(&host.kernel)),
+        named("distribution", unknown(&host.distribution)),
+        named("frequency governor", unknown(&host.governor)),
+        named("clock source", unknown(&host.clock_source)),
+        named("CPU limit", host.cpu_limit.map_or("none".to_owned(), |cores| show(cores, Unit::Cores))),
+        named("memory limit", bytes(host.memory_limit, "none")),
+        named("hypervisor or container", unknown(&host.virtualization)),
+    ]
+}
+
+/// The generator's own settings.
+pub(super) fn generator(generator: &GeneratorSpec) -> Vec<Named> {
+    vec![
+        named("threads of the generator", generator.threads.to_string()),
+        named(
+            "processors of the generator",
+            generator.cpus.as_ref().map_or("all".to_owned(), ToString::to_string),
+        ),
+        named("max_cpu of the generator", percent(generator.max_cpu)),
+        named("max_lateness of the generator", format!("{:?}", generator.max_lateness)),
+    ]
+}
+
+/// What the study measures as a whole: where it differs, numbers do not mean the same.
+pub(super) fn measured(facts: &StudyFacts) -> Vec<Named> {
+    let margins = facts.decide.iter().map(|decision| {
+        let margin = match (decision.measure.effect(), decision.measure.unit()) {
+            (Effect::Difference, Unit::Count) => grouped(decision.margin),
+            _ => percent(decision.margin),
+        };
+        named(format!("margin of {}", decision.measure), margin)
+    });
+    let mut measures: Vec<String> = facts.decide.iter().map(|decision| decision.measure.to_string()).collect();
+    measures.sort();
+    let mut all = vec![
+        named("protocol", &facts.protocol),
+        named("kind of load", if facts.open_load { "open" } else { "closed" }),
+        named("deciding measures", measures.join(", ")),
+    ];
+    // A margin that is in one study only is told by the list of measures.
+    all.extend(margins);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::load::Stage;
+    use std::time::Duration;
+
+    #[test]
+    fn a_load_is_told_in_words() {
+        let seconds = Duration::from_secs;
+        let stages = vec![Stage { length: seconds(5), target: 20.0, shape: Shape::Ramp }];
+        let ramp = LoadProfile {
+            model: LoadModel::Closed {
+                users: Profile { start: 1.0, stages },
+                think: Think::Uniform { from: Duration::from_millis(5), to: seconds(1) },
+            },
+            warmup: seconds(2),
+            stop: Stop::After(seconds(10)),
+            drain: seconds(3),
+        };
+        let texts: Vec<String> = load(&ramp).into_iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        assert_eq!(
+            texts,
+            [
+                "warm-up: 2s",
+                "end of the measure phase: after 10s",
+                "drain: 3s",
+                "load: closed loop",
+                "users: 1, to 20 in 5s",
+                "think time: uniform, 5ms to 1s",
+            ]
+        );
+    }
+
+    #[test]
+    fn long_values_are_cut() {
+        let (_, value) = named("body", "é".repeat(300));
+        assert_eq!(value.chars().count(), LONGEST + 2);
+    }
+}

@@ -1,0 +1,398 @@
+//! What differs between two bundles: what forbids to compare them, and what the comparison may be
+//! about.
+
+use super::described::{self, Named};
+use super::{Resolved, Side, THIS_PROGRAM};
+use crate::quantity::significant;
+use crate::words;
+use plimsoll_model::factor::Assignment;
+use plimsoll_model::host::{Host, Version};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// How far load averages before the start may lie apart, as a share of the processors.
+const LOAD_APART: f64 = 0.25;
+
+/// Where a difference lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// In the study: what is measured, and with what load.
+    Study,
+    /// In a system: its program, and how it is started.
+    System,
+    /// In the machine.
+    Machine,
+    /// In Plimsoll itself.
+    Generator,
+}
+
+/// Something that is not the same in two bundles.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// Where.
+    pub kind: Kind,
+    /// What: `program of counter`, `kernel`.
+    pub what: String,
+    /// What the first bundle has.
+    pub first: String,
+    /// What the second one has.
+    pub second: String,
+    /// The variants that it touches, where it does not touch all of them.
+    pub variants: Option<Vec<Assignment>>,
+}
+
+impl fmt::Display for Difference {
+    /// `kernel: Linux 6.1 in the first, Linux 6.12 in the second`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} in the first, {} in the second", self.what, self.first, self.second)?;
+        match &self.variants {
+            Some(variants) => {
+                let names: Vec<String> = variants.iter().map(Assignment::label).collect();
+                write!(f, " (of {} alone)", names.join(" and "))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Difference {
+    /// Whether it touches this variant.
+    #[must_use]
+    pub fn touches(&self, variant: &Assignment) -> bool {
+        self.variants.as_ref().is_none_or(|variants| variants.contains(variant))
+    }
+}
+
+/// What two bundles have in common, and in what they differ.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Differences {
+    /// What makes numbers mean different things: they must not be compared.
+    pub(super) forbidding: Vec<Difference>,
+    /// What may be the reason for a difference in the numbers.
+    pub(super) causes: Vec<Difference>,
+    /// What is not the same and cannot be the reason.
+    pub(super) minor: Vec<Difference>,
+    /// What could not be held against each other, and why.
+    pub(super) unknown: Vec<String>,
+}
+
+/// The cells that both bundles have: variant and condition.
+pub(super) fn shared(first: &Side<'_>, second: &Side<'_>) -> Vec<(Assignment, Assignment)> {
+    let mut shared = Vec::new();
+    for condition in &first.input.plan.conditions {
+        for variant in &first.input.plan.variants {
+            let in_second = place(&second.input.plan.conditions, condition).is_some()
+                && place(&second.input.plan.variants, variant).is_some();
+            if in_second {
+                shared.push((variant.clone(), condition.clone()));
+            }
+        }
+    }
+    shared
+}
+
+/// Where an assignment stands among others; the order of factors does not matter.
+pub(super) fn place(all: &[Assignment], wanted: &Assignment) -> Option<usize> {
+    all.iter().position(|one| is_same(one, wanted))
+}
+
+/// Whether two assignments give the same levels to the same factors.
+pub(super) fn is_same(one: &Assignment, other: &Assignment) -> bool {
+    one.0.len() == other.0.len() && one.0.iter().all(|(factor, level)| other.get(factor) == Some(level))
+}
+
+pub(super) fn differences(first: &Side<'_>, second: &Side<'_>, shared: &[(Assignment, Assignment)]) -> Differences {
+    let mut found = Differences { forbidding: of_studies(first, second), ..Differences::default() };
+    found.forbidding.extend(nothing_in_common(first, second, shared));
+    match (&first.cells, &second.cells) {
+        (Ok(ones), Ok(others)) => {
+            let pairs = pairs(ones, others, shared);
+            found.forbidding.extend(of_cells(Kind::Study, &pairs, described::meaning));
+            found.causes.extend(of_cells(Kind::System, &pairs, described::settings));
+        }
+        _ => without_cells(first, second, shared, &mut found),
+    }
+    found.causes.extend(programs(first, second, &mut found.unknown));
+    found.causes.extend(apart(Kind::Machine, &described::host(&first.input.host), &described::host(&second.input.host)));
+    found.causes.extend(load_before(&first.input.host, &second.input.host));
+    let generator = |side: &Side<'_>| described::generator(&side.input.facts.generator);
+    found.causes.extend(apart(Kind::Generator, &generator(first), &generator(second)));
+    let version = |side: &Side<'_>| vec![("version of Plimsoll".to_owned(), side.plimsoll.clone())];
+    found.causes.extend(apart(Kind::Generator, &version(first), &version(second)));
+    found.minor.extend(apart(Kind::Study, &minor(first), &minor(second)));
+    found
+}
+
+/// What does not bear on the mean of the numbers.
+fn minor(side: &Side<'_>) -> Vec<Named> {
+    let (facts, plan) = (&side.input.facts, &side.input.plan);
+    let yes = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
+    vec![
+        ("title".to_owned(), facts.title.clone()),
+        ("question".to_owned(), facts.question.clone()),
+        ("seed".to_owned(), plan.seed.to_string()),
+        ("repeats".to_owned(), plan.repeats.to_string()),
+        ("baseline".to_owned(), plan.variants[0].label()),
+        ("noise floor measured".to_owned(), yes(plan.with_duplicate)),
+        ("first look (--quick)".to_owned(), yes(facts.quick)),
+    ]
+}
+
+fn of_studies(first: &Side<'_>, second: &Side<'_>) -> Vec<Difference> {
+    let measured = |side: &Side<'_>| described::measured(&side.input.facts);
+    let (one, other) = (measured(first), measured(second));
+    // A measure that is in one list only is told by the lists.
+    let in_both = |list: &[Named], other: &[Named]| -> Vec<Named> {
+        list.iter().filter(|(name, _)| other.iter().any(|(known, _)| known == name)).cloned().collect()
+    };
+    apart(Kind::Study, &in_both(&one, &other), &in_both(&other, &one))
+}
+
+/// Why two bundles share no cell.
+fn nothing_in_common(
+    first: &Side<'_>,
+    second: &Side<'_>,
+    shared: &[(Assignment, Assignment)],
+) -> Option<Difference> {
+    let list = |all: &[Assignment]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | ");
+    let differs = |what: &str, one: &[Assignment], other: &[Assignment]| {
+        let none_shared = !one.iter().any(|assignment| place(other, assignment).is_some());
+        none_shared.then(|| Difference {
+            kind: Kind::Study,
+            what: what.to_owned(),
+            first: list(one),
+            second: list(other),
+            variants: None,
+        })
+    };
+    let (one, other) = (&first.input.plan, &second.input.plan);
+    if !shared.is_empty() {
+        return None;
+    }
+    differs("conditions, none of which both have", &one.conditions, &other.conditions)
+        .or_else(|| differs("variants, none of which both have", &one.variants, &other.variants))
+}
+
+/// Where a study cannot be resolved any more, its words have to do.
+fn without_cells(
+    first: &Side<'_>,
+    second: &Side<'_>,
+    shared: &[(Assignment, Assignment)],
+    found: &mut Differences,
+) {
+    for side in [first, second] {
+        if let Err(reason) = &side.cells {
+            found.unknown.push(format!("how systems were started in {} is not known, because {reason}", side.name));
+        }
+    }
+    let in_words = |side: &Side<'_>| {
+        let facts = &side.input.facts;
+        vec![("load".to_owned(), facts.load.clone()), ("workload".to_owned(), facts.workload.clone())]
+    };
+    found.forbidding.extend(apart(Kind::Study, &in_words(first), &in_words(second)));
+    let lengths = |side: &Side<'_>| {
+        let plan = &side.input.plan;
+        let mut lengths: Vec<Named> = Vec::new();
+        for (_, condition) in shared {
+            let Some(length) = place(&plan.conditions, condition).and_then(|index| plan.lengths.get(index)) else {
+                continue;
+            };
+            let name = format!("lengths at {}", words::condition(condition));
+            let text = format!(
+                "warm-up {:?}, measure {:?}, drain {:?}",
+                length.warmup, length.measure, length.drain
+            );
+            if !lengths.iter().any(|(known, _)| *known == name) {
+                lengths.push((name, text));
+            }
+        }
+        lengths
+    };
+    found.forbidding.extend(apart(Kind::Study, &lengths(first), &lengths(second)));
+}
+
+type Pair<'a> = (&'a Resolved, &'a Resolved);
+
+fn pairs<'a>(ones: &'a [Resolved], others: &'a [Resolved], shared: &[(Assignment, Assignment)]) -> Vec<Pair<'a>> {
+    let cell = |cells: &'a [Resolved], (variant, condition): &(Assignment, Assignment)| {
+        cells.iter().find(|cell| is_same(&cell.variant, variant) && is_same(&cell.condition, condition))
+    };
+    shared.iter().filter_map(|wanted| Some((cell(ones, wanted)?, cell(others, wanted)?))).collect()
+}
+
+/// A difference in the first of two cells.
+type Found<'a> = (Difference, &'a Resolved);
+
+/// The differences of cells, each name once: with the values of the first cell that it is found in,
+/// and which cells those are where it is not all, or where the values are not the same in all.
+fn of_cells(kind: Kind, pairs: &[Pair<'_>], describe: fn(&Resolved) -> Vec<Named>) -> Vec<Difference> {
+    let mut by_name: Vec<Vec<Found<'_>>> = Vec::new();
+    for (one, other) in pairs {
+        for difference in apart(kind, &describe(one), &describe(other)) {
+            match by_name.iter_mut().find(|found| found[0].0.what == difference.what) {
+                Some(found) => found.push((difference, one)),
+                None => by_name.push(vec![(difference, one)]),
+            }
+        }
+    }
+    let all = distinct(pairs.iter().map(|(one, _)| &one.variant));
+    let told = by_name.into_iter().map(|found| {
+        let variants = distinct(found.iter().map(|(_, cell)| &cell.variant));
+        let places = places(&found, pairs);
+        let first = found[0].0.clone();
+        let what = if places.is_empty() { first.what } else { format!("{} ({places})", first.what) };
+        Difference { what, variants: (variants.len() < all.len()).then_some(variants), ..first }
+    });
+    told.collect()
+}
+
+/// In which cells something differs: the first, and how many more; by variant or condition alone
+/// where the other makes no difference. Empty where it is the same in all.
+fn places(found: &[Found<'_>], pairs: &[Pair<'_>]) -> String {
+    let alike = found.iter().all(|(difference, _)| *difference == found[0].0);
+    if alike && found.len() == pairs.len() {
+        return String::new();
+    }
+    let first = found[0].1;
+    let (name, count) = if let Some(count) = groups(found, pairs, |cell| &cell.variant) {
+        (first.variant.label(), count)
+    } else if let Some(count) = groups(found, pairs, |cell| &cell.condition) {
+        (words::condition(&first.condition), count)
+    } else {
+        (format!("{}, {}", first.variant.label(), words::condition(&first.condition)), found.len())
+    };
+    if count > 1 { format!("{name}, and {} more", count - 1) } else { name }
+}
+
+/// How many groups of cells differ, if the cells of a group either all differ, and in the same
+/// values, or do not differ at all.
+fn groups(found: &[Found<'_>], pairs: &[Pair<'_>], of: fn(&Resolved) -> &Assignment) -> Option<usize> {
+    let groups = distinct(found.iter().map(|(_, cell)| of(cell)));
+    let is_whole = |group: &Assignment| {
+        let all = pairs.iter().filter(|(one, _)| of(one) == group).count();
+        let mut differ = found.iter().filter(|(_, cell)| of(cell) == group).map(|(difference, _)| difference);
+        let count = differ.clone().count();
+        differ.next().is_some_and(|first| differ.all(|other| other == first)) && count == all
+    };
+    groups.iter().all(is_whole).then_some(groups.len())
+}
+
+/// Each assignment once.
+pub(super) fn distinct<'a>(assignments: impl Iterator<Item = &'a Assignment>) -> Vec<Assignment> {
+    let mut distinct: Vec<Assignment> = Vec::new();
+    for assignment in assignments {
+        if !distinct.contains(assignment) {
+            distinct.push(assignment.clone());
+        }
+    }
+    distinct
+}
+
+/// What two lists say differently, in the order of the first. What is in one list only is `none`
+/// in the other.
+fn apart(kind: Kind, one: &[Named], other: &[Named]) -> Vec<Difference> {
+    let value = |list: &[Named], name: &str| {
+        list.iter().find(|(known, _)| known == name).map_or("none".to_owned(), |(_, value)| value.clone())
+    };
+    let mut names: Vec<&String> = one.iter().map(|(name, _)| name).collect();
+    names.extend(other.iter().map(|(name, _)| name).filter(|name| !one.iter().any(|(known, _)| known == *name)));
+    names
+        .into_iter()
+        .map(|name| (name, value(one, name), value(other, name)))
+        .filter(|(_, first, second)| first != second)
+        .map(|(name, first, second)| Difference { kind, what: name.clone(), first, second, variants: None })
+        .collect()
+}
+
+/// Load averages over a minute differ in every run; only far apart do they mean something.
+fn load_before(one: &Host, other: &Host) -> Option<Difference> {
+    let (first, second) = (one.load_before?[0], other.load_before?[0]);
+    let far = (first - second).abs() > LOAD_APART * one.processors.max(1) as f64;
+    far.then(|| Difference {
+        kind: Kind::Machine,
+        what: "load average before the start".to_owned(),
+        first: significant(first),
+        second: significant(second),
+        variants: None,
+    })
+}
+
+/// The programs that were run, by system: those of the same name are held against each other, and
+/// the same file at another place is no difference.
+fn programs(first: &Side<'_>, second: &Side<'_>, unknown: &mut Vec<String>) -> Vec<Difference> {
+    let (ones, others) = (by_place(first), by_place(second));
+    let files = |programs: &BTreeMap<Place, &Version>, system: &str| -> BTreeSet<String> {
+        programs.iter().filter(|((name, _), _)| name == system).filter_map(|(_, one)| one.sha256.clone()).collect()
+    };
+    let mut found = Vec::new();
+    let places: BTreeSet<&Place> = ones.keys().chain(others.keys()).collect();
+    for place in places {
+        let (one, other) = (ones.get(place), others.get(place));
+        if let (Some(one), Some(other)) = (one, other)
+            && one.sha256.is_none()
+            && other.sha256.is_none()
+            && one.version.is_none()
+        {
+            unknown.push(format!("whether {} of {} is the same file: neither bundle has its hash", place.1, place.0));
+        }
+        let is_elsewhere = |version: &&Version, programs: &BTreeMap<Place, &Version>| {
+            version.sha256.as_ref().is_some_and(|hash| files(programs, &place.0).contains(hash))
+        };
+        let same = match (one, other) {
+            (Some(one), Some(other)) if one.sha256.is_some() || other.sha256.is_some() => one.sha256 == other.sha256,
+            (Some(one), Some(other)) => one.version == other.version,
+            (Some(one), None) => is_elsewhere(one, &others),
+            (None, Some(other)) => is_elsewhere(other, &ones),
+            (None, None) => true,
+        };
+        if !same {
+            let tell = |version: Option<&&Version>| version.map_or("not run".to_owned(), |version| told(version));
+            found.push(Difference {
+                kind: Kind::System,
+                what: format!("program of {} ({})", place.0, place.1),
+                first: tell(one),
+                second: tell(other),
+                variants: run_by(first, second, place),
+            });
+        }
+    }
+    found
+}
+
+/// System and program.
+type Place = (String, String);
+
+fn by_place<'a>(side: &Side<'a>) -> BTreeMap<Place, &'a Version> {
+    let place = |version: &Version| {
+        let own = starts(side, &version.name).any(|program| program == THIS_PROGRAM)
+            && version.program.rsplit('/').next() == Some("plimsoll");
+        (version.name.clone(), if own { THIS_PROGRAM.to_owned() } else { version.program.clone() })
+    };
+    side.input.versions.iter().map(|version| (place(version), version)).collect()
+}
+
+/// The programs by which a side starts a system.
+fn starts<'a>(side: &'a Side<'_>, system: &'a str) -> impl Iterator<Item = &'a str> {
+    let cells = side.cells.as_deref().unwrap_or_default();
+    let systems = cells.iter().flat_map(|cell| &cell.systems).filter(move |spec| spec.name == system);
+    systems.map(|spec| spec.start.program())
+}
+
+/// The variants that start this program; none where that is all of them, or is not known, as with
+/// what a wrapper script has started.
+fn run_by(first: &Side<'_>, second: &Side<'_>, (system, program): &Place) -> Option<Vec<Assignment>> {
+    let cells = || [first, second].into_iter().flat_map(|side| side.cells.as_deref().unwrap_or_default());
+    let runs = |cell: &&Resolved| {
+        cell.systems.iter().any(|spec| spec.name == *system && spec.start.program() == program)
+    };
+    let variants = distinct(cells().filter(runs).map(|cell| &cell.variant));
+    let all = distinct(cells().map(|cell| &cell.variant));
+    (!variants.is_empty() && variants.len() < all.len()).then_some(variants)
+}
+
+/// A program as people tell it from another: by version and the start of its hash.
+fn told(version: &Version) -> String {
+    let hash = version.sha256.as_ref().map(|hash| format!("SHA-256 {}…", &hash[..hash.len().min(12)]));
+    let parts: Vec<String> = version.version.iter().cloned().chain(hash).collect();
+    if parts.is_empty() { "unknown".to_owned() } else { parts.join(", ") }
+}

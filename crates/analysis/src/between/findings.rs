@@ -1,0 +1,161 @@
+//! What a reader should know beside the numbers of two bundles.
+
+use super::{Basis, Between, Floor};
+use crate::compare::ends;
+use crate::estimate::Interval;
+use crate::findings::{Finding, Gravity};
+use crate::words;
+use plimsoll_model::measure::Measure;
+
+pub(super) fn findings(between: &Between) -> Vec<Finding> {
+    let mut findings: Vec<Finding> =
+        [problems(between), several(between), at_once(between), Some(times(between)), unknown(between), drift(between)]
+            .into_iter()
+            .chain([Some(floors(between)), left_out(between), minor(between)])
+            .flatten()
+            .collect();
+    findings.sort_by_key(|finding| finding.gravity);
+    findings
+}
+
+fn finding(gravity: Gravity, topic: &'static str, sentence: impl Into<String>, evidence: Vec<String>) -> Finding {
+    Finding { gravity, topic, sentence: sentence.into(), evidence }
+}
+
+fn problems(between: &Between) -> Option<Finding> {
+    let sentence = "A bundle is damaged or not complete, so that this rests on less than was planned.";
+    (!between.problems.is_empty())
+        .then(|| finding(Gravity::Problem, "bundle not whole", sentence, between.problems.clone()))
+}
+
+fn several(between: &Between) -> Option<Finding> {
+    let sentence = "More than one thing differs between the bundles, so a difference in the numbers has no one cause: to \
+                    learn it, change one thing at a time, or compare both as variants of one study.";
+    let evidence = between.causes.iter().map(ToString::to_string).collect();
+    (between.causes.len() > 1).then(|| finding(Gravity::Caution, "several things differ", sentence, evidence))
+}
+
+fn at_once(between: &Between) -> Option<Finding> {
+    let [(first_begin, first_end), (second_begin, second_end)] = [between.ran[0]?, between.ran[1]?];
+    let overlap = first_begin < second_end && second_begin < first_end;
+    let same_machine = !between.causes.iter().any(|cause| cause.kind == super::Kind::Machine);
+    let sentence = "The two ran at the same time, on machines of the same description: if it was one machine, each was \
+                    load for the other.";
+    (overlap && same_machine).then(|| finding(Gravity::Problem, "at the same time", sentence, Vec::new()))
+}
+
+/// Always: that is what sets this apart from a study.
+fn times(between: &Between) -> Finding {
+    let apart = match between.ran {
+        [Some((_, end)), Some((begin, _))] if begin >= end => {
+            format!("The second began {} after the first had ended", span(begin - end))
+        }
+        [Some((begin, _)), Some((_, end))] if begin >= end => {
+            format!("The second is the older one: it had ended {} before the first began", span(begin - end))
+        }
+        _ => "The two did not run side by side".to_owned(),
+    };
+    let rest = match between.basis {
+        Basis::Values => {
+            "what drifts on a machine in between (temperature, updates, neighbours, data on disk) is in the differences, \
+             and not in their intervals. Variants of one study, in the same blocks, do not have this fault"
+        }
+        Basis::RatiosToBaseline => {
+            "what drifted on the machine in between falls out of the ratios to the baseline, on which the verdicts are, \
+             as far as it met all variants alike"
+        }
+    };
+    finding(Gravity::Caution, "different times", format!("{apart}; {rest}."), Vec::new())
+}
+
+fn unknown(between: &Between) -> Option<Finding> {
+    let sentence = "Some things could not be held against each other.";
+    (!between.unknown.is_empty()).then(|| finding(Gravity::Caution, "not known", sentence, between.unknown.clone()))
+}
+
+/// The baseline's own change, where nothing but other variants differs.
+fn drift(between: &Between) -> Option<Finding> {
+    let of_baseline = between.rows.iter().filter(|row| row.is_baseline);
+    let evidence: Vec<String> = of_baseline
+        .filter_map(|row| {
+            let change = row.change.as_ref().ok()?;
+            let reach = match change.ends(&row.measure) {
+                Ok([low, high]) => format!(" ({low} … {high})"),
+                Err(_) => String::new(),
+            };
+            let measure = words::measure(&row.measure, &between.protocol);
+            Some(format!("{measure}, {}: {}{reach}", row.place(), change.shown(&row.measure)))
+        })
+        .collect();
+    let sentence = "The baseline is the same in both, so its own change is what the time between them did. Verdicts on the \
+                    other variants are on their ratios to it.";
+    (between.basis == Basis::RatiosToBaseline && !evidence.is_empty())
+        .then(|| finding(Gravity::Note, "drift", sentence, evidence))
+}
+
+fn floors(between: &Between) -> Finding {
+    let mut evidence = Vec::new();
+    for (name, floors) in between.names.iter().zip(&between.floors) {
+        let mut measures: Vec<&Measure> = Vec::new();
+        for floor in floors {
+            if !measures.contains(&&floor.measure) {
+                measures.push(&floor.measure);
+            }
+        }
+        if measures.is_empty() {
+            evidence.push(format!("{name}: not measured"));
+        }
+        for measure in measures {
+            let shown = match reach(floors, measure) {
+                Some(interval) => ends(interval, measure).join(" … "),
+                None => "no interval".to_owned(),
+            };
+            evidence.push(format!("{name}, {}: {shown}", words::measure(measure, &between.protocol)));
+        }
+    }
+    let sentence = "The noise floor of each bundle, the baseline against itself in the same blocks, is the least that two \
+                    runs differ by; runs at different times differ by more.";
+    finding(Gravity::Note, "noise floors", sentence, evidence)
+}
+
+/// How far the floors of a measure reach, over all conditions.
+fn reach(floors: &[Floor], measure: &Measure) -> Option<Interval> {
+    let intervals = floors.iter().filter(|floor| &floor.measure == measure).filter_map(|floor| floor.interval);
+    intervals.reduce(|one, other| Interval { low: one.low.min(other.low), high: one.high.max(other.high) })
+}
+
+fn left_out(between: &Between) -> Option<Finding> {
+    let sentence = "Only what both bundles have is compared.";
+    (!between.left_out.is_empty()).then(|| finding(Gravity::Note, "left out", sentence, between.left_out.clone()))
+}
+
+fn minor(between: &Between) -> Option<Finding> {
+    let sentence = "These differ as well; they do not change what a measure means.";
+    let evidence = between.minor.iter().map(ToString::to_string).collect();
+    (!between.minor.is_empty()).then(|| finding(Gravity::Note, "also different", sentence, evidence))
+}
+
+/// A span of milliseconds for people: `40 s`, `12 min`, `3 h`, `5 days`.
+fn span(milliseconds: i64) -> String {
+    let seconds = milliseconds / 1000;
+    match seconds {
+        ..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::span;
+
+    #[test]
+    fn spans_take_the_unit_that_suits_them() {
+        for (milliseconds, expected) in
+            [(900, "0 s"), (119_000, "119 s"), (600_000, "10 min"), (7_200_000, "2 h"), (400_000_000, "4 days")]
+        {
+            assert_eq!(span(milliseconds), expected);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The numbers of two bundles against each other, and what follows from them.
+
+use super::differences::{is_same, place};
+use super::{Basis, Change, Floor, Row, Side};
+use crate::compare::{
+    Comparison, Exploratory, FALSE_DISCOVERIES, additive_margin, natural, natural_interval, resolution, too_few,
+};
+use crate::decide::{Evidence, LEAST, Question, decide, doubt};
+use crate::measure::Reader;
+use crate::verdict::{Outcome, Verdict, of_decision};
+use crate::{OrReason, margin};
+use plimsoll_model::factor::Assignment;
+use plimsoll_model::measure::{Effect, Measure, Series};
+use plimsoll_statistics::{benjamini_hochberg, mean};
+
+/// Both bundles, and how they are compared.
+pub(super) struct Pair<'a> {
+    pub(super) first: &'a Side<'a>,
+    pub(super) second: &'a Side<'a>,
+    /// Whether the baseline is the same in both.
+    pub(super) pinned: bool,
+    pub(super) basis: Basis,
+    pub(super) alpha: f64,
+}
+
+/// A row with the evidence that its verdict is on.
+struct Made {
+    row: Row,
+    evidence: Option<Evidence>,
+    floor: Option<Evidence>,
+}
+
+/// A cell in one of the bundles: indices into its plan.
+#[derive(Clone, Copy)]
+struct Cell {
+    condition: usize,
+    variant: usize,
+}
+
+impl Pair<'_> {
+    /// The rows of the measures that decide, and those of all others.
+    pub(super) fn rows(&self, shared: &[(Assignment, Assignment)]) -> (Vec<Row>, Vec<Row>) {
+        let in_both = |measure: &&Measure| self.second.analysis.measures.contains(measure);
+        let measures = self.first.analysis.measures.iter().filter(in_both);
+        let (deciding, others): (Vec<&Measure>, Vec<&Measure>) = measures.partition(|one| self.margin(one).is_some());
+        let all = |measures: Vec<&Measure>| -> Vec<Made> {
+            let cells = |measure| shared.iter().filter_map(move |(variant, condition)| self.one(measure, variant, condition));
+            measures.into_iter().flat_map(cells).collect()
+        };
+        let (mut deciding, mut others) = (all(deciding), all(others));
+        self.judge(&mut deciding);
+        explore(&mut others, self.basis);
+        let rows = |made: Vec<Made>| made.into_iter().map(|made| made.row).collect();
+        (rows(deciding), rows(others))
+    }
+
+    fn margin(&self, measure: &Measure) -> Option<f64> {
+        margin(&self.first.input.facts, measure)
+    }
+
+    fn sides(&self) -> [&Side<'_>; 2] {
+        [self.first, self.second]
+    }
+
+    fn one(&self, measure: &Measure, variant: &Assignment, condition: &Assignment) -> Option<Made> {
+        let mut cells = [Cell { condition: 0, variant: 0 }; 2];
+        for (cell, side) in cells.iter_mut().zip(self.sides()) {
+            let plan = &side.input.plan;
+            *cell = Cell { condition: place(&plan.conditions, condition)?, variant: place(&plan.variants, variant)? };
+        }
+        let [first, second] = [0, 1].map(|side| values(self.sides()[side], cells[side], measure));
+        let resolution = resolution(measure, self.fewest_requests(measure, cells));
+        let (change, evidence) = self.change(measure, &first, &second, resolution);
+        let baseline = |side: &Side<'_>| is_same(&side.input.plan.variants[0], variant);
+        let is_baseline = baseline(self.first) && baseline(self.second);
+        let shows_ratio = self.pinned && !is_baseline;
+        let against_baseline = shows_ratio.then(|| self.against_baseline(measure, cells, resolution));
+        let (against_baseline, to_baseline) = against_baseline.unzip();
+        let judged = match self.basis {
+            Basis::Values => evidence,
+            Basis::RatiosToBaseline => to_baseline.flatten(),
+        };
+        let row = Row {
+            measure: measure.clone(),
+            condition: condition.clone(),
+            variant: variant.clone(),
+            is_baseline,
+            values: [first, second].map(Result::unwrap_or_default),
+            change,
+            against_baseline,
+            verdict: None,
+            exploratory: None,
+        };
+        Some(Made { row, evidence: judged, floor: self.floor(measure, cells, resolution) })
+    }
+
+    /// Welch's test of the values of both bundles.
+    fn change(
+        &self,
+        measure: &Measure,
+        first: &OrReason<Vec<f64>>,
+        second: &OrReason<Vec<f64>>,
+        resolution: f64,
+    ) -> (OrReason<Change>, Option<Evidence>) {
+        let additive = |side: usize, values: &OrReason<Vec<f64>>| {
+            let name = &self.sides()[side].name;
+            let values = values.as_ref().map_err(|reason| format!("{name} has no value: {reason}"))?;
+            additive(measure.effect(), values).map_err(|reason| format!("{reason} in {name}"))
+        };
+        match additive(0, first).and_then(|first| Ok((first, additive(1, second)?))) {
+            Ok((first, second)) => self.unpaired(measure, &first, &second, resolution),
+            Err(reason) => (Err(reason), None),
+        }
+    }
+
+    /// The same of the differences to the baseline inside each bundle.
+    fn against_baseline(&self, measure: &Measure, cells: [Cell; 2], resolution: f64) -> (OrReason<Change>, Option<Evidence>) {
+        let differences = |side: usize| {
+            let cell = cells[side];
+            let comparison = self.sides()[side].analysis.comparison(cell.condition, cell.variant, measure);
+            let name = &self.sides()[side].name;
+            match comparison.map(|comparison| (comparison, &comparison.contrast)) {
+                None => Err(format!("{name} does not compare it with the baseline")),
+                Some((_, Err(reason))) => Err(format!("{name}: {reason}")),
+                Some((comparison, Ok(_))) => Ok(of_pairs(comparison)),
+            }
+        };
+        match differences(0).and_then(|first| Ok((first, differences(1)?))) {
+            Ok((first, second)) => self.unpaired(measure, &first, &second, resolution),
+            Err(reason) => (Err(reason), None),
+        }
+    }
+
+    fn unpaired(&self, measure: &Measure, first: &[f64], second: &[f64], resolution: f64) -> (OrReason<Change>, Option<Evidence>) {
+        let (Some(one), Some(other)) = (mean(first), mean(second)) else {
+            return (Err("a value is no finite number".to_owned()), None);
+        };
+        let evidence = Evidence::unpaired(second, first, resolution);
+        let n = [first.len(), second.len()];
+        let enough = evidence.as_ref().filter(|evidence| evidence.n >= LEAST);
+        let effect = measure.effect();
+        let change = Change {
+            value: natural(effect, other - one),
+            n,
+            interval: match enough {
+                Some(evidence) => Ok(natural_interval(effect, evidence.test.interval(1.0 - self.alpha))),
+                None => Err(too_few(n[0].min(n[1]))),
+            },
+            p: enough.map(|evidence| evidence.test.p_two_sided(0.0)),
+        };
+        (Ok(change), evidence)
+    }
+
+    /// What the same system differs by: inside each bundle, the one that raises more doubt; for
+    /// ratios to the baseline, how the duplicate's changed between the bundles.
+    fn floor(&self, measure: &Measure, cells: [Cell; 2], resolution: f64) -> Option<Evidence> {
+        let margin = additive_margin(measure.effect(), self.margin(measure)?);
+        let floors = [0, 1].map(|side| {
+            let floors = &self.sides()[side].analysis.floors;
+            let of_cell = |floor: &&Comparison| floor.condition == cells[side].condition && &floor.measure == measure;
+            floors.iter().find(of_cell).map(of_pairs)
+        });
+        if self.basis == Basis::RatiosToBaseline {
+            let [Some(first), Some(second)] = floors else { return None };
+            return Evidence::unpaired(&second, &first, resolution);
+        }
+        let evidence = floors.into_iter().flatten().filter_map(|one| Evidence::paired(&one, resolution, self.alpha));
+        let rank = |evidence: &Evidence| {
+            let in_doubt = doubt(evidence, margin, self.alpha).is_some();
+            (in_doubt, evidence.test.interval(1.0 - self.alpha).half_width())
+        };
+        evidence.max_by(|one, other| {
+            let (one, other) = (rank(one), rank(other));
+            one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+        })
+    }
+
+    /// The fewest requests of a trial in these cells, where it matters.
+    fn fewest_requests(&self, measure: &Measure, cells: [Cell; 2]) -> f64 {
+        if measure.series != Series::Errors {
+            return f64::INFINITY;
+        }
+        let of_cell = |side: usize| {
+            let readers = self.sides()[side].input.trials.iter().map(Reader::new);
+            readers
+                .filter(move |reader| reader.is_of(cells[side].condition, cells[side].variant) && reader.counts())
+                .map(|reader| reader.requests().count() as f64)
+        };
+        of_cell(0).chain(of_cell(1)).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Verdicts on what decides: one family, whatever measure, condition and variant.
+    fn judge(&self, made: &mut [Made]) {
+        let is_judged = |made: &&mut Made| self.basis == Basis::Values || !made.row.is_baseline;
+        let judged: Vec<&mut Made> = made.iter_mut().filter(is_judged).collect();
+        let questions: Vec<Question> = judged
+            .iter()
+            .map(|made| Question {
+                evidence: made.evidence.clone(),
+                margin: additive_margin(made.row.measure.effect(), self.margin(&made.row.measure).unwrap_or_default()),
+                floor: made.floor.clone(),
+            })
+            .collect();
+        for (made, decision) in judged.into_iter().zip(decide(&questions, self.alpha)) {
+            let margin = self.margin(&made.row.measure).unwrap_or_default();
+            made.row.verdict = Some(match made.row.judged(self.basis) {
+                Ok(change) => of_decision(&made.row.measure, change.n[0].min(change.n[1]), &decision, margin),
+                Err(reason) => void(margin, reason.clone()),
+            });
+        }
+    }
+
+    /// The noise floors of a bundle in the measures that decide.
+    pub(super) fn floors_of(&self, side: &Side<'_>) -> Vec<Floor> {
+        let floor = |comparison: &Comparison| Floor {
+            measure: comparison.measure.clone(),
+            condition: side.input.plan.conditions[comparison.condition].clone(),
+            interval: comparison.contrast.as_ref().ok().and_then(|contrast| contrast.interval.as_ref().ok()).copied(),
+        };
+        side.analysis.floors.iter().map(floor).collect()
+    }
+}
+
+/// Which of the comparisons that do not decide stand out, among all of them.
+fn explore(made: &mut [Made], basis: Basis) {
+    let p = |made: &Made| made.row.judged(basis).as_ref().ok().and_then(|change| change.p);
+    let adjusted = benjamini_hochberg(&made.iter().filter_map(p).collect::<Vec<f64>>());
+    for (made, adjusted_p) in made.iter_mut().filter(|made| p(made).is_some()).zip(adjusted) {
+        made.row.exploratory = Some(Exploratory { adjusted_p, stands_out: adjusted_p <= FALSE_DISCOVERIES });
+    }
+}
+
+/// What the trials of a cell gave; never empty.
+fn values(side: &Side<'_>, cell: Cell, measure: &Measure) -> OrReason<Vec<f64>> {
+    let estimate = side.analysis.estimate(cell.condition, cell.variant, measure).ok_or("it was not measured")?;
+    estimate.summary.as_ref().map_err(Clone::clone)?;
+    Ok(estimate.values.iter().map(|one| one.value).collect())
+}
+
+/// Values on the additive scale of [`decide`](crate::decide).
+fn additive(effect: Effect, values: &[f64]) -> OrReason<Vec<f64>> {
+    match effect {
+        Effect::Difference => Ok(values.to_vec()),
+        Effect::Ratio => {
+            let without = values.iter().find(|value| **value <= 0.0 || !value.is_finite());
+            match without {
+                Some(value) => Err(format!("a trial gave {value}, which has no ratio,")),
+                None => Ok(values.iter().map(|value| value.ln()).collect()),
+            }
+        }
+    }
+}
+
+/// The differences of pairs on the additive scale.
+fn of_pairs(comparison: &Comparison) -> Vec<f64> {
+    comparison.pairs.iter().map(|pair| pair.difference(comparison.measure.effect())).collect()
+}
+
+fn void(margin: f64, reason: String) -> Verdict {
+    Verdict {
+        outcome: Outcome::Void,
+        material: None,
+        margin,
+        reason,
+        adjusted_p: None,
+        needed: None,
+        not_inferior: false,
+    }
+}

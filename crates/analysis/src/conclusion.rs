@@ -1,0 +1,51 @@
+//! What a study comes to, in a word: for exit codes, and for runs that end when all is decided.
+
+use crate::Analysis;
+use crate::verdict::{Outcome, Verdict};
+
+/// What the verdicts of a study come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conclusion {
+    /// Every verdict is better or equivalent; or nothing is compared.
+    Fine,
+    /// A variant is worse.
+    Worse,
+    /// No variant is shown to be worse, but a verdict is inconclusive or void.
+    Open,
+}
+
+/// What `verdicts` come to.
+#[must_use]
+pub fn conclusion<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Conclusion {
+    verdicts.into_iter().fold(Conclusion::Fine, |so_far, verdict| match (so_far, verdict.outcome) {
+        (Conclusion::Worse, _) | (_, Outcome::Worse) => Conclusion::Worse,
+        (Conclusion::Open, _) | (_, Outcome::Inconclusive | Outcome::Void) => Conclusion::Open,
+        (Conclusion::Fine, Outcome::Better | Outcome::Equivalent) => Conclusion::Fine,
+    })
+}
+
+impl Analysis {
+    /// The verdicts, on each comparison that decides.
+    pub fn verdicts(&self) -> impl Iterator<Item = &Verdict> + Clone {
+        self.comparisons.iter().filter_map(|comparison| comparison.verdict.as_ref())
+    }
+
+    /// What the verdicts come to.
+    #[must_use]
+    pub fn conclusion(&self) -> Conclusion {
+        conclusion(self.verdicts())
+    }
+
+    /// Whether no verdict is left open.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        self.verdicts().all(|verdict| !matches!(verdict.outcome, Outcome::Inconclusive | Outcome::Void))
+    }
+
+    /// Whether every variant is shown to be not worse than the baseline by the margin, in each
+    /// measure that decides.
+    #[must_use]
+    pub fn passes_gate(&self) -> bool {
+        self.verdicts().all(|verdict| verdict.not_inferior)
+    }
+}

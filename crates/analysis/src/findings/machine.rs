@@ -1,0 +1,370 @@
+//! Whether the machine was the study's alone and stayed the same, and how near the generator came
+//! to its limits.
+
+use super::{Context, Finding, Gravity, which};
+use crate::measure::{Reader, samples_by_second};
+use crate::quantity::{change, percent, show};
+use plimsoll_model::measure::Unit;
+use plimsoll_model::sample::HostSample;
+use plimsoll_statistics::{mean, median};
+
+/// Cores, as a share of all, by which a trial must stand out from the others of its condition.
+const STANDS_OUT: f64 = 0.1;
+
+/// Cores, as a share of all, that other programs may use in most trials without notice.
+const CROWDED: f64 = 0.25;
+
+/// Cores, as a share of all, that the hypervisor may take without notice.
+const STOLEN: f64 = 0.02;
+
+/// Memory, as a share of all, below which the kernel has to make room.
+const SHORT: f64 = 0.05;
+
+/// Change of the clock frequency that is told.
+const FREQUENCY: f64 = 0.05;
+
+/// Fewest trials for looking at the clock frequency over the run.
+const LEAST: usize = 6;
+
+/// Shares of the generator's limits from which on they are told, and are a caution.
+const HALF: f64 = 0.5;
+const NEAR: f64 = 0.8;
+
+pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
+    let trials: Vec<Seen<'_>> = context.counted().map(Seen::new).collect();
+    [host(context, &trials), frequency(context, &trials), generator(context)].into_iter().flatten().collect()
+}
+
+/// What the machine did in what counts of a trial, on average; none where nothing was sampled.
+struct Seen<'a> {
+    reader: &'a Reader<'a>,
+    /// Cores of everything but systems and generator.
+    others: Option<f64>,
+    steal: Option<f64>,
+    iowait: Option<f64>,
+    /// The least memory that was available, in bytes.
+    available: Option<f64>,
+    /// In megahertz.
+    frequency: Option<f64>,
+}
+
+impl<'a> Seen<'a> {
+    fn new(reader: &'a Reader<'a>) -> Seen<'a> {
+        let result = reader.result();
+        // A sample tells of the second that ends with it.
+        let in_window = |sample: &&HostSample| result.counts_second((sample.at - 0.5).floor() as i64);
+        let samples: Vec<&HostSample> = result.host.iter().filter(in_window).collect();
+        let average = |of: fn(&HostSample) -> f64| mean(&samples.iter().map(|sample| of(sample)).collect::<Vec<_>>());
+        let systems = samples_by_second(result, None, |sample| sample.cpu_cores);
+        let counted = systems.iter().filter(|(second, _)| result.counts_second(**second));
+        let systems = mean(&counted.map(|(_, cores)| *cores).collect::<Vec<_>>()).unwrap_or(0.0);
+        let rows = result.generator.iter().filter(|row| result.counts_second(row.second));
+        let generator = mean(&rows.map(|row| row.cpu_cores).collect::<Vec<_>>()).unwrap_or(0.0);
+        let frequencies: Vec<f64> = samples.iter().filter_map(|sample| sample.frequency_mhz).collect();
+        Seen {
+            reader,
+            others: average(|sample| sample.cpu_cores).map(|all| (all - systems - generator).max(0.0)),
+            steal: average(|sample| sample.steal_cores),
+            iowait: average(|sample| sample.iowait_cores),
+            available: samples.iter().map(|sample| sample.memory_available as f64).reduce(f64::min),
+            frequency: mean(&frequencies),
+        }
+    }
+
+    fn condition(&self) -> usize {
+        self.reader.trial().condition
+    }
+}
+
+/// What else went on: load by others, a hypervisor, storage, memory.
+fn host(context: &Context<'_>, trials: &[Seen<'_>]) -> Option<Finding> {
+    let processors = context.input.host.processors.max(1) as f64;
+    let cores = |cores: f64| show(cores, Unit::Cores);
+    let mut evidence = Vec::new();
+    let mut what = Vec::new();
+    let mut tell = |kind: &'static str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            what.push(kind);
+            evidence.extend(lines);
+        }
+    };
+    let usual = median(&trials.iter().filter_map(|seen| seen.others).collect::<Vec<_>>()).unwrap_or(0.0);
+    let crowded = (usual > CROWDED * processors)
+        .then(|| format!("other programs used {} of {processors:.0} in half of the trials, or more", cores(usual)));
+    let busy = standing_out(trials, STANDS_OUT * processors, |seen| seen.others).map(|(seen, value, usual)| {
+        let trial = context.trial(seen.reader);
+        format!("{trial}: other programs used {}, where {} are usual", cores(value), cores(usual))
+    });
+    tell("other programs ran", crowded.into_iter().chain(busy).collect());
+    let stolen =
+        trials.iter().filter_map(|seen| Some((seen, seen.steal.filter(|steal| *steal > STOLEN * processors)?)));
+    let stolen = stolen
+        .map(|(seen, value)| format!("{}: the hypervisor took {} away", context.trial(seen.reader), cores(value)));
+    tell("the hypervisor took processors away", stolen.collect());
+    let waiting = standing_out(trials, STANDS_OUT * processors, |seen| seen.iowait).map(|(seen, value, usual)| {
+        let trial = context.trial(seen.reader);
+        format!("{trial}: processors waited for storage for {}, where {} are usual", cores(value), cores(usual))
+    });
+    tell("storage was slower", waiting.collect());
+    let memory = context.input.host.memory_limit.or(context.input.host.memory).unwrap_or(0) as f64;
+    let short = trials.iter().filter_map(|seen| Some((seen, seen.available.filter(|left| *left < SHORT * memory)?)));
+    let short = short.map(|(seen, left)| {
+        let (left, memory) = (show(left, Unit::Bytes), show(memory, Unit::Bytes));
+        format!("{}: only {left} of {memory} memory were free for use", context.trial(seen.reader))
+    });
+    tell("memory ran short", short.collect());
+    (!what.is_empty()).then(|| Finding {
+        gravity: Gravity::Caution,
+        topic: "the host",
+        sentence: format!(
+            "The machine was not the same for all trials, or not the study's alone: in some {}. Differences between \
+             trials may come of that.",
+            list(&what)
+        ),
+        evidence,
+    })
+}
+
+/// The trials in which a value is larger than is usual under their condition by more than `by`,
+/// with the value and what is usual.
+fn standing_out<'a>(
+    trials: &'a [Seen<'a>],
+    by: f64,
+    value: impl Fn(&Seen<'_>) -> Option<f64>,
+) -> impl Iterator<Item = (&'a Seen<'a>, f64, f64)> {
+    trials.iter().filter_map(move |seen| {
+        let alike = trials.iter().filter(|other| other.condition() == seen.condition());
+        let usual = median(&alike.filter_map(&value).collect::<Vec<_>>())?;
+        let value = value(seen)?;
+        (value > usual + by).then_some((seen, value, usual))
+    })
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn list(parts: &[&str]) -> String {
+    match parts {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        parts => parts.concat(),
+    }
+}
+
+/// A clock that runs slower for one variant than for another, or slows down over the run.
+fn frequency(context: &Context<'_>, trials: &[Seen<'_>]) -> Option<Finding> {
+    let evidence: Vec<String> = over_the_run(trials).into_iter().chain(between_variants(context, trials)).collect();
+    (!evidence.is_empty()).then(|| Finding {
+        gravity: Gravity::Caution,
+        topic: "clock frequency",
+        sentence: format!(
+            "The processors did not run at one clock frequency: it changed by more than {}, and what takes CPU changes with \
+             it. A fixed frequency, and cooling, help.",
+            percent(FREQUENCY)
+        ),
+        evidence,
+    })
+}
+
+fn over_the_run(trials: &[Seen<'_>]) -> Option<String> {
+    let mut seen: Vec<(i64, f64)> = trials
+        .iter()
+        .filter_map(|seen| Some((seen.reader.result().summary.started_unix_ms, seen.frequency?)))
+        .collect();
+    if seen.len() < LEAST {
+        return None;
+    }
+    seen.sort_by_key(|(started, _)| *started);
+    let frequencies: Vec<f64> = seen.into_iter().map(|(_, frequency)| frequency).collect();
+    let third = frequencies.len() / 3;
+    let (first, last) = (mean(&frequencies[..third])?, mean(&frequencies[frequencies.len() - third..])?);
+    ((last / first - 1.0).abs() > FREQUENCY).then(|| {
+        format!("{first:.0} MHz in the first third of the trials, {last:.0} MHz in the last ({})", change(last / first))
+    })
+}
+
+fn between_variants(context: &Context<'_>, trials: &[Seen<'_>]) -> Vec<String> {
+    let plan = &context.input.plan;
+    let at = |condition: usize, variant: usize| {
+        let of_cell = trials.iter().filter(|seen| seen.reader.is_of(condition, variant));
+        mean(&of_cell.filter_map(|seen| seen.frequency).collect::<Vec<_>>())
+    };
+    let mut lines = Vec::new();
+    for condition in 0..plan.conditions.len() {
+        let Some(baseline) = at(condition, 0) else { continue };
+        for variant in 1..plan.variants.len() {
+            let Some(found) = at(condition, variant) else { continue };
+            if (found / baseline - 1.0).abs() > FREQUENCY {
+                lines.push(format!(
+                    "{}: {baseline:.0} MHz for {}, {found:.0} MHz for {} ({})",
+                    context.condition(condition),
+                    context.variant(0),
+                    context.variant(variant),
+                    change(found / baseline)
+                ));
+            }
+        }
+    }
+    lines
+}
+
+/// The trial in which the generator came nearest to each of its limits.
+fn generator(context: &Context<'_>) -> Option<Finding> {
+    let limits = &context.input.facts.generator;
+    let max_lateness = limits.max_lateness.as_secs_f64();
+    let mut evidence = Vec::new();
+    let mut nearest: f64 = 0.0;
+    let mut tell = |limit: f64, of: &dyn Fn(&Reader<'_>) -> f64, words: &dyn Fn(f64) -> String| {
+        let all: Vec<(f64, u32)> =
+            context.counted().map(|reader| (of(reader) / limit, reader.trial().number)).collect();
+        let over: Vec<u32> = all.iter().filter(|(share, _)| *share > HALF).map(|(_, trial)| *trial).collect();
+        let worst = context.counted().max_by(|one, other| of(one).total_cmp(&of(other)));
+        if let (false, Some(worst)) = (over.is_empty(), worst) {
+            nearest = nearest.max(of(worst) / limit);
+            let text = words(of(worst));
+            evidence.push(format!("{}: {text}; more than half of the limit in {}", context.trial(worst), which(&over)));
+        }
+    };
+    tell(limits.max_cpu, &|reader| reader.result().summary.headroom.busiest, &|busiest| {
+        format!("its busiest thread used {} of a processor, of {} at most", percent(busiest), percent(limits.max_cpu))
+    });
+    tell(max_lateness, &|reader| reader.result().summary.headroom.lateness.seconds(), &|late| {
+        let (late, limit) = (show(late, Unit::Seconds), show(max_lateness, Unit::Seconds));
+        format!("1 % of the work that was due started more than {late} late, of {limit} at most")
+    });
+    (!evidence.is_empty()).then(|| Finding {
+        gravity: if nearest > NEAR { Gravity::Caution } else { Gravity::Note },
+        topic: "generator headroom",
+        sentence: format!(
+            "The generator came to {} of the limit above which it would void a trial: its own share in what was measured is \
+             not far from mattering.",
+            percent(nearest)
+        ),
+        evidence,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::findings::Finding;
+    use crate::testing::{input, trial};
+    use crate::{Input, analyse};
+    use plimsoll_model::result::{GeneratorRow, Headroom, TrialResult};
+    use plimsoll_model::sample::{HostSample, ProcessSample};
+    use plimsoll_model::units::Nanos;
+
+    fn finding(input: &Input, topic: &str) -> Option<Finding> {
+        analyse(input).findings.into_iter().find(|finding| finding.topic == topic)
+    }
+
+    /// Six trials on four processors with 8 GB; `change` makes the samples of a number.
+    fn on_a_host(change: impl Fn(u32, &mut HostSample)) -> Input {
+        let mut input = input(3, |number| {
+            let mut result: TrialResult = trial(1.0 + f64::from(number % 3) / 100.0);
+            for at in [1.0, 2.0] {
+                let usual = HostSample {
+                    at,
+                    cpu_cores: 1.6,
+                    steal_cores: 0.01,
+                    iowait_cores: 0.05,
+                    memory_available: 6_000_000_000,
+                    frequency_mhz: Some(3000.0),
+                    ..HostSample::default()
+                };
+                let system = "web".to_owned();
+                result.processes.push(ProcessSample { at, system, cpu_cores: 1.0, ..ProcessSample::default() });
+                let second = at as i64 - 1;
+                result.generator.push(GeneratorRow { second, cpu_cores: 0.5, ..GeneratorRow::default() });
+                result.host.push(usual);
+                change(number, result.host.last_mut().expect("a sample"));
+            }
+            result
+        });
+        input.host.processors = 4;
+        input.host.memory = Some(8_000_000_000);
+        input
+    }
+
+    #[test]
+    fn a_quiet_machine_is_not_spoken_of() {
+        let input = on_a_host(|_, _| {});
+        for topic in ["the host", "clock frequency", "generator headroom"] {
+            assert_eq!(finding(&input, topic), None);
+        }
+    }
+
+    #[test]
+    fn whatever_else_went_on_is_told_with_its_trial() {
+        type Change = fn(&mut HostSample);
+        let cases: [(Change, &str, &str); 4] = [
+            (|sample| sample.cpu_cores = 2.6, "other programs ran", "other programs used 1.10 cores, where 0.10 cores"),
+            (|sample| sample.steal_cores = 0.3, "the hypervisor took processors away", "took 0.30 cores away"),
+            (|sample| sample.iowait_cores = 1.0, "storage was slower", "for 1.00 cores, where 0.050 cores are usual"),
+            (|sample| sample.memory_available = 200_000_000, "memory ran short", "only 200 MB of 8.00 GB"),
+        ];
+        for (change, kind, line) in cases {
+            let input = on_a_host(|number, sample| {
+                if number == 4 {
+                    change(sample)
+                }
+            });
+            let finding = finding(&input, "the host").expect(kind);
+            assert!(finding.sentence.contains(kind), "{finding:?}");
+            assert!(finding.evidence.len() == 1 && finding.evidence[0].contains(line), "{finding:?}");
+            assert!(finding.evidence[0].starts_with("trial 4 (new, all trials)"), "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn load_by_others_in_all_trials_is_told_once() {
+        let input = on_a_host(|_, sample| sample.cpu_cores = 3.5);
+        let finding = finding(&input, "the host").expect("a finding");
+        assert_eq!(finding.evidence, ["other programs used 2.00 cores of 4 in half of the trials, or more"]);
+    }
+
+    #[test]
+    fn what_happened_before_the_cut_is_not_spoken_of() {
+        let mut input = on_a_host(|number, sample| {
+            if number == 4 && sample.at < 1.5 {
+                sample.cpu_cores = 4.0
+            }
+        });
+        assert!(finding(&input, "the host").is_some());
+        input.trials.iter_mut().for_each(|result| result.cut = 1);
+        assert_eq!(finding(&input, "the host"), None);
+    }
+
+    #[test]
+    fn a_clock_that_differs_between_variants_or_slows_down_is_found() {
+        let slower = on_a_host(|number, sample| {
+            if number % 2 == 0 {
+                sample.frequency_mhz = Some(2700.0);
+            }
+        });
+        let found = finding(&slower, "clock frequency").expect("a finding");
+        assert_eq!(found.evidence, ["all trials: 3000 MHz for old, 2700 MHz for new (−10.0 %)"]);
+        let hotter = on_a_host(|number, sample| sample.frequency_mhz = Some(3000.0 - 100.0 * f64::from(number)));
+        let found = finding(&hotter, "clock frequency").expect("a finding");
+        assert_eq!(found.evidence, ["2850 MHz in the first third of the trials, 2450 MHz in the last (−14.0 %)"]);
+        let unknown = on_a_host(|_, sample| sample.frequency_mhz = None);
+        assert_eq!(finding(&unknown, "clock frequency"), None);
+    }
+
+    #[test]
+    fn a_generator_near_its_limits_is_told_with_its_worst_trial() {
+        // The limits are 90 % of a processor and 10 ms.
+        let mut input = on_a_host(|_, _| {});
+        input.trials[2].summary.headroom = Headroom { busiest: 0.6, lateness: Nanos(1_000_000) };
+        let found = finding(&input, "generator headroom").expect("a finding");
+        assert_eq!(found.gravity, crate::findings::Gravity::Note);
+        assert_eq!(
+            found.evidence,
+            [
+                "trial 3 (old, all trials): its busiest thread used 60 % of a processor, of 90 % at most; more than half of \
+              the limit in trial 3"
+            ]
+        );
+        input.trials[4].summary.headroom = Headroom { busiest: 0.5, lateness: Nanos(9_000_000) };
+        let found = finding(&input, "generator headroom").expect("a finding");
+        assert_eq!(found.gravity, crate::findings::Gravity::Caution);
+        assert_eq!(found.evidence.len(), 2);
+        assert!(found.evidence[1].starts_with("trial 5 (old, all trials): 1 % of the work that was due started more"));
+    }
+}

@@ -1,0 +1,139 @@
+//! Whether the study was carried out so that its verdicts hold: order, noise floor, blocks that
+//! were run again, factors that vary together.
+
+use super::{Context, Finding, Gravity};
+use crate::compare::Comparison;
+use crate::decide::Doubt;
+use crate::quantity::{confidence, margin};
+use crate::{margin as margin_of, order, words};
+use std::collections::BTreeMap;
+
+pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
+    [sequential(context), noise_floor(context), no_noise_floor(context), run_again(context), several_factors(context)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Variants that never took turns with the baseline.
+fn sequential(context: &Context<'_>) -> Option<Finding> {
+    let plan = &context.input.plan;
+    let evidence: Vec<String> = (0..plan.conditions.len())
+        .flat_map(|condition| (1..plan.variants.len()).map(move |variant| (condition, variant)))
+        .filter(|(condition, variant)| order::sequential(context.input, *condition, *variant))
+        .map(|(condition, variant)| {
+            format!(
+                "{}: all trials of {} ran before, or after, those of {}",
+                context.condition(condition),
+                context.variant(variant),
+                context.variant(0)
+            )
+        })
+        .collect();
+    (!evidence.is_empty()).then(|| Finding {
+        gravity: Gravity::Problem,
+        topic: "one variant after the other",
+        sentence: "Variants did not take turns: whatever the machine did meanwhile looks like a difference between them. \
+                   Such comparisons are void; run the variants in blocks, in random order."
+            .to_owned(),
+        evidence,
+    })
+}
+
+/// Noise floors in doubt.
+fn noise_floor(context: &Context<'_>) -> Option<Finding> {
+    let doubt = |floor: &Comparison| floor.doubt(margin_of(&context.input.facts, &floor.measure)?);
+    let doubtful: Vec<(&Comparison, Doubt)> =
+        context.analysis.floors.iter().filter_map(|floor| Some((floor, doubt(floor)?))).collect();
+    let evidence = doubtful.iter().map(|(floor, doubt)| {
+        let interval = floor.contrast.as_ref().ok().and_then(|contrast| contrast.interval.clone().ok());
+        let reach = interval.map(|interval| floor.ends(interval).join(" to ")).unwrap_or_default();
+        let what = match doubt {
+            Doubt::NotZero => "leaves out no difference".to_owned(),
+            Doubt::Wide => {
+                let declared = margin_of(&context.input.facts, &floor.measure).unwrap_or_default();
+                format!("is wider than the margin of {}", margin(declared, &floor.measure))
+            }
+        };
+        format!(
+            "{}, {}: {reach} (n = {}) {what}",
+            words::measure(&floor.measure, &context.input.facts.protocol),
+            context.condition(floor.condition),
+            floor.pairs.len()
+        )
+    });
+    (!doubtful.is_empty()).then(|| Finding {
+        gravity: Gravity::Caution,
+        topic: "noise floor",
+        sentence: format!(
+            "In {} of {} places the baseline against its own duplicate is in doubt ({} intervals): there, only differences \
+             that lie wholly beyond that stand. By chance one place in twenty is. A quiet machine, processors of their own \
+             for system and generator, longer trials and more repeats help.",
+            doubtful.len(),
+            context.analysis.floors.len(),
+            confidence(context.analysis.alpha)
+        ),
+        evidence: evidence.collect(),
+    })
+}
+
+fn no_noise_floor(context: &Context<'_>) -> Option<Finding> {
+    let plan = &context.input.plan;
+    (plan.variants.len() > 1 && !plan.with_duplicate).then(|| Finding {
+        gravity: Gravity::Caution,
+        topic: "no noise floor",
+        sentence: "The study has no duplicate of its baseline (`noise_floor = false`), so nothing shows what this machine \
+                   makes of two equal systems."
+            .to_owned(),
+        evidence: Vec::new(),
+    })
+}
+
+/// Blocks of which there was more than one attempt.
+fn run_again(context: &Context<'_>) -> Option<Finding> {
+    let plan = &context.input.plan;
+    let mut again: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for trial in plan.trials.iter().filter(|trial| plan.is_superseded(trial)) {
+        let why = again.entry(trial.block).or_default();
+        let result = context.input.trials.iter().find(|result| result.summary.trial.number == trial.number);
+        let reasons = result.map(|result| result.summary.validity.reasons().join("; ")).unwrap_or_default();
+        if !reasons.is_empty() {
+            why.push(format!("trial {} ({}): {reasons}", trial.number, plan.label(trial.variant)));
+        }
+    }
+    (!again.is_empty()).then(|| Finding {
+        gravity: Gravity::Note,
+        topic: "blocks run again",
+        sentence: format!(
+            "{} {} run again as a whole, because a trial in {} did not count; nothing of the first attempts is part of the \
+             results.",
+            words::counted(again.len(), "block"),
+            if again.len() == 1 { "was" } else { "were" },
+            if again.len() == 1 { "it" } else { "each" }
+        ),
+        evidence: again.into_iter().map(|(block, why)| format!("block {block}: {}", why.join("; "))).collect(),
+    })
+}
+
+/// Variants that differ from the baseline in more than one factor.
+fn several_factors(context: &Context<'_>) -> Option<Finding> {
+    let plan = &context.input.plan;
+    let baseline = plan.variants.first()?;
+    let differing = |variant: usize| -> Vec<String> {
+        let levels = plan.variants[variant].0.iter();
+        levels.filter(|(name, level)| baseline.get(name) != Some(level)).map(|(name, _)| name.clone()).collect()
+    };
+    let evidence: Vec<String> = (1..plan.variants.len())
+        .map(|variant| (variant, differing(variant)))
+        .filter(|(_, factors)| factors.len() > 1)
+        .map(|(variant, factors)| format!("{}: {}", context.variant(variant), factors.join(" and ")))
+        .collect();
+    (!evidence.is_empty()).then(|| Finding {
+        gravity: Gravity::Note,
+        topic: "several factors at once",
+        sentence: "Some variants differ from the baseline in more than one factor: what each of these does cannot be read \
+                   from such a comparison alone."
+            .to_owned(),
+        evidence,
+    })
+}

@@ -1,0 +1,386 @@
+//! Whether what was measured had settled, and what was left out because it had not.
+
+use super::{Context, Finding, Gravity, which};
+use crate::measure::Reader;
+use crate::quantity::{change, grouped, percent, show};
+use crate::words;
+use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
+use plimsoll_model::result::LoadSecond;
+use plimsoll_statistics::{effective_size, growth, mean, standard_deviation};
+use std::collections::BTreeMap;
+
+/// Fewest seconds of a half for it to be compared with the other.
+const LEAST: usize = 5;
+
+/// Standard errors by which two halves must differ for it to be more than chance.
+const CLEARLY: f64 = 3.0;
+
+pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
+    [cut(context), unjudged(context), halves(context), backlog(context)].into_iter().flatten().collect()
+}
+
+/// The seconds that were left out, and the trial that asked for it.
+fn cut(context: &Context<'_>) -> Option<Finding> {
+    let mut latest: BTreeMap<usize, &Reader<'_>> = BTreeMap::new();
+    for reader in context.counted().filter(|reader| reader.result().cut > 0) {
+        let known = latest.entry(reader.trial().condition).or_insert(reader);
+        if reader.result().summary.steady_from > known.result().summary.steady_from {
+            *known = reader;
+        }
+    }
+    let longest = latest.values().map(|reader| reader.result().cut).max()?;
+    let shortest = latest.values().map(|reader| reader.result().cut).min()?;
+    let conditions: Vec<usize> = latest.keys().copied().collect();
+    let seconds = if shortest == longest { format!("The first {longest} s") } else { format!("Up to {longest} s") };
+    let evidence = latest.iter().map(|(condition, reader)| {
+        let summary = &reader.result().summary;
+        format!(
+            "{}: {} s of {} are left out, because {} was steady only from {} on",
+            context.condition(*condition),
+            reader.result().cut,
+            show(summary.window.seconds(), Unit::Seconds),
+            context.trial(reader),
+            show(summary.steady_from.unwrap_or_default().seconds(), Unit::Seconds)
+        )
+    });
+    Some(Finding {
+        gravity: Gravity::Note,
+        topic: "warm-up",
+        sentence: format!(
+            "{seconds} of the measure phase count for nothing {}, because a trial had not settled before; all trials of a \
+             condition are cut alike. With a longer warm-up the whole measure phase would count.",
+            words::conditions(&context.input.plan, &conditions)
+        ),
+        evidence: evidence.collect(),
+    })
+}
+
+/// Trials of which it could not be said whether they were steady.
+fn unjudged(context: &Context<'_>) -> Option<Finding> {
+    let mut by_reason: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    for reader in context.counted() {
+        if let Some(reason) = &reader.result().summary.unjudged {
+            by_reason.entry(reason).or_default().push(reader.trial().number);
+        }
+    }
+    let trials: usize = by_reason.values().map(Vec::len).sum();
+    (trials > 0).then(|| Finding {
+        gravity: Gravity::Note,
+        topic: "steadiness not judged",
+        sentence: format!(
+            "In {trials} of {} it cannot be said whether what was measured had settled.",
+            words::counted(context.counted().count(), "trial")
+        ),
+        evidence: by_reason.iter().map(|(reason, trials)| format!("{}: {reason}", which(trials))).collect(),
+    })
+}
+
+/// The first half of what counts against the second, in the series of the headline measure.
+fn halves(context: &Context<'_>) -> Option<Finding> {
+    let headline = crate::headline(&context.input.facts);
+    let series = BySecond::of(&headline.measure);
+    let margin = if series.decides(&headline.measure) { headline.margin } else { DEFAULT_MARGIN };
+    let mut apart: Vec<(f64, String)> = context
+        .counted()
+        .filter(|reader| is_meant_to_be_steady(reader))
+        .filter_map(|reader| {
+            let halves = series.halves(reader)?;
+            let ratio = halves.second / halves.first;
+            if ratio.ln().abs() <= (1.0 + margin / 2.0).ln() || !halves.differ_clearly() {
+                return None;
+            }
+            let unit = series.measure.unit();
+            let text = format!(
+                "{}: {} in the first half, {} in the second ({})",
+                context.trial(reader),
+                show(halves.first, unit),
+                show(halves.second, unit),
+                change(ratio)
+            );
+            Some((ratio, text))
+        })
+        .collect();
+    apart.sort_by(|one, other| other.0.ln().abs().total_cmp(&one.0.ln().abs()));
+    let (worst, _) = apart.first()?;
+    Some(Finding {
+        gravity: Gravity::Caution,
+        topic: "not steady",
+        sentence: format!(
+            "In {} of {} {} changes from the first half of what counts to the second by more than half the margin ({} at \
+             worst): what these trials say depends on how long one measures.",
+            apart.len(),
+            words::counted(context.counted().count(), "trial"),
+            words::measure(&series.measure, &context.input.facts.protocol),
+            change(*worst)
+        ),
+        evidence: apart.into_iter().map(|(_, text)| text).collect(),
+    })
+}
+
+/// The margin where the headline is no series over time, as that of a mean.
+const DEFAULT_MARGIN: f64 = 0.05;
+
+/// Only such trials are judged; where load is meant to change, so is what is measured.
+fn is_meant_to_be_steady(reader: &Reader<'_>) -> bool {
+    let summary = &reader.result().summary;
+    summary.steady_from.is_some() || summary.unjudged.is_some()
+}
+
+/// A measure that has a value in each second.
+struct BySecond {
+    measure: Measure,
+}
+
+impl BySecond {
+    /// The one that stands for `measure`: its mean over each second, the throughput, or that of
+    /// iterations for what is neither a duration nor a count.
+    fn of(measure: &Measure) -> BySecond {
+        let (series, statistic) = match &measure.series {
+            Series::IterationDuration | Series::ConnectDuration | Series::RequestDuration(_) => {
+                (measure.series.clone(), Statistic::Avg)
+            }
+            // Only service times stand in the series over time.
+            Series::ResponseTime(name) | Series::FirstByte(name) => {
+                (Series::RequestDuration(name.clone()), Statistic::Avg)
+            }
+            Series::Requests => (Series::Requests, Statistic::Rate),
+            _ => (Series::Iterations, Statistic::Rate),
+        };
+        BySecond { measure: Measure::new(series, statistic) }
+    }
+
+    /// Whether it tells of the same thing as `measure`, so that the margin of that one is its own.
+    fn decides(&self, measure: &Measure) -> bool {
+        self.measure.unit() == measure.unit() || measure.series == self.measure.series
+    }
+
+    /// The halves of what counts; none where they are too short, or have seconds without a value.
+    fn halves(&self, reader: &Reader<'_>) -> Option<Halves> {
+        let result = reader.result();
+        // The last second is left out where it was cut short.
+        let end = result.summary.window.seconds().floor() as i64;
+        let mut seconds: BTreeMap<i64, (f64, u64)> = (result.cut..end).map(|second| (second, (0.0, 0))).collect();
+        for row in result.seconds.iter().filter(|row| self.is_about(row)) {
+            if let Some((total, count)) = seconds.get_mut(&row.second) {
+                *total += row.mean * row.count as f64;
+                *count += row.count;
+            }
+        }
+        let values: Vec<f64> = match self.measure.statistic {
+            Statistic::Rate => seconds.values().map(|(_, count)| *count as f64).collect(),
+            _ => {
+                let timed = seconds.values().filter(|(_, count)| *count > 0);
+                timed.map(|(total, count)| total / *count as f64 / 1e9).collect()
+            }
+        };
+        Halves::of(&values)
+    }
+
+    fn is_about(&self, row: &LoadSecond) -> bool {
+        match &self.measure.series {
+            Series::ConnectDuration => row.subject == "connect",
+            Series::RequestDuration(Some(name)) => row.subject.strip_prefix("request:") == Some(name),
+            Series::RequestDuration(None) | Series::Requests => row.subject.starts_with("request:"),
+            _ => row.subject == "iteration",
+        }
+    }
+}
+
+/// The means of the two halves of a series.
+struct Halves {
+    first: f64,
+    second: f64,
+    standard_error: f64,
+}
+
+impl Halves {
+    fn of(values: &[f64]) -> Option<Halves> {
+        let (first, second) = values.split_at(values.len() / 2);
+        if first.len() < LEAST {
+            return None;
+        }
+        let halves = Halves {
+            first: mean(first)?,
+            second: mean(second)?,
+            standard_error: standard_error(first)?.hypot(standard_error(second)?),
+        };
+        (halves.first > 0.0 && halves.second > 0.0).then_some(halves)
+    }
+
+    fn differ_clearly(&self) -> bool {
+        (self.first - self.second).abs() > CLEARLY * self.standard_error
+    }
+}
+
+/// Of the mean of neighbours in time, which tell less than as many independent values would.
+fn standard_error(values: &[f64]) -> Option<f64> {
+    Some(standard_deviation(values)? / effective_size(values)?.sqrt())
+}
+
+/// Open load above what the system can carry.
+fn backlog(context: &Context<'_>) -> Option<Finding> {
+    if !context.input.facts.open_load {
+        return None;
+    }
+    let mut growing: Vec<(f64, String)> = context
+        .counted()
+        .filter(|reader| is_meant_to_be_steady(reader))
+        .filter_map(|reader| {
+            let result = reader.result();
+            let rows = result.generator.iter().filter(|row| result.counts_second(row.second));
+            let unfinished: Vec<f64> = rows.map(|row| (row.users + row.backlog) as f64).collect();
+            let ended = result.seconds.iter().filter(|row| row.subject == "iteration");
+            let finished: u64 = ended.filter(|row| result.counts_second(row.second)).map(|row| row.count).sum();
+            let growth = growth(&unfinished, finished as f64)?;
+            let text = format!(
+                "{}: {} of the arrivals were left over each second, {} at the end",
+                context.trial(reader),
+                percent(growth.share),
+                grouped(unfinished.last().copied().unwrap_or(0.0))
+            );
+            Some((growth.share, text))
+        })
+        .collect();
+    growing.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let (worst, _) = growing.first()?;
+    Some(Finding {
+        gravity: Gravity::Caution,
+        topic: "a growing backlog",
+        sentence: format!(
+            "In {} of {} more arrived than was finished (up to {} of it was left over): the load is above what the system \
+             carries, so durations grow with the time that one measures.",
+            growing.len(),
+            words::counted(context.counted().count(), "trial"),
+            percent(*worst)
+        ),
+        evidence: growing.into_iter().map(|(_, text)| text).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::findings::{Finding, Gravity};
+    use crate::testing::{input, trial};
+    use crate::{Input, analyse};
+    use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult};
+    use plimsoll_model::units::Nanos;
+
+    fn finding(input: &Input, topic: &str) -> Option<Finding> {
+        analyse(input).findings.into_iter().find(|finding| finding.topic == topic)
+    }
+
+    /// A trial of 20 s whose iterations took so many milliseconds in each second, on average.
+    fn by_second(milliseconds: impl Fn(i64) -> f64) -> TrialResult {
+        let mut result = trial(1.0);
+        result.summary.window = Nanos(20_000_000_000);
+        let row = |second| LoadSecond {
+            second,
+            subject: "iteration".to_owned(),
+            count: 100,
+            mean: milliseconds(second) * 1e6,
+            ..LoadSecond::default()
+        };
+        result.seconds = (0..20).map(row).collect();
+        result
+    }
+
+    /// Around `mean` by a few percent, as it would be in a steady trial.
+    fn noisy(mean: f64, second: i64) -> f64 {
+        mean * (1.0 + ((second * 7 + 3) % 5 - 2) as f64 / 50.0)
+    }
+
+    #[test]
+    fn a_cut_is_told_with_the_trial_that_asked_for_it() {
+        let mut input = input(3, |_| by_second(|second| noisy(10.0, second)));
+        assert_eq!(finding(&input, "warm-up"), None);
+        input.trials.iter_mut().for_each(|result| result.cut = 2);
+        input.trials[3].summary.steady_from = Some(Nanos(1_500_000_000));
+        let finding = finding(&input, "warm-up").expect("a finding");
+        assert_eq!(finding.gravity, Gravity::Note);
+        assert!(
+            finding.sentence.starts_with("The first 2 s of the measure phase count for nothing in all trials, because"),
+            "{finding:?}"
+        );
+        assert_eq!(
+            finding.evidence,
+            [
+                "all trials: 2 s of 20.0 s are left out, because trial 4 (new, all trials) was steady only from 1.50 s on"
+            ]
+        );
+    }
+
+    #[test]
+    fn trials_that_were_not_judged_are_told_with_the_reason() {
+        let mut input = input(4, |_| trial(1.0));
+        for result in &mut input.trials[1..] {
+            result.summary.steady_from = None;
+            result.summary.unjudged = Some("it was too short".to_owned());
+        }
+        let finding = finding(&input, "steadiness not judged").expect("a finding");
+        assert!(finding.sentence.starts_with("In 7 of 8 trials it cannot be said"), "{finding:?}");
+        assert_eq!(finding.evidence, ["7 trials: it was too short"]);
+    }
+
+    #[test]
+    fn halves_that_differ_by_more_than_chance_and_half_the_margin_are_found() {
+        // The margin of the headline, p95 of the iteration, is 10 %.
+        for (later, expected) in [(1.0, false), (1.03, false), (1.08, true), (0.9, true)] {
+            let input = input(3, |number| {
+                by_second(|second| noisy(if number == 4 && second >= 10 { 10.0 * later } else { 10.0 }, second))
+            });
+            let found = finding(&input, "not steady");
+            assert_eq!(found.is_some(), expected, "{later}: {found:?}");
+            if let Some(found) = found {
+                assert_eq!((found.gravity, found.evidence.len()), (Gravity::Caution, 1));
+                assert!(
+                    found.evidence[0].starts_with("trial 4 (new, all trials): 10.0 ms in the first half"),
+                    "{found:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn halves_are_those_of_what_counts_and_only_where_load_is_constant() {
+        let mut input = input(3, |_| by_second(|second| noisy(if second < 10 { 14.0 } else { 10.0 }, second)));
+        assert!(finding(&input, "not steady").is_some());
+        input.trials.iter_mut().for_each(|result| result.cut = 10);
+        assert_eq!(finding(&input, "not steady"), None);
+        input.trials.iter_mut().for_each(|result| {
+            result.cut = 0;
+            result.summary.steady_from = None;
+        });
+        assert_eq!(finding(&input, "not steady"), None, "load that is meant to change");
+    }
+
+    #[test]
+    fn throughput_stands_for_measures_without_a_series_of_their_own() {
+        let mut input = input(3, |_| by_second(|second| noisy(10.0, second)));
+        input.facts.decide[0].measure = "memory.max".parse().expect("a measure");
+        for row in input.trials[2].seconds.iter_mut().filter(|row| row.second >= 10) {
+            row.count = 80 + row.second as u64 % 3;
+        }
+        let found = finding(&input, "not steady").expect("a finding");
+        assert!(found.sentence.contains("iterations per second"), "{found:?}");
+    }
+
+    #[test]
+    fn open_load_above_what_the_system_carries_is_found() {
+        let mut input = input(3, |number| {
+            let mut result = by_second(|second| noisy(10.0, second));
+            let row = |second: i64| {
+                let users = if number == 5 { 40 + 10 * second as u64 } else { 40 + second as u64 % 3 };
+                GeneratorRow { second, users, ..GeneratorRow::default() }
+            };
+            result.generator = (0..20).map(row).collect();
+            result
+        });
+        assert_eq!(finding(&input, "a growing backlog"), None, "users of a closed loop are meant to be at work");
+        input.facts.open_load = true;
+        let found = finding(&input, "a growing backlog").expect("a finding");
+        assert_eq!(
+            found.evidence,
+            ["trial 5 (old, all trials): 9.1 % of the arrivals were left over each second, 230 at the end"]
+        );
+    }
+}

@@ -1,0 +1,46 @@
+//! Whether variants took turns: the trials of one after those of another cannot be told from a
+//! machine that changes.
+
+use crate::Input;
+
+/// Whether all trials of a variant under a condition ran before, or after, all of the baseline's,
+/// with at least two of each. It goes by the times at which they ran, not by the plan.
+#[must_use]
+pub(crate) fn sequential(input: &Input, condition: usize, variant: usize) -> bool {
+    let started = |variant: usize| -> Vec<i64> {
+        let summaries = input.trials.iter().map(|result| &result.summary);
+        let of_cell = summaries.filter(|summary| {
+            let trial = summary.trial;
+            (trial.condition, trial.variant) == (condition, variant)
+                && summary.validity.counts()
+                && !input.plan.is_superseded(&trial)
+        });
+        of_cell.map(|summary| summary.started_unix_ms).collect()
+    };
+    apart(&started(0), &started(variant))
+}
+
+/// Whether all of one set come before all of the other, with at least two in each.
+fn apart(one: &[i64], other: &[i64]) -> bool {
+    let before = |first: &[i64], second: &[i64]| first.iter().max() < second.iter().min();
+    one.len() > 1 && other.len() > 1 && (before(one, other) || before(other, one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_variants_that_never_take_turns_are_apart() {
+        for (one, other, expected) in [
+            (&[1, 2, 3][..], &[4, 5, 6][..], true),
+            (&[4, 5, 6], &[1, 2, 3], true),
+            (&[1, 4, 5], &[2, 3, 6], false),
+            (&[1, 3], &[2, 4], false),
+            (&[1], &[2], false),
+            (&[], &[1, 2], false),
+        ] {
+            assert_eq!(apart(one, other), expected, "{one:?} and {other:?}");
+        }
+    }
+}
