@@ -7,6 +7,7 @@
 mod preflight;
 mod programs;
 mod run;
+mod steady;
 mod target;
 mod trial;
 mod validity;

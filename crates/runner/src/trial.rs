@@ -2,13 +2,13 @@
 
 use crate::run::Context;
 use crate::target;
-use crate::validity::{self, Watch};
+use crate::validity::{self, Judgement, Watch};
 use plimsoll_bundle::TrialWriter;
 use plimsoll_load::{Job, Prepared, RunRecord};
 use plimsoll_model::event::Event;
 use plimsoll_model::load::LoadModel;
 use plimsoll_model::record::{Interval, Subject, Tally};
-use plimsoll_model::result::TrialSummary;
+use plimsoll_model::result::{Headroom, TrialSummary};
 use plimsoll_model::sample::{HostSample, ProcessSample};
 use plimsoll_model::trial::{Phase, Trial, Validity};
 use plimsoll_model::units::Nanos;
@@ -83,18 +83,23 @@ pub(crate) fn run_trial(
     let window = record.window;
     let found =
         validity::Record { faults: &record.faults, sequences: &record.sequences, examples: &record.error_examples };
-    let mut validity = watch.judge(window, &context.facts.generator, &found);
+    let mut judged = watch.judge(window, &context.facts.generator, &found);
     if let Err(died) = stopped {
-        validity = Validity::Failed([vec![as_sealed(&died, writer)], validity.reasons().to_vec()].concat());
+        let reasons = [vec![as_sealed(&died, writer)], judged.validity.reasons().to_vec()].concat();
+        judged = Judgement { validity: Validity::Failed(reasons), steady_from: None, unsteady: false, ..judged };
     }
     let summary = TrialSummary {
         trial: *trial,
-        validity,
+        validity: judged.validity,
         warnings: watch.warnings(),
         started_unix_ms,
         took: began.elapsed().into(),
         ready_after: ready_after.into(),
         window,
+        steady_from: judged.steady_from,
+        unsteady: judged.unsteady,
+        unjudged: judged.unjudged,
+        headroom: judged.headroom,
         open_load: matches!(spec.load.model, LoadModel::Open { .. }),
         sequences: record.sequences,
         error_examples: record.error_examples,
@@ -128,6 +133,10 @@ fn not_started(trial: &Trial, reason: String, started_unix_ms: i64, took: Durati
         took: took.into(),
         ready_after: Nanos(0),
         window: Nanos(0),
+        steady_from: None,
+        unsteady: false,
+        unjudged: None,
+        headroom: Headroom::default(),
         open_load: false,
         sequences: BTreeMap::new(),
         error_examples: BTreeMap::new(),
@@ -173,9 +182,12 @@ fn set_up(
         ports.insert(name, port);
     }
     let bindings = Bindings { ports, plimsoll: context.program.to_owned() };
-    let spec = context.study.resolve(&assignment, &bindings).map_err(|diagnostics| {
+    let mut spec = context.study.resolve(&assignment, &bindings).map_err(|diagnostics| {
         SetupFault::Failed(diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })?;
+    if trial.extended {
+        spec.load.warmup = context.plan.length(trial).warmup;
+    }
     let interrupted = || context.interrupted.load(Ordering::Relaxed);
     let mut running = Vec::new();
     let mut ready_after = Duration::ZERO;
@@ -212,7 +224,7 @@ fn offer_load(
     let prepared = Prepared::new(&spec.workload, address).map_err(|error| LoadFault::Failed(error.to_string()))?;
     let targets = systems.iter().map(|system| Target { system: system.name().to_owned(), root: system.warden() });
     let sampler = Sampler::start(targets.collect()).map_err(|error| LoadFault::Failed(error.to_string()))?;
-    let mut watch = Watch::new(spec.load.stop.limit().into());
+    let mut watch = Watch::new(&spec.load);
     let mut trouble = None;
     let mut phases = PhaseTeller::new(trial, spec);
     let over = AtomicBool::new(false);

@@ -1,6 +1,9 @@
 //! Whether a trial counts: the rules, as pure functions of what was recorded.
 
+use crate::steady::{Steady, Ticks};
+use plimsoll_model::load::LoadProfile;
 use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, SequenceCheck, Subject};
+use plimsoll_model::result::Headroom;
 use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::trial::Validity;
 use plimsoll_model::units::Nanos;
@@ -28,10 +31,26 @@ impl Record<'_> {
     }
 }
 
+/// What is found of a trial: whether it counts, and from where on it is steady.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Judgement {
+    pub(crate) validity: Validity,
+    /// From where on the measure phase is steady; none where it never is, and where that was not judged.
+    pub(crate) steady_from: Option<Nanos>,
+    /// Whether it is void for want of a steady state and of nothing else.
+    pub(crate) unsteady: bool,
+    /// Why it was not judged whether it is steady, though load is meant to be.
+    pub(crate) unjudged: Option<String>,
+    pub(crate) headroom: Headroom,
+}
+
 /// What is gathered from the intervals of a trial while they pass.
 #[derive(Debug)]
 pub(crate) struct Watch {
     window_seconds: i64,
+    warmup: Nanos,
+    /// Only where load is meant to be steady.
+    ticks: Option<Ticks>,
     /// CPU time of the busiest thread over the measure phase.
     busiest: Nanos,
     lateness: hdrhistogram::Histogram<u64>,
@@ -43,10 +62,12 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// For a measure phase of at most this length.
-    pub(crate) fn new(limit: Nanos) -> Watch {
+    /// For a trial under this load.
+    pub(crate) fn new(load: &LoadProfile) -> Watch {
         Watch {
-            window_seconds: limit.0.div_ceil(1_000_000_000) as i64,
+            window_seconds: Nanos::from(load.stop.limit()).0.div_ceil(1_000_000_000) as i64,
+            warmup: load.warmup.into(),
+            ticks: Ticks::of(load),
             busiest: Nanos(0),
             lateness: plimsoll_model::record::histogram(),
             longest_stall: Nanos(0),
@@ -63,6 +84,9 @@ impl Watch {
             self.busiest.0 += interval.generator.cpu_busiest.0;
             self.lateness.add(&interval.generator.lateness).expect("a growing histogram takes what an equal one holds");
             self.longest_stall = self.longest_stall.max(interval.generator.stall);
+        }
+        if let Some(ticks) = &mut self.ticks {
+            ticks.see(interval);
         }
         for ((phase, subject), tally) in &interval.tallies {
             match (phase, subject) {
@@ -83,14 +107,42 @@ impl Watch {
     }
 
     /// Whether the trial counts. A wrong reply is the system's failure, whatever the generator
-    /// did; a generator at its limit voids the rest.
-    pub(crate) fn judge(&self, window: Nanos, generator: &GeneratorSpec, record: &Record<'_>) -> Validity {
+    /// did; a generator at its limit voids the rest, and so does load that should have been steady
+    /// and was not.
+    pub(crate) fn judge(&self, window: Nanos, generator: &GeneratorSpec, record: &Record<'_>) -> Judgement {
+        let headroom = self.headroom(window);
+        let unknown =
+            Judgement { validity: Validity::Valid, steady_from: None, unsteady: false, unjudged: None, headroom };
         let failures = self.failures(record);
         if !failures.is_empty() {
-            return Validity::Failed(failures);
+            return Judgement { validity: Validity::Failed(failures), ..unknown };
         }
-        let limits = self.limits(window, generator, record.faults);
-        if limits.is_empty() { Validity::Valid } else { Validity::Void(limits) }
+        let mut reasons = self.limits(headroom, generator, record.faults);
+        let judgement = match self.ticks.as_ref().map(Ticks::judge) {
+            None => unknown,
+            Some(Steady::Unjudged(reason)) => Judgement { unjudged: Some(reason), ..unknown },
+            Some(Steady::From(from)) => Judgement { steady_from: Some(from), ..unknown },
+            Some(Steady::Never(evidence)) => {
+                let unsteady = reasons.is_empty();
+                reasons.push(self.never_steady(&evidence));
+                Judgement { unsteady, ..unknown }
+            }
+        };
+        let validity = if reasons.is_empty() { Validity::Valid } else { Validity::Void(reasons) };
+        Judgement { validity, ..judgement }
+    }
+
+    fn never_steady(&self, evidence: &str) -> String {
+        format!(
+            "no steady state after a warm-up of {} s: {evidence}; let it warm up for longer (`load.warmup`)",
+            self.warmup.seconds()
+        )
+    }
+
+    /// How near the generator came to its limits.
+    fn headroom(&self, window: Nanos) -> Headroom {
+        let busiest = if window.0 == 0 { 0.0 } else { self.busiest.seconds() / window.seconds() };
+        Headroom { busiest, lateness: Nanos(self.lateness.value_at_quantile(0.99)) }
     }
 
     fn failures(&self, record: &Record<'_>) -> Vec<String> {
@@ -106,24 +158,22 @@ impl Watch {
         failures
     }
 
-    fn limits(&self, window: Nanos, generator: &GeneratorSpec, faults: &[String]) -> Vec<String> {
+    fn limits(&self, headroom: Headroom, generator: &GeneratorSpec, faults: &[String]) -> Vec<String> {
         let mut limits: Vec<String> =
             faults.iter().map(|fault| format!("the generator could not do its work: {fault}")).collect();
-        let busy = self.busiest.seconds() / window.seconds();
-        if busy > generator.max_cpu {
+        if headroom.busiest > generator.max_cpu {
             limits.push(format!(
                 "the generator was the limit: its busiest thread used {:.0} % of a processor, above {:.0} %; give it more \
                  threads, processors of its own, or less load (`generator`)",
-                busy * 100.0,
+                headroom.busiest * 100.0,
                 generator.max_cpu * 100.0
             ));
         }
-        let late = Nanos(self.lateness.value_at_quantile(0.99));
-        if late > generator.max_lateness.into() {
+        if headroom.lateness > generator.max_lateness.into() {
             limits.push(format!(
                 "the generator missed its schedule: 1 % of the work that was due started more than {:.1} ms late, above \
                  {:.1} ms",
-                late.seconds() * 1e3,
+                headroom.lateness.seconds() * 1e3,
                 generator.max_lateness.as_secs_f64() * 1e3
             ));
         }
@@ -162,10 +212,21 @@ fn wrong_replies(name: &str, check: &SequenceCheck) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_model::record::Tally;
+    use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
+    use plimsoll_model::record::{Tally, Tick};
     use std::time::Duration;
 
     const WINDOW: Nanos = Nanos(2_000_000_000);
+
+    /// Ten users for `seconds`.
+    fn load(seconds: u64) -> LoadProfile {
+        LoadProfile {
+            model: LoadModel::Closed { users: Profile::constant(10.0), think: Think::Constant(Duration::ZERO) },
+            warmup: Duration::ZERO,
+            stop: Stop::After(Duration::from_secs(seconds)),
+            drain: Duration::ZERO,
+        }
+    }
 
     fn generator() -> GeneratorSpec {
         GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) }
@@ -193,9 +254,9 @@ mod tests {
     }
 
     fn judged(seconds: &[Interval]) -> Validity {
-        let mut watch = Watch::new(WINDOW);
+        let mut watch = Watch::new(&load(2));
         seconds.iter().for_each(|interval| watch.see(interval));
-        watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &BTreeMap::new()))
+        watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &BTreeMap::new())).validity
     }
 
     #[test]
@@ -223,12 +284,12 @@ mod tests {
 
     #[test]
     fn a_system_that_only_fails_has_failed_for_a_reason() {
-        let mut watch = Watch::new(WINDOW);
+        let mut watch = Watch::new(&load(2));
         watch.see(&second(0, 0.1, 0, 10));
         let refused = BTreeMap::from([(ErrorKind::Connect, "connection refused".to_owned())]);
         let examples = BTreeMap::from([("request:call".to_owned(), refused)]);
         let judged = watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &examples));
-        assert_eq!(judged, Validity::Failed(vec!["all 10 exchanges failed: connection refused".to_owned()]));
+        assert_eq!(judged.validity, Validity::Failed(vec!["all 10 exchanges failed: connection refused".to_owned()]));
     }
 
     #[test]
@@ -238,13 +299,55 @@ mod tests {
 
     #[test]
     fn wrong_replies_fail_a_trial_even_with_a_busy_generator() {
-        let mut watch = Watch::new(WINDOW);
+        let mut watch = Watch::new(&load(2));
         watch.see(&second(0, 2.0, 0, 0));
         let check = SequenceCheck { replies: 10, largest: 9, repeated: 1, ..SequenceCheck::default() };
         let sequences = BTreeMap::from([("increment".to_owned(), check)]);
-        let Validity::Failed(reasons) = watch.judge(WINDOW, &generator(), &record(&sequences, &BTreeMap::new())) else {
-            panic!("not failed")
-        };
+        let judged = watch.judge(WINDOW, &generator(), &record(&sequences, &BTreeMap::new()));
+        let Validity::Failed(reasons) = judged.validity else { panic!("not failed") };
         assert!(reasons[0].contains("1 repeated"), "{reasons:?}");
+    }
+
+    /// Twenty seconds in which iterations take longer and longer, with a generator this busy.
+    fn never_steady(cpu: f64, errors: u64) -> Judgement {
+        let mut watch = Watch::new(&load(20));
+        for number in 0..20 {
+            let mut interval = second(number, cpu, 0, errors);
+            for (tick, ticked) in interval.ticks.iter_mut().enumerate() {
+                let took = 10_000_000 + (number as u64 * 10 + tick as u64) * 100_000;
+                *ticked = Tick { iterations: 1_000_000_000 / took, total: 1_000_000_000 };
+            }
+            watch.see(&interval);
+        }
+        watch.judge(Nanos(20_000_000_000), &generator(), &record(&BTreeMap::new(), &BTreeMap::new()))
+    }
+
+    #[test]
+    fn a_trial_that_never_becomes_steady_is_void_and_marked() {
+        let judged = never_steady(0.1, 0);
+        let Validity::Void(reasons) = &judged.validity else { panic!("{judged:?}") };
+        assert!(reasons[0].starts_with("no steady state after a warm-up of 0 s: "), "{reasons:?}");
+        assert!(reasons[0].ends_with("let it warm up for longer (`load.warmup`)"), "{reasons:?}");
+        assert!(judged.unsteady && judged.steady_from.is_none());
+    }
+
+    #[test]
+    fn a_longer_warm_up_does_not_help_a_generator_at_its_limit_or_a_system_that_fails() {
+        let busy = never_steady(0.9, 0);
+        assert!(matches!(&busy.validity, Validity::Void(reasons) if reasons.len() == 2), "{busy:?}");
+        assert!(!busy.unsteady);
+        let failing = never_steady(0.1, 10);
+        assert!(matches!(failing.validity, Validity::Failed(_)), "{failing:?}");
+        assert!(!failing.unsteady);
+    }
+
+    #[test]
+    fn how_near_the_generator_came_to_its_limits_is_kept() {
+        let mut watch = Watch::new(&load(2));
+        [second(0, 0.2, 1000, 0), second(1, 0.4, 2000, 0)].iter().for_each(|interval| watch.see(interval));
+        let judged = watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &BTreeMap::new()));
+        assert!((judged.headroom.busiest - 0.3).abs() < 1e-9);
+        assert_eq!(judged.headroom.lateness, Nanos(2000));
+        assert!(judged.unjudged.is_some(), "two seconds are too short");
     }
 }
