@@ -32,8 +32,8 @@ impl HostCounters {
         })
     }
 
-    /// What was used since `before`, `span` ago. The instant is left to the caller. The kernel
-    /// may count IO wait backwards; that is no use.
+    /// What was used since `before`, `span` ago. Instant and clock frequency are left to the caller.
+    /// The kernel may count IO wait backwards; that is no use.
     pub(crate) fn since(&self, before: &HostCounters, span: Duration, ticks_per_second: u64) -> HostSample {
         let cores =
             |now: u64, then: u64| now.saturating_sub(then) as f64 / ticks_per_second as f64 / span.as_secs_f64();
@@ -45,6 +45,7 @@ impl HostCounters {
             memory_available: self.memory_available,
             runnable: self.runnable,
             context_switches: self.context_switches.saturating_sub(before.context_switches),
+            frequency_mhz: None,
         }
     }
 }
@@ -73,6 +74,7 @@ mod tests {
             memory_available: 99,
             runnable: 3,
             context_switches: 100,
+            frequency_mhz: None,
         };
         assert_eq!(sample, expected);
     }

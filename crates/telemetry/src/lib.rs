@@ -12,10 +12,13 @@
 //! - IO is what reached storage or its page cache's write side, not what a cached read gave. It
 //!   is 0 where the kernel does not let it be read (another user's process).
 //! - Context switches of threads that ended within a span are lost.
+//! - The clock frequency is what the kernel says at that instant. A virtual machine may say a fixed
+//!   number, or none.
 //! - Numbers of CPU come in ticks of the kernel, usually 10 ms.
 
 mod cgroup;
 mod facts;
+mod frequency;
 mod host;
 mod sampler;
 mod snapshot;

@@ -1,5 +1,6 @@
 //! The thread that looks once a second.
 
+use crate::frequency::Frequency;
 use crate::host::HostCounters;
 use crate::snapshot::{Family, Snapshot};
 use crate::usage::usage;
@@ -83,6 +84,7 @@ struct Series {
     began: Instant,
     last: Look,
     ticks_per_second: u64,
+    frequency: Frequency,
     processes: Vec<ProcessSample>,
     host: Vec<HostSample>,
 }
@@ -90,7 +92,8 @@ struct Series {
 impl Series {
     fn new(targets: Vec<Target>, began: Instant, first: Look) -> Series {
         let ticks_per_second = procfs::ticks_per_second();
-        Series { targets, began, last: first, ticks_per_second, processes: Vec::new(), host: Vec::new() }
+        let frequency = Frequency::find();
+        Series { targets, began, last: first, ticks_per_second, frequency, processes: Vec::new(), host: Vec::new() }
     }
 
     /// Looks at each whole second from the start until told to stop, and then once more.
@@ -120,7 +123,7 @@ impl Series {
             self.processes.push(ProcessSample { at, system: target.system.clone(), ..sample });
         }
         let host = now.host.since(&self.last.host, span, self.ticks_per_second);
-        self.host.push(HostSample { at, ..host });
+        self.host.push(HostSample { at, frequency_mhz: self.frequency.read(), ..host });
         self.last = now;
     }
 }
