@@ -1,0 +1,343 @@
+//! Cells that hold something other than a number with a unit.
+
+use crate::fault::{Unreadable, nearest};
+use crate::quantity::{Quantity, quantity};
+use plimsoll_analysis::quantity::change as show_change;
+use plimsoll_model::measure::{Direction, Unit};
+
+/// A published change: `+5.66%`, `×1.5`, `21-41 %`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Change {
+    /// The smaller end, as a share: 0.0566.
+    pub(crate) low: f64,
+    /// The larger end: the same where it is no range.
+    pub(crate) high: f64,
+    /// How far rounding may have moved either.
+    pub(crate) half_step: f64,
+    /// As published.
+    pub(crate) text: String,
+}
+
+impl Change {
+    /// A change that was calculated.
+    pub(crate) fn calculated(share: f64) -> Change {
+        Change { low: share, high: share, half_step: 0.0, text: show_change(1.0 + share) }
+    }
+
+    /// The middle.
+    pub(crate) fn middle(&self) -> f64 {
+        f64::midpoint(self.low, self.high)
+    }
+}
+
+/// Words that turn a change without a sign around.
+const LESS: [&str; 5] = ["reduction", "decrease", "less", "lower", "fewer"];
+
+/// Words that may follow a change and leave it as it is.
+const MORE: [&str; 7] = ["increase", "more", "higher", "improvement", "faster", "slower", "worse"];
+
+/// Reads a published change.
+pub(crate) fn change(text: &str) -> Result<Change, Unreadable> {
+    let expected = || Unreadable::expected("a change such as `+5.66 %`, `×1.5` or `21-41 %`");
+    let trimmed = text.trim().trim_start_matches('\\');
+    let (body, less) = without_word(trimmed.trim_start_matches('(').trim_end_matches(')'));
+    if let Some(times) = body.strip_prefix(['×', 'x']).or_else(|| body.strip_suffix(['×', 'x'])) {
+        let factor = quantity(times).map_err(|_| expected())?;
+        let share = factor.value - 1.0;
+        return Ok(Change { low: share, high: share, half_step: factor.half_step, text: trimmed.to_owned() });
+    }
+    let ends: Vec<Quantity> =
+        range(body).into_iter().map(|end| quantity(&end)).collect::<Result<_, _>>().map_err(|_| expected())?;
+    if ends.iter().any(|end| end.unit != Unit::Share) {
+        return Err(expected().with_hint(format!("is it per cent? then write `{body} %`")));
+    }
+    let sign = if less && !body.starts_with(['-', '−', '+']) { -1.0 } else { 1.0 };
+    let shares = ends.iter().map(|end| end.value * sign);
+    Ok(Change {
+        low: shares.clone().fold(f64::INFINITY, f64::min),
+        high: shares.fold(f64::NEG_INFINITY, f64::max),
+        half_step: ends.iter().map(|end| end.half_step).fold(0.0, f64::max),
+        text: trimmed.to_owned(),
+    })
+}
+
+/// `42% reduction`: the change, and whether the word says that it is one downwards.
+fn without_word(text: &str) -> (&str, bool) {
+    let Some((rest, word)) = text.trim().rsplit_once([' ', '\u{a0}']) else { return (text.trim(), false) };
+    let word = word.to_lowercase();
+    match word.as_str() {
+        word if LESS.contains(&word) => (rest.trim(), true),
+        word if MORE.contains(&word) => (rest.trim(), false),
+        _ => (text.trim(), false),
+    }
+}
+
+/// The ends of a range, both with its sign of per cent: `21-41 %`, `21 to 41 %`, `−1 % … +9 %`.
+fn range(text: &str) -> Vec<String> {
+    let separators = [" to ", "…", "..", "–", "-"];
+    let cut = separators.iter().find_map(|separator| {
+        let at = text.char_indices().skip(1).map(|(at, _)| at).find(|at| text[*at..].starts_with(separator))?;
+        let (first, second) = (text[..at].trim(), text[at + separator.len()..].trim());
+        let a_number = first.trim_end_matches(['%', ' ']).ends_with(|c: char| c.is_ascii_digit());
+        (a_number && !second.is_empty()).then(|| (first.to_owned(), second.to_owned()))
+    });
+    match cut {
+        Some((first, second)) if first.ends_with('%') => vec![first, second],
+        Some((first, second)) => vec![format!("{first} %"), second],
+        None => vec![text.to_owned()],
+    }
+}
+
+/// What a table says of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// It is better.
+    Improvement,
+    /// It is worse.
+    Regression,
+    /// There is none, or none that matters.
+    Same,
+}
+
+impl Claim {
+    /// As it stands in a sentence: `called an improvement`.
+    pub(crate) fn called(self) -> &'static str {
+        match self {
+            Claim::Improvement => "called an improvement",
+            Claim::Regression => "called a regression",
+            Claim::Same => "called the same",
+        }
+    }
+}
+
+const CLAIMS: [(&str, Claim); 24] = [
+    ("improvement", Claim::Improvement),
+    ("improved", Claim::Improvement),
+    ("better", Claim::Improvement),
+    ("faster", Claim::Improvement),
+    ("win", Claim::Improvement),
+    ("slight improvement", Claim::Improvement),
+    ("slightly better", Claim::Improvement),
+    ("regression", Claim::Regression),
+    ("regressed", Claim::Regression),
+    ("worse", Claim::Regression),
+    ("slower", Claim::Regression),
+    ("degradation", Claim::Regression),
+    ("slight regression", Claim::Regression),
+    ("slightly worse", Claim::Regression),
+    ("same", Claim::Same),
+    ("equal", Claim::Same),
+    ("equivalent", Claim::Same),
+    ("comparable", Claim::Same),
+    ("unchanged", Claim::Same),
+    ("no change", Claim::Same),
+    ("no difference", Claim::Same),
+    ("no regression", Claim::Same),
+    ("no improvement", Claim::Same),
+    ("~", Claim::Same),
+];
+
+/// Reads a claim.
+pub(crate) fn claim(text: &str) -> Result<Claim, Unreadable> {
+    let word = text.trim().to_lowercase();
+    CLAIMS.iter().find(|(name, _)| *name == word).map(|(_, claim)| *claim).ok_or_else(|| {
+        let expected = Unreadable::expected("`improvement`, `regression` or `same`");
+        match nearest(&word, CLAIMS.iter().map(|(name, _)| *name)) {
+            Some(near) => expected.with_hint(format!("did you mean `{near}`?")),
+            None => expected,
+        }
+    })
+}
+
+/// Reads which way is better.
+pub(crate) fn direction(text: &str) -> Result<Direction, Unreadable> {
+    match text.trim().to_lowercase().as_str() {
+        "lower" | "less" | "down" | "smaller" | "-" => Ok(Direction::Lower),
+        "higher" | "more" | "up" | "greater" | "+" => Ok(Direction::Higher),
+        _ => Err(Unreadable::expected("`lower` or `higher`")),
+    }
+}
+
+/// When a run took place.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Place {
+    /// So many runs into the study, or a clock time as one number in parts.
+    At(Vec<u64>),
+    /// All runs of one variant, then all of the next.
+    Sequential,
+    /// Variants took turns.
+    Mixed,
+}
+
+/// Reads a place in time: a number, a word, or a pattern of letters such as `AAABBB`.
+pub(crate) fn order(text: &str) -> Result<Place, Unreadable> {
+    let word = text.trim().to_lowercase();
+    if let Ok(number) = word.parse() {
+        return Ok(Place::At(vec![number]));
+    }
+    match word.as_str() {
+        "sequential" | "in sequence" | "one after the other" => Ok(Place::Sequential),
+        "interleaved" | "alternating" | "random" | "randomised" | "randomized" | "blocks" | "shuffled" => {
+            Ok(Place::Mixed)
+        }
+        _ => pattern(&word).ok_or_else(|| {
+            Unreadable::expected("a whole number, `sequential`, `interleaved`, `random`, or a pattern such as `AAABBB`")
+        }),
+    }
+}
+
+/// `aaabbb` is sequential, `abab` mixed. A letter alone is no pattern.
+fn pattern(word: &str) -> Option<Place> {
+    let letters: Vec<char> = word.chars().filter(|c| !matches!(c, ' ' | '-' | ',')).collect();
+    let mut seen = letters.clone();
+    seen.dedup();
+    let changes = seen.len();
+    seen.sort_unstable();
+    seen.dedup();
+    let sound = seen.len() >= 2 && seen.iter().copied().eq(('a'..='z').take(seen.len()));
+    let repeats = letters.len() > seen.len();
+    (sound && repeats).then_some(if changes == seen.len() { Place::Sequential } else { Place::Mixed })
+}
+
+/// Reads a clock time: `2026-01-31 14:05`, `14:05:30`.
+pub(crate) fn started(text: &str) -> Result<Place, Unreadable> {
+    let expected = || Unreadable::expected("a time such as `2026-01-31 14:05` or `14:05:30`");
+    let text = text.trim().trim_end_matches(['Z', 'z']);
+    let parts: Vec<u64> = text
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|part| !part.is_empty())
+        .map(str::parse)
+        .collect::<Result<_, _>>()
+        .map_err(|_| expected())?;
+    let sound = |c: char| c.is_ascii_digit() || matches!(c, '-' | ':' | 'T' | ' ' | '.');
+    let dated = parts.len() >= 3 && parts[0] >= 1000;
+    let clock = (2..=4).contains(&parts.len()) && parts[0] < 24;
+    if text.chars().all(sound) && (dated || clock) { Ok(Place::At(parts)) } else { Err(expected()) }
+}
+
+/// How many requests failed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Errors {
+    /// So many.
+    Count(f64),
+    /// Such a share of all.
+    Share(f64),
+}
+
+/// Reads a number or a share of errors.
+pub(crate) fn errors(text: &str) -> Result<Errors, Unreadable> {
+    if matches!(text.trim().to_lowercase().as_str(), "none" | "no") {
+        return Ok(Errors::Count(0.0));
+    }
+    let read = quantity(text)?;
+    match read.unit {
+        Unit::Count => Ok(Errors::Count(read.value)),
+        Unit::Share => Ok(Errors::Share(read.value)),
+        _ => Err(Unreadable::expected("a number of errors, a share such as `0.2 %`, or `none`")),
+    }
+}
+
+/// Reads settings: `key=value; key=value`, or as on a command line, `--key=value --key=value`. A
+/// key without a value is on.
+pub(crate) fn settings(text: &str) -> Vec<(String, String)> {
+    text.replace(" --", ";--")
+        .split([';', '\n'])
+        .map(|one| one.trim().trim_start_matches('-').trim())
+        .filter(|one| !one.is_empty())
+        .map(|one| {
+            let (key, value) = one.split_once(['=', ':']).unwrap_or((one, "on"));
+            (key.trim().to_owned(), value.trim().to_owned())
+        })
+        .collect()
+}
+
+/// Whether the data set grows: `0 -> 2500 plans`, `grows`.
+pub(crate) fn grows(data: &str) -> bool {
+    let lower = data.to_lowercase();
+    if lower.contains("grow") {
+        return true;
+    }
+    let first = |text: &str| text.split_whitespace().next().map(str::to_owned);
+    ["->", "→", " to "].iter().any(|arrow| {
+        lower.split_once(arrow).is_some_and(|(before, after)| first(after).is_some() && first(before) != first(after))
+    })
+}
+
+/// Reads `yes` or `no`.
+pub(crate) fn yes(text: &str) -> Result<bool, Unreadable> {
+    match text.trim().to_lowercase().as_str() {
+        "yes" | "y" | "true" | "x" | "both" | "best" => Ok(true),
+        "no" | "n" | "false" => Ok(false),
+        _ => Err(Unreadable::expected("`yes` or `no`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_read_as_people_write_them() {
+        for (text, low, high) in [
+            ("+5.66%", 0.0566, 0.0566),
+            ("\\+5.66%", 0.0566, 0.0566),
+            ("-42%", -0.42, -0.42),
+            ("(42% reduction)", -0.42, -0.42),
+            ("+37% improvement", 0.37, 0.37),
+            ("×1.5", 0.5, 0.5),
+            ("1.5x", 0.5, 0.5),
+            ("21-41%", 0.21, 0.41),
+            ("21 to 41 %", 0.21, 0.41),
+            ("−1 % … +9 %", -0.01, 0.09),
+            ("-3 - -1 %", -0.03, -0.01),
+        ] {
+            let read = change(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+            assert!((read.low - low).abs() < 1e-9 && (read.high - high).abs() < 1e-9, "{text}: {read:?}");
+        }
+        assert_eq!(change("5").expect_err("no unit").hint.as_deref(), Some("is it per cent? then write `5 %`"));
+        assert!(change("faster").is_err());
+    }
+
+    #[test]
+    fn claims_are_words() {
+        assert_eq!(claim("Improvement"), Ok(Claim::Improvement));
+        assert_eq!(claim("no regression"), Ok(Claim::Same));
+        assert_eq!(claim("regresion").expect_err("a slip").hint.as_deref(), Some("did you mean `regression`?"));
+    }
+
+    #[test]
+    fn places_in_time_are_read() {
+        for (text, expected) in [
+            ("3", Some(Place::At(vec![3]))),
+            ("AAABBB", Some(Place::Sequential)),
+            ("AAA BBB", Some(Place::Sequential)),
+            ("ABBAAB", Some(Place::Mixed)),
+            ("random", Some(Place::Mixed)),
+            ("AB", None),
+            ("soon", None),
+        ] {
+            assert_eq!(order(text).ok(), expected, "{text}");
+        }
+        assert_eq!(started("2026-01-31 9:05"), Ok(Place::At(vec![2026, 1, 31, 9, 5])));
+        assert_eq!(started("14:05:30"), Ok(Place::At(vec![14, 5, 30])));
+        assert!(started("last Tuesday").is_err());
+    }
+
+    #[test]
+    fn settings_are_keys_and_values() {
+        let pairs = [("fsync", "off"), ("nobarrier", "on"), ("a", "1")];
+        let expected: Vec<(String, String)> =
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        assert_eq!(settings("fsync=off; nobarrier; a: 1"), expected);
+        assert_eq!(settings("--fsync=off --nobarrier --a=1"), expected);
+    }
+
+    #[test]
+    fn data_that_grows_is_known() {
+        for (text, expected) in
+            [("12M posts", false), ("0 -> 2500 plans", true), ("grows", true), ("5 → 5 rows", false), ("5 -> 5", false)]
+        {
+            assert_eq!(grows(text), expected, "{text}");
+        }
+    }
+}

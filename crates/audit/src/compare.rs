@@ -1,0 +1,244 @@
+//! What a table compares: two numbers in one row, or rows of two variants that are alike in
+//! everything else.
+
+use crate::cell::{Change, Claim};
+use crate::column::Statistic;
+use crate::quantity::Quantity;
+use crate::row::Row;
+use plimsoll_analysis::quantity::change as show_change;
+use plimsoll_model::measure::Direction;
+use plimsoll_statistics::Summary;
+
+/// Two things that a table sets side by side.
+#[derive(Clone, Debug)]
+pub(crate) struct Comparison<'a> {
+    /// The row that has the claim, or that of the variant which is not the baseline.
+    pub(crate) row: &'a Row,
+    /// Every row that it rests on.
+    pub(crate) lines: Vec<u64>,
+    /// The baseline's number.
+    pub(crate) from: Option<Quantity>,
+    /// The other's.
+    pub(crate) to: Option<Quantity>,
+    /// As published, or calculated from the numbers.
+    pub(crate) change: Option<Change>,
+    /// Whether the change is published.
+    pub(crate) published: bool,
+    /// What the table says of it.
+    pub(crate) claim: Option<Claim>,
+    /// How many runs each side has at least; `None` if the table does not say.
+    pub(crate) runs: Option<u64>,
+    /// How the runs of the baseline and of the other spread, where the table tells.
+    pub(crate) spread: Option<[Summary; 2]>,
+}
+
+impl Comparison<'_> {
+    /// Which way is better.
+    pub(crate) fn direction(&self) -> Option<Direction> {
+        self.row.direction()
+    }
+
+    /// Whether the change is for the better.
+    pub(crate) fn is_better(&self) -> Option<bool> {
+        let change = self.change.as_ref().filter(|change| change.low * change.high > 0.0)?;
+        Some((change.low > 0.0) == (self.direction()? == Direction::Higher))
+    }
+
+    /// `10,081 → 10,652, +5.7 %`, as far as it is known.
+    pub(crate) fn numbers(&self) -> String {
+        let ends = self.from.as_ref().zip(self.to.as_ref()).map(|(from, to)| format!("{} → {}", from.text, to.text));
+        let change = self.change.as_ref().map(|change| change.text.clone());
+        ends.into_iter().chain(change).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What is compared, with its numbers: `MySQL: 10,081 → 10,652, +5.7 %`.
+    pub(crate) fn text(&self) -> String {
+        let numbers = self.numbers();
+        if numbers.is_empty() { self.row.name() } else { format!("{}: {numbers}", self.row.name()) }
+    }
+}
+
+/// Rows that are alike in everything but their variant, in the order of the table.
+pub(crate) fn groups(rows: &[Row]) -> Vec<Vec<&Row>> {
+    let mut groups: Vec<(Vec<String>, Vec<&Row>)> = Vec::new();
+    for row in rows {
+        let key = row.group();
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, group)) => group.push(row),
+            None => groups.push((key, vec![row])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// The rows of each variant of a group, the variant that comes first in the table first.
+pub(crate) fn variants<'a>(group: &[&'a Row]) -> Vec<(&'a str, Vec<&'a Row>)> {
+    let mut variants: Vec<(&str, Vec<&Row>)> = Vec::new();
+    for row in group {
+        let Some(name) = row.variant.as_deref() else { continue };
+        match variants.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, rows)) => rows.push(row),
+            None => variants.push((name, vec![row])),
+        }
+    }
+    variants
+}
+
+/// Everything that the table compares.
+pub(crate) fn comparisons(rows: &[Row]) -> Vec<Comparison<'_>> {
+    // Rows of one variant with different settings are a grid; each setting is a group.
+    let cells = groups(rows).into_iter().flat_map(|group| by_settings(&group));
+    let mut comparisons: Vec<Comparison<'_>> = cells.flat_map(|cell| between_rows(&cell)).collect();
+    let covered: Vec<u64> = comparisons.iter().flat_map(|comparison| comparison.lines.clone()).collect();
+    comparisons.extend(rows.iter().filter(|row| !covered.contains(&row.line)).filter_map(in_one_row));
+    comparisons.sort_by_key(|comparison| comparison.row.line);
+    comparisons
+}
+
+/// The rows of a group by their settings, where a variant stands there with several.
+fn by_settings<'a>(group: &[&'a Row]) -> Vec<Vec<&'a Row>> {
+    let several = variants(group).iter().any(|(_, rows)| rows.iter().any(|row| row.settings != rows[0].settings));
+    if !several {
+        return vec![group.to_vec()];
+    }
+    let mut cells: Vec<Vec<&Row>> = Vec::new();
+    for row in group {
+        match cells.iter_mut().find(|cell| cell[0].settings == row.settings) {
+            Some(cell) => cell.push(row),
+            None => cells.push(vec![row]),
+        }
+    }
+    cells
+}
+
+/// A row with a baseline, a change or a claim of its own.
+fn in_one_row(row: &Row) -> Option<Comparison<'_>> {
+    let to = row.centre().filter(|_| row.baseline.is_some()).cloned();
+    if to.is_none() && row.change.is_none() && row.claim.is_none() {
+        return None;
+    }
+    let change = row.change.clone().or_else(|| ratio(row.baseline.as_ref()?, to.as_ref()?));
+    Some(Comparison {
+        row,
+        lines: vec![row.line],
+        from: row.baseline.clone(),
+        to,
+        change,
+        published: row.change.is_some(),
+        claim: row.claim,
+        runs: row.runs,
+        spread: None,
+    })
+}
+
+/// Each variant but the first against the first, unless its row holds its own baseline.
+fn between_rows<'a>(group: &[&'a Row]) -> Vec<Comparison<'a>> {
+    let variants = variants(group);
+    let Some(((_, baseline), others)) = variants.split_first() else { return Vec::new() };
+    let others = others.iter().filter(|(_, rows)| rows.iter().all(|row| row.baseline.is_none()));
+    others.filter_map(|(_, rows)| between(baseline, rows)).collect()
+}
+
+fn between<'a>(baseline: &[&'a Row], rows: &[&'a Row]) -> Option<Comparison<'a>> {
+    let (from, to) = (middle(baseline)?, middle(rows)?);
+    let published = rows.iter().find_map(|row| row.change.clone());
+    Some(Comparison {
+        row: rows[0],
+        lines: baseline.iter().chain(rows).map(|row| row.line).collect(),
+        published: published.is_some(),
+        change: Some(published.or_else(|| ratio(&from, &to))?),
+        from: Some(from),
+        to: Some(to),
+        claim: rows.iter().find_map(|row| row.claim),
+        runs: runs(baseline).zip(runs(rows)).map(|(one, other)| one.min(other)),
+        spread: spread(baseline).zip(spread(rows)).map(|(one, other)| [one, other]),
+    })
+}
+
+/// How runs spread: their mean and sd in one row, or a row each.
+fn spread(rows: &[&Row]) -> Option<Summary> {
+    if let [row] = rows {
+        let (mean, sd) = row.get(Statistic::Mean).zip(row.get(Statistic::Sd))?;
+        let n = row.runs.filter(|_| row.requests.is_none())?;
+        return Some(Summary { mean: mean.value, sd: sd.value, n: usize::try_from(n).ok()? });
+    }
+    let values: Vec<f64> = rows.iter().map(|row| row.centre().map(|centre| centre.value)).collect::<Option<_>>()?;
+    Summary::of(&values)
+}
+
+/// The mean of the rows' numbers: a row for each run, or one for all.
+fn middle(rows: &[&Row]) -> Option<Quantity> {
+    if let [row] = rows {
+        return row.centre().cloned();
+    }
+    let centres: Vec<&Quantity> = rows.iter().filter_map(|row| row.centre()).collect();
+    let first = centres.first()?;
+    let mean = |of: fn(&Quantity) -> f64| centres.iter().map(|one| of(one)).sum::<f64>() / centres.len() as f64;
+    centres
+        .iter()
+        .all(|one| one.unit == first.unit)
+        .then(|| Quantity::calculated(mean(|one| one.value), mean(|one| one.half_step), first.unit))
+}
+
+/// How many runs stand behind the rows of a variant: those that they tell, or a row each.
+fn runs(rows: &[&Row]) -> Option<u64> {
+    match rows {
+        [row] => row.runs,
+        rows => Some(rows.iter().map(|row| row.runs.unwrap_or(1)).sum()),
+    }
+}
+
+fn ratio(from: &Quantity, to: &Quantity) -> Option<Change> {
+    let sound = from.unit == to.unit && from.value > 0.0 && to.value > 0.0 && !from.bound && !to.bound;
+    sound.then(|| {
+        let half_step = (from.half_step / from.value + to.half_step / to.value) * to.value / from.value;
+        let ratio = to.value / from.value;
+        Change { half_step, text: show_change(ratio), ..Change::calculated(ratio - 1.0) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::read;
+
+    fn texts(table: &str) -> Vec<String> {
+        let table = read(table).unwrap_or_else(|faults| panic!("{faults:?}"));
+        comparisons(&table.rows).iter().map(Comparison::text).collect()
+    }
+
+    #[test]
+    fn numbers_of_one_row_are_compared() {
+        assert_eq!(
+            texts("measure,baseline,value,improvement\nPeak RPS,140,180,+29%\nCPU,13%,20%,\n"),
+            ["Peak RPS: 140 → 180, +29%", "CPU: 13% → 20%, +53.8 %"]
+        );
+    }
+
+    #[test]
+    fn variants_are_compared_with_the_first_under_each_condition() {
+        let table = "measure,variant,users,mean\nd,a,10,2 ms\nd,b,10,3 ms\nd,a,20,4 ms\nd,b,20,4 ms\nd,c,20,2 ms\n";
+        assert_eq!(
+            texts(table),
+            [
+                "b, d, 10 users: 2 ms → 3 ms, +50.0 %",
+                "b, d, 20 users: 4 ms → 4 ms, ±0.0 %",
+                "c, d, 20 users: 4 ms → 2 ms, −50.0 %"
+            ]
+        );
+    }
+
+    #[test]
+    fn rows_of_single_runs_are_taken_together() {
+        let table = read("variant,value\na,1 s\na,3 s\nb,4 s\nb,4 s\n").expect("a table");
+        let comparisons = comparisons(&table.rows);
+        assert_eq!(comparisons[0].text(), "b: 2.00 s → 4.00 s, +100 %");
+        assert_eq!(comparisons[0].runs, Some(2));
+    }
+
+    #[test]
+    fn settings_of_a_grid_are_kept_apart() {
+        let table = "variant,settings,value\na,t=0,10/s\na,t=8,5/s\nb,t=0,10/s\nb,t=8,7/s\n";
+        assert_eq!(texts(table), ["b: 10/s → 10/s, ±0.0 %", "b: 5/s → 7/s, +40.0 %"]);
+    }
+}

@@ -1,0 +1,76 @@
+//! A finding: what is wrong with a table or weakens what it says, with its evidence.
+
+use plimsoll_analysis::findings::Gravity;
+
+/// One thing that a reader of the table should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How grave it is for what the table says.
+    pub gravity: Gravity,
+    /// What it is about, in a word or two.
+    pub topic: &'static str,
+    /// The finding, in a sentence or two.
+    pub sentence: String,
+    /// What it rests on.
+    pub evidence: Vec<Evidence>,
+    /// What to do about it.
+    pub advice: &'static str,
+}
+
+/// What a finding rests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// Lines of the file.
+    pub lines: Vec<u64>,
+    /// What stands there, with what follows from it.
+    pub text: String,
+}
+
+impl Evidence {
+    pub(crate) fn new(lines: impl Into<Vec<u64>>, text: impl Into<String>) -> Evidence {
+        Evidence { lines: lines.into(), text: text.into() }
+    }
+
+    /// Evidence of one row, which it names.
+    pub(crate) fn of(row: &crate::row::Row, text: impl AsRef<str>) -> Evidence {
+        Evidence::new([row.line], format!("{}: {}", row.name(), text.as_ref()))
+    }
+}
+
+/// `line 3`, `lines 3, 4 and 9`, `lines 3 to 8`.
+pub(crate) fn lines(numbers: &[u64]) -> String {
+    let mut numbers = numbers.to_vec();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let in_a_row = numbers.windows(2).all(|pair| pair[1] == pair[0] + 1);
+    match numbers.as_slice() {
+        [] => "the table".to_owned(),
+        [one] => format!("line {one}"),
+        [first, second] => format!("lines {first} and {second}"),
+        [first, .., last] if in_a_row => format!("lines {first} to {last}"),
+        [first, .., last] if numbers.len() > 6 => format!("{} lines from {first} to {last}", numbers.len()),
+        [rest @ .., last] => {
+            let rest: Vec<String> = rest.iter().map(u64::to_string).collect();
+            format!("lines {} and {last}", rest.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_named_briefly() {
+        for (numbers, expected) in [
+            (&[3][..], "line 3"),
+            (&[4, 3, 3], "lines 3 and 4"),
+            (&[3, 4, 5], "lines 3 to 5"),
+            (&[3, 5, 9], "lines 3, 5 and 9"),
+            (&[1, 3, 5, 7, 9, 11, 13], "7 lines from 1 to 13"),
+            (&[], "the table"),
+        ] {
+            assert_eq!(lines(numbers), expected);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! An audit for other programs.
+//!
+//! The form is versioned. Fields are added without a new version; what changes or goes away makes
+//! a new one.
+
+use crate::{Audit, Gravity};
+use serde::Serialize;
+
+/// The version of the form.
+const FORMAT: u32 = 1;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    format: u32,
+    table: &'a str,
+    sources: &'a [String],
+    rows: usize,
+    comparisons: usize,
+    problems: usize,
+    cautions: usize,
+    notes: usize,
+    findings: Vec<FindingOf<'a>>,
+}
+
+#[derive(Serialize)]
+struct FindingOf<'a> {
+    gravity: &'static str,
+    topic: &'a str,
+    sentence: &'a str,
+    evidence: Vec<EvidenceOf<'a>>,
+    advice: &'a str,
+}
+
+#[derive(Serialize)]
+struct EvidenceOf<'a> {
+    lines: &'a [u64],
+    text: &'a str,
+}
+
+/// The audit of the table `name` as JSON.
+#[must_use]
+pub fn json(name: &str, audit: &Audit) -> String {
+    let findings = audit.findings.iter().map(|finding| FindingOf {
+        gravity: finding.gravity.name(),
+        topic: finding.topic,
+        sentence: &finding.sentence,
+        evidence: finding.evidence.iter().map(|one| EvidenceOf { lines: &one.lines, text: &one.text }).collect(),
+        advice: finding.advice,
+    });
+    let report = Report {
+        format: FORMAT,
+        table: name,
+        sources: &audit.sources,
+        rows: audit.rows,
+        comparisons: audit.comparisons,
+        problems: audit.count(Gravity::Problem),
+        cautions: audit.count(Gravity::Caution),
+        notes: audit.count(Gravity::Note),
+        findings: findings.collect(),
+    };
+    serde_json::to_string_pretty(&report).expect("texts and numbers have a form in JSON")
+}

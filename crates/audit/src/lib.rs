@@ -1,0 +1,85 @@
+//! Lints for a table of results that someone else made: a blog post, a release report, the README
+//! of a benchmark.
+//!
+//! A table is CSV whose columns are known by their names; `docs/audit.md` describes it. The path
+//! is: text to rows with every fault at once, rows to comparisons, both to findings by
+//! lints that each have a file of their own. Everything is a pure function of the text.
+//!
+//! ```
+//! let table = "metric,baseline,value,improvement\nCPU,13%,20%,+54%\n";
+//! let audit = plimsoll_audit::audit(table).expect("a sound table");
+//! assert_eq!(audit.findings[0].topic, "wrong direction");
+//! ```
+
+mod cell;
+mod column;
+mod compare;
+mod direction;
+mod fault;
+mod finding;
+mod json;
+mod lint;
+mod quantity;
+mod row;
+mod summary;
+mod table;
+mod terminal;
+mod unit;
+
+pub use fault::Fault;
+pub use finding::{Evidence, Finding};
+pub use json::json;
+pub use lint::durability;
+pub use plimsoll_analysis::findings::Gravity;
+pub use terminal::terminal;
+
+/// What an audit of a table gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Audit {
+    /// Where the numbers come from, as the table's `# source:` lines say.
+    pub sources: Vec<String>,
+    /// How many rows the table has.
+    pub rows: usize,
+    /// How many pairs of numbers it compares.
+    pub comparisons: usize,
+    /// What is wrong with it or weakens what it says, the gravest first.
+    pub findings: Vec<Finding>,
+}
+
+impl Audit {
+    /// How many findings are as grave as this.
+    #[must_use]
+    pub fn count(&self, gravity: Gravity) -> usize {
+        self.findings.iter().filter(|finding| finding.gravity == gravity).count()
+    }
+}
+
+/// Audits a table.
+///
+/// # Errors
+///
+/// Every fault that keeps the table from being read, by line.
+pub fn audit(text: &str) -> Result<Audit, Vec<Fault>> {
+    let table = table::read(text)?;
+    let mut findings = lint::findings(&table.rows);
+    findings.extend(slips(&table));
+    let comparisons = compare::comparisons(&table.rows).len();
+    Ok(Audit { sources: table.sources, rows: table.rows.len(), comparisons, findings })
+}
+
+/// Unknown columns are labels; those that look like a slip are told.
+fn slips(table: &table::Table) -> Option<Finding> {
+    let evidence: Vec<Evidence> = table
+        .slips
+        .iter()
+        .map(|(line, heading, near)| Evidence::new([*line], format!("`{heading}`: did you mean `{near}`?")))
+        .collect();
+    (!evidence.is_empty()).then(|| Finding {
+        gravity: Gravity::Note,
+        topic: "unknown name",
+        sentence: "A name is not known: as a heading it is taken for a label of rows, in a comment it is left alone."
+            .to_owned(),
+        evidence,
+        advice: "Correct the name if it was meant as a known column.",
+    })
+}

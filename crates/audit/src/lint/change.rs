@@ -1,0 +1,128 @@
+//! A published change must follow from the two numbers beside it, as far as rounding lets one see.
+
+use super::Context;
+use crate::cell::Change;
+use crate::compare::Comparison;
+use crate::finding::{Evidence, Finding};
+use crate::quantity::Quantity;
+use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::quantity::change as show_change;
+
+pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
+    let wrong: Vec<(Gravity, Evidence)> = context.comparisons.iter().filter_map(contradiction).collect();
+    let Some(gravity) = wrong.iter().map(|(gravity, _)| *gravity).min() else { return Vec::new() };
+    let sentence = match wrong.len() {
+        1 => "A published change does not follow from the numbers beside it.".to_owned(),
+        several => format!("{several} published changes do not follow from the numbers beside them."),
+    };
+    vec![Finding {
+        gravity,
+        topic: "change that does not follow",
+        sentence,
+        evidence: wrong.into_iter().map(|(_, evidence)| evidence).collect(),
+        advice: "Give the change over the baseline, (new − old)/old, and keep enough digits of both numbers to check it.",
+    }]
+}
+
+/// What contradicts the numbers; only a caution where rounded zeros at their ends explain it.
+fn contradiction(comparison: &Comparison<'_>) -> Option<(Gravity, Evidence)> {
+    let change = comparison.change.as_ref().filter(|_| comparison.published)?;
+    let (from, to) = (comparison.from.as_ref()?, comparison.to.as_ref()?);
+    if from.unit != to.unit || from.value <= 0.0 || from.bound || to.bound {
+        return None;
+    }
+    if fits(change, from, to, |number| number.half_step) {
+        return None;
+    }
+    let explained = fits(change, from, to, |number| number.coarse_half_step);
+    let ratio = to.value / from.value;
+    let mut text = format!("{} is {}, not {}", numbers(from, to), show_change(ratio), change.text);
+    if let Some(slip) = slip(change, from, to) {
+        text = format!("{text}, which is {slip}");
+    } else if explained {
+        text += "; the numbers may be rounded";
+    }
+    let gravity = if explained { Gravity::Caution } else { Gravity::Problem };
+    Some((gravity, Evidence::of(comparison.row, text)))
+}
+
+fn numbers(from: &Quantity, to: &Quantity) -> String {
+    format!("{} → {}", from.text, to.text)
+}
+
+/// Whether the change can be that of the numbers before they were rounded.
+fn fits(change: &Change, from: &Quantity, to: &Quantity, half_step: fn(&Quantity) -> f64) -> bool {
+    let least = (to.value - half_step(to)) / (from.value + half_step(from)) - 1.0;
+    let most = (to.value + half_step(to)) / (from.value - half_step(from)).max(f64::MIN_POSITIVE) - 1.0;
+    // Half a step of the last digit, and a hair for the arithmetic.
+    let slack = change.half_step * (1.0 + 1e-9) + 1e-12;
+    change.high + slack >= least && change.low - slack <= most
+}
+
+/// The usual slips: over the new number, per cent as points, with the sign turned around.
+fn slip(change: &Change, from: &Quantity, to: &Quantity) -> Option<&'static str> {
+    let is = |share: f64| (change.middle() - share).abs() <= change.half_step.max(0.0005);
+    let difference = to.value - from.value;
+    if is(difference / to.value) {
+        Some("the difference over the new number")
+    } else if from.unit == plimsoll_model::measure::Unit::Share && is(difference) {
+        Some("the difference in percentage points")
+    } else if is(-difference / from.value) {
+        Some("the change with its sign turned around")
+    } else if is(to.value / from.value) {
+        Some("the ratio itself")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lint::testing::{evidence, found};
+
+    #[test]
+    fn changes_that_follow_pass() {
+        for (from, to, change) in [
+            ("10081", "10652", "+5.66%"),
+            ("13185", "13967", "+5.93%"),
+            ("950", "\"1,300\"", "+37%"),
+            ("140", "180", "+29%"),
+            ("275MB", "160MB", "-42%"),
+            ("13%", "20%", "+54%"),
+            ("10", "11", "5-15 %"),
+            ("0", "3", "+300 %"),
+            ("\"2,500+\"", "\"2,500+\"", "+3 %"),
+        ] {
+            let table = format!("baseline,value,change\n{from},{to},{change}");
+            assert_eq!(evidence(lint, &table), Vec::<String>::new(), "{table}");
+        }
+    }
+
+    #[test]
+    fn changes_that_do_not_follow_are_told_with_the_slip() {
+        for (from, to, change, says) in [
+            ("950", "1301", "+27%", "which is the difference over the new number"),
+            ("13%", "20%", "+7%", "which is the difference in percentage points"),
+            ("10.0", "8.0", "+20%", "10.0 → 8.0 is −20.0 %, not +20%, which is the change with its sign turned around"),
+            ("10.0", "12.0", "+120%", "which is the ratio itself"),
+            ("10.0", "12.0", "+40%", "10.0 → 12.0 is +20.0 %, not +40%"),
+        ] {
+            let table = format!("baseline,value,change\n{from},{to},{change}");
+            let findings = found(lint, &table);
+            assert_eq!(
+                findings.iter().map(|finding| finding.gravity).collect::<Vec<_>>(),
+                [Gravity::Problem],
+                "{table}"
+            );
+            assert!(findings[0].evidence[0].text.contains(says), "{findings:?}");
+        }
+    }
+
+    #[test]
+    fn what_rounded_zeros_explain_is_a_caution() {
+        let findings = found(lint, "baseline,value,change\n1000,1300,+33 %");
+        assert_eq!(findings[0].gravity, Gravity::Caution);
+        assert!(findings[0].evidence[0].text.ends_with("the numbers may be rounded"), "{findings:?}");
+    }
+}

@@ -1,0 +1,225 @@
+//! For a grid of settings there are two fair questions, and they can have opposite answers: what
+//! is the difference with the same setting for both, and what with the best setting for each?
+//! Who may choose the setting asks the second. So both are printed, with where they disagree.
+
+use super::Context;
+use crate::cell::{Change, Claim};
+use crate::compare::{Comparison, groups, variants};
+use crate::finding::{Evidence, Finding};
+use crate::row::Row;
+use plimsoll_analysis::findings::Gravity;
+use plimsoll_model::measure::Direction;
+
+/// Differences of so many times one another, and so far apart, differ in size.
+const TIMES: f64 = 2.0;
+const APART: f64 = 0.05;
+
+pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
+    let mut evidence = Vec::new();
+    let mut gravity = Gravity::Note;
+    for group in groups(context.rows) {
+        let Some((grave, mut found)) = both(context, &group) else { continue };
+        gravity = gravity.min(grave);
+        evidence.append(&mut found);
+    }
+    if evidence.is_empty() {
+        return Vec::new();
+    }
+    let sentence = match gravity {
+        Gravity::Problem => "The best setting of each gives another answer than the same setting for both.",
+        Gravity::Caution => {
+            "The best setting of each gives a difference of another size than the same setting for both."
+        }
+        Gravity::Note => "The best setting of each and the same setting for both give the same answer.",
+    };
+    vec![Finding {
+        gravity,
+        topic: "best of each",
+        sentence: sentence.to_owned(),
+        evidence,
+        advice: "Lead with the question that readers have: who can choose the setting compares the best of each. Choose the \
+                 best setting from other runs than those that are compared.",
+    }]
+}
+
+/// One comparison in the terms of the lint.
+struct Side {
+    evidence: Evidence,
+    change: Option<Change>,
+    /// Whether it is for the better; `None` for no difference or not known.
+    better: Option<bool>,
+}
+
+impl Side {
+    fn of(comparison: &Comparison<'_>, text: String) -> Side {
+        let claimed = comparison.claim.and_then(|claim| match claim {
+            Claim::Improvement => Some(true),
+            Claim::Regression => Some(false),
+            Claim::Same => None,
+        });
+        Side {
+            evidence: Evidence::new(comparison.lines.clone(), text),
+            change: comparison.change.clone(),
+            better: comparison.is_better().or(claimed),
+        }
+    }
+
+    fn size(&self) -> f64 {
+        self.change.as_ref().map_or(0.0, |change| (1.0 + change.middle()).max(f64::MIN_POSITIVE).ln().abs())
+    }
+}
+
+/// Both comparisons of a group, if its settings form a grid.
+fn both(context: &Context<'_>, group: &[&Row]) -> Option<(Gravity, Vec<Evidence>)> {
+    let keys = varying(group);
+    if keys.is_empty() {
+        return None;
+    }
+    let lines: Vec<u64> = group.iter().map(|row| row.line).collect();
+    let of_group: Vec<&Comparison<'_>> =
+        context.comparisons.iter().filter(|one| one.lines.iter().all(|line| lines.contains(line))).collect();
+    let same: Vec<Side> = of_group
+        .iter()
+        .filter(|one| one.change.is_some() || one.claim.is_some())
+        .map(|one| Side::of(one, format!("the same for both, {}: {}", setting(one.row, &keys), told(one))))
+        .collect();
+    let best: Vec<Side> = match of_group.iter().find(|one| one.row.best) {
+        Some(one) => vec![Side::of(one, format!("the best of each, {}: {}", setting(one.row, &keys), told(one)))],
+        None => best_of_each(group, &keys),
+    };
+    if same.len() < 2 || best.is_empty() {
+        return None;
+    }
+    let gravity = same.iter().flat_map(|one| best.iter().map(move |other| disagreement(one, other))).min()?;
+    Some((gravity, same.into_iter().chain(best).map(|side| side.evidence).collect()))
+}
+
+/// The settings that vary over a group.
+fn varying<'a>(group: &[&'a Row]) -> Vec<&'a str> {
+    let mut keys: Vec<&str> = Vec::new();
+    for (key, value) in group.iter().flat_map(|row| &row.settings) {
+        let differs = group.iter().flat_map(|row| &row.settings).any(|(other, level)| other == key && level != value);
+        if differs && !keys.contains(&key.as_str()) && varies_within_a_variant(group, key) {
+            keys.push(key);
+        }
+    }
+    keys
+}
+
+/// A setting that only differs between variants is a difference of theirs, and no grid.
+fn varies_within_a_variant(group: &[&Row], key: &str) -> bool {
+    let level = |row: &Row| row.settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone());
+    let named = variants(group);
+    if named.is_empty() {
+        return true;
+    }
+    named.iter().any(|(_, rows)| rows.iter().any(|row| level(row) != level(rows[0])))
+}
+
+fn setting(row: &Row, keys: &[&str]) -> String {
+    let levels = row.settings.iter().filter(|(key, _)| keys.contains(&key.as_str()));
+    levels.map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
+}
+
+/// The numbers of a comparison, and what the table calls it.
+fn told(comparison: &Comparison<'_>) -> String {
+    let numbers = comparison.numbers();
+    match comparison.claim {
+        Some(claim) if numbers.is_empty() => format!("{}, without a number", claim.called()),
+        Some(claim) => format!("{numbers}, {}", claim.called()),
+        None => numbers,
+    }
+}
+
+/// The best row of each variant against that of the first.
+fn best_of_each(group: &[&Row], keys: &[&str]) -> Vec<Side> {
+    let variants = variants(group);
+    let best: Vec<(&str, &Row)> = variants.iter().filter_map(|(name, rows)| Some((*name, best_row(rows)?))).collect();
+    let Some(((first_name, first), others)) = best.split_first() else { return Vec::new() };
+    let mut sides = Vec::new();
+    for (name, row) in others {
+        let Some((from, to)) = first.centre().zip(row.centre()) else { continue };
+        if from.unit != to.unit || from.value <= 0.0 || to.value <= 0.0 {
+            continue;
+        }
+        let change = Change::calculated(to.value / from.value - 1.0);
+        let text = format!(
+            "the best of each: {first_name} with {} {}, {name} with {} {}: {}",
+            setting(first, keys),
+            from.text,
+            setting(row, keys),
+            to.text,
+            change.text
+        );
+        let better = row.direction().map(|direction| (change.low > 0.0) == (direction == Direction::Higher));
+        let better = better.filter(|_| change.low != 0.0);
+        sides.push(Side { evidence: Evidence::new([first.line, row.line], text), change: Some(change), better });
+    }
+    sides
+}
+
+fn best_row<'a>(rows: &[&'a Row]) -> Option<&'a Row> {
+    let direction = rows.first()?.direction()?;
+    let valued = rows.iter().filter_map(|row| Some((row.centre()?.value, *row)));
+    let sign = if direction == Direction::Higher { 1.0 } else { -1.0 };
+    valued.max_by(|one, other| (one.0 * sign).total_cmp(&(other.0 * sign))).map(|(_, row)| row)
+}
+
+/// How far two answers are apart.
+fn disagreement(same: &Side, best: &Side) -> Gravity {
+    if let (Some(one), Some(other)) = (same.better, best.better)
+        && one != other
+    {
+        return Gravity::Problem;
+    }
+    let (one, other) = (same.size(), best.size());
+    let known = same.change.is_some() && best.change.is_some();
+    if known && (one - other).abs() > APART && one.max(other) > TIMES * one.min(other) {
+        return Gravity::Caution;
+    }
+    Gravity::Note
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lint::testing::found;
+
+    #[test]
+    fn a_grid_of_values_gives_both_answers() {
+        let table = "measure,variant,settings,value\n\
+            NOTPM,old,threads=0,1000\nNOTPM,old,threads=8,500\nNOTPM,new,threads=0,990\nNOTPM,new,threads=8,650\n";
+        let findings = found(lint, table);
+        assert_eq!((findings[0].gravity, findings[0].topic), (Gravity::Problem, "best of each"));
+        let texts: Vec<&str> = findings[0].evidence.iter().map(|one| one.text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "the same for both, threads = 0: 1000 → 990, −1.0 %",
+                "the same for both, threads = 8: 500 → 650, +30.0 %",
+                "the best of each: old with threads = 0 1000, new with threads = 0 990: −1.0 %"
+            ]
+        );
+    }
+
+    #[test]
+    fn published_changes_with_the_best_marked_will_do() {
+        let table = "measure,settings,change,claim,best\n\
+            throughput,t=8; x=1,21-41%,improvement,\nthroughput,t=0; x=1,,slightly worse,yes\n";
+        let findings = found(lint, table);
+        assert_eq!(findings[0].gravity, Gravity::Problem);
+        assert_eq!(
+            findings[0].evidence.last().expect("evidence").text,
+            "the best of each, t = 0: called a regression, without a number"
+        );
+    }
+
+    #[test]
+    fn answers_that_agree_are_a_note_and_no_grid_is_nothing() {
+        let table =
+            "measure,variant,settings,value\nrps,old,t=0,100\nrps,old,t=8,50\nrps,new,t=0,110\nrps,new,t=8,56\n";
+        assert_eq!(found(lint, table)[0].gravity, Gravity::Note);
+        assert!(found(lint, "measure,variant,settings,value\nrps,old,t=0,100\nrps,new,t=8,110\n").is_empty());
+        assert!(found(lint, "measure,variant,value\nrps,old,100\nrps,new,110\n").is_empty());
+    }
+}

@@ -1,0 +1,275 @@
+//! Numbers that cannot come from one set of values, whatever the values were.
+//!
+//! The rules hold for every finite set, so one that is broken means a slip in the table or numbers
+//! of different sets in one row. All of them allow for rounding.
+//!
+//! - min ≤ p10 ≤ median ≤ p90 ≤ … ≤ max, and min ≤ mean ≤ max.
+//! - |mean − median| ≤ sd (Hotelling and Solomons 1932; the median minimises the mean absolute
+//!   deviation). It holds for the sd that divides by n, so for the larger one that divides by
+//!   n − 1 as well.
+//! - A percentile lies at most sd·√(p/(1 − p)) above and sd·√((1 − p)/p) below the mean (Cantelli's
+//!   inequality). Definitions of percentiles that interpolate may exceed it a little, so a tenth is
+//!   allowed on top.
+//! - sd² ≤ (max − mean)·(mean − min) (Bhatia and Davis 2000), and sd ≤ (max − min)/2 (Popoviciu
+//!   1935), times n/(n − 1) where the sd may divide by n − 1; n = 2 where it is not told.
+//! - n values with the range r have a variance of at least r²/(2·n), so an sd of 0 beside
+//!   different values needs more values than there can be.
+//! - Times, sizes, counts and standard deviations are not negative; no more than all requests fail.
+
+use super::Context;
+use crate::cell::Errors;
+use crate::column::Statistic;
+use crate::finding::{Evidence, Finding};
+use crate::quantity::Quantity;
+use crate::row::Row;
+use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::quantity::{grouped, percent, show};
+
+/// Values of one row beyond which nobody has measured, where their number is not told.
+const MOST_VALUES: f64 = 1e7;
+
+/// What interpolated percentiles are allowed on top of Cantelli's limit, as a share of it.
+const INTERPOLATION: f64 = 0.1;
+
+pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
+    let mut evidence = Vec::new();
+    for row in context.rows {
+        let broken =
+            [negative(row), order(row), mean_in_range(row), spread(row), range(row), no_spread(row), errors(row)];
+        evidence.extend(broken.into_iter().flatten().map(|text| Evidence::of(row, text)));
+    }
+    let rows = evidence.iter().map(|one| one.lines[0]).collect::<std::collections::BTreeSet<_>>().len();
+    let sentence = match rows {
+        0 => return Vec::new(),
+        1 => "One row has numbers that no set of values can have.".to_owned(),
+        rows => format!("{rows} rows have numbers that no set of values can have."),
+    };
+    vec![Finding {
+        gravity: Gravity::Problem,
+        topic: "impossible numbers",
+        sentence,
+        evidence,
+        advice: "Ask for the raw values and make the table from them again. Where the sd is that of runs and the rest \
+                 describes requests, put them in rows of their own.",
+    }]
+}
+
+fn negative(row: &Row) -> Vec<String> {
+    let numbers = row.statistics.iter().filter(|(statistic, number)| {
+        let of_values = !matches!(statistic, Statistic::Value);
+        number.value < 0.0 && (of_values || number.unit != plimsoll_model::measure::Unit::Count)
+    });
+    numbers.map(|(statistic, number)| format!("{} is {}, below zero", name(*statistic), number.text)).collect()
+}
+
+/// The name of a statistic in a sentence.
+pub(super) fn name(statistic: Statistic) -> String {
+    match statistic {
+        Statistic::Value => "value".to_owned(),
+        Statistic::Mean => "mean".to_owned(),
+        Statistic::Sd => "sd".to_owned(),
+        Statistic::Min => "min".to_owned(),
+        Statistic::Max => "max".to_owned(),
+        Statistic::Percentile(50.0) => "median".to_owned(),
+        Statistic::Percentile(p) => format!("p{p}"),
+    }
+}
+
+/// Min, percentiles and max must rise.
+fn order(row: &Row) -> Vec<String> {
+    let min = row.get(Statistic::Min).map(|min| (Statistic::Min, min));
+    let max = row.get(Statistic::Max).map(|max| (Statistic::Max, max));
+    let percentiles = row.percentiles().into_iter().map(|(p, number)| (Statistic::Percentile(p), number));
+    let rising: Vec<(Statistic, &Quantity)> = min.into_iter().chain(percentiles).chain(max).collect();
+    let falls = rising.windows(2).filter(|pair| pair[0].1.low() > pair[1].1.high());
+    falls
+        .map(|pair| {
+            let [(first, least), (second, most)] = [pair[0], pair[1]];
+            format!("{} {} is above {} {}", name(first), least.text, name(second), most.text)
+        })
+        .collect()
+}
+
+fn mean_in_range(row: &Row) -> Vec<String> {
+    let Some(mean) = row.get(Statistic::Mean) else { return Vec::new() };
+    let below = row.get(Statistic::Min).filter(|min| mean.high() < min.low());
+    let above = row.get(Statistic::Max).filter(|max| mean.low() > max.high());
+    let below = below.map(|min| format!("mean {} is below min {}", mean.text, min.text));
+    below.into_iter().chain(above.map(|max| format!("mean {} is above max {}", mean.text, max.text))).collect()
+}
+
+/// Percentiles, the median among them, against mean and sd.
+fn spread(row: &Row) -> Vec<String> {
+    let Some((mean, sd)) = row.get(Statistic::Mean).zip(row.get(Statistic::Sd)) else { return Vec::new() };
+    let mut broken = Vec::new();
+    for (p, percentile) in row.percentiles() {
+        let share = p / 100.0;
+        let apart = percentile.value - mean.value;
+        let tail = if apart > 0.0 { share / (1.0 - share) } else { (1.0 - share) / share };
+        let extra = if p == 50.0 { 1.0 } else { 1.0 + INTERPOLATION };
+        let limit = sd.high() * tail.sqrt() * extra;
+        // Written so that a limit without end, as for p100, breaks nothing.
+        if apart.abs() - percentile.half_step - mean.half_step > limit {
+            let stated = if p == 50.0 { "at most one sd".to_owned() } else { format!("at most {:.1} sd", tail.sqrt()) };
+            broken.push(format!(
+                "mean {} and {} {} lie {} apart, with an sd of {}; they can lie {stated} apart",
+                mean.text,
+                name(Statistic::Percentile(p)),
+                percentile.text,
+                show(apart.abs(), mean.unit),
+                sd.text
+            ));
+        }
+    }
+    broken
+}
+
+/// How much larger than the sd that divides by n the one that divides by n − 1 is.
+fn correction(row: &Row) -> f64 {
+    let values = row.requests.or(row.runs.map(|runs| runs as f64)).filter(|values| *values >= 2.0).unwrap_or(2.0);
+    (values / (values - 1.0)).sqrt()
+}
+
+/// The sd against the range.
+fn range(row: &Row) -> Vec<String> {
+    let (Some(sd), Some(min), Some(max)) = (row.get(Statistic::Sd), row.get(Statistic::Min), row.get(Statistic::Max))
+    else {
+        return Vec::new();
+    };
+    let half = (max.high() - min.low()) / 2.0;
+    let with_mean = row.get(Statistic::Mean).map(|mean| {
+        // The limit is largest in the middle of the range, so the mean may be moved towards it.
+        let middle = f64::midpoint(max.high(), min.low());
+        let mean = middle.clamp(mean.low(), mean.high());
+        ((max.high() - mean) * (mean - min.low())).max(0.0).sqrt()
+    });
+    let limit = with_mean.unwrap_or(half).min(half) * correction(row);
+    (sd.low() > limit)
+        .then(|| {
+            format!(
+                "sd {} is more than values from {} to {} can have: {} at most",
+                sd.text,
+                min.text,
+                max.text,
+                show(limit.max(0.0), sd.unit)
+            )
+        })
+        .into_iter()
+        .collect()
+}
+
+/// An sd of next to nothing beside values that differ.
+fn no_spread(row: &Row) -> Vec<String> {
+    let Some(sd) = row.get(Statistic::Sd) else { return Vec::new() };
+    let values: Vec<&Quantity> = row
+        .statistics
+        .iter()
+        .filter(|(one, _)| !matches!(one, Statistic::Sd | Statistic::Value))
+        .map(|(_, number)| number)
+        .collect();
+    let least = values.iter().map(|number| number.high()).fold(f64::INFINITY, f64::min);
+    let most = values.iter().map(|number| number.low()).fold(f64::NEG_INFINITY, f64::max);
+    if most <= least {
+        return Vec::new();
+    }
+    let takes = ((most - least) / sd.high()).powi(2) / 2.0;
+    let known = row.requests.or(row.runs.map(|runs| runs as f64));
+    let too_many = takes > known.unwrap_or(MOST_VALUES);
+    let there = known.map_or(String::new(), |known| format!(", and there are {}", grouped(known)));
+    too_many
+        .then(|| {
+            format!(
+                "an sd of {} beside values {} apart takes at least {} values{there}",
+                sd.text,
+                show(most - least, sd.unit),
+                grouped(takes.ceil())
+            )
+        })
+        .into_iter()
+        .collect()
+}
+
+fn errors(row: &Row) -> Vec<String> {
+    match (row.errors, row.requests) {
+        (Some(Errors::Share(share)), _) if share > 1.0 => {
+            vec![format!("{} of requests failed, more than all", percent(share))]
+        }
+        (Some(Errors::Count(failed)), Some(requests)) if failed > requests => {
+            vec![format!("{} of {} requests failed", grouped(failed), grouped(requests))]
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lint::testing::evidence;
+    use proptest::prelude::*;
+
+    #[test]
+    fn each_rule_is_held() {
+        for (table, says) in [
+            (
+                "mean,sd,median\n70.66 s,7.05 s,80.50 s",
+                "lie 9.84 s apart, with an sd of 7.05 s; they can lie at most one sd apart",
+            ),
+            (
+                "mean,sd,p95\n10 ms,1 ms,20 ms",
+                "mean 10 ms and p95 20 ms lie 10.0 ms apart, with an sd of 1 ms; they can lie at most 4.4 sd apart",
+            ),
+            ("median,p95,p90\n10 ms,11 ms,13 ms", "p90 13 ms is above p95 11 ms"),
+            ("min,mean\n10 ms,8 ms", "mean 8 ms is below min 10 ms"),
+            ("mean,max\n10 ms,8 ms", "mean 10 ms is above max 8 ms"),
+            ("min,max,median\n1 ms,9 ms,11 ms", "median 11 ms is above max 9 ms"),
+            ("min,max,sd,n\n1 ms,9 ms,6 ms,5", "sd 6 ms is more than values from 1 ms to 9 ms can have"),
+            ("min,max,mean,sd,n\n1.0 ms,9.0 ms,2.0 ms,4.0 ms,5", "sd 4.0 ms is more than"),
+            ("mean,sd,max,n\n10.00 s,0.00 s,11.00 s,5", "and there are 5"),
+            ("mean,sd\n10 ms,-1 ms", "sd is -1 ms, below zero"),
+            ("mean,errors\n10 ms,120 %", "120 % of requests failed, more than all"),
+            ("mean,errors,requests\n10 ms,12,10", "12 of 10 requests failed"),
+        ] {
+            let found = evidence(lint, table);
+            assert!(found.iter().any(|text| text.contains(says)), "{table}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_rounding_explains_is_possible() {
+        for table in [
+            "mean,sd,median\n1.05 s,0.00 s,1.05 s",
+            "mean,sd,median\n1.05 s,0.00 s,1.06 s",
+            "mean,sd,median\n585.14 ms,274.38 ms,795.78 ms",
+            "min,median,p90\n2 ms,2 ms,2 ms",
+            "mean,sd,min,max,n\n2 ms,1.41 ms,1 ms,3 ms,2",
+            "value\n-3",
+        ] {
+            assert_eq!(evidence(lint, table), Vec::<String>::new(), "{table}");
+        }
+    }
+
+    proptest! {
+        /// Whatever was measured, its own statistics break no rule, however they are rounded and
+        /// by whichever sd.
+        #[test]
+        fn real_values_are_possible(
+            mut values in prop::collection::vec(0.0..1e4_f64, 2..40),
+            decimals in 0..6_usize,
+            sample in any::<bool>(),
+            tell in any::<bool>(),
+        ) {
+            values.sort_by(f64::total_cmp);
+            let n = values.len();
+            let mean = values.iter().sum::<f64>() / n as f64;
+            let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+            let sd = (squares / if sample { n as f64 - 1.0 } else { n as f64 }).sqrt();
+            let at = |p: f64| values[((p * n as f64).ceil() as usize).clamp(1, n) - 1];
+            let median = if n % 2 == 1 { values[n / 2] } else { f64::midpoint(values[n / 2 - 1], values[n / 2]) };
+            let requests = if tell { n.to_string() } else { String::new() };
+            let cells = [mean, sd, values[0], median, at(0.9), at(0.95), values[n - 1]];
+            let cells: Vec<String> = cells.iter().map(|cell| format!("{cell:.decimals$} ms")).collect();
+            let table = format!("mean,sd,min,median,p90,p95,max,requests\n{},{requests}", cells.join(","));
+            prop_assert_eq!(evidence(lint, &table), Vec::<String>::new());
+        }
+    }
+}

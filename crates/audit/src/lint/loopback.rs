@@ -1,0 +1,51 @@
+//! Over the loopback there is no network: durations are shorter than users elsewhere see, and load
+//! and system share one machine.
+
+use super::Context;
+use crate::finding::{Evidence, Finding};
+use plimsoll_analysis::findings::Gravity;
+
+const NAMES: [&str; 8] = ["loopback", "localhost", "127.", "::1", "unix socket", "same machine", "same host", "local"];
+
+pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
+    let local = |target: &str| {
+        let target = target.to_lowercase();
+        NAMES.iter().any(|name| if name.len() > 5 { target.contains(name) } else { target.starts_with(name) })
+    };
+    let rows: Vec<&crate::row::Row> =
+        context.rows.iter().filter(|row| row.target.as_deref().is_some_and(local)).collect();
+    let Some(first) = rows.first() else { return Vec::new() };
+    vec![Finding {
+        gravity: Gravity::Caution,
+        topic: "loopback",
+        sentence:
+            "Load, system and what it depends on share one machine, and no network lies between them: the numbers are \
+                   not those that users elsewhere see, and all compete for the same processors."
+                .to_owned(),
+        evidence: vec![Evidence::new(
+            rows.iter().map(|row| row.line).collect::<Vec<_>>(),
+            format!("the target is {}", first.target.as_deref().unwrap_or_default()),
+        )],
+        advice: "Say so beside the numbers, and do not take them for capacity or latency over a network.",
+    }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lint::testing::found;
+
+    #[test]
+    fn the_loopback_is_no_network() {
+        for (target, expected) in [
+            ("loopback", true),
+            ("127.0.0.1:80", true),
+            ("Localhost", true),
+            ("local", true),
+            ("10.0.0.7", false),
+            ("", false),
+        ] {
+            assert_eq!(!found(lint, &format!("target,value\n{target},1\n")).is_empty(), expected, "{target}");
+        }
+    }
+}

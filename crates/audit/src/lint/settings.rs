@@ -1,0 +1,125 @@
+//! Whatever differs between two variants besides the factor can be what made the difference.
+//!
+//! The factor is the setting whose value the variant's name has in it (`10 connections`,
+//! `MAX_CONNECTIONS=10`). Everything else in `settings`, and the columns `mode`, `target`,
+//! `method` and `data`, must be the same on both sides.
+
+use super::Context;
+use crate::compare::{groups, variants};
+use crate::finding::{Evidence, Finding};
+use crate::row::Row;
+use plimsoll_analysis::findings::Gravity;
+use std::collections::BTreeSet;
+
+const NOT_STATED: &str = "not stated";
+
+pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
+    let mut evidence: Vec<Evidence> = Vec::new();
+    for group in groups(context.rows) {
+        let variants = variants(&group);
+        let Some(((first, baseline), others)) = variants.split_first() else { continue };
+        for (name, rows) in others {
+            for text in differences((first, baseline), (name, rows)) {
+                let lines = baseline.iter().chain(rows).map(|row| row.line);
+                match evidence.iter_mut().find(|known| known.text == text) {
+                    Some(known) => known.lines.extend(lines),
+                    None => evidence.push(Evidence::new(lines.collect::<Vec<_>>(), text)),
+                }
+            }
+        }
+    }
+    if evidence.is_empty() {
+        return Vec::new();
+    }
+    let sentence = match evidence.len() {
+        1 => "The variants differ in something else than the factor, which may be what made the difference.".to_owned(),
+        several => format!(
+            "The variants differ in {several} things besides the factor; any of them may have made the difference."
+        ),
+    };
+    vec![Finding {
+        gravity: Gravity::Problem,
+        topic: "unequal settings",
+        sentence,
+        evidence,
+        advice: "Change one thing at a time: run both variants with the same settings, or make the other difference a factor.",
+    }]
+}
+
+type Side<'a> = (&'a str, &'a [&'a Row]);
+
+/// What differs between two variants, a text each.
+fn differences((first, baseline): (&&str, &Vec<&Row>), (name, rows): (&&str, &Vec<&Row>)) -> Vec<String> {
+    let sides: [Side<'_>; 2] = [(first, baseline), (name, rows)];
+    let keys: BTreeSet<&str> = sides.iter().flat_map(|(_, rows)| rows.iter().flat_map(|row| keys(row))).collect();
+    keys.into_iter().filter_map(|key| difference(key, sides)).collect()
+}
+
+fn difference(key: &str, sides: [Side<'_>; 2]) -> Option<String> {
+    let [one, other] = sides.map(|(_, rows)| levels(key, rows));
+    let same = one.iter().map(|level| level.to_lowercase()).eq(other.iter().map(|level| level.to_lowercase()));
+    let silent = |rows: &[&Row]| rows.iter().all(|row| row.settings.is_empty());
+    let nothing_said = !is_column(key) && sides.iter().any(|(_, rows)| silent(rows));
+    if same || nothing_said || (is_factor(&one, sides[0].0) && is_factor(&other, sides[1].0)) {
+        return None;
+    }
+    let shown = |levels: &BTreeSet<String>| levels.iter().cloned().collect::<Vec<_>>().join(", ");
+    Some(format!("{key}: {} for {}, {} for {}", shown(&one), sides[0].0, shown(&other), sides[1].0))
+}
+
+/// Whether a variant's name has the level in it.
+fn is_factor(levels: &BTreeSet<String>, variant: &str) -> bool {
+    let variant = variant.to_lowercase();
+    let words: Vec<&str> = variant.split(|c: char| !(c.is_alphanumeric() || c == '.')).collect();
+    levels.iter().all(|level| {
+        let level = level.to_lowercase();
+        words.contains(&level.as_str()) || (level.len() > 2 && variant.contains(&level))
+    })
+}
+
+const COLUMNS: [&str; 4] = ["data", "method", "mode", "target"];
+
+fn is_column(key: &str) -> bool {
+    COLUMNS.contains(&key)
+}
+
+fn keys(row: &Row) -> Vec<&str> {
+    let columns = COLUMNS.into_iter().filter(|column| level(column, row).is_some());
+    row.settings.iter().map(|(key, _)| key.as_str()).chain(columns).collect()
+}
+
+fn level(key: &str, row: &Row) -> Option<String> {
+    match key {
+        "data" => row.data.clone(),
+        "method" => row.method.clone(),
+        "mode" => row.mode.clone(),
+        "target" => row.target.clone(),
+        _ => row.settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone()),
+    }
+}
+
+fn levels(key: &str, rows: &[&Row]) -> BTreeSet<String> {
+    rows.iter().map(|row| level(key, row).unwrap_or_else(|| NOT_STATED.to_owned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lint::testing::evidence;
+
+    #[test]
+    fn differences_besides_the_factor_are_found() {
+        for (table, expected) in [
+            ("variant,settings,value\n5.0,pool=2G,1\n5.1,pool=4G,2\n", &["pool: 2G for 5.0, 4G for 5.1"][..]),
+            ("variant,settings,value\n10 connections,MAX=10,1\n30 connections,MAX=30,2\n", &[]),
+            ("variant,settings,value\na,t=0,1\na,t=8,1\nb,t=0,2\nb,t=8,2\n", &[]),
+            ("variant,settings,value\na,x=1; y=2,1\nb,x=1,2\n", &["y: 2 for a, not stated for b"]),
+            ("variant,settings,value\na,x=1,1\nb,,2\n", &[]),
+            ("variant,settings,value\na,x=ON,1\nb,x=on,2\n", &[]),
+            ("variant,mode,target,value\na,warm,loopback,1\nb,cold,loopback,2\n", &["mode: warm for a, cold for b"]),
+            ("variant,users,settings,value\na,1,x=1,1\nb,2,x=2,2\n", &[]),
+        ] {
+            assert_eq!(evidence(lint, table), expected, "{table}");
+        }
+    }
+}

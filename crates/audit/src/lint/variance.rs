@@ -1,0 +1,75 @@
+//! A change is held against how far runs of the same thing usually differ.
+//!
+//! Within the usual spread it is nothing; just past it, it is what one run in twenty shows by
+//! chance if the spread is that of 95 % of runs, and more often when several are looked at.
+
+use super::Context;
+use crate::cell::Claim;
+use crate::compare::Comparison;
+use crate::finding::{Evidence, Finding};
+use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::quantity::percent;
+
+/// Up to so many times the usual spread a change is just past it.
+const JUST_PAST: f64 = 2.0;
+
+pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
+    let few = |comparison: &&Comparison<'_>| comparison.runs.is_none_or(|runs| runs < 3);
+    let mut within = Vec::new();
+    let mut past = Vec::new();
+    for comparison in context.comparisons.iter().filter(few) {
+        let Some((change, usual)) = comparison.change.as_ref().zip(comparison.row.variance) else { continue };
+        let size = change.low.abs().min(change.high.abs());
+        let text = format!("{}, with a usual variance of ±{}", comparison.text(), percent(usual));
+        let evidence = Evidence::new(comparison.lines.clone(), text);
+        if size <= usual {
+            within.extend(comparison.claim.filter(|claim| *claim != Claim::Same).map(|_| evidence));
+        } else if size <= usual * JUST_PAST && comparison.claim != Some(Claim::Same) {
+            past.push(evidence);
+        }
+    }
+    let count = past.len();
+    let past = (!past.is_empty()).then(|| Finding {
+        gravity: Gravity::Caution,
+        topic: "usual variance",
+        sentence: format!(
+            "{} just past the usual variance. {}",
+            if count == 1 { "A change is".to_owned() } else { format!("{count} changes are") },
+            "If that is the range of 95 % of runs, one run in twenty lies outside it by chance, and more the more are \
+             looked at."
+        ),
+        evidence: past,
+        advice: "Repeat the comparison; an interval from repeats, not one number beside a rule of thumb, tells whether it is there.",
+    });
+    let within = (!within.is_empty()).then(|| Finding {
+        gravity: Gravity::Problem,
+        topic: "usual variance",
+        sentence: "A change within the usual variance is called one: runs of the same thing differ as much.".to_owned(),
+        evidence: within,
+        advice: "Call it inconclusive, or repeat the comparison until an interval leaves out no change.",
+    });
+    within.into_iter().chain(past).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lint::testing::found;
+
+    #[test]
+    fn changes_are_held_against_the_usual_variance() {
+        for (change, claim, expected) in [
+            ("+5.66%", "improvement", Some(Gravity::Caution)),
+            ("-5.66%", "", Some(Gravity::Caution)),
+            ("+4%", "improvement", Some(Gravity::Problem)),
+            ("+4%", "same", None),
+            ("+4%", "", None),
+            ("+11%", "improvement", None),
+            ("3-30 %", "improvement", Some(Gravity::Problem)),
+        ] {
+            let table = format!("measure,n,change,claim,usual variance\nusers,1,{change},{claim},±5 %\n");
+            let findings = found(lint, &table);
+            assert_eq!(findings.first().map(|finding| finding.gravity), expected, "{table}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Numbers with units as people write them: `1.09 s`, `719.94µs`, `1,300`, `8m3s`, `2,500+`.
+//!
+//! A published number is rounded, so each carries how far it may be from what was measured. Every
+//! lint that calculates with numbers allows for that.
+
+use crate::fault::Unreadable;
+use crate::unit::{nearest, unit};
+use plimsoll_analysis::quantity::show;
+use plimsoll_model::measure::Unit;
+
+/// Nothing that is measured is larger, in whatever unit; what lies beyond would overflow in squares.
+const MOST: f64 = 1e30;
+
+/// A published number.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Quantity {
+    /// In base units: seconds, bytes, shares.
+    pub(crate) value: f64,
+    /// Half a step of its last digit: how far rounding may have moved it.
+    pub(crate) half_step: f64,
+    /// The same if zeros at the end of a whole number were rounded too: 50 for `1,300`.
+    pub(crate) coarse_half_step: f64,
+    /// What it is counted in.
+    pub(crate) unit: Unit,
+    /// Whether it is a bound: `2,500+`, `> 10 s`.
+    pub(crate) bound: bool,
+    /// How many digits it is given with, leading zeros aside.
+    pub(crate) digits: usize,
+    /// As published.
+    pub(crate) text: String,
+}
+
+impl Quantity {
+    /// A number that was calculated from published ones.
+    pub(crate) fn calculated(value: f64, half_step: f64, unit: Unit) -> Quantity {
+        let text = show(value, unit);
+        Quantity { value, half_step, coarse_half_step: half_step, unit, bound: false, digits: 3, text }
+    }
+
+    /// The least that it can have been before it was rounded.
+    pub(crate) fn low(&self) -> f64 {
+        self.value - self.half_step
+    }
+
+    /// The most that it can have been before it was rounded.
+    pub(crate) fn high(&self) -> f64 {
+        self.value + self.half_step
+    }
+
+    /// This number in another unit: what `text` is, with `scale` for one of it.
+    fn scaled(self, scale: f64, unit: Unit) -> Quantity {
+        Quantity {
+            value: self.value * scale,
+            half_step: self.half_step * scale,
+            coarse_half_step: self.coarse_half_step * scale,
+            unit,
+            ..self
+        }
+    }
+
+    /// A plain number given in the unit that a heading, a `unit` column or its neighbours name.
+    pub(crate) fn in_unit(self, name: &str, scale: f64, unit: Unit) -> Quantity {
+        let text = if name == "%" { format!("{} %", self.text) } else { format!("{} {name}", self.text) };
+        Quantity { text, ..self.scaled(scale, unit) }
+    }
+}
+
+/// What stands for a number that is not given.
+pub(crate) fn is_absent(text: &str) -> bool {
+    matches!(text.to_lowercase().as_str(), "" | "-" | "–" | "—" | "n/a" | "na" | "?" | "not stated" | "unknown")
+}
+
+/// Reads a number with or without a unit.
+pub(crate) fn quantity(text: &str) -> Result<Quantity, Unreadable> {
+    let text = text.trim();
+    let (bound, rest) = without_bound(text);
+    let (mut whole, mut scale, mut rest) = part(rest)?;
+    // `8m3s`, `8 min 3 s`: more parts of a time, in smaller and smaller units.
+    while !rest.is_empty() {
+        let (next, next_scale, after) = part(rest)?;
+        if whole.unit != Unit::Seconds || next.unit != Unit::Seconds || next_scale >= scale {
+            return Err(Unreadable::expected("one number"));
+        }
+        whole = Quantity { value: whole.value + next.value, digits: whole.digits + next.digits, ..next };
+        (scale, rest) = (next_scale, after);
+    }
+    Ok(Quantity { bound, text: text.trim_start_matches(['\\', '~', '≈']).trim().to_owned(), ..whole })
+}
+
+/// `> 10 s`, `≥ 5`, `2,500+`, `2,500+ users`: whether it is a bound, and the rest.
+fn without_bound(text: &str) -> (bool, &str) {
+    let text = text.trim_start_matches(['~', '≈', '\\', '±']).trim_start();
+    let rest = text.trim_start_matches(['>', '≥', '<', '≤', '=']).trim_start();
+    (rest.len() < text.len() || after_number(rest).starts_with('+'), rest)
+}
+
+fn after_number(text: &str) -> &str {
+    text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','))
+}
+
+fn unknown_unit(name: &str) -> Unreadable {
+    let expected = Unreadable::expected("a number with a unit such as s, ms, µs, MB, MB/s, /s or %, or none");
+    match nearest(name) {
+        Some(near) => expected.with_hint(format!("the unit `{name}` is not known: did you mean `{near}`?")),
+        None => expected.with_hint(format!("the unit `{name}` is not known: leave it out if things are counted")),
+    }
+}
+
+/// A number with its unit, what one of the unit is in base units, and what follows.
+fn part(text: &str) -> Result<(Quantity, f64, &str), Unreadable> {
+    let (number, rest) = split(text)?;
+    let (name, rest) = rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
+    let (scale, of) = unit(name).ok_or_else(|| unknown_unit(name.trim()))?;
+    let number = number.scaled(scale, of);
+    if number.value.abs() > MOST {
+        return Err(Unreadable::expected("a number of a size that something can have"));
+    }
+    Ok((number, scale, rest))
+}
+
+/// A number and what follows it.
+fn split(text: &str) -> Result<(Quantity, &str), Unreadable> {
+    let expected = || Unreadable::expected("a number such as `1.09 s`, `719.94µs`, `1300` or `13 %`");
+    let (negative, digits) = match text.strip_prefix(['-', '−', '–']) {
+        Some(rest) => (true, rest.trim_start()),
+        None => (false, text.strip_prefix('+').unwrap_or(text).trim_start()),
+    };
+    let end = end_of_number(digits);
+    let (number, rest) = digits.split_at(end);
+    let plain = without_thousands(number)?;
+    let size: f64 = plain.parse().map_err(|_| expected())?;
+    if !size.is_finite() || plain.is_empty() {
+        return Err(expected());
+    }
+    let rest = rest.strip_prefix('+').unwrap_or(rest).trim();
+    let (mantissa, exponent) = plain.split_once(['e', 'E']).unwrap_or((&plain, "0"));
+    let exponent: i32 = exponent.parse().map_err(|_| expected())?;
+    let (whole, decimals) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let step = 10_f64.powi(exponent - decimals.len() as i32);
+    let zeros = if decimals.is_empty() && size > 0.0 { whole.len() - whole.trim_end_matches('0').len() } else { 0 };
+    let quantity = Quantity {
+        value: if negative { -size } else { size },
+        half_step: step / 2.0,
+        coarse_half_step: step * 10_f64.powi(zeros as i32) / 2.0,
+        unit: Unit::Count,
+        bound: false,
+        digits: format!("{whole}{decimals}").trim_start_matches('0').len(),
+        text: String::new(),
+    };
+    Ok((quantity, rest))
+}
+
+/// Where a number ends: digits, points, commas and blanks between thousands, an exponent.
+fn end_of_number(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let mut at = 0;
+    loop {
+        match bytes.get(at) {
+            Some(byte) if byte.is_ascii_digit() || matches!(byte, b'.' | b',' | b'_') => at += 1,
+            Some(b' ') if digit(at + 1) && digit(at + 2) && digit(at + 3) && !digit(at + 4) => at += 1,
+            Some(b'e' | b'E') if digit(at + 1) => at += 1,
+            Some(b'e' | b'E') if matches!(bytes.get(at + 1), Some(b'+' | b'-')) && digit(at + 2) => at += 2,
+            _ => return at,
+        }
+    }
+}
+
+/// Without what stands between thousands, which must be in its place.
+fn without_thousands(number: &str) -> Result<String, Unreadable> {
+    let separators = [',', ' ', '_'];
+    let whole = number.split(['.', 'e', 'E']).next().unwrap_or_default();
+    let groups: Vec<&str> = whole.split(separators).collect();
+    let sound =
+        groups.len() == 1 || ((1..=3).contains(&groups[0].len()) && groups[1..].iter().all(|group| group.len() == 3));
+    if !sound || number[whole.len()..].contains(separators) {
+        return Err(Unreadable::expected("a number")
+            .with_hint("commas stand between thousands, as in 1,300; decimals follow a point, as in 12.5"));
+    }
+    Ok(number.replace(separators, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_are_read_as_people_write_them() {
+        for (text, value, half_step, unit) in [
+            ("1.09 s", 1.09, 0.005, Unit::Seconds),
+            ("719.94µs", 719.94e-6, 5e-9, Unit::Seconds),
+            ("2.31ms", 2.31e-3, 5e-6, Unit::Seconds),
+            ("±7.05 s", 7.05, 0.005, Unit::Seconds),
+            ("8m3s", 483.0, 0.5, Unit::Seconds),
+            ("8 min 3 s", 483.0, 0.5, Unit::Seconds),
+            ("10081", 10_081.0, 0.5, Unit::Count),
+            ("1,300", 1300.0, 0.5, Unit::Count),
+            ("13 185", 13_185.0, 0.5, Unit::Count),
+            ("12M posts", 12e6, 5e5, Unit::Count),
+            ("37 MB", 37e6, 5e5, Unit::Bytes),
+            ("1.0 MB/s", 1e6, 5e4, Unit::BytesPerSecond),
+            ("4532.286646/s", 4_532.286_646, 5e-7, Unit::PerSecond),
+            ("13%", 0.13, 0.005, Unit::Share),
+            ("\\+5.66%", 0.0566, 0.00005, Unit::Share),
+            ("−42 %", -0.42, 0.005, Unit::Share),
+            ("1.5e3", 1500.0, 50.0, Unit::Count),
+            ("≈ 28MB", 28e6, 5e5, Unit::Bytes),
+        ] {
+            let read = quantity(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+            assert!((read.value - value).abs() <= value.abs() * 1e-12, "{text}: {read:?}");
+            assert!((read.half_step - half_step).abs() <= half_step * 1e-9, "{text}: {read:?}");
+            assert_eq!(read.unit, unit, "{text}");
+        }
+        assert_eq!(quantity("1,300").map(|read| (read.coarse_half_step, read.digits)), Ok((50.0, 4)));
+        for bound in ["2,500+", "2,500+ users", "> 10 s", "≥ 3"] {
+            assert!(quantity(bound).is_ok_and(|read| read.bound), "{bound}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_told_with_a_hint() {
+        for (text, hint) in [
+            ("fast", None),
+            ("12,5 ms", Some("decimals follow a point")),
+            ("1,3,00", Some("commas stand between thousands")),
+            ("1.09 sek", Some("the unit `sek` is not known: did you mean `sec`?")),
+            ("3 elephants", Some("leave it out if things are counted")),
+            ("8m3x", Some("not known")),
+            ("1.2.3", None),
+            ("1e999", None),
+        ] {
+            let error = quantity(text).expect_err(text);
+            let found = error.hint.unwrap_or_default();
+            assert!(found.contains(hint.unwrap_or_default()), "{text}: {found}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(text in ".{0,24}") {
+            if let Ok(read) = quantity(&text) {
+                prop_assert!(read.value.is_finite() && read.half_step > 0.0);
+            }
+        }
+
+        #[test]
+        fn what_is_printed_is_read(value in -1e6..1e6_f64, decimals in 0..6_usize) {
+            let read = quantity(&format!("{value:.decimals$} ms")).expect("a time");
+            prop_assert!((read.value * 1e3 - value).abs() <= read.half_step * 1e3 * 1.0001);
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! One row of a table: a reported number, or a comparison of two.
+
+use crate::cell::{Change, Claim, Errors, Place};
+use crate::column::Statistic;
+use crate::quantity::Quantity;
+use plimsoll_model::measure::{Direction, Unit};
+
+/// A row as it was read. What is not given is `None`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Row {
+    /// Line of the file, from 1.
+    pub(crate) line: u64,
+    /// The cells of unknown columns, which say what the row is about: heading and text.
+    pub(crate) labels: Vec<(String, String)>,
+    pub(crate) measure: Option<String>,
+    pub(crate) variant: Option<String>,
+    /// How often the whole run was done.
+    pub(crate) runs: Option<u64>,
+    /// How many values lie behind the statistics.
+    pub(crate) requests: Option<f64>,
+    pub(crate) statistics: Vec<(Statistic, Quantity)>,
+    /// What `value` is compared with, in rows that hold both.
+    pub(crate) baseline: Option<Quantity>,
+    pub(crate) change: Option<Change>,
+    pub(crate) claim: Option<Claim>,
+    pub(crate) better: Option<Direction>,
+    /// How far runs of the same thing usually differ, as a share.
+    pub(crate) variance: Option<f64>,
+    pub(crate) order: Option<Place>,
+    pub(crate) bytes: Option<Quantity>,
+    pub(crate) operation: Option<String>,
+    pub(crate) mode: Option<String>,
+    pub(crate) users: Option<f64>,
+    pub(crate) rate: Option<Quantity>,
+    /// Mean duration of what `rate` counts.
+    pub(crate) duration: Option<Quantity>,
+    pub(crate) think: Option<Quantity>,
+    /// Mean duration of the part of it that is compared.
+    pub(crate) call: Option<Quantity>,
+    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) errors: Option<Errors>,
+    pub(crate) data: Option<String>,
+    pub(crate) method: Option<String>,
+    pub(crate) target: Option<String>,
+    /// CPU of what sent the load, as a share.
+    pub(crate) generator_cpu: Option<f64>,
+    /// Whether each variant is at its best with the settings of this row.
+    pub(crate) best: bool,
+}
+
+impl Row {
+    /// A statistic of the row.
+    pub(crate) fn get(&self, statistic: Statistic) -> Option<&Quantity> {
+        self.statistics.iter().find(|(known, _)| *known == statistic).map(|(_, number)| number)
+    }
+
+    /// The median.
+    pub(crate) fn median(&self) -> Option<&Quantity> {
+        self.get(Statistic::Percentile(50.0))
+    }
+
+    /// The number that stands for the row: its value, its mean, its median, or its rate.
+    pub(crate) fn centre(&self) -> Option<&Quantity> {
+        self.get(Statistic::Value)
+            .or_else(|| self.get(Statistic::Mean))
+            .or_else(|| self.median())
+            .or(self.rate.as_ref())
+    }
+
+    /// The percentiles in rising order, the median among them.
+    pub(crate) fn percentiles(&self) -> Vec<(f64, &Quantity)> {
+        let mut found: Vec<(f64, &Quantity)> = Vec::new();
+        for (statistic, number) in &self.statistics {
+            if let Statistic::Percentile(p) = statistic {
+                found.push((*p, number));
+            }
+        }
+        found.sort_by(|one, other| one.0.total_cmp(&other.0));
+        found
+    }
+
+    /// What tells rows apart that are not to be compared with one another.
+    pub(crate) fn group(&self) -> Vec<String> {
+        let mut key = vec![self.measure.clone().unwrap_or_default().to_lowercase()];
+        key.extend(self.labels.iter().map(|(heading, text)| format!("{heading}={text}")));
+        key.push(self.operation.clone().unwrap_or_default().to_lowercase());
+        key.push(self.bytes.as_ref().map(|bytes| bytes.value.to_string()).unwrap_or_default());
+        key.push(self.users.map(|users| users.to_string()).unwrap_or_default());
+        key.push(self.think.as_ref().map(|think| think.value.to_string()).unwrap_or_default());
+        key
+    }
+
+    /// What the row is about, without its variant: `10GB, write`.
+    pub(crate) fn condition(&self) -> String {
+        let mut words: Vec<String> = self.measure.iter().cloned().collect();
+        words.extend(self.labels.iter().map(|(_, text)| text.clone()));
+        words.extend(self.bytes.as_ref().map(|bytes| bytes.text.clone()));
+        words.extend(self.operation.clone());
+        words.extend(self.users.map(|users| format!("{} users", plimsoll_analysis::quantity::grouped(users))));
+        words.retain(|word| !word.is_empty());
+        words.join(", ")
+    }
+
+    /// What the row is about, its variant first: `Local, 10GB, write`.
+    pub(crate) fn name(&self) -> String {
+        let condition = self.condition();
+        match &self.variant {
+            Some(variant) if condition.is_empty() => variant.clone(),
+            Some(variant) => format!("{variant}, {condition}"),
+            None if condition.is_empty() => "this row".to_owned(),
+            None => condition,
+        }
+    }
+
+    /// Which way is better, as the row says or as its measure is known for.
+    pub(crate) fn direction(&self) -> Option<Direction> {
+        self.better.or_else(|| crate::direction::of(self.measure.as_deref()?)).or_else(|| self.by_unit())
+    }
+
+    /// Times are better short, rates are better high.
+    fn by_unit(&self) -> Option<Direction> {
+        match self.centre()?.unit {
+            Unit::Seconds => Some(Direction::Lower),
+            Unit::PerSecond | Unit::BytesPerSecond => Some(Direction::Higher),
+            _ => None,
+        }
+    }
+
+    /// The mean duration of an iteration: the column of that name, or the row's own mean if it is
+    /// a time.
+    pub(crate) fn mean_duration(&self) -> Option<&Quantity> {
+        let mean = || self.get(Statistic::Mean).filter(|mean| mean.unit == Unit::Seconds);
+        self.duration.as_ref().or_else(mean)
+    }
+}

@@ -1,0 +1,397 @@
+//! From the text of a table to its rows, with every fault at once.
+
+use crate::cell;
+use crate::column::{Column, Statistic, known, perhaps};
+use crate::fault::{Fault, Unreadable};
+use crate::quantity::{Quantity, is_absent, quantity};
+use crate::row::Row;
+use crate::summary::summary;
+use crate::unit::unit;
+use plimsoll_model::measure::Unit;
+
+/// A table as it was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Table {
+    /// Where the numbers come from, as `# source:` lines say.
+    pub(crate) sources: Vec<String>,
+    pub(crate) rows: Vec<Row>,
+    /// Headings that are not known and look like slips of known ones: line, heading, what was
+    /// perhaps meant.
+    pub(crate) slips: Vec<(u64, String, &'static str)>,
+}
+
+/// A column of the file.
+struct Heading {
+    text: String,
+    column: Option<Column>,
+    /// The unit in the heading.
+    unit: Option<String>,
+}
+
+/// A cell that has something in it.
+#[derive(Clone, Copy)]
+struct Cell<'a> {
+    line: u64,
+    heading: &'a str,
+    text: &'a str,
+    unit: Option<&'a str>,
+}
+
+/// Reads a table.
+pub(crate) fn read(text: &str) -> Result<Table, Vec<Fault>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut faults = Vec::new();
+    let mut table = Table::default();
+    let comments = comments(text, &mut table);
+    let mut reader = csv::ReaderBuilder::new()
+        .comment(Some(b'#'))
+        .flexible(true)
+        .has_headers(false)
+        .trim(csv::Trim::All)
+        .delimiter(delimiter(text))
+        .from_reader(text.as_bytes());
+    let mut headings: Option<Vec<Heading>> = None;
+    for record in reader.records() {
+        let record = match record {
+            Ok(record) => record,
+            Err(error) => {
+                let line = error.position().map_or(1, csv::Position::line);
+                faults.push(Fault::new(line, format!("expected cells between commas: {error}")));
+                continue;
+            }
+        };
+        let line = record.position().map_or(1, csv::Position::line);
+        if record.iter().all(str::is_empty) {
+            continue;
+        }
+        match &headings {
+            None => headings = Some(read_headings(&record, line, &mut table.slips, &mut faults)),
+            Some(headings) => table.rows.extend(read_row(&record, line, headings, &comments, &mut faults)),
+        }
+    }
+    check(&table, headings.as_deref(), &mut faults);
+    faults.sort_by_key(|fault| fault.line);
+    if faults.is_empty() { Ok(table) } else { Err(faults) }
+}
+
+/// A table must have headings, one of them known, and rows.
+fn check(table: &Table, headings: Option<&[Heading]>, faults: &mut Vec<Fault>) {
+    let Some(headings) = headings else {
+        faults.push(Fault::new(1, "expected a line of headings and rows below it, found nothing"));
+        return;
+    };
+    if headings.iter().all(|heading| heading.column.is_none()) {
+        let names: Vec<String> = headings.iter().map(|heading| format!("`{}`", heading.text)).collect();
+        faults.push(
+            Fault::new(
+                1,
+                format!(
+                    "expected headings such as `measure`, `variant`, `mean`, `sd`, `change`, found {}",
+                    names.join(", ")
+                ),
+            )
+            .with_hint("the first line that is no comment names the columns"),
+        );
+    }
+    if table.rows.is_empty() && faults.is_empty() {
+        faults.push(Fault::new(1, "expected rows below the headings, found none"));
+    }
+}
+
+/// A line `# name: text` whose name is a column gives that column's text to every row that has
+/// none.
+struct Comment {
+    line: u64,
+    name: String,
+    text: String,
+}
+
+fn comments(text: &str, table: &mut Table) -> Vec<Comment> {
+    let mut comments: Vec<Comment> = Vec::new();
+    for (line, content) in (1..).zip(text.lines()) {
+        let Some((name, text)) = content.strip_prefix('#').and_then(|rest| rest.split_once(':')) else { continue };
+        let (name, text) = (name.trim(), text.trim().trim_end_matches(','));
+        if name.eq_ignore_ascii_case("source") {
+            table.sources.push(text.to_owned());
+        } else if known(name).is_some() {
+            comments.push(Comment { line, name: name.to_owned(), text: text.to_owned() });
+        } else {
+            table.slips.extend(perhaps(name).map(|near| (line, name.to_owned(), near)));
+        }
+    }
+    comments
+}
+
+/// The character between cells: that of comma, semicolon and tab which the headings have most.
+fn delimiter(text: &str) -> u8 {
+    let headings = text.lines().find(|line| !line.starts_with('#') && !line.trim().is_empty()).unwrap_or_default();
+    let count = |delimiter: u8| headings.bytes().filter(|byte| *byte == delimiter).count();
+    // The last of the largest wins, so the comma stands last.
+    [b'\t', b';', b','].into_iter().max_by_key(|delimiter| count(*delimiter)).unwrap_or(b',')
+}
+
+fn read_headings(
+    record: &csv::StringRecord,
+    line: u64,
+    slips: &mut Vec<(u64, String, &'static str)>,
+    faults: &mut Vec<Fault>,
+) -> Vec<Heading> {
+    let mut headings: Vec<Heading> = Vec::new();
+    for text in record {
+        let found = known(text);
+        if found.is_none() {
+            slips.extend(perhaps(text).map(|near| (line, text.to_owned(), near)));
+        }
+        let (column, unit) = found.map_or((None, None), |(column, unit)| (Some(column), unit));
+        let same =
+            |other: &&Heading| other.text.eq_ignore_ascii_case(text) || column.is_some() && other.column == column;
+        if let Some(other) = headings.iter().find(same).filter(|_| !text.is_empty()) {
+            let what = format!("expected each column once, found it as `{}` already", other.text);
+            faults
+                .push(Fault::new(line, what).in_column(text).with_hint("leave one out, or give it a name of its own"));
+        }
+        headings.push(Heading { text: text.to_owned(), column, unit });
+    }
+    headings
+}
+
+fn read_row(
+    record: &csv::StringRecord,
+    line: u64,
+    headings: &[Heading],
+    comments: &[Comment],
+    faults: &mut Vec<Fault>,
+) -> Option<Row> {
+    let before = faults.len();
+    if record.iter().skip(headings.len()).any(|text| !text.is_empty()) {
+        let message = format!("expected {} cells, found {}", headings.len(), record.len());
+        let hint = "put quotation marks around a cell with a comma in it, as in \"1,300\"";
+        faults.push(Fault::new(line, message).with_hint(hint));
+        return None;
+    }
+    let mut builder = Builder { row: Row { line, ..Row::default() }, unit: None, given: Vec::new() };
+    let mut cells: Vec<(Option<Column>, Cell<'_>)> = Vec::new();
+    for (heading, text) in headings.iter().zip(record) {
+        let cell = Cell { line, heading: &heading.text, text, unit: heading.unit.as_deref() };
+        if !is_absent(text) {
+            cells.push((heading.column, cell));
+        }
+    }
+    for comment in comments {
+        let column = known(&comment.name).map(|(column, _)| column);
+        let given = cells.iter().any(|(other, _)| *other == column);
+        // Settings add up: those of the row come last, and so win.
+        if column == Some(Column::Settings) || !given {
+            let cell = Cell { line: comment.line, heading: &comment.name, text: &comment.text, unit: None };
+            cells.insert(0, (column, cell));
+        }
+    }
+    // A unit column is for the whole row, wherever it stands.
+    cells.sort_by_key(|(column, _)| *column != Some(Column::Unit));
+    for (column, cell) in cells {
+        if let Err(fault) = builder.take(column, cell) {
+            // A fault in a line for the whole table is told once.
+            if !faults.contains(&fault) {
+                faults.push(fault);
+            }
+        }
+    }
+    let row = builder.finish().map_err(|mut found| faults.append(&mut found)).ok();
+    row.filter(|_| faults.len() == before)
+}
+
+/// A row while it is read.
+struct Builder<'a> {
+    row: Row,
+    /// The unit column of the row.
+    unit: Option<&'a str>,
+    /// The statistics and the baseline with their headings, for faults.
+    given: Vec<(&'a str, Statistic)>,
+}
+
+impl<'a> Builder<'a> {
+    fn take(&mut self, column: Option<Column>, cell: Cell<'a>) -> Result<(), Fault> {
+        let Some(column) = column else {
+            self.row.labels.push((cell.heading.to_owned(), cell.text.to_owned()));
+            return Ok(());
+        };
+        self.read(column, cell).map_err(|unreadable| unreadable.at(cell.line, cell.heading, cell.text))
+    }
+
+    fn read(&mut self, column: Column, cell: Cell<'a>) -> Result<(), Unreadable> {
+        let text = cell.text;
+        let row = &mut self.row;
+        match column {
+            Column::Measure => row.measure = Some(text.to_owned()),
+            Column::Variant => row.variant = Some(text.to_owned()),
+            Column::Operation => row.operation = Some(text.to_owned()),
+            Column::Mode => row.mode = Some(text.to_owned()),
+            Column::Data => row.data = Some(text.to_owned()),
+            Column::Method => row.method = Some(text.to_owned()),
+            Column::Target => row.target = Some(text.to_owned()),
+            Column::Settings => add_settings(&mut row.settings, text),
+            Column::Runs => row.runs = Some(runs(text)?),
+            Column::Requests => row.requests = Some(count(text)?),
+            Column::Users => row.users = Some(count(text)?),
+            Column::Change => row.change = Some(change(cell)?),
+            Column::Improvement => {
+                row.change = Some(change(cell)?);
+                row.claim = row.claim.or(Some(cell::Claim::Improvement));
+            }
+            Column::Claim => row.claim = Some(cell::claim(text)?),
+            Column::Better => row.better = Some(cell::direction(text)?),
+            Column::Variance => row.variance = Some(share(cell, "a usual variance such as `±5 %`")?),
+            Column::GeneratorCpu => row.generator_cpu = Some(share(cell, "a share such as `85 %`")?),
+            Column::Order => row.order = Some(cell::order(text)?),
+            Column::Started => row.order = Some(cell::started(text)?),
+            Column::Errors => row.errors = Some(cell::errors(text)?),
+            Column::Best => row.best = cell::yes(text)?,
+            Column::Bytes => row.bytes = Some(of_unit(cell, &[Unit::Bytes], "a size such as `100 KB`")?),
+            Column::Rate => {
+                row.rate = Some(of_unit(cell, &[Unit::PerSecond, Unit::BytesPerSecond], "a rate such as `4532/s`")?);
+            }
+            Column::Duration => row.duration = Some(time(cell)?),
+            Column::Think => row.think = Some(time(cell)?),
+            Column::Call => row.call = Some(time(cell)?),
+            Column::Unit => {
+                unit(text).ok_or_else(|| unknown_unit(text))?;
+                self.unit = Some(text);
+            }
+            Column::Baseline => self.row.baseline = Some(self.number(cell)?),
+            Column::Statistic(statistic) => {
+                let number = self.number(cell)?;
+                self.add(statistic, number, cell)?;
+            }
+            Column::Summary => {
+                for (statistic, number) in summary(text)? {
+                    self.add(statistic, number, cell)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A number in its own unit, or that of the heading or the row.
+    fn number(&self, cell: Cell<'_>) -> Result<Quantity, Unreadable> {
+        in_unit_of(quantity(cell.text)?, cell.text, cell.unit.or(self.unit))
+    }
+
+    fn add(&mut self, statistic: Statistic, number: Quantity, cell: Cell<'a>) -> Result<(), Unreadable> {
+        if self.row.get(statistic).is_some() {
+            return Err(Unreadable::expected("each statistic once in a row"));
+        }
+        self.row.statistics.push((statistic, number));
+        self.given.push((cell.heading, statistic));
+        Ok(())
+    }
+
+    /// The row, if all of its numbers are of one kind.
+    fn finish(mut self) -> Result<Row, Vec<Fault>> {
+        let line = self.row.line;
+        let Some(first) = self.row.centre().cloned() else { return Ok(self.row) };
+        for (statistic, number) in &mut self.row.statistics {
+            // `±5 %` of a time is relative to it.
+            if *statistic == Statistic::Sd && number.unit == Unit::Share && first.unit != Unit::Share {
+                let text = number.text.clone();
+                let (value, half_step) = (number.value * first.value, number.half_step * first.value);
+                *number = Quantity { text, ..Quantity::calculated(value, half_step, first.unit) };
+            }
+        }
+        let mut faults = Vec::new();
+        let headings = self.given.iter().map(|(heading, _)| *heading);
+        let numbers = headings.zip(self.row.statistics.iter().map(|(_, number)| number));
+        let baseline = self.row.baseline.iter().map(|baseline| ("baseline", baseline));
+        for (heading, number) in numbers.chain(baseline) {
+            if number.unit != first.unit && number.value != 0.0 {
+                let message = format!("expected the same kind of number as `{}`, found `{}`", first.text, number.text);
+                faults.push(
+                    Fault::new(line, message)
+                        .in_column(heading)
+                        .with_hint("give each its unit, or all of a row in a column `unit`"),
+                );
+            }
+        }
+        if faults.is_empty() { Ok(self.row) } else { Err(faults) }
+    }
+}
+
+/// A plain number in the unit that its heading or its row names.
+fn in_unit_of(number: Quantity, text: &str, name: Option<&str>) -> Result<Quantity, Unreadable> {
+    let plain = number.unit == Unit::Count && !text.contains(char::is_alphabetic);
+    match name.filter(|_| plain) {
+        None => Ok(number),
+        Some(name) => {
+            let (scale, of) = unit(name).ok_or_else(|| unknown_unit(name))?;
+            Ok(number.in_unit(name, scale, of))
+        }
+    }
+}
+
+fn unknown_unit(text: &str) -> Unreadable {
+    let expected = Unreadable::expected("a unit such as s, ms, µs, MB, MB/s, /s or %");
+    match crate::unit::nearest(text) {
+        Some(near) => expected.with_hint(format!("did you mean `{near}`?")),
+        None => expected,
+    }
+}
+
+/// Later settings win over earlier ones of the same name.
+fn add_settings(settings: &mut Vec<(String, String)>, text: &str) {
+    for (key, value) in cell::settings(text) {
+        settings.retain(|(known, _)| !known.eq_ignore_ascii_case(&key));
+        settings.push((key, value));
+    }
+}
+
+fn change(cell: Cell<'_>) -> Result<cell::Change, Unreadable> {
+    match cell.unit.filter(|unit| *unit == "%" && !cell.text.contains('%')) {
+        Some(_) => cell::change(&format!("{} %", cell.text)),
+        None => cell::change(cell.text),
+    }
+}
+
+fn runs(text: &str) -> Result<u64, Unreadable> {
+    let expected = || Unreadable::expected("a whole number of runs, at least 1");
+    let read = quantity(text).map_err(|_| expected())?;
+    let whole = read.unit == Unit::Count && read.value >= 1.0 && read.value.fract() == 0.0 && read.value < 1e9;
+    if whole { Ok(read.value as u64) } else { Err(expected()) }
+}
+
+fn count(text: &str) -> Result<f64, Unreadable> {
+    let read = quantity(text)?;
+    if read.unit == Unit::Count && read.value >= 0.0 {
+        Ok(read.value)
+    } else {
+        Err(Unreadable::expected("a number of things"))
+    }
+}
+
+fn share(cell: Cell<'_>, expected: &str) -> Result<f64, Unreadable> {
+    let read = in_unit_of(quantity(cell.text)?, cell.text, cell.unit)?;
+    if read.unit == Unit::Share && read.value >= 0.0 {
+        return Ok(read.value);
+    }
+    Err(Unreadable::expected(expected).with_hint(format!("is it per cent? then write `{} %`", cell.text)))
+}
+
+fn time(cell: Cell<'_>) -> Result<Quantity, Unreadable> {
+    if cell.text.eq_ignore_ascii_case("none") {
+        return Ok(Quantity { unit: Unit::Seconds, ..quantity("0 s")? });
+    }
+    let read = in_unit_of(quantity(cell.text)?, cell.text, cell.unit)?;
+    match read.unit {
+        Unit::Seconds => Ok(read),
+        Unit::Count if read.value == 0.0 => Ok(Quantity { unit: Unit::Seconds, ..read }),
+        _ => Err(Unreadable::expected("a time with its unit, such as `2.19 ms`")),
+    }
+}
+
+/// A number in one of these units; a plain one is in base units.
+fn of_unit(cell: Cell<'_>, units: &[Unit], expected: &str) -> Result<Quantity, Unreadable> {
+    let read = in_unit_of(quantity(cell.text)?, cell.text, cell.unit)?;
+    match read.unit {
+        unit if units.contains(&unit) => Ok(read),
+        Unit::Count => Ok(Quantity { unit: units[0], ..read }),
+        _ => Err(Unreadable::expected(expected)),
+    }
+}

@@ -1,0 +1,129 @@
+//! Tables that cannot be read: every fault at once, with its place, what was expected and what to
+//! do; and whatever the text, an answer.
+
+use plimsoll_audit::{audit, json, terminal};
+use proptest::prelude::*;
+
+fn faults(table: &str) -> String {
+    let faults = audit(table).expect_err("a table with faults");
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn every_fault_is_told_at_once() {
+    insta::assert_snapshot!(faults(
+        "# variance: 5\n\
+         measure,variant,n,mean,sd,change,claim,better,order,duration,size,settings\n\
+         rps,a,0,\"12,5/s\",fast,5,faster?,left,soon,3,10 sek,x\n\
+         latency,b,1.5,3 ms,2 MB,+5 %,same,lower,2,3 ms,10 MB,x\n\
+         latency,b,2,3 ms,1 ms,+5 %,same,lower,2,3 ms,10 MB,x,y,z\n"
+    ));
+}
+
+#[test]
+fn a_table_needs_headings_that_are_known_and_rows() {
+    for (table, says) in [
+        ("", "line 1: expected a line of headings and rows below it, found nothing"),
+        ("# only: a comment\n", "found nothing"),
+        (
+            "colour,shape\nred,round\n",
+            "expected headings such as `measure`, `variant`, `mean`, `sd`, `change`, found `colour`, `shape`",
+        ),
+        ("mean,sd\n", "line 1: expected rows below the headings, found none"),
+        ("mean,avg\n1,2\n", "line 1, column `avg`: expected each column once, found it as `mean` already"),
+        ("mean,summary\n1 s,2 s\n", "line 2, column `summary`: expected each statistic once in a row"),
+        ("variant,mean\na,1,300 ms\n", "put quotation marks around a cell with a comma in it"),
+    ] {
+        assert!(faults(table).contains(says), "{table}: {}", faults(table));
+    }
+}
+
+#[test]
+fn forgiving_where_nothing_is_in_doubt() {
+    for table in [
+        "Mean (ms); Std_Dev (ms)\n10;1\n",
+        "mean\tsd\n10 ms\t1 ms\n",
+        "\u{feff}mean,sd\r\n10 ms,1 ms\r\n",
+        "mean,sd,unit\n10,1,ms\n\n,,\n20,2,ms\n",
+        "mean,sd,note\n10 ms,5 %\n",
+    ] {
+        let read = audit(table);
+        assert!(read.is_ok(), "{table}: {read:?}");
+    }
+}
+
+#[test]
+fn a_slip_in_a_heading_is_a_note() {
+    let audit = audit("measure,medain\nlatency,3 ms\n").expect("a table");
+    assert_eq!(audit.findings[0].evidence[0].text, "`medain`: did you mean `median`?");
+}
+
+/// A cell that means something, or nothing.
+fn cell() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[ -~]{0,12}",
+        (any::<f64>(), prop::sample::select(vec!["", " ms", "%", " MB/s", "+", " users"]))
+            .prop_map(|(value, unit)| format!("{value}{unit}")),
+        (0..2000_u32, prop::sample::select(vec!["", " ms", "%", " MB", "/s"]))
+            .prop_map(|(value, unit)| format!("{value}{unit}")),
+        prop::sample::select(vec![
+            "0",
+            "-",
+            "ramp",
+            "same",
+            "improvement",
+            "cold",
+            "0 -> 5",
+            "AAABBB",
+            "yes",
+            "lower",
+            "read",
+            "a=1; b=2"
+        ])
+        .prop_map(str::to_owned),
+    ]
+}
+
+proptest! {
+    /// Never a panic, never a NaN, and the same text gives the same audit.
+    #[test]
+    fn every_text_has_an_answer(
+        headings in prop::sample::subsequence(
+            vec!["measure", "variant", "n", "requests", "mean", "median", "sd", "min", "max", "p95", "value", "baseline", "change",
+                "claim", "variance", "order", "size", "operation", "mode", "users", "rate", "duration", "think", "call", "settings",
+                "errors", "data", "method", "target", "generator cpu", "best", "label"],
+            1..10,
+        ),
+        rows in prop::collection::vec(prop::collection::vec(cell(), 10), 0..6),
+    ) {
+        let rows: Vec<String> = rows.iter().map(|row| {
+            let cells: Vec<String> = row.iter().take(headings.len()).map(|cell| format!("\"{}\"", cell.replace('"', ""))).collect();
+            cells.join(",")
+        }).collect();
+        let table = format!("{}\n{}\n", headings.join(","), rows.join("\n"));
+        let first = audit(&table);
+        prop_assert_eq!(&first, &audit(&table));
+        if let Ok(read) = first {
+            for text in [terminal("table", &read), json("table", &read)] {
+                prop_assert!(!text.contains("NaN"), "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn no_text_is_too_strange(text in "(?s).{0,200}") {
+        let _ = audit(&text);
+    }
+
+    /// Numbers that are sound on their own, without any claim, raise no problem in any order of
+    /// columns.
+    #[test]
+    fn the_order_of_columns_does_not_matter(order in Just(vec![0, 1, 2, 3, 4]).prop_shuffle()) {
+        let headings = ["variant", "mean", "sd", "median", "n"];
+        let rows = [["a", "70.66 s", "7.05 s", "80.50 s", "5"], ["b", "70.66 s", "7.05 s", "71 s", "5"]];
+        let line = |cells: &[&str; 5]| order.iter().map(|at| cells[*at]).collect::<Vec<_>>().join(",");
+        let table = format!("{}\n{}\n{}\n", line(&headings), line(&rows[0]), line(&rows[1]));
+        let audit = audit(&table).expect("a table");
+        prop_assert_eq!(audit.findings.iter().filter(|one| one.topic == "impossible numbers").count(), 1);
+    }
+}
