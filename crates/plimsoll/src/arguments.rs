@@ -13,8 +13,8 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes: 0 fine, 2 usage or study error, 3 a system failed, \
-4 nothing can be concluded, 130 interrupted.";
+const EXIT_CODES: &str = "Exit codes: 0 fine, 1 a variant is worse, 2 usage or study error, 3 a system \
+failed, 4 inconclusive or void, 5 the gate is not passed, 130 interrupted.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -38,6 +38,9 @@ pub(crate) enum Command {
         /// The plan of a first look: fewer levels, repeats and seconds
         #[arg(long)]
         quick: bool,
+        /// The plan of a run that ends when every verdict is reached
+        #[arg(long, conflicts_with = "quick")]
+        until_decided: bool,
     },
     /// Run a study and write its report
     Run(Run),
@@ -75,6 +78,14 @@ pub(crate) struct Run {
     /// A first look with fewer levels, repeats and seconds; the report says so
     #[arg(long)]
     pub(crate) quick: bool,
+    /// End at the first of the study's `looks` at which every verdict is reached [looks of a study
+    /// that names none: after 5, 7 and 10 repeats]
+    #[arg(long, conflicts_with = "quick")]
+    pub(crate) until_decided: bool,
+    /// Pass only where every variant is shown to be no worse than the baseline by the margin: what is
+    /// not known does not pass, and exits with 5
+    #[arg(long, conflicts_with = "quick")]
+    pub(crate) gate: bool,
     /// Go on with the bundle that an interrupted run has left
     #[arg(long, requires = "out")]
     pub(crate) resume: bool,

@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Demo(output) => demo::demo(&output)?,
         Command::Init { folder } => init::init(&folder)?,
         Command::Check { study } => study::check(&study)?,
-        Command::Plan { study, quick } => plan::plan(&study, quick)?,
+        Command::Plan { study, quick, until_decided } => plan::plan(&study, study::Extent::of(quick, until_decided))?,
         Command::Run(arguments) => run::run(&arguments)?,
         Command::Report { bundle, out } => report::report(&bundle, out.as_deref())?,
         Command::Schema => {

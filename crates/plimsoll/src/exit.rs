@@ -1,21 +1,42 @@
 //! Exit codes, and the failures that end the program with one.
 
 use crate::say;
+use plimsoll_analysis::Conclusion;
+use plimsoll_analysis::conclusion::conclusion;
+use plimsoll_analysis::verdict::Verdict;
 use std::process::ExitCode;
 
 /// How the program ends. The numbers are documented in the README and never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Everything asked for was done.
+    /// Everything asked for was done, and no verdict speaks against it.
     Fine = 0,
+    /// A variant is worse, or a check of the machine or of a table found a problem.
+    Worse = 1,
     /// The arguments or the study are at fault; no load was sent.
     Usage = 2,
     /// A system could not be built or started, or it died, or its replies were wrong.
     SystemFailed = 3,
-    /// Nothing can be concluded: no trial counts.
-    Void = 4,
+    /// A verdict is inconclusive or void.
+    Open = 4,
+    /// With `--gate`: a variant is not shown to be no worse.
+    GateNotPassed = 5,
     /// Stopped from outside.
     Interrupted = 130,
+}
+
+impl Exit {
+    /// What verdicts come to. With `gate`, they pass only where each variant is shown to be not
+    /// worse than the baseline by the margin: what is not known does not pass.
+    pub(crate) fn of<'a>(verdicts: impl Iterator<Item = &'a Verdict> + Clone, gate: bool) -> Exit {
+        match conclusion(verdicts.clone()) {
+            _ if gate && verdicts.clone().all(|verdict| verdict.not_inferior) => Exit::Fine,
+            Conclusion::Worse => Exit::Worse,
+            _ if gate => Exit::GateNotPassed,
+            Conclusion::Open => Exit::Open,
+            Conclusion::Fine => Exit::Fine,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -48,5 +69,32 @@ impl Failure {
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Failure { exit: Exit::Usage, error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_analysis::verdict::Outcome;
+
+    fn verdict(outcome: Outcome, not_inferior: bool) -> Verdict {
+        let reason = String::new();
+        Verdict { outcome, material: None, margin: 0.05, reason, adjusted_p: None, needed: None, not_inferior }
+    }
+
+    #[test]
+    fn the_worst_verdict_decides_and_a_gate_wants_proof() {
+        use Outcome::{Better, Equivalent, Inconclusive, Void, Worse};
+        for (verdicts, plain, gated) in [
+            (&[][..], Exit::Fine, Exit::Fine),
+            (&[(Equivalent, true), (Better, true)], Exit::Fine, Exit::Fine),
+            (&[(Equivalent, true), (Inconclusive, false)], Exit::Open, Exit::GateNotPassed),
+            (&[(Inconclusive, true)], Exit::Open, Exit::Fine),
+            (&[(Void, false)], Exit::Open, Exit::GateNotPassed),
+            (&[(Worse, false), (Inconclusive, false)], Exit::Worse, Exit::Worse),
+        ] {
+            let verdicts: Vec<Verdict> = verdicts.iter().map(|(outcome, shown)| verdict(*outcome, *shown)).collect();
+            assert_eq!((Exit::of(verdicts.iter(), false), Exit::of(verdicts.iter(), true)), (plain, gated));
+        }
     }
 }

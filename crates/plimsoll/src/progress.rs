@@ -54,6 +54,17 @@ impl Progress {
             Event::TrialFinished { validity, iterations, errors, .. } => {
                 self.say(&trial_line(&self.current, validity, *iterations, *errors));
             }
+            Event::BlockRepeated { of, trials, time_under_load, extended, .. } => {
+                self.trials += trials;
+                self.bar.inc_length(time_under_load.as_secs());
+                let longer = if *extended { ", with a longer warm-up" } else { "" };
+                let (trials, time) = (counted(*trials, "more trial"), time(*time_under_load));
+                self.say(&format!("block {of} does not count and runs again{longer}: {trials}, {time} under load"));
+            }
+            Event::LookTaken { repeats, decided } => self.say(&match decided {
+                true => format!("after {repeats} repeats every verdict is reached: the run ends here"),
+                false => format!("after {repeats} repeats not every verdict is reached: the run goes on"),
+            }),
             Event::Warning { message } => self.say(&format!("warning: {message}")),
             Event::RunFinished { .. } => {}
         }
@@ -98,6 +109,10 @@ fn trial_line(trial: &str, validity: &Validity, iterations: u64, errors: u64) ->
         Validity::Failed(reasons) => ("failed", reasons),
     };
     format!("{trial} · {word}: {}", reasons.join("; "))
+}
+
+fn counted(count: u32, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// A span for people: `50 ms`, `45 s`, `2 min 5 s`, `1 h 3 min`.

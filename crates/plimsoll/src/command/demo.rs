@@ -1,6 +1,7 @@
 //! `plimsoll demo`: a short study of a server that is part of this program.
 
-use super::{run, study};
+use super::run;
+use super::study::{self, Extent, Source};
 use crate::arguments::Output;
 use crate::exit::{Exit, Failure};
 use anyhow::Context;
@@ -14,9 +15,23 @@ const STUDY: &str = include_str!("demo.toml");
 const WORKERS: usize = 2;
 
 pub(super) fn demo(output: &Output) -> Result<Exit, Failure> {
-    let source = study::read_text("demo.toml", STUDY.to_owned(), Path::new("."))?;
+    let source = source()?;
     let out = output.out.clone().unwrap_or_else(|| run::new_folder("demo"));
-    run::run_study(&run::Task { name: "demo.toml", source: &source, out: &out, resume: false, go_on: None })
+    let (name, extent) = ("demo.toml", Extent::Whole);
+    run::run_study(run::Task {
+        name,
+        source,
+        extent,
+        out: &out,
+        resume: false,
+        go_on: None,
+        judge: run::Judge::Nothing,
+    })
+}
+
+/// The study.
+pub(super) fn source() -> Result<Source, Failure> {
+    study::read_text("demo.toml", STUDY.to_owned(), Path::new("."))
 }
 
 /// The server's own process.

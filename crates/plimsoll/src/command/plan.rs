@@ -1,6 +1,6 @@
 //! `plimsoll plan`: every trial in order and the total time, nothing started.
 
-use super::study;
+use super::study::{self, Extent};
 use crate::exit::{Exit, Failure};
 use crate::progress::time;
 use crate::say;
@@ -8,13 +8,9 @@ use plimsoll_model::trial::Plan;
 use std::fmt::Write as _;
 use std::path::Path;
 
-pub(super) fn plan(path: &Path, quick: bool) -> Result<Exit, Failure> {
-    let mut source = study::read(path)?;
-    if quick {
-        source.study = plimsoll_study::quick(source.study);
-    }
-    let plan = study::plan(&source.study);
-    say::result(describe(&source.study.title, &plan).trim_end())?;
+pub(super) fn plan(path: &Path, extent: Extent) -> Result<Exit, Failure> {
+    let (study, plan) = study::plan(study::read(path)?.study, extent);
+    say::result(describe(&study.title, &plan).trim_end())?;
     Ok(Exit::Fine)
 }
 
@@ -23,11 +19,17 @@ pub(super) fn describe(title: &str, plan: &Plan) -> String {
     let mut text = format!("{title}\n\n");
     let variants: Vec<String> = plan.variants.iter().map(ToString::to_string).collect();
     let _ = writeln!(text, "variants    {} (the first is the baseline)", variants.join(" | "));
+    if let Some(duplicate) = plan.duplicate() {
+        let _ = writeln!(text, "noise floor {} in every block, beside the baseline", plan.label(duplicate));
+    }
     let _ = writeln!(text, "conditions  {}", plan.conditions.len());
     let _ = writeln!(text, "repeats     {}", plan.repeats);
+    if !plan.looks.is_empty() {
+        let _ = writeln!(text, "looks       {}", looks(plan));
+    }
     let _ = writeln!(text, "seed        {}\n", plan.seed);
     let width = |texts: &[String], least: usize| texts.iter().map(|text| text.chars().count()).fold(least, usize::max);
-    let labels: Vec<String> = plan.variants.iter().map(plimsoll_model::factor::Assignment::label).collect();
+    let labels: Vec<String> = (0..plan.block_size()).map(|variant| plan.label(variant)).collect();
     let conditions: Vec<String> = plan.conditions.iter().map(ToString::to_string).collect();
     let (variant_width, condition_width) = (width(&labels, 7), width(&conditions, 9));
     let _ = writeln!(
@@ -36,7 +38,7 @@ pub(super) fn describe(title: &str, plan: &Plan) -> String {
         "trial", "block", "repeat", "variant", "condition"
     );
     for trial in &plan.trials {
-        let length = plan.lengths[trial.condition];
+        let length = plan.length(trial);
         let line = format!(
             "{:>5}  {:>5}  {:>6}  {:variant_width$}  {:condition_width$}  {} + {}",
             trial.number,
@@ -55,5 +57,26 @@ pub(super) fn describe(title: &str, plan: &Plan) -> String {
         plan.trials.len(),
         time(plan.time_under_load())
     );
+    if let Some(spare) = spare(plan) {
+        let _ = writeln!(text, "{spare}");
+    }
     text
+}
+
+/// `after 5, 7 and 10 repeats; the run ends at the first at which every verdict is reached`.
+pub(super) fn looks(plan: &Plan) -> String {
+    let numbers: Vec<String> = plan.looks.iter().map(u32::to_string).collect();
+    let listed = match numbers.as_slice() {
+        [] => return "none".to_owned(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    };
+    format!("after {listed} repeats; the run ends at the first at which every verdict is reached")
+}
+
+/// What may come on top because trials do not count; nothing where no block is spare.
+fn spare(plan: &Plan) -> Option<String> {
+    let trials = plan.spare_blocks as usize * plan.block_size();
+    let blocks = if plan.spare_blocks == 1 { "1 block" } else { &format!("{} blocks", plan.spare_blocks) };
+    (trials > 0).then(|| format!("up to {trials} more trials if some do not count: {blocks} can be run again"))
 }

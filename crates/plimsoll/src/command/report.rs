@@ -3,7 +3,8 @@
 use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::Context;
-use plimsoll_analysis::{Input, analyse};
+use plimsoll_analysis::{Analysis, Input, analyse};
+use plimsoll_bundle::Contents;
 use plimsoll_model::trial::Validity;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,9 @@ pub(super) struct Written {
     /// The answer and a table, for the terminal.
     summary: String,
     folder: PathBuf,
-    /// Whether each trial counts.
+    /// Everything that was concluded.
+    pub(super) analysis: Analysis,
+    /// Whether each trial counts, of those whose block was not run again.
     pub(super) validities: Vec<Validity>,
 }
 
@@ -29,16 +32,10 @@ pub(super) fn write(bundle: &Path, out: &Path) -> Result<Written, Failure> {
     for problem in &contents.problems {
         say::note(&format!("{}: {problem}", bundle.display()));
     }
-    let validities = contents.trials.iter().map(|trial| trial.summary.validity.clone()).collect();
-    let input = Input {
-        facts: contents.facts,
-        plan: contents.plan,
-        trials: contents.trials,
-        host: contents.host,
-        versions: contents.versions,
-        problems: contents.problems,
-        complete: contents.complete,
-    };
+    let input = input_of(contents);
+    let summaries = input.trials.iter().map(|result| &result.summary);
+    let stand = summaries.filter(|summary| !input.plan.is_superseded(&summary.trial));
+    let validities = stand.map(|summary| summary.validity.clone()).collect();
     let analysis = analyse(&input);
     remove_old_charts(out)?;
     for document in plimsoll_report::render(&input, &analysis) {
@@ -47,7 +44,21 @@ pub(super) fn write(bundle: &Path, out: &Path) -> Result<Written, Failure> {
         std::fs::create_dir_all(folder).with_context(|| format!("failed to make the folder {}", folder.display()))?;
         std::fs::write(&path, &document.bytes).with_context(|| format!("failed to write {}", path.display()))?;
     }
-    Ok(Written { summary: plimsoll_report::terminal(&input, &analysis), folder: out.to_owned(), validities })
+    let summary = plimsoll_report::terminal(&input, &analysis);
+    Ok(Written { summary, folder: out.to_owned(), analysis, validities })
+}
+
+/// What a bundle holds, as the analysis takes it.
+pub(super) fn input_of(contents: Contents) -> Input {
+    Input {
+        facts: contents.facts,
+        plan: contents.plan,
+        trials: contents.trials,
+        host: contents.host,
+        versions: contents.versions,
+        problems: contents.problems,
+        complete: contents.complete,
+    }
 }
 
 /// Charts of an earlier report that this one may not have.

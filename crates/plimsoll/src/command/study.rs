@@ -61,9 +61,63 @@ fn style() -> Style {
     if std::io::stderr().is_terminal() { Style::Coloured } else { Style::Plain }
 }
 
-/// The plan of a study.
-pub(crate) fn plan(study: &Study) -> Plan {
-    plimsoll_plan::plan(&study.factors, study.repeats, study.seed, |condition| study.trial_length(condition))
+/// How much of a study is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Everything.
+    Whole,
+    /// A first look.
+    Quick,
+    /// As many repeats as it takes to decide.
+    UntilDecided,
+    /// The baseline against itself, so often.
+    AgainstItself(u32),
+}
+
+impl Extent {
+    /// What the flags of that name ask for; they exclude one another.
+    pub(crate) fn of(quick: bool, until_decided: bool) -> Extent {
+        match (quick, until_decided) {
+            (true, _) => Extent::Quick,
+            (false, true) => Extent::UntilDecided,
+            (false, false) => Extent::Whole,
+        }
+    }
+
+    /// The flag that asks for it, after a space.
+    pub(crate) fn flag(self) -> &'static str {
+        match self {
+            Extent::Whole | Extent::AgainstItself(_) => "",
+            Extent::Quick => " --quick",
+            Extent::UntilDecided => " --until-decided",
+        }
+    }
+}
+
+/// The looks of a study that names none.
+const LOOKS: [u32; 3] = [5, 7, 10];
+
+/// Cuts a study to what is run of it, and plans that.
+pub(crate) fn plan(study: Study, extent: Extent) -> (Study, Plan) {
+    let study = match extent {
+        Extent::Quick => plimsoll_study::quick(study),
+        Extent::AgainstItself(repeats) => plimsoll_study::against_itself(study, repeats),
+        Extent::Whole | Extent::UntilDecided => study,
+    };
+    let looks = match extent {
+        Extent::UntilDecided if study.looks.is_empty() => LOOKS.to_vec(),
+        Extent::UntilDecided => study.looks.clone(),
+        Extent::Whole | Extent::Quick | Extent::AgainstItself(_) => Vec::new(),
+    };
+    let options = plimsoll_plan::Options {
+        repeats: looks.last().copied().unwrap_or(study.repeats),
+        seed: study.seed,
+        duplicate: study.noise_floor,
+        spare_blocks: study.spare_blocks,
+        looks,
+    };
+    let plan = plimsoll_plan::plan(&study.factors, &options, |condition| study.trial_length(condition));
+    (study, plan)
 }
 
 /// Finds whatever else would go wrong, before anything is started.
@@ -84,9 +138,8 @@ pub(crate) fn this_program() -> Result<PathBuf, Failure> {
 
 /// `plimsoll check`.
 pub(crate) fn check(path: &Path) -> Result<Exit, Failure> {
-    let source = read(path)?;
-    let plan = plan(&source.study);
-    check_before_start(&path.display().to_string(), &source.study, &plan)?;
+    let (study, plan) = plan(read(path)?.study, Extent::Whole);
+    check_before_start(&path.display().to_string(), &study, &plan)?;
     say::result(&format!("{}: no errors; {} trials", path.display(), plan.trials.len()))?;
     Ok(Exit::Fine)
 }

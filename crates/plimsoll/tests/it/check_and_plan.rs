@@ -14,8 +14,11 @@ start   = "touch started-{mode}""#;
 #[test]
 fn check_and_plan_start_nothing() {
     let place = Place::with_study(&telltale());
-    place.plimsoll(&["check", "study.toml"]).with(0).prints(&["study.toml: no errors; 4 trials"]);
-    place.plimsoll(&["plan", "study.toml"]).with(0).prints(&["4 trials, 1.4 s under load"]);
+    place.plimsoll(&["check", "study.toml"]).with(0).prints(&["study.toml: no errors; 6 trials"]);
+    place
+        .plimsoll(&["plan", "study.toml"])
+        .with(0)
+        .prints(&["6 trials, 2.1 s under load", "up to 3 more trials if some do not count"]);
     place.plimsoll(&["plan", "study.toml", "--quick"]).with(0);
     let left: Vec<_> = std::fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["study.toml"], "nothing but the study is there");
@@ -31,15 +34,39 @@ fn the_plan_names_every_trial_in_order() {
 }
 
 #[test]
+fn the_plan_of_a_run_that_may_end_early_names_its_looks() {
+    let place = Place::with_study(TINY);
+    let plan = |arguments: &[&str]| place.plimsoll(&[&["plan", "study.toml"], arguments].concat());
+    plan(&["--until-decided"]).with(0).prints(&[
+        "repeats 10",
+        "looks after 5, 7 and 10 repeats; the run ends at the first at which every verdict is reached",
+        "30 trials, 10.5 s under load",
+    ]);
+    assert!(!plan(&[]).stdout.contains("looks"), "a run of all repeats has none");
+    plan(&["--until-decided", "--quick"]).with(2).says(&["cannot be used with"]);
+    let own = edited(&edited(TINY, "repeats  = 2\n", ""), "question", "looks = [6, 8]\nquestion");
+    place.write("study.toml", own);
+    plan(&["--until-decided"]).with(0).prints(&["repeats 8", "looks after 6 and 8 repeats"]);
+    plan(&[]).with(0).prints(&["repeats 8"]);
+}
+
+#[test]
+fn without_a_noise_floor_the_baseline_runs_once_in_each_block() {
+    let place = Place::with_study(&edited(TINY, "question", "noise_floor = false\nspare_blocks = 0\nquestion"));
+    let plan = place.plimsoll(&["plan", "study.toml"]).with(0).prints(&["4 trials, 1.4 s under load"]);
+    assert!(!plan.stdout.contains("duplicate") && !plan.stdout.contains("more trials"), "{}", plan.stdout);
+}
+
+#[test]
 fn the_run_follows_the_plan_that_was_printed() {
     let place = Place::with_study(TINY);
     let plan = place.plimsoll(&["plan", "study.toml"]).with(0).stdout;
-    let run = place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(0).stderr;
+    let run = place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with_any_verdict().stderr;
     let planned: Vec<&str> = plan.lines().filter(|line| line.ends_with("ms + 300 ms")).collect();
-    assert_eq!(planned.len(), 4);
+    assert_eq!(planned.len(), 6);
     for (number, row) in (1..).zip(planned) {
-        let mode = if row.contains("mutex") { "mutex" } else { "inputQ" };
-        assert!(run.contains(&format!("{number}/4 {mode} ")), "trial {number} was to be {mode}:\n{run}");
+        let mode = ["mutex (duplicate)", "mutex", "inputQ"].into_iter().find(|mode| row.contains(mode)).unwrap();
+        assert!(run.contains(&format!("{number}/6 {mode} ·")), "trial {number} was to be {mode}:\n{run}");
     }
 }
 

@@ -240,6 +240,15 @@ impl Ended {
         self
     }
 
+    /// Fails if it did not come to its end. What its verdicts are is another matter: of trials this
+    /// short, nobody knows.
+    #[track_caller]
+    pub(crate) fn with_any_verdict(self) -> Ended {
+        const VERDICTS: [i32; 3] = [0, 1, 4];
+        let code = self.code.filter(|code| VERDICTS.contains(code)).unwrap_or(VERDICTS[0]);
+        self.with(code)
+    }
+
     /// Fails unless standard error has every one of these texts. Where its lines were wrapped does
     /// not matter.
     #[track_caller]

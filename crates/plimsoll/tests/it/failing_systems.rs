@@ -36,7 +36,7 @@ fn a_system_that_dies_under_load_fails_its_trials_and_no_others() {
     place.nothing_runs();
     for (variant, validity) in validities(&place) {
         match (variant, validity) {
-            (0, validity) => assert!(validity.counts(), "{validity:?}\n{}", ended.stderr),
+            (0 | 2, validity) => assert!(validity.counts(), "{validity:?}\n{}", ended.stderr),
             (_, Validity::Failed(reasons)) => assert!(reasons[0].contains("out of memory"), "{reasons:?}"),
             (_, validity) => panic!("a trial whose system died is {validity:?}"),
         }

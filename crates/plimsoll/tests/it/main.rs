@@ -8,4 +8,6 @@ mod failing_systems;
 mod nothing_outlives;
 mod other_commands;
 mod resume;
+mod spare_blocks;
+mod until_decided;
 mod whole_study;

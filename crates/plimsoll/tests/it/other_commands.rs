@@ -23,7 +23,7 @@ fn init_writes_a_study_that_check_accepts() {
     // `check` starts nothing, so that any program of that name will do.
     place.write("programs/python3", "#!/bin/sh\n");
     std::fs::set_permissions(programs.join("python3"), std::fs::Permissions::from_mode(0o755)).unwrap();
-    check_with_path(&place, &programs).end().with(0).prints(&["no errors; 20 trials"]);
+    check_with_path(&place, &programs).end().with(0).prints(&["no errors; 30 trials"]);
 }
 
 #[test]
@@ -83,9 +83,11 @@ fn every_subcommand_has_help() {
 fn help_lists_the_exit_codes() {
     Place::empty().plimsoll(&["help"]).with(0).prints(&[
         "Exit codes: 0 fine",
+        "1 a variant is worse",
         "2 usage or study error",
         "3 a system failed",
-        "4 nothing can be concluded",
+        "4 inconclusive or void",
+        "5 the gate is not passed",
         "130 interrupted",
     ]);
 }
@@ -109,7 +111,7 @@ fn the_demo_begins_and_can_be_interrupted() {
     let place = Place::empty();
     let demo = place.start_until_it_runs(&["demo", "--out", "bundle"], "demo-server");
     demo.signal(Signal::INT);
-    let ended = demo.end().with(130).says(&["20 trials", "interrupted", "plimsoll report bundle"]);
+    let ended = demo.end().with(130).says(&["30 trials", "interrupted", "plimsoll report bundle"]);
     assert!(!ended.stderr.contains("go on"), "nothing goes on with a demo:\n{}", ended.stderr);
     place.nothing_runs();
 }
