@@ -96,7 +96,8 @@ fn field<'a>(facts: &'a str, name: &str) -> Option<&'a str> {
     values.find(|(found, _)| found.trim() == name).map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
 }
 
-fn line_of(file: &str) -> Option<String> {
+/// The one line of a file; none where it is empty or not there.
+pub(crate) fn line_of(file: impl AsRef<Path>) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     Some(text.trim().to_owned()).filter(|line| !line.is_empty())
 }

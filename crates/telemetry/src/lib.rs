@@ -20,9 +20,13 @@ mod cgroup;
 mod facts;
 mod frequency;
 mod host;
+mod lateness;
+mod present;
 mod sampler;
 mod snapshot;
 mod usage;
 
 pub use facts::{allowed_processors, host_facts};
+pub use lateness::{Lateness, NoLateness, lateness};
+pub use present::{Others, Present, present};
 pub use sampler::{Sampler, Target};

@@ -1,0 +1,271 @@
+//! What goes on on the machine at present, and how it is set up for load: what `plimsoll doctor`
+//! looks at beside [`host_facts`](crate::host_facts).
+
+use crate::facts::{allowed_processors, line_of};
+use crate::lateness::{Lateness, NoLateness, lateness};
+use procfs::process::{Process, all_processes};
+use procfs::{Current, CurrentSI, KernelStats, Meminfo};
+use rustix::process::{Resource, getrlimit};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How many of the busiest processes are named.
+const BUSIEST: usize = 3;
+
+/// The machine at present. What cannot be read is `None`.
+#[derive(Clone, Debug)]
+pub struct Present {
+    /// What others used over the time of looking.
+    pub others: Option<Others>,
+    /// How late a waiting thread is woken.
+    pub lateness: Result<Lateness, NoLateness>,
+    /// The frequency governors of all processors, each once.
+    pub governors: BTreeSet<String>,
+    /// Whether processors may run faster than their nominal frequency.
+    pub turbo: Option<bool>,
+    /// Of the processors that Plimsoll may use, those that share a core with one before them.
+    pub siblings: Vec<[usize; 2]>,
+    /// The processors that Plimsoll may use, in ascending order.
+    pub allowed: Vec<usize>,
+    /// How many processors there are, those that Plimsoll may not use included.
+    pub online: usize,
+    /// Memory that is free for use, in bytes.
+    pub memory_available: Option<u64>,
+    /// Swap in use, in bytes.
+    pub swap_used: Option<u64>,
+    /// The most files that a process may have open: the hard limit, to which Plimsoll raises its
+    /// own. None where there is no limit.
+    pub open_files: Option<u64>,
+    /// First and last port of those that outgoing connections take.
+    pub ports: Option<(u16, u16)>,
+    /// Closed connections whose ports are still held.
+    pub time_wait: Option<u64>,
+    /// `always`, `madvise` or `never`.
+    pub huge_pages: Option<String>,
+    /// The share of the last minute in which something waited, 0 to 1, by resource: `cpu`,
+    /// `memory`, `io`. Empty where the kernel does not count it.
+    pub pressure: BTreeMap<&'static str, f64>,
+}
+
+/// What anything but this process used, in cores.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Others {
+    /// CPU.
+    pub cpu_cores: f64,
+    /// CPU that the hypervisor took away.
+    pub steal_cores: f64,
+    /// The processes that used the most, with what they used; only those of at least a hundredth
+    /// of a core.
+    pub busiest: Vec<(String, f64)>,
+}
+
+/// Looks at the machine for `span`, while doing next to nothing itself.
+#[must_use]
+pub fn present(span: Duration) -> Present {
+    let (before, started) = (Usage::read(), Instant::now());
+    let lateness = lateness(span);
+    let others = before.zip(Usage::read()).map(|(before, after)| after.since(&before, started.elapsed()));
+    let memory = Meminfo::current().ok();
+    let allowed = allowed_processors();
+    let processors = Path::new("/sys/devices/system/cpu");
+    Present {
+        others,
+        lateness,
+        governors: governors(processors),
+        turbo: turbo(processors),
+        siblings: siblings(processors, &allowed),
+        online: line_of(processors.join("online"))
+            .and_then(|list| numbers(&list))
+            .map_or(allowed.len(), |all| all.len()),
+        allowed,
+        memory_available: memory.as_ref().map(|memory| memory.mem_available.unwrap_or(memory.mem_free)),
+        swap_used: memory.map(|memory| memory.swap_total.saturating_sub(memory.swap_free)),
+        open_files: getrlimit(Resource::Nofile).maximum,
+        ports: fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok().and_then(|text| port_range(&text)),
+        time_wait: fs::read_to_string("/proc/net/sockstat").ok().and_then(|text| time_wait(&text)),
+        huge_pages: line_of("/sys/kernel/mm/transparent_hugepage/enabled").and_then(|text| chosen(&text)),
+        pressure: pressure(Path::new("/proc/pressure")),
+    }
+}
+
+/// CPU in ticks since the start of the machine.
+struct Usage {
+    all: u64,
+    steal: u64,
+    /// Name and CPU of each process, by its id.
+    processes: BTreeMap<i32, (String, u64)>,
+}
+
+impl Usage {
+    fn read() -> Option<Usage> {
+        let cpu = KernelStats::current().ok()?.total;
+        let processes = all_processes().ok()?.filter_map(|process| {
+            let stat = process.ok()?.stat().ok()?;
+            Some((stat.pid, (stat.comm, stat.utime + stat.stime)))
+        });
+        Some(Usage {
+            all: cpu.user + cpu.nice + cpu.system + cpu.irq.unwrap_or(0) + cpu.softirq.unwrap_or(0),
+            steal: cpu.steal.unwrap_or(0),
+            processes: processes.collect(),
+        })
+    }
+
+    fn since(&self, before: &Usage, span: Duration) -> Others {
+        let cores = |ticks: u64| ticks as f64 / procfs::ticks_per_second() as f64 / span.as_secs_f64();
+        let own = Process::myself().map_or(0, |process| process.pid);
+        let used = |pid: &i32| {
+            let now = self.processes.get(pid).map_or(0, |(_, ticks)| *ticks);
+            now.saturating_sub(before.processes.get(pid).map_or(0, |(_, ticks)| *ticks))
+        };
+        let mut busiest: Vec<(String, f64)> = self
+            .processes
+            .iter()
+            .filter(|(pid, _)| **pid != own && before.processes.contains_key(pid))
+            .map(|(pid, (name, _))| (name.clone(), cores(used(pid))))
+            .filter(|(_, cores)| *cores >= 0.01)
+            .collect();
+        busiest.sort_by(|one, other| other.1.total_cmp(&one.1));
+        busiest.truncate(BUSIEST);
+        Others {
+            cpu_cores: cores(self.all.saturating_sub(before.all).saturating_sub(used(&own))),
+            steal_cores: cores(self.steal.saturating_sub(before.steal)),
+            busiest,
+        }
+    }
+}
+
+fn governors(processors: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(processors).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter_map(|folder| line_of(folder.join("cpufreq/scaling_governor"))).collect()
+}
+
+/// Drivers say it in two ways, one of them the other way round.
+fn turbo(processors: &Path) -> Option<bool> {
+    let is_one = |file: &str| line_of(processors.join(file)).map(|line| line == "1");
+    is_one("intel_pstate/no_turbo").map(|off| !off).or_else(|| is_one("cpufreq/boost"))
+}
+
+/// Each processor with the first one on its core, where that is another one.
+fn siblings(processors: &Path, allowed: &[usize]) -> Vec<[usize; 2]> {
+    let first_on_core = |processor: usize| {
+        let list = line_of(processors.join(format!("cpu{processor}/topology/thread_siblings_list")))?;
+        let on_core = numbers(&list)?;
+        allowed.iter().copied().find(|one| on_core.contains(one))
+    };
+    let pairs = allowed.iter().filter_map(|&processor| Some([first_on_core(processor)?, processor]));
+    pairs.filter(|[first, processor]| first != processor).collect()
+}
+
+/// `0-1,8` is 0, 1 and 8.
+fn numbers(list: &str) -> Option<BTreeSet<usize>> {
+    let mut numbers = BTreeSet::new();
+    for part in list.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        numbers.extend(first.parse::<usize>().ok()?..=last.parse().ok()?);
+    }
+    Some(numbers)
+}
+
+/// First and last, with white space between them.
+fn port_range(text: &str) -> Option<(u16, u16)> {
+    let mut ports = text.split_whitespace().map_while(|port| port.parse().ok());
+    Some((ports.next()?, ports.next()?))
+}
+
+/// From the line `TCP: inuse 5 orphan 0 tw 12 alloc 7 mem 1`.
+fn time_wait(text: &str) -> Option<u64> {
+    let mut words = text.lines().find_map(|line| line.strip_prefix("TCP: "))?.split(' ');
+    words.find(|word| *word == "tw")?;
+    words.next()?.parse().ok()
+}
+
+/// The word in brackets: `always [madvise] never`.
+fn chosen(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once('[')?;
+    Some(rest.split_once(']')?.0.to_owned())
+}
+
+/// From the lines `some avg10=0.12 avg60=0.05 avg300=0.01 total=123`.
+fn pressure(folder: &Path) -> BTreeMap<&'static str, f64> {
+    let of_minute = |resource: &'static str| {
+        let text = fs::read_to_string(folder.join(resource)).ok()?;
+        let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
+        let average: f64 = some.split(' ').find_map(|word| word.strip_prefix("avg60="))?.parse().ok()?;
+        Some((resource, average / 100.0))
+    };
+    ["cpu", "memory", "io"].into_iter().filter_map(of_minute).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_found_in_the_kernels_own_words() {
+        assert_eq!(port_range("32768\t60999\n"), Some((32768, 60999)));
+        assert_eq!(port_range("32768"), None);
+        assert_eq!(time_wait("sockets: used 5\nTCP: inuse 5 orphan 0 tw 12 alloc 7 mem 1\nUDP: inuse 0\n"), Some(12));
+        assert_eq!(time_wait("sockets: used 5\n"), None);
+        assert_eq!(chosen("always [madvise] never\n").as_deref(), Some("madvise"));
+        assert_eq!(chosen("always"), None);
+        assert_eq!(numbers("0-2,8"), Some([0, 1, 2, 8].into()));
+        assert_eq!(numbers("0-x"), None);
+    }
+
+    #[test]
+    fn processors_are_read_from_the_kernels_files() {
+        let folder = tempfile::tempdir().unwrap();
+        for (file, text) in [
+            ("cpu0/cpufreq/scaling_governor", "powersave\n"),
+            ("cpu1/cpufreq/scaling_governor", "performance\n"),
+            ("intel_pstate/no_turbo", "0\n"),
+            ("cpu0/topology/thread_siblings_list", "0,2\n"),
+            ("cpu1/topology/thread_siblings_list", "1,3\n"),
+            ("cpu2/topology/thread_siblings_list", "0,2\n"),
+            ("cpu3/topology/thread_siblings_list", "1,3\n"),
+        ] {
+            let file = folder.path().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        assert_eq!(governors(folder.path()), ["performance".to_owned(), "powersave".to_owned()].into());
+        assert_eq!(turbo(folder.path()), Some(true));
+        assert_eq!(siblings(folder.path(), &[0, 1, 2, 3]), [[0, 2], [1, 3]]);
+        assert_eq!(siblings(folder.path(), &[1, 2]), [[0; 2]; 0], "no two of them are on one core");
+        assert_eq!(turbo(&folder.path().join("nowhere")), None);
+    }
+
+    #[test]
+    fn waiting_is_read_per_resource() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("cpu"), "some avg10=4.40 avg60=4.80 avg300=5.40 total=6\n").unwrap();
+        fs::write(folder.path().join("io"), "none of this\n").unwrap();
+        assert_eq!(pressure(folder.path()), [("cpu", 0.048)].into());
+    }
+
+    #[test]
+    fn others_are_all_but_this_process() {
+        let own = std::process::id() as i32;
+        let usage = |all, steal, processes: &[(i32, &str, u64)]| Usage {
+            all,
+            steal,
+            processes: processes.iter().map(|(pid, name, ticks)| (*pid, ((*name).to_owned(), *ticks))).collect(),
+        };
+        let rate = procfs::ticks_per_second();
+        let before = usage(0, 0, &[(own, "this", 0), (2, "busy", 0), (3, "idle", 0)]);
+        let after = usage(4 * rate, rate, &[(own, "this", rate), (2, "busy", 2 * rate), (3, "idle", 0), (4, "new", 9)]);
+        let others = after.since(&before, Duration::from_secs(2));
+        assert_eq!((others.cpu_cores, others.steal_cores), (1.5, 0.5));
+        assert_eq!(others.busiest, [("busy".to_owned(), 1.0)]);
+    }
+
+    #[test]
+    fn this_machine_can_be_looked_at() {
+        let present = present(Duration::from_millis(20));
+        assert!(present.others.is_some() && present.lateness.is_ok());
+        assert!(present.memory_available.is_some_and(|bytes| bytes > 0));
+        assert_eq!(present.allowed, allowed_processors());
+    }
+}
