@@ -22,12 +22,14 @@ mod error;
 mod files;
 mod interval_log;
 mod manifest;
+mod origin;
 mod read;
 mod tables;
 mod trial;
 mod writer;
 
 pub use error::BundleError;
+pub use origin::written_by;
 pub use read::{Contents, read};
 pub use trial::TrialWriter;
 pub use writer::{BundleWriter, folder_time};
