@@ -24,6 +24,7 @@
 //!
 //! Nothing here does IO: neither the study file nor what it names is opened.
 
+mod against_itself;
 mod command;
 mod diagnostic;
 mod faults;
@@ -43,6 +44,7 @@ mod template;
 mod testing;
 mod value;
 
+pub use against_itself::against_itself;
 pub use diagnostic::{Diagnostic, Severity, Span, Style, render};
 pub use quick::quick;
 pub use read::read;
