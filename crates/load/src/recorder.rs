@@ -15,7 +15,7 @@ const SECOND: i64 = 1_000_000_000;
 #[derive(Debug)]
 pub(crate) enum Handover {
     /// A second is over for the thread of this index.
-    Interval(usize, Interval),
+    Interval(usize, Box<Interval>),
     /// The thread of this index is done; nothing follows from it.
     Finished(usize, Box<Findings>),
 }
@@ -200,7 +200,7 @@ impl Recorder {
         let length = until.since(self.begun);
         let ticks = std::mem::take(&mut self.ticks);
         let interval = Interval { second: self.second, length, tallies: self.take_tallies(), ticks, generator };
-        let _ = self.handover.send(Handover::Interval(self.thread, interval));
+        let _ = self.handover.send(Handover::Interval(self.thread, Box::new(interval)));
         self.second += 1;
         self.begun = until;
         self.boundary = self.end_of(self.second);
