@@ -110,8 +110,9 @@ fn in_words(drift: Drift) -> String {
         Subject::Durations => "the mean duration of iterations",
         Subject::Throughput => "throughput",
     };
+    // Fewer are no evidence by themselves: it was found because it goes one way.
     let clearly = match drift.standard_errors {
-        errors if errors.is_finite() => format!("{errors:.1} standard errors"),
+        errors if errors.is_finite() && errors >= 3.0 => format!("{errors:.1} standard errors"),
         _ => "one way all the time".to_owned(),
     };
     format!("{what} changes by {:+.1} % from the first half to the second ({clearly})", drift.change * 100.0)
