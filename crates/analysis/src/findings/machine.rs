@@ -302,7 +302,7 @@ mod tests {
         for (change, kind, line) in cases {
             let input = on_a_host(|number, sample| {
                 if number == 4 {
-                    change(sample)
+                    change(sample);
                 }
             });
             let finding = finding(&input, "the host").expect(kind);
@@ -323,7 +323,7 @@ mod tests {
     fn what_happened_before_the_cut_is_not_spoken_of() {
         let mut input = on_a_host(|number, sample| {
             if number == 4 && sample.at < 1.5 {
-                sample.cpu_cores = 4.0
+                sample.cpu_cores = 4.0;
             }
         });
         assert!(finding(&input, "the host").is_some());
