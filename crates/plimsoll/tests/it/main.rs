@@ -8,6 +8,7 @@ mod failing_systems;
 mod nothing_outlives;
 mod other_commands;
 mod resume;
+mod steady;
 mod spare_blocks;
 mod until_decided;
 mod whole_study;
