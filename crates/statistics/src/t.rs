@@ -210,7 +210,7 @@ fn upper_quantile(q: f64, df: f64) -> f64 {
             _ => break,
         }
         let step = if far { t * ((tail / q).ln() * tail / (t * density)).exp() } else { t + (tail - q) / density };
-        if (step - t).abs() <= 4.0 * f64::EPSILON * t {
+        if (step - t).abs() <= 1e-13 * t {
             break;
         }
         t = if step > low && step < high {
