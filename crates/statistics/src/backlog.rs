@@ -63,7 +63,7 @@ fn is_added(unfinished: &[f64]) -> bool {
 
 /// The most that the mean of the second half is above that of the first by chance.
 fn noise_of_halves(values: &[f64]) -> f64 {
-    let noise = Noise::around_a_line(values);
+    let noise = Noise::of(values);
     let half = values.len() / 2;
     noise.errors_for(P) * noise.error_of_difference(half, values.len() - half)
 }

@@ -45,5 +45,5 @@ pub use power::{power_of_t, power_of_two_samples, repeats_needed, smallest_detec
 pub use rank::{HodgesLehmann, RankTest, hodges_lehmann, hodges_lehmann_shift, mann_whitney, signed_rank};
 pub use sample::{Interval, mean, median, standard_deviation};
 pub use sequential::{nominal_level, pocock};
-pub use steady::{Drift, Steadiness, Subject, Truncation, mser, mser5, steadiness};
+pub use steady::{Drift, Halves, Steadiness, Subject, Truncation, halves, mser, mser5, steadiness};
 pub use t::{Summary, TTest, one_sample, pooled, t_cdf, t_quantile, welch};

@@ -17,6 +17,7 @@ mod verdict;
 use crate::sample::mean;
 
 pub(crate) use noise::Noise;
+pub use noise::{Halves, halves};
 pub use verdict::{Drift, Steadiness, Subject, steadiness};
 
 /// Observations in a batch.

@@ -1,7 +1,40 @@
 //! How much the means of parts of a series move by chance, when neighbours resemble one another.
 
 use crate::effective::effective_n;
-use crate::t::t_quantile;
+use crate::sample::mean;
+use crate::t::{TTest, t_quantile};
+
+/// The two halves of a series in time, held against each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Halves {
+    /// The mean of the first half; the smaller one where the number of values is odd.
+    pub first: f64,
+    /// The mean of the second half.
+    pub second: f64,
+    /// The standard error of their difference, autocorrelation included.
+    pub standard_error: f64,
+    /// The two-sided p value of there being no difference.
+    pub p: f64,
+}
+
+/// The first half of a series against the second: whether it is the same all along. `None` for
+/// fewer than eight values, or one that is not finite, or a spread beyond the range of numbers.
+///
+/// The noise is taken as a first-order autoregressive process around a straight line, or around two
+/// levels where those fit far better, so that a drift or a step does not hide itself as noise.
+#[must_use]
+pub fn halves(values: &[f64]) -> Option<Halves> {
+    if values.len() < 8 || !values.iter().all(|value| value.is_finite()) {
+        return None;
+    }
+    let (early, late) = values.split_at(values.len() / 2);
+    let (first, second) = (mean(early)?, mean(late)?);
+    let noise = Noise::of(values);
+    let standard_error = noise.error_of_difference(early.len(), late.len());
+    let test = TTest { estimate: second - first, standard_error, df: noise.df };
+    let fine = test.estimate.is_finite() && standard_error.is_finite();
+    fine.then(|| Halves { first, second, standard_error, p: test.p_two_sided(0.0) })
+}
 
 /// The noise of a series, as a first-order autoregressive process.
 #[derive(Clone, Copy, Debug)]
@@ -13,23 +46,28 @@ pub(crate) struct Noise {
 }
 
 impl Noise {
-    /// Of what `values` leave around a straight line: a trend is no noise.
+    /// Of what `values` leave around a straight line, or around two levels where those fit far better:
+    /// neither a trend nor a step is noise.
     ///
     /// A short series makes its own autocorrelation look smaller than it is, by (2 + 4ρ)/n where a
     /// line is fitted (Kendall 1954, Marriott and Pope 1954), and hides the slowest part of its
     /// noise in the line; both are made good.
-    pub(crate) fn around_a_line(values: &[f64]) -> Noise {
+    pub(crate) fn of(values: &[f64]) -> Noise {
         let n = values.len() as f64;
+        let none = Noise { sd: 0.0, rho: 0.0, df: 1.0 };
+        if n < 5.0 {
+            return none;
+        }
         let residuals = residuals(values);
         let squares: f64 = residuals.iter().map(|one| one * one).sum();
-        if n < 5.0 || squares == 0.0 {
-            return Noise { sd: 0.0, rho: 0.0, df: 1.0 };
+        if squares == 0.0 {
+            return none;
         }
         let products: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
         let rho = ((products / squares + 2.0 / n) / (1.0 - 4.0 / n)).clamp(0.0, MOST_RHO);
         let each = n / effective_n(values.len(), rho);
         let variance = squares / (n - 2.0 * each).max(n / 2.0);
-        Noise { sd: variance.sqrt(), rho, df: (effective_n(values.len(), rho) - 2.0).max(1.0) }
+        Noise { sd: variance.sqrt(), rho, df: (n * (1.0 - rho * rho) / (1.0 + rho * rho) - 2.0).max(1.0) }
     }
 
     /// The standard error of the difference of the means of two parts with so many values.
@@ -47,8 +85,39 @@ impl Noise {
 /// Above this, noise and trend cannot be told apart in a series of a few hundred values.
 const MOST_RHO: f64 = 0.95;
 
-/// What a least-squares line leaves of `values`.
+/// Two levels are taken for the truth where they leave less than this share of the squares that a
+/// line leaves.
+const FAR_BETTER: f64 = 0.5;
+
 fn residuals(values: &[f64]) -> Vec<f64> {
+    let (line, levels) = (around_a_line(values), around_two_levels(values));
+    let squares = |residuals: &[f64]| residuals.iter().map(|one| one * one).sum::<f64>();
+    if squares(&levels) < FAR_BETTER * squares(&line) { levels } else { line }
+}
+
+/// What the best two levels leave, one before and one after some place that is not too near an end.
+fn around_two_levels(values: &[f64]) -> Vec<f64> {
+    let n = values.len();
+    let all: f64 = values.iter().sum();
+    let mut before: f64 = values[..n / 8].iter().sum();
+    let mut best = (f64::NEG_INFINITY, 0, 0.0);
+    for (place, value) in values.iter().enumerate().take(n - n / 8).skip(n / 8) {
+        before += value;
+        let (first, second) = ((place + 1) as f64, (n - place - 1) as f64);
+        // The squares between the levels, up to what is the same for all places.
+        let between = before * before / first + (all - before) * (all - before) / second.max(1.0);
+        if between > best.0 {
+            best = (between, place + 1, before);
+        }
+    }
+    let (_, place, before) = best;
+    let (first, second) = (before / place as f64, (all - before) / (n - place).max(1) as f64);
+    let level = |index: usize| if index < place { first } else { second };
+    values.iter().enumerate().map(|(index, value)| value - level(index)).collect()
+}
+
+/// What a least-squares line leaves.
+fn around_a_line(values: &[f64]) -> Vec<f64> {
     let n = values.len() as f64;
     let (middle, level) = ((n - 1.0) / 2.0, values.iter().sum::<f64>() / n);
     let places = || (0..values.len()).map(|place| place as f64 - middle);
@@ -60,7 +129,8 @@ fn residuals(values: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing;
+    use crate::testing::{self, samples};
+    use proptest::prelude::*;
 
     #[test]
     fn the_error_of_a_difference_is_what_simulation_finds() {
@@ -73,7 +143,7 @@ mod tests {
                 let (first, second) = series.split_at(n / 2);
                 let middle = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
                 squares += (middle(first) - middle(second)).powi(2);
-                claimed += Noise::around_a_line(&series).error_of_difference(n / 2, n / 2).powi(2);
+                claimed += Noise::of(&series).error_of_difference(n / 2, n / 2).powi(2);
             }
             let ratio: f64 = (claimed / squares).sqrt();
             assert!((0.85..1.3).contains(&ratio), "n {n}, rho {rho}: {ratio}");
@@ -81,9 +151,46 @@ mod tests {
     }
 
     #[test]
-    fn a_trend_is_no_noise() {
+    fn neither_a_trend_nor_a_step_is_noise() {
         let line: Vec<f64> = (0..50).map(f64::from).collect();
-        assert!(Noise::around_a_line(&line).sd < 1e-10);
-        assert_eq!(Noise::around_a_line(&[1.0, 2.0]).sd, 0.0);
+        assert!(Noise::of(&line).sd < 1e-10);
+        let step: Vec<f64> = (0..50).map(|place| if place < 35 { 1.0 } else { 2.0 }).collect();
+        assert!(Noise::of(&step).sd < 1e-10);
+        assert_eq!(Noise::of(&[1.0, 2.0]).sd, 0.0);
+    }
+
+    #[test]
+    fn halves_differ_by_chance_as_often_as_they_should() {
+        let mut random = testing::Noise::new(22);
+        for (n, rho) in [(20, 0.0), (40, 0.0), (40, 0.6), (120, 0.3), (240, 0.6)] {
+            let runs = 4_000;
+            let found = (0..runs).filter(|_| halves(&random.autoregressive(rho, n)).unwrap().p <= 0.01);
+            let share = found.count() as f64 / f64::from(runs);
+            assert!(share <= 0.03, "n {n}, rho {rho}: {share}");
+        }
+    }
+
+    #[test]
+    fn drifts_and_steps_are_seen() {
+        let mut random = testing::Noise::new(23);
+        let shapes: [fn(f64) -> f64; 3] = [|at| 10.0 * at, |at| if at < 0.7 { 0.0 } else { 10.0 }, |at| -10.0 * at];
+        for shape in shapes {
+            let noise = random.autoregressive(0.3, 60);
+            let series: Vec<f64> =
+                noise.iter().enumerate().map(|(at, noise)| shape(at as f64 / 60.0) + noise).collect();
+            let found = halves(&series).unwrap();
+            assert!(found.p < 0.001 && (found.second - found.first) * shape(0.9) > 0.0, "{found:?}");
+        }
+        assert_eq!(halves(&[1.0; 8]).unwrap().p, 1.0);
+        assert_eq!(halves(&[1.0; 7]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_series_has_halves_or_none(values in samples(0..40)) {
+            if let Some(found) = halves(&values) {
+                prop_assert!((0.0..=1.0).contains(&found.p) && found.standard_error >= 0.0, "{:?}", found);
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! From where on a trial is steady, from the ticks that its load generator recorded.
 
-use super::noise::Noise;
+use super::noise::{Noise, halves};
 use super::{BATCH, mser_within};
 use crate::sample::{mean, median};
 
@@ -8,24 +8,23 @@ use crate::sample::{mean, median};
 const LEAST: (usize, usize) = (20, 10);
 /// At most one batch in so many may be empty.
 const EMPTY_ONE_IN: usize = 10;
-/// Values beyond so many robust standard deviations from the median are drawn in: one stall in the
-/// middle of a trial is no warm-up.
+/// So many neighbours on either side make the level that a value is held against.
+const NEIGHBOURS: usize = 5;
+/// Values beyond so many robust standard deviations from that level are drawn in.
 const DRAWN_IN: f64 = 5.0;
 /// The least such standard deviation: what varies less is as good as constant.
 const LEAST_DEVIATION: f64 = 0.002;
-/// The p value that the removed part must reach against the rest. It is small because the cut was
-/// chosen as the best of many, and because the most nervous of some twenty trials decides.
-const P_OF_CUT: f64 = 0.000_2;
+/// The p value at which parts really differ. It is small because a cut was chosen as the best of many,
+/// because two series are looked at, and because the most nervous of some twenty trials decides.
+const P: f64 = 0.000_2;
+/// The p value for a remainder that still moves as the part did that was cut away.
+const P_OF_MORE: f64 = 0.01;
 /// A smaller relative difference is not worth a cut.
 const LEAST_CUT: f64 = 0.005;
-/// The p value that the halves of what remains must reach for a trial to be never steady.
-const P_OF_DRIFT: f64 = 0.001;
-/// The least relative difference of those halves, for a remainder as long as the measure phase.
+/// The least relative difference between the halves of a trial that is never steady, for a remainder
+/// as long as the measure phase.
 const LEAST_DRIFT: f64 = 0.05;
-
-/// Parts of a series that all lie in order only where it goes one way: by chance, in one of 20,000
-/// series without autocorrelation, and in one of 1,500 where that is 0.6 and there are as few as
-/// 16 batches.
+/// Parts whose means all rise, or all fall, show a drift however it bends.
 const PARTS: usize = 8;
 
 /// What was looked at.
@@ -66,13 +65,16 @@ pub enum Steadiness {
 /// any unit. The measure phase begins with tick `measured`.
 ///
 /// Ticks are taken in batches of five. [`super::mser`], over cuts up to the middle of the measure
-/// phase, is asked of the logarithm of the mean duration and of the throughput, each drawn in to
-/// five robust standard deviations. Its cut counts if the part of the measure phase that it removes
-/// differs from the rest with p ≤ 0.0002, autocorrelation included, and by 0.5 %; otherwise a cut
-/// of at most half the length is tried. The larger cut of both series counts. The trial is never
-/// steady if the halves of the remainder of either series differ with p ≤ 0.001 and at a pace of
-/// more than 5 % over the measure phase. The same pace is enough where all eighths of the remainder
-/// lie in order: a curve without noise looks like autocorrelation to any straight line.
+/// phase, is asked of the logarithm of the mean duration and of the throughput; a batch that stands
+/// out from its neighbours is drawn in to five robust standard deviations, so that a stall counts as
+/// one. A cut counts if the part of the measure phase that it removes differs from the rest with
+/// p ≤ 0.0002, autocorrelation included, and by 0.5 %, and the rest does not go on in the same way,
+/// as it does in a drift; otherwise a cut of at most half the length is tried. The larger cut of
+/// both series counts.
+///
+/// The trial is never steady if either series moves by more than 5 % over a measure phase: if the
+/// halves of what remains differ by that pace with p ≤ 0.0002 (p ≤ 0.01 where the cut part went the
+/// same way before), or the means of its eighths all rise, or all fall.
 ///
 /// Not judged: fewer than 20 batches in all or 10 in the measure phase, or more than a tenth of them
 /// without iterations.
@@ -102,7 +104,7 @@ pub fn steadiness(ticks: &[(u64, u64)], measured: usize) -> Steadiness {
     let series =
         [(Subject::Durations, drawn_in(&durations(&batches))), (Subject::Throughput, drawn_in(&throughput(&batches)))];
     let cut = series.iter().map(|(_, values)| cut(values, warmup)).max().unwrap_or(warmup);
-    let drifts = series.iter().filter_map(|(subject, values)| drift(*subject, &values[cut..], in_measure));
+    let drifts = series.iter().filter_map(|(subject, values)| drift(*subject, values, warmup, cut));
     match drifts.max_by(|one, other| one.standard_errors.total_cmp(&other.standard_errors)) {
         Some(drift) => Steadiness::Never(drift),
         None => Steadiness::From((cut - warmup) * BATCH),
@@ -133,57 +135,66 @@ fn throughput(batches: &[(u64, u64)]) -> Vec<f64> {
     counts.iter().map(|count| count / unit).collect()
 }
 
-/// Values far from the median moved to where they are only just far.
+/// Values far from their neighbours moved to where they are only just far: a stall is no warm-up, but
+/// a level that lasts is left as it is.
 fn drawn_in(values: &[f64]) -> Vec<f64> {
-    let middle = median(values).unwrap_or(0.0);
-    let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
+    let around = |place: usize| {
+        let near = &values[place.saturating_sub(NEIGHBOURS)..(place + NEIGHBOURS + 1).min(values.len())];
+        median(near).unwrap_or(values[place])
+    };
+    let middles: Vec<f64> = (0..values.len()).map(around).collect();
+    let distances: Vec<f64> = values.iter().zip(&middles).map(|(value, middle)| (value - middle).abs()).collect();
     // 1.4826 makes the median distance the standard deviation of a normal distribution.
     let deviation = (1.4826 * median(&distances).unwrap_or(0.0)).max(LEAST_DEVIATION);
-    values.iter().map(|value| value.clamp(middle - DRAWN_IN * deviation, middle + DRAWN_IN * deviation)).collect()
+    let most = DRAWN_IN * deviation;
+    values.iter().zip(&middles).map(|(value, middle)| value.clamp(middle - most, middle + most)).collect()
 }
 
 /// The first batch that counts, `warmup` or later, up to the middle of the measure phase.
 fn cut(values: &[f64], warmup: usize) -> usize {
-    let half = (values.len() - warmup) / 2;
-    let mut last = warmup + half;
+    let mut last = warmup + (values.len() - warmup) / 2;
     loop {
         let cut = mser_within(values, last).cut;
         if cut <= warmup {
             return warmup;
         }
-        // A cut at the middle of the measure phase says that the series still falls there: what it
-        // removes is no warm-up, but half of a drift.
-        if cut < warmup + half && really_differs(&values[warmup..cut], &values[cut..]) {
+        if is_warmup(&values[warmup..cut], &values[cut..]) {
             return cut;
         }
         last = warmup + (cut - warmup) / 2;
     }
 }
 
-fn really_differs(removed: &[f64], rest: &[f64]) -> bool {
-    let noise = Noise::around_a_line(rest);
+/// Whether `removed` really differs from `rest`, and the rest does not go on in the same way.
+fn is_warmup(removed: &[f64], rest: &[f64]) -> bool {
+    let noise = Noise::of(rest);
     let difference = (middle(removed) - middle(rest)).abs();
-    difference > LEAST_CUT
-        && difference > noise.errors_for(P_OF_CUT) * noise.error_of_difference(removed.len(), rest.len())
+    let by_chance = noise.errors_for(P) * noise.error_of_difference(removed.len(), rest.len());
+    difference > LEAST_CUT.max(by_chance) && pace(rest, removed.len() + rest.len()).abs() < difference / 2.0
 }
 
-/// The drift of what remains of a measure phase of `full` batches, if it is clear and large.
-fn drift(subject: Subject, rest: &[f64], full: usize) -> Option<Drift> {
+/// How far the second half of `rest` lies above the first, for a rest as long as `full` batches. In
+/// a straight drift it is as much as a removed part differs from the rest, however long that was.
+fn pace(rest: &[f64], full: usize) -> f64 {
     let (first, second) = rest.split_at(rest.len() / 2);
-    let noise = Noise::around_a_line(rest);
-    let (change, error) = (middle(second) - middle(first), noise.error_of_difference(first.len(), second.len()));
-    let pace = change.abs() * full as f64 / rest.len() as f64;
-    let clear = change.abs() > noise.errors_for(P_OF_DRIFT) * error;
-    let relative = match subject {
+    (middle(second) - middle(first)) * full as f64 / rest.len() as f64
+}
+
+/// The drift of what remains from batch `cut` on, if it is clear and large.
+fn drift(subject: Subject, values: &[f64], warmup: usize, cut: usize) -> Option<Drift> {
+    let rest = &values[cut..];
+    let halves = halves(rest)?;
+    let change = halves.second - halves.first;
+    // Where what was cut away went the same way, there is less doubt that it goes on.
+    let goes_on = cut > warmup && (middle(rest) - middle(&values[warmup..cut])) * change > 0.0;
+    let clear = halves.p <= if goes_on { P_OF_MORE } else { P };
+    let large = pace(rest, values.len() - warmup).abs() > LEAST_DRIFT;
+    let share = match subject {
         Subject::Durations => change.exp_m1(),
-        Subject::Throughput => change / middle(first).max(f64::MIN_POSITIVE),
+        Subject::Throughput => change / halves.first.max(f64::MIN_POSITIVE),
     };
-    let standard_errors = if clear { change.abs() / error } else { f64::INFINITY };
-    (pace > LEAST_DRIFT && (clear || goes_one_way(rest))).then_some(Drift {
-        subject,
-        change: relative,
-        standard_errors,
-    })
+    let standard_errors = change.abs() / halves.standard_error;
+    (large && (clear || goes_one_way(rest))).then_some(Drift { subject, change: share, standard_errors })
 }
 
 /// Whether the means of the eighths of a series rise, or fall, from each to the next.
