@@ -17,6 +17,7 @@ mod rows;
 mod tests;
 
 pub use differences::{Difference, Kind};
+pub use findings::NOISE_FLOORS;
 
 use crate::compare::{Exploratory, ends, shown};
 use crate::estimate::{Interval, summarise};
@@ -180,13 +181,19 @@ impl Between {
     #[must_use]
     pub fn about(&self) -> String {
         match self.causes.as_slice() {
-            [] => "Nothing differs that the bundles know of, but the time: what the numbers differ by, the machine did, \
+            [] => {
+                "Nothing differs that the bundles know of, but the time: what the numbers differ by, the machine did, \
                    or something that Plimsoll does not record."
-                .to_owned(),
+                    .to_owned()
+            }
             [one] => format!("One thing differs, and the comparison is about it: {one}."),
             several => {
                 let names: Vec<&str> = several.iter().map(|cause| cause.what.as_str()).collect();
-                format!("What made a difference cannot be told apart: {} things differ: {}.", several.len(), names.join("; "))
+                format!(
+                    "What made a difference cannot be told apart: {} things differ: {}.",
+                    several.len(),
+                    names.join("; ")
+                )
             }
         }
     }
@@ -218,7 +225,11 @@ impl Row {
     #[must_use]
     pub fn place(&self) -> String {
         let variant = self.variant.label();
-        if self.condition.0.is_empty() { variant } else { format!("{variant} at {}", words::condition(&self.condition)) }
+        if self.condition.0.is_empty() {
+            variant
+        } else {
+            format!("{variant} at {}", words::condition(&self.condition))
+        }
     }
 
     /// What stands for the values of each bundle: the geometric mean, the arithmetic one where a
@@ -228,8 +239,7 @@ impl Row {
         self.values.each_ref().map(|values| summarise(values).map(|summary| summary.centre))
     }
 
-    /// What the verdict is on.
-    #[must_use]
+    /// What the verdict is on, or why there is nothing to judge.
     pub fn judged(&self, basis: Basis) -> &OrReason<Change> {
         match (basis, &self.against_baseline) {
             (Basis::RatiosToBaseline, Some(change)) => change,

@@ -59,11 +59,19 @@ impl Speaker<'_> {
                 variants.push(&row.variant);
             }
         }
-        let told: Vec<String> = variants.into_iter().map(|variant| self.variant(variant, &rows)).collect();
-        (!told.is_empty()).then(|| format!("{verb} {}", told.join(", and for ")))
+        let mut told: Vec<[String; 2]> = variants.into_iter().map(|variant| self.variant(variant, &rows)).collect();
+        // A reason that all share is told once.
+        let last = told.last().map(|[_, reason]| reason.clone())?;
+        if told.iter().all(|[_, reason]| *reason == last) {
+            let count = told.len();
+            told[..count - 1].iter_mut().for_each(|[_, reason]| reason.clear());
+        }
+        let told: Vec<String> = told.into_iter().map(|parts| parts.concat()).collect();
+        Some(format!("{verb} {}", told.join(", and for ")))
     }
 
-    fn variant(&self, variant: &Assignment, rows: &[&Row]) -> String {
+    /// Where, with the sizes; and what it would take to decide, or why there is no verdict.
+    fn variant(&self, variant: &Assignment, rows: &[&Row]) -> [String; 2] {
         let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.variant == *variant).collect();
         let index = |row: &&Row| self.plan.conditions.iter().position(|condition| *condition == row.condition);
         let indices: Vec<usize> = rows.iter().filter_map(index).collect();
@@ -71,7 +79,7 @@ impl Speaker<'_> {
         let changes: Vec<&Change> = rows.iter().filter_map(|row| row.judged(self.basis).as_ref().ok()).collect();
         let sizes = sizes(&changes, &rows[0].measure);
         let sizes = if sizes.is_empty() { sizes } else { format!(" ({sizes})") };
-        format!("{} {place}{sizes}{}", variant.label(), undecided(&rows))
+        [format!("{} {place}{sizes}", variant.label()), undecided(&rows)]
     }
 }
 

@@ -190,9 +190,7 @@ fn system(system: &SystemSpec) -> Vec<Named> {
 /// The machine. Load before the start is not in it: two numbers that never agree.
 pub(super) fn host(host: &Host) -> Vec<Named> {
     let unknown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
-    let bytes = |value: Option<u64>, none: &str| {
-        value.map_or(none.to_owned(), |bytes| show(bytes as f64, Unit::Bytes))
-    };
+    let bytes = |value: Option<u64>, none: &str| value.map_or(none.to_owned(), |bytes| show(bytes as f64, Unit::Bytes));
     vec![
         named("processor model", unknown(&host.cpu_model)),
         named("processors", host.processors.to_string()),
@@ -211,10 +209,7 @@ pub(super) fn host(host: &Host) -> Vec<Named> {
 pub(super) fn generator(generator: &GeneratorSpec) -> Vec<Named> {
     vec![
         named("threads of the generator", generator.threads.to_string()),
-        named(
-            "processors of the generator",
-            generator.cpus.as_ref().map_or("all".to_owned(), ToString::to_string),
-        ),
+        named("processors of the generator", generator.cpus.as_ref().map_or("all".to_owned(), ToString::to_string)),
         named("max_cpu of the generator", percent(generator.max_cpu)),
         named("max_lateness of the generator", format!("{:?}", generator.max_lateness)),
     ]

@@ -113,7 +113,11 @@ pub(super) fn differences(first: &Side<'_>, second: &Side<'_>, shared: &[(Assign
         _ => without_cells(first, second, shared, &mut found),
     }
     found.causes.extend(programs(first, second, &mut found.unknown));
-    found.causes.extend(apart(Kind::Machine, &described::host(&first.input.host), &described::host(&second.input.host)));
+    found.causes.extend(apart(
+        Kind::Machine,
+        &described::host(&first.input.host),
+        &described::host(&second.input.host),
+    ));
     found.causes.extend(load_before(&first.input.host, &second.input.host));
     let generator = |side: &Side<'_>| described::generator(&side.input.facts.generator);
     found.causes.extend(apart(Kind::Generator, &generator(first), &generator(second)));
@@ -127,7 +131,7 @@ pub(super) fn differences(first: &Side<'_>, second: &Side<'_>, shared: &[(Assign
 fn minor(side: &Side<'_>) -> Vec<Named> {
     let (facts, plan) = (&side.input.facts, &side.input.plan);
     let yes = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
-    vec![
+    let mut all = vec![
         ("title".to_owned(), facts.title.clone()),
         ("question".to_owned(), facts.question.clone()),
         ("seed".to_owned(), plan.seed.to_string()),
@@ -135,7 +139,16 @@ fn minor(side: &Side<'_>) -> Vec<Named> {
         ("baseline".to_owned(), plan.variants[0].label()),
         ("noise floor measured".to_owned(), yes(plan.with_duplicate)),
         ("first look (--quick)".to_owned(), yes(facts.quick)),
-    ]
+    ];
+    for (index, condition) in plan.conditions.iter().enumerate() {
+        let trials = side.input.trials.iter().filter(|trial| trial.summary.trial.condition == index);
+        // Trials of a condition share their cut; where none ran, there is none.
+        if let Some(cut) = trials.map(|trial| trial.cut).max().filter(|cut| *cut > 0) {
+            let name = format!("seconds cut off until all trials were steady, {}", words::condition(condition));
+            all.push((name, cut.to_string()));
+        }
+    }
+    all
 }
 
 fn of_studies(first: &Side<'_>, second: &Side<'_>) -> Vec<Difference> {
@@ -149,11 +162,7 @@ fn of_studies(first: &Side<'_>, second: &Side<'_>) -> Vec<Difference> {
 }
 
 /// Why two bundles share no cell.
-fn nothing_in_common(
-    first: &Side<'_>,
-    second: &Side<'_>,
-    shared: &[(Assignment, Assignment)],
-) -> Option<Difference> {
+fn nothing_in_common(first: &Side<'_>, second: &Side<'_>, shared: &[(Assignment, Assignment)]) -> Option<Difference> {
     let list = |all: &[Assignment]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | ");
     let differs = |what: &str, one: &[Assignment], other: &[Assignment]| {
         let none_shared = !one.iter().any(|assignment| place(other, assignment).is_some());
@@ -174,12 +183,7 @@ fn nothing_in_common(
 }
 
 /// Where a study cannot be resolved any more, its words have to do.
-fn without_cells(
-    first: &Side<'_>,
-    second: &Side<'_>,
-    shared: &[(Assignment, Assignment)],
-    found: &mut Differences,
-) {
+fn without_cells(first: &Side<'_>, second: &Side<'_>, shared: &[(Assignment, Assignment)], found: &mut Differences) {
     for side in [first, second] {
         if let Err(reason) = &side.cells {
             found.unknown.push(format!("how systems were started in {} is not known, because {reason}", side.name));
@@ -198,10 +202,7 @@ fn without_cells(
                 continue;
             };
             let name = format!("lengths at {}", words::condition(condition));
-            let text = format!(
-                "warm-up {:?}, measure {:?}, drain {:?}",
-                length.warmup, length.measure, length.drain
-            );
+            let text = format!("warm-up {:?}, measure {:?}, drain {:?}", length.warmup, length.measure, length.drain);
             if !lengths.iter().any(|(known, _)| *known == name) {
                 lengths.push((name, text));
             }
@@ -382,9 +383,8 @@ fn starts<'a>(side: &'a Side<'_>, system: &'a str) -> impl Iterator<Item = &'a s
 /// what a wrapper script has started.
 fn run_by(first: &Side<'_>, second: &Side<'_>, (system, program): &Place) -> Option<Vec<Assignment>> {
     let cells = || [first, second].into_iter().flat_map(|side| side.cells.as_deref().unwrap_or_default());
-    let runs = |cell: &&Resolved| {
-        cell.systems.iter().any(|spec| spec.name == *system && spec.start.program() == program)
-    };
+    let runs =
+        |cell: &&Resolved| cell.systems.iter().any(|spec| spec.name == *system && spec.start.program() == program);
     let variants = distinct(cells().filter(runs).map(|cell| &cell.variant));
     let all = distinct(cells().map(|cell| &cell.variant));
     (!variants.is_empty() && variants.len() < all.len()).then_some(variants)

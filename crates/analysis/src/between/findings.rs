@@ -7,6 +7,9 @@ use crate::findings::{Finding, Gravity};
 use crate::words;
 use plimsoll_model::measure::Measure;
 
+/// The topic of the finding that tells the noise floors of both.
+pub const NOISE_FLOORS: &str = "noise floors";
+
 pub(super) fn findings(between: &Between) -> Vec<Finding> {
     let mut findings: Vec<Finding> =
         [problems(between), several(between), at_once(between), Some(times(between)), unknown(between), drift(between)]
@@ -115,7 +118,7 @@ fn floors(between: &Between) -> Finding {
     }
     let sentence = "The noise floor of each bundle, the baseline against itself in the same blocks, is the least that two \
                     runs differ by; runs at different times differ by more.";
-    finding(Gravity::Note, "noise floors", sentence, evidence)
+    finding(Gravity::Note, NOISE_FLOORS, sentence, evidence)
 }
 
 /// How far the floors of a measure reach, over all conditions.

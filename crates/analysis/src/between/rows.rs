@@ -44,7 +44,8 @@ impl Pair<'_> {
         let measures = self.first.analysis.measures.iter().filter(in_both);
         let (deciding, others): (Vec<&Measure>, Vec<&Measure>) = measures.partition(|one| self.margin(one).is_some());
         let all = |measures: Vec<&Measure>| -> Vec<Made> {
-            let cells = |measure| shared.iter().filter_map(move |(variant, condition)| self.one(measure, variant, condition));
+            let cells =
+                |measure| shared.iter().filter_map(move |(variant, condition)| self.one(measure, variant, condition));
             measures.into_iter().flat_map(cells).collect()
         };
         let (mut deciding, mut others) = (all(deciding), all(others));
@@ -114,7 +115,12 @@ impl Pair<'_> {
     }
 
     /// The same of the differences to the baseline inside each bundle.
-    fn against_baseline(&self, measure: &Measure, cells: [Cell; 2], resolution: f64) -> (OrReason<Change>, Option<Evidence>) {
+    fn against_baseline(
+        &self,
+        measure: &Measure,
+        cells: [Cell; 2],
+        resolution: f64,
+    ) -> (OrReason<Change>, Option<Evidence>) {
         let differences = |side: usize| {
             let cell = cells[side];
             let comparison = self.sides()[side].analysis.comparison(cell.condition, cell.variant, measure);
@@ -131,7 +137,13 @@ impl Pair<'_> {
         }
     }
 
-    fn unpaired(&self, measure: &Measure, first: &[f64], second: &[f64], resolution: f64) -> (OrReason<Change>, Option<Evidence>) {
+    fn unpaired(
+        &self,
+        measure: &Measure,
+        first: &[f64],
+        second: &[f64],
+        resolution: f64,
+    ) -> (OrReason<Change>, Option<Evidence>) {
         let (Some(one), Some(other)) = (mean(first), mean(second)) else {
             return (Err("a value is no finite number".to_owned()), None);
         };

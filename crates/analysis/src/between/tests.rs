@@ -147,12 +147,18 @@ fn where_one_program_differs_the_comparison_is_about_it() {
     let second = Run { hour: 30, old: (1.5, 'c'), new: (1.2, 'b'), ..FIRST };
     let between = Two::of(&FIRST, &second).whole();
     assert_eq!(between.causes.len(), 1);
-    assert!(between.about().starts_with("One thing differs, and the comparison is about it: program of web (./old): SHA-256 aaaa"));
+    assert!(
+        between
+            .about()
+            .starts_with("One thing differs, and the comparison is about it: program of web (./old): SHA-256 aaaa")
+    );
     assert_eq!(between.basis, Basis::Values, "the baseline itself differs");
     assert_eq!(outcome(&between, P95, "old"), Some(Outcome::Worse));
     assert_eq!(outcome(&between, P95, "new"), Some(Outcome::Equivalent));
     assert!(
-        between.answer[0].starts_with("By p95 of iteration_duration, the second is worse for old in all trials (+50.0 %, interval +"),
+        between.answer[0].starts_with(
+            "By p95 of iteration_duration, the second is worse for old in all trials (+50.0 %, interval +"
+        ),
         "{:?}",
         between.answer
     );
@@ -243,12 +249,17 @@ fn other_measures_and_nothing_in_common_are_refused() {
     let mut two = Two::of(&FIRST, &Run { hour: 30, ..FIRST });
     two.inputs[1].facts.decide.truncate(1);
     let refused = two.refused();
-    assert!(refused[0].starts_with("deciding measures: iteration_duration.p95, iterations.rate in the first"), "{refused:?}");
+    assert!(
+        refused[0].starts_with("deciding measures: iteration_duration.p95, iterations.rate in the first"),
+        "{refused:?}"
+    );
     let mut two = Two::of(&FIRST, &Run { hour: 30, ..FIRST });
     for variant in &mut two.inputs[1].plan.variants {
         variant.0[0].0 = "edition".to_owned();
     }
-    assert!(two.refused()[0].starts_with("variants, none of which both have: version = old | version = new in the first"));
+    assert!(
+        two.refused()[0].starts_with("variants, none of which both have: version = old | version = new in the first")
+    );
 }
 
 #[test]
