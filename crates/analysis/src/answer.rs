@@ -89,7 +89,10 @@ impl Speaker<'_> {
         let is_of_group = |one: &&Comparison| {
             one.variant == self.variant
                 && &one.measure == self.measure
-                && one.verdict.as_ref().is_some_and(|verdict| (verdict.outcome, verdict.material) == (outcome, material))
+                && one
+                    .verdict
+                    .as_ref()
+                    .is_some_and(|verdict| (verdict.outcome, verdict.material) == (outcome, material))
         };
         let comparisons: Vec<&Comparison> = self.comparisons.iter().filter(is_of_group).collect();
         let indices: Vec<usize> = comparisons.iter().map(|one| one.condition).collect();
@@ -109,8 +112,11 @@ impl Speaker<'_> {
         match verdict.outcome {
             Outcome::Worse | Outcome::Better => {
                 let difference = self.difference(contrasts);
-                let unsure =
-                    if verdict.material == Some(false) { format!(", perhaps by less than the margin of {margin}") } else { String::new() };
+                let unsure = if verdict.material == Some(false) {
+                    format!(", perhaps by less than the margin of {margin}")
+                } else {
+                    String::new()
+                };
                 format!("{name} {difference} {baseline} {place}{unsure} ({})", self.evidence(contrasts))
             }
             Outcome::Equivalent => {

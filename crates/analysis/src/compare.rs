@@ -488,8 +488,7 @@ mod tests {
         let blocks: Vec<u32> = comparison.pairs.iter().map(|pair| pair.block).collect();
         assert_eq!(blocks, [1, 2, 4]);
         assert!(comparison.dropped.is_empty());
-        let uncounted: Vec<(u32, &str)> =
-            analyse(&input).uncounted.iter().map(|one| (one.trial, one.what)).collect();
+        let uncounted: Vec<(u32, &str)> = analyse(&input).uncounted.iter().map(|one| (one.trial, one.what)).collect();
         assert_eq!(uncounted, [(5, "void"), (6, "run again")]);
     }
 

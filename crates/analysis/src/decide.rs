@@ -195,11 +195,7 @@ pub(crate) fn doubt(floor: &Evidence, margin: f64, alpha: f64) -> Option<Doubt> 
 /// The doubt about the interval of a noise floor, if there is one.
 #[must_use]
 pub fn doubt_of(interval: Interval, margin: f64) -> Option<Doubt> {
-    if interval.contains(0.0) {
-        (interval.half_width() > margin).then_some(Doubt::Wide)
-    } else {
-        Some(Doubt::NotZero)
-    }
+    if interval.contains(0.0) { (interval.half_width() > margin).then_some(Doubt::Wide) } else { Some(Doubt::NotZero) }
 }
 
 /// One comparison of a family.
@@ -356,11 +352,7 @@ mod tests {
 
     #[test]
     fn values_that_agree_are_not_taken_for_certainty() {
-        let coarse = Question {
-            evidence: Evidence::paired(&[0.0; 3], 0.03, ALPHA),
-            margin: 0.05,
-            floor: None,
-        };
+        let coarse = Question { evidence: Evidence::paired(&[0.0; 3], 0.03, ALPHA), margin: 0.05, floor: None };
         assert_eq!(decide(&[coarse], ALPHA)[0].outcome, Outcome::Open, "0 ± 0.0745");
         assert_eq!(one(&[0.0; 3]).outcome, Outcome::Equivalent, "exact values");
         assert_eq!(one(&[0.2; 3]).outcome, Outcome::Above, "exact values");
@@ -373,11 +365,7 @@ mod tests {
         let noise = around(0.0, 0.10, 5);
         let family: Vec<Question> = [&weak, &noise, &noise, &noise].map(|values| question(values)).into();
         let decisions = decide(&family, ALPHA);
-        assert!(
-            matches!(decisions[0].basis, Basis::OneOfMany { family: 4, needed: Some(_) }),
-            "{:?}",
-            decisions[0]
-        );
+        assert!(matches!(decisions[0].basis, Basis::OneOfMany { family: 4, needed: Some(_) }), "{:?}", decisions[0]);
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod catalogue;
 pub mod compare;
 pub mod conclusion;
 pub mod decide;
+pub mod durability;
 pub mod estimate;
 pub mod findings;
 pub mod measure;

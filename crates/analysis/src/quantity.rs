@@ -61,7 +61,13 @@ pub fn difference(value: f64, unit: Unit) -> String {
         unit => show(value.abs(), unit),
     };
     let is_nothing = size.chars().all(|character| !matches!(character, '1'..='9'));
-    let sign = if is_nothing { "±" } else if value > 0.0 { "+" } else { "−" };
+    let sign = if is_nothing {
+        "±"
+    } else if value > 0.0 {
+        "+"
+    } else {
+        "−"
+    };
     format!("{sign}{size}")
 }
 

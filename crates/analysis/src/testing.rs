@@ -94,16 +94,7 @@ pub(crate) fn with_second(result: &mut TrialResult, second: i64, count: u64) {
 fn numbered(number: u32) -> Trial {
     let block = number.div_ceil(2);
     let variant = usize::from(number.is_multiple_of(2));
-    Trial {
-        number,
-        block,
-        repeat: block,
-        attempt: 1,
-        extended: false,
-        position: 2 - number % 2,
-        variant,
-        condition: 0,
-    }
+    Trial { number, block, repeat: block, attempt: 1, extended: false, position: 2 - number % 2, variant, condition: 0 }
 }
 
 fn facts() -> StudyFacts {
@@ -125,6 +116,7 @@ fn facts() -> StudyFacts {
         workload: "one call".to_owned(),
         generator: GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.9, max_lateness: Duration::from_millis(10) },
         systems: vec!["web".to_owned()],
+        commands: vec![vec!["web: ./web --version old".to_owned()], vec!["web: ./web --version new".to_owned()]],
         loopback: false,
         quick: false,
     }

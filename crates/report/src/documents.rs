@@ -60,18 +60,18 @@ fn drawn(name: &str, title: &str, drawing: &Drawing) -> [Document; 2] {
 
 /// What templates do to values.
 #[expect(unreachable_pub, reason = "the attribute makes items that are `pub`")]
-mod filters {
+pub(crate) mod filters {
     use std::fmt::Display;
 
     /// A text inside a cell of a Markdown table.
     #[askama::filter_fn]
-    pub(super) fn cell(text: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
+    pub(crate) fn cell(text: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
         Ok(text.to_string().replace('|', "\\|").replace('\n', " "))
     }
 
     /// A number for CSS.
     #[askama::filter_fn]
-    pub(super) fn decimals(number: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
+    pub(crate) fn decimals(number: impl Display, _: &dyn askama::Values) -> askama::Result<String> {
         Ok(format!("{number:.2}"))
     }
 }

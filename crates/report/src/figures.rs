@@ -79,27 +79,33 @@ pub(crate) fn forest(input: &Input, analysis: &Analysis, measure: &Measure) -> F
         let condition = words::condition(&input.plan.conditions[one.condition]);
         let variant = input.plan.variants[one.variant].label();
         let label = if several { format!("{condition}: {variant}") } else { condition };
-        forest_row(one, label)
+        forest_row(analysis, one, label)
     });
-    let variants: Vec<String> = input.plan.variants.iter().map(plimsoll_model::factor::Assignment::label).collect();
+    let variants = variants(input);
     let against = if several { "the other variants".to_owned() } else { variants[1].clone() };
     Forest {
         title: format!("{}: {against} against {}", words::measure(measure, &input.facts.protocol), variants[0]),
+        effect: measure.effect(),
+        unit: measure.unit(),
         margin,
         rows: rows.collect(),
         variants,
     }
 }
 
-fn forest_row(comparison: &Comparison, label: String) -> ForestRow {
-    let ratio = comparison.ratio.as_ref().ok();
-    let interval = ratio.and_then(|ratio| ratio.interval.clone().ok());
+fn forest_row(analysis: &Analysis, comparison: &Comparison, label: String) -> ForestRow {
+    let interval = |one: &Comparison| {
+        let interval = one.contrast.as_ref().ok()?.interval.as_ref().ok()?;
+        Some((interval.low, interval.high))
+    };
+    let effect = comparison.measure.effect();
     ForestRow {
         label,
         variant: comparison.variant,
-        ratio: ratio.map(|ratio| ratio.value),
-        interval: interval.map(|interval| (interval.low, interval.high)),
-        pairs: comparison.pairs.iter().map(|pair| pair.variant / pair.baseline).collect(),
+        value: comparison.contrast.as_ref().ok().map(|contrast| contrast.value),
+        interval: interval(comparison),
+        pairs: comparison.pairs.iter().map(|pair| pair.contrast(effect)).collect(),
+        floor: analysis.floor(comparison.condition, &comparison.measure).and_then(interval),
         text: text::comparison(comparison),
     }
 }

@@ -3,16 +3,17 @@
 //! The form is versioned. Fields are added without a new version; what changes or goes away makes
 //! a new one.
 
-use plimsoll_analysis::compare::Comparison;
+use plimsoll_analysis::compare::{Comparison, POWER};
 use plimsoll_analysis::estimate::{CONFIDENCE, Estimate, Interval};
 use plimsoll_analysis::{Analysis, Cell, Input, OrReason, words};
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::host::{Host, Version};
+use plimsoll_model::measure::Effect;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// The version of the form.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -25,7 +26,10 @@ struct Report<'a> {
     quick: bool,
     problems: &'a [String],
     confidence: f64,
+    confidence_of_comparisons: f64,
+    conclusion: &'static str,
     repeats: u32,
+    looks: &'a [u32],
     seed: u64,
     variants: Vec<Value>,
     baseline: String,
@@ -35,6 +39,8 @@ struct Report<'a> {
     uncounted: Vec<Uncounted<'a>>,
     estimates: Vec<EstimateRow>,
     comparisons: Vec<ComparisonRow>,
+    noise_floors: Vec<ComparisonRow>,
+    could_have_seen: Vec<SensitivityRow>,
     findings: Vec<FindingRow<'a>>,
     protocol: &'a str,
     load: &'a str,
@@ -54,6 +60,7 @@ struct Trial {
     number: u32,
     block: u32,
     repeat: u32,
+    attempt: u32,
     position: u32,
     variant: String,
     condition: Value,
@@ -103,10 +110,11 @@ struct ComparisonRow {
     condition: usize,
     variant: String,
     measure: String,
+    effect: Effect,
     n: usize,
-    ratio: Option<f64>,
+    value: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    no_ratio: Option<String>,
+    no_value: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     range: Option<[f64; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,16 +122,51 @@ struct ComparisonRow {
     #[serde(skip_serializing_if = "Option::is_none")]
     no_interval: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    ranked: Option<RankedRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detectable: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exploratory: Option<ExploratoryRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<VerdictRow>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     dropped: Vec<DroppedRow>,
 }
 
 #[derive(Serialize)]
+struct RankedRow {
+    value: f64,
+    interval: Option<[f64; 2]>,
+}
+
+#[derive(Serialize)]
+struct ExploratoryRow {
+    adjusted_p: f64,
+    stands_out: bool,
+}
+
+#[derive(Serialize)]
 struct VerdictRow {
     outcome: String,
+    material: Option<bool>,
     margin: f64,
+    adjusted_p: Option<f64>,
+    needed: Option<usize>,
+    not_inferior: bool,
     reason: String,
+}
+
+/// The smallest changes that the study could have seen.
+#[derive(Serialize)]
+struct SensitivityRow {
+    measure: String,
+    effect: Effect,
+    power: f64,
+    least: f64,
+    median: f64,
+    most: f64,
 }
 
 #[derive(Serialize)]
@@ -154,7 +197,14 @@ pub(crate) fn json(input: &Input, analysis: &Analysis) -> String {
         quick: facts.quick,
         problems: &input.problems,
         confidence: CONFIDENCE,
+        confidence_of_comparisons: 1.0 - analysis.alpha,
+        conclusion: match analysis.conclusion() {
+            plimsoll_analysis::Conclusion::Fine => "fine",
+            plimsoll_analysis::Conclusion::Worse => "worse",
+            plimsoll_analysis::Conclusion::Open => "open",
+        },
         repeats: input.plan.repeats,
+        looks: &input.plan.looks,
         seed: input.plan.seed,
         variants: input.plan.variants.iter().map(levels).collect(),
         baseline: input.plan.variants[0].label(),
@@ -168,6 +218,8 @@ pub(crate) fn json(input: &Input, analysis: &Analysis) -> String {
             .collect(),
         estimates: analysis.cells.iter().flat_map(|cell| estimates(input, cell)).collect(),
         comparisons: analysis.comparisons.iter().map(|one| comparison(input, one)).collect(),
+        noise_floors: analysis.floors.iter().map(|one| comparison(input, one)).collect(),
+        could_have_seen: analysis.sensitivities.iter().map(sensitivity).collect(),
         findings: findings(analysis),
         protocol: &facts.protocol,
         load: &facts.load,
@@ -178,7 +230,7 @@ pub(crate) fn json(input: &Input, analysis: &Analysis) -> String {
     serde_json::to_string_pretty(&report).expect("every key is text") + "\n"
 }
 
-fn levels(assignment: &Assignment) -> Value {
+pub(crate) fn levels(assignment: &Assignment) -> Value {
     let pairs = assignment.0.iter().map(|(name, level)| {
         let level = serde_json::to_value(level).expect("a level is a plain value");
         (name.clone(), level)
@@ -194,8 +246,9 @@ fn trials(input: &Input) -> Vec<Trial> {
             number: trial.number,
             block: trial.block,
             repeat: trial.repeat,
+            attempt: trial.attempt,
             position: trial.position,
-            variant: input.plan.variants[trial.variant].label(),
+            variant: input.plan.label(trial.variant),
             condition: levels(&input.plan.conditions[trial.condition]),
             started_utc: crate::text::utc(summary.started_unix_ms),
             validity: words::validity(&summary.validity),
@@ -215,7 +268,7 @@ fn estimate_row(input: &Input, cell: &Cell, estimate: &Estimate) -> EstimateRow 
     let (interval, no_interval) = ends(&estimate.interval);
     EstimateRow {
         condition: cell.condition,
-        variant: input.plan.variants[cell.variant].label(),
+        variant: input.plan.label(cell.variant),
         measure: estimate.measure.to_string(),
         unit: estimate.measure.unit(),
         values: estimate.values.iter().map(|one| TrialValue { trial: one.trial, value: one.value }).collect(),
@@ -230,21 +283,35 @@ fn estimate_row(input: &Input, cell: &Cell, estimate: &Estimate) -> EstimateRow 
 }
 
 fn comparison(input: &Input, one: &Comparison) -> ComparisonRow {
-    let ratio = one.ratio.as_ref().ok();
-    let (interval, no_interval) = ratio.map_or((None, None), |ratio| ends(&ratio.interval));
+    let contrast = one.contrast.as_ref().ok();
+    let (interval, no_interval) = contrast.map_or((None, None), |contrast| ends(&contrast.interval));
     ComparisonRow {
         condition: one.condition,
-        variant: input.plan.variants[one.variant].label(),
+        variant: input.plan.label(one.variant),
         measure: one.measure.to_string(),
+        effect: one.measure.effect(),
         n: one.pairs.len(),
-        ratio: ratio.map(|ratio| ratio.value),
-        no_ratio: one.ratio.as_ref().err().cloned(),
-        range: ratio.map(|ratio| [ratio.range.low, ratio.range.high]),
+        value: contrast.map(|contrast| contrast.value),
+        no_value: one.contrast.as_ref().err().cloned(),
+        range: contrast.map(|contrast| [contrast.range.low, contrast.range.high]),
         interval,
         no_interval,
+        ranked: contrast.and_then(|contrast| contrast.ranked).map(|ranked| RankedRow {
+            value: ranked.value,
+            interval: ranked.interval.map(|interval| [interval.low, interval.high]),
+        }),
+        p: contrast.and_then(|contrast| contrast.p),
+        detectable: contrast.and_then(|contrast| contrast.detectable),
+        exploratory: one
+            .exploratory
+            .map(|one| ExploratoryRow { adjusted_p: one.adjusted_p, stands_out: one.stands_out }),
         verdict: one.verdict.as_ref().map(|verdict| VerdictRow {
             outcome: verdict.outcome.to_string(),
+            material: verdict.material,
             margin: verdict.margin,
+            adjusted_p: verdict.adjusted_p,
+            needed: verdict.needed,
+            not_inferior: verdict.not_inferior,
             reason: verdict.reason.clone(),
         }),
         dropped: one
@@ -252,6 +319,17 @@ fn comparison(input: &Input, one: &Comparison) -> ComparisonRow {
             .iter()
             .map(|dropped| DroppedRow { block: dropped.block, reason: dropped.reason.clone() })
             .collect(),
+    }
+}
+
+fn sensitivity(one: &plimsoll_analysis::sensitivity::Sensitivity) -> SensitivityRow {
+    SensitivityRow {
+        measure: one.measure.to_string(),
+        effect: one.measure.effect(),
+        power: POWER,
+        least: one.least,
+        median: one.median,
+        most: one.most,
     }
 }
 

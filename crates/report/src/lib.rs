@@ -4,11 +4,13 @@
 //! the same ones for the same input, and touches neither disk nor clock. Markdown and HTML are two
 //! templates over one [`page::Page`]; every chart is drawn once and written as SVG and PNG.
 
+pub mod between;
 mod chart;
 mod conditions;
 mod documents;
 mod figures;
 mod json;
+mod method;
 mod page;
 mod tables;
 mod terminal;

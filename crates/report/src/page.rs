@@ -1,15 +1,16 @@
 //! What a report says, as texts: the one source of the Markdown and the HTML template.
 
 mod cells;
-mod facts;
+pub(crate) mod facts;
 
 use crate::chart::{Figure, Forest, Surface, svg};
-use crate::{figures, text};
+use crate::method::FloorRow;
+use crate::{figures, method, text};
 use cells::ConditionView;
 use facts::Fact;
-use plimsoll_analysis::compare::Comparison;
+use plimsoll_analysis::compare::{Comparison, shown};
 use plimsoll_analysis::findings::{Finding, Gravity};
-use plimsoll_analysis::quantity::{change, percent, show};
+use plimsoll_analysis::quantity::{confidence, margin, show};
 use plimsoll_analysis::{Analysis, Input, headline, words};
 use plimsoll_model::measure::{Direction, Measure};
 use plimsoll_model::result::{TrialResult, TrialSummary};
@@ -23,7 +24,11 @@ pub(crate) struct Page {
     pub(crate) problems: Vec<FindingView>,
     pub(crate) findings: Vec<FindingView>,
     pub(crate) facts: Vec<Fact>,
+    /// The confidence of the comparisons: `95 %`.
+    pub(crate) confidence: String,
+    pub(crate) how_sure: Vec<Fact>,
     pub(crate) comparisons: Vec<ComparisonView>,
+    pub(crate) floors: Vec<FloorRow>,
     pub(crate) charts: Vec<ChartView>,
     pub(crate) over_time: Vec<ChartView>,
     pub(crate) variants: Vec<String>,
@@ -66,10 +71,12 @@ pub(crate) struct ComparisonRow {
     pub(crate) value: String,
     pub(crate) change: String,
     pub(crate) interval: String,
-    /// Why there is no interval, where no verdict says it.
+    /// Why there is no interval, where no verdict says it; or that the change stands out.
     pub(crate) missing: String,
     pub(crate) n: usize,
     pub(crate) verdict: String,
+    /// Whether a difference may be smaller than the margin.
+    pub(crate) uncertain: bool,
     pub(crate) reason: String,
     /// Interval and pairs, without text.
     pub(crate) strip: String,
@@ -108,6 +115,9 @@ impl Page {
             problems: problems.into_iter().map(finding_view).collect(),
             findings: findings.into_iter().map(finding_view).collect(),
             facts: facts::facts(input, analysis),
+            confidence: confidence(analysis.alpha),
+            how_sure: method::how_sure(input, analysis),
+            floors: method::floors(input, analysis),
             comparisons: comparisons(input, analysis),
             charts: figures::over_conditions(input, analysis).iter().map(chart_view).collect(),
             over_time: figures::over_time(input).iter().map(chart_view).collect(),
@@ -119,7 +129,7 @@ impl Page {
             trials: trials(input),
             notes: facts::notes(input),
             host: facts::host(&input.host),
-            versions: facts::versions(&input.versions),
+            versions: [facts::versions(&input.versions), facts::commands(input)].concat(),
             redo: facts::redo(input),
         }
     }
@@ -172,16 +182,18 @@ fn comparison_view(input: &Input, analysis: &Analysis, measure: &Measure) -> Com
         Direction::Higher => "More is better",
     };
     let note = match verdict {
-        Some(verdict) => format!("{better}; differences below {} do not matter (the margin).", percent(verdict.margin)),
-        None => format!("{better}; shown beside what decides, so without a verdict."),
+        Some(verdict) => {
+            format!("{better}; differences below {} do not matter (the margin).", margin(verdict.margin, measure))
+        }
+        None => format!("{better}; exploratory: shown beside what decides, so without a verdict."),
     };
-    let share = |ratio: f64| reach.share(ratio) * 100.0;
+    let share = |value: f64| reach.share(value) * 100.0;
     ComparisonView {
         name: figures::forest_name(input, measure),
         title: forest.title.clone(),
         note,
         rows: of_measure.iter().map(|one| comparison_row(input, analysis, one, &forest)).collect(),
-        ticks: reach.ticks(STRIP_WIDTH).into_iter().map(|(ratio, label)| (share(ratio), label)).collect(),
+        ticks: reach.ticks(STRIP_WIDTH).into_iter().map(|(value, label)| (share(value), label)).collect(),
         margin: forest.within_margin().map(|(low, high)| (share(low), 100.0 - share(high))),
     }
 }
@@ -200,20 +212,27 @@ fn comparison_row(input: &Input, analysis: &Analysis, one: &Comparison, forest: 
         Some(show(summary.centre, one.measure.unit()))
     };
     let dash = || "–".to_owned();
-    let ratio = one.ratio.as_ref();
-    let missing = ratio.err().or_else(|| ratio.ok()?.interval.as_ref().err());
-    let reason = one.verdict.as_ref().map(|verdict| &verdict.reason).or(missing);
+    let contrast = one.contrast.as_ref();
+    let missing = contrast.err().or_else(|| contrast.ok()?.interval.as_ref().err());
+    let stands_out = one.exploratory.filter(|one| one.stands_out).map(|_| "stands out".to_owned());
+    let reason = one.verdict.as_ref().map(|verdict| &verdict.reason).or(missing).cloned().or(stands_out.clone());
+    let ranked =
+        contrast.ok().and_then(|contrast| contrast.ranked).and_then(|ranked| Some((ranked.value, ranked.interval?)));
+    let ranked = ranked.map(|(value, interval)| {
+        format!("by ranks {} ({})", shown(value, &one.measure), one.ends(interval).join(" … "))
+    });
     ComparisonRow {
         condition: words::condition(&input.plan.conditions[one.condition]),
         baseline: centre(0).unwrap_or_else(dash),
-        variant: input.plan.variants[one.variant].label(),
+        variant: input.plan.label(one.variant),
         value: centre(one.variant).unwrap_or_else(dash),
-        change: ratio.map_or_else(|_| dash(), |ratio| change(ratio.value)),
+        change: one.change().unwrap_or_else(|_| dash()),
         interval: text::interval(one),
-        missing: missing.filter(|_| one.verdict.is_none()).cloned().unwrap_or_default(),
+        missing: missing.filter(|_| one.verdict.is_none()).cloned().or(stands_out).unwrap_or_default(),
         n: one.pairs.len(),
         verdict: one.verdict.as_ref().map(|verdict| verdict.outcome.to_string()).unwrap_or_default(),
-        reason: reason.cloned().unwrap_or_default(),
+        uncertain: one.verdict.as_ref().is_some_and(|verdict| verdict.material == Some(false)),
+        reason: [reason, ranked].into_iter().flatten().collect::<Vec<String>>().join("; "),
         strip: svg(&strip, &title, Surface::Page),
     }
 }
@@ -228,7 +247,7 @@ fn trials(input: &Input) -> Vec<TrialView> {
             number: trial.number,
             block: trial.block,
             repeat: trial.repeat,
-            variant: input.plan.variants[trial.variant].label(),
+            variant: input.plan.label(trial.variant),
             condition: words::condition(&input.plan.conditions[trial.condition]),
             started: text::utc(summary.started_unix_ms),
             validity: words::validity(&summary.validity),

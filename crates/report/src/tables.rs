@@ -1,10 +1,9 @@
 //! The numbers as CSV, for other programs: tidy, in base units, nothing rounded.
 
-use plimsoll_analysis::estimate::Interval;
 use plimsoll_analysis::measure::Reader;
 use plimsoll_analysis::{Analysis, Input, words};
 use plimsoll_model::factor::Assignment;
-use plimsoll_model::measure::Unit;
+use plimsoll_model::measure::{Effect, Unit};
 
 /// A row for each trial and measure; the levels of the factors have columns of their own.
 pub(crate) fn results(input: &Input, analysis: &Analysis) -> String {
@@ -38,52 +37,83 @@ pub(crate) fn results(input: &Input, analysis: &Analysis) -> String {
     table.text()
 }
 
-/// A row for each condition, variant and measure.
+/// A row for each condition, variant and measure; the noise floors last.
 pub(crate) fn comparisons(input: &Input, analysis: &Analysis) -> String {
     let mut table = Table::default();
-    table.row(
-        [
-            "condition",
-            "variant",
-            "baseline",
-            "measure",
-            "n",
-            "ratio",
-            "low95",
-            "high95",
-            "least",
-            "largest",
-            "verdict",
-            "reason",
-            "dropped",
-        ]
-        .map(str::to_owned),
-    );
-    let baseline = input.plan.variants[0].label();
-    for one in &analysis.comparisons {
-        let ratio = one.ratio.as_ref().ok();
-        let interval = ratio.and_then(|ratio| ratio.interval.clone().ok());
-        let no_interval = ratio.and_then(|ratio| ratio.interval.clone().err());
-        let reason = one.ratio.clone().err().or(no_interval).unwrap_or_default();
+    table.row(COMPARISON.map(str::to_owned));
+    for one in analysis.comparisons.iter().chain(&analysis.floors) {
+        let contrast = one.contrast.as_ref().ok();
+        let interval = contrast.and_then(|contrast| contrast.interval.clone().ok());
+        let no_interval = contrast.and_then(|contrast| contrast.interval.clone().err());
+        let missing = one.contrast.clone().err().or(no_interval).unwrap_or_default();
+        let ranked = contrast.and_then(|contrast| contrast.ranked);
         let verdict = one.verdict.as_ref();
         table.row([
             input.plan.conditions[one.condition].to_string(),
-            input.plan.variants[one.variant].label(),
-            baseline.clone(),
+            input.plan.label(one.variant),
+            input.plan.label(0),
             one.measure.to_string(),
+            match one.measure.effect() {
+                Effect::Ratio => "ratio".to_owned(),
+                Effect::Difference => "difference".to_owned(),
+            },
             one.pairs.len().to_string(),
-            number(ratio.map(|ratio| ratio.value)),
-            number(interval.map(|interval: Interval| interval.low)),
+            number(contrast.map(|contrast| contrast.value)),
+            number(interval.map(|interval| interval.low)),
             number(interval.map(|interval| interval.high)),
-            number(ratio.map(|ratio| ratio.range.low)),
-            number(ratio.map(|ratio| ratio.range.high)),
+            (1.0 - analysis.alpha).to_string(),
+            number(contrast.map(|contrast| contrast.range.low)),
+            number(contrast.map(|contrast| contrast.range.high)),
+            number(ranked.map(|ranked| ranked.value)),
+            number(ranked.and_then(|ranked| Some(ranked.interval?.low))),
+            number(ranked.and_then(|ranked| Some(ranked.interval?.high))),
+            number(contrast.and_then(|contrast| contrast.p)),
+            number(
+                verdict
+                    .and_then(|verdict| verdict.adjusted_p)
+                    .or(one.exploratory.map(|exploratory| exploratory.adjusted_p)),
+            ),
+            number(contrast.and_then(|contrast| contrast.detectable)),
+            number(verdict.map(|verdict| verdict.margin)),
             verdict.map(|verdict| verdict.outcome.to_string()).unwrap_or_default(),
-            verdict.map_or(reason, |verdict| verdict.reason.clone()),
+            verdict.and_then(|verdict| verdict.material).map(|material| material.to_string()).unwrap_or_default(),
+            verdict.and_then(|verdict| verdict.needed).map(|needed| needed.to_string()).unwrap_or_default(),
+            one.exploratory.map(|exploratory| exploratory.stands_out.to_string()).unwrap_or_default(),
+            verdict.map_or(missing, |verdict| verdict.reason.clone()),
             one.dropped.len().to_string(),
         ]);
     }
     table.text()
 }
+
+/// The columns of the comparisons.
+const COMPARISON: [&str; 25] = [
+    "condition",
+    "variant",
+    "baseline",
+    "measure",
+    "effect",
+    "n",
+    "value",
+    "low",
+    "high",
+    "confidence",
+    "least",
+    "largest",
+    "ranked",
+    "ranked_low",
+    "ranked_high",
+    "p",
+    "adjusted_p",
+    "detectable",
+    "margin",
+    "verdict",
+    "material",
+    "needed",
+    "stands_out",
+    "reason",
+    "dropped",
+];
 
 fn factors(input: &Input) -> Vec<String> {
     let first = input.plan.variants.iter().zip(&input.plan.conditions).next();

@@ -2,7 +2,7 @@
 
 use plimsoll_analysis::compare::Comparison;
 use plimsoll_analysis::findings::Gravity;
-use plimsoll_analysis::quantity::{change, show};
+use plimsoll_analysis::quantity::{confidence, show};
 use plimsoll_analysis::{Analysis, Input, headline, words};
 use std::fmt::Write;
 
@@ -18,6 +18,9 @@ pub fn terminal(input: &Input, analysis: &Analysis) -> String {
     if input.plan.variants.len() > 1 {
         text += "\n";
         text += &table(input, analysis);
+        for line in crate::method::in_short(input, analysis) {
+            writeln!(text, "{}", wrapped(&line, "  ")).expect("writing to a string does not fail");
+        }
     }
     let grave: Vec<_> = analysis.findings.iter().filter(|finding| finding.gravity != Gravity::Note).collect();
     if !grave.is_empty() {
@@ -32,7 +35,7 @@ pub fn terminal(input: &Input, analysis: &Analysis) -> String {
 
 fn table(input: &Input, analysis: &Analysis) -> String {
     let measure = headline(&input.facts).measure;
-    let name = |variant: usize| input.plan.variants[variant].label();
+    let name = |variant: usize| input.plan.label(variant);
     let several = input.plan.variants.len() > 2;
     let mut rows = vec![vec![
         words::measure(&measure, &input.facts.protocol),
@@ -43,7 +46,7 @@ fn table(input: &Input, analysis: &Analysis) -> String {
             input.plan.variants.get(1).map(plimsoll_model::factor::Assignment::label).unwrap_or_default()
         },
         "change".to_owned(),
-        "95 % interval".to_owned(),
+        format!("{} interval", confidence(analysis.alpha)),
         "n".to_owned(),
         "verdict".to_owned(),
     ]];
@@ -59,7 +62,7 @@ fn table(input: &Input, analysis: &Analysis) -> String {
             words::condition(&input.plan.conditions[condition]),
             centre(condition, 0),
             if several { format!("{} {value}", name(variant)) } else { value },
-            comparison.ratio.as_ref().map_or("–".to_owned(), |ratio| change(ratio.value)),
+            comparison.change().unwrap_or_else(|_| "–".to_owned()),
             crate::text::interval(comparison),
             comparison.pairs.len().to_string(),
             verdict(comparison),
@@ -73,7 +76,7 @@ fn verdict(comparison: &Comparison) -> String {
 }
 
 /// Columns as wide as their widest cell, two blanks apart; text to the left, numbers to the right.
-fn aligned(rows: &[Vec<String>]) -> String {
+pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows[0].len();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
@@ -98,7 +101,7 @@ fn aligned(rows: &[Vec<String>]) -> String {
 }
 
 /// `text` in lines of at most [`WIDTH`] characters; all but the first begin with `indent`.
-fn wrapped(text: &str, indent: &str) -> String {
+pub(crate) fn wrapped(text: &str, indent: &str) -> String {
     let mut lines = vec![String::new()];
     for word in crate::text::unbroken(text).split(' ') {
         let line = lines.last_mut().expect("there is always a line");

@@ -1,7 +1,6 @@
 //! Texts that several documents share.
 
 use plimsoll_analysis::compare::Comparison;
-use plimsoll_analysis::quantity::{change, changes};
 
 /// A name for files: lower-case letters, digits and single hyphens.
 pub(crate) fn slug(text: &str) -> String {
@@ -18,19 +17,18 @@ pub(crate) fn slug(text: &str) -> String {
 
 /// A comparison in a line: `+3.1 % (+1.2 % … +5.0 %), n = 5, worse`.
 pub(crate) fn comparison(comparison: &Comparison) -> String {
-    let Ok(ratio) = &comparison.ratio else { return "no ratio".to_owned() };
-    let interval = interval(comparison);
-    let verdict = comparison.verdict.as_ref().map(|verdict| format!(", {}", verdict.outcome)).unwrap_or_default();
-    format!("{} ({interval}), n = {}{verdict}", change(ratio.value), ratio.n)
+    let Ok(change) = comparison.change() else { return "no comparison".to_owned() };
+    let verdict = comparison.verdict.as_ref().map(|verdict| format!(", {}", verdict.in_words())).unwrap_or_default();
+    format!("{change} ({}), n = {}{verdict}", interval(comparison), comparison.pairs.len())
 }
 
 /// The interval of a comparison, or what there is instead of one.
 pub(crate) fn interval(comparison: &Comparison) -> String {
-    match &comparison.ratio {
+    match &comparison.contrast {
         Err(_) => "–".to_owned(),
-        Ok(ratio) => match &ratio.interval {
-            Ok(interval) => changes(interval.low, interval.high).join(" … "),
-            Err(_) if ratio.n > 1 => format!("range {}", changes(ratio.range.low, ratio.range.high).join(" … ")),
+        Ok(contrast) => match contrast.interval {
+            Ok(interval) => comparison.ends(interval).join(" … "),
+            Err(_) if contrast.n > 1 => format!("range {}", comparison.ends(contrast.range).join(" … ")),
             Err(_) => "no interval".to_owned(),
         },
     }

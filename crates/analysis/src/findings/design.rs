@@ -2,17 +2,26 @@
 
 use super::{Context, Finding, Gravity, which};
 use crate::decide::LEAST;
+use crate::durability::weakened_in;
 use crate::estimate::Summary;
 use crate::measure::BEYOND;
 use crate::quantity::{grouped, percent, show};
 use crate::verdict::Outcome;
 use crate::{Cell, words};
+use std::collections::BTreeMap;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
-    [too_few_repeats(context), wide_spread(context), too_few_requests(context), quick(context), loopback(context)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        too_few_repeats(context),
+        wide_spread(context),
+        too_few_requests(context),
+        durability(context),
+        quick(context),
+        loopback(context),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 fn too_few_repeats(context: &Context<'_>) -> Option<Finding> {
@@ -105,6 +114,31 @@ fn too_few_requests(context: &Context<'_>) -> Option<Finding> {
              lie beyond them. Longer trials have more."
         ),
         evidence,
+    })
+}
+
+/// Settings in the commands of the systems that buy speed with safety.
+fn durability(context: &Context<'_>) -> Option<Finding> {
+    let mut settings: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (variant, commands) in context.input.facts.commands.iter().enumerate() {
+        for (written, weakness) in commands.iter().flat_map(|command| weakened_in(command)) {
+            let text = format!("{written}: {} ({})", weakness.risk, weakness.source);
+            let variants = settings.entry(text).or_default();
+            let name = context.variant(variant);
+            if !variants.contains(&name) {
+                variants.push(name);
+            }
+        }
+    }
+    (!settings.is_empty()).then(|| Finding {
+        gravity: Gravity::Caution,
+        topic: "durability",
+        sentence: format!(
+            "{} speed with safety: these are not the numbers of a system that keeps what it has acknowledged. Measure with \
+             the safe settings as well: what safety costs may differ between variants.",
+            if settings.len() == 1 { "A setting buys".to_owned() } else { format!("{} settings buy", settings.len()) }
+        ),
+        evidence: settings.into_iter().map(|(text, variants)| format!("{}: {text}", variants.join(", "))).collect(),
     })
 }
 

@@ -8,7 +8,7 @@ use plimsoll_model::measure::Unit;
 use plimsoll_model::sample::HostSample;
 use plimsoll_statistics::{mean, median};
 
-/// Cores, as a share of all, by which a trial must stand out from the others of its condition.
+/// Cores, as a share of all, by which a trial must stand out from those that should look like it.
 const STANDS_OUT: f64 = 0.1;
 
 /// Cores, as a share of all, that other programs may use in most trials without notice.
@@ -71,8 +71,10 @@ impl<'a> Seen<'a> {
         }
     }
 
-    fn condition(&self) -> usize {
-        self.reader.trial().condition
+    /// Trials of the same variant under the same condition should look alike. Between variants the
+    /// kernel's work for a system may differ, which no program is charged with.
+    fn cell(&self) -> (usize, usize) {
+        (self.reader.trial().condition, self.reader.trial().variant)
     }
 }
 
@@ -117,7 +119,7 @@ fn host(context: &Context<'_>, trials: &[Seen<'_>]) -> Option<Finding> {
         gravity: Gravity::Caution,
         topic: "the host",
         sentence: format!(
-            "The machine was not the same for all trials, or not the study's alone: in some {}. Differences between \
+            "In some trials {}: the machine was not the same for all, or not the study's alone. Differences between \
              trials may come of that.",
             list(&what)
         ),
@@ -125,15 +127,15 @@ fn host(context: &Context<'_>, trials: &[Seen<'_>]) -> Option<Finding> {
     })
 }
 
-/// The trials in which a value is larger than is usual under their condition by more than `by`,
-/// with the value and what is usual.
+/// The trials in which a value is larger by more than `by` than is usual for their variant under
+/// their condition, with the value and what is usual.
 fn standing_out<'a>(
     trials: &'a [Seen<'a>],
     by: f64,
     value: impl Fn(&Seen<'_>) -> Option<f64>,
 ) -> impl Iterator<Item = (&'a Seen<'a>, f64, f64)> {
     trials.iter().filter_map(move |seen| {
-        let alike = trials.iter().filter(|other| other.condition() == seen.condition());
+        let alike = trials.iter().filter(|other| other.cell() == seen.cell());
         let usual = median(&alike.filter_map(&value).collect::<Vec<_>>())?;
         let value = value(seen)?;
         (value > usual + by).then_some((seen, value, usual))

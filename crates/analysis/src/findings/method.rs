@@ -33,9 +33,10 @@ fn sequential(context: &Context<'_>) -> Option<Finding> {
     (!evidence.is_empty()).then(|| Finding {
         gravity: Gravity::Problem,
         topic: "one variant after the other",
-        sentence: "Variants did not take turns: whatever the machine did meanwhile looks like a difference between them. \
+        sentence:
+            "Variants did not take turns: whatever the machine did meanwhile looks like a difference between them. \
                    Such comparisons are void; run the variants in blocks, in random order."
-            .to_owned(),
+                .to_owned(),
         evidence,
     })
 }
@@ -82,9 +83,10 @@ fn no_noise_floor(context: &Context<'_>) -> Option<Finding> {
     (plan.variants.len() > 1 && !plan.with_duplicate).then(|| Finding {
         gravity: Gravity::Caution,
         topic: "no noise floor",
-        sentence: "The study has no duplicate of its baseline (`noise_floor = false`), so nothing shows what this machine \
+        sentence:
+            "The study has no duplicate of its baseline (`noise_floor = false`), so nothing shows what this machine \
                    makes of two equal systems."
-            .to_owned(),
+                .to_owned(),
         evidence: Vec::new(),
     })
 }
@@ -131,9 +133,10 @@ fn several_factors(context: &Context<'_>) -> Option<Finding> {
     (!evidence.is_empty()).then(|| Finding {
         gravity: Gravity::Note,
         topic: "several factors at once",
-        sentence: "Some variants differ from the baseline in more than one factor: what each of these does cannot be read \
+        sentence:
+            "Some variants differ from the baseline in more than one factor: what each of these does cannot be read \
                    from such a comparison alone."
-            .to_owned(),
+                .to_owned(),
         evidence,
     })
 }

@@ -58,17 +58,16 @@ struct Context<'a> {
 
 pub(crate) fn findings(input: &Input, readers: &[Reader<'_>], analysis: &Analysis) -> Vec<Finding> {
     let context = Context { input, readers, analysis };
-    let mut findings: Vec<Finding> =
-        [
-            validity::findings(&context),
-            method::findings(&context),
-            steady::findings(&context),
-            load::findings(&context),
-            machine::findings(&context),
-            drift::findings(&context),
-            design::findings(&context),
-        ]
-        .concat();
+    let mut findings: Vec<Finding> = [
+        validity::findings(&context),
+        method::findings(&context),
+        steady::findings(&context),
+        load::findings(&context),
+        machine::findings(&context),
+        drift::findings(&context),
+        design::findings(&context),
+    ]
+    .concat();
     findings.sort_by_key(|finding| finding.gravity);
     findings
 }
@@ -256,7 +255,10 @@ mod tests {
         }
         let finding = analyse(&input).findings.into_iter().find(|finding| finding.topic == "idle users");
         let evidence = finding.expect("a finding").evidence;
-        assert!(evidence[0].ends_with("keeps 2.5 of 10 users busy (25 %); 3 connections were ever made"), "{evidence:?}");
+        assert!(
+            evidence[0].ends_with("keeps 2.5 of 10 users busy (25 %); 3 connections were ever made"),
+            "{evidence:?}"
+        );
     }
 
     #[test]
@@ -272,6 +274,15 @@ mod tests {
             evidence.contains(&"p95 of iteration_duration takes 200 values, and trial 2 had 150".to_owned()),
             "{evidence:?}"
         );
+    }
+
+    #[test]
+    fn settings_that_weaken_durability_are_told_with_their_variants() {
+        let mut input = input(3, |number| trial(1.0 + f64::from(number % 3) / 100.0));
+        input.facts.commands = ["on", "off"].map(|fsync| vec![format!("db: postgres -c fsync={fsync}")]).into();
+        let finding = analyse(&input).findings.into_iter().find(|finding| finding.topic == "durability");
+        let evidence = finding.expect("a finding").evidence;
+        assert!(evidence[0].starts_with("new: fsync=off: a power failure"), "{evidence:?}");
     }
 
     #[test]

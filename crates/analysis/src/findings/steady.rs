@@ -6,14 +6,11 @@ use crate::quantity::{change, grouped, percent, show};
 use crate::words;
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 use plimsoll_model::result::LoadSecond;
-use plimsoll_statistics::{effective_size, growth, mean, standard_deviation};
+use plimsoll_statistics::{growth, halves as halves_of};
 use std::collections::BTreeMap;
 
-/// Fewest seconds of a half for it to be compared with the other.
-const LEAST: usize = 5;
-
-/// Standard errors by which two halves must differ for it to be more than chance.
-const CLEARLY: f64 = 3.0;
+/// The p value that a difference of two halves must reach: that of three standard errors.
+const CLEARLY: f64 = 0.0027;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [cut(context), unjudged(context), halves(context), backlog(context)].into_iter().flatten().collect()
@@ -84,9 +81,10 @@ fn halves(context: &Context<'_>) -> Option<Finding> {
         .counted()
         .filter(|reader| is_meant_to_be_steady(reader))
         .filter_map(|reader| {
-            let halves = series.halves(reader)?;
+            let halves =
+                halves_of(&series.values(reader)).filter(|halves| halves.first > 0.0 && halves.second > 0.0)?;
             let ratio = halves.second / halves.first;
-            if ratio.ln().abs() <= (1.0 + margin / 2.0).ln() || !halves.differ_clearly() {
+            if ratio.ln().abs() <= (1.0 + margin / 2.0).ln() || halves.p > CLEARLY {
                 return None;
             }
             let unit = series.measure.unit();
@@ -154,8 +152,8 @@ impl BySecond {
         self.measure.unit() == measure.unit() || measure.series == self.measure.series
     }
 
-    /// The halves of what counts; none where they are too short, or have seconds without a value.
-    fn halves(&self, reader: &Reader<'_>) -> Option<Halves> {
+    /// Its values in the seconds that count; where it is a mean, only in those that have one.
+    fn values(&self, reader: &Reader<'_>) -> Vec<f64> {
         let result = reader.result();
         // The last second is left out where it was cut short.
         let end = result.summary.window.seconds().floor() as i64;
@@ -166,14 +164,13 @@ impl BySecond {
                 *count += row.count;
             }
         }
-        let values: Vec<f64> = match self.measure.statistic {
+        match self.measure.statistic {
             Statistic::Rate => seconds.values().map(|(_, count)| *count as f64).collect(),
             _ => {
                 let timed = seconds.values().filter(|(_, count)| *count > 0);
                 timed.map(|(total, count)| total / *count as f64 / 1e9).collect()
             }
-        };
-        Halves::of(&values)
+        }
     }
 
     fn is_about(&self, row: &LoadSecond) -> bool {
@@ -184,37 +181,6 @@ impl BySecond {
             _ => row.subject == "iteration",
         }
     }
-}
-
-/// The means of the two halves of a series.
-struct Halves {
-    first: f64,
-    second: f64,
-    standard_error: f64,
-}
-
-impl Halves {
-    fn of(values: &[f64]) -> Option<Halves> {
-        let (first, second) = values.split_at(values.len() / 2);
-        if first.len() < LEAST {
-            return None;
-        }
-        let halves = Halves {
-            first: mean(first)?,
-            second: mean(second)?,
-            standard_error: standard_error(first)?.hypot(standard_error(second)?),
-        };
-        (halves.first > 0.0 && halves.second > 0.0).then_some(halves)
-    }
-
-    fn differ_clearly(&self) -> bool {
-        (self.first - self.second).abs() > CLEARLY * self.standard_error
-    }
-}
-
-/// Of the mean of neighbours in time, which tell less than as many independent values would.
-fn standard_error(values: &[f64]) -> Option<f64> {
-    Some(standard_deviation(values)? / effective_size(values)?.sqrt())
 }
 
 /// Open load above what the system can carry.

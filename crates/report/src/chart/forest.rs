@@ -1,7 +1,10 @@
-//! A forest: ratios with their intervals under one another, around the line of no difference.
+//! A forest: contrasts with their intervals under one another, around the line of no difference.
 
 use super::drawing::{Anchor, Drawing, Mark, Paint, width_of};
 use super::figure::legend;
+use plimsoll_analysis::compare::additive_margin;
+use plimsoll_analysis::quantity::difference;
+use plimsoll_model::measure::{Effect, Unit};
 
 const ROW: f64 = 22.0;
 const STRIP: f64 = 420.0;
@@ -10,7 +13,10 @@ const GAP: f64 = 14.0;
 #[derive(Clone, Debug)]
 pub(crate) struct Forest {
     pub(crate) title: String,
-    /// The smallest difference that matters, as a share, where one was declared.
+    /// What its numbers are: ratios, or differences in this unit.
+    pub(crate) effect: Effect,
+    pub(crate) unit: Unit,
+    /// The smallest difference that matters, where one was declared.
     pub(crate) margin: Option<f64>,
     /// The variants, the baseline first.
     pub(crate) variants: Vec<String>,
@@ -21,11 +27,13 @@ pub(crate) struct Forest {
 pub(crate) struct ForestRow {
     pub(crate) label: String,
     pub(crate) variant: usize,
-    /// Ratio, and the ends of its interval, if there are any.
-    pub(crate) ratio: Option<f64>,
+    /// Ratio or difference, and the ends of its interval, if there are any.
+    pub(crate) value: Option<f64>,
     pub(crate) interval: Option<(f64, f64)>,
-    /// The ratio of each pair.
+    /// That of each pair.
     pub(crate) pairs: Vec<f64>,
+    /// The ends of the noise floor under the same condition.
+    pub(crate) floor: Option<(f64, f64)>,
     /// The numbers, or why there are none.
     pub(crate) text: String,
 }
@@ -57,27 +65,30 @@ const ROUND: [(f64, &str); 23] = [
     (1000.0, "×1,000"),
 ];
 
-/// How far a forest reaches on both sides of 1: a ratio.
+/// How far a forest reaches on both sides of no difference, on the scale on which that is 0:
+/// logarithms of ratios, or differences.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reach(f64);
+pub(crate) struct Reach {
+    effect: Effect,
+    unit: Unit,
+    far: f64,
+}
 
 impl Reach {
-    /// Where `ratio` lies between the ends: 0 to 1.
-    pub(crate) fn share(self, ratio: f64) -> f64 {
-        (0.5 + ratio.ln() / self.0.ln() / 2.0).clamp(0.0, 1.0)
+    /// Where a ratio or difference lies between the ends: 0 to 1.
+    pub(crate) fn share(self, value: f64) -> f64 {
+        (0.5 + additive(self.effect, value) / self.far / 2.0).clamp(0.0, 1.0)
     }
 
-    /// Round ratios and their labels, as many as fit on `length` pixels: no difference first, then
+    /// Round values and their labels, as many as fit on `length` pixels: no difference first, then
     /// from the ends inwards.
     pub(crate) fn ticks(self, length: f64) -> Vec<(f64, String)> {
         let fits = |one: &(f64, String), other: &(f64, String)| {
             let apart = (self.share(one.0) - self.share(other.0)).abs() * length;
             apart > f64::midpoint(width_of(&one.1), width_of(&other.1)) + 8.0
         };
-        let mut kept = vec![(1.0, "same".to_owned())];
-        let within = |ratio: f64| ratio.ln().abs() <= self.0.ln() * 1.001;
-        for (ratio, label) in ROUND.into_iter().rev().filter(|(ratio, _)| within(*ratio)) {
-            let tick = (ratio, label.to_owned());
+        let mut kept = vec![(nothing(self.effect), "same".to_owned())];
+        for tick in self.round().into_iter().filter(|(value, _)| self.holds(*value)) {
             if kept.iter().all(|one| fits(one, &tick)) {
                 kept.push(tick);
             }
@@ -85,24 +96,71 @@ impl Reach {
         kept.sort_by(|one, other| one.0.total_cmp(&other.0));
         kept
     }
+
+    fn holds(self, value: f64) -> bool {
+        additive(self.effect, value).abs() <= self.far * 1.001
+    }
+
+    /// What can be labelled, the largest first.
+    fn round(self) -> Vec<(f64, String)> {
+        match self.effect {
+            Effect::Ratio => ROUND.into_iter().rev().map(|(ratio, label)| (ratio, label.to_owned())).collect(),
+            Effect::Difference => {
+                let ends = round_below(self.far).flat_map(|size| [size, -size]);
+                ends.map(|end| (end, difference(end, self.unit))).collect()
+            }
+        }
+    }
+}
+
+/// The value of no difference.
+fn nothing(effect: Effect) -> f64 {
+    match effect {
+        Effect::Ratio => 1.0,
+        Effect::Difference => 0.0,
+    }
+}
+
+fn additive(effect: Effect, value: f64) -> f64 {
+    match effect {
+        Effect::Ratio => value.ln(),
+        Effect::Difference => value,
+    }
+}
+
+/// 1, 2 and 5 times powers of ten up to `most`, the largest first: four of them.
+fn round_below(most: f64) -> impl Iterator<Item = f64> {
+    let decade = most.max(1e-12).log10().floor() as i32;
+    let steps = (decade - 2..=decade).rev().flat_map(|power| [5.0, 2.0, 1.0].map(|digit| digit * 10_f64.powi(power)));
+    steps.filter(move |step| *step <= most * 1.001).take(4)
 }
 
 impl Forest {
-    /// The ratios between which a difference does not matter.
+    /// The values between which a difference does not matter.
     pub(crate) fn within_margin(&self) -> Option<(f64, f64)> {
-        self.margin.map(|margin| (1.0 / (1.0 + margin), 1.0 + margin))
+        self.margin.map(|margin| match self.effect {
+            Effect::Ratio => (1.0 / (1.0 + margin), 1.0 + margin),
+            Effect::Difference => (-margin, margin),
+        })
     }
 
-    /// A round reach that takes in every interval and the margin.
+    /// A round reach that takes in every interval, the noise floors and the margin.
     pub(crate) fn reach(&self) -> Reach {
         let ends = self.rows.iter().flat_map(|row| {
-            let (low, high) = row.interval.unwrap_or((1.0, 1.0));
-            [low, high].into_iter().chain(row.ratio).chain(row.pairs.iter().copied())
+            let both = [row.interval, row.floor].into_iter().flatten().flat_map(|(low, high)| [low, high]);
+            both.chain(row.value).chain(row.pairs.iter().copied())
         });
-        let far =
-            ends.map(|ratio| ratio.ln().abs()).fold((1.0 + self.margin.unwrap_or(0.0)).ln() * 1.4, f64::max).exp();
-        let steps = [1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0];
-        Reach(steps.into_iter().find(|step| far <= *step).unwrap_or(far))
+        let margin = additive_margin(self.effect, self.margin.unwrap_or(0.0));
+        let far = ends.map(|value| additive(self.effect, value).abs()).fold(margin * 1.4, f64::max);
+        let steps: &[f64] = match self.effect {
+            Effect::Ratio => {
+                &[1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0]
+            }
+            Effect::Difference => &[],
+        };
+        let rounded = steps.iter().map(|step| step.ln()).find(|step| far <= *step);
+        let far = rounded.unwrap_or(if far > 0.0 { far * 1.05 } else { 1.0 });
+        Reach { effect: self.effect, unit: self.unit, far }
     }
 
     pub(crate) fn draw(&self) -> Drawing {
@@ -134,30 +192,37 @@ impl Forest {
     fn frame(&self, drawing: &mut Drawing, reach: Reach, left: f64) {
         let head = self.head();
         let bottom = head + self.rows.len() as f64 * ROW + 4.0;
-        let x = |ratio: f64| left + reach.share(ratio) * STRIP;
+        let x = |value: f64| left + reach.share(value) * STRIP;
         if let Some((low, high)) = self.within_margin() {
             let points = vec![(x(low), head), (x(high), head), (x(high), bottom), (x(low), bottom)];
             drawing.marks.push(Mark::Area { points, paint: Paint::Grid, opacity: 0.6 });
         }
-        drawing.line((x(1.0), head), (x(1.0), bottom), Paint::Muted, 1.0);
+        let same = x(nothing(self.effect));
+        drawing.line((same, head), (same, bottom), Paint::Muted, 1.0);
         drawing.line((left, bottom), (left + STRIP, bottom), Paint::Muted, 1.0);
-        for (ratio, label) in reach.ticks(STRIP) {
-            drawing.line((x(ratio), bottom), (x(ratio), bottom + 4.0), Paint::Muted, 1.0);
-            drawing.text((x(ratio), bottom + 17.0), label, Anchor::Middle, Paint::Muted);
+        for (value, label) in reach.ticks(STRIP) {
+            drawing.line((x(value), bottom), (x(value), bottom + 4.0), Paint::Muted, 1.0);
+            drawing.text((x(value), bottom + 17.0), label, Anchor::Middle, Paint::Muted);
         }
-        let note =
-            format!("less than {}  |  more{}", self.variants[0], self.margin.map_or("", |_| "; shaded: the margin"));
+        let margin = self.margin.map_or("", |_| "; shaded: the margin");
+        let floor = if self.rows.iter().any(|row| row.floor.is_some()) { "; grey bars: the noise floor" } else { "" };
+        let note = format!("less than {}  |  more{margin}{floor}", self.variants[0]);
         drawing.text((left + STRIP / 2.0, bottom + 34.0), note, Anchor::Middle, Paint::Muted);
     }
 }
 
 impl ForestRow {
-    /// Interval, pairs and ratio on a strip of this size, without text.
+    /// Noise floor, interval, pairs and value on a strip of this size, without text.
     pub(crate) fn strip(&self, reach: Reach, width: f64, height: f64) -> Drawing {
         let mut drawing = Drawing::new(width, height);
         let middle = height / 2.0 - 2.0;
-        let x = |ratio: f64| reach.share(ratio) * width;
+        let x = |value: f64| reach.share(value) * width;
         let paint = Paint::Variant(self.variant);
+        if let Some((low, high)) = self.floor {
+            let (top, bottom) = (middle - 4.0, middle + 4.0);
+            let points = vec![(x(low), top), (x(high), top), (x(high), bottom), (x(low), bottom)];
+            drawing.marks.push(Mark::Area { points, paint: Paint::Muted, opacity: 0.35 });
+        }
         if let Some((low, high)) = self.interval {
             drawing.line((x(low), middle), (x(high), middle), paint, 2.0);
             for end in [low, high] {
@@ -167,8 +232,8 @@ impl ForestRow {
         for pair in &self.pairs {
             drawing.dot((x(*pair), middle + 6.5), 1.9, paint, 0.55);
         }
-        if let Some(ratio) = self.ratio {
-            drawing.dot((x(ratio), middle), 4.2, paint, 1.0);
+        if let Some(value) = self.value {
+            drawing.dot((x(value), middle), 4.2, paint, 1.0);
         }
         drawing
     }
@@ -178,11 +243,23 @@ impl ForestRow {
 mod tests {
     use super::*;
 
+    fn ratios(far: f64) -> Reach {
+        Reach { effect: Effect::Ratio, unit: Unit::Seconds, far: far.ln() }
+    }
+
+    #[test]
+    fn differences_have_labels_in_their_unit() {
+        let reach = Reach { effect: Effect::Difference, unit: Unit::Share, far: 0.0023 };
+        let labels: Vec<String> = reach.ticks(STRIP).into_iter().map(|tick| tick.1).collect();
+        assert_eq!(labels, ["−0.2 points", "−0.1 points", "same", "+0.1 points", "+0.2 points"]);
+        assert!((reach.share(0.0) - 0.5).abs() < 1e-12 && reach.share(0.0023) > 0.999);
+    }
+
     #[test]
     fn labels_are_round_and_never_overlap() {
         for far in [1.01_f64, 1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 500.0, 1000.0] {
             for length in [220.0, STRIP] {
-                let reach = Reach(far);
+                let reach = ratios(far);
                 let ticks = reach.ticks(length);
                 assert!(ticks.iter().any(|tick| tick.1 == "same"));
                 let both_sides = ticks.iter().any(|tick| tick.0 < 1.0) && ticks.iter().any(|tick| tick.0 > 1.0);
@@ -194,7 +271,7 @@ mod tests {
                 }
             }
         }
-        let labels = |far| Reach(far).ticks(STRIP).into_iter().map(|tick| tick.1).collect::<Vec<_>>();
+        let labels = |far| ratios(far).ticks(STRIP).into_iter().map(|tick| tick.1).collect::<Vec<_>>();
         assert_eq!(labels(1.1), ["−5 %", "−2 %", "same", "+2 %", "+5 %", "+10 %"]);
         assert_eq!(labels(1000.0), ["−99.9 %", "−99 %", "−90 %", "same", "×10", "×100", "×1,000"]);
     }

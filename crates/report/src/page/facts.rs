@@ -8,12 +8,13 @@ use plimsoll_model::host::{Host, Version};
 use plimsoll_model::measure::Unit;
 
 /// A name and what there is to say of it.
+#[derive(Clone)]
 pub(crate) struct Fact {
     pub(crate) name: String,
     pub(crate) value: String,
 }
 
-fn fact(name: impl Into<String>, value: impl Into<String>) -> Fact {
+pub(crate) fn fact(name: impl Into<String>, value: impl Into<String>) -> Fact {
     Fact { name: name.into(), value: value.into() }
 }
 
@@ -21,9 +22,10 @@ pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     let plan = &input.plan;
     let names: Vec<String> = plan.variants.iter().map(plimsoll_model::factor::Assignment::label).collect();
     let design = format!(
-        "n = {} of {} under {}: {}, in blocks of one trial of each variant side by side, in random order from seed {}",
+        "n = {} of {}{} under {}: {}, in blocks of one trial of each side by side, in random order from seed {}",
         counted(plan.repeats as usize, "repeat"),
         counted(plan.variants.len(), "variant"),
+        if plan.with_duplicate { " and a duplicate of the baseline" } else { "" },
         counted(plan.conditions.len(), "condition"),
         counted(plan.trials.len(), "trial"),
         plan.seed
@@ -126,6 +128,13 @@ pub(crate) fn host(host: &Host) -> Vec<Fact> {
     ]
 }
 
+/// What started the systems of each variant.
+pub(crate) fn commands(input: &Input) -> Vec<Fact> {
+    let of = input.facts.commands.iter().enumerate().filter(|(_, commands)| !commands.is_empty());
+    of.map(|(variant, commands)| fact(format!("Started for {}", input.plan.label(variant)), commands.join("; ")))
+        .collect()
+}
+
 pub(crate) fn versions(versions: &[Version]) -> Vec<Fact> {
     versions
         .iter()
@@ -160,14 +169,21 @@ pub(crate) fn notes(input: &Input) -> Vec<Fact> {
         fact(
             "Changes",
             "the two trials of a block are divided by one another, and the change is the geometric mean of these ratios. The \
-             95 % interval is Student's t on their logarithms, from 3 pairs on. A pair with a trial that does not count is \
-             left out.",
+             interval is Student's t on their logarithms, from 3 pairs on. Errors are compared by their difference, because \
+             none at all is common. A pair with a trial that does not count is left out. From 6 pairs on the same is done by \
+             ranks (Hodges and Lehmann), and a verdict stands only if both agree.",
         ),
         fact(
             "Verdicts",
-            "equivalent: the interval lies within the margin. Better or worse: it reaches beyond it, and \
-             lies on one side of no difference. Inconclusive: neither. Void: no pair of trials to compare. With several measures, variants and conditions, some \
-             intervals miss by chance: about one in twenty.",
+            "equivalent: the interval lies within the margin. Better or worse: it lies on one side of no difference, also \
+             after the adjustment for all comparisons that decide (Holm); size uncertain: it reaches into the margin. \
+             Inconclusive: neither, or ranks or the noise floor speak against it. Void: nothing to decide with.",
+        ),
+        fact(
+            "Noise floor",
+            "each block holds the baseline twice, under a name that no table shows. What these two differ by is the \
+             machine's doing. Where their interval leaves out no difference, or is wider than the margin, only differences \
+             that lie wholly beyond it stand.",
         ),
         fact(
             "Durations",

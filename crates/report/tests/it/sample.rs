@@ -4,7 +4,7 @@ use plimsoll_analysis::Input;
 use plimsoll_model::factor::{Factor, Level, Role, combinations};
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::record::{ErrorKind, SequenceCheck, Subject, Tally};
-use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult, TrialSummary};
+use plimsoll_model::result::{GeneratorRow, Headroom, LoadSecond, TrialResult, TrialSummary};
 use plimsoll_model::sample::ProcessSample;
 use plimsoll_model::study::{Decision, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
@@ -39,8 +39,8 @@ struct Truth {
     connect: Option<f64>,
 }
 
-/// Two modes × three numbers of users × two ways to connect, five repeats. Trial 8 is void, the
-/// system of trial 21 gave wrong replies, and 1,000 users see errors.
+/// Two modes × three numbers of users × two ways to connect, five repeats, each block with a
+/// duplicate of the baseline. Trial 8 is void, the system of trial 20 gave wrong replies, and 1,000 users see errors.
 pub(crate) fn study() -> Input {
     let facts = facts();
     let plan = plan(&facts);
@@ -49,8 +49,8 @@ pub(crate) fn study() -> Input {
     let reason = "the generator was the limit: its busiest thread used 97 % of a processor, above 90 %".to_owned();
     trials[7].summary.validity = Validity::Void(vec![reason]);
     let check = SequenceCheck { replies: 40_000, largest: 39_998, repeated: 2, ..SequenceCheck::default() };
-    trials[20].summary.sequences.insert("increment".to_owned(), check);
-    trials[20].summary.validity = Validity::Failed(vec!["wrong replies to `increment`: 2 repeated".to_owned()]);
+    trials[19].summary.sequences.insert("increment".to_owned(), check);
+    trials[19].summary.validity = Validity::Failed(vec!["wrong replies to `increment`: 2 repeated".to_owned()]);
     trials[2].summary.warnings = vec!["the generator's loop stalled for 131 ms".to_owned()];
     Input { facts, plan, trials, host: host(), versions: versions(), problems: Vec::new(), complete: true }
 }
@@ -81,7 +81,7 @@ pub(crate) fn smallest() -> Input {
     input.facts.factors[0].levels.truncate(1);
     input.facts.factors.truncate(1);
     input.facts.report = ReportSpec::default();
-    input.plan = Plan { repeats: 1, ..plan(&input.facts) };
+    input.plan = Plan { repeats: 1, with_duplicate: false, ..plan(&input.facts) };
     input.plan.trials.truncate(1);
     let mut noise = Noise(7);
     input.trials = vec![result(&input.plan, input.plan.trials[0], &mut noise)];
@@ -126,6 +126,7 @@ fn facts() -> StudyFacts {
         protocol: "gRPC".to_owned(),
         open_load: false,
         load: "closed loop, {users} users, no think time".to_owned(),
+        mean_think: Some(0.0),
         workload: "gRPC to {counter.address}: increment; connections: {connect}; time-out 10s".to_owned(),
         generator: GeneratorSpec {
             threads: 1,
@@ -134,6 +135,7 @@ fn facts() -> StudyFacts {
             max_lateness: Duration::from_millis(10),
         },
         systems: vec!["counter".to_owned()],
+        commands: ["mutex", "inputQ"].map(|mode| vec![format!("counter: ./counter -mode {mode}")]).into(),
         loopback: true,
         quick: false,
     }
@@ -147,10 +149,12 @@ fn plan(facts: &StudyFacts) -> Plan {
     for repeat in 1..=REPEATS {
         for condition in 0..conditions.len() {
             let block = (repeat - 1) * conditions.len() as u32 + condition as u32 + 1;
-            for place in 0..variants.len() {
-                let variant = if block.is_multiple_of(2) { variants.len() - 1 - place } else { place };
+            // One past the variants is the duplicate.
+            for place in 0..=variants.len() {
+                let variant = if block.is_multiple_of(2) { variants.len() - place } else { place };
                 let (number, position) = (trials.len() as u32 + 1, place as u32 + 1);
-                trials.push(Trial { number, block, repeat, position, variant, condition });
+                let (attempt, extended) = (1, false);
+                trials.push(Trial { number, block, repeat, attempt, extended, position, variant, condition });
             }
         }
     }
@@ -159,7 +163,17 @@ fn plan(facts: &StudyFacts) -> Plan {
         measure: Duration::from_secs(SECONDS as u64),
         drain: Duration::from_secs(5),
     };
-    Plan { seed: 42, repeats: REPEATS, lengths: vec![length; conditions.len()], variants, conditions, trials }
+    Plan {
+        seed: 42,
+        repeats: REPEATS,
+        lengths: vec![length; conditions.len()],
+        variants,
+        conditions,
+        trials,
+        with_duplicate: true,
+        spare_blocks: 0,
+        looks: Vec::new(),
+    }
 }
 
 fn truth(plan: &Plan, trial: Trial, noise: &mut Noise) -> Truth {
@@ -198,6 +212,7 @@ fn result(plan: &Plan, trial: Trial, noise: &mut Noise) -> TrialResult {
     }
     TrialResult {
         summary: summary(trial),
+        cut: 0,
         seconds: seconds(&truth, noise),
         generator: generator(&truth),
         processes: processes(&truth, trial, noise),
@@ -230,6 +245,10 @@ fn summary(trial: Trial) -> TrialSummary {
         took: Nanos(13_500_000_000),
         ready_after: Nanos(80_000_000),
         window: Nanos(SECONDS as u64 * 1_000_000_000),
+        steady_from: Some(Nanos(0)),
+        unsteady: false,
+        unjudged: None,
+        headroom: Headroom::default(),
         open_load: false,
         sequences: BTreeMap::new(),
         error_examples: BTreeMap::new(),
@@ -278,13 +297,14 @@ fn generator(truth: &Truth) -> Vec<GeneratorRow> {
 }
 
 fn processes(truth: &Truth, trial: Trial, noise: &mut Noise) -> Vec<ProcessSample> {
-    let memory = 14e6 + truth.users * 9000.0 + trial.variant as f64 * 2e6;
+    let inputq = if trial.variant == 1 { 1.0 } else { 0.0 };
+    let memory = 14e6 + truth.users * 9000.0 + inputq * 2e6;
     (-1..=SECONDS)
         .map(|second| ProcessSample {
             at: second as f64,
             system: "counter".to_owned(),
             processes: 1,
-            cpu_cores: (0.7 + 0.2 * (truth.users / 1000.0) + 0.04 * trial.variant as f64) * noise.around_one(0.02),
+            cpu_cores: (0.7 + 0.2 * (truth.users / 1000.0) + 0.04 * inputq) * noise.around_one(0.02),
             resident: (memory * (1.0 + second as f64 * 0.01)) as u64,
             threads: 8,
             ..ProcessSample::default()

@@ -1,0 +1,489 @@
+//! Two bundles against each other: for a terminal, as Markdown, and for other programs.
+
+use crate::documents::filters;
+use crate::json::levels;
+use crate::terminal::{aligned, wrapped};
+use crate::text::utc;
+use askama::Template;
+use plimsoll_analysis::between::{Basis, Between, Change, Difference, Kind, NOISE_FLOORS, Row};
+use plimsoll_analysis::compare::FALSE_DISCOVERIES;
+use plimsoll_analysis::findings::{Finding, Gravity};
+use plimsoll_analysis::quantity::{confidence, margin, percent, show};
+use plimsoll_analysis::{OrReason, words};
+use plimsoll_model::factor::Assignment;
+use plimsoll_model::measure::{Effect, Measure, Unit};
+use serde::Serialize;
+use serde_json::Value;
+use std::fmt::Write;
+
+/// The version of the JSON form.
+const FORMAT: u32 = 1;
+
+/// What there is where a number is missing.
+const NOTHING: &str = "–";
+
+/// The verdicts, a table of what decides, and what a reader must know, at most 100 columns wide.
+#[must_use]
+pub fn terminal(between: &Between) -> String {
+    let view = View::new(between);
+    let mut text = format!("{}: the second run against the first\n\n", view.title);
+    let width = view.sides.iter().map(|side| side.name.chars().count()).max().unwrap_or(0);
+    for side in &view.sides {
+        writeln!(text, "{:<6}  {:<width$}  {} to {} UTC", side.word, side.name, side.from, side.to).expect(INFALLIBLE);
+    }
+    text += "\n";
+    for line in [&view.about].into_iter().chain(view.answer) {
+        writeln!(text, "{}", wrapped(line, "  ")).expect(INFALLIBLE);
+    }
+    text += "\n";
+    text += &aligned(&rows_for_terminal(&view));
+    let floors = view.notes.iter().filter(|finding| finding.topic == NOISE_FLOORS);
+    for finding in view.grave.iter().chain(floors) {
+        let line = format!("{}: {}", finding.gravity.name(), finding.sentence);
+        write!(text, "\n{}", wrapped(&line, "  ")).expect(INFALLIBLE);
+        for evidence in &finding.evidence {
+            write!(text, "\n  {}", wrapped(&format!("- {evidence}"), "    ")).expect(INFALLIBLE);
+        }
+    }
+    text
+}
+
+/// The same with every table, as Markdown.
+#[must_use]
+pub fn markdown(between: &Between) -> String {
+    Markdown { view: &View::new(between) }.render().expect(INFALLIBLE) + "\n"
+}
+
+/// Everything that was found, in base units. Fields are added without a new version of the form.
+#[must_use]
+pub fn json(between: &Between) -> String {
+    serde_json::to_string_pretty(&Report::new(between)).expect("every key is text") + "\n"
+}
+
+const INFALLIBLE: &str = "a string takes what is written";
+
+#[derive(Template)]
+#[template(path = "between.md", escape = "none")]
+struct Markdown<'a> {
+    view: &'a View<'a>,
+}
+
+/// What terminal and Markdown show.
+struct View<'a> {
+    title: &'a str,
+    question: &'a str,
+    sides: [SideView<'a>; 2],
+    about: String,
+    answer: &'a [String],
+    /// Problems and cautions.
+    grave: Vec<&'a Finding>,
+    notes: Vec<&'a Finding>,
+    causes: Vec<CauseView<'a>>,
+    method: String,
+    confidence: String,
+    false_discoveries: String,
+    /// Whether there are changes of ratios to the baseline.
+    with_ratios: bool,
+    /// Whether verdicts are on those.
+    on_ratios: bool,
+    /// By measure.
+    deciding: Vec<Table>,
+    /// By variant and condition.
+    rest: Vec<Table>,
+}
+
+struct SideView<'a> {
+    word: &'static str,
+    name: &'a str,
+    from: String,
+    to: String,
+}
+
+struct CauseView<'a> {
+    what: &'a str,
+    first: &'a str,
+    second: &'a str,
+    of: String,
+}
+
+struct Table {
+    title: String,
+    margin: String,
+    rows: Vec<RowView>,
+}
+
+struct RowView {
+    measure: String,
+    place: String,
+    variant: String,
+    condition: String,
+    first: String,
+    second: String,
+    change: String,
+    interval: String,
+    n: String,
+    to_baseline: String,
+    verdict: String,
+    reason: String,
+}
+
+impl<'a> View<'a> {
+    fn new(between: &'a Between) -> View<'a> {
+        let (notes, grave) = between.findings.iter().partition(|finding| finding.gravity == Gravity::Note);
+        View {
+            title: &between.title,
+            question: &between.question,
+            sides: [side(between, 0), side(between, 1)],
+            about: between.about(),
+            answer: &between.answer,
+            grave,
+            notes,
+            causes: between.causes.iter().map(cause).collect(),
+            method: method(between),
+            confidence: confidence(between.alpha),
+            false_discoveries: percent(FALSE_DISCOVERIES),
+            with_ratios: between.rows.iter().any(|row| row.against_baseline.is_some()),
+            on_ratios: between.basis == Basis::RatiosToBaseline,
+            deciding: deciding(between),
+            rest: rest(between),
+        }
+    }
+}
+
+fn side(between: &Between, index: usize) -> SideView<'_> {
+    let time = |time: Option<i64>| time.map_or(NOTHING.to_owned(), utc);
+    let ran = between.ran[index];
+    SideView {
+        word: ["first", "second"][index],
+        name: &between.names[index],
+        from: time(ran.map(|ran| ran.0)),
+        to: time(ran.map(|ran| ran.1)),
+    }
+}
+
+fn cause(cause: &Difference) -> CauseView<'_> {
+    let all = || match cause.kind {
+        Kind::System | Kind::Study => "every variant".to_owned(),
+        Kind::Machine => "the machine".to_owned(),
+        Kind::Generator => "Plimsoll".to_owned(),
+    };
+    let names = |variants: &Vec<Assignment>| variants.iter().map(Assignment::label).collect::<Vec<_>>().join(", ");
+    CauseView {
+        what: &cause.what,
+        first: &cause.first,
+        second: &cause.second,
+        of: cause.variants.as_ref().map_or_else(all, names),
+    }
+}
+
+fn method(between: &Between) -> String {
+    let level = confidence(between.alpha);
+    let common = format!(
+        "The second over the first: ratios of geometric means (differences of means where zero is a common value), with \
+         {level} intervals by Welch's t test. A trial is one observation; trials of two runs are not paired."
+    );
+    match between.basis {
+        Basis::Values => common,
+        Basis::RatiosToBaseline => format!(
+            "{common} Nothing differs but variants other than the baseline, so verdicts are on the change of their ratio \
+             to the baseline inside each run: what drifted between the runs falls out of it."
+        ),
+    }
+}
+
+/// `+3.1 %, +1.2 % … +5.0 %`.
+fn in_short(change: &Change, measure: &Measure) -> String {
+    let value = change.shown(measure);
+    change.ends(measure).map_or(value.clone(), |ends| format!("{value}, {}", ends.join(" … ")))
+}
+
+fn distinct(rows: &[Row]) -> Vec<&Measure> {
+    let mut measures: Vec<&Measure> = Vec::new();
+    for row in rows {
+        if !measures.contains(&&row.measure) {
+            measures.push(&row.measure);
+        }
+    }
+    measures
+}
+
+fn deciding(between: &Between) -> Vec<Table> {
+    let table = |measure: &Measure| {
+        let rows: Vec<&Row> = between.rows.iter().filter(|row| row.measure == *measure).collect();
+        let declared = rows.iter().find_map(|row| row.verdict.as_ref()).map(|verdict| margin(verdict.margin, measure));
+        Table {
+            title: words::measure(measure, &between.protocol),
+            margin: declared.unwrap_or_else(|| NOTHING.to_owned()),
+            rows: rows.into_iter().map(|row| row_view(between, row)).collect(),
+        }
+    };
+    distinct(&between.rows).into_iter().map(table).collect()
+}
+
+fn rest(between: &Between) -> Vec<Table> {
+    let mut places: Vec<String> = Vec::new();
+    for row in &between.rest {
+        if !places.contains(&row.place()) {
+            places.push(row.place());
+        }
+    }
+    let table = |place: String| {
+        // What neither run has a value for is not worth a line.
+        let rows = between.rest.iter().filter(|row| row.place() == place && row.centres() != [None, None]);
+        Table { rows: rows.map(|row| row_view(between, row)).collect(), title: place, margin: String::new() }
+    };
+    places.into_iter().map(table).collect()
+}
+
+fn row_view(between: &Between, row: &Row) -> RowView {
+    let unit = row.measure.unit();
+    let [first, second] = row.centres().map(|centre| centre.map_or(NOTHING.to_owned(), |centre| show(centre, unit)));
+    let change = |change: &OrReason<Change>| match change {
+        Ok(change) => change.shown(&row.measure),
+        Err(_) => NOTHING.to_owned(),
+    };
+    let interval = match &row.change {
+        Ok(change) => change.ends(&row.measure).map_or("no interval".to_owned(), |ends| ends.join(" … ")),
+        Err(_) => NOTHING.to_owned(),
+    };
+    let counts = row.values.each_ref().map(Vec::len);
+    let to_baseline = match &row.against_baseline {
+        Some(Ok(change)) => in_short(change, &row.measure),
+        Some(Err(_)) | None => NOTHING.to_owned(),
+    };
+    let (verdict, reason) = match (&row.verdict, &row.exploratory) {
+        (Some(verdict), _) => (verdict.in_words(), verdict.reason.clone()),
+        (None, Some(exploratory)) => (if exploratory.stands_out { "\\*" } else { "" }.to_owned(), String::new()),
+        (None, None) if row.is_baseline && between.basis == Basis::RatiosToBaseline => {
+            ("drift".to_owned(), "the same in both: its change is what the time between the runs did".to_owned())
+        }
+        (None, None) => (String::new(), String::new()),
+    };
+    RowView {
+        measure: words::measure(&row.measure, &between.protocol),
+        place: row.place(),
+        variant: row.variant.label(),
+        condition: words::condition(&row.condition),
+        first,
+        second,
+        change: change(&row.change),
+        interval,
+        n: if counts[0] == counts[1] { counts[0].to_string() } else { format!("{}, {}", counts[0], counts[1]) },
+        to_baseline,
+        verdict,
+        reason,
+    }
+}
+
+fn rows_for_terminal(view: &View<'_>) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for table in &view.deciding {
+        let judged = if view.on_ratios { "to the baseline" } else { "interval" };
+        let head = [table.title.as_str(), "first", "second", "change", judged, "n", "verdict"];
+        if !rows.is_empty() {
+            rows.push(vec![String::new(); head.len()]);
+        }
+        rows.push(head.map(str::to_owned).to_vec());
+        for row in &table.rows {
+            let second = if view.on_ratios { &row.to_baseline } else { &row.interval };
+            let cells = [&row.place, &row.first, &row.second, &row.change, second, &row.n, &row.verdict];
+            rows.push(cells.map(Clone::clone).to_vec());
+        }
+    }
+    rows
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    format: u32,
+    title: &'a str,
+    question: &'a str,
+    first: SideRow<'a>,
+    second: SideRow<'a>,
+    about: String,
+    answer: &'a [String],
+    confidence: f64,
+    basis: &'static str,
+    differences: Vec<DifferenceRow<'a>>,
+    minor_differences: Vec<DifferenceRow<'a>>,
+    unknown: &'a [String],
+    left_out: &'a [String],
+    problems: &'a [String],
+    comparisons: Vec<ComparisonRow>,
+    exploratory: Vec<ComparisonRow>,
+    findings: Vec<FindingRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct SideRow<'a> {
+    bundle: &'a str,
+    from_utc: Option<String>,
+    to_utc: Option<String>,
+    noise_floors: Vec<FloorRow>,
+}
+
+#[derive(Serialize)]
+struct FloorRow {
+    measure: String,
+    condition: Value,
+    interval: Option<[f64; 2]>,
+}
+
+#[derive(Serialize)]
+struct DifferenceRow<'a> {
+    kind: &'static str,
+    what: &'a str,
+    first: &'a str,
+    second: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variants: Option<Vec<Value>>,
+}
+
+#[derive(Serialize)]
+struct ComparisonRow {
+    measure: String,
+    unit: Unit,
+    effect: Effect,
+    variant: Value,
+    condition: Value,
+    is_baseline: bool,
+    first: Vec<f64>,
+    second: Vec<f64>,
+    change: ChangeRow,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change_to_baseline: Option<ChangeRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<VerdictRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stands_out: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    adjusted_p: Option<f64>,
+}
+
+#[derive(Default, Serialize)]
+struct ChangeRow {
+    value: Option<f64>,
+    interval: Option<[f64; 2]>,
+    p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    none: Option<String>,
+}
+
+#[derive(Serialize)]
+struct VerdictRow {
+    outcome: String,
+    material: Option<bool>,
+    not_inferior: bool,
+    margin: f64,
+    adjusted_p: Option<f64>,
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct FindingRow<'a> {
+    gravity: &'static str,
+    topic: &'static str,
+    sentence: &'a str,
+    evidence: &'a [String],
+}
+
+impl<'a> Report<'a> {
+    fn new(between: &'a Between) -> Report<'a> {
+        let finding = |finding: &'a Finding| FindingRow {
+            gravity: finding.gravity.name(),
+            topic: finding.topic,
+            sentence: &finding.sentence,
+            evidence: &finding.evidence,
+        };
+        Report {
+            format: FORMAT,
+            title: &between.title,
+            question: &between.question,
+            first: side_row(between, 0),
+            second: side_row(between, 1),
+            about: between.about(),
+            answer: &between.answer,
+            confidence: 1.0 - between.alpha,
+            basis: match between.basis {
+                Basis::Values => "values",
+                Basis::RatiosToBaseline => "ratios_to_baseline",
+            },
+            differences: between.causes.iter().map(difference_row).collect(),
+            minor_differences: between.minor.iter().map(difference_row).collect(),
+            unknown: &between.unknown,
+            left_out: &between.left_out,
+            problems: &between.problems,
+            comparisons: between.rows.iter().map(comparison_row).collect(),
+            exploratory: between.rest.iter().map(comparison_row).collect(),
+            findings: between.findings.iter().map(finding).collect(),
+        }
+    }
+}
+
+fn side_row(between: &Between, index: usize) -> SideRow<'_> {
+    let ran = between.ran[index];
+    let floor = |floor: &plimsoll_analysis::between::Floor| FloorRow {
+        measure: floor.measure.to_string(),
+        condition: levels(&floor.condition),
+        interval: floor.interval.map(|interval| [interval.low, interval.high]),
+    };
+    SideRow {
+        bundle: &between.names[index],
+        from_utc: ran.map(|ran| utc(ran.0)),
+        to_utc: ran.map(|ran| utc(ran.1)),
+        noise_floors: between.floors[index].iter().map(floor).collect(),
+    }
+}
+
+fn difference_row(difference: &Difference) -> DifferenceRow<'_> {
+    DifferenceRow {
+        kind: match difference.kind {
+            Kind::Study => "study",
+            Kind::System => "system",
+            Kind::Machine => "machine",
+            Kind::Generator => "generator",
+        },
+        what: &difference.what,
+        first: &difference.first,
+        second: &difference.second,
+        variants: difference.variants.as_ref().map(|variants| variants.iter().map(levels).collect()),
+    }
+}
+
+fn comparison_row(row: &Row) -> ComparisonRow {
+    let [first, second] = row.values.clone();
+    ComparisonRow {
+        measure: row.measure.to_string(),
+        unit: row.measure.unit(),
+        effect: row.measure.effect(),
+        variant: levels(&row.variant),
+        condition: levels(&row.condition),
+        is_baseline: row.is_baseline,
+        first,
+        second,
+        change: change_row(&row.change),
+        change_to_baseline: row.against_baseline.as_ref().map(change_row),
+        verdict: row.verdict.as_ref().map(|verdict| VerdictRow {
+            outcome: verdict.outcome.to_string(),
+            material: verdict.material,
+            not_inferior: verdict.not_inferior,
+            margin: verdict.margin,
+            adjusted_p: verdict.adjusted_p,
+            reason: verdict.reason.clone(),
+        }),
+        stands_out: row.exploratory.map(|exploratory| exploratory.stands_out),
+        adjusted_p: row.exploratory.map(|exploratory| exploratory.adjusted_p),
+    }
+}
+
+fn change_row(change: &OrReason<Change>) -> ChangeRow {
+    match change {
+        Err(reason) => ChangeRow { none: Some(reason.clone()), ..ChangeRow::default() },
+        Ok(change) => ChangeRow {
+            value: Some(change.value),
+            interval: change.interval.as_ref().ok().map(|interval| [interval.low, interval.high]),
+            p: change.p,
+            none: change.interval.as_ref().err().cloned(),
+        },
+    }
+}

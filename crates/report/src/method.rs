@@ -1,0 +1,163 @@
+//! How sure a study is: its noise floor, what it could have seen, and the rules by which it decided.
+
+use crate::page::facts::{Fact, fact};
+use plimsoll_analysis::compare::{Comparison, FALSE_DISCOVERIES, POWER, shown};
+use plimsoll_analysis::decide::Doubt;
+use plimsoll_analysis::quantity::{confidence, margin, percent};
+use plimsoll_analysis::sensitivity::Sensitivity;
+use plimsoll_analysis::{Analysis, Input, decisions, words};
+
+/// The noise floor and what the study could have seen, a line each.
+pub(crate) fn in_short(input: &Input, analysis: &Analysis) -> Vec<String> {
+    let lines = [("noise floor", noise_floor(input, analysis)), ("could have seen", could_have_seen(input, analysis))];
+    let said = lines.into_iter().filter(|(_, value)| !value.is_empty());
+    said.map(|(name, value)| format!("{name}: {value}")).collect()
+}
+
+/// Everything that says how sure the verdicts are.
+pub(crate) fn how_sure(input: &Input, analysis: &Analysis) -> Vec<Fact> {
+    if input.plan.variants.len() < 2 {
+        return Vec::new();
+    }
+    let facts = [
+        ("Noise floor", noise_floor(input, analysis)),
+        ("Could have seen", could_have_seen(input, analysis)),
+        ("Several comparisons", several(analysis)),
+        ("Looks", looks(input, analysis)),
+        ("Beside what decides", exploratory(analysis)),
+    ];
+    let said = facts.into_iter().filter(|(_, value)| !value.is_empty());
+    said.map(|(name, value)| fact(name, crate::text::unbroken(&value))).collect()
+}
+
+/// A noise floor under a condition.
+pub(crate) struct FloorRow {
+    pub(crate) condition: String,
+    pub(crate) measure: String,
+    pub(crate) change: String,
+    pub(crate) interval: String,
+    pub(crate) n: usize,
+    pub(crate) margin: String,
+    pub(crate) doubt: &'static str,
+}
+
+/// The noise floor under each condition, in each measure that decides.
+pub(crate) fn floors(input: &Input, analysis: &Analysis) -> Vec<FloorRow> {
+    let row = |one: &Comparison| FloorRow {
+        condition: words::condition(&input.plan.conditions[one.condition]),
+        measure: words::measure(&one.measure, &input.facts.protocol),
+        change: one.change().unwrap_or_else(|_| "–".to_owned()),
+        interval: crate::text::interval(one),
+        n: one.pairs.len(),
+        margin: margin(margin_of(input, one), &one.measure),
+        doubt: match (one.contrast.as_ref().map(|contrast| contrast.interval.is_ok()), one.doubt(margin_of(input, one)))
+        {
+            (_, Some(Doubt::NotZero)) => "in doubt: the baseline differs from itself",
+            (_, Some(Doubt::Wide)) => "in doubt: wider than the margin",
+            (Ok(true), None) => "holds",
+            _ => "unknown",
+        },
+    };
+    analysis.floors.iter().map(row).collect()
+}
+
+fn margin_of(input: &Input, comparison: &Comparison) -> f64 {
+    let decides = |one: &&plimsoll_model::study::Decision| one.measure == comparison.measure;
+    decisions(&input.facts).iter().find(decides).map_or(0.0, |decision| decision.margin)
+}
+
+fn noise_floor(input: &Input, analysis: &Analysis) -> String {
+    if input.plan.variants.len() < 2 {
+        return String::new();
+    }
+    if analysis.floors.is_empty() {
+        return "not measured: the study has no duplicate of its baseline, so what the machine does to two equal systems is \
+                unknown"
+            .to_owned();
+    }
+    let known: Vec<&Comparison> = analysis
+        .floors
+        .iter()
+        .filter(|one| one.contrast.as_ref().is_ok_and(|contrast| contrast.interval.is_ok()))
+        .collect();
+    let doubtful = known.iter().filter(|one| one.doubt(margin_of(input, one)).is_some()).count();
+    let of = |measure: &plimsoll_model::measure::Measure| {
+        let of_measure = known.iter().filter(|one| &one.measure == measure);
+        let intervals = of_measure.clone().filter_map(|one| one.contrast.as_ref().ok()?.interval.clone().ok());
+        let low = intervals.clone().map(|interval| interval.low).reduce(f64::min)?;
+        let high = intervals.map(|interval| interval.high).reduce(f64::max)?;
+        let [low, high] =
+            known.iter().find(|one| &one.measure == measure)?.ends(plimsoll_analysis::estimate::Interval { low, high });
+        Some(format!("{low} to {high} in {}", words::measure(measure, &input.facts.protocol)))
+    };
+    let reaches: Vec<String> = decisions(&input.facts).iter().filter_map(|decision| of(&decision.measure)).collect();
+    if reaches.is_empty() {
+        return "unknown: too few trials of the baseline's duplicate count".to_owned();
+    }
+    let held = match doubtful {
+        0 => "within the margin everywhere".to_owned(),
+        some if some == known.len() => "in doubt everywhere".to_owned(),
+        some => format!("in doubt in {some} of {} places", known.len()),
+    };
+    let intervals = if known.len() == 1 { "interval" } else { "intervals" };
+    format!(
+        "the baseline against its own duplicate reaches {} ({} {intervals}): {held}",
+        reaches.join(", and "),
+        confidence(analysis.alpha)
+    )
+}
+
+fn could_have_seen(input: &Input, analysis: &Analysis) -> String {
+    let of = |one: &Sensitivity| {
+        let value = |value| shown(value, &one.measure).trim_start_matches('+').to_owned();
+        let measure = words::measure(&one.measure, &input.facts.protocol);
+        if one.comparisons == 1 || value(one.least) == value(one.most) {
+            format!("{} in {measure}", value(one.median))
+        } else {
+            format!("{} to {} (in the middle {}) in {measure}", value(one.least), value(one.most), value(one.median))
+        }
+    };
+    let seen: Vec<String> = analysis.sensitivities.iter().map(of).collect();
+    if seen.is_empty() {
+        return String::new();
+    }
+    format!("changes from {}, with a chance of {}", seen.join(", and from "), percent(POWER))
+}
+
+fn several(analysis: &Analysis) -> String {
+    let family = analysis.verdicts().filter(|verdict| verdict.adjusted_p.is_some()).count();
+    if family < 2 {
+        return String::new();
+    }
+    format!(
+        "{family} comparisons decide; a variant is better or worse only where that holds after Holm's adjustment for all of \
+         them"
+    )
+}
+
+fn looks(input: &Input, analysis: &Analysis) -> String {
+    let looks: Vec<String> = input.plan.looks.iter().map(u32::to_string).collect();
+    if looks.is_empty() {
+        return String::new();
+    }
+    format!(
+        "the run could end after {} repeats, as declared before; so that this finds no more by chance, intervals are those \
+         of {} (Pocock)",
+        looks.join(", "),
+        confidence(analysis.alpha)
+    )
+}
+
+fn exploratory(analysis: &Analysis) -> String {
+    let all: Vec<_> = analysis.comparisons.iter().filter_map(|one| one.exploratory).collect();
+    let standing = all.iter().filter(|one| one.stands_out).count();
+    if all.is_empty() {
+        return String::new();
+    }
+    format!(
+        "{standing} of {} other comparisons stand out at a false discovery rate of {} (Benjamini and Hochberg): hints to \
+         follow, not findings",
+        all.len(),
+        percent(FALSE_DISCOVERIES)
+    )
+}
