@@ -34,6 +34,10 @@ pub struct StudyFacts {
     pub generator: GeneratorSpec,
     /// Names of the systems that each trial starts, in the order of starting.
     pub systems: Vec<String>,
+    /// What starts the systems of each variant, and with which environment: `counter: ./counter
+    /// -mode mutex`. Placeholders that are not filled by the variant alone stand as they are.
+    #[serde(default)]
+    pub commands: Vec<Vec<String>>,
     /// Whether every target is an address of the machine itself.
     pub loopback: bool,
     /// A first look with fewer levels, repeats and seconds than the study asks for.

@@ -5,7 +5,7 @@ use crate::faults::Faults;
 use crate::node::{FromToml, Node, in_words};
 use crate::scope::{Scope, place_of};
 use crate::template::Template;
-use plimsoll_model::factor::Level;
+use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::system::CommandLine;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -29,6 +29,15 @@ impl Command {
             return None;
         }
         Some(CommandLine(words))
+    }
+
+    /// The command for people, with the levels that are known.
+    pub(crate) fn shown(&self, levels: &Assignment) -> String {
+        let word = |word: &Template| {
+            let text = word.shown(levels);
+            if text.is_empty() || text.contains(char::is_whitespace) { format!("'{text}'") } else { text }
+        };
+        self.words.iter().map(word).collect::<Vec<String>>().join(" ")
     }
 
     /// What looks like a port that the command names itself, and where it stands: the end of

@@ -7,7 +7,7 @@ use crate::scalar::Word;
 use crate::scope::Scope;
 use crate::template::Template;
 use crate::value::Slot;
-use plimsoll_model::factor::Level;
+use plimsoll_model::factor::{Assignment, Level};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -23,6 +23,11 @@ impl Pairs {
         let pairs: Vec<Option<(String, String)>> =
             self.0.iter().map(|(name, _, value)| Some((name.clone(), value.resolve(scope, faults)?.0))).collect();
         pairs.into_iter().collect()
+    }
+
+    /// `NAME=value` for each, for people, with the levels that are known.
+    pub(crate) fn shown(&self, levels: &Assignment) -> impl Iterator<Item = String> {
+        self.0.iter().map(|(name, _, value)| format!("{name}={}", value.shown(levels)))
     }
 
     /// The names and where they stand.

@@ -141,9 +141,20 @@ impl Study {
             workload: self.parts.workload.in_words(),
             generator: self.generator.clone(),
             systems: self.parts.systems.iter().map(|(name, _)| name.clone()).collect(),
+            commands: self.commands(),
             loopback: self.loopback,
             quick: self.quick,
         }
+    }
+
+    /// What starts the systems of each variant.
+    fn commands(&self) -> Vec<Vec<String>> {
+        let variants = combinations(self.factors.iter().filter(|factor| factor.is_compared()));
+        let of = |levels: &Assignment| {
+            let systems = self.parts.systems.iter();
+            systems.flat_map(|(name, table)| table.shown(name, levels)).collect()
+        };
+        variants.iter().map(of).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Templates: text with `{placeholders}`; `{{` and `}}` stand for braces.
 
-use plimsoll_model::factor::Level;
+use plimsoll_model::factor::{Assignment, Level};
 use std::fmt;
 use std::ops::Range;
 
@@ -77,6 +77,14 @@ impl Template {
             }
         }
         Ok(Level::Text(text))
+    }
+}
+
+impl Template {
+    /// The text for people, with the levels that are known; every other placeholder stands as it is.
+    pub(crate) fn shown(&self, levels: &Assignment) -> String {
+        let known = |name: &str| levels.get(name).cloned().unwrap_or_else(|| Level::Text(format!("{{{name}}}")));
+        self.fill(|name| Some(known(name))).map_or_else(|name| name, |level| level.to_string())
     }
 }
 

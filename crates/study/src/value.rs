@@ -5,7 +5,7 @@ use crate::faults::Faults;
 use crate::node::{FromToml, Node, in_words};
 use crate::scope::Scope;
 use crate::template::Template;
-use plimsoll_model::factor::Level;
+use plimsoll_model::factor::{Assignment, Level};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 
@@ -104,6 +104,14 @@ impl<T: Scalar> Slot<T> {
         match &self.filling {
             Filling::Fixed(value) => Some(value),
             Filling::Template(_) => None,
+        }
+    }
+
+    /// The value for people, with the levels that are known.
+    pub(crate) fn shown(&self, levels: &Assignment) -> String {
+        match &self.filling {
+            Filling::Fixed(_) => self.written.clone(),
+            Filling::Template(template) => template.shown(levels),
         }
     }
 

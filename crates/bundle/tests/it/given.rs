@@ -33,6 +33,7 @@ pub(crate) fn facts() -> StudyFacts {
         workload: "GET /".to_owned(),
         generator: GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.9, max_lateness: Duration::from_millis(1) },
         systems: vec!["counter".to_owned()],
+        commands: vec![vec!["counter: ./counter".to_owned()]; 2],
         loopback: true,
         quick: false,
     }

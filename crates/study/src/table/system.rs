@@ -11,7 +11,7 @@ use crate::scope::Scope;
 use crate::table::ready::{ReadyValue, ready_by_default};
 use crate::template::is_name;
 use crate::value::{Problem, Scalar, Slot, optional};
-use plimsoll_model::factor::Level;
+use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::system::{StopPolicy, StopSignal, SystemSpec};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -83,6 +83,15 @@ impl SystemTable {
             version: version?,
             port,
         })
+    }
+}
+
+impl SystemTable {
+    /// What starts the system called `name`, and with which environment, for people: with the
+    /// levels that are known.
+    pub(crate) fn shown(&self, name: &str, levels: &Assignment) -> Vec<String> {
+        let env = self.env.iter().flat_map(|env| env.shown(levels)).map(|pair| format!("{name}: with {pair}"));
+        std::iter::once(format!("{name}: {}", self.start.shown(levels))).chain(env).collect()
     }
 }
 
