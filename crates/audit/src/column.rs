@@ -58,9 +58,10 @@ pub(crate) enum Statistic {
 const MEDIAN: Column = Column::Statistic(Statistic::Percentile(50.0));
 
 /// The names of columns; the first of each is the one that the documentation uses.
-const NAMES: [(&str, Column); 98] = [
+const NAMES: [(&str, Column); 99] = [
     ("measure", Column::Measure),
     ("metric", Column::Measure),
+    ("benchmark", Column::Measure),
     ("parameter", Column::Measure),
     ("parameters", Column::Measure),
     ("variant", Column::Variant),
@@ -177,6 +178,29 @@ pub(crate) fn known(heading: &str) -> Option<(Column, Option<String>)> {
 fn by_name(name: &str) -> Option<Column> {
     let known = NAMES.iter().find(|(known, _)| *known == name).map(|(_, column)| *column);
     known.or_else(|| Some(Column::Statistic(Statistic::Percentile(percentile(name)?))))
+}
+
+/// Headings under which variants usually stand in tables that have no column `variant`.
+const VARIANTS: [&str; 14] = [
+    "backend",
+    "branch",
+    "build",
+    "command",
+    "commit",
+    "engine",
+    "framework",
+    "implementation",
+    "library",
+    "release",
+    "server",
+    "system",
+    "tool",
+    "version",
+];
+
+/// Whether variants usually stand under a heading.
+pub(crate) fn names_variants(heading: &str) -> bool {
+    VARIANTS.contains(&simple(heading).as_str())
 }
 
 /// In lower case, with one blank between words.

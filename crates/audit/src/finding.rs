@@ -44,7 +44,7 @@ pub(crate) fn lines(numbers: &[u64]) -> String {
     numbers.dedup();
     let in_a_row = numbers.windows(2).all(|pair| pair[1] == pair[0] + 1);
     match numbers.as_slice() {
-        [] => "the table".to_owned(),
+        [] => String::new(),
         [one] => format!("line {one}"),
         [first, second] => format!("lines {first} and {second}"),
         [first, .., last] if in_a_row => format!("lines {first} to {last}"),
@@ -68,7 +68,7 @@ mod tests {
             (&[3, 4, 5], "lines 3 to 5"),
             (&[3, 5, 9], "lines 3, 5 and 9"),
             (&[1, 3, 5, 7, 9, 11, 13], "7 lines from 1 to 13"),
-            (&[], "the table"),
+            (&[], ""),
         ] {
             assert_eq!(lines(numbers), expected);
         }

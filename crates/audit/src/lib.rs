@@ -62,9 +62,30 @@ impl Audit {
 pub fn audit(text: &str) -> Result<Audit, Vec<Fault>> {
     let table = table::read(text)?;
     let mut findings = lint::findings(&table.rows);
-    findings.extend(slips(&table));
     let comparisons = compare::comparisons(&table.rows).len();
+    findings.extend(slips(&table));
+    findings.extend(nothing_compared(&table, comparisons));
     Ok(Audit { sources: table.sources, rows: table.rows.len(), comparisons, findings })
+}
+
+/// A table that compares nothing has perhaps headings of its own for what it compares.
+fn nothing_compared(table: &table::Table, comparisons: usize) -> Option<Finding> {
+    if comparisons > 0 || table.rows.len() < 2 {
+        return None;
+    }
+    let labels = table.rows.first().map(|row| row.labels.as_slice()).unwrap_or_default();
+    let evidence = labels.iter().map(|(heading, text)| {
+        let what = if quantity::quantity(text).is_ok() { "holds numbers" } else { "names rows" };
+        Evidence { lines: Vec::new(), text: format!("the column `{heading}` is not known and {what}") }
+    });
+    Some(Finding {
+        gravity: Gravity::Note,
+        topic: "nothing compared",
+        sentence: "Nothing in the table is compared with anything else, so no claim or difference could be checked."
+            .to_owned(),
+        evidence: evidence.collect(),
+        advice: "Name what is compared: a row for each in a column `variant`, or the two numbers in `baseline` and `value`.",
+    })
 }
 
 /// Unknown columns are labels; those that look like a slip are told.

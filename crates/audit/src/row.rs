@@ -59,12 +59,16 @@ impl Row {
         self.get(Statistic::Percentile(50.0))
     }
 
-    /// The number that stands for the row: its value, its mean, its median, or its rate.
+    /// The number that stands for the row: that of its statistics, or its rate.
     pub(crate) fn centre(&self) -> Option<&Quantity> {
-        self.get(Statistic::Value)
-            .or_else(|| self.get(Statistic::Mean))
-            .or_else(|| self.median())
-            .or(self.rate.as_ref())
+        self.centre_of_statistics().or(self.rate.as_ref())
+    }
+
+    /// The value, the mean, the median, or whatever else there is.
+    pub(crate) fn centre_of_statistics(&self) -> Option<&Quantity> {
+        let usual = [Statistic::Value, Statistic::Mean, Statistic::Percentile(50.0)];
+        let first = || self.statistics.iter().find(|(one, _)| *one != Statistic::Sd).map(|(_, number)| number);
+        usual.into_iter().find_map(|statistic| self.get(statistic)).or_else(first)
     }
 
     /// The percentiles in rising order, the median among them.
@@ -114,7 +118,11 @@ impl Row {
 
     /// Which way is better, as the row says or as its measure is known for.
     pub(crate) fn direction(&self) -> Option<Direction> {
-        self.better.or_else(|| crate::direction::of(self.measure.as_deref()?)).or_else(|| self.by_unit())
+        let by_name = || match &self.measure {
+            Some(measure) => crate::direction::of(measure),
+            None => self.labels.iter().find_map(|(_, text)| crate::direction::of(text)),
+        };
+        self.better.or_else(by_name).or_else(|| self.by_unit())
     }
 
     /// Times are better short, rates are better high.

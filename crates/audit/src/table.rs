@@ -1,7 +1,7 @@
 //! From the text of a table to its rows, with every fault at once.
 
 use crate::cell;
-use crate::column::{Column, Statistic, known, perhaps};
+use crate::column::{Column, Statistic, known, names_variants, perhaps};
 use crate::fault::{Fault, Unreadable};
 use crate::quantity::{Quantity, is_absent, quantity};
 use crate::row::Row;
@@ -152,7 +152,35 @@ fn read_headings(
         }
         headings.push(Heading { text: text.to_owned(), column, unit });
     }
+    share_unit(&mut headings);
+    find_variant(&mut headings);
     headings
+}
+
+/// Without a column `variant` or `baseline`, one that usually names what is compared does so.
+fn find_variant(headings: &mut [Heading]) {
+    if headings.iter().any(|heading| matches!(heading.column, Some(Column::Variant | Column::Baseline))) {
+        return;
+    }
+    let mut usual: Vec<&mut Heading> =
+        headings.iter_mut().filter(|heading| heading.column.is_none() && names_variants(&heading.text)).collect();
+    if let [one] = usual.as_mut_slice() {
+        one.column = Some(Column::Variant);
+    }
+}
+
+/// In `mean (ms), sd, max` one heading gives the unit of all statistics.
+fn share_unit(headings: &mut [Heading]) {
+    let is_statistic = |heading: &Heading| matches!(heading.column, Some(Column::Statistic(_) | Column::Baseline));
+    let mut units: Vec<String> =
+        headings.iter().filter(|heading| is_statistic(heading)).filter_map(|heading| heading.unit.clone()).collect();
+    units.sort();
+    units.dedup();
+    if let [unit] = units.as_slice() {
+        for heading in headings.iter_mut().filter(|heading| is_statistic(heading) && heading.unit.is_none()) {
+            heading.unit = Some(unit.clone());
+        }
+    }
 }
 
 fn read_row(
@@ -288,7 +316,15 @@ impl<'a> Builder<'a> {
     /// The row, if all of its numbers are of one kind.
     fn finish(mut self) -> Result<Row, Vec<Fault>> {
         let line = self.row.line;
-        let Some(first) = self.row.centre().cloned() else { return Ok(self.row) };
+        let Some(first) = self.row.centre_of_statistics().cloned() else {
+            // Beside a rate alone, the baseline is one as well.
+            if let (Some(baseline), Some(rate)) = (&mut self.row.baseline, &self.row.rate)
+                && baseline.unit == Unit::Count
+            {
+                baseline.unit = rate.unit;
+            }
+            return Ok(self.row);
+        };
         for (statistic, number) in &mut self.row.statistics {
             // `±5 %` of a time is relative to it.
             if *statistic == Statistic::Sd && number.unit == Unit::Share && first.unit != Unit::Share {

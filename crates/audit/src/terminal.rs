@@ -38,7 +38,8 @@ fn found(audit: &Audit) -> String {
 fn one(finding: &Finding) -> String {
     let mut text = wrapped(&format!("{}: {}. {}", finding.gravity.name(), finding.topic, finding.sentence), "", "  ");
     for evidence in finding.evidence.iter().take(SHOWN) {
-        text += &wrapped(&format!("{}: {}", lines(&evidence.lines), evidence.text), "  - ", "    ");
+        let place = if evidence.lines.is_empty() { String::new() } else { format!("{}: ", lines(&evidence.lines)) };
+        text += &wrapped(&format!("{place}{}", evidence.text), "  - ", "    ");
     }
     if finding.evidence.len() > SHOWN {
         let more = finding.evidence.len() - SHOWN;

@@ -44,6 +44,7 @@ fn forgiving_where_nothing_is_in_doubt() {
         "Mean (ms); Std_Dev (ms)\n10;1\n",
         "mean\tsd\n10 ms\t1 ms\n",
         "\u{feff}mean,sd\r\n10 ms,1 ms\r\n",
+        "Mean (ms),sd,max,n\n10,1,12,5\n",
         "mean,sd,unit\n10,1,ms\n\n,,\n20,2,ms\n",
         "mean,sd,note\n10 ms,5 %\n",
     ] {
@@ -56,6 +57,24 @@ fn forgiving_where_nothing_is_in_doubt() {
 fn a_slip_in_a_heading_is_a_note() {
     let audit = audit("measure,medain\nlatency,3 ms\n").expect("a table");
     assert_eq!(audit.findings[0].evidence[0].text, "`medain`: did you mean `median`?");
+}
+
+#[test]
+fn a_table_that_compares_nothing_says_what_is_missing() {
+    let audit = audit("pool,rps,p99\nsmall,45000,9.8ms\nlarge,12000,40ms\n").expect("a table");
+    let finding = audit.findings.iter().find(|one| one.topic == "nothing compared").expect("a note");
+    assert_eq!(finding.evidence[0].text, "the column `pool` is not known and names rows");
+    let wide = plimsoll_audit::audit("Test,v10.0.0,v10.1.0\nMySQL,10081,10652\nPostgres,13185,13967\n");
+    assert!(wide.is_err(), "none of its headings is known");
+}
+
+#[test]
+fn a_usual_heading_names_variants_where_no_other_does() {
+    let comparisons = |table: &str| audit(table).expect("a table").comparisons;
+    assert_eq!(comparisons("Tool,rps\nwrk,45000\nab,12000\n"), 1);
+    assert_eq!(comparisons("version,variant,rps\n1,a,45000\n2,b,12000\n"), 0);
+    assert_eq!(comparisons("version,server,rps\n1,a,45000\n2,b,12000\n"), 0, "which one is not clear");
+    assert_eq!(comparisons("version,baseline,rps\n1,45000,40000\n2,12000,11000\n"), 2);
 }
 
 /// A cell that means something, or nothing.
