@@ -38,6 +38,11 @@ pub(crate) enum Line {
         /// The trials, in their order.
         trials: Vec<Trial>,
     },
+    /// A run that was interrupted goes on from here.
+    Resumed {
+        /// When, in UTC.
+        at: String,
+    },
     /// The run has come to its end.
     Complete {
         /// When, in UTC.
@@ -71,14 +76,16 @@ pub(crate) struct Manifest {
     pub(crate) decided_after: Option<u32>,
     /// What is wrong with the manifest itself.
     pub(crate) problems: Vec<String>,
+    /// Whether the run has gone on and not said yet what it runs.
+    resumed: bool,
 }
 
 impl Manifest {
-    /// Takes what a line says of a part. What was run is listed anew each time a run goes on, and
-    /// is the same unless a program has changed.
+    /// Takes what a line says of a part. What is run is listed anew when a run goes on, and is the
+    /// same unless a program has changed. Later, programs behind wrappers may join the list.
     fn enter(&mut self, part: String, files: BTreeMap<String, String>) {
         let changed = self.sealed.get(&part).is_some_and(|before| *before != files);
-        if part == VERSIONS_PART && changed {
+        if part == VERSIONS_PART && std::mem::take(&mut self.resumed) && changed {
             self.problems.push(format!(
                 "what was run changed while the run was interrupted, so the trials are not all of the same programs: \
                  see {VERSIONS}"
@@ -136,6 +143,7 @@ pub(crate) fn read(bundle: &Path) -> Result<Manifest, BundleError> {
                 manifest.enter(part, files);
             }
             (_, Some(Line::Added { trials })) => manifest.added.extend(trials),
+            (_, Some(Line::Resumed { .. })) => manifest.resumed = true,
             (_, Some(Line::Complete { decided_after, .. })) => {
                 manifest.complete = true;
                 manifest.decided_after = decided_after;

@@ -51,7 +51,8 @@ pub fn read(folder: &Path) -> Result<Contents, BundleError> {
     }
     let facts = needed(folder, FACTS)?;
     let host = wanted(folder, HOST, &mut problems);
-    let versions = wanted(folder, VERSIONS, &mut problems);
+    let versions: Vec<Version> = wanted(folder, VERSIONS, &mut problems);
+    problems.extend(changed_programs(&versions));
     let trials = read_trials(folder, &manifest, &plan, &mut problems);
     let missing = plan.trials.len() - trials.len().min(plan.trials.len());
     if !manifest.complete {
@@ -60,6 +61,20 @@ pub fn read(folder: &Path) -> Result<Contents, BundleError> {
     }
     let study = fs::read_to_string(folder.join(STUDY)).unwrap_or_default();
     Ok(Contents { study, facts, plan, host, versions, trials, problems, complete: manifest.complete })
+}
+
+/// The programs of which there were two during the run: one and the same file with two hashes. Of
+/// paths that depend on the folder of a system this cannot be told.
+fn changed_programs(versions: &[Version]) -> Vec<String> {
+    let is_file = |version: &&Version| Path::new(&version.program).is_absolute() && version.sha256.is_some();
+    let known: Vec<&Version> = versions.iter().filter(is_file).collect();
+    let again = known.iter().enumerate().filter(|(index, version)| {
+        known[..*index].iter().any(|before| before.program == version.program && before.sha256 != version.sha256)
+    });
+    let sentence = |program: &str| {
+        format!("{program} changed during the run, so the trials are not all of the same programs: see {VERSIONS}")
+    };
+    again.map(|(_, version)| sentence(&version.program)).collect()
 }
 
 /// A file without which there is no report.

@@ -100,6 +100,7 @@ impl BundleWriter {
         if !study_is_sealed {
             seal_study(&mut manifest, folder)?;
         }
+        manifest.append(&Line::Resumed { at: Timestamp::now().to_string() })?;
         let events = open_events(folder)?;
         Ok(BundleWriter { folder: folder.to_owned(), manifest, events, sealed, added })
     }

@@ -8,13 +8,14 @@ use std::fs;
 use std::path::Path;
 
 /// What format 2 added to the objects of a bundle.
-const NEW: [&str; 11] = [
+const NEW: [&str; 12] = [
     "attempt",
     "extended",
     "with_duplicate",
     "spare_blocks",
     "looks",
     "mean_think",
+    "commands",
     "steady_from",
     "unsteady",
     "unjudged",

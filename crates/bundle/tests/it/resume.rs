@@ -194,6 +194,42 @@ fn a_program_that_changed_in_between_is_kept_beside_the_first_and_named() {
 }
 
 #[test]
+fn a_program_behind_a_wrapper_that_shows_later_is_no_change() {
+    let wrapped = Version { program: "/usr/bin/real".to_owned(), ..given::versions()[0].clone() };
+    for going_on in [false, true] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut bundle = given::create(folder.path(), 4);
+        bundle.versions(&given::versions()).expect("disk");
+        if going_on {
+            drop(bundle);
+            bundle = given::resume(folder.path(), 4);
+            bundle.versions(&given::versions()).expect("disk");
+        }
+        bundle.versions(std::slice::from_ref(&wrapped)).expect("disk");
+        drop(bundle);
+        let contents = read(folder.path()).expect("a bundle");
+        assert_eq!(contents.versions.len(), 2);
+        assert!(!named(&contents.problems, "programs"), "{contents:?}");
+    }
+}
+
+#[test]
+fn a_file_with_two_hashes_changed_even_if_nobody_interrupted_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bundle = given::create(folder.path(), 4);
+    let real = |hash: &str| Version {
+        program: "/usr/bin/real".to_owned(),
+        sha256: Some(hash.repeat(32)),
+        ..given::versions()[0].clone()
+    };
+    bundle.versions(&[real("ab")]).expect("disk");
+    bundle.versions(&[real("cd")]).expect("disk");
+    drop(bundle);
+    let contents = read(folder.path()).expect("a bundle");
+    assert!(named(&contents.problems, "/usr/bin/real changed during the run"), "{contents:?}");
+}
+
+#[test]
 fn programs_that_are_left_to_run_do_not_displace_those_that_have_run() {
     let folder = interrupted(1);
     let mut bundle = given::resume(folder.path(), 4);

@@ -75,7 +75,9 @@ fn behind_a_wrapper_the_program_that_really_ran_is_known_too() {
     let wrapped = r#"start = "sh -c 'exec \"$0\" demo-server --mode {mode} --listen {address}' '{plimsoll}'""#;
     let place = Place::with_study(&edited(TINY, START, wrapped));
     place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with_any_verdict();
-    let versions = bundle(&place, "bundle").versions;
+    let bundle = bundle(&place, "bundle");
+    assert_eq!(bundle.problems, Vec::<String>::new());
+    let versions = bundle.versions;
     let [shell, server] = versions.as_slice() else { panic!("expected two programs, found {versions:?}") };
     assert_eq!((shell.name.as_str(), shell.program.as_str()), ("counter", "sh"));
     assert_eq!(server.name, "counter");
