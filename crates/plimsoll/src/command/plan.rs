@@ -51,16 +51,22 @@ pub(super) fn describe(title: &str, plan: &Plan) -> String {
         );
         let _ = writeln!(text, "{}", line.trim_end());
     }
-    let _ = writeln!(
-        text,
-        "\n{} trials, {} under load (warm-up + measure; starting and stopping systems comes on top)",
-        plan.trials.len(),
-        time(plan.time_under_load())
-    );
+    let _ = writeln!(text, "\n{} (warm-up + measure; starting and stopping systems comes on top)", in_short(plan));
     if let Some(spare) = spare(plan) {
         let _ = writeln!(text, "{spare}");
     }
     text
+}
+
+/// How many trials there are and what they take: `30 trials, 10 of them of mutex (duplicate), 2 min
+/// under load`.
+pub(super) fn in_short(plan: &Plan) -> String {
+    let of_duplicate = plan.trials.iter().filter(|trial| Some(trial.variant) == plan.duplicate()).count();
+    let duplicates = match plan.duplicate() {
+        Some(duplicate) => format!(", {of_duplicate} of them of {}", plan.label(duplicate)),
+        None => String::new(),
+    };
+    format!("{} trials{duplicates}, {} under load", plan.trials.len(), time(plan.time_under_load()))
 }
 
 /// `after 5, 7 and 10 repeats; the run ends at the first at which every verdict is reached`.

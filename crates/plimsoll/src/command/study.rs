@@ -1,5 +1,6 @@
 //! Reading a study file, and `plimsoll check`.
 
+use super::plan;
 use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::{Context, anyhow};
@@ -140,6 +141,6 @@ pub(crate) fn this_program() -> Result<PathBuf, Failure> {
 pub(crate) fn check(path: &Path) -> Result<Exit, Failure> {
     let (study, plan) = plan(read(path)?.study, Extent::Whole);
     check_before_start(&path.display().to_string(), &study, &plan)?;
-    say::result(&format!("{}: no errors; {} trials", path.display(), plan.trials.len()))?;
+    say::result(&format!("{}: no errors; {}", path.display(), plan::in_short(&plan)))?;
     Ok(Exit::Fine)
 }

@@ -14,11 +14,14 @@ start   = "touch started-{mode}""#;
 #[test]
 fn check_and_plan_start_nothing() {
     let place = Place::with_study(&telltale());
-    place.plimsoll(&["check", "study.toml"]).with(0).prints(&["study.toml: no errors; 6 trials"]);
     place
-        .plimsoll(&["plan", "study.toml"])
+        .plimsoll(&["check", "study.toml"])
         .with(0)
-        .prints(&["6 trials, 2.1 s under load", "up to 3 more trials if some do not count"]);
+        .prints(&["study.toml: no errors; 6 trials, 2 of them of mutex (duplicate), 2.1 s under load"]);
+    place.plimsoll(&["plan", "study.toml"]).with(0).prints(&[
+        "6 trials, 2 of them of mutex (duplicate), 2.1 s under load",
+        "up to 3 more trials if some do not count",
+    ]);
     place.plimsoll(&["plan", "study.toml", "--quick"]).with(0);
     let left: Vec<_> = std::fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["study.toml"], "nothing but the study is there");
@@ -40,7 +43,7 @@ fn the_plan_of_a_run_that_may_end_early_names_its_looks() {
     plan(&["--until-decided"]).with(0).prints(&[
         "repeats 10",
         "looks after 5, 7 and 10 repeats; the run ends at the first at which every verdict is reached",
-        "30 trials, 10.5 s under load",
+        "30 trials, 10 of them of mutex (duplicate), 10.5 s under load",
     ]);
     assert!(!plan(&[]).stdout.contains("looks"), "a run of all repeats has none");
     plan(&["--until-decided", "--quick"]).with(2).says(&["cannot be used with"]);
