@@ -58,7 +58,7 @@ pub(crate) enum Statistic {
 const MEDIAN: Column = Column::Statistic(Statistic::Percentile(50.0));
 
 /// The names of columns; the first of each is the one that the documentation uses.
-const NAMES: [(&str, Column); 99] = [
+const NAMES: [(&str, Column); 101] = [
     ("measure", Column::Measure),
     ("metric", Column::Measure),
     ("benchmark", Column::Measure),
@@ -78,6 +78,7 @@ const NAMES: [(&str, Column); 99] = [
     ("value", Column::Statistic(Statistic::Value)),
     ("result", Column::Statistic(Statistic::Value)),
     ("after", Column::Statistic(Statistic::Value)),
+    ("new", Column::Statistic(Statistic::Value)),
     ("candidate", Column::Statistic(Statistic::Value)),
     ("mean", Column::Statistic(Statistic::Mean)),
     ("avg", Column::Statistic(Statistic::Mean)),
@@ -100,6 +101,7 @@ const NAMES: [(&str, Column); 99] = [
     ("units", Column::Unit),
     ("baseline", Column::Baseline),
     ("before", Column::Baseline),
+    ("old", Column::Baseline),
     ("change", Column::Change),
     ("delta", Column::Change),
     ("difference", Column::Change),

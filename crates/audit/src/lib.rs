@@ -29,7 +29,6 @@ mod unit;
 pub use fault::Fault;
 pub use finding::{Evidence, Finding};
 pub use json::json;
-pub use lint::durability;
 pub use plimsoll_analysis::findings::Gravity;
 pub use terminal::terminal;
 

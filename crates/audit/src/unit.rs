@@ -67,8 +67,9 @@ const MULTIPLIERS: [(&str, f64); 7] =
     [("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("B", 1e9), ("thousand", 1e3), ("million", 1e6)];
 
 /// Words for things that are counted.
-const THINGS: [&str; 46] = [
+const THINGS: [&str; 47] = [
     "agents",
+    "allocs",
     "calls",
     "clients",
     "commits",
@@ -120,6 +121,10 @@ const THINGS: [&str; 46] = [
 pub(crate) fn unit(text: &str) -> Option<(f64, Unit)> {
     let text = text.trim();
     let lower = text.to_lowercase();
+    // As Go's benchmarks have it: `ns/op`, `B/op`, `allocs/op`.
+    if let Some(one) = lower.strip_suffix("/op").filter(|one| !one.is_empty()) {
+        return unit(one);
+    }
     if text.is_empty() || is_thing(&lower) {
         return Some((1.0, Unit::Count));
     }
@@ -207,6 +212,9 @@ mod tests {
             ("/min", Some((1.0 / 60.0, Unit::PerSecond))),
             ("%", Some((0.01, Unit::Share))),
             ("cores", Some((1.0, Unit::Cores))),
+            ("ns/op", Some((1e-9, Unit::Seconds))),
+            ("allocs/op", Some((1.0, Unit::Count))),
+            ("/op", None),
             ("sek", None),
             ("MB/x", None),
         ] {

@@ -1,11 +1,10 @@
 //! The lints: each is a pure function of the table's rows and comparisons, in a file of its own,
 //! with the rule and where it comes from.
 
-pub mod durability;
-
 mod capacity;
 mod change;
 mod direction;
+mod durability;
 mod errors;
 mod generator;
 mod grid;
