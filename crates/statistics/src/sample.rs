@@ -99,6 +99,25 @@ mod tests {
     }
 
     #[test]
+    fn the_numerical_accuracy_sets_of_nist_are_met() {
+        // NIST StRD, univariate, NumAcc1 to NumAcc4: certified mean and standard deviation.
+        let around = |middle: f64, count: usize| {
+            let swing = (0..count - 1).map(|index| if index % 2 == 0 { middle - 0.1 } else { middle + 0.1 });
+            std::iter::once(middle).chain(swing).collect::<Vec<f64>>()
+        };
+        let table = [
+            (vec![10_000_001.0, 10_000_003.0, 10_000_002.0], 10_000_002.0, 1.0, 1e-14),
+            (around(1.2, 1001), 1.2, 0.1, 1e-13),
+            (around(1_000_000.2, 1001), 1_000_000.2, 0.1, 1e-9),
+            (around(10_000_000.2, 1001), 10_000_000.2, 0.1, 1e-8),
+        ];
+        for (values, middle, sd, digits) in table {
+            close(mean(&values).unwrap() / middle, 1.0, 1e-14);
+            close(standard_deviation(&values).unwrap() / sd, 1.0, digits);
+        }
+    }
+
+    #[test]
     fn what_has_no_value_is_none() {
         for values in [&[][..], &[f64::NAN], &[1.0, f64::INFINITY]] {
             assert_eq!(mean(values), None);

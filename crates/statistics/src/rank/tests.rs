@@ -84,6 +84,41 @@ fn tables_are_those_of_mann_and_whitney() {
 }
 
 #[test]
+fn critical_values_are_those_of_published_tables() {
+    // Two-sided 0.05. Signed rank: McCornack 1965, as in most textbooks; the sum of either sign that
+    // still rejects.
+    let table = [
+        (6, 0.0),
+        (7, 2.0),
+        (8, 3.0),
+        (9, 5.0),
+        (10, 8.0),
+        (11, 10.0),
+        (12, 13.0),
+        (13, 17.0),
+        (14, 21.0),
+        (15, 25.0),
+        (20, 52.0),
+        (25, 89.0),
+        (30, 137.0),
+        (40, 264.0),
+        (50, 434.0),
+    ];
+    for (n, critical) in table {
+        let doubled: Vec<usize> = (1..=n).map(|rank| 2 * rank).collect();
+        let distribution = Discrete::signed_rank_sum(&doubled);
+        assert!(distribution.up_to(critical) <= 0.025 && distribution.up_to(critical + 1.0) > 0.025, "n {n}");
+    }
+    // Mann-Whitney, n values a side: Siegel 1956, table K.
+    for (n, critical) in
+        [(4, 0.0), (5, 2.0), (6, 5.0), (7, 8.0), (8, 13.0), (9, 17.0), (10, 23.0), (15, 64.0), (20, 127.0)]
+    {
+        let distribution = Discrete::mann_whitney(n, n);
+        assert!(distribution.up_to(critical) <= 0.025 && distribution.up_to(critical + 1.0) > 0.025, "n {n}");
+    }
+}
+
+#[test]
 fn larger_distributions_are_those_of_r() {
     // R, pwilcox(317, 30, 30) and pwilcox(3, 1, 20), as in Kayenta's WilcoxTests.
     close(Discrete::mann_whitney(30, 30).up_to(317.0), 0.024_81, 5e-6);

@@ -24,8 +24,10 @@ const LEAST_CUT: f64 = 0.005;
 /// The least relative difference between the halves of a trial that is never steady, for a remainder
 /// as long as the measure phase.
 const LEAST_DRIFT: f64 = 0.05;
-/// Parts whose means all rise, or all fall, show a drift however it bends.
+/// Parts whose means all rise, or all fall, show a drift however it bends; fewer do where the part
+/// that was cut away went the same way.
 const PARTS: usize = 8;
+const PARTS_OF_MORE: usize = 5;
 
 /// What was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +75,9 @@ pub enum Steadiness {
 /// both series counts.
 ///
 /// The trial is never steady if either series moves by more than 5 % over a measure phase: if the
-/// halves of what remains differ by that pace with p ≤ 0.0002 (p ≤ 0.01 where the cut part went the
-/// same way before), or the means of its eighths all rise, or all fall.
+/// halves of what remains differ by that pace with p ≤ 0.0002, or the means of its eighths all rise,
+/// or all fall. Where the part that was cut away went the same way before, p ≤ 0.01 is enough, and so
+/// are fifths.
 ///
 /// Not judged: fewer than 20 batches in all or 10 in the measure phase, or more than a tenth of them
 /// without iterations.
@@ -194,16 +197,18 @@ fn drift(subject: Subject, values: &[f64], warmup: usize, cut: usize) -> Option<
         Subject::Throughput => change / halves.first.max(f64::MIN_POSITIVE),
     };
     let standard_errors = change.abs() / halves.standard_error;
-    (large && (clear || goes_one_way(rest))).then_some(Drift { subject, change: share, standard_errors })
+    let bends = goes_one_way(rest, if goes_on { PARTS_OF_MORE } else { PARTS });
+    (large && (clear || bends)).then_some(Drift { subject, change: share, standard_errors })
 }
 
-/// Whether the means of the eighths of a series rise, or fall, from each to the next.
-fn goes_one_way(values: &[f64]) -> bool {
-    if values.len() < 2 * PARTS {
+/// Whether the means of so many parts of a series, of two batches or more, rise or fall from each to
+/// the next.
+fn goes_one_way(values: &[f64], parts: usize) -> bool {
+    if values.len() < 2 * parts {
         return false;
     }
-    let part = |number: usize| values.len() * number / PARTS;
-    let means: Vec<f64> = (0..PARTS).map(|number| middle(&values[part(number)..part(number + 1)])).collect();
+    let part = |number: usize| values.len() * number / parts;
+    let means: Vec<f64> = (0..parts).map(|number| middle(&values[part(number)..part(number + 1)])).collect();
     means.is_sorted_by(|one, next| one < next) || means.is_sorted_by(|one, next| one > next)
 }
 

@@ -189,7 +189,63 @@ fn noise_hardly_ever_goes_one_way() {
     let mut noise = Noise::new(77);
     for (n, rho) in [(16, 0.6), (40, 0.6), (120, 0.6), (40, 0.0)] {
         let runs = 20_000;
-        let found = (0..runs).filter(|_| goes_one_way(&noise.autoregressive(rho, n))).count();
+        let found = (0..runs).filter(|_| goes_one_way(&noise.autoregressive(rho, n), PARTS)).count();
         assert!(found * 1000 <= runs, "{found} of {runs} with n {n} and rho {rho}");
     }
+}
+
+#[test]
+fn a_drift_is_found_behind_a_cut_that_coarse_throughput_asks_for() {
+    // Four users in step with one another, against a server that slows down by 4 ms a second: batches
+    // hold 20 iterations, then 16, and their number alone looks like a level and another.
+    let batches = [
+        (40, 50),
+        (32, 56),
+        (36, 57),
+        (32, 60),
+        (32, 61),
+        (32, 67),
+        (28, 66),
+        (32, 69),
+        (28, 69),
+        (28, 72),
+        (28, 76),
+        (24, 79),
+        (24, 83),
+        (24, 83),
+        (24, 86),
+        (24, 86),
+        (21, 86),
+        (23, 88),
+        (21, 91),
+        (23, 94),
+        (21, 93),
+        (20, 96),
+        (20, 98),
+        (20, 100),
+        (20, 101),
+        (19, 105),
+        (20, 108),
+        (16, 108),
+        (20, 109),
+        (16, 113),
+        (20, 117),
+        (16, 120),
+        (16, 120),
+        (16, 124),
+        (16, 123),
+        (16, 127),
+        (16, 130),
+        (16, 131),
+        (12, 132),
+        (16, 135),
+        (16, 134),
+    ];
+    let mut ticks = Vec::new();
+    for (count, milliseconds) in batches {
+        ticks.push((count, count * milliseconds * 1_000_000));
+        ticks.extend([(0, 0); BATCH - 1]);
+    }
+    let found = steadiness(&ticks, 21 * BATCH);
+    assert!(matches!(found, Steadiness::Never(_)), "{found:?}");
 }
