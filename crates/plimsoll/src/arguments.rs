@@ -52,6 +52,18 @@ pub(crate) enum Command {
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },
+    /// Hold a second run of a study against a first one
+    Compare(Compare),
+    /// Find out whether this machine is fit to measure on
+    Doctor(Doctor),
+    /// Find what is wrong with a table of results that someone else made
+    Audit {
+        /// The table, as CSV; `-` for standard input
+        table: PathBuf,
+        /// Print it for other programs, with all evidence
+        #[arg(long)]
+        json: bool,
+    },
     /// Print the JSON Schema of study files, for editors
     Schema,
     /// Print a completion script
@@ -91,6 +103,39 @@ pub(crate) struct Run {
     pub(crate) resume: bool,
     #[command(flatten)]
     pub(crate) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// The bundle that is compared with: the folder of the earlier run
+    pub(crate) first: PathBuf,
+    /// The bundle that is compared: that of the later run
+    pub(crate) second: PathBuf,
+    /// Write it as Markdown too, with every table
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print it for other programs
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Pass only where everything is shown to be no worse by the margin: what is not known does not
+    /// pass, and exits with 5
+    #[arg(long)]
+    pub(crate) gate: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Run the baseline of STUDY against itself, under its first condition, in short trials, and
+    /// tell the noise floor [STUDY: the demo]
+    #[arg(long, value_name = "STUDY", num_args = 0..=1)]
+    pub(crate) aa: Option<Option<PathBuf>>,
+    /// How often the two are run side by side
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "aa", value_parser = clap::value_parser!(u32).range(3..=1000))]
+    pub(crate) blocks: u32,
+    /// Folder for the bundle of `--aa`; must be new or empty [default: one named by time in
+    /// `plimsoll-runs`]
+    #[arg(long, value_name = "DIR", requires = "aa")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

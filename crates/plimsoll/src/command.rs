@@ -1,6 +1,9 @@
 //! The subcommands, one file each.
 
+mod audit;
+mod compare;
 mod demo;
+mod doctor;
 mod init;
 mod plan;
 mod report;
@@ -25,6 +28,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Plan { study, quick, until_decided } => plan::plan(&study, study::Extent::of(quick, until_decided))?,
         Command::Run(arguments) => run::run(&arguments)?,
         Command::Report { bundle, out } => report::report(&bundle, out.as_deref())?,
+        Command::Compare(arguments) => compare::compare(&arguments)?,
+        Command::Doctor(arguments) => doctor::doctor(&arguments)?,
+        Command::Audit { table, json } => audit::audit(&table, json)?,
         Command::Schema => {
             say::result(&format!("{:#}", plimsoll_study::json_schema()))?;
             Exit::Fine

@@ -1,14 +1,17 @@
 //! The command from end to end: real studies in folders of their own, real systems, real load, and
 //! a look at what is left on the disk and in the process list.
 
+mod audit;
 mod bad_input;
 mod check_and_plan;
 mod common;
+mod compare;
+mod doctor;
 mod failing_systems;
 mod nothing_outlives;
 mod other_commands;
 mod resume;
-mod steady;
 mod spare_blocks;
+mod steady;
 mod until_decided;
 mod whole_study;

@@ -1,0 +1,163 @@
+//! `plimsoll compare`: two bundles of the same study against each other.
+
+use super::report;
+use crate::arguments;
+use crate::exit::{Exit, Failure};
+use crate::say;
+use anyhow::{Context, anyhow};
+use plimsoll_analysis::between::{Between, Difference, Refusal, Resolved, Side, THIS_PROGRAM, between};
+use plimsoll_analysis::{Analysis, Input, OrReason, analyse};
+use plimsoll_model::trial::Plan;
+use plimsoll_study::{Bindings, PortChoice, Study};
+use std::path::{Path, PathBuf};
+
+/// What stands for a port that Plimsoll picks.
+const STAND_IN: u16 = 1;
+
+pub(super) fn compare(arguments: &arguments::Compare) -> Result<Exit, Failure> {
+    refuse_same_folder(&arguments.first, &arguments.second)?;
+    let (first, second) = both(Bundle::read(&arguments.first), Bundle::read(&arguments.second))?;
+    let compared = between(&first.side(), &second.side()).map_err(|refusal| refused(arguments, &refusal))?;
+    if let Some(out) = &arguments.out {
+        std::fs::write(out, plimsoll_report::between::markdown(&compared))
+            .with_context(|| format!("failed to write {}", out.display()))?;
+    }
+    let shown = if arguments.json {
+        plimsoll_report::between::json(&compared)
+    } else {
+        plimsoll_report::between::terminal(&compared)
+    };
+    say::result(shown.trim_end())?;
+    if let Some(out) = &arguments.out {
+        say::note(&format!("written to {}", out.display()));
+    }
+    Ok(exit(&compared, arguments.gate))
+}
+
+fn exit(compared: &Between, gate: bool) -> Exit {
+    let verdicts: Vec<_> = compared.verdicts().collect();
+    // A comparison without a verdict has nothing to pass with.
+    if verdicts.is_empty() {
+        return if gate { Exit::GateNotPassed } else { Exit::Open };
+    }
+    Exit::of(verdicts.into_iter(), gate)
+}
+
+fn refuse_same_folder(first: &Path, second: &Path) -> Result<(), Failure> {
+    let same = match (first.canonicalize(), second.canonicalize()) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    };
+    if !same {
+        return Ok(());
+    }
+    let message = anyhow!("{} and {} are the same bundle: name two runs", first.display(), second.display());
+    Err(Failure::new(Exit::Usage, message))
+}
+
+/// Both, or what is wrong with each.
+fn both<T>(first: anyhow::Result<T>, second: anyhow::Result<T>) -> Result<(T, T), Failure> {
+    let error = match (first, second) {
+        (Ok(first), Ok(second)) => return Ok((first, second)),
+        (Err(one), Err(other)) => anyhow!("{one:#}\n{other:#}"),
+        (Err(error), Ok(_)) | (Ok(_), Err(error)) => error,
+    };
+    Err(Failure::new(Exit::Usage, error))
+}
+
+/// A bundle, and what it says by itself.
+struct Bundle {
+    name: String,
+    input: Input,
+    analysis: Analysis,
+    cells: OrReason<Vec<Resolved>>,
+    plimsoll: String,
+}
+
+impl Bundle {
+    fn read(folder: &Path) -> anyhow::Result<Bundle> {
+        let contents = plimsoll_bundle::read(folder)?;
+        let text = contents.study.clone();
+        let input = report::input_of(contents);
+        Ok(Bundle {
+            name: folder.display().to_string(),
+            analysis: analyse(&input),
+            cells: cells(&text, &input),
+            plimsoll: plimsoll_bundle::written_by(folder).unwrap_or_else(|| "unknown".to_owned()),
+            input,
+        })
+    }
+
+    fn side(&self) -> Side<'_> {
+        Side {
+            name: self.name.clone(),
+            input: &self.input,
+            analysis: &self.analysis,
+            cells: self.cells.clone(),
+            plimsoll: self.plimsoll.clone(),
+        }
+    }
+}
+
+/// What the trials of a bundle were, from the study's text in it. Folders are told relative to the
+/// study's own, and processors are counted from 0: neither says where the study ran.
+fn cells(text: &str, input: &Input) -> OrReason<Vec<Resolved>> {
+    if text.trim().is_empty() {
+        return Err("its study.toml is missing or empty".to_owned());
+    }
+    let processors: Vec<usize> = (0..input.host.processors.max(1)).collect();
+    let (study, diagnostics) = plimsoll_study::read("study.toml", text, Path::new("."), &processors);
+    let Some(study) = study else {
+        let first = diagnostics.first().map(ToString::to_string).unwrap_or_default();
+        return Err(format!("this version cannot read its study ({first})"));
+    };
+    let study = if input.facts.quick { plimsoll_study::quick(study) } else { study };
+    resolved(&study, &input.plan)
+}
+
+fn resolved(study: &Study, plan: &Plan) -> OrReason<Vec<Resolved>> {
+    let mut cells = Vec::new();
+    for condition in &plan.conditions {
+        for variant in &plan.variants {
+            let assignment = variant.and(condition);
+            let ports = study.system_ports(&assignment).into_iter().map(|(name, choice)| match choice {
+                PortChoice::Fixed(port) => (name, port),
+                PortChoice::Free => (name, STAND_IN),
+            });
+            let bindings = Bindings { ports: ports.collect(), plimsoll: PathBuf::from(THIS_PROGRAM) };
+            let spec = study.resolve(&assignment, &bindings).map_err(|faults| {
+                let first = faults.first().map(ToString::to_string).unwrap_or_default();
+                format!("its study no longer resolves for {assignment} ({first})")
+            })?;
+            cells.push(Resolved {
+                variant: variant.clone(),
+                condition: condition.clone(),
+                systems: spec.systems,
+                workload: spec.workload,
+                load: spec.load,
+            });
+        }
+    }
+    Ok(cells)
+}
+
+/// Every reason at once, each by name with both values.
+fn refused(arguments: &arguments::Compare, refusal: &Refusal) -> Failure {
+    let (first, second) = (arguments.first.display(), arguments.second.display());
+    let message = match refusal {
+        Refusal::SameRun => anyhow!("{first} and {second} are copies of the same run: name two runs"),
+        Refusal::OtherStudy(differences) => {
+            let line = |difference: &Difference| {
+                let Difference { what, first, second, .. } = difference;
+                format!("  {what}\n    first:  {first}\n    second: {second}")
+            };
+            let lines: Vec<String> = differences.iter().map(line).collect();
+            anyhow!(
+                "{first} and {second} cannot be compared, because their numbers do not mean the same:\n{}\nrun one study \
+                 for both; `plimsoll compare` takes other systems, settings and machines, not another load",
+                lines.join("\n")
+            )
+        }
+    };
+    Failure::new(Exit::Usage, message)
+}

@@ -1,0 +1,40 @@
+//! `plimsoll doctor`: the machine, and a system against itself.
+
+use crate::common::{Place, TINY};
+
+#[test]
+fn the_machine_is_looked_at() {
+    // Whether this machine is fit is not for a test to say.
+    let ended = Place::empty().plimsoll(&["doctor"]);
+    for check in
+        ["processors", "frequency", "load by others", "clock", "kernel", "timer lateness", "open files", "ports"]
+    {
+        assert!(ended.stdout.contains(check), "{check} is not in:\n{}", ended.stdout);
+    }
+    ended.prints(&["This machine", "plimsoll doctor --aa [STUDY]"]);
+}
+
+#[test]
+fn a_system_is_held_against_itself() {
+    let place = Place::with_study(TINY);
+    let ended = place.plimsoll(&["doctor", "--aa", "study.toml", "--blocks", "4", "--out", "bundle"]);
+    let ended = ended.prints(&[
+        "Noise floor: mutex against itself, 2 users, 4 pairs of 300 ms",
+        "the same system differs by",
+        "a study of 5 repeats sees",
+        "a study of 10 repeats sees",
+    ]);
+    assert!(!ended.stdout.contains("NaN"), "{}", ended.stdout);
+    let plan = place.read("bundle/plan.json");
+    assert!(plan.contains("\"with_duplicate\":true") || plan.contains("\"with_duplicate\": true"), "{plan}");
+    place.plimsoll(&["report", "bundle"]);
+}
+
+#[test]
+fn wrong_arguments_say_what_is_missing() {
+    let place = Place::with_study("title = 1");
+    place.plimsoll(&["doctor", "--blocks", "5"]).with(2).says(&["--aa"]);
+    place.plimsoll(&["doctor", "--aa", "study.toml", "--blocks", "2"]).with(2).says(&["2 is not in 3..=1000"]);
+    place.plimsoll(&["doctor", "--aa", "study.toml"]).with(2).says(&["nothing was started"]);
+    place.plimsoll(&["doctor", "--aa", "nowhere.toml"]).with(2).says(&["failed to read the study nowhere.toml"]);
+}
