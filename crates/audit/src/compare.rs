@@ -8,6 +8,7 @@ use crate::row::Row;
 use plimsoll_analysis::quantity::change as show_change;
 use plimsoll_model::measure::Direction;
 use plimsoll_statistics::Summary;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Two things that a table sets side by side.
 #[derive(Clone, Debug)]
@@ -60,15 +61,16 @@ impl Comparison<'_> {
 
 /// Rows that are alike in everything but their variant, in the order of the table.
 pub(crate) fn groups(rows: &[Row]) -> Vec<Vec<&Row>> {
-    let mut groups: Vec<(Vec<String>, Vec<&Row>)> = Vec::new();
+    let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    let mut groups: Vec<Vec<&Row>> = Vec::new();
     for row in rows {
-        let key = row.group();
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, group)) => group.push(row),
-            None => groups.push((key, vec![row])),
+        let place = *places.entry(row.group()).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Vec::new());
         }
+        groups[place].push(row);
     }
-    groups.into_iter().map(|(_, group)| group).collect()
+    groups
 }
 
 /// The rows of each variant of a group, the variant that comes first in the table first.
@@ -89,7 +91,7 @@ pub(crate) fn comparisons(rows: &[Row]) -> Vec<Comparison<'_>> {
     // Rows of one variant with different settings are a grid; each setting is a group.
     let cells = groups(rows).into_iter().flat_map(|group| by_settings(&group));
     let mut comparisons: Vec<Comparison<'_>> = cells.flat_map(|cell| between_rows(&cell)).collect();
-    let covered: Vec<u64> = comparisons.iter().flat_map(|comparison| comparison.lines.clone()).collect();
+    let covered: BTreeSet<u64> = comparisons.iter().flat_map(|comparison| comparison.lines.clone()).collect();
     comparisons.extend(rows.iter().filter(|row| !covered.contains(&row.line)).filter_map(in_one_row));
     comparisons.sort_by_key(|comparison| comparison.row.line);
     comparisons

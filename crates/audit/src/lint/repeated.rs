@@ -5,28 +5,27 @@ use super::Context;
 use crate::column::Statistic;
 use crate::finding::{Evidence, Finding};
 use crate::lint::impossible::name;
+use crate::row::Row;
 use plimsoll_analysis::findings::Gravity;
+use std::collections::BTreeMap;
 
 /// From so many digits on.
 const DIGITS: usize = 5;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
-    let numbers = || {
-        let of_rows =
-            context.rows.iter().flat_map(|row| row.statistics.iter().map(move |(one, number)| (row, *one, number)));
-        of_rows.filter(|(_, one, number)| *one != Statistic::Value && number.digits >= DIGITS)
-    };
+    let mut seen: BTreeMap<(String, u64), &Row> = BTreeMap::new();
     let mut evidence = Vec::new();
-    for (index, (row, statistic, number)) in numbers().enumerate() {
-        let twice = numbers().skip(index + 1).find(|(other_row, other, again)| {
-            *other == statistic
-                && again.value == number.value
-                && again.unit == number.unit
-                && other_row.line != row.line
-        });
-        if let Some((other, _, _)) = twice {
-            let text = format!("{} {} stands at {} and at {}", name(statistic), number.text, row.name(), other.name());
-            evidence.push(Evidence::new([row.line, other.line], text));
+    for row in context.rows {
+        for (statistic, number) in &row.statistics {
+            if *statistic == Statistic::Value || number.digits < DIGITS {
+                continue;
+            }
+            let name = name(*statistic);
+            let first = *seen.entry((name.clone(), number.value.to_bits())).or_insert(row);
+            if first.line != row.line {
+                let text = format!("{name} {} stands at {} and at {}", number.text, first.name(), row.name());
+                evidence.push(Evidence::new([first.line, row.line], text));
+            }
         }
     }
     if evidence.is_empty() {

@@ -9,6 +9,7 @@
 
 use super::Context;
 use crate::column::Statistic;
+use crate::compare::groups;
 use crate::finding::{Evidence, Finding};
 use crate::quantity::Quantity;
 use crate::row::Row;
@@ -67,29 +68,9 @@ fn speed(row: &Row) -> Option<f64> {
 }
 
 fn page_cache(context: &Context<'_>) -> Option<Finding> {
-    let reads: Vec<(&Row, f64)> = context
-        .rows
-        .iter()
-        .filter(|row| is_read(row) && !says_mode(row, &READ_MODES))
-        .filter_map(|row| Some((row, speed(row)?)))
-        .collect();
-    let mut evidence = Vec::new();
-    for (index, (row, one)) in reads.iter().enumerate() {
-        for (other_row, other) in &reads[index + 1..] {
-            let near = (one / other - 1.0).abs() <= ALIKE && one.min(*other) > ALIKE_FROM;
-            if near && row.variant != other_row.variant && row.group() == other_row.group() {
-                let text = format!(
-                    "{}: the same speed from {}, {}, and from {}, {}",
-                    row.condition(),
-                    row.variant.as_deref().unwrap_or("one"),
-                    show(*one, Unit::BytesPerSecond),
-                    other_row.variant.as_deref().unwrap_or("the other"),
-                    show(*other, Unit::BytesPerSecond)
-                );
-                evidence.push(Evidence::new([row.line, other_row.line], text));
-            }
-        }
-    }
+    let mut evidence: Vec<Evidence> = groups(context.rows).iter().flat_map(|group| same_speed(&reads(group))).collect();
+    let all: Vec<&Row> = context.rows.iter().collect();
+    let reads = reads(&all);
     let alike = !evidence.is_empty();
     let fast = reads.iter().filter(|(_, speed)| *speed > MEMORY);
     evidence.extend(fast.map(|(row, speed)| Evidence::of(row, show(*speed, Unit::BytesPerSecond))));
@@ -106,6 +87,34 @@ fn page_cache(context: &Context<'_>) -> Option<Finding> {
         advice: "Read cold (sync, drop the cache, and look that it is empty) or direct, and keep warm reads as a measure of \
                  their own.",
     })
+}
+
+/// Reads with their speed, unless their mode explains it.
+fn reads<'a>(rows: &[&'a Row]) -> Vec<(&'a Row, f64)> {
+    let unexplained = rows.iter().filter(|row| is_read(row) && !says_mode(row, &READ_MODES));
+    unexplained.filter_map(|row| Some((*row, speed(row)?))).collect()
+}
+
+/// Pairs of variants that read at the same speed, as fast as memory may be.
+fn same_speed(reads: &[(&Row, f64)]) -> Vec<Evidence> {
+    let mut evidence = Vec::new();
+    for (index, (row, one)) in reads.iter().enumerate() {
+        for (other_row, other) in &reads[index + 1..] {
+            let near = (one / other - 1.0).abs() <= ALIKE && one.min(*other) > ALIKE_FROM;
+            if near && row.variant != other_row.variant {
+                let text = format!(
+                    "{}: the same speed from {}, {}, and from {}, {}",
+                    row.condition(),
+                    row.variant.as_deref().unwrap_or("one"),
+                    show(*one, Unit::BytesPerSecond),
+                    other_row.variant.as_deref().unwrap_or("the other"),
+                    show(*other, Unit::BytesPerSecond)
+                );
+                evidence.push(Evidence::new([row.line, other_row.line], text));
+            }
+        }
+    }
+    evidence
 }
 
 fn modes(context: &Context<'_>) -> Option<Finding> {
