@@ -6,7 +6,7 @@ use crate::quantity::{change, grouped, percent, show};
 use crate::words;
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 use plimsoll_model::result::LoadSecond;
-use plimsoll_statistics::{growth, halves as halves_of};
+use plimsoll_statistics::{Growth, growth, halves as halves_of};
 use std::collections::BTreeMap;
 
 /// The p value that a difference of two halves must reach: that of three standard errors.
@@ -72,14 +72,15 @@ fn unjudged(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// The first half of what counts against the second, in the series of the headline measure.
+/// The first half of what counts against the second, in the series of the headline measure. A
+/// backlog that grows is told by itself.
 fn halves(context: &Context<'_>) -> Option<Finding> {
     let headline = crate::headline(&context.input.facts);
     let series = BySecond::of(&headline.measure);
     let margin = if series.decides(&headline.measure) { headline.margin } else { DEFAULT_MARGIN };
     let mut apart: Vec<(f64, String)> = context
         .counted()
-        .filter(|reader| is_meant_to_be_steady(reader))
+        .filter(|reader| is_meant_to_be_steady(reader) && growth_in(context, reader).is_none())
         .filter_map(|reader| {
             let halves =
                 halves_of(&series.values(reader)).filter(|halves| halves.first > 0.0 && halves.second > 0.0)?;
@@ -183,26 +184,32 @@ impl BySecond {
     }
 }
 
-/// Open load above what the system can carry.
-fn backlog(context: &Context<'_>) -> Option<Finding> {
+/// Whether unfinished arrivals grow in what counts of a trial under open load, and how many there
+/// were at its end.
+fn growth_in(context: &Context<'_>, reader: &Reader<'_>) -> Option<(Growth, f64)> {
     if !context.input.facts.open_load {
         return None;
     }
+    let result = reader.result();
+    let rows = result.generator.iter().filter(|row| result.counts_second(row.second));
+    let unfinished: Vec<f64> = rows.map(|row| (row.users + row.backlog) as f64).collect();
+    let ended = result.seconds.iter().filter(|row| row.subject == "iteration" && result.counts_second(row.second));
+    let finished: u64 = ended.map(|row| row.count).sum();
+    Some((growth(&unfinished, finished as f64)?, *unfinished.last()?))
+}
+
+/// Open load above what the system can carry.
+fn backlog(context: &Context<'_>) -> Option<Finding> {
     let mut growing: Vec<(f64, String)> = context
         .counted()
         .filter(|reader| is_meant_to_be_steady(reader))
         .filter_map(|reader| {
-            let result = reader.result();
-            let rows = result.generator.iter().filter(|row| result.counts_second(row.second));
-            let unfinished: Vec<f64> = rows.map(|row| (row.users + row.backlog) as f64).collect();
-            let ended = result.seconds.iter().filter(|row| row.subject == "iteration");
-            let finished: u64 = ended.filter(|row| result.counts_second(row.second)).map(|row| row.count).sum();
-            let growth = growth(&unfinished, finished as f64)?;
+            let (growth, at_the_end) = growth_in(context, reader)?;
             let text = format!(
                 "{}: {} of the arrivals were left over each second, {} at the end",
                 context.trial(reader),
                 percent(growth.share),
-                grouped(unfinished.last().copied().unwrap_or(0.0))
+                grouped(at_the_end)
             );
             Some((growth.share, text))
         })
@@ -343,6 +350,10 @@ mod tests {
         });
         assert_eq!(finding(&input, "a growing backlog"), None, "users of a closed loop are meant to be at work");
         input.facts.open_load = true;
+        for row in input.trials[4].seconds.iter_mut().filter(|row| row.second >= 10) {
+            row.mean *= 2.0;
+        }
+        assert_eq!(finding(&input, "not steady"), None, "the backlog says it");
         let found = finding(&input, "a growing backlog").expect("a finding");
         assert_eq!(
             found.evidence,
