@@ -356,7 +356,9 @@ impl Comparison {
     }
 
     /// What the variant differs by: `+3.1 %`, `×6.2`, `+0.12 points`.
-    #[must_use]
+    ///
+    /// # Errors
+    /// Why there is no contrast.
     pub fn change(&self) -> OrReason<String> {
         let contrast = self.contrast.as_ref().map_err(Clone::clone)?;
         Ok(shown(contrast.value, &self.measure))

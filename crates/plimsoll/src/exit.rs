@@ -28,9 +28,9 @@ pub(crate) enum Exit {
 impl Exit {
     /// What verdicts come to. With `gate`, they pass only where each variant is shown to be not
     /// worse than the baseline by the margin: what is not known does not pass.
-    pub(crate) fn of<'a>(verdicts: impl Iterator<Item = &'a Verdict> + Clone, gate: bool) -> Exit {
+    pub(crate) fn of<'a>(mut verdicts: impl Iterator<Item = &'a Verdict> + Clone, gate: bool) -> Exit {
         match conclusion(verdicts.clone()) {
-            _ if gate && verdicts.clone().all(|verdict| verdict.not_inferior) => Exit::Fine,
+            _ if gate && verdicts.all(|verdict| verdict.not_inferior) => Exit::Fine,
             Conclusion::Worse => Exit::Worse,
             _ if gate => Exit::GateNotPassed,
             Conclusion::Open => Exit::Open,

@@ -16,7 +16,7 @@ pub(crate) fn in_short(input: &Input, analysis: &Analysis) -> Vec<String> {
 
 /// Everything that says how sure the verdicts are.
 pub(crate) fn how_sure(input: &Input, analysis: &Analysis) -> Vec<Fact> {
-    if input.plan.variants.len() < 2 {
+    if input.plan.block_size() < 2 {
         return Vec::new();
     }
     let facts = [
@@ -67,7 +67,7 @@ fn margin_of(input: &Input, comparison: &Comparison) -> f64 {
 }
 
 fn noise_floor(input: &Input, analysis: &Analysis) -> String {
-    if input.plan.variants.len() < 2 {
+    if input.plan.block_size() < 2 {
         return String::new();
     }
     if analysis.floors.is_empty() {

@@ -18,9 +18,9 @@ pub fn terminal(input: &Input, analysis: &Analysis) -> String {
     if input.plan.variants.len() > 1 {
         text += "\n";
         text += &table(input, analysis);
-        for line in crate::method::in_short(input, analysis) {
-            writeln!(text, "{}", wrapped(&line, "  ")).expect("writing to a string does not fail");
-        }
+    }
+    for line in crate::method::in_short(input, analysis) {
+        writeln!(text, "{}", wrapped(&line, "  ")).expect("writing to a string does not fail");
     }
     let grave: Vec<_> = analysis.findings.iter().filter(|finding| finding.gravity != Gravity::Note).collect();
     if !grave.is_empty() {
