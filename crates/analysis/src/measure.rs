@@ -48,6 +48,12 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// Why the trial has none; for a percentile also that it rests on too few values.
     pub fn value(&self, measure: &Measure) -> OrReason<f64> {
+        let value = self.read(measure)?;
+        // A bundle is text: whatever stands in it, no report shows what is no number.
+        if value.is_finite() { Ok(value) } else { Err("what was recorded is no number".to_owned()) }
+    }
+
+    fn read(&self, measure: &Measure) -> OrReason<f64> {
         let statistic = measure.statistic;
         if let Some((needed, found)) = self.shortage(measure) {
             let (needed, found) = (grouped(needed as f64), grouped(found as f64));
@@ -336,6 +342,16 @@ mod tests {
         assert_eq!(value(&result, "memory.max"), Ok(20.0));
         result.cut = 5;
         assert_eq!(value(&result, "iterations.rate"), Err("nothing was measured".to_owned()));
+    }
+
+    #[test]
+    fn what_is_no_number_is_no_value() {
+        let mut result = trial(1.0);
+        let sample = |cpu_cores| ProcessSample { at: 1.0, cpu_cores, ..ProcessSample::default() };
+        for cpu_cores in [f64::NAN, f64::INFINITY] {
+            result.processes = vec![sample(cpu_cores)];
+            assert_eq!(value(&result, "cpu.max"), Err("what was recorded is no number".to_owned()));
+        }
     }
 
     #[test]
