@@ -73,6 +73,14 @@ pub struct Input {
     pub complete: bool,
 }
 
+impl Input {
+    /// Whether a trial is part of the results: it counts, and its block was not run again.
+    #[must_use]
+    pub fn counts(&self, result: &TrialResult) -> bool {
+        result.summary.validity.counts() && !self.plan.is_superseded(&result.summary.trial)
+    }
+}
+
 /// What the trials say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {

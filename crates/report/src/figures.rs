@@ -235,10 +235,11 @@ fn time_figure(input: &Input, grid: &Grid, row: &Row, kind: OverTime) -> Option<
         OverTime::Durations => "Solid: p95 of each second; dashed: median of each second. ",
         OverTime::Cpu | OverTime::Memory => "",
     };
+    let shaded = if panels.iter().any(|panel| panel.cut.is_some()) { " Shaded: left out, not steady yet." } else { "" };
     (!panels.is_empty()).then(|| Figure {
         name: text::slug(&format!("{name} {}", row.label)),
         title: titled(title, row),
-        caption: format!("{lines}Lines: median over the repeats; bands: from the least to the largest repeat."),
+        caption: format!("{lines}Lines: median over the repeats; bands: from the least to the largest repeat.{shaded}"),
         variants: variants(input),
         panels,
     })
@@ -256,7 +257,7 @@ fn time_panel(
         let trials: Vec<&TrialResult> = input
             .trials
             .iter()
-            .filter(|result| result.summary.validity.counts())
+            .filter(|result| input.counts(result))
             .filter(|result| (result.summary.trial.condition, result.summary.trial.variant) == (condition, variant))
             .collect();
         let line = |style, points| Line { variant, style, points };
@@ -284,7 +285,10 @@ fn time_panel(
         Some(factor) => words::of_factor(factor, &grid.levels[level]),
         None => "all trials".to_owned(),
     };
-    Panel::new(title, Axis::of_seconds(0.0, last.max(1.0)), unit, lines)
+    let of_condition = input.trials.iter().filter(|result| result.summary.trial.condition == condition);
+    let cut = of_condition.map(|result| result.cut).max().filter(|cut| *cut > 0);
+    let panel = Panel::new(title, Axis::of_seconds(0.0, last.max(1.0)), unit, lines)?;
+    Some(Panel { cut: cut.map(|cut| cut as f64), ..panel })
 }
 
 /// The median over trials, second by second. A second is drawn at its end.

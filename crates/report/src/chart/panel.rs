@@ -23,6 +23,8 @@ pub(crate) struct Panel {
     /// What its values are counted in.
     pub(crate) unit: Unit,
     pub(crate) lines: Vec<Line>,
+    /// Up to where on the horizontal axis values are left out of the results.
+    pub(crate) cut: Option<f64>,
 }
 
 /// A line with its spread.
@@ -72,7 +74,7 @@ pub(crate) fn share_axes(panels: &mut [Panel]) {
 impl Panel {
     /// A panel with an axis for its own values; none without any value.
     pub(crate) fn new(title: String, x: Axis, unit: Unit, lines: Vec<Line>) -> Option<Panel> {
-        let mut panel = Panel { title, x, y: Axis::of_values(unit, std::iter::empty()), unit, lines };
+        let mut panel = Panel { title, x, y: Axis::of_values(unit, std::iter::empty()), unit, lines, cut: None };
         let values = panel.drawn_values();
         panel.y = Axis::of_values(unit, values.iter().copied());
         (!values.is_empty()).then_some(panel)
@@ -92,6 +94,7 @@ impl Panel {
         let area = Area { panel: self, left: widest + 12.0 };
         let mut drawing = Drawing::new(WIDTH, HEIGHT);
         drawing.heading((2.0, 14.0), &self.title);
+        area.shade(&mut drawing);
         area.axes(&mut drawing);
         if self.lines.iter().all(|line| line.points.is_empty()) {
             let middle = (f64::midpoint(area.left, WIDTH - RIGHT), f64::midpoint(TOP, HEIGHT - BOTTOM));
@@ -121,6 +124,13 @@ impl Area<'_> {
 
     fn y(&self, value: f64) -> f64 {
         HEIGHT - BOTTOM - self.panel.y.share(value) * (HEIGHT - BOTTOM - TOP)
+    }
+
+    fn shade(&self, drawing: &mut Drawing) {
+        let Some(cut) = self.panel.cut else { return };
+        let (left, right) = (self.left, self.x(cut));
+        let points = vec![(left, TOP), (right, TOP), (right, HEIGHT - BOTTOM), (left, HEIGHT - BOTTOM)];
+        drawing.marks.push(Mark::Area { points, paint: Paint::Grid, opacity: 0.7 });
     }
 
     fn axes(&self, drawing: &mut Drawing) {

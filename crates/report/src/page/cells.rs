@@ -71,7 +71,7 @@ impl Table<'_> {
     fn counted(&self, variant: usize) -> usize {
         let of_cell = |result: &&plimsoll_model::result::TrialResult| {
             let trial = result.summary.trial;
-            (trial.condition, trial.variant) == (self.condition, variant) && result.summary.validity.counts()
+            (trial.condition, trial.variant) == (self.condition, variant) && self.input.counts(result)
         };
         self.input.trials.iter().filter(of_cell).count()
     }

@@ -172,6 +172,32 @@ fn text_of_the_author_cannot_break_the_page() {
 }
 
 #[test]
+fn a_block_that_was_run_again_is_listed_and_counts_for_nothing() {
+    let mut input = sample::study();
+    // The last block is a second attempt at the first repeat of its condition.
+    let last = input.plan.trials.last().expect("trials").block;
+    let again = |trial: &mut plimsoll_model::trial::Trial| {
+        if trial.block == last {
+            (trial.repeat, trial.attempt) = (1, 2);
+        }
+    };
+    input.plan.trials.iter_mut().for_each(again);
+    input.trials.iter_mut().for_each(|result| again(&mut result.summary.trial));
+    let markdown = text(&documents(&input), "report.md");
+    assert_eq!(markdown.matches("| run again |").count(), 3, "a trial of each variant, and the duplicate");
+    assert!(markdown.contains("**blocks run again** (note)"), "{markdown}");
+}
+
+#[test]
+fn what_is_cut_off_is_shaded_over_time() {
+    let mut input = sample::study();
+    input.trials.iter_mut().filter(|result| result.summary.trial.condition == 0).for_each(|result| result.cut = 3);
+    let markdown = text(&documents(&input), "report.md");
+    assert!(markdown.contains("Shaded: left out, not steady yet."));
+    assert!(!text(&documents(&sample::study()), "report.md").contains("Shaded: left out"));
+}
+
+#[test]
 fn every_chart_is_there_as_svg_and_png() {
     let documents = documents(&sample::study());
     let markdown = text(&documents, "report.md");
