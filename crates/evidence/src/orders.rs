@@ -1,0 +1,47 @@
+//! The orders in which the product runs trials.
+
+use plimsoll_model::factor::{Factor, Level, Role};
+use plimsoll_model::trial::{Plan, TrialLength};
+use plimsoll_plan::Options;
+use std::time::Duration;
+
+/// The product's plan for so many variants, each with a duplicate of the baseline.
+///
+/// # Panics
+/// If `repeats` is beyond what a plan can have.
+#[must_use]
+pub fn plan(variants: usize, conditions: usize, repeats: usize, seed: u64) -> Plan {
+    of(&factors(variants, conditions), repeats, seed, Vec::new())
+}
+
+/// A plan that may end at any of `looks`.
+///
+/// # Panics
+/// If there is no look.
+#[must_use]
+pub fn with_looks(looks: &[u32]) -> Plan {
+    let last = *looks.last().expect("a look");
+    of(&factors(2, 1), last as usize, 1, looks.to_vec())
+}
+
+fn of(factors: &[Factor], repeats: usize, seed: u64, looks: Vec<u32>) -> Plan {
+    let repeats = u32::try_from(repeats).expect("fewer repeats than 2^32");
+    let options = Options { repeats, seed, duplicate: true, spare_blocks: None, looks };
+    let length = TrialLength { warmup: Duration::ZERO, measure: Duration::from_secs(2), drain: Duration::ZERO };
+    plimsoll_plan::plan(factors, &options, |_| length)
+}
+
+/// A compared factor with so many levels, and one of conditions.
+#[must_use]
+pub fn factors(variants: usize, conditions: usize) -> Vec<Factor> {
+    let levels = |name: &str, count: usize| (1..=count).map(|level| Level::Text(format!("{name}{level}"))).collect();
+    let mut factors = vec![Factor {
+        name: "version".to_owned(),
+        levels: levels("v", variants),
+        role: Role::Compared { baseline: 0 },
+    }];
+    if conditions > 1 {
+        factors.push(Factor { name: "load".to_owned(), levels: levels("l", conditions), role: Role::Condition });
+    }
+    factors
+}

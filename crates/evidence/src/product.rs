@@ -1,0 +1,85 @@
+//! The product's rules, as simulations ask them.
+
+use crate::worlds::Trials;
+use plimsoll_analysis::decide::{Basis, Decision, Evidence, Outcome, Question, decide};
+use plimsoll_analysis::verdict::of_decision;
+use plimsoll_model::measure::Measure;
+
+/// The level of a study without looks.
+pub const ALPHA: f64 = 0.05;
+
+/// The margin of most simulations, as a share.
+pub const MARGIN: f64 = 0.05;
+
+/// The resolution of numbers that are kept exactly.
+const EXACT: f64 = 1e-9;
+
+/// A share on the additive scale.
+#[must_use]
+pub fn log(share: f64) -> f64 {
+    share.ln_1p()
+}
+
+/// What differences of pairs say.
+#[must_use]
+pub fn evidence(differences: &[f64], alpha: f64) -> Option<Evidence> {
+    Evidence::paired(differences, EXACT, alpha)
+}
+
+/// One comparison without a noise floor, as in a study with `noise_floor = false`.
+#[must_use]
+pub fn without_floor(differences: &[f64], margin: f64, alpha: f64) -> Question {
+    Question { evidence: evidence(differences, alpha), margin: log(margin), floor: None }
+}
+
+/// One comparison with its noise floor, as studies have it.
+#[must_use]
+pub fn with_floor(trials: &Trials, margin: f64, alpha: f64) -> Question {
+    Question { floor: evidence(&trials.floor(), alpha), ..without_floor(&trials.differences(), margin, alpha) }
+}
+
+/// What the product decides about one comparison that is alone in its study.
+///
+/// # Panics
+/// Never: a question has a decision.
+#[must_use]
+pub fn decided(question: Question, alpha: f64) -> Decision {
+    decide(&[question], alpha).remove(0)
+}
+
+/// Whether a difference is claimed.
+#[must_use]
+pub fn is_difference(decision: &Decision) -> bool {
+    matches!(decision.outcome, Outcome::Above | Outcome::Below)
+}
+
+/// Whether the verdict is equivalent.
+#[must_use]
+pub fn is_equivalent(decision: &Decision) -> bool {
+    decision.outcome == Outcome::Equivalent
+}
+
+/// Whether nothing is decided.
+#[must_use]
+pub fn is_open(decision: &Decision) -> bool {
+    decision.outcome == Outcome::Open
+}
+
+/// Whether `--gate` passes, for a measure of which less is better.
+///
+/// # Panics
+/// Never: the measure's name is one.
+#[must_use]
+pub fn passes_gate(decision: &Decision, repeats: usize, margin: f64) -> bool {
+    let measure: Measure = "iteration_duration.p95".parse().expect("a measure");
+    of_decision(&measure, repeats, decision, margin).not_inferior
+}
+
+/// The repeats that an open decision asks for.
+#[must_use]
+pub fn needed(decision: &Decision) -> Option<usize> {
+    match decision.basis {
+        Basis::Unclear { needed } | Basis::OneOfMany { needed, .. } | Basis::NoiseFloor { needed, .. } => needed,
+        _ => None,
+    }
+}

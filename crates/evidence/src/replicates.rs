@@ -1,0 +1,150 @@
+//! Simulated studies, many times over, and the share of them in which something happens.
+
+use crate::draws::Draws;
+use std::thread;
+
+/// Studies that share a stream of random numbers. Streams belong to chunks and not to threads, so
+/// that the results do not depend on how many threads there are.
+const CHUNK: usize = 100;
+
+/// Fewest studies for a number.
+const LEAST: usize = 20;
+
+/// How much is simulated.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Simulated studies for each number.
+    pub replicates: usize,
+    /// Threads at work.
+    pub threads: usize,
+}
+
+impl Effort {
+    /// What docs/method-evidence.md is made with.
+    #[must_use]
+    pub fn full() -> Effort {
+        Effort { replicates: 20_000, threads: 2 }
+    }
+
+    /// A first look, for tests.
+    #[must_use]
+    pub fn fast() -> Effort {
+        Effort { replicates: 400, threads: 1 }
+    }
+
+    /// The same with so many studies fewer: for simulations that take longer each.
+    #[must_use]
+    pub fn divided_by(self, divisor: usize) -> Effort {
+        Effort { replicates: (self.replicates / divisor).max(LEAST), ..self }
+    }
+}
+
+/// In how many of how many studies something happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// Studies in which it did.
+    pub hits: u64,
+    /// Studies in which it could have.
+    pub of: u64,
+}
+
+impl Share {
+    /// As a number from 0 to 1; 0 of no study.
+    #[must_use]
+    pub fn value(self) -> f64 {
+        if self.of == 0 { 0.0 } else { self.hits as f64 / self.of as f64 }
+    }
+
+    /// What chance does to it: √(p(1 − p)/n).
+    #[must_use]
+    pub fn standard_error(self) -> f64 {
+        if self.of == 0 { 0.0 } else { (self.value() * (1.0 - self.value()) / self.of as f64).sqrt() }
+    }
+
+    fn note(&mut self, happened: Option<bool>) {
+        self.hits += u64::from(happened == Some(true));
+        self.of += u64::from(happened.is_some());
+    }
+
+    fn add(&mut self, other: Share) {
+        self.hits += other.hits;
+        self.of += other.of;
+    }
+}
+
+/// The shares of the studies in which each of `K` things happened.
+pub fn shares<const K: usize>(
+    name: &str,
+    effort: Effort,
+    study: impl Fn(&mut Draws) -> [bool; K] + Sync,
+) -> [Share; K] {
+    shares_where(name, effort, |draws| study(draws).map(Some))
+}
+
+/// The same, where something may also not be a question; such studies are not counted for it.
+pub fn shares_where<const K: usize>(
+    name: &str,
+    effort: Effort,
+    study: impl Fn(&mut Draws) -> [Option<bool>; K] + Sync,
+) -> [Share; K] {
+    let mut sums = [Share::default(); K];
+    for happened in values(name, effort, study) {
+        sums.iter_mut().zip(happened).for_each(|(sum, happened)| sum.note(happened));
+    }
+    sums
+}
+
+/// What each study gave, in an order that does not depend on the threads.
+pub fn values<T: Send>(name: &str, effort: Effort, study: impl Fn(&mut Draws) -> T + Sync) -> Vec<T> {
+    let chunks = effort.replicates.div_ceil(CHUNK);
+    let chunk = |part: usize| -> Vec<T> {
+        let mut draws = Draws::named(name, part as u64);
+        let size = CHUNK.min(effort.replicates - part * CHUNK);
+        (0..size).map(|_| study(&mut draws)).collect()
+    };
+    let threads = effort.threads.max(1);
+    let mut done: Vec<(usize, Vec<T>)> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|first| {
+                scope
+                    .spawn(move || (first..chunks).step_by(threads).map(|part| (part, chunk(part))).collect::<Vec<_>>())
+            })
+            .collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("a simulation does not panic")).collect()
+    });
+    done.sort_by_key(|(part, _)| *part);
+    done.into_iter().flat_map(|(_, values)| values).collect()
+}
+
+/// Adds up the shares of several cells.
+#[must_use]
+pub fn together(shares: impl IntoIterator<Item = Share>) -> Share {
+    shares.into_iter().fold(Share::default(), |mut sum, share| {
+        sum.add(share);
+        sum
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_do_not_change_the_result() {
+        let run = |threads| values("threads", Effort { replicates: 1050, threads }, Draws::seed);
+        assert_eq!(run(1), run(2));
+        assert_eq!(run(1).len(), 1050);
+    }
+
+    #[test]
+    fn a_share_counts_what_could_have_happened() {
+        let [even, of_even] = shares_where("shares", Effort::fast(), |draws| {
+            let even = draws.seed() % 2 == 0;
+            [Some(even), even.then(|| draws.happens(0.25))]
+        });
+        assert_eq!((even.of, of_even.of), (400, even.hits));
+        assert!((even.value() - 0.5).abs() < 4.0 * even.standard_error());
+        assert!((of_even.value() - 0.25).abs() < 4.0 * of_even.standard_error());
+        assert_eq!(Share::default().value(), 0.0);
+    }
+}

@@ -1,0 +1,100 @@
+//! Runs that may end early, as `--until-decided` does.
+
+use crate::draws::Draws;
+use crate::orders;
+use crate::product::{ALPHA, MARGIN, evidence, is_difference, is_open, log};
+use crate::replicates::{Effort, shares};
+use crate::section::{Check, Demand, Section, percent};
+use crate::worlds::{Trials, World};
+use plimsoll_analysis::decide::{Question, decide};
+
+/// The declared looks; the last one is the full number of repeats.
+const LOOKS: [&[u32]; 5] = [&[5, 10], &[5, 7, 10], &[3, 5, 7, 10], &[3, 10], &[4, 6, 8, 10, 12]];
+
+/// Standard deviations of a trial.
+const CVS: [f64; 3] = [0.02, 0.03, 0.05];
+
+/// Comparisons of a study with several.
+const FAMILY: usize = 4;
+
+pub(super) fn sections(effort: Effort) -> Vec<Section> {
+    let effort = effort.divided_by(2);
+    let (mut rows, mut cells) = (Vec::new(), Vec::new());
+    for looks in LOOKS {
+        let alpha = plimsoll_analysis::level(&orders::with_looks(looks));
+        let words = looks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let mut row = vec![words.clone(), format!("{:.2} %", alpha * 100.0)];
+        for cv in CVS {
+            let rule = Rule { looks, alpha, comparisons: 1, floor: false };
+            let [declared] = shares(&format!("looks {words} {cv}"), effort, |draws| [rule.false_verdict(cv, draws)]);
+            row.push(percent(declared));
+            cells.push((format!("looks {words}, cv {:.0} %", cv * 100.0), declared));
+        }
+        for (comparisons, floor) in [(FAMILY, false), (1, true)] {
+            let rule = Rule { looks, alpha, comparisons, floor };
+            let name = format!("looks {words} {comparisons} {floor}");
+            let [declared] = shares(&name, effort, |draws| [rule.false_verdict(0.05, draws)]);
+            row.push(percent(declared));
+            let which = if floor { "with the noise floor" } else { "four comparisons" };
+            cells.push((format!("looks {words}, {which}"), declared));
+        }
+        let plain = Rule { looks, alpha: ALPHA, comparisons: 1, floor: false };
+        let [peeking] = shares(&format!("looks {words} peeking"), effort, |draws| [plain.false_verdict(0.05, draws)]);
+        row.push(percent(peeking));
+        rows.push(row);
+    }
+    let head = [
+        "looks after so many repeats",
+        "level of each",
+        "cv 2 %",
+        "cv 3 %",
+        "cv 5 %",
+        "cv 5 %, four comparisons",
+        "cv 5 %, with the noise floor",
+        "cv 5 %, at 5 % each time",
+    ];
+    vec![
+        Section::new("Stopping early")
+            .text(
+                "Studies of equal systems that end at the first of their declared looks at which every verdict is reached, \
+                 as `plimsoll run --until-decided` does. How often they end with a false worse or better, in percent of the \
+                 studies: at Pocock's level, which the product uses, and, in the last column, if each look were taken with \
+                 a plain 95 % interval.",
+            )
+            .table(&head, rows)
+            .check(Check { what: "any false verdict of a declared plan", demand: Demand::AtMost(0.055), cells }),
+    ]
+}
+
+/// How a study is run and decided.
+struct Rule {
+    looks: &'static [u32],
+    alpha: f64,
+    comparisons: usize,
+    floor: bool,
+}
+
+impl Rule {
+    /// Whether a study of equal systems ends with a difference.
+    fn false_verdict(&self, cv: f64, draws: &mut Draws) -> bool {
+        let last = *self.looks.last().expect("a look") as usize;
+        let all: Vec<Trials> =
+            (0..self.comparisons).map(|_| World::Normal.trials(last, draws).scaled(cv, 0.0)).collect();
+        for look in self.looks {
+            let questions: Vec<Question> = all.iter().map(|trials| self.question(trials, *look as usize)).collect();
+            let decisions = decide(&questions, self.alpha);
+            if *look as usize == last || !decisions.iter().any(is_open) {
+                return decisions.iter().any(is_difference);
+            }
+        }
+        false
+    }
+
+    fn question(&self, trials: &Trials, repeats: usize) -> Question {
+        Question {
+            evidence: evidence(&trials.differences()[..repeats], self.alpha),
+            margin: log(MARGIN),
+            floor: if self.floor { evidence(&trials.floor()[..repeats], self.alpha) } else { None },
+        }
+    }
+}

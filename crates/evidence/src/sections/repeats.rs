@@ -1,0 +1,107 @@
+//! Whether the number of repeats that an open verdict asks for decides it.
+
+use crate::draws::Draws;
+use crate::page::of_all;
+use crate::product::{ALPHA, MARGIN, decided, is_open, needed, with_floor};
+use crate::replicates::{Effort, Share, values};
+use crate::section::{Check, Demand, Section, percent};
+use crate::worlds::{Trials, World};
+
+/// Forecasts beyond this are not followed up.
+const MOST: usize = 150;
+
+/// Fewest open studies of a cell for its share to mean something.
+const LEAST: u64 = 100;
+
+/// What became of a study.
+#[derive(Clone, Copy)]
+struct Fate {
+    open: bool,
+    /// The repeats that it asked for.
+    asked: Option<usize>,
+    /// Whether those decided, where they were followed up.
+    decided: Option<bool>,
+}
+
+pub(super) fn sections(effort: Effort) -> Vec<Section> {
+    let effort = effort.divided_by(4);
+    let (mut rows, mut cells) = (Vec::new(), Vec::new());
+    for n in [3, 5] {
+        for (cv, ratio) in [
+            (0.01, 1.0),
+            (0.01, 1.03),
+            (0.02, 1.0),
+            (0.02, 1.02),
+            (0.02, 1.05),
+            (0.02, 1.08),
+            (0.03, 1.0),
+            (0.03, 1.05),
+            (0.03, 1.08),
+            (0.05, 1.0),
+            (0.05, 1.1),
+        ] {
+            let name = format!("repeats {n} {cv} {ratio}");
+            let fates = values(&name, effort, |draws| fate(n, cv, ratio, draws));
+            let share = |of: &dyn Fn(&Fate) -> Option<bool>| share(&fates, of);
+            let open = share(&|fate| Some(fate.open));
+            let followed = share(&|fate| fate.open.then_some(fate.decided.is_some()));
+            let decided = share(&|fate| fate.decided);
+            rows.push(vec![
+                n.to_string(),
+                format!("{:.0} %", cv * 100.0),
+                format!("{ratio}"),
+                percent(open),
+                median(fates.iter().filter_map(|fate| fate.asked).collect()),
+                percent(followed),
+                percent(decided),
+            ]);
+            if decided.of >= LEAST {
+                cells.push((format!("n = {n}, cv {:.0} %, R = {ratio}", cv * 100.0), decided));
+            }
+        }
+    }
+    let all = of_all(cells.iter().map(|(_, share)| *share));
+    vec![
+        Section::new("Repeats needed")
+            .text(format!(
+                "A study of n repeats, with its noise floor, leaves its verdict open and asks for more repeats. Those are \
+                 run, and all are decided together: how often does that reach a verdict? Forecasts above {MOST} repeats \
+                 are not followed up. In all, {all} of the studies that were followed up are decided."
+            ))
+            .table(&["n", "cv", "R", "open, %", "asks for (median)", "followed up, % of these", "then decided, %"], rows)
+            .check(Check { what: "decided after as many repeats as were asked for", demand: Demand::AtLeast(0.7), cells }),
+    ]
+}
+
+fn fate(n: usize, cv: f64, ratio: f64, draws: &mut Draws) -> Fate {
+    let effect = ratio.ln();
+    let first = World::Normal.trials(n, draws);
+    let decision = decided(with_floor(&first.scaled(cv, effect), MARGIN, ALPHA), ALPHA);
+    let asked = needed(&decision).filter(|_| is_open(&decision));
+    let after = asked.filter(|asked| *asked <= MOST).map(|asked| {
+        let more = World::Normal.trials(asked - n, draws);
+        let all = Trials { blocks: [first.blocks.as_slice(), &more.blocks].concat() };
+        !is_open(&decided(with_floor(&all.scaled(cv, effect), MARGIN, ALPHA), ALPHA))
+    });
+    Fate { open: is_open(&decision), asked, decided: after }
+}
+
+fn share(fates: &[Fate], of: &dyn Fn(&Fate) -> Option<bool>) -> Share {
+    let answers: Vec<bool> = fates.iter().filter_map(of).collect();
+    Share { hits: answers.iter().filter(|yes| **yes).count() as u64, of: answers.len() as u64 }
+}
+
+fn median(mut counts: Vec<usize>) -> String {
+    counts.sort_unstable();
+    counts.get(counts.len() / 2).map_or("–".to_owned(), usize::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_median_of_counts() {
+        assert_eq!((median(vec![]), median(vec![3, 1, 2])), ("–".to_owned(), "2".to_owned()));
+    }
+}

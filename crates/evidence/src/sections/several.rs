@@ -1,0 +1,69 @@
+//! Many comparisons that decide at once.
+
+use crate::draws::Draws;
+use crate::product::{ALPHA, MARGIN, evidence, is_difference, log};
+use crate::replicates::{Effort, shares};
+use crate::section::{Check, Demand, Section, percent};
+use plimsoll_analysis::decide::{Question, decide};
+use plimsoll_statistics::Interval;
+
+/// Comparisons in a study.
+const FAMILY: usize = 10;
+
+const CV: f64 = 0.05;
+
+/// How the comparisons hang together.
+#[derive(Clone, Copy)]
+enum Kin {
+    /// Each has trials of its own: ten conditions.
+    Apart,
+    /// Ten variants are held against the same trials of one baseline.
+    SameBaseline,
+}
+
+pub(super) fn sections(effort: Effort) -> Vec<Section> {
+    let effort = effort.divided_by(2);
+    let mut rows = Vec::new();
+    let mut cells = Vec::new();
+    for (kin, words) in
+        [(Kin::Apart, "two variants, ten conditions"), (Kin::SameBaseline, "eleven variants, one condition")]
+    {
+        for n in [3, 5, 10] {
+            let [holm, each] = shares(&format!("several {words} {n}"), effort, |draws| study(kin, n, draws));
+            rows.push(vec![words.to_owned(), n.to_string(), percent(each), percent(holm)]);
+            cells.push((format!("{words}, n = {n}"), holm));
+        }
+    }
+    vec![
+        Section::new("Several comparisons")
+            .text(format!(
+                "Studies with {FAMILY} comparisons that decide, between systems that are all equal; cv 5 %. How often at \
+                 least one of them is called different, in percent of the studies: if each were decided by its own 95 % \
+                 interval, and by the product's rule, which asks for Holm's adjustment."
+            ))
+            .table(&["study", "n", "each by itself", "as the product does"], rows)
+            .check(Check { what: "any false verdict among ten", demand: Demand::AtMost(0.055), cells }),
+    ]
+}
+
+fn study(kin: Kin, n: usize, draws: &mut Draws) -> [bool; 2] {
+    let mut trials = || -> Vec<f64> { (0..n).map(|_| draws.normal() * CV).collect() };
+    let shared = trials();
+    let questions: Vec<Question> = (0..FAMILY)
+        .map(|_| {
+            let baseline = if matches!(kin, Kin::Apart) { trials() } else { shared.clone() };
+            let differences: Vec<f64> =
+                trials().iter().zip(baseline).map(|(variant, baseline)| variant - baseline).collect();
+            Question { evidence: evidence(&differences, ALPHA), margin: log(MARGIN), floor: None }
+        })
+        .collect();
+    let together = decide(&questions, ALPHA).iter().any(is_difference);
+    [together, questions.iter().any(differs_by_itself)]
+}
+
+/// Whether the 95 % interval leaves out equality, and does not lie inside the margin either.
+fn differs_by_itself(question: &Question) -> bool {
+    let interval = question.evidence.as_ref().map(|evidence| evidence.test.interval(1.0 - ALPHA));
+    let inside = |interval: Interval| interval.low.min(-interval.high) >= -question.margin;
+    interval.is_some_and(|interval| !interval.contains(0.0) && !inside(interval))
+}

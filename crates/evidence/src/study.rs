@@ -1,0 +1,152 @@
+//! Whole studies in memory, as a bundle would hold them: for what goes through all of the
+//! analysis, and what is fed with nonsense.
+
+use crate::orders;
+use plimsoll_analysis::Input;
+use plimsoll_model::host::Host;
+use plimsoll_model::record::{Subject, Tally};
+use plimsoll_model::result::{GeneratorRow, Headroom, LoadSecond, TrialResult, TrialSummary};
+use plimsoll_model::sample::{HostSample, ProcessSample};
+use plimsoll_model::study::{Decision, GeneratorSpec, ReportSpec, StudyFacts};
+use plimsoll_model::trial::{Plan, Trial, Validity};
+use plimsoll_model::units::Nanos;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How large a study is.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Variants, the baseline among them.
+    pub variants: usize,
+    /// Conditions.
+    pub conditions: usize,
+    /// Repeats.
+    pub repeats: usize,
+    /// Seconds of the measure phase of each trial.
+    pub seconds: i64,
+}
+
+/// Margin of both measures that decide.
+const MARGIN: f64 = 0.05;
+
+/// Iterations in each trial.
+pub const ITERATIONS: u64 = 1000;
+
+/// A study of this shape, in the product's order for `seed`. `scale` says how many times as long
+/// as usual everything takes in a trial.
+pub fn study(shape: Shape, seed: u64, scale: impl FnMut(&Trial) -> f64) -> Input {
+    let plan = orders::plan(shape.variants, shape.conditions, shape.repeats, seed);
+    of_plan(plan, shape, scale)
+}
+
+/// A study with this plan.
+pub fn of_plan(plan: Plan, shape: Shape, mut scale: impl FnMut(&Trial) -> f64) -> Input {
+    let trials = plan.trials.iter().map(|planned| trial(*planned, shape.seconds, scale(planned))).collect();
+    Input {
+        facts: facts(shape),
+        trials,
+        plan,
+        host: Host::default(),
+        versions: Vec::new(),
+        problems: Vec::new(),
+        complete: true,
+    }
+}
+
+/// Lets all trials of a variant run before those of the next one, as a person would who measures by
+/// hand: AAABBB.
+pub fn one_after_the_other(input: &mut Input) {
+    input.trials.sort_by_key(|result| (result.summary.trial.variant, result.summary.trial.number));
+    for (place, result) in (0..).zip(&mut input.trials) {
+        result.summary.started_unix_ms = started(place);
+    }
+}
+
+fn started(place: i64) -> i64 {
+    1_760_000_000_000 + place * 30_000
+}
+
+/// A trial in which iterations of one call take `scale` times 1, 2, … 100 ms, each equally often.
+#[must_use]
+pub fn trial(trial: Trial, seconds: i64, scale: f64) -> TrialResult {
+    let mut tally = Tally { bytes_out: ITERATIONS * 10, bytes_in: ITERATIONS * 20, ..Tally::default() };
+    for milliseconds in 1..=100 {
+        let nanoseconds = (f64::from(milliseconds) * scale * 1e6) as u64;
+        tally.service.record_n(nanoseconds.max(1), ITERATIONS / 100).expect("below an hour");
+    }
+    let window = Nanos(u64::try_from(seconds).unwrap_or(0) * 1_000_000_000);
+    TrialResult {
+        summary: TrialSummary {
+            trial,
+            validity: Validity::Valid,
+            warnings: Vec::new(),
+            started_unix_ms: started(i64::from(trial.number)),
+            took: Nanos(window.0 + 1_000_000_000),
+            ready_after: Nanos(1_000_000),
+            window,
+            steady_from: Some(Nanos(0)),
+            unsteady: false,
+            unjudged: None,
+            headroom: Headroom::default(),
+            open_load: false,
+            sequences: BTreeMap::new(),
+            error_examples: BTreeMap::new(),
+        },
+        cut: 0,
+        tallies: [Subject::Iteration, Subject::Connect, Subject::Request("call".to_owned())]
+            .into_iter()
+            .map(|subject| (subject, tally.clone()))
+            .collect(),
+        seconds: (0..seconds).flat_map(|second| rows(second, seconds, scale)).collect(),
+        generator: (0..seconds).map(|second| GeneratorRow { second, users: 10, ..GeneratorRow::default() }).collect(),
+        processes: (0..seconds).map(|second| process(second, scale)).collect(),
+        host: (0..seconds)
+            .map(|second| HostSample { at: (second + 1) as f64, cpu_cores: 1.0, ..HostSample::default() })
+            .collect(),
+    }
+}
+
+fn rows(second: i64, seconds: i64, scale: f64) -> [LoadSecond; 3] {
+    let ended = ITERATIONS as f64 / scale / seconds.max(1) as f64;
+    ["iteration", "connect", "request:call"].map(|subject| LoadSecond {
+        second,
+        subject: subject.to_owned(),
+        count: ended as u64,
+        bytes_out: ended as u64 * 10,
+        bytes_in: ended as u64 * 20,
+        mean: 50.5e6 * scale,
+        ..LoadSecond::default()
+    })
+}
+
+fn process(second: i64, scale: f64) -> ProcessSample {
+    ProcessSample {
+        at: (second + 1) as f64,
+        system: "server".to_owned(),
+        processes: 1,
+        cpu_cores: 0.5 * scale,
+        resident: (5e7 * scale) as u64,
+        ..ProcessSample::default()
+    }
+}
+
+fn facts(shape: Shape) -> StudyFacts {
+    let decide = |measure: &str| Decision { measure: measure.parse().expect("a measure"), margin: MARGIN };
+    StudyFacts {
+        title: "v2 against v1".to_owned(),
+        question: "Is it as fast?".to_owned(),
+        factors: orders::factors(shape.variants, shape.conditions),
+        decide: vec![decide("iteration_duration.p95"), decide("iterations.rate")],
+        report: ReportSpec::default(),
+        protocol: "HTTP/1.1".to_owned(),
+        open_load: false,
+        load: "closed loop, 10 users".to_owned(),
+        mean_think: None,
+        workload: "one call".to_owned(),
+        generator: GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.9, max_lateness: Duration::from_millis(10) },
+        systems: vec!["server".to_owned()],
+        commands: Vec::new(),
+        loopback: true,
+        quick: false,
+    }
+}

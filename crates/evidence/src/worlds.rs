@@ -1,0 +1,147 @@
+//! Worlds in which studies are simulated: what noise does to the trials of a study.
+//!
+//! Values are on the additive scale of the product's decisions, logarithms of durations, and in
+//! units of the standard deviation of a trial.
+
+use crate::draws::Draws;
+use crate::orders;
+
+/// What noise is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum World {
+    /// Normal, each trial by itself.
+    Normal,
+    /// Exponential: most trials are a little fast, a few very slow.
+    Skewed,
+    /// Normal, but one trial in ten is five times as noisy.
+    Contaminated,
+    /// Normal, and blocks differ by three times as much as the trials inside one.
+    Blocks,
+    /// A machine that drifts by three standard deviations over the study, with noise that stays for
+    /// a while (AR(1), 0.6 from one trial to the next), in the order of the plan.
+    Drifting,
+}
+
+impl World {
+    /// All of them.
+    pub const ALL: [World; 5] = [World::Normal, World::Skewed, World::Contaminated, World::Blocks, World::Drifting];
+
+    /// A word or two for tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            World::Normal => "normal",
+            World::Skewed => "skewed",
+            World::Contaminated => "outliers",
+            World::Blocks => "blocks differ",
+            World::Drifting => "drift",
+        }
+    }
+
+    /// The trials of a study of so many blocks, in which nothing but noise makes a difference.
+    pub fn trials(self, blocks: usize, draws: &mut Draws) -> Trials {
+        match self {
+            World::Drifting => drifting(blocks, draws),
+            _ => Trials { blocks: (0..blocks).map(|_| self.block(draws)).collect() },
+        }
+    }
+
+    fn block(self, draws: &mut Draws) -> [f64; 3] {
+        let shared = if self == World::Blocks { 3.0 * draws.normal() } else { 0.0 };
+        [(); 3].map(|()| shared + self.noise(draws))
+    }
+
+    fn noise(self, draws: &mut Draws) -> f64 {
+        match self {
+            World::Skewed => draws.exponential() - 1.0,
+            World::Contaminated => draws.normal() * if draws.happens(0.1) { 5.0 } else { 1.0 },
+            _ => draws.normal(),
+        }
+    }
+}
+
+fn drifting(blocks: usize, draws: &mut Draws) -> Trials {
+    let mut trials = Trials { blocks: vec![[0.0; 3]; blocks] };
+    let plan = orders::plan(2, 1, blocks, draws.seed());
+    let last = (plan.trials.len() - 1) as f64;
+    let mut noise = Lasting::new(0.6, draws);
+    for (place, trial) in plan.trials.iter().enumerate() {
+        trials.blocks[trial.block as usize - 1][trial.variant] = 3.0 * place as f64 / last + noise.next(draws);
+    }
+    trials
+}
+
+/// Noise that stays for a while: AR(1) with standard deviation 1.
+#[derive(Debug)]
+pub struct Lasting {
+    stays: f64,
+    now: f64,
+}
+
+impl Lasting {
+    /// With this correlation from one value to the next.
+    pub fn new(stays: f64, draws: &mut Draws) -> Lasting {
+        Lasting { stays, now: draws.normal() }
+    }
+
+    /// The next value.
+    pub fn next(&mut self, draws: &mut Draws) -> f64 {
+        let now = self.now;
+        self.now = self.stays * now + (1.0 - self.stays * self.stays).sqrt() * draws.normal();
+        now
+    }
+}
+
+/// The trials of a study of two variants: in each block the baseline, the variant, and the
+/// duplicate of the baseline.
+#[derive(Clone, Debug)]
+pub struct Trials {
+    /// By block; the three as in a plan.
+    pub blocks: Vec<[f64; 3]>,
+}
+
+impl Trials {
+    /// The same with a standard deviation of `sd` instead of 1, and a variant that differs by
+    /// `effect`.
+    #[must_use]
+    pub fn scaled(&self, sd: f64, effect: f64) -> Trials {
+        let scaled = |[baseline, variant, duplicate]: &[f64; 3]| [baseline * sd, variant * sd + effect, duplicate * sd];
+        Trials { blocks: self.blocks.iter().map(scaled).collect() }
+    }
+
+    /// The variant less the baseline, block by block.
+    #[must_use]
+    pub fn differences(&self) -> Vec<f64> {
+        self.blocks.iter().map(|[baseline, variant, _]| variant - baseline).collect()
+    }
+
+    /// The duplicate less the baseline, block by block: the noise floor.
+    #[must_use]
+    pub fn floor(&self) -> Vec<f64> {
+        self.blocks.iter().map(|[baseline, _, duplicate]| duplicate - baseline).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_statistics::{mean, standard_deviation};
+
+    #[test]
+    fn no_world_makes_a_difference_by_itself() {
+        for world in World::ALL {
+            let mut draws = Draws::named("no difference", 0);
+            let differences: Vec<f64> = (0..4000).flat_map(|_| world.trials(5, &mut draws).differences()).collect();
+            let error = standard_deviation(&differences).expect("values") / (differences.len() as f64).sqrt();
+            assert!(mean(&differences).expect("values").abs() < 4.0 * error, "{world:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_block_shares_falls_out_of_its_differences() {
+        let mut draws = Draws::named("blocks", 0);
+        let differences: Vec<f64> = (0..4000).flat_map(|_| World::Blocks.trials(5, &mut draws).differences()).collect();
+        let sd = standard_deviation(&differences).expect("values");
+        assert!((sd - 2.0_f64.sqrt()).abs() < 0.03, "{sd}");
+    }
+}
