@@ -5,10 +5,19 @@ import statistics
 MEASURED = "Plimsoll"
 
 
+# What stands from this heading on was measured by other programs: it is kept.
+ELSEWHERE = "\n# Measured by other programs\n"
+
+
 def write(path, outcomes, settings, host, versions):
     sections = [head(settings, host, versions)]
     sections += [section(outcome) for outcome in outcomes]
-    path.write_text("\n".join(sections))
+    path.write_text("\n".join(sections) + kept(path))
+
+
+def kept(path):
+    _, heading, rest = (path.read_text() if path.exists() else "").partition(ELSEWHERE)
+    return heading + rest
 
 
 def head(settings, host, versions):
