@@ -25,6 +25,11 @@ pub const LEAST: usize = 3;
 /// reach 95 %.
 pub const LEAST_RANKED: usize = 6;
 
+/// Fewest repeats with which ranks can take a decision back. With six, 95 % by ranks takes all six
+/// pairs, so that a third of all right decisions would be lost to a second opinion that says
+/// nothing.
+pub const LEAST_SECOND_OPINION: usize = 7;
+
 /// More repeats than this are not forecast.
 pub const MOST_FORECAST: usize = 1000;
 
@@ -219,7 +224,8 @@ impl One<'_> {
         if outcome == Outcome::Open {
             return (outcome, self.with_floor_to_come(basis, floor));
         }
-        let ranked = self.evidence.shift.as_ref().and_then(|shift| shift.interval);
+        let has_a_say = self.evidence.n >= LEAST_SECOND_OPINION;
+        let ranked = self.evidence.shift.as_ref().filter(|_| has_a_say).and_then(|shift| shift.interval);
         if let Some(ranked) = ranked.filter(|ranked| self.by(*ranked, true).0 != outcome) {
             return (Outcome::Open, Basis::OutlierSensitive { ranked });
         }

@@ -121,7 +121,7 @@ fn could_have_seen(input: &Input, analysis: &Analysis) -> String {
     if seen.is_empty() {
         return String::new();
     }
-    format!("changes from {}, with a chance of {}", seen.join(", and from "), percent(POWER))
+    format!("changes from {}, with a chance of {} by the interval alone", seen.join(", and from "), percent(POWER))
 }
 
 fn several(analysis: &Analysis) -> String {

@@ -10,7 +10,7 @@ pub(crate) fn results(input: &Input, analysis: &Analysis) -> String {
     let mut table = Table::default();
     let factors = factors(input);
     table.row(
-        ["trial", "block", "repeat", "position", "started_utc"]
+        ["trial", "block", "repeat", "attempt", "position", "variant", "started_utc"]
             .into_iter()
             .map(str::to_owned)
             .chain(factors.iter().cloned())
@@ -22,11 +22,12 @@ pub(crate) fn results(input: &Input, analysis: &Analysis) -> String {
         let assignment = input.plan.assignment(&trial);
         for measure in &analysis.measures {
             let value = reader.value(measure);
-            let start = [trial.number, trial.block, trial.repeat, trial.position].map(|number| number.to_string());
+            let start = [trial.number, trial.block, trial.repeat, trial.attempt, trial.position];
             table.row(
                 start
-                    .into_iter()
-                    .chain([crate::text::utc(result.summary.started_unix_ms)])
+                    .iter()
+                    .map(u32::to_string)
+                    .chain([input.plan.label(trial.variant), crate::text::utc(result.summary.started_unix_ms)])
                     .chain(factors.iter().map(|name| level(&assignment, name)))
                     .chain([words::validity(&result.summary.validity).to_owned(), measure.to_string()])
                     .chain([unit(measure.unit())])

@@ -48,7 +48,7 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
             .text(
                 "The change that a study could have seen with a chance of 80 %, in units of the standard deviation of a \
                  pair's difference, if that were known; and how often a true change of that size is found, by the interval \
-                 and by the whole rule, in which ranks have a say from n = 6. A report has to take the standard deviation \
+                 and by the whole rule, in which ranks have a say from n = 7. A report has to take the standard deviation \
                  from the same few repeats, so what it prints is spread around the true figure: the last columns have its \
                  median and where eight in ten of the studies lie, as multiples of the true one.",
             )

@@ -123,7 +123,7 @@ fn equal_systems(cells: &[Cell]) -> Section {
          says otherwise.",
     );
     table(section, cells, |cell| format!("{} ({})", percent(cell.either), percent(cell.either_over_floor)))
-        .text("From n = 6 on ranks have a say as well, which takes some of these back.")
+        .text("From n = 7 on ranks have a say as well, which takes some of these back.")
         .check(check("worse or better", Demand::AtMost(0.055), cells, |cell| cell.either))
         .check(check("worse", Demand::AtMost(0.03), cells, |cell| cell.worse))
         .check(check("better", Demand::AtMost(0.03), cells, |cell| cell.better))

@@ -139,8 +139,8 @@ fn planning(effort: Effort) -> Section {
             "Repeats after which two equal systems are called equivalent with a chance of 80 %, by the margin: computed for \
              pairs, as the product compares (and, in parentheses, for two sets of trials that are not paired, with equal \
              noise). Beside it the share of simulated studies of that size in which the product does say equivalent; up to \
-             30 repeats, without a noise floor. From n = 6 on that is less than was computed, because \
-             [ranks have a say](#ranks-as-a-second-opinion), most of all at n = 6.",
+             30 repeats, without a noise floor. From n = 7 on that is a little less than was computed, because \
+             [ranks have a say](#ranks-as-a-second-opinion).",
         )
         .table(&head, rows)
 }

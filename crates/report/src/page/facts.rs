@@ -171,7 +171,7 @@ pub(crate) fn notes(input: &Input) -> Vec<Fact> {
             "the two trials of a block are divided by one another, and the change is the geometric mean of these ratios. The \
              interval is Student's t on their logarithms, from 3 pairs on. Errors are compared by their difference, because \
              none at all is common. A pair with a trial that does not count is left out. From 6 pairs on the same is done by \
-             ranks (Hodges and Lehmann), and a verdict stands only if both agree.",
+             ranks (Hodges and Lehmann); from 7 on a verdict stands only if both agree.",
         ),
         fact(
             "Verdicts",

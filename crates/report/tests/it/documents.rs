@@ -122,9 +122,9 @@ fn results_have_a_row_for_each_trial_and_measure() {
     let documents = render(&input, &analysis);
     let results = text(&documents, "results.csv");
     assert_eq!(results.lines().count(), 1 + input.trials.len() * analysis.measures.len());
-    assert!(
-        results.starts_with("trial,block,repeat,position,started_utc,mode,users,connect,validity,measure,unit,value")
-    );
+    assert!(results.starts_with(
+        "trial,block,repeat,attempt,position,variant,started_utc,mode,users,connect,validity,measure,unit,"
+    ));
     assert!(results.contains(",iterations.rate,per_second,"));
     let comparisons = text(&documents, "comparisons.csv");
     assert_eq!(comparisons.lines().count(), 1 + analysis.comparisons.len() + analysis.floors.len());
