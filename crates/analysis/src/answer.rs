@@ -2,8 +2,8 @@
 
 use crate::compare::{Comparison, Contrast, ends, shown};
 use crate::estimate::Interval;
-use crate::quantity::{MULTIPLE, confidence, grouped, margin, multiple, size_of_change};
-use crate::verdict::{Outcome, Verdict};
+use crate::quantity::{MULTIPLE, confidence, margin, multiple, size_of_change};
+use crate::verdict::{Outcome, Verdict, roughly};
 use crate::{Input, words};
 use plimsoll_model::measure::{Effect, Measure};
 
@@ -186,14 +186,19 @@ impl Speaker<'_> {
     }
 }
 
-/// What would decide, or why it is undecided, where that is the same for all.
+/// Why it is undecided, or what would decide, where that is the same for all.
 fn undecided(group: &Group<'_>) -> String {
     let verdicts: Vec<&Verdict> = group.comparisons.iter().filter_map(|one| one.verdict.as_ref()).collect();
+    if let [one] = verdicts[..] {
+        return format!("; {}", one.reason);
+    }
+    if verdicts.iter().all(|verdict| verdict.over_floor) {
+        return "; the baseline against its own duplicate differs too much for that".to_owned();
+    }
     let needed: Option<Vec<usize>> = verdicts.iter().map(|verdict| verdict.needed).collect();
-    match (&verdicts[..], needed.and_then(|needed| needed.into_iter().max())) {
-        ([one], None) => format!("; {}", one.reason),
-        (_, Some(most)) => format!("; about {} repeats in all would probably decide", grouped(most as f64)),
-        _ => String::new(),
+    match needed.and_then(|needed| needed.into_iter().max()) {
+        Some(most) => format!("; about {} repeats in all would probably decide", roughly(most)),
+        None => String::new(),
     }
 }
 

@@ -176,7 +176,10 @@ impl Maker<'_> {
             }
         }
         let differences: Vec<f64> = pairs.iter().map(|pair| pair.difference(measure.effect())).collect();
-        let evidence = Evidence::paired(&differences, resolution(measure, requests), self.alpha);
+        // Between a system and itself, no error on either side raises no doubt about the machine.
+        let is_floor = Some(variant) == self.input.plan.duplicate() && measure.effect() == Effect::Difference;
+        let resolution = if is_floor { OF_EXACT } else { resolution(measure, requests) };
+        let evidence = Evidence::paired(&differences, resolution, self.alpha);
         let contrast = match (pairs.is_empty(), dropped.first()) {
             (true, Some(first)) => Err(format!("no pair of trials is left, because {}", first.reason)),
             (true, None) => Err("no pair of trials is left".to_owned()),
@@ -267,9 +270,10 @@ pub fn additive_margin(effect: Effect, margin: f64) -> f64 {
 /// is the smallest number of requests of a trial.
 pub(crate) fn resolution(measure: &Measure, requests: f64) -> f64 {
     match (&measure.series, measure.statistic, measure.unit()) {
-        // One request more or less could have failed.
-        (Series::Errors, Statistic::Ratio, _) => 1.0 / requests.max(1.0),
-        (Series::Errors, ..) => 1.0,
+        // Half a request more or less: where none failed, the interval then reaches at least as far as
+        // the rule of three, 3 / (n · requests), whatever n is.
+        (Series::Errors, Statistic::Ratio, _) => 0.5 / requests.max(1.0),
+        (Series::Errors, ..) => 0.5,
         (.., Unit::Seconds) => OF_DURATIONS,
         _ => OF_EXACT,
     }
@@ -328,14 +332,33 @@ fn judge(input: &Input, made: &mut [Made], floors: &[Made], alpha: f64) {
     let decisions: Vec<Decision> = decide(&questions, alpha);
     let decisive = made.iter_mut().filter_map(|one| Some((one.margin?, &mut one.comparison)));
     for ((margin, comparison), decision) in decisive.zip(&decisions) {
-        let sequential = order::sequential(input, comparison.condition, comparison.variant);
-        comparison.verdict = Some(verdict::verdict(comparison, decision, margin, sequential));
+        let spoilt = spoilt(input, comparison);
+        comparison.verdict = Some(verdict::verdict(comparison, decision, margin, spoilt));
+    }
+}
+
+/// Why there can be no verdict, whatever the numbers are.
+fn spoilt(input: &Input, comparison: &Comparison) -> Option<&'static str> {
+    if !input.declared {
+        Some("what the study declared was changed after the run, and with it margins or order")
+    } else if order::sequential(input, comparison.condition, comparison.variant) {
+        Some(
+            "all trials of one variant ran before those of the other, so a machine that changed cannot be told from a \
+             difference",
+        )
+    } else {
+        None
     }
 }
 
 /// Which of those that do not decide stand out, as one family.
 fn explore(made: &mut [Made]) {
-    let p = |one: &Made| one.comparison.contrast.as_ref().ok()?.p.filter(|_| one.margin.is_none());
+    // Over windows of one length, a count is its rate again.
+    let is_rate_again = |measure: &Measure| measure.statistic == Statistic::Count && measure.series != Series::Errors;
+    let p = |one: &Made| {
+        let explored = one.margin.is_none() && !is_rate_again(&one.comparison.measure);
+        one.comparison.contrast.as_ref().ok()?.p.filter(|_| explored)
+    };
     let adjusted = benjamini_hochberg(&made.iter().filter_map(p).collect::<Vec<f64>>());
     for (one, adjusted_p) in made.iter_mut().filter(|one| p(one).is_some()).zip(adjusted) {
         one.comparison.exploratory = Some(Exploratory { adjusted_p, stands_out: adjusted_p <= FALSE_DISCOVERIES });
@@ -514,7 +537,7 @@ mod tests {
         assert_eq!(none.change(), Ok("±0 points".to_owned()));
         assert_eq!(none.verdict.as_ref().expect("it decides").outcome, Outcome::Equivalent);
         let unknown = study(0, 0.001).verdict.expect("it decides");
-        assert_eq!(unknown.outcome, Outcome::Inconclusive, "1,000 requests cannot show less than 0.1 points of errors");
+        assert_eq!(unknown.outcome, Outcome::Inconclusive, "3,000 requests cannot show less than 0.1 points of errors");
         let many = study(50, 0.001);
         assert_eq!(many.change(), Ok("+5 points".to_owned()));
         assert_eq!(many.verdict.expect("it decides").outcome, Outcome::Worse);
@@ -532,6 +555,15 @@ mod tests {
         assert!(verdict.reason.contains("ran before"), "{}", verdict.reason);
         let topics: Vec<&str> = analyse(&input).findings.iter().map(|finding| finding.topic).collect();
         assert_eq!(topics[0], "one variant after the other");
+    }
+
+    #[test]
+    fn what_was_declared_later_decides_nothing() {
+        let mut input = pairs_of(&[1.5, 1.51, 1.52]);
+        input.declared = false;
+        let verdict = compared(&input).verdict.expect("it decides");
+        assert_eq!(verdict.outcome, Outcome::Void);
+        assert!(verdict.reason.contains("changed after the run"), "{}", verdict.reason);
     }
 
     #[test]

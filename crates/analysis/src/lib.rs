@@ -71,6 +71,8 @@ pub struct Input {
     pub problems: Vec<String>,
     /// Whether the run came to its end.
     pub complete: bool,
+    /// Whether margins and order are those that were declared before the run.
+    pub declared: bool,
 }
 
 impl Input {

@@ -44,6 +44,7 @@ pub(crate) fn input(repeats: u32, make: impl Fn(u32) -> TrialResult) -> Input {
         versions: Vec::new(),
         problems: Vec::new(),
         complete: true,
+        declared: true,
     }
 }
 

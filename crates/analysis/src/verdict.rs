@@ -25,6 +25,8 @@ pub struct Verdict {
     pub needed: Option<usize>,
     /// Whether it is shown that the variant is not worse than the baseline by the margin.
     pub not_inferior: bool,
+    /// Whether the noise floor took a decision back.
+    pub over_floor: bool,
 }
 
 /// A verdict in a word.
@@ -63,8 +65,8 @@ impl Verdict {
     }
 }
 
-/// The verdict on a comparison. `sequential` is whether its variants never took turns.
-pub(crate) fn verdict(comparison: &Comparison, decision: &Decision, margin: f64, sequential: bool) -> Verdict {
+/// The verdict on a comparison. `spoilt` is why there can be none, whatever the numbers are.
+pub(crate) fn verdict(comparison: &Comparison, decision: &Decision, margin: f64, spoilt: Option<&str>) -> Verdict {
     let void = |reason: String| Verdict {
         outcome: Outcome::Void,
         material: None,
@@ -73,15 +75,12 @@ pub(crate) fn verdict(comparison: &Comparison, decision: &Decision, margin: f64,
         adjusted_p: None,
         needed: None,
         not_inferior: false,
+        over_floor: false,
     };
-    match &comparison.contrast {
-        Err(reason) => void(reason.clone()),
-        Ok(_) if sequential => void(
-            "all trials of one variant ran before those of the other, so a machine that changed cannot be told from a \
-             difference"
-                .to_owned(),
-        ),
-        Ok(contrast) => of_decision(&comparison.measure, contrast.n, decision, margin),
+    match (&comparison.contrast, spoilt) {
+        (Err(reason), _) => void(reason.clone()),
+        (Ok(_), Some(reason)) => void(reason.to_owned()),
+        (Ok(contrast), None) => of_decision(&comparison.measure, contrast.n, decision, margin),
     }
 }
 
@@ -111,6 +110,7 @@ pub fn of_decision(measure: &Measure, n: usize, decision: &Decision, margin: f64
         adjusted_p: decision.adjusted_p,
         needed: needed(&decision.basis),
         not_inferior: not_inferior(measure, decision, margin),
+        over_floor: matches!(decision.basis, Basis::NoiseFloor { .. }),
     }
 }
 
@@ -193,9 +193,15 @@ impl Reason<'_> {
     }
 }
 
+/// A forecast from a few repeats knows two digits at most: `37`, `250`.
+pub(crate) fn roughly(repeats: usize) -> String {
+    let rounded = if repeats < 100 { repeats } else { repeats.next_multiple_of(10) };
+    grouped(rounded as f64)
+}
+
 fn forecast(needed: Option<usize>) -> String {
     match needed {
-        Some(needed) => format!("about {} repeats in all would probably decide", grouped(needed as f64)),
+        Some(needed) => format!("about {} repeats in all would probably decide", roughly(needed)),
         None => format!(
             "more than {} repeats would be needed: a quieter machine, longer trials or a larger margin instead",
             grouped(MOST_FORECAST as f64)

@@ -36,6 +36,9 @@ pub struct Contents {
     pub problems: Vec<String>,
     /// Whether the run came to its end.
     pub complete: bool,
+    /// Whether facts and plan are those that were declared before the run: they have the hashes of
+    /// the manifest.
+    pub declared: bool,
 }
 
 /// Reads the bundle in `folder`.
@@ -60,7 +63,17 @@ pub fn read(folder: &Path) -> Result<Contents, BundleError> {
             .push(format!("the run did not come to its end: {missing} of {} trials are missing", plan.trials.len()));
     }
     let study = fs::read_to_string(folder.join(STUDY)).unwrap_or_default();
-    Ok(Contents { study, facts, plan, host, versions, trials, problems, complete: manifest.complete })
+    let (complete, declared) = (manifest.complete, is_declared(folder, &manifest));
+    Ok(Contents { study, facts, plan, host, versions, trials, problems, complete, declared })
+}
+
+/// Whether what is judged by, margins and order, is what was declared before the run.
+fn is_declared(folder: &Path, manifest: &Manifest) -> bool {
+    let is_as_it_was = |files: &BTreeMap<String, String>, name: &str| {
+        files.get(name).is_none_or(|hash| sha256(&folder.join(name)).is_ok_and(|found| found == *hash))
+    };
+    let part = manifest.sealed.get(STUDY_PART);
+    part.is_none_or(|files| [FACTS, PLAN].into_iter().all(|name| is_as_it_was(files, name)))
 }
 
 /// The programs of which there were two during the run: one and the same file with two hashes. Of

@@ -50,6 +50,7 @@ pub fn of_plan(plan: Plan, shape: Shape, mut scale: impl FnMut(&Trial) -> f64) -
         versions: Vec::new(),
         problems: Vec::new(),
         complete: true,
+        declared: true,
     }
 }
 

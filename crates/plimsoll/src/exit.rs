@@ -79,7 +79,16 @@ mod tests {
 
     fn verdict(outcome: Outcome, not_inferior: bool) -> Verdict {
         let reason = String::new();
-        Verdict { outcome, material: None, margin: 0.05, reason, adjusted_p: None, needed: None, not_inferior }
+        Verdict {
+            outcome,
+            material: None,
+            margin: 0.05,
+            reason,
+            adjusted_p: None,
+            needed: None,
+            not_inferior,
+            over_floor: false,
+        }
     }
 
     #[test]

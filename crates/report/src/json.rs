@@ -5,7 +5,7 @@
 
 use plimsoll_analysis::compare::{Comparison, POWER};
 use plimsoll_analysis::estimate::{CONFIDENCE, Estimate, Interval};
-use plimsoll_analysis::{Analysis, Cell, Input, OrReason, words};
+use plimsoll_analysis::{Analysis, Cell, Input, OrReason};
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::measure::Effect;
@@ -251,7 +251,7 @@ fn trials(input: &Input) -> Vec<Trial> {
             variant: input.plan.label(trial.variant),
             condition: levels(&input.plan.conditions[trial.condition]),
             started_utc: crate::text::utc(summary.started_unix_ms),
-            validity: words::validity(&summary.validity),
+            validity: crate::text::validity(input, result),
             reasons: summary.validity.reasons().to_vec(),
             warnings: summary.warnings.clone(),
         }

@@ -11,7 +11,7 @@ use facts::Fact;
 use plimsoll_analysis::compare::{Comparison, shown};
 use plimsoll_analysis::findings::{Finding, Gravity};
 use plimsoll_analysis::quantity::{confidence, margin, show};
-use plimsoll_analysis::{Analysis, Input, RUN_AGAIN, headline, words};
+use plimsoll_analysis::{Analysis, Input, headline, words};
 use plimsoll_model::measure::{Direction, Measure};
 use plimsoll_model::result::{TrialResult, TrialSummary};
 
@@ -250,10 +250,7 @@ fn trials(input: &Input) -> Vec<TrialView> {
             variant: input.plan.label(trial.variant),
             condition: words::condition(&input.plan.conditions[trial.condition]),
             started: text::utc(summary.started_unix_ms),
-            validity: match summary.validity.counts() && !input.counts(result) {
-                true => RUN_AGAIN,
-                false => words::validity(&summary.validity),
-            },
+            validity: text::validity(input, result),
             remarks: remarks(summary, value.as_ref().err()),
             value: match value {
                 Ok(value) if input.counts(result) => show(value, measure.unit()),

@@ -1,7 +1,7 @@
 //! The numbers as CSV, for other programs: tidy, in base units, nothing rounded.
 
 use plimsoll_analysis::measure::Reader;
-use plimsoll_analysis::{Analysis, Input, words};
+use plimsoll_analysis::{Analysis, Input};
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::measure::{Effect, Unit};
 
@@ -29,7 +29,7 @@ pub(crate) fn results(input: &Input, analysis: &Analysis) -> String {
                     .map(u32::to_string)
                     .chain([input.plan.label(trial.variant), crate::text::utc(result.summary.started_unix_ms)])
                     .chain(factors.iter().map(|name| level(&assignment, name)))
-                    .chain([words::validity(&result.summary.validity).to_owned(), measure.to_string()])
+                    .chain([crate::text::validity(input, result).to_owned(), measure.to_string()])
                     .chain([unit(measure.unit())])
                     .chain([number(value.as_ref().ok().copied()), value.err().unwrap_or_default()]),
             );

@@ -3,12 +3,13 @@
 use plimsoll_analysis::compare::Comparison;
 use plimsoll_analysis::findings::Gravity;
 use plimsoll_analysis::quantity::{confidence, show};
-use plimsoll_analysis::{Analysis, Input, headline, words};
+use plimsoll_analysis::{Analysis, Input, decisions, words};
+use plimsoll_model::measure::Measure;
 use std::fmt::Write;
 
 const WIDTH: usize = 100;
 
-/// The answer, the headline measure under each condition, and what a reader must know.
+/// The answer, each measure that decides under each condition, and what a reader must know.
 #[must_use]
 pub fn terminal(input: &Input, analysis: &Analysis) -> String {
     let mut text = format!("{}\n\n", wrapped(&input.facts.question, ""));
@@ -16,8 +17,11 @@ pub fn terminal(input: &Input, analysis: &Analysis) -> String {
         writeln!(text, "{}", wrapped(sentence, "  ")).expect("writing to a string does not fail");
     }
     if input.plan.variants.len() > 1 {
+        for decision in decisions(&input.facts) {
+            text += "\n";
+            text += &table(input, analysis, &decision.measure);
+        }
         text += "\n";
-        text += &table(input, analysis);
     }
     for line in crate::method::in_short(input, analysis) {
         writeln!(text, "{}", wrapped(&line, "  ")).expect("writing to a string does not fail");
@@ -33,12 +37,11 @@ pub fn terminal(input: &Input, analysis: &Analysis) -> String {
     text
 }
 
-fn table(input: &Input, analysis: &Analysis) -> String {
-    let measure = headline(&input.facts).measure;
+fn table(input: &Input, analysis: &Analysis, measure: &Measure) -> String {
     let name = |variant: usize| input.plan.label(variant);
     let several = input.plan.variants.len() > 2;
     let mut rows = vec![vec![
-        words::measure(&measure, &input.facts.protocol),
+        words::measure(measure, &input.facts.protocol),
         name(0),
         if several {
             "variant".to_owned()
@@ -51,11 +54,11 @@ fn table(input: &Input, analysis: &Analysis) -> String {
         "verdict".to_owned(),
     ]];
     let centre = |condition, variant| {
-        let estimate = analysis.estimate(condition, variant, &measure);
+        let estimate = analysis.estimate(condition, variant, measure);
         let summary = estimate.and_then(|estimate| estimate.summary.as_ref().ok());
         summary.map_or("–".to_owned(), |summary| show(summary.centre, measure.unit()))
     };
-    for comparison in analysis.comparisons.iter().filter(|one| one.measure == measure) {
+    for comparison in analysis.comparisons.iter().filter(|one| &one.measure == measure) {
         let (condition, variant) = (comparison.condition, comparison.variant);
         let value = centre(condition, variant);
         rows.push(vec![
@@ -75,11 +78,14 @@ fn verdict(comparison: &Comparison) -> String {
     comparison.verdict.as_ref().map(|verdict| verdict.outcome.to_string()).unwrap_or_default()
 }
 
-/// Columns as wide as their widest cell, two blanks apart; text to the left, numbers to the right.
+/// Columns as wide as their widest cell, two blanks apart, or one where the table would be too wide;
+/// text to the left, numbers to the right.
 pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows[0].len();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
+    let wide = widths.iter().sum::<usize>() + 2 * (columns - 1) > WIDTH;
+    let gap = if wide { " " } else { "  " };
     let mut text = String::new();
     for row in rows {
         let cells: Vec<String> =
@@ -94,7 +100,7 @@ pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
                     }
                 })
                 .collect();
-        text += cells.join("  ").trim_end();
+        text += cells.join(gap).trim_end();
         text += "\n";
     }
     text

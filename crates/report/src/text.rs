@@ -1,6 +1,8 @@
 //! Texts that several documents share.
 
 use plimsoll_analysis::compare::Comparison;
+use plimsoll_analysis::{Input, RUN_AGAIN, words};
+use plimsoll_model::result::TrialResult;
 
 /// A name for files: lower-case letters, digits and single hyphens.
 pub(crate) fn slug(text: &str) -> String {
@@ -31,6 +33,15 @@ pub(crate) fn interval(comparison: &Comparison) -> String {
             Err(_) if contrast.n > 1 => format!("range {}", comparison.ends(contrast.range).join(" … ")),
             Err(_) => "no interval".to_owned(),
         },
+    }
+}
+
+/// Whether a trial is part of the results, in a word or two.
+pub(crate) fn validity(input: &Input, result: &TrialResult) -> &'static str {
+    if result.summary.validity.counts() && !input.counts(result) {
+        RUN_AGAIN
+    } else {
+        words::validity(&result.summary.validity)
     }
 }
 

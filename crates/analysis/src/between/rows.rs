@@ -277,5 +277,6 @@ fn void(margin: f64, reason: String) -> Verdict {
         adjusted_p: None,
         needed: None,
         not_inferior: false,
+        over_floor: false,
     }
 }

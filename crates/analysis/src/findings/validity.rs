@@ -25,10 +25,14 @@ fn damaged(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Trials that ran and do not count, and those that did not run: two things.
+/// Trials that ran and do not count, and those that did not run: two things. Those whose block was
+/// run again cost nothing, and have a finding of their own.
 fn uncounted(context: &Context<'_>) -> Option<Finding> {
-    let (missing, ran): (Vec<&Uncounted>, Vec<&Uncounted>) =
-        context.analysis.uncounted.iter().partition(|one| one.what == NOT_RUN);
+    let plan = &context.input.plan;
+    let again =
+        |one: &&Uncounted| plan.trials.iter().any(|trial| trial.number == one.trial && plan.is_superseded(trial));
+    let lost: Vec<&Uncounted> = context.analysis.uncounted.iter().filter(|one| !again(one)).collect();
+    let (missing, ran): (Vec<&Uncounted>, Vec<&Uncounted>) = lost.iter().partition(|one| one.what == NOT_RUN);
     let topic = match (missing.len(), ran.len()) {
         (0, 0) => return None,
         (_, 0) => "trials that did not run",
@@ -40,7 +44,7 @@ fn uncounted(context: &Context<'_>) -> Option<Finding> {
         (0, ran) => format!("{ran} {verb} not count. In"),
         (missing, ran) => format!("{missing} did not run, and {ran} ran and {verb} not count. In"),
     };
-    let lines = context.analysis.uncounted.iter().map(|one| (one.trial, why(context, one)));
+    let lines = lost.iter().map(|one| (one.trial, why(context, one)));
     Some(Finding {
         gravity: Gravity::Problem,
         topic,

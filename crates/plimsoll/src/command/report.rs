@@ -58,6 +58,7 @@ pub(super) fn input_of(contents: Contents) -> Input {
         versions: contents.versions,
         problems: contents.problems,
         complete: contents.complete,
+        declared: contents.declared,
     }
 }
 

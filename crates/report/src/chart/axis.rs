@@ -43,7 +43,7 @@ impl Axis {
         let step = nice_step(to - from, 5.0).max(1.0);
         let first = (from / step).ceil() as i64;
         let last = (to / step).floor() as i64;
-        let ticks = (first..=last).map(|index| index as f64 * step).map(|at| (at, format!("{at:.0}"))).collect();
+        let ticks = (first..=last).map(|index| index as f64 * step).map(|at| (at, format!("{at}"))).collect();
         Axis { label: "seconds of the measure phase".to_owned(), logarithmic: false, low: from, high: to, ticks }
     }
 

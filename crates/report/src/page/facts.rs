@@ -55,7 +55,9 @@ fn phases(input: &Input) -> String {
         })
         .collect();
     lengths.dedup();
-    lengths.join("; or ")
+    let cut = input.trials.iter().map(|result| result.cut).max().filter(|cut| *cut > 0);
+    let cut = cut.map(|cut| format!("; the first {cut} s of that are left out where a trial was not steady yet"));
+    lengths.join("; or ") + &cut.unwrap_or_default()
 }
 
 fn not_counted(analysis: &Analysis) -> String {

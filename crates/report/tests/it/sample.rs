@@ -52,7 +52,16 @@ pub(crate) fn study() -> Input {
     trials[19].summary.sequences.insert("increment".to_owned(), check);
     trials[19].summary.validity = Validity::Failed(vec!["wrong replies to `increment`: 2 repeated".to_owned()]);
     trials[2].summary.warnings = vec!["the generator's loop stalled for 131 ms".to_owned()];
-    Input { facts, plan, trials, host: host(), versions: versions(), problems: Vec::new(), complete: true }
+    Input {
+        facts,
+        plan,
+        trials,
+        host: host(),
+        versions: versions(),
+        problems: Vec::new(),
+        complete: true,
+        declared: true,
+    }
 }
 
 /// The same with one way to connect, three variants, and a condition that is a word.

@@ -148,8 +148,8 @@ fn open_load_shows_in_durations_alone() {
 fn too_little_is_not_judged() {
     let steady = |ticks: usize| vec![(100_u64, 100_000_000_u64); ticks];
     assert_eq!(steadiness(&steady(100), 0), Steadiness::From(0));
-    assert_eq!(steadiness(&steady(100), 50), Steadiness::From(0));
-    for (ticks, measured) in [(0, 0), (99, 0), (300, 260), (300, 1000)] {
+    assert_eq!(steadiness(&steady(150), 50), Steadiness::From(0));
+    for (ticks, measured) in [(0, 0), (99, 0), (100, 50), (300, 260), (300, 1000)] {
         assert!(matches!(steadiness(&steady(ticks), measured), Steadiness::NotJudged(_)), "{ticks}, {measured}");
     }
     let mut gaps = steady(300);
