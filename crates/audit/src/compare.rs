@@ -39,10 +39,19 @@ impl Comparison<'_> {
         self.row.direction()
     }
 
-    /// Whether the change is for the better.
+    /// Whether the change is for the better: by the two numbers where they tell, and otherwise by
+    /// the change as published.
     pub(crate) fn is_better(&self) -> Option<bool> {
-        let change = self.change.as_ref().filter(|change| change.low * change.high > 0.0)?;
-        Some((change.low > 0.0) == (self.direction()? == Direction::Higher))
+        let published = || Some(self.change.as_ref().filter(|change| change.low * change.high > 0.0)?.low > 0.0);
+        Some(self.rises().or_else(published)? == (self.direction()? == Direction::Higher))
+    }
+
+    /// Whether the number is larger than the baseline's, if it is not the same within rounding.
+    pub(crate) fn rises(&self) -> Option<bool> {
+        let (from, to) = self.from.as_ref().zip(self.to.as_ref())?;
+        // Rounding keeps the order, so numbers that are a step apart are in theirs.
+        let apart = (to.value - from.value).abs() >= (from.half_step + to.half_step) * (1.0 - 1e-9);
+        (from.unit == to.unit && !from.bound && !to.bound && apart).then_some(to.value > from.value)
     }
 
     /// `10,081 → 10,652, +5.7 %`, as far as it is known.

@@ -22,6 +22,8 @@ pub(crate) struct Quantity {
     pub(crate) coarse_half_step: f64,
     /// What it is counted in.
     pub(crate) unit: Unit,
+    /// What one of the unit that it is written in is in base units: 0.001 for milliseconds.
+    pub(crate) one: f64,
     /// Whether it is a bound: `2,500+`, `> 10 s`.
     pub(crate) bound: bool,
     /// How many digits it is given with, leading zeros aside.
@@ -34,7 +36,7 @@ impl Quantity {
     /// A number that was calculated from published ones.
     pub(crate) fn calculated(value: f64, half_step: f64, unit: Unit) -> Quantity {
         let text = show(value, unit);
-        Quantity { value, half_step, coarse_half_step: half_step, unit, bound: false, digits: 3, text }
+        Quantity { value, half_step, coarse_half_step: half_step, unit, one: 1.0, bound: false, digits: 3, text }
     }
 
     /// The least that it can have been before it was rounded.
@@ -53,9 +55,20 @@ impl Quantity {
             value: self.value * scale,
             half_step: self.half_step * scale,
             coarse_half_step: self.coarse_half_step * scale,
+            one: self.one * scale,
             unit,
             ..self
         }
+    }
+
+    /// A plain zero beside `other`: nothing, in the unit that `other` is written in.
+    pub(crate) fn like(self, other: &Quantity) -> Quantity {
+        self.scaled(other.one, other.unit)
+    }
+
+    /// A number that was set and not measured: nothing of it is rounded.
+    pub(crate) fn exact(self) -> Quantity {
+        Quantity { half_step: 0.0, coarse_half_step: 0.0, ..self }
     }
 
     /// A plain number given in the unit that a heading, a `unit` column or its neighbours name.
@@ -143,6 +156,7 @@ fn split(text: &str) -> Result<(Quantity, &str), Unreadable> {
         half_step: step / 2.0,
         coarse_half_step: step * 10_f64.powi(zeros as i32) / 2.0,
         unit: Unit::Count,
+        one: 1.0,
         bound: false,
         digits: format!("{whole}{decimals}").trim_start_matches('0').len(),
         text: String::new(),

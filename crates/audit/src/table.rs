@@ -279,7 +279,11 @@ impl<'a> Builder<'a> {
                 row.rate = Some(of_unit(cell, &[Unit::PerSecond, Unit::BytesPerSecond], "a rate such as `4532/s`")?);
             }
             Column::Duration => row.duration = Some(time(cell)?),
-            Column::Think => row.think = Some(time(cell)?),
+            // No pause is a pause that somebody set: half a second of rounding would explain any load.
+            Column::Think => {
+                let think = time(cell)?;
+                row.think = Some(if think.value == 0.0 { think.exact() } else { think });
+            }
             Column::Call => row.call = Some(time(cell)?),
             Column::Unit => {
                 unit(text).ok_or_else(|| unknown_unit(text))?;
@@ -325,6 +329,11 @@ impl<'a> Builder<'a> {
             }
             return Ok(self.row);
         };
+        // A zero without a unit has that of its neighbours, and no more rounding than they.
+        let zeros = self.row.statistics.iter_mut().map(|(_, number)| number).chain(&mut self.row.baseline);
+        for zero in zeros.filter(|number| number.value == 0.0 && number.unit == Unit::Count) {
+            *zero = zero.clone().like(&first);
+        }
         for (statistic, number) in &mut self.row.statistics {
             // `±5 %` of a time is relative to it.
             if *statistic == Statistic::Sd && number.unit == Unit::Share && first.unit != Unit::Share {

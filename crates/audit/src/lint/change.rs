@@ -1,4 +1,8 @@
 //! A published change must follow from the two numbers beside it, as far as rounding lets one see.
+//!
+//! Rounding keeps the order of numbers: it can make two of them the same, and never the smaller one
+//! the larger. So no rounding explains a change whose sign is not that of the difference. Over a
+//! baseline of zero there is no change in per cent, unless the zero was rounded.
 
 use super::Context;
 use crate::cell::Change;
@@ -28,13 +32,16 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
 fn contradiction(comparison: &Comparison<'_>) -> Option<(Gravity, Evidence)> {
     let change = comparison.change.as_ref().filter(|_| comparison.published)?;
     let (from, to) = (comparison.from.as_ref()?, comparison.to.as_ref()?);
-    if from.unit != to.unit || from.value <= 0.0 || from.bound || to.bound {
+    if from.unit != to.unit || from.value < 0.0 || from.bound || to.bound {
         return None;
+    }
+    if from.value == 0.0 {
+        return from_zero(change, from, to).map(|(gravity, text)| (gravity, Evidence::of(comparison.row, text)));
     }
     if fits(change, from, to, |number| number.half_step) {
         return None;
     }
-    let explained = fits(change, from, to, |number| number.coarse_half_step);
+    let explained = !reversed(change, from, to) && fits(change, from, to, |number| number.coarse_half_step);
     let ratio = to.value / from.value;
     let mut text = format!("{} is {}, not {}", numbers(from, to), show_change(ratio), change.text);
     if let Some(slip) = slip(change, from, to) {
@@ -44,6 +51,24 @@ fn contradiction(comparison: &Comparison<'_>) -> Option<(Gravity, Evidence)> {
     }
     let gravity = if explained { Gravity::Caution } else { Gravity::Problem };
     Some((gravity, Evidence::of(comparison.row, text)))
+}
+
+/// A change over a baseline of zero; that nothing stays nothing is no change.
+fn from_zero(change: &Change, from: &Quantity, to: &Quantity) -> Option<(Gravity, String)> {
+    if to.value == 0.0 && change.low <= 0.0 && change.high >= 0.0 {
+        return None;
+    }
+    let text = format!("{} is no change in per cent, and not {}: its baseline is zero", numbers(from, to), change.text);
+    Some(if !reversed(change, from, to) && fits(change, from, to, |number| number.half_step) {
+        (Gravity::Caution, format!("{text}, which may be rounded"))
+    } else {
+        (Gravity::Problem, text)
+    })
+}
+
+/// Whether the change goes up where the numbers go down, or the other way round.
+fn reversed(change: &Change, from: &Quantity, to: &Quantity) -> bool {
+    change.low > 0.0 && to.value < from.value || change.high < 0.0 && to.value > from.value
 }
 
 fn numbers(from: &Quantity, to: &Quantity) -> String {
@@ -91,7 +116,8 @@ mod tests {
             ("275MB", "160MB", "-42%"),
             ("13%", "20%", "+54%"),
             ("10", "11", "5-15 %"),
-            ("0", "3", "+300 %"),
+            ("0", "0", "0 %"),
+            ("0 ms", "0 ms", "±0.0 %"),
             ("\"2,500+\"", "\"2,500+\"", "+3 %"),
         ] {
             let table = format!("baseline,value,change\n{from},{to},{change}");
@@ -107,6 +133,11 @@ mod tests {
             ("10.0", "8.0", "+20%", "10.0 → 8.0 is −20.0 %, not +20%, which is the change with its sign turned around"),
             ("10.0", "12.0", "+120%", "which is the ratio itself"),
             ("10.0", "12.0", "+40%", "10.0 → 12.0 is +20.0 %, not +40%"),
+            ("100", "90", "+10%", "100 → 90 is −10.0 %, not +10%, which is the change with its sign turned around"),
+            ("0 ms", "5 ms", "+100%", "0 ms → 5 ms is no change in per cent, and not +100%: its baseline is zero"),
+            ("0", "5 ms", "+100%", "its baseline is zero"),
+            ("0", "3", "+300 %", "its baseline is zero"),
+            ("0", "3", "-900 %", "its baseline is zero"),
         ] {
             let table = format!("baseline,value,change\n{from},{to},{change}");
             let findings = found(lint, &table);
@@ -124,5 +155,8 @@ mod tests {
         let findings = found(lint, "baseline,value,change\n1000,1300,+33 %");
         assert_eq!(findings[0].gravity, Gravity::Caution);
         assert!(findings[0].evidence[0].text.ends_with("the numbers may be rounded"), "{findings:?}");
+        let findings = found(lint, "baseline,value,change\n0 ms,5 ms,+1100 %");
+        assert_eq!(findings[0].gravity, Gravity::Caution);
+        assert!(findings[0].evidence[0].text.ends_with("its baseline is zero, which may be rounded"), "{findings:?}");
     }
 }

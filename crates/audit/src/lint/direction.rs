@@ -1,5 +1,6 @@
 //! Every measure has a direction: a rise of CPU, memory or duration is no improvement, and a rise
-//! of throughput no regression.
+//! of throughput no regression. Where a row has both numbers, they tell which way it went, whatever
+//! sign the published change has.
 
 use super::Context;
 use crate::cell::Claim;
@@ -42,9 +43,11 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
 fn turned_around(comparison: &Comparison<'_>) -> Option<Evidence> {
     let claim = comparison.claim.filter(|claim| *claim != Claim::Same)?;
     let better = comparison.is_better()?;
-    let change = comparison.change.as_ref()?;
+    let change = comparison.change.as_ref();
+    let rises = comparison.rises();
     // What rounding can turn into no change at all has no direction.
-    let clear = change.low.abs().min(change.high.abs()) > change.half_step;
+    let clear =
+        rises.is_some() || change.is_some_and(|change| change.low.abs().min(change.high.abs()) > change.half_step);
     let which = match comparison.direction()? {
         Direction::Lower => "lower",
         Direction::Higher => "higher",
@@ -52,9 +55,22 @@ fn turned_around(comparison: &Comparison<'_>) -> Option<Evidence> {
     (clear && better != (claim == Claim::Improvement)).then(|| {
         Evidence::new(
             comparison.lines.clone(),
-            format!("{} is {}, and {which} is better", comparison.text(), claim.called()),
+            format!("{}{}, and {which} is better", comparison.text(), called(comparison, rises, claim)),
         )
     })
+}
+
+/// What the table calls it; beside a change whose sign is not that of the numbers, what they do.
+fn called(comparison: &Comparison<'_>, rises: Option<bool>, claim: Claim) -> String {
+    let against = |rises: bool| {
+        let change = comparison.change.as_ref()?;
+        let does = if rises { "rises" } else { "falls" };
+        (if rises { change.high < 0.0 } else { change.low > 0.0 }).then_some(does)
+    };
+    match rises.and_then(against) {
+        Some(does) => format!(": it {does}, is {}", claim.called()),
+        None => format!(" is {}", claim.called()),
+    }
 }
 
 fn untold(comparison: &Comparison<'_>) -> Option<Evidence> {
@@ -80,6 +96,34 @@ mod tests {
         let table =
             "metric,better,change,claim\nCPU,higher,+54 %,improvement\nusers,higher,+5 %,worse\ncpu,lower,0 %,better\n";
         assert_eq!(evidence(lint, table), ["users: +5 % is called a regression, and higher is better"]);
+    }
+
+    #[test]
+    fn the_numbers_decide_against_the_sign_of_the_change() {
+        for (row, says) in [
+            (
+                "throughput,100,90,+10%,improvement",
+                vec!["throughput: 100 → 90, +10%: it falls, is called an improvement, and higher is better"],
+            ),
+            (
+                "latency,5 ms,6 ms,-20%,improvement",
+                vec!["latency: 5 ms → 6 ms, -20%: it rises, is called an improvement, and lower is better"],
+            ),
+            (
+                "throughput,100,90,,improvement",
+                vec!["throughput: 100 → 90, −10.0 % is called an improvement, and higher is better"],
+            ),
+            (
+                "latency,0 ms,5 ms,,improvement",
+                vec!["latency: 0 ms → 5 ms is called an improvement, and lower is better"],
+            ),
+            ("latency,100 ms,90 ms,+10%,improvement", vec![]),
+            ("latency,5 ms,5 ms,-3%,improvement", vec![]),
+            ("throughput,100,90,-10%,regression", vec![]),
+        ] {
+            let table = format!("metric,baseline,value,change,claim\n{row}\n");
+            assert_eq!(evidence(lint, &table), says, "{row}");
+        }
     }
 
     #[test]

@@ -14,7 +14,9 @@
 //!   1935), times n/(n − 1) where the sd may divide by n − 1; n = 2 where it is not told.
 //! - n values with the range r have a variance of at least r²/(2·n), so an sd of 0 beside
 //!   different values needs more values than there can be.
-//! - Times, sizes, counts and standard deviations are not negative; no more than all requests fail.
+//! - Times, sizes, counts and standard deviations are not negative, on either side of a comparison;
+//!   no more than all requests fail. A plain number under `value` or `baseline` is taken for one of
+//!   these where the measure's name is known; an overhead or a difference can be below zero.
 
 use super::Context;
 use crate::cell::Errors;
@@ -54,12 +56,50 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     }]
 }
 
+/// Words of measures that can be below zero.
+const SIGNED: [&str; 14] = [
+    "balance",
+    "change",
+    "delta",
+    "deviation",
+    "diff",
+    "difference",
+    "drift",
+    "gain",
+    "lag",
+    "lateness",
+    "offset",
+    "overhead",
+    "saving",
+    "savings",
+];
+
 fn negative(row: &Row) -> Vec<String> {
-    let numbers = row.statistics.iter().filter(|(statistic, number)| {
-        let of_values = !matches!(statistic, Statistic::Value);
-        number.value < 0.0 && (of_values || number.unit != plimsoll_model::measure::Unit::Count)
+    let measure = row.measure.as_deref().unwrap_or_default();
+    let lower = measure.to_lowercase();
+    let signed = lower.split(|c: char| !c.is_alphanumeric()).any(|word| SIGNED.contains(&word));
+    // A plain number may be anything, unless the measure is known.
+    let known = crate::direction::of(measure).is_some();
+    let amount = |number: &Quantity| !signed && (known || number.unit != plimsoll_model::measure::Unit::Count);
+    let statistics = row.statistics.iter().filter(|(statistic, number)| match statistic {
+        Statistic::Sd => true,
+        Statistic::Value => amount(number),
+        _ => !signed,
     });
-    numbers.map(|(statistic, number)| format!("{} is {}, below zero", name(*statistic), number.text)).collect()
+    let statistics = statistics.map(|(statistic, number)| (name(*statistic), number));
+    let baseline = row.baseline.as_ref().filter(|number| amount(number)).map(|number| ("baseline".to_owned(), number));
+    let others = [
+        ("rate", &row.rate),
+        ("duration", &row.duration),
+        ("think time", &row.think),
+        ("call", &row.call),
+        ("size", &row.bytes),
+    ];
+    let others = others.into_iter().filter_map(|(name, number)| Some((name.to_owned(), number.as_ref()?)));
+    let all = baseline.into_iter().chain(statistics).chain(others);
+    all.filter(|(_, number)| number.value < 0.0)
+        .map(|(name, number)| format!("{name} is {}, below zero", number.text))
+        .collect()
 }
 
 /// The name of a statistic in a sentence.
@@ -191,6 +231,8 @@ fn no_spread(row: &Row) -> Vec<String> {
 
 fn errors(row: &Row) -> Vec<String> {
     match (row.errors, row.requests) {
+        (Some(Errors::Count(failed)), _) if failed < 0.0 => vec![format!("errors are {failed}, below zero")],
+        (Some(Errors::Share(share)), _) if share < 0.0 => vec![format!("errors are {}, below zero", percent(share))],
         (Some(Errors::Share(share)), _) if share > 1.0 => {
             vec![format!("{} of requests failed, more than all", percent(share))]
         }
@@ -226,6 +268,13 @@ mod tests {
             ("min,max,mean,sd,n\n1.0 ms,9.0 ms,2.0 ms,4.0 ms,5", "sd 4.0 ms is more than"),
             ("mean,sd,max,n\n10.00 s,0.00 s,11.00 s,5", "and there are 5"),
             ("mean,sd\n10 ms,-1 ms", "sd is -1 ms, below zero"),
+            ("measure,baseline,value,change\nlatency p95,-3 ms,5 ms,10%", "baseline is -3 ms, below zero"),
+            ("measure,baseline,value,change\nlatency p95,3 ms,-5 ms,10%", "value is -5 ms, below zero"),
+            ("measure,baseline,value\nthroughput,-100,90", "baseline is -100, below zero"),
+            ("users,rate,duration\n10,-5/s,1 s", "rate is -5/s, below zero"),
+            ("users,rate,duration\n10,5/s,-1 s", "duration is -1 s, below zero"),
+            ("mean,errors\n10 ms,-3", "errors are -3, below zero"),
+            ("mean,sd,max,n\n10.00 ms,0,100.00 ms,500", "an sd of 0 beside values"),
             ("mean,errors\n10 ms,120 %", "120 % of requests failed, more than all"),
             ("mean,errors,requests\n10 ms,12,10", "12 of 10 requests failed"),
         ] {
@@ -243,6 +292,10 @@ mod tests {
             "min,median,p90\n2 ms,2 ms,2 ms",
             "mean,sd,min,max,n\n2 ms,1.41 ms,1 ms,3 ms,2",
             "value\n-3",
+            "measure,baseline,value\nprofit,-3,5",
+            "measure,baseline,value\nlatency overhead,-3 %,5 %",
+            "measure,baseline,value\nlatency difference,-3 ms,5 ms",
+            "mean,sd,max\n10.25 ms,0,10.26 ms",
         ] {
             assert_eq!(evidence(lint, table), Vec::<String>::new(), "{table}");
         }

@@ -88,6 +88,13 @@ mod tests {
             ("10", "1/s", "1 s", "20 s", Some(Gravity::Problem)),
             ("10", "9/s", "1 s", "", None),
             ("0", "9/s", "1 s", "", None),
+            ("100", "60000/s", "5.0 ms", "", Some(Gravity::Problem)),
+            ("100", "60000/s", "5.0 ms", "0", Some(Gravity::Problem)),
+            ("100", "60000/s", "5.0 ms", "0s", Some(Gravity::Problem)),
+            ("100", "60000/s", "5.0 ms", "0 s", Some(Gravity::Problem)),
+            ("100", "60000/s", "5.0 ms", "0 ms", Some(Gravity::Problem)),
+            ("100", "60000/s", "5.0 ms", "none", Some(Gravity::Problem)),
+            ("300", "60000/s", "5.0 ms", "0 s", None),
         ] {
             assert_eq!(gravity(users, rate, duration, think), expected, "{users} {rate} {duration} {think}");
         }
