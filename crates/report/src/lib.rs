@@ -17,4 +17,5 @@ mod terminal;
 mod text;
 
 pub use documents::{Document, render};
+pub use method::gate;
 pub use terminal::terminal;

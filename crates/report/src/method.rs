@@ -6,6 +6,7 @@ use plimsoll_analysis::decide::Doubt;
 use plimsoll_analysis::quantity::{confidence, margin, percent};
 use plimsoll_analysis::sensitivity::Sensitivity;
 use plimsoll_analysis::{Analysis, Input, decisions, words};
+use plimsoll_model::measure::Direction;
 
 /// The noise floor and what the study could have seen, a line each.
 pub(crate) fn in_short(input: &Input, analysis: &Analysis) -> Vec<String> {
@@ -24,6 +25,7 @@ pub(crate) fn how_sure(input: &Input, analysis: &Analysis) -> Vec<Fact> {
         ("Could have seen", could_have_seen(input, analysis)),
         ("Several comparisons", several(analysis)),
         ("Looks", looks(input, analysis)),
+        ("Gate", gate(input, analysis)),
         ("Beside what decides", exploratory(analysis)),
     ];
     let said = facts.into_iter().filter(|(_, value)| !value.is_empty());
@@ -96,8 +98,11 @@ fn noise_floor(input: &Input, analysis: &Analysis) -> String {
     }
     let held = match doubtful {
         0 => "within the margin everywhere".to_owned(),
-        some if some == known.len() => "in doubt everywhere".to_owned(),
-        some => format!("in doubt in {some} of {} places", known.len()),
+        some if some == known.len() => {
+            "beyond the margin, or away from no difference, everywhere: two equal systems differ as much here"
+                .to_owned()
+        }
+        some => format!("beyond the margin, or away from no difference, in {some} of {} comparisons", known.len()),
     };
     let intervals = if known.len() == 1 { "interval" } else { "intervals" };
     format!(
@@ -114,7 +119,7 @@ fn could_have_seen(input: &Input, analysis: &Analysis) -> String {
         if one.comparisons == 1 || value(one.least) == value(one.most) {
             format!("{} in {measure}", value(one.median))
         } else {
-            format!("{} to {} (in the middle {}) in {measure}", value(one.least), value(one.most), value(one.median))
+            format!("{} to {} (median {}) in {measure}", value(one.least), value(one.most), value(one.median))
         }
     };
     let seen: Vec<String> = analysis.sensitivities.iter().map(of).collect();
@@ -146,6 +151,47 @@ fn looks(input: &Input, analysis: &Analysis) -> String {
         looks.join(", "),
         confidence(analysis.alpha)
     )
+}
+
+/// Comparisons that are named one by one where the gate is not passed.
+const NAMED: usize = 3;
+
+/// Whether a demand for proof that nothing is worse would be met, and what stands in its way.
+#[must_use]
+pub fn gate(input: &Input, analysis: &Analysis) -> String {
+    let fails = |one: &&Comparison| one.verdict.as_ref().is_some_and(|verdict| !verdict.not_inferior);
+    let failing: Vec<&Comparison> = analysis.comparisons.iter().filter(fails).collect();
+    if input.plan.variants.len() < 2 {
+        return String::new();
+    }
+    if failing.is_empty() {
+        return "passed: every variant is shown to be not worse than the baseline by the margin".to_owned();
+    }
+    let line = |one: &&Comparison| {
+        let limit = margin(margin_of(input, one), &one.measure);
+        let place = words::condition(&input.plan.conditions[one.condition]);
+        let measure = words::measure(&one.measure, &input.facts.protocol);
+        let reach = match worse_end(one) {
+            Some(end) => format!("may reach {end}, where the margin is {limit}"),
+            None => "is not known".to_owned(),
+        };
+        format!("{}, {place}: {measure} {reach}", input.plan.label(one.variant))
+    };
+    let mut lines: Vec<String> = failing.iter().take(NAMED).map(line).collect();
+    if failing.len() > NAMED {
+        lines.push(format!("and {} more", failing.len() - NAMED));
+    }
+    format!("not passed: {}", lines.join("; "))
+}
+
+/// The end of the interval on the side that is worse.
+fn worse_end(comparison: &Comparison) -> Option<String> {
+    let interval = *comparison.contrast.as_ref().ok()?.interval.as_ref().ok()?;
+    let [low, high] = comparison.ends(interval);
+    Some(match comparison.measure.direction() {
+        Direction::Lower => high,
+        Direction::Higher => low,
+    })
 }
 
 fn exploratory(analysis: &Analysis) -> String {

@@ -67,9 +67,9 @@ fn noise_floor(context: &Context<'_>) -> Option<Finding> {
         gravity: Gravity::Caution,
         topic: "noise floor",
         sentence: format!(
-            "In {} of {} places the baseline against its own duplicate is in doubt ({} intervals): there, only differences \
-             that lie wholly beyond that stand. By chance one place in twenty is. A quiet machine, processors of their own \
-             for system and generator, longer trials and more repeats help.",
+            "In {} of {} comparisons of the baseline with its own duplicate the machine is in doubt ({} intervals): there, only differences \
+             that lie wholly beyond that stand. By chance alone, one in twenty leaves out no difference. A quiet machine, \
+             processors of their own for system and generator, longer trials and more repeats help.",
             doubtful.len(),
             context.analysis.floors.len(),
             confidence(context.analysis.alpha)

@@ -13,6 +13,8 @@ pub(super) struct Written {
     /// The answer and a table, for the terminal.
     summary: String,
     folder: PathBuf,
+    /// Whether the gate is passed, and what stands in its way.
+    pub(super) gate: String,
     /// Everything that was concluded.
     pub(super) analysis: Analysis,
     /// Whether each trial counts, of those whose block was not run again.
@@ -45,7 +47,8 @@ pub(super) fn write(bundle: &Path, out: &Path) -> Result<Written, Failure> {
         std::fs::write(&path, &document.bytes).with_context(|| format!("failed to write {}", path.display()))?;
     }
     let summary = plimsoll_report::terminal(&input, &analysis);
-    Ok(Written { summary, folder: out.to_owned(), analysis, validities })
+    let gate = plimsoll_report::gate(&input, &analysis);
+    Ok(Written { summary, folder: out.to_owned(), gate, analysis, validities })
 }
 
 /// What a bundle holds, as the analysis takes it.
