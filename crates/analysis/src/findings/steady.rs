@@ -187,6 +187,26 @@ impl BySecond {
 /// Whether unfinished arrivals grow in what counts of a trial under open load, and how many there
 /// were at its end.
 fn growth_in(context: &Context<'_>, reader: &Reader<'_>) -> Option<(Growth, f64)> {
+    let (unfinished, finished) = unfinished(context, reader)?;
+    Some((growth(&unfinished, finished)?, *unfinished.last()?))
+}
+
+/// The share of arrivals that a trial had not even begun at its end, where that is more than a tenth
+/// (too much for chance, in a trial of whatever length), and their number.
+fn left_over(context: &Context<'_>, reader: &Reader<'_>) -> Option<(f64, f64)> {
+    let (_, finished) = unfinished(context, reader)?;
+    let result = reader.result();
+    let last = result.generator.iter().rfind(|row| result.counts_second(row.second))?;
+    let share = last.backlog as f64 / (finished + last.backlog as f64);
+    (share > LEFT_OVER).then_some((share, last.backlog as f64))
+}
+
+/// More of the arrivals than this is left over by no system that carries its load.
+const LEFT_OVER: f64 = 0.1;
+
+/// The unfinished arrivals after each second that counts of a trial under open load, and how many
+/// were finished in all.
+fn unfinished(context: &Context<'_>, reader: &Reader<'_>) -> Option<(Vec<f64>, f64)> {
     if !context.input.facts.open_load {
         return None;
     }
@@ -195,7 +215,7 @@ fn growth_in(context: &Context<'_>, reader: &Reader<'_>) -> Option<(Growth, f64)
     let unfinished: Vec<f64> = rows.map(|row| (row.users + row.backlog) as f64).collect();
     let ended = result.seconds.iter().filter(|row| row.subject == "iteration" && result.counts_second(row.second));
     let finished: u64 = ended.map(|row| row.count).sum();
-    Some((growth(&unfinished, finished as f64)?, *unfinished.last()?))
+    Some((unfinished, finished as f64))
 }
 
 /// Open load above what the system can carry.
@@ -204,20 +224,25 @@ fn backlog(context: &Context<'_>) -> Option<Finding> {
         .counted()
         .filter(|reader| is_meant_to_be_steady(reader))
         .filter_map(|reader| {
-            let (growth, at_the_end) = growth_in(context, reader)?;
+            let grown = growth_in(context, reader).map(|(growth, at_the_end)| (growth.share, at_the_end));
+            let (share, at_the_end) = grown.or_else(|| left_over(context, reader))?;
             let text = format!(
-                "{}: {} of the arrivals were left over each second, {} at the end",
+                "{}: {} of the arrivals were left over, {} at the end",
                 context.trial(reader),
-                percent(growth.share),
+                percent(share),
                 grouped(at_the_end)
             );
-            Some((growth.share, text))
+            Some((share, text))
         })
         .collect();
     growing.sort_by(|one, other| other.0.total_cmp(&one.0));
     let (worst, _) = growing.first()?;
     Some(Finding {
-        gravity: Gravity::Caution,
+        // A response time under overload is the length of the trial.
+        gravity: match crate::headline(&context.input.facts).measure.series {
+            Series::ResponseTime(_) => Gravity::Problem,
+            _ => Gravity::Caution,
+        },
         topic: "a growing backlog",
         sentence: format!(
             "In {} of {} more arrived than was finished (up to {} of it was left over): the load is above what the system \
@@ -355,9 +380,24 @@ mod tests {
         }
         assert_eq!(finding(&input, "not steady"), None, "the backlog says it");
         let found = finding(&input, "a growing backlog").expect("a finding");
-        assert_eq!(
-            found.evidence,
-            ["trial 5 (old, all trials): 9.1 % of the arrivals were left over each second, 230 at the end"]
-        );
+        assert_eq!(found.evidence, ["trial 5 (old, all trials): 9.1 % of the arrivals were left over, 230 at the end"]);
+    }
+
+    #[test]
+    fn a_backlog_is_found_in_trials_too_short_for_a_trend() {
+        let mut input = input(3, |_| {
+            let mut result = trial(1.0); // 100 iterations in 2 s
+            let row = |second: i64| GeneratorRow {
+                second,
+                users: 1,
+                backlog: 50 * (second as u64 + 1),
+                ..GeneratorRow::default()
+            };
+            result.generator = (0..2).map(row).collect();
+            result
+        });
+        input.facts.open_load = true;
+        let found = finding(&input, "a growing backlog").expect("a finding");
+        assert!(found.evidence[0].contains("50 % of the arrivals were left over, 100 at the end"), "{found:?}");
     }
 }
