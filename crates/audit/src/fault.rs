@@ -58,8 +58,14 @@ impl Unreadable {
 
     /// The fault of the cell with `text` in it.
     pub(crate) fn at(self, line: u64, column: &str, text: &str) -> Fault {
-        let fault = Fault::new(line, format!("expected {}, found `{text}`", self.expected)).in_column(column);
-        Fault { hint: self.hint, ..fault }
+        let Some((first, _)) = text.split_once(['\n', '\r']) else {
+            let fault = Fault::new(line, format!("expected {}, found `{text}`", self.expected)).in_column(column);
+            return Fault { hint: self.hint, ..fault };
+        };
+        let message = format!("expected {}, found several lines that begin with `{first}`", self.expected);
+        Fault::new(line, message)
+            .in_column(column)
+            .with_hint("the quotation mark that opens the cell is not closed on its line: close it, or leave it out")
     }
 }
 
@@ -79,6 +85,16 @@ mod tests {
     fn a_fault_says_where_and_what_to_do() {
         let fault = Unreadable::expected("a number").with_hint("write 1300").at(4, "mean", "1,3,00");
         assert_eq!(fault.to_string(), "line 4, column `mean`: expected a number, found `1,3,00`; write 1300");
+    }
+
+    #[test]
+    fn a_cell_of_several_lines_is_told_in_one() {
+        let fault = Unreadable::expected("a number").at(4, "mean", "12,5 ms\nB,13");
+        assert_eq!(
+            fault.to_string(),
+            "line 4, column `mean`: expected a number, found several lines that begin with `12,5 ms`; the quotation mark that \
+             opens the cell is not closed on its line: close it, or leave it out"
+        );
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod finding;
 mod json;
 mod lint;
 mod quantity;
+mod quote;
 mod row;
 mod summary;
 mod table;

@@ -4,6 +4,7 @@ use crate::cell;
 use crate::column::{Column, Statistic, known, names_variants, perhaps};
 use crate::fault::{Fault, Unreadable};
 use crate::quantity::{Quantity, is_absent, quantity};
+use crate::quote::{Unclosed, unclosed};
 use crate::row::Row;
 use crate::summary::summary;
 use crate::unit::unit;
@@ -19,6 +20,9 @@ pub(crate) struct Table {
     /// perhaps meant.
     pub(crate) slips: Vec<(u64, String, &'static str)>,
 }
+
+/// Characters that a fault shows of a cell that has no end.
+const SHOWN: usize = 30;
 
 /// A column of the file.
 struct Heading {
@@ -43,13 +47,16 @@ pub(crate) fn read(text: &str) -> Result<Table, Vec<Fault>> {
     let mut faults = Vec::new();
     let mut table = Table::default();
     let comments = comments(text, &mut table);
+    let delimiter = delimiter(text);
+    let open = unclosed(text, delimiter);
+    let readable = open.map_or(text, |open| &text[..open.record]);
     let mut reader = csv::ReaderBuilder::new()
         .comment(Some(b'#'))
         .flexible(true)
         .has_headers(false)
         .trim(csv::Trim::All)
-        .delimiter(delimiter(text))
-        .from_reader(text.as_bytes());
+        .delimiter(delimiter)
+        .from_reader(readable.as_bytes());
     let mut headings: Option<Vec<Heading>> = None;
     for record in reader.records() {
         let record = match record {
@@ -69,9 +76,23 @@ pub(crate) fn read(text: &str) -> Result<Table, Vec<Fault>> {
             Some(headings) => table.rows.extend(read_row(&record, line, headings, &comments, &mut faults)),
         }
     }
-    check(&table, headings.as_deref(), &mut faults);
+    match open {
+        // The headings, or the only rows, may be what it swallows.
+        Some(open) => faults.push(never_closes(open)),
+        None => check(&table, headings.as_deref(), &mut faults),
+    }
     faults.sort_by_key(|fault| fault.line);
     if faults.is_empty() { Ok(table) } else { Err(faults) }
+}
+
+/// A quotation mark makes one cell of all lines below it.
+fn never_closes(open: Unclosed<'_>) -> Fault {
+    let after = match open.text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &open.text[..end]),
+        None => open.text.to_owned(),
+    };
+    Fault::new(open.line, format!("expected a second quotation mark, found none after `\"{after}`: the cell never ends"))
+        .with_hint("close it at the end of the cell, as in \"1,300\", or leave it out; one that belongs to the text is written twice")
 }
 
 /// A table must have headings, one of them known, and rows.

@@ -39,6 +39,24 @@ fn a_table_needs_headings_that_are_known_and_rows() {
 }
 
 #[test]
+fn a_quotation_mark_that_never_closes_is_told_with_its_line() {
+    let open = "expected a second quotation mark, found none after";
+    for (table, says) in [
+        ("variant,mean\nA,\"12,5 ms\nB,13\n", format!("line 2: {open} `\"12,5 ms`: the cell never ends; close it")),
+        ("variant,mean\nA,1 ms\nB,\"13 ms\nC,14 ms\n", format!("line 3: {open} `\"13 ms`")),
+        ("variant,\"mean\nA,1 ms\n", format!("line 1: {open} `\"mean`")),
+        ("variant,mean\nA,\"1234567890123456789012345678901\n", format!("`\"{}…`", "1234567890".repeat(3))),
+        ("variant,mean\nA,\"12 ms\nB,\"13\" ms\n", "several lines that begin with `12 ms`".to_owned()),
+    ] {
+        let told = faults(table);
+        assert!(told.contains(&says), "{table}: {told}");
+        assert_eq!(told.lines().count(), 1, "{table}: {told}");
+    }
+    let both = faults("variant,mean\nA,fast\nB,\"13 ms\n");
+    assert!(both.starts_with("line 2, column `mean`") && both.contains("\nline 3: expected a second"), "{both}");
+}
+
+#[test]
 fn forgiving_where_nothing_is_in_doubt() {
     for table in [
         "Mean (ms); Std_Dev (ms)\n10;1\n",

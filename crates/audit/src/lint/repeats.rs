@@ -46,19 +46,19 @@ fn too_few(claimed: &[&Comparison<'_>], shown: &[&Comparison<'_>]) -> Option<Fin
         (0, _) => (
             Gravity::Caution,
             format!(
-                "Nothing can be concluded from {}, {}: differences, small or large, are those of these very runs.",
+                "Nothing can be concluded from {}, from {}: differences, small or large, are those of these very runs.",
                 pairs(shown.len()),
-                rest(&all)
+                runs(&all)
             ),
         ),
         (claims, others) => (
             Gravity::Problem,
             format!(
-                "{}{} rest on too few runs, {}: no verdict without repeats. Chance alone, or a drift of the machine, may have \
+                "{}{} rest on {}: no verdict without repeats. Chance alone, or a drift of the machine, may have \
                  made a difference.",
                 if claims == 1 { "A claim".to_owned() } else { format!("{claims} claims") },
                 if others == 0 { String::new() } else { format!(" and {}", pairs(others)) },
-                rest(&all)
+                runs(&all)
             )
             .replace("A claim rest ", "A claim rests "),
         ),
@@ -94,17 +94,17 @@ fn without_spread(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// How many runs there are.
-fn rest(comparisons: &[&Comparison<'_>]) -> String {
+/// How many runs there are, as what something rests on.
+fn runs(comparisons: &[&Comparison<'_>]) -> String {
     let mut runs: Vec<Option<u64>> = comparisons.iter().map(|one| one.runs).collect();
     runs.sort_unstable();
     runs.dedup();
     match runs.as_slice() {
-        [Some(1)] => "one of each variant",
-        [Some(2)] => "two of each variant",
-        [None] => "a number of runs that is not stated",
-        [None, ..] => "one or two of each variant or a number that is not stated",
-        _ => "one or two of each variant",
+        [Some(1)] => "too few runs, one of each variant",
+        [Some(2)] => "too few runs, two of each variant",
+        [None] => "runs whose number is not stated",
+        [None, ..] => "too few runs (one or two of each variant) or runs whose number is not stated",
+        _ => "too few runs, one or two of each variant",
     }
     .to_owned()
 }
@@ -180,7 +180,26 @@ mod tests {
     fn variants_side_by_side_without_n_are_a_caution() {
         let findings = found(lint, "variant,mean\na,1 s\nb,2 s\n");
         assert_eq!((findings.len(), findings[0].gravity), (1, Gravity::Caution));
-        assert!(findings[0].sentence.contains("a number of runs that is not stated"), "{findings:?}");
+        assert!(
+            findings[0].sentence.contains("side by side, from runs whose number is not stated: differences,"),
+            "{findings:?}"
+        );
+    }
+
+    #[test]
+    fn the_sentence_is_one_whatever_is_stated() {
+        let begins = |rows: &str| found(lint, &format!("measure,n,change,claim\n{rows}"))[0].sentence.clone();
+        for (rows, says) in [
+            ("a,,+5 %,better\n", "A claim rests on runs whose number is not stated: no verdict without repeats."),
+            ("a,,+5 %,better\nb,,+5 %,better\n", "2 claims rest on runs whose number is not stated: no verdict"),
+            ("a,2,+5 %,better\nb,2,+5 %,better\n", "2 claims rest on too few runs, two of each variant: no verdict"),
+            (
+                "a,,+5 %,better\nb,1,+5 %,better\n",
+                "2 claims rest on too few runs (one or two of each variant) or runs whose number is not stated: no verdict",
+            ),
+        ] {
+            assert!(begins(rows).starts_with(says), "{}", begins(rows));
+        }
     }
 
     #[test]
