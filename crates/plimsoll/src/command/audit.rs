@@ -6,6 +6,7 @@ use anyhow::{Context, anyhow};
 use plimsoll_audit::Gravity;
 use std::io::Read;
 use std::path::Path;
+use std::string::FromUtf8Error;
 
 /// Reads the table from standard input.
 const STANDARD_INPUT: &str = "-";
@@ -40,8 +41,22 @@ fn read(path: &Path) -> Result<(String, String), Failure> {
         std::fs::read(path).with_context(|| format!("failed to read the table {name}"))?
     };
     let name = if name == STANDARD_INPUT { "standard input".to_owned() } else { name };
-    let text = String::from_utf8(bytes).map_err(|error| {
-        anyhow!("expected {name} to be UTF-8 text; byte {} is none", error.utf8_error().valid_up_to())
-    })?;
+    let text = String::from_utf8(bytes).map_err(|error| no_text(&name, &error))?;
     Ok((name, text))
+}
+
+/// What is in the way of reading bytes as text, and what to do.
+fn no_text(name: &str, error: &FromUtf8Error) -> anyhow::Error {
+    let bytes = error.as_bytes();
+    let at = error.utf8_error().valid_up_to();
+    let line = 1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count();
+    let found = match bytes {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "UTF-16".to_owned(),
+        [b'P', b'K', 3, 4, ..] => "a spreadsheet or an archive".to_owned(),
+        _ => format!("the byte 0x{:02X} in line {line}", bytes[at]),
+    };
+    anyhow!(
+        "expected {name} to be UTF-8 text, found {found}; save or export the table as CSV in UTF-8, or take out what is no \
+         plain text"
+    )
 }

@@ -75,7 +75,13 @@ fn bad_tables_end_with_two_and_every_fault() {
         "table.csv: 2 errors; nothing was audited",
     ]);
     place.write("noise.csv", [b'a', 0xff]);
-    place.plimsoll(&["audit", "noise.csv"]).with(2).says(&["expected noise.csv to be UTF-8 text; byte 1 is none"]);
+    place.plimsoll(&["audit", "noise.csv"]).with(2).says(&[
+        "expected noise.csv to be UTF-8 text, found the byte 0xFF in line 1; save or export the table as CSV in UTF-8",
+    ]);
+    place.write("wide.csv", b"\xff\xfen\0");
+    place.plimsoll(&["audit", "wide.csv"]).with(2).says(&["expected wide.csv to be UTF-8 text, found UTF-16; save"]);
+    place.write("open.csv", "variant,mean\nA,\"12,5 ms\nB,13\n");
+    place.plimsoll(&["audit", "open.csv"]).with(2).says(&["open.csv: line 2: expected a second quotation mark"]);
     place.plimsoll(&["audit", "nowhere.csv"]).with(2).says(&["failed to read the table nowhere.csv"]);
     place.plimsoll(&["audit", "."]).with(2).says(&["expected a table of results as CSV, found the folder ."]);
 }
