@@ -33,6 +33,7 @@ mod pairs;
 mod placeholders;
 mod processors;
 mod quick;
+mod reach;
 mod read;
 mod scalar;
 mod schema;

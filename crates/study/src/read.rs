@@ -4,12 +4,14 @@ use crate::diagnostic::{Diagnostic, Fault, Source};
 use crate::faults::Faults;
 use crate::node::{FromToml, Node};
 use crate::placeholders;
+use crate::reach;
 use crate::study::{Parts, PortChoice, Study, length_of, may_load, stays_here};
-use crate::table::decide::decisions;
+use crate::table::decide::{check_once, decisions};
 use crate::table::factors::{Factors, Named};
 use crate::table::generator::{self, TargetsTable};
 use crate::table::report::ReportTable;
 use crate::table::root::StudyTable;
+use crate::table::target::is_loopback;
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::trial::TrialLength;
 use std::collections::BTreeSet;
@@ -48,6 +50,7 @@ fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> O
         systems.check_readiness(&listening, faults);
     }
     let decide = decisions(table.decide(), faults);
+    check_once(table.report().and_then(|report| report.measures.as_ref()).into_iter().flatten(), faults);
     let generator = generator::spec(table.generator(), processors, faults);
     let factors = table.factors()?.whole()?;
     let parts = Parts {
@@ -80,6 +83,7 @@ fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> O
         quick: false,
     };
     warn_of_long_study(&study, faults);
+    reach::warn(&study, faults);
     Some(study)
 }
 
@@ -180,9 +184,14 @@ fn long_span(seconds: f64) -> String {
     if days < 2.0 * 365.0 { format!("{days:.0} days") } else { format!("{:.0} years", days / 365.0) }
 }
 
-/// A target that is an address can be judged at once; a name only when it is resolved.
+/// A target that is an address can be judged at once. So can a name, and before anybody is asked for
+/// its addresses, unless the study lists addresses: then all of the name's may be among them.
 fn check_target(host: &str, parts: &Parts, allow: &[String], faults: &mut Faults) {
-    let strange = host.parse::<IpAddr>().is_ok_and(|address| !may_load(allow, host, &[address]));
+    let is_address = |text: &str| text.parse::<IpAddr>().is_ok();
+    let strange = match host.parse::<IpAddr>() {
+        Ok(address) => !may_load(allow, host, &[address]),
+        Err(_) => !is_loopback(host) && !may_load(allow, host, &[]) && !allow.iter().any(|allowed| is_address(allowed)),
+    };
     if strange {
         let message = format!("load may not go to {host}, which is not this machine");
         let help = format!("if that host is yours to load, say so: `[targets]` with `allow = [\"{host}\"]`");

@@ -104,6 +104,10 @@ pub(crate) fn decisions(table: Option<&DecideTable>, faults: &mut Faults) -> Opt
         (None, Some(several)) => several.iter().map(|measure| measure.value.clone()).collect(),
         (None, None) => vec![default],
     };
+    check_once(table.measures.iter().flatten(), faults);
+    if table.margin_is_of_two_kinds(&measures, faults) {
+        return None;
+    }
     if let Some(margins) = &table.margins {
         margins.check_names(&measures, faults);
     }
@@ -112,7 +116,36 @@ pub(crate) fn decisions(table: Option<&DecideTable>, faults: &mut Faults) -> Opt
     decided.into_iter().collect()
 }
 
+/// Refuses measures that are named twice, were it by two names.
+pub(crate) fn check_once<'a>(measures: impl Iterator<Item = &'a Fixed<Measure>>, faults: &mut Faults) {
+    let mut seen: Vec<&Measure> = Vec::new();
+    for measure in measures {
+        if seen.contains(&&measure.value) {
+            let fault = Fault::error(&measure.span, format!("`{}` is there twice", measure.value));
+            faults.add(fault.label("the same again").help("leave one of them out"));
+        }
+        seen.push(&measure.value);
+    }
+}
+
 impl DecideTable {
+    /// Whether `margin` would have to be a number of errors and a share of exchanges at once, which
+    /// is a fault.
+    fn margin_is_of_two_kinds(&self, measures: &[Measure], faults: &mut Faults) -> bool {
+        let Some(margin) = &self.margin else { return false };
+        let has_own = |measure: &Measure| self.margins.as_ref().is_some_and(|margins| margins.of(measure).is_some());
+        let takes_it: Vec<&Measure> =
+            measures.iter().filter(|measure| is_meant(measure, measures) && !has_own(measure)).collect();
+        let counts = takes_it.iter().filter(|measure| is_count_of_errors(measure)).count();
+        let both = counts > 0 && counts < takes_it.len();
+        if both {
+            let message = "`decide.margin` cannot be a number of errors and a share of exchanges at once";
+            let help = "give each its own: `margins = { \"errors.count\" = 3, \"errors.ratio\" = \"0.1%\" }`";
+            faults.add(Fault::error(&margin.span, message).help(help));
+        }
+        both
+    }
+
     fn decision(&self, measure: &Measure, all: &[Measure], faults: &mut Faults) -> Option<Decision> {
         let own = self.margins.as_ref().and_then(|margins| margins.of(measure));
         let margin = match own.or_else(|| self.margin.as_ref().filter(|_| is_meant(measure, all))) {
@@ -196,6 +229,8 @@ mod tests {
                     margins = { 'request_duration.p99' = '20%', 'errors.count' = 12 }";
         let margins: Vec<f64> = read(text).into_iter().map(|(_, margin)| margin).collect();
         assert_eq!(margins, [0.03, 0.001, 0.2, 12.0], "3 % of the baseline is not 3 % of all exchanges");
+        let own = read("measures = ['errors.count', 'errors.ratio']\nmargin = 3\nmargins = { 'errors.ratio' = '1%' }");
+        assert_eq!(own, [("errors.count".to_owned(), 3.0), ("errors.ratio".to_owned(), 0.01)]);
         assert_eq!(read("measure = 'errors.ratio'\nmargin = '0.5%'"), [("errors.ratio".to_owned(), 0.005)]);
     }
 
@@ -213,6 +248,12 @@ mod tests {
             ("margin = 5", "write \"5%\""),
             ("measure = 'errors.count'\nmargin = '5%'", "must be a number of errors"),
             ("measure = 'errors.count'", "how many matter"),
+            (
+                "measures = ['errors.count', 'errors.ratio']\nmargin = 3",
+                "`margins = { \"errors.count\" = 3, \"errors.ratio\" = \"0.1%\" }`",
+            ),
+            ("measures = ['cpu.avg', 'memory.max', 'cpu.avg']", "`cpu.avg` is there twice"),
+            ("measures = ['http_req_duration.p95', 'request_duration.p95']", "`request_duration.p95` is there twice"),
             ("margins = { 'iterations.rate' = '5%' }", "which does not decide"),
             ("margins = { 'iteration_duration.p96' = '5%' }", "did you mean `iteration_duration.p95`?"),
             ("margins = { 'iteration_duration.p95' = 5 }", "must be above 0 and at most 1"),

@@ -133,6 +133,11 @@ fn distinct(levels: Vec<Fixed<Level>>, span: &Span, path: &str, faults: &mut Fau
     let mut fine = true;
     let mut seen = BTreeSet::new();
     for level in &levels {
+        if let Some((what, help)) = unreadable(&level.value) {
+            faults.add(Fault::error(&level.span, format!("a level of `{path}` {what}")).help(help));
+            fine = false;
+            continue;
+        }
         if !seen.insert(level.value.to_string()) {
             let message = format!("level `{}` of `{path}` is there twice", level.value);
             faults.add(Fault::error(&level.span, message).label("the same again").help("leave one of them out"));
@@ -140,6 +145,25 @@ fn distinct(levels: Vec<Fixed<Level>>, span: &Span, path: &str, faults: &mut Fau
         }
     }
     fine.then(|| levels.into_iter().map(|level| level.value).collect())
+}
+
+/// What keeps a report from showing a level in a line, and what to write instead.
+fn unreadable(level: &Level) -> Option<(&'static str, &'static str)> {
+    let Level::Text(text) = level else { return None };
+    if text.trim().is_empty() {
+        let help = "name it, as in \"none\": a report could not show it. Where a command is to get nothing, let `sh -c` \
+                    turn the name into that";
+        return Some(("is empty", help));
+    }
+    text.chars().any(is_break).then_some((
+        "has a line break in it",
+        "write it in one line; what takes several belongs into a file, and its name into the level",
+    ))
+}
+
+/// Whether a character breaks a line, or does something else than to be read.
+fn is_break(character: char) -> bool {
+    character.is_control() && character != '\t' || matches!(character, '\u{2028}' | '\u{2029}')
 }
 
 fn role(table: &FactorTable, levels: &[Level], path: &str, faults: &mut Faults) -> Option<Role> {

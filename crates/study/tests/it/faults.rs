@@ -69,6 +69,8 @@ fn factors_and_placeholders() {
         ("fewer than two compared levels", with("[\"mutex\", \"inputQ\"]", "[\"mutex\"]")),
         ("nothing compared", with(", compare = true, baseline = \"mutex\"", "")),
         ("repeated level", with("[10, 100,", "[10, 100, 10,")),
+        ("empty level", with("[\"mutex\", \"inputQ\"]", "[\"mutex\", \"\"]")),
+        ("level with a line break", with("[\"mutex\", \"inputQ\"]", "[\"mutex\", \"input\\nQ\"]")),
         ("no levels", with("[10, 100, 200, 300, 1000]", "[]")),
         ("name that no placeholder can have", with("users = [", "\"my users\" = ['a']\nusers = [")),
         ("name that is taken", with("users = [", "port = [1]\nusers = [")),
@@ -129,6 +131,16 @@ fn values() {
         ("generator out of range", with("[load]", "[generator]\ncpus = '9'\n[load]")),
         ("target that is none", with("{counter.address}", "counter")),
         ("target that is not allowed", with("{counter.address}", "192.0.2.1:80")),
+        ("name that is not allowed", with("{counter.address}", "example.org:80")),
+        ("measure that is there twice", with("measure = \"iteration", "measures = [\"cpu.avg\", \"cpu.avg\"] #")),
+        (
+            "measure that a report has twice",
+            with("[decide]", "[report]\nmeasures = ['cpu.avg', 'memory.max', 'cpu.avg']\n[decide]")
+        ),
+        (
+            "margin of two kinds of errors",
+            with("measure = \"iteration", "measures = [\"errors.count\", \"errors.ratio\"] #").replace("\"5%\"", "3")
+        ),
         (
             "two systems with one port",
             with("[system.counter]", "[system.other]\nport = 5\nstart = 'x'\n[system.counter]\nport = 5")

@@ -1,0 +1,185 @@
+//! Whether trials can have as many values as the percentiles that decide take.
+
+use crate::diagnostic::Fault;
+use crate::faults::Faults;
+use crate::study::Study;
+use plimsoll_model::factor::combinations;
+use plimsoll_model::load::{LoadModel, LoadProfile, Stop, Think};
+use plimsoll_model::measure::{Measure, Series, Statistic};
+use std::time::Duration;
+
+/// Values that must lie beyond a percentile, on its farther side, for it to mean something: the
+/// analysis gives no value of a trial that has fewer.
+const BEYOND: f64 = 10.0;
+
+/// Warns where think time, rate or a number of iterations leaves a trial too few values for a
+/// percentile among the measures that decide, once for each of these, with the load that falls short
+/// the most. Only load that stays the same is looked at.
+pub(crate) fn warn(study: &Study, faults: &mut Faults) {
+    let steps = study.parts.workload.step_names().len() as f64;
+    let mut least: Option<Reach> = None;
+    for assignment in combinations(study.factors.iter()) {
+        // What cannot be resolved has been reported.
+        let reach = study.parts.load(&assignment, faults).and_then(|load| Reach::of(&load));
+        least = match (least, reach) {
+            (Some(least), Some(reach)) if reach.iterations < least.iterations => Some(reach),
+            (None, reach) => reach,
+            (least, _) => least,
+        };
+    }
+    let Some(least) = least else { return };
+    for measure in study.decide.iter().map(|decision| &decision.measure) {
+        let Some((values, noun, in_iteration)) = taken(measure, steps) else { continue };
+        let most = (least.iterations * in_iteration + 1e-6).floor();
+        if most < values {
+            let message = format!("{} takes {values} {noun}; {}", measure.statistic, least.in_words(most));
+            let help = "measure for longer or load more, or decide by a percentile nearer to the median: where a trial has \
+                        fewer, it has no value";
+            faults.add(Fault::warning(&study.parts.load.length_span(), message).help(help));
+        }
+    }
+}
+
+/// How many values a percentile takes, what they are, and how many of them an iteration has.
+fn taken(measure: &Measure, steps: f64) -> Option<(f64, &'static str, f64)> {
+    let Statistic::Percentile(percentile) = measure.statistic else { return None };
+    let values = (BEYOND / (1.0 - percentile.max(100.0 - percentile) / 100.0)).round();
+    match &measure.series {
+        Series::IterationDuration => Some((values, "iterations", 1.0)),
+        Series::RequestDuration(name) | Series::ResponseTime(name) | Series::FirstByte(name) => {
+            Some((values, "requests", if name.is_some() { 1.0 } else { steps }))
+        }
+        _ => None,
+    }
+}
+
+/// The most iterations that a trial can have, and why.
+struct Reach {
+    iterations: f64,
+    /// What does them: `1 user with 100 ms of thinking does`.
+    does: String,
+    /// Over which time, where time is what ends it.
+    within: Option<Duration>,
+}
+
+impl Reach {
+    /// None where nothing but the system limits them, or the load changes.
+    fn of(load: &LoadProfile) -> Option<Reach> {
+        let (LoadModel::Closed { users: profile, .. } | LoadModel::Open { rate: profile, .. }) = &load.model;
+        if !profile.is_constant() {
+            return None;
+        }
+        let by_time = Reach::by_time(&load.model, load.stop.limit());
+        let count = match (load.stop, &load.model) {
+            (Stop::Iterations { count, .. }, _) => count as f64,
+            (Stop::IterationsPerUser { count, .. }, LoadModel::Closed { users, .. }) => count as f64 * users.start,
+            _ => return by_time,
+        };
+        let by_count = Reach { iterations: count, does: "a trial of this study does".to_owned(), within: None };
+        Some(by_time.filter(|by_time| by_time.iterations < count).unwrap_or(by_count))
+    }
+
+    fn by_time(model: &LoadModel, limit: Duration) -> Option<Reach> {
+        let (each, does) = match model {
+            LoadModel::Closed { users, think } => {
+                let (Think::Constant(least) | Think::Uniform { from: least, .. }) = think else { return None };
+                let (noun, verb) = if users.start == 1.0 { ("user", "does") } else { ("users", "do") };
+                let least_words = if matches!(think, Think::Uniform { .. }) { "at least " } else { "" };
+                let think = span(*least);
+                let does = format!("{} {noun} with {least_words}{think} of thinking {verb}", users.start);
+                (users.start / least.as_secs_f64(), does)
+            }
+            LoadModel::Open { rate, .. } => {
+                let (noun, verb) = if rate.start == 1.0 { ("arrival", "does") } else { ("arrivals", "do") };
+                (rate.start, format!("{} {noun} per second {verb}", rate.start))
+            }
+        };
+        // Without think time, only the system limits them.
+        each.is_finite().then(|| Reach { iterations: each * limit.as_secs_f64(), does, within: Some(limit) })
+    }
+
+    /// What does how many at most, and in which time.
+    fn in_words(&self, most: f64) -> String {
+        let within = self.within.map_or_else(String::new, |within| format!(" in {}", span(within)));
+        format!("{} at most {most}{within}", self.does)
+    }
+}
+
+/// A span for people: `100 ms`, `1.5 s`.
+fn span(span: Duration) -> String {
+    let seconds = span.as_secs_f64();
+    if seconds < 1.0 { format!("{} ms", span.as_micros() as f64 / 1e3) } else { format!("{seconds} s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::diagnostic::Severity;
+    use std::path::Path;
+
+    /// What is said of a study with this load that decides by these measures.
+    fn said(load: &str, measures: &str) -> Vec<String> {
+        let text = format!(
+            "title = 't'\nquestion = 'q'\n[factors]\np = {{ levels = ['/a', '/b'], compare = true, baseline = '/a' }}\n\
+             users = [5, 1, 50]\nseconds = [10]\n[workload]\nprotocol = 'http'\ntarget = 'localhost:80'\n\
+             steps = [{{ get = '{{p}}' }}, {{ get = '/{{users}}{{seconds}}' }}]\n[load]\n{load}\n[decide]\nmeasures = [{measures}]"
+        );
+        let (study, diagnostics) = crate::read("study.toml", &text, Path::new("/"), &[0]);
+        assert!(study.is_some(), "{diagnostics:?}");
+        assert!(diagnostics.iter().all(|diagnostic| diagnostic.severity == Severity::Warning));
+        diagnostics.into_iter().map(|diagnostic| format!("{}: {}", diagnostic.line, diagnostic.message)).collect()
+    }
+
+    #[test]
+    fn what_a_trial_cannot_have_is_named_with_the_reason() {
+        const P95: &str = "'iteration_duration.p95'";
+        let closed = "users = '{users}'\nthink = '100ms'\nduration = '{seconds}s'";
+        for (load, measures, says) in [
+            (closed, P95, "14: p95 takes 200 iterations; 1 user with 100 ms of thinking does at most 100 in 10 s"),
+            (closed, "'iteration_duration.p5'", "14: p5 takes 200 iterations; 1 user with 100 ms"),
+            (
+                closed,
+                "'request_duration.p99'",
+                "14: p99 takes 1000 requests; 1 user with 100 ms of thinking does at most 200",
+            ),
+            (
+                "users = 2\nthink = { uniform = ['1s', '3s'] }\nduration = '1m'",
+                P95,
+                "14: p95 takes 200 iterations; 2 users with at least 1 s of thinking do at most 120 in 60 s",
+            ),
+            (
+                "rate = 19.5\nduration = '10s'",
+                "'response_time:GET {p}.p95'",
+                "13: p95 takes 200 requests; 19.5 arrivals per second do at most 195 in 10 s",
+            ),
+            (
+                "users = 3\niterations_per_user = 20\nduration = '9s'",
+                P95,
+                "14: p95 takes 200 iterations; a trial of this study does at most 60",
+            ),
+            (
+                "rate = 9\niterations = 500\nduration = '9s'",
+                P95,
+                "14: p95 takes 200 iterations; 9 arrivals per second do at most 81",
+            ),
+        ] {
+            let said = said(load, measures);
+            assert!(matches!(said.as_slice(), [only] if only.starts_with(says)), "{load}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_trial_may_have_is_not_doubted() {
+        const P95: &str = "'iteration_duration.p95'";
+        for (load, measures) in [
+            ("users = 1\nduration = '1s'", P95),
+            ("users = 2\nthink = '100ms'\nduration = '10s'", P95),
+            ("users = 1\nthink = '100ms'\nduration = '10s'", "'iteration_duration.med', 'iterations.rate'"),
+            ("users = 1\nthink = '100ms'\nduration = '10s'", "'request_duration.p95'"),
+            ("users = 1\nthink = { exponential = '1s' }\nduration = '10s'", P95),
+            ("users = 1\nthink = '1s'\nstages = [{ ramp = '9s', to = 900 }]", P95),
+            ("rate = 20\nduration = '10s'", P95),
+        ] {
+            assert_eq!(said(load, measures), [""; 0], "{load}");
+        }
+    }
+}
