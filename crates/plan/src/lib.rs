@@ -13,4 +13,4 @@ mod order;
 mod spare;
 
 pub use order::{Options, plan};
-pub use spare::{Again, MOST_ATTEMPTS, Outcome, again, due};
+pub use spare::{Again, MOST_ATTEMPTS, Outcome, again, due, left_out};

@@ -40,20 +40,46 @@ pub struct Again {
 /// Blocks with fewer attempts come first, then those that ran earlier.
 #[must_use]
 pub fn due(plan: &Plan, outcomes: &BTreeMap<u32, Outcome>, repeats: u32) -> Option<Again> {
-    let blocks = blocks(plan);
-    let run_again = blocks.values().filter(|trials| trials[0].attempt > 1).count();
-    if run_again >= plan.spare_blocks as usize {
+    if spares_left(plan) == 0 {
         return None;
     }
-    let mut latest: BTreeMap<(usize, u32), &[&Trial]> = BTreeMap::new();
+    wanting(plan, outcomes, repeats)
+        .into_iter()
+        .min_by_key(|(first, _)| (first.attempt, first.block))
+        .map(|(_, again)| again)
+}
+
+/// The blocks that would be run again if there were a spare block left, in the order of their numbers;
+/// empty as long as there is one.
+///
+/// Takes what [`due`] takes.
+#[must_use]
+pub fn left_out(plan: &Plan, outcomes: &BTreeMap<u32, Outcome>, repeats: u32) -> Vec<u32> {
+    if spares_left(plan) > 0 {
+        return Vec::new();
+    }
+    let mut blocks: Vec<u32> = wanting(plan, outcomes, repeats).into_iter().map(|(_, again)| again.block).collect();
+    blocks.sort_unstable();
+    blocks
+}
+
+/// How many blocks may still be run again.
+fn spares_left(plan: &Plan) -> usize {
+    let run_again = blocks(plan).values().filter(|trials| trials[0].attempt > 1).count();
+    (plan.spare_blocks as usize).saturating_sub(run_again)
+}
+
+/// The first trials of the latest attempts that do not count and are worth another one.
+fn wanting<'p>(plan: &'p Plan, outcomes: &BTreeMap<u32, Outcome>, repeats: u32) -> Vec<(&'p Trial, Again)> {
+    let blocks = blocks(plan);
+    let mut latest: BTreeMap<(usize, u32), &[&'p Trial]> = BTreeMap::new();
     for trials in blocks.values().filter(|trials| trials[0].repeat <= repeats) {
         let attempts = latest.entry((trials[0].condition, trials[0].repeat)).or_insert(trials);
         if trials[0].attempt > attempts[0].attempt {
             *attempts = trials;
         }
     }
-    let due = latest.into_values().filter_map(|trials| Some((trials[0], again_after(trials, outcomes)?)));
-    due.min_by_key(|(first, _)| (first.attempt, first.block)).map(|(_, again)| again)
+    latest.into_values().filter_map(|trials| Some((trials[0], again_after(trials, outcomes)?))).collect()
 }
 
 /// The trials of each block, in their order.
@@ -172,6 +198,19 @@ mod tests {
         assert_eq!(grow(&mut plan, &known).map(|again| again.block), Some(2));
         assert_eq!(grow(&mut plan, &known), None);
         assert_eq!(due(&given(4, 0), &known, 4), None, "0 is for never");
+    }
+
+    #[test]
+    fn blocks_for_which_no_spare_is_left_are_known() {
+        let mut plan = given(4, 1);
+        let mut known = outcomes(&plan, &[(1, DoesNotCount), (4, DoesNotCount), (10, DoesNotCount)]);
+        assert_eq!(left_out(&plan, &known, 4), [0; 0], "there is one");
+        assert_eq!(grow(&mut plan, &known).map(|again| again.block), Some(1));
+        known.extend([(13, Counts), (14, Counts), (15, Counts)]);
+        assert_eq!(left_out(&plan, &known, 4), [2, 4]);
+        assert_eq!(left_out(&plan, &known, 2), [2], "before a look");
+        known.insert(14, Unsteady);
+        assert_eq!(left_out(&plan, &known, 4), [2, 4, 5], "its second attempt would have had a third");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use plimsoll_model::event::Event;
 use plimsoll_model::result::TrialSummary;
 use plimsoll_model::study::StudyFacts;
 use plimsoll_model::trial::{Plan, Trial, Validity};
-use plimsoll_plan::{Again, Outcome, again, due};
+use plimsoll_plan::{Again, Outcome, again, due, left_out};
 use plimsoll_study::Study;
 use plimsoll_system::{Launcher, SystemError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -148,14 +148,16 @@ struct Walk<'a> {
     programs: Programs,
     /// The variants that worked at least once, the duplicate being the baseline.
     working: BTreeSet<usize>,
+    /// The blocks of which was told that they are not run again.
+    left_out: BTreeSet<u32>,
 }
 
 impl<'a> Walk<'a> {
     fn new(context: &'a Context<'a>, bundle: &'a mut BundleWriter, on_event: &'a mut OnEvent<'a>) -> Walk<'a> {
         let mut plan = context.plan.clone();
         plan.trials.extend(bundle.added_trials());
-        let mut walk =
-            Walk { context, plan, bundle, on_event, programs: Programs::default(), working: BTreeSet::new() };
+        let (programs, working, left_out) = (Programs::default(), BTreeSet::new(), BTreeSet::new());
+        let mut walk = Walk { context, plan, bundle, on_event, programs, working, left_out };
         let failed = |summary: &TrialSummary| matches!(summary.validity, Validity::Failed(_));
         let done = walk.plan.trials.iter().filter(|trial| walk.summary(trial).is_some_and(|summary| !failed(summary)));
         walk.working = done.map(|trial| walk.program_of(trial)).collect();
@@ -207,18 +209,38 @@ impl<'a> Walk<'a> {
             self.plan.trials.extend(&trials);
             self.run_all(&trials)?;
         }
+        Ok(self.tell_left_out(repeats)?)
+    }
+
+    /// Says once of each block that it would have been run again, and why it is not.
+    fn tell_left_out(&mut self, repeats: u32) -> Result<(), BundleError> {
+        let spare =
+            if self.plan.spare_blocks == 0 { "the study has no spare blocks" } else { "no spare block is left" };
+        for block in left_out(&self.plan, &self.outcomes(), repeats) {
+            if self.left_out.insert(block) {
+                let reasons = self.reasons(block).join("; ");
+                let message = format!("block {block} is not run again: {spare}; it does not count whole: {reasons}");
+                self.tell(&Event::Warning { message })?;
+            }
+        }
         Ok(())
     }
 
-    fn tell_again(&mut self, again: Again, trials: &[Trial]) -> Result<(), BundleError> {
+    /// Why trials of a block do not count, each reason once.
+    fn reasons(&self, block: u32) -> Vec<String> {
         let mut reasons: Vec<String> = Vec::new();
-        for trial in self.plan.trials.iter().filter(|trial| trial.block == again.block) {
+        for trial in self.plan.trials.iter().filter(|trial| trial.block == block) {
             for reason in self.summary(trial).map_or(&[][..], |summary| summary.validity.reasons()) {
                 if !reasons.contains(reason) {
                     reasons.push(reason.clone());
                 }
             }
         }
+        reasons
+    }
+
+    fn tell_again(&mut self, again: Again, trials: &[Trial]) -> Result<(), BundleError> {
+        let reasons = self.reasons(again.block);
         self.tell(&Event::BlockRepeated {
             of: again.block,
             block: trials[0].block,

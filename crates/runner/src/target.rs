@@ -12,7 +12,12 @@ pub(crate) fn address(study: &Study, target: &Target) -> Result<SocketAddr, Stri
     let host = &target.host;
     let found: Vec<SocketAddr> = (host.as_str(), target.port)
         .to_socket_addrs()
-        .map_err(|error| format!("failed to look up the target `{host}`: {error}"))?
+        .map_err(|error| {
+            format!(
+                "failed to look up the target `{host}`: {error}; load goes to other machines only if `allow` under \
+                 `[targets]` lists them"
+            )
+        })?
         .collect();
     let addresses: Vec<IpAddr> = found.iter().map(SocketAddr::ip).collect();
     if !study.may_load(host, &addresses) {

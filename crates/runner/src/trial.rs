@@ -224,7 +224,7 @@ fn offer_load(
     let prepared = Prepared::new(&spec.workload, address).map_err(|error| LoadFault::Failed(error.to_string()))?;
     let targets = systems.iter().map(|system| Target { system: system.name().to_owned(), root: system.warden() });
     let sampler = Sampler::start(targets.collect()).map_err(|error| LoadFault::Failed(error.to_string()))?;
-    let mut watch = Watch::new(&spec.load);
+    let mut watch = Watch::new(&spec.load, trial.extended);
     let mut trouble = None;
     let mut phases = PhaseTeller::new(trial, spec);
     let over = AtomicBool::new(false);

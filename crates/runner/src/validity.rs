@@ -49,6 +49,8 @@ pub(crate) struct Judgement {
 pub(crate) struct Watch {
     window_seconds: i64,
     warmup: Nanos,
+    /// Whether the warm-up is longer already, because an earlier attempt found no steady state.
+    extended: bool,
     /// Only where load is meant to be steady.
     ticks: Option<Ticks>,
     /// CPU time of the busiest thread over the measure phase.
@@ -62,11 +64,12 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// For a trial under this load.
-    pub(crate) fn new(load: &LoadProfile) -> Watch {
+    /// For a trial under this load, `extended` where its warm-up is longer than the study says.
+    pub(crate) fn new(load: &LoadProfile, extended: bool) -> Watch {
         Watch {
             window_seconds: Nanos::from(load.stop.limit()).0.div_ceil(1_000_000_000) as i64,
             warmup: load.warmup.into(),
+            extended,
             ticks: Ticks::of(load),
             busiest: Nanos(0),
             lateness: plimsoll_model::record::histogram(),
@@ -133,10 +136,11 @@ impl Watch {
     }
 
     fn never_steady(&self, evidence: &str) -> String {
-        format!(
-            "no steady state after a warm-up of {} s: {evidence}; let it warm up for longer (`load.warmup`)",
-            self.warmup.seconds()
-        )
+        let advice = match self.extended {
+            true => "it may never settle: look for what grows (a leak, a queue, a data set)",
+            false => "let it warm up for longer (`load.warmup`)",
+        };
+        format!("no steady state after a warm-up of {} s: {evidence}; {advice}", self.warmup.seconds())
     }
 
     /// How near the generator came to its limits.
@@ -254,7 +258,7 @@ mod tests {
     }
 
     fn judged(seconds: &[Interval]) -> Validity {
-        let mut watch = Watch::new(&load(2));
+        let mut watch = Watch::new(&load(2), false);
         seconds.iter().for_each(|interval| watch.see(interval));
         watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &BTreeMap::new())).validity
     }
@@ -284,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_system_that_only_fails_has_failed_for_a_reason() {
-        let mut watch = Watch::new(&load(2));
+        let mut watch = Watch::new(&load(2), false);
         watch.see(&second(0, 0.1, 0, 10));
         let refused = BTreeMap::from([(ErrorKind::Connect, "connection refused".to_owned())]);
         let examples = BTreeMap::from([("request:call".to_owned(), refused)]);
@@ -299,7 +303,7 @@ mod tests {
 
     #[test]
     fn wrong_replies_fail_a_trial_even_with_a_busy_generator() {
-        let mut watch = Watch::new(&load(2));
+        let mut watch = Watch::new(&load(2), false);
         watch.see(&second(0, 2.0, 0, 0));
         let check = SequenceCheck { replies: 10, largest: 9, repeated: 1, ..SequenceCheck::default() };
         let sequences = BTreeMap::from([("increment".to_owned(), check)]);
@@ -309,8 +313,8 @@ mod tests {
     }
 
     /// Twenty seconds in which iterations take longer and longer, with a generator this busy.
-    fn never_steady(cpu: f64, errors: u64) -> Judgement {
-        let mut watch = Watch::new(&load(20));
+    fn never_steady(cpu: f64, errors: u64, extended: bool) -> Judgement {
+        let mut watch = Watch::new(&load(20), extended);
         for number in 0..20 {
             let mut interval = second(number, cpu, 0, errors);
             for (tick, ticked) in interval.ticks.iter_mut().enumerate() {
@@ -324,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_trial_that_never_becomes_steady_is_void_and_marked() {
-        let judged = never_steady(0.1, 0);
+        let judged = never_steady(0.1, 0, false);
         let Validity::Void(reasons) = &judged.validity else { panic!("{judged:?}") };
         assert!(reasons[0].starts_with("no steady state after a warm-up of 0 s: "), "{reasons:?}");
         assert!(reasons[0].ends_with("let it warm up for longer (`load.warmup`)"), "{reasons:?}");
@@ -332,18 +336,26 @@ mod tests {
     }
 
     #[test]
+    fn what_a_longer_warm_up_did_not_help_is_not_advised_to_have_one() {
+        let judged = never_steady(0.1, 0, true);
+        let Validity::Void(reasons) = &judged.validity else { panic!("{judged:?}") };
+        assert!(reasons[0].ends_with("look for what grows (a leak, a queue, a data set)"), "{reasons:?}");
+        assert!(judged.unsteady);
+    }
+
+    #[test]
     fn a_longer_warm_up_does_not_help_a_generator_at_its_limit_or_a_system_that_fails() {
-        let busy = never_steady(0.9, 0);
+        let busy = never_steady(0.9, 0, false);
         assert!(matches!(&busy.validity, Validity::Void(reasons) if reasons.len() == 2), "{busy:?}");
         assert!(!busy.unsteady);
-        let failing = never_steady(0.1, 10);
+        let failing = never_steady(0.1, 10, false);
         assert!(matches!(failing.validity, Validity::Failed(_)), "{failing:?}");
         assert!(!failing.unsteady);
     }
 
     #[test]
     fn how_near_the_generator_came_to_its_limits_is_kept() {
-        let mut watch = Watch::new(&load(2));
+        let mut watch = Watch::new(&load(2), false);
         [second(0, 0.2, 1000, 0), second(1, 0.4, 2000, 0)].iter().for_each(|interval| watch.see(interval));
         let judged = watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &BTreeMap::new()));
         assert!((judged.headroom.busiest - 0.3).abs() < 1e-9);

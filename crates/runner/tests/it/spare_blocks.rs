@@ -13,6 +13,15 @@ fn repeated(events: &[Event]) -> Vec<(u32, u32, u32)> {
     events.iter().filter_map(of).collect()
 }
 
+/// What was said of blocks that are not run again.
+fn warnings(events: &[Event]) -> Vec<&str> {
+    let said = events.iter().filter_map(|event| match event {
+        Event::Warning { message } => Some(message.as_str()),
+        _ => None,
+    });
+    said.filter(|message| message.contains("is not run again")).collect()
+}
+
 #[test]
 fn what_counts_does_not_run_again() {
     let given = Given::new(STUDY, &[]);
@@ -26,6 +35,10 @@ fn blocks_run_again_until_none_is_spare() {
     let ran = given.run(&mut |_| false, &mut |_| false);
     assert_eq!(ran.ending, Ending::Complete, "that nothing counts is for the report to say");
     assert_eq!(repeated(&ran.events), [(1, 3, 2), (2, 4, 2), (3, 5, 3)]);
+    let said = warnings(&ran.events);
+    let [said] = said.as_slice() else { panic!("block 5 was the third attempt: {said:?}") };
+    assert!(said.starts_with("block 4 is not run again: no spare block is left; "), "{said}");
+    assert!(said.contains("the generator was the limit"), "{said}");
     let contents = given.contents();
     assert_eq!(contents.problems, Vec::<String>::new());
     assert_eq!((contents.plan.trials.len(), contents.trials.len()), (15, 15));
@@ -47,6 +60,11 @@ fn a_study_can_have_no_spare_blocks() {
     let given = Given::new(&format!("spare_blocks = 0\n{}", in_vain()), &[]);
     let ran = given.run(&mut |_| false, &mut |_| false);
     assert_eq!((ran.ending, repeated(&ran.events)), (Ending::Complete, vec![]));
+    let said = warnings(&ran.events);
+    assert!(
+        said.len() == 2 && said[0].starts_with("block 1 is not run again: the study has no spare blocks"),
+        "{said:?}"
+    );
 }
 
 #[test]
