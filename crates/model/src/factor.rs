@@ -100,14 +100,18 @@ impl Assignment {
         Assignment(self.0.iter().chain(&other.0).cloned().collect())
     }
 
-    /// The levels alone: `mutex`, or `mutex, 10` for several factors; `all` for none.
+    /// The levels alone: `mutex`, or `mutex, pool = 10` for several factors; `all` for none. A number
+    /// says nothing without the name of its factor.
     #[must_use]
     pub fn label(&self) -> String {
         if self.0.is_empty() {
             return "all".to_owned();
         }
-        let levels: Vec<String> = self.0.iter().map(|(_, level)| level.to_string()).collect();
-        levels.join(", ")
+        let named = |(factor, level): &(String, Level)| match level {
+            Level::Text(text) => text.clone(),
+            level => format!("{factor} = {level}"),
+        };
+        self.0.iter().map(named).collect::<Vec<String>>().join(", ")
     }
 }
 
@@ -134,7 +138,9 @@ mod tests {
     fn an_assignment_reads_as_the_study_writes_it() {
         let both = assignment(&[("users", 10)]).and(&assignment(&[("size", 4)]));
         assert_eq!(both.to_string(), "users = 10, size = 4");
-        assert_eq!(both.label(), "10, 4");
+        assert_eq!(both.label(), "users = 10, size = 4");
+        let mode = Assignment(vec![("mode".to_owned(), Level::Text("mutex".to_owned()))]);
+        assert_eq!(mode.and(&both).label(), "mutex, users = 10, size = 4");
         assert_eq!(both.get("size"), Some(&Level::Integer(4)));
         assert_eq!(both.get("mode"), None);
     }
@@ -147,8 +153,11 @@ mod tests {
             role,
         };
         let factors = [factor("a", &[1, 2, 3], Role::Compared { baseline: 1 }), factor("b", &[7, 8], Role::Condition)];
-        let labels: Vec<String> = combinations(&factors).iter().map(Assignment::label).collect();
-        assert_eq!(labels, ["2, 7", "2, 8", "1, 7", "1, 8", "3, 7", "3, 8"]);
+        let levels = |assignment: &Assignment| {
+            assignment.0.iter().map(|(_, level)| level.to_string()).collect::<Vec<_>>().join(", ")
+        };
+        let levels: Vec<String> = combinations(&factors).iter().map(levels).collect();
+        assert_eq!(levels, ["2, 7", "2, 8", "1, 7", "1, 8", "3, 7", "3, 8"]);
         assert_eq!(combinations([]), [Assignment::default()]);
     }
 }
