@@ -6,11 +6,13 @@
 //! compared by their ratio, says how large the difference is. Where the baseline is the same
 //! program with the same settings in both bundles, the other variants' ratios to it are compared as
 //! well: what drifted falls out of those. They even decide, where nothing but those variants
-//! differs.
+//! differs. Where nothing differs at all, nothing is better or worse: what moved is drift, or
+//! something that no bundle knows of.
 
 mod answer;
 mod described;
 mod differences;
+mod drift;
 mod findings;
 mod rows;
 #[cfg(test)]
@@ -22,7 +24,7 @@ pub use findings::NOISE_FLOORS;
 use crate::compare::{Exploratory, ends, shown};
 use crate::estimate::{Interval, summarise};
 use crate::findings::Finding;
-use crate::verdict::Verdict;
+use crate::verdict::{Outcome, Verdict};
 use crate::{Analysis, Input, OrReason, level, words};
 use differences::{Differences, differences, distinct, is_same, place, shared};
 use plimsoll_model::factor::Assignment;
@@ -96,7 +98,7 @@ pub struct Between {
     pub alpha: f64,
     /// What may be the reason of a difference: the comparison is about it, if it is one thing.
     pub causes: Vec<Difference>,
-    /// What else differs.
+    /// What else differs: the comparison is never about it.
     pub minor: Vec<Difference>,
     /// What could not be held against each other: sentences.
     pub unknown: Vec<String>,
@@ -110,6 +112,8 @@ pub struct Between {
     pub rows: Vec<Row>,
     /// All others, in the same order.
     pub rest: Vec<Row>,
+    /// How the baseline itself moved, where that is drift or may be: sentences.
+    pub drift: Vec<String>,
     /// What the verdicts come to: sentences, by measure and outcome.
     pub answer: Vec<String>,
     /// The noise floors of each bundle.
@@ -123,8 +127,8 @@ pub struct Between {
 pub enum Basis {
     /// The values of both bundles.
     Values,
-    /// The ratios (or differences) to the baseline inside each bundle, because nothing differs but
-    /// other variants than it. The baseline's own change is the drift between the two.
+    /// The ratios (or differences) to the baseline inside each bundle, because nothing differs, or
+    /// only other variants than it. The baseline's own change is the drift between the two.
     RatiosToBaseline,
 }
 
@@ -177,13 +181,14 @@ pub struct Floor {
 }
 
 impl Between {
-    /// What the comparison is about: the one thing that differs, or why that cannot be said.
+    /// What the comparison is about: the one thing that differs, or why that cannot be said; and
+    /// how far the baseline itself moved, where that is drift.
     #[must_use]
     pub fn about(&self) -> String {
-        match self.causes.as_slice() {
+        let about = match self.causes.as_slice() {
             [] => {
-                "Nothing differs that the bundles know of, but the time: what the numbers differ by, the machine did, \
-                   or something that Plimsoll does not record."
+                "Nothing differs that the bundles know of, but the time: whatever is seen is drift of the machine, or \
+                 something that Plimsoll does not record."
                     .to_owned()
             }
             [one] => format!("One thing differs, and the comparison is about it: {one}."),
@@ -195,12 +200,33 @@ impl Between {
                     names.join("; ")
                 )
             }
-        }
+        };
+        [vec![about], self.drift.clone()].concat().join(" ")
     }
 
     /// The verdicts, on each comparison that decides.
-    pub fn verdicts(&self) -> impl Iterator<Item = &Verdict> {
+    pub fn verdicts(&self) -> impl Iterator<Item = &Verdict> + Clone {
         self.rows.iter().filter_map(|row| row.verdict.as_ref())
+    }
+
+    /// Whether nothing differs that could be better or worse.
+    #[must_use]
+    pub fn nothing_differs(&self) -> bool {
+        self.causes.is_empty()
+    }
+
+    /// Whether both runs gave the same, whatever is judged.
+    #[must_use]
+    pub fn is_all_equivalent(&self) -> bool {
+        let mut outcomes = self.verdicts().map(|verdict| verdict.outcome).peekable();
+        outcomes.peek().is_some() && outcomes.all(|outcome| outcome == Outcome::Equivalent)
+    }
+
+    /// Whether a verdict shows a difference that nothing known is the reason of: it is no variant
+    /// that became better or worse.
+    #[must_use]
+    pub fn is_unexplained(&self, verdict: &Verdict) -> bool {
+        self.nothing_differs() && is_shown(verdict)
     }
 }
 
@@ -263,7 +289,8 @@ pub fn between(first: &Side<'_>, second: &Side<'_>) -> Result<Between, Refusal> 
     }
     let pinned = baseline_is_pinned(first, second, &causes);
     let basis = basis(&causes, pinned, &first.input.plan.variants[0], &shared);
-    let pair = Pair { first, second, pinned, basis, alpha: level(&first.input.plan).min(level(&second.input.plan)) };
+    let alpha = level(&first.input.plan).min(level(&second.input.plan));
+    let pair = Pair { first, second, pinned, basis, nothing_differs: causes.is_empty(), alpha };
     let (rows, rest) = pair.rows(&shared);
     let facts = &first.input.facts;
     let plan = Plan { conditions: distinct(shared.iter().map(|(_, condition)| condition)), ..first.input.plan.clone() };
@@ -280,7 +307,8 @@ pub fn between(first: &Side<'_>, second: &Side<'_>) -> Result<Between, Refusal> 
         left_out: left_out(first, second),
         problems: [problems(first), problems(second)].concat(),
         basis,
-        answer: answer::answer(&rows, basis, &plan, &facts.protocol),
+        drift: drift::drift(&rows, &pair, &facts.protocol),
+        answer: answer::answer(&rows, &pair, &plan, &facts.protocol),
         rows,
         rest,
         floors: [pair.floors_of(first), pair.floors_of(second)],
@@ -288,6 +316,10 @@ pub fn between(first: &Side<'_>, second: &Side<'_>) -> Result<Between, Refusal> 
     };
     between.findings = findings::findings(&between);
     Ok(between)
+}
+
+fn is_shown(verdict: &Verdict) -> bool {
+    matches!(verdict.outcome, Outcome::Better | Outcome::Worse)
 }
 
 /// A run is told by when its trials began, to the millisecond.
@@ -320,7 +352,7 @@ fn programs_are_known(side: &Side<'_>, variant: &Assignment) -> bool {
 
 fn basis(causes: &[Difference], pinned: bool, baseline: &Assignment, shared: &[(Assignment, Assignment)]) -> Basis {
     let others = shared.iter().any(|(variant, _)| !is_same(variant, baseline));
-    let all_of_others = !causes.is_empty() && causes.iter().all(|cause| !cause.touches(baseline));
+    let all_of_others = causes.iter().all(|cause| !cause.touches(baseline));
     if pinned && others && all_of_others { Basis::RatiosToBaseline } else { Basis::Values }
 }
 

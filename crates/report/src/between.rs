@@ -9,6 +9,7 @@ use plimsoll_analysis::between::{Basis, Between, Change, Difference, Kind, NOISE
 use plimsoll_analysis::compare::FALSE_DISCOVERIES;
 use plimsoll_analysis::findings::{Finding, Gravity};
 use plimsoll_analysis::quantity::{confidence, margin, percent, show};
+use plimsoll_analysis::verdict::{Outcome, Verdict};
 use plimsoll_analysis::{OrReason, words};
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::measure::{Effect, Measure, Unit};
@@ -37,6 +38,9 @@ pub fn terminal(between: &Between) -> String {
     }
     text += "\n";
     text += &aligned(&rows_for_terminal(&view));
+    for line in why_open(&view) {
+        write!(text, "\n{}", wrapped(&line, "  ")).expect(INFALLIBLE);
+    }
     let floors = view.notes.iter().filter(|finding| finding.topic == NOISE_FLOORS);
     for finding in view.grave.iter().chain(floors) {
         let line = format!("{}: {}", finding.gravity.name(), finding.sentence);
@@ -123,8 +127,12 @@ struct RowView {
     interval: String,
     n: String,
     to_baseline: String,
+    /// The same without its interval.
+    to_baseline_alone: String,
     verdict: String,
     reason: String,
+    /// Whether there is a verdict that decides nothing.
+    is_open: bool,
 }
 
 impl<'a> View<'a> {
@@ -185,8 +193,13 @@ fn method(between: &Between) -> String {
     match between.basis {
         Basis::Values => common,
         Basis::RatiosToBaseline => format!(
-            "{common} Nothing differs but variants other than the baseline, so verdicts are on the change of their ratio \
-             to the baseline inside each run: what drifted between the runs falls out of it."
+            "{common} {}, so verdicts on the others are on the change of their ratio to the baseline inside each run: what \
+             drifted between the runs falls out of it.",
+            if between.nothing_differs() {
+                "The baseline is the same in both"
+            } else {
+                "Nothing differs but variants other than the baseline"
+            }
         ),
     }
 }
@@ -252,6 +265,7 @@ fn row_view(between: &Between, row: &Row) -> RowView {
         Some(Err(_)) | None => NOTHING.to_owned(),
     };
     let (verdict, reason) = match (&row.verdict, &row.exploratory) {
+        (Some(verdict), _) if between.is_unexplained(verdict) => unexplained(between, row),
         (Some(verdict), _) => (verdict.in_words(), verdict.reason.clone()),
         (None, Some(exploratory)) => (if exploratory.stands_out { "\\*" } else { "" }.to_owned(), String::new()),
         (None, None) if row.is_baseline && between.basis == Basis::RatiosToBaseline => {
@@ -270,24 +284,80 @@ fn row_view(between: &Between, row: &Row) -> RowView {
         interval,
         n: if counts[0] == counts[1] { counts[0].to_string() } else { format!("{}, {}", counts[0], counts[1]) },
         to_baseline,
+        to_baseline_alone: row.against_baseline.as_ref().map_or(NOTHING.to_owned(), change),
         verdict,
         reason,
+        is_open: row.verdict.as_ref().is_some_and(is_open),
     }
 }
 
+fn is_open(verdict: &Verdict) -> bool {
+    matches!(verdict.outcome, Outcome::Inconclusive | Outcome::Void)
+}
+
+/// What moved although nothing known differs: in a word, and why it is no more than that.
+fn unexplained(between: &Between, row: &Row) -> (String, String) {
+    match (row.is_baseline, between.basis) {
+        (true, Basis::RatiosToBaseline) => {
+            ("drift".to_owned(), "the same in both: its change is what the time between the runs did".to_owned())
+        }
+        (false, Basis::RatiosToBaseline) => (
+            "moved".to_owned(),
+            "nothing known differs: something that is not recorded, or drift that did not meet both \
+                                  alike"
+                .to_owned(),
+        ),
+        (_, Basis::Values) => (
+            "moved".to_owned(),
+            "nothing known differs: drift of the machine, or something that is not recorded".to_owned(),
+        ),
+    }
+}
+
+/// The most reasons that a terminal shows; a table has them all.
+const REASONS: usize = 4;
+
+/// Why verdicts are open, each reason once; where those are many, where to find them.
+fn why_open(view: &View<'_>) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for row in view.deciding.iter().flat_map(|table| &table.rows).filter(|row| row.is_open) {
+        match reasons.iter_mut().find(|(reason, _)| *reason == row.reason) {
+            Some((_, places)) => places.push(&row.place),
+            None => reasons.push((&row.reason, vec![&row.place])),
+        }
+    }
+    if reasons.len() > REASONS {
+        return vec!["Why each open verdict is open stands in the table that --out FILE writes.".to_owned()];
+    }
+    let line = |(reason, places): (&str, Vec<&str>)| match places[..] {
+        [place] => format!("open, {place}: {reason}"),
+        _ => format!("open, {}: {reason}", words::counted(places.len(), "row")),
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+/// The interval is that of what the verdicts are on; where a ratio to the baseline is not that, it
+/// has a column of its own.
 fn rows_for_terminal(view: &View<'_>) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for table in &view.deciding {
         let judged = if view.on_ratios { "to the baseline" } else { "interval" };
-        let head = [table.title.as_str(), "first", "second", "change", judged, "n", "verdict"];
+        let mut head = vec![&table.title, "first", "second", "change", judged, "n", "verdict"];
+        let beside = view.with_ratios && !view.on_ratios;
+        if beside {
+            head.insert(5, "to baseline");
+        }
         if !rows.is_empty() {
             rows.push(vec![String::new(); head.len()]);
         }
-        rows.push(head.map(str::to_owned).to_vec());
+        rows.push(head.into_iter().map(str::to_owned).collect());
         for row in &table.rows {
             let second = if view.on_ratios { &row.to_baseline } else { &row.interval };
-            let cells = [&row.place, &row.first, &row.second, &row.change, second, &row.n, &row.verdict];
-            rows.push(cells.map(Clone::clone).to_vec());
+            let mut cells = vec![&row.place, &row.first, &row.second, &row.change, second, &row.n, &row.verdict];
+            if beside {
+                cells.insert(5, &row.to_baseline_alone);
+            }
+            rows.push(cells.into_iter().cloned().collect());
         }
     }
     rows
@@ -413,8 +483,8 @@ impl<'a> Report<'a> {
             unknown: &between.unknown,
             left_out: &between.left_out,
             problems: &between.problems,
-            comparisons: between.rows.iter().map(comparison_row).collect(),
-            exploratory: between.rest.iter().map(comparison_row).collect(),
+            comparisons: between.rows.iter().map(|row| comparison_row(between, row)).collect(),
+            exploratory: between.rest.iter().map(|row| comparison_row(between, row)).collect(),
             findings: between.findings.iter().map(finding).collect(),
         }
     }
@@ -450,7 +520,7 @@ fn difference_row(difference: &Difference) -> DifferenceRow<'_> {
     }
 }
 
-fn comparison_row(row: &Row) -> ComparisonRow {
+fn comparison_row(between: &Between, row: &Row) -> ComparisonRow {
     let [first, second] = row.values.clone();
     ComparisonRow {
         measure: row.measure.to_string(),
@@ -464,12 +534,18 @@ fn comparison_row(row: &Row) -> ComparisonRow {
         change: change_row(&row.change),
         change_to_baseline: row.against_baseline.as_ref().map(change_row),
         verdict: row.verdict.as_ref().map(|verdict| VerdictRow {
-            outcome: verdict.outcome.to_string(),
+            outcome: match between.is_unexplained(verdict) {
+                true => "moved".to_owned(),
+                false => verdict.outcome.to_string(),
+            },
             material: verdict.material,
             not_inferior: verdict.not_inferior,
             margin: verdict.margin,
             adjusted_p: verdict.adjusted_p,
-            reason: verdict.reason.clone(),
+            reason: match between.is_unexplained(verdict) {
+                true => unexplained(between, row).1,
+                false => verdict.reason.clone(),
+            },
         }),
         stands_out: row.exploratory.map(|exploratory| exploratory.stands_out),
         adjusted_p: row.exploratory.map(|exploratory| exploratory.adjusted_p),

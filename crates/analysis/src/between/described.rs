@@ -187,6 +187,9 @@ fn system(system: &SystemSpec) -> Vec<Named> {
     all
 }
 
+/// The name of the machine's memory.
+pub(super) const MEMORY: &str = "memory";
+
 /// The machine. Load before the start is not in it: two numbers that never agree.
 pub(super) fn host(host: &Host) -> Vec<Named> {
     let unknown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
@@ -194,7 +197,7 @@ pub(super) fn host(host: &Host) -> Vec<Named> {
     vec![
         named("processor model", unknown(&host.cpu_model)),
         named("processors", host.processors.to_string()),
-        named("memory", bytes(host.memory, "unknown")),
+        named(MEMORY, bytes(host.memory, "unknown")),
         named("kernel", unknown(&host.kernel)),
         named("distribution", unknown(&host.distribution)),
         named("frequency governor", unknown(&host.governor)),

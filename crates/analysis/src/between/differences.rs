@@ -10,8 +10,13 @@ use plimsoll_model::host::{Host, Version};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// How far load averages before the start may lie apart, as a share of the processors.
+/// How far load averages before the start may lie apart, as a share of the processors, before they
+/// are worth a word.
 const LOAD_APART: f64 = 0.25;
+
+/// How far the memory of one machine may lie apart, as a share: the kernel keeps a little for
+/// itself, now more and now less.
+const MEMORY_APART: f64 = 0.02;
 
 /// Where a difference lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +75,7 @@ pub(super) struct Differences {
     pub(super) forbidding: Vec<Difference>,
     /// What may be the reason for a difference in the numbers.
     pub(super) causes: Vec<Difference>,
-    /// What is not the same and cannot be the reason.
+    /// What is not the same and cannot be the reason, or is never the same.
     pub(super) minor: Vec<Difference>,
     /// What could not be held against each other, and why.
     pub(super) unknown: Vec<String>,
@@ -113,17 +118,18 @@ pub(super) fn differences(first: &Side<'_>, second: &Side<'_>, shared: &[(Assign
         _ => without_cells(first, second, shared, &mut found),
     }
     found.causes.extend(programs(first, second, &mut found.unknown));
-    found.causes.extend(apart(
-        Kind::Machine,
-        &described::host(&first.input.host),
-        &described::host(&second.input.host),
-    ));
-    found.causes.extend(load_before(&first.input.host, &second.input.host));
+    let hosts = [first, second].map(|side| &side.input.host);
+    let of_machines = apart(Kind::Machine, &described::host(hosts[0]), &described::host(hosts[1]));
+    let is_slight = |difference: &Difference| difference.what == described::MEMORY && memory_is_near(hosts);
+    let (slight, machines): (Vec<_>, Vec<_>) = of_machines.into_iter().partition(is_slight);
+    found.causes.extend(machines);
     let generator = |side: &Side<'_>| described::generator(&side.input.facts.generator);
     found.causes.extend(apart(Kind::Generator, &generator(first), &generator(second)));
     let version = |side: &Side<'_>| vec![("version of Plimsoll".to_owned(), side.plimsoll.clone())];
     found.causes.extend(apart(Kind::Generator, &version(first), &version(second)));
     found.minor.extend(apart(Kind::Study, &minor(first), &minor(second)));
+    found.minor.extend(slight);
+    found.minor.extend(load_before(hosts));
     found
 }
 
@@ -247,22 +253,26 @@ fn of_cells(kind: Kind, pairs: &[Pair<'_>], describe: fn(&Resolved) -> Vec<Named
     told.collect()
 }
 
-/// In which cells something differs: the first, and how many more; by variant or condition alone
-/// where the other makes no difference. Empty where it is the same in all.
+/// In which cell something differs as told, and in how many others it differs too; by variant or
+/// condition alone where the other makes no difference. Empty where it is the same in all.
 fn places(found: &[Found<'_>], pairs: &[Pair<'_>]) -> String {
     let alike = found.iter().all(|(difference, _)| *difference == found[0].0);
     if alike && found.len() == pairs.len() {
         return String::new();
     }
     let first = found[0].1;
-    let (name, count) = if let Some(count) = groups(found, pairs, |cell| &cell.variant) {
-        (first.variant.label(), count)
+    let (name, count, noun) = if let Some(count) = groups(found, pairs, |cell| &cell.variant) {
+        (first.variant.to_string(), count, "variant")
     } else if let Some(count) = groups(found, pairs, |cell| &cell.condition) {
-        (words::condition(&first.condition), count)
+        (words::condition(&first.condition), count, "condition")
     } else {
-        (format!("{}, {}", first.variant.label(), words::condition(&first.condition)), found.len())
+        (format!("{}, {}", first.variant, words::condition(&first.condition)), found.len(), "cell")
     };
-    if count > 1 { format!("{name}, and {} more", count - 1) } else { name }
+    match count {
+        0 | 1 => name,
+        2 => format!("told for {name}; it differs for one other {noun} too"),
+        _ => format!("told for {name}; it differs for {} other {noun}s too", count - 1),
+    }
 }
 
 /// How many groups of cells differ, if the cells of a group either all differ, and in the same
@@ -305,8 +315,15 @@ fn apart(kind: Kind, one: &[Named], other: &[Named]) -> Vec<Difference> {
         .collect()
 }
 
-/// Load averages over a minute differ in every run; only far apart do they mean something.
-fn load_before(one: &Host, other: &Host) -> Option<Difference> {
+/// Whether two machines have the same memory but for what the kernel keeps.
+fn memory_is_near(hosts: [&Host; 2]) -> bool {
+    let [Some(one), Some(other)] = hosts.map(|host| host.memory) else { return false };
+    one.abs_diff(other) as f64 <= MEMORY_APART * one.max(other) as f64
+}
+
+/// Load averages over a minute differ in every run, if only by what ran before it, which may have
+/// been the other of the two. A comparison is never about them.
+fn load_before([one, other]: [&Host; 2]) -> Option<Difference> {
     let (first, second) = (one.load_before?[0], other.load_before?[0]);
     let far = (first - second).abs() > LOAD_APART * one.processors.max(1) as f64;
     far.then(|| Difference {

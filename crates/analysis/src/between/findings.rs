@@ -26,7 +26,8 @@ fn finding(gravity: Gravity, topic: &'static str, sentence: impl Into<String>, e
 }
 
 fn problems(between: &Between) -> Option<Finding> {
-    let sentence = "A bundle is damaged or not complete, so that this rests on less than was planned.";
+    let sentence =
+        "A bundle is damaged, was changed after the run, or is not complete: this rests on what is whole of it.";
     (!between.problems.is_empty())
         .then(|| finding(Gravity::Problem, "bundle not whole", sentence, between.problems.clone()))
 }
@@ -133,7 +134,7 @@ fn left_out(between: &Between) -> Option<Finding> {
 }
 
 fn minor(between: &Between) -> Option<Finding> {
-    let sentence = "These differ as well; they do not change what a measure means.";
+    let sentence = "These differ as well; the comparison is not about them.";
     let evidence = between.minor.iter().map(ToString::to_string).collect();
     (!between.minor.is_empty()).then(|| finding(Gravity::Note, "also different", sentence, evidence))
 }

@@ -20,6 +20,8 @@ pub(super) struct Pair<'a> {
     /// Whether the baseline is the same in both.
     pub(super) pinned: bool,
     pub(super) basis: Basis,
+    /// Whether nothing differs that is known: then the baseline's own change is judged too.
+    pub(super) nothing_differs: bool,
     pub(super) alpha: f64,
 }
 
@@ -77,7 +79,9 @@ impl Pair<'_> {
         let shows_ratio = self.pinned && !is_baseline;
         let against_baseline = shows_ratio.then(|| self.against_baseline(measure, cells, resolution));
         let (against_baseline, to_baseline) = against_baseline.unzip();
-        let judged = match self.basis {
+        // The baseline has no ratio to itself.
+        let basis = if is_baseline { Basis::Values } else { self.basis };
+        let judged = match basis {
             Basis::Values => evidence,
             Basis::RatiosToBaseline => to_baseline.flatten(),
         };
@@ -92,7 +96,7 @@ impl Pair<'_> {
             verdict: None,
             exploratory: None,
         };
-        Some(Made { row, evidence: judged, floor: self.floor(measure, cells, resolution) })
+        Some(Made { row, evidence: judged, floor: self.floor(measure, cells, resolution, basis) })
     }
 
     /// Welch's test of the values of both bundles.
@@ -165,14 +169,14 @@ impl Pair<'_> {
 
     /// What the same system differs by: inside each bundle, the one that raises more doubt; for
     /// ratios to the baseline, how the duplicate's changed between the bundles.
-    fn floor(&self, measure: &Measure, cells: [Cell; 2], resolution: f64) -> Option<Evidence> {
+    fn floor(&self, measure: &Measure, cells: [Cell; 2], resolution: f64, basis: Basis) -> Option<Evidence> {
         let margin = additive_margin(measure.effect(), self.margin(measure)?);
         let floors = [0, 1].map(|side| {
             let floors = &self.sides()[side].analysis.floors;
             let of_cell = |floor: &&Comparison| floor.condition == cells[side].condition && &floor.measure == measure;
             floors.iter().find(of_cell).map(of_pairs)
         });
-        if self.basis == Basis::RatiosToBaseline {
+        if basis == Basis::RatiosToBaseline {
             let [Some(first), Some(second)] = floors else { return None };
             return Evidence::unpaired(&second, &first, resolution);
         }
@@ -203,7 +207,7 @@ impl Pair<'_> {
 
     /// Verdicts on what decides: one family, whatever measure, condition and variant.
     fn judge(&self, made: &mut [Made]) {
-        let is_judged = |made: &&mut Made| self.basis == Basis::Values || !made.row.is_baseline;
+        let is_judged = |made: &&mut Made| self.basis == Basis::Values || self.nothing_differs || !made.row.is_baseline;
         let judged: Vec<&mut Made> = made.iter_mut().filter(is_judged).collect();
         let questions: Vec<Question> = judged
             .iter()

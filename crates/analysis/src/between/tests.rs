@@ -182,10 +182,13 @@ fn where_only_another_variant_differs_drift_falls_out() {
 }
 
 #[test]
-fn where_nothing_differs_the_values_are_compared_as_they_are() {
+fn where_nothing_differs_the_baseline_is_judged_too() {
     let between = Two::of(&FIRST, &Run { hour: -30, ..FIRST }).whole();
-    assert_eq!((between.causes.len(), between.basis), (0, Basis::Values));
-    assert!(between.about().starts_with("Nothing differs"), "{}", between.about());
+    assert_eq!((between.causes.len(), between.basis), (0, Basis::RatiosToBaseline));
+    let about = between.about();
+    assert!(about.starts_with("Nothing differs that the bundles know of"), "{about}");
+    assert!(about.contains("The baseline itself stayed within the margin in p95 of iteration_duration ("), "{about}");
+    assert!(between.is_all_equivalent());
     assert!(between.rows.iter().all(|row| row.verdict.as_ref().is_some_and(|one| one.outcome == Outcome::Equivalent)));
     assert!(between.rows.iter().any(|row| row.against_baseline.is_some()), "the baseline is the same");
     let times = between.findings.iter().find(|finding| finding.topic == "different times").expect("always told");
@@ -193,11 +196,49 @@ fn where_nothing_differs_the_values_are_compared_as_they_are() {
 }
 
 #[test]
+fn where_nothing_differs_what_moved_is_drift_and_nothing_is_worse() {
+    let second = Run { hour: 30, old: (1.3, 'a'), new: (1.56, 'b'), ..FIRST };
+    let between = Two::of(&FIRST, &second).whole();
+    let about = between.about();
+    assert!(about.contains("The baseline itself moved by +30."), "{about}");
+    assert!(about.ends_with("that is drift.") || about.contains(": that is drift. "), "{about}");
+    assert_eq!(outcome(&between, P95, "new"), Some(Outcome::Equivalent), "its ratio to the baseline is the same");
+    assert!(!between.is_all_equivalent(), "the baseline moved");
+    let moved = between.verdicts().filter(|verdict| between.is_unexplained(verdict)).count();
+    assert!(moved > 0 && between.nothing_differs());
+    // A ratio that moved is no variant that became worse either.
+    let between = Two::of(&FIRST, &Run { hour: 30, new: (1.8, 'b'), ..FIRST }).whole();
+    let told = between.answer.join(" ");
+    assert!(told.contains("the second moved, although nothing known differs, for new in all trials (+50."), "{told}");
+    assert!(!told.contains("worse") && !told.contains("better"), "{told}");
+}
+
+#[test]
+fn what_is_never_the_same_is_told_aside() {
+    let mut two = Two::of(&FIRST, &Run { hour: 30, ..FIRST });
+    for (input, (load, memory)) in two.inputs.iter_mut().zip([(0.1, 8_000_000_000), (2.0, 7_950_000_000)]) {
+        input.host.load_before = Some([load, 1.0, 1.0]);
+        input.host.memory = Some(memory);
+    }
+    two.second_cells().for_each(|cell| cell.systems[0].start.0.push("--slow".to_owned()));
+    let between = two.whole();
+    assert_eq!(between.causes.len(), 1, "{:?}", between.causes);
+    let minor: Vec<String> = between.minor.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        minor,
+        [
+            "memory: 8.00 GB in the first, 7.95 GB in the second",
+            "load average before the start: 0.10 in the first, 2.00 in the second",
+        ]
+    );
+    two.inputs[1].host.memory = Some(4_000_000_000);
+    assert_eq!(two.whole().causes.len(), 2, "half the memory is another machine");
+}
+
+#[test]
 fn several_differences_cannot_be_told_apart() {
     let mut two = Two::of(&FIRST, &Run { hour: 30, ..FIRST });
     two.inputs[1].host.kernel = Some("Linux 7.0".to_owned());
-    two.inputs[1].host.load_before = Some([2.0, 1.0, 1.0]);
-    two.inputs[0].host.load_before = Some([0.1, 0.1, 0.1]);
     two.inputs[1].facts.generator.threads = 2;
     two.second_cells().for_each(|cell| cell.systems[0].start.0.push("--slow".to_owned()));
     two.second_cells().take(1).for_each(|cell| cell.systems[0].env.clear());
@@ -206,14 +247,14 @@ fn several_differences_cannot_be_told_apart() {
     assert_eq!(
         causes,
         [
-            "start command of web (old, and 1 more): ./old --fast in the first, ./old --fast --slow in the second",
-            "variable POOL of web (old): 10 in the first, none in the second (of old alone)",
+            "start command of web (told for version = old; it differs for one other variant too): ./old --fast in the \
+             first, ./old --fast --slow in the second",
+            "variable POOL of web (version = old): 10 in the first, none in the second (of old alone)",
             "kernel: unknown in the first, Linux 7.0 in the second",
-            "load average before the start: 0.10 in the first, 2.00 in the second",
             "threads of the generator: 1 in the first, 2 in the second",
         ]
     );
-    assert!(between.about().starts_with("What made a difference cannot be told apart: 5 things differ: start command"));
+    assert!(between.about().starts_with("What made a difference cannot be told apart: 4 things differ: start command"));
     assert!(topics(&between).contains(&"several things differ"));
 }
 

@@ -127,6 +127,22 @@ fn where_drift_falls_out_the_ratios_to_the_baseline_are_shown() {
     insta::assert_snapshot!(decides.expect("the middle"));
 }
 
+/// The same program on the same machine, which has become slower.
+fn nothing_changed() -> Between {
+    let (first, second) = (sample::study(), rerun(1.3, 1.0));
+    compared([(&first, "-buffer 10"), (&second, "-buffer 10")])
+}
+
+#[test]
+fn where_nothing_differs_the_baseline_has_drifted_and_nothing_is_worse() {
+    let text = terminal(&nothing_changed());
+    assert!(!text.contains("worse") && !text.contains("better"), "{text}");
+    insta::assert_snapshot!(text);
+    for text in [markdown(&nothing_changed()), json(&nothing_changed())] {
+        assert!(!text.contains("worse") && !text.contains("better"), "{text}");
+    }
+}
+
 #[test]
 fn the_terminal_shows_what_it_is_about_and_the_verdicts() {
     insta::assert_snapshot!(terminal(&new_version()));
@@ -157,7 +173,7 @@ fn markdown_tables_have_as_many_cells_in_each_row() {
 
 #[test]
 fn lines_fit_a_terminal() {
-    for between in [new_version(), other_machine()] {
+    for between in [new_version(), other_machine(), nothing_changed()] {
         let text = terminal(&between);
         let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 130).collect();
         assert!(long.is_empty(), "{long:#?}");
