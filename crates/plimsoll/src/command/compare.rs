@@ -7,12 +7,17 @@ use crate::say;
 use anyhow::{Context, anyhow};
 use plimsoll_analysis::between::{Between, Difference, Refusal, Resolved, Side, THIS_PROGRAM, between};
 use plimsoll_analysis::{Analysis, Input, OrReason, analyse};
+use plimsoll_model::system::{CommandLine, Probe};
 use plimsoll_model::trial::Plan;
+use plimsoll_model::workload::Steps;
 use plimsoll_study::{Bindings, PortChoice, Study};
 use std::path::{Path, PathBuf};
 
-/// What stands for a port that Plimsoll picks.
-const STAND_IN: u16 = 1;
+/// What stands in messages for a port that Plimsoll picks.
+const A_PORT: &str = "{port}";
+
+/// The files of a bundle that declare what is judged, and by what.
+const DECLARING: [&str; 2] = ["study.json", "plan.json"];
 
 pub(super) fn compare(arguments: &arguments::Compare) -> Result<Exit, Failure> {
     refuse_same_folder(&arguments.first, &arguments.second)?;
@@ -35,6 +40,14 @@ pub(super) fn compare(arguments: &arguments::Compare) -> Result<Exit, Failure> {
 }
 
 fn exit(compared: &Between, gate: bool) -> Exit {
+    // Without anything that differs, nothing is better or worse; but two runs may be the same.
+    if compared.nothing_differs() {
+        return match (compared.is_all_equivalent(), gate) {
+            (true, _) => Exit::Fine,
+            (false, true) => Exit::GateNotPassed,
+            (false, false) => Exit::Open,
+        };
+    }
     let verdicts: Vec<_> = compared.verdicts().collect();
     // A comparison without a verdict has nothing to pass with.
     if verdicts.is_empty() {
@@ -77,6 +90,9 @@ struct Bundle {
 impl Bundle {
     fn read(folder: &Path) -> anyhow::Result<Bundle> {
         let contents = plimsoll_bundle::read(folder)?;
+        if !contents.declared {
+            return Err(anyhow!(changed(folder, &contents.problems)));
+        }
         let text = contents.study.clone();
         let input = report::input_of(contents);
         Ok(Bundle {
@@ -99,6 +115,18 @@ impl Bundle {
     }
 }
 
+/// Why a bundle whose study or plan was edited after the run is not judged.
+fn changed(folder: &Path, problems: &[String]) -> String {
+    let is_told = |name: &&&str| problems.iter().any(|problem| problem.starts_with(**name));
+    let files: Vec<String> =
+        DECLARING.iter().filter(is_told).map(|name| folder.join(name).display().to_string()).collect();
+    format!(
+        "{} was changed after the run, so its margins or its order are not those that were declared: put back what the \
+         run wrote, or run the study again",
+        files.join(" and ")
+    )
+}
+
 /// What the trials of a bundle were, from the study's text in it. Folders are told relative to the
 /// study's own, and processors are counted from 0: neither says where the study ran.
 fn cells(text: &str, input: &Input) -> OrReason<Vec<Resolved>> {
@@ -112,33 +140,63 @@ fn cells(text: &str, input: &Input) -> OrReason<Vec<Resolved>> {
         return Err(format!("this version cannot read its study ({first})"));
     };
     let study = if input.facts.quick { plimsoll_study::quick(study) } else { study };
-    resolved(&study, &input.plan)
+    resolved(&study, &input.plan, stand_in(text))
 }
 
-fn resolved(study: &Study, plan: &Plan) -> OrReason<Vec<Resolved>> {
+/// A port that the study does not name, so that it can be told from all other numbers.
+fn stand_in(text: &str) -> u16 {
+    (1..=u16::MAX).rev().find(|port| !text.contains(&port.to_string())).unwrap_or(u16::MAX)
+}
+
+/// The cells, with `stand_in` for each port that Plimsoll picks, and [`A_PORT`] for that in text.
+fn resolved(study: &Study, plan: &Plan, stand_in: u16) -> OrReason<Vec<Resolved>> {
     let mut cells = Vec::new();
     for condition in &plan.conditions {
         for variant in &plan.variants {
             let assignment = variant.and(condition);
             let ports = study.system_ports(&assignment).into_iter().map(|(name, choice)| match choice {
                 PortChoice::Fixed(port) => (name, port),
-                PortChoice::Free => (name, STAND_IN),
+                PortChoice::Free => (name, stand_in),
             });
             let bindings = Bindings { ports: ports.collect(), plimsoll: PathBuf::from(THIS_PROGRAM) };
             let spec = study.resolve(&assignment, &bindings).map_err(|faults| {
                 let first = faults.first().map(ToString::to_string).unwrap_or_default();
                 format!("its study no longer resolves for {assignment} ({first})")
             })?;
-            cells.push(Resolved {
+            let mut cell = Resolved {
                 variant: variant.clone(),
                 condition: condition.clone(),
                 systems: spec.systems,
                 workload: spec.workload,
                 load: spec.load,
-            });
+            };
+            name_ports(&mut cell, &stand_in.to_string());
+            cells.push(cell);
         }
     }
     Ok(cells)
+}
+
+/// Puts [`A_PORT`] for the stand-in wherever a study can have it.
+fn name_ports(cell: &mut Resolved, stand_in: &str) {
+    let name = |text: &mut String| *text = text.replace(stand_in, A_PORT);
+    let name_in = |command: &mut CommandLine| command.0.iter_mut().for_each(name);
+    for system in &mut cell.systems {
+        name_in(&mut system.start);
+        system.build.iter_mut().for_each(name_in);
+        system.env.values_mut().for_each(name);
+        match &mut system.ready.probe {
+            Probe::Tcp(text) | Probe::Http(text) | Probe::Log(text) => name(text),
+            Probe::Command(command) => name_in(command),
+            Probe::Started => {}
+        }
+    }
+    if let Steps::Http(steps) = &mut cell.workload.steps {
+        for step in steps {
+            name(&mut step.path);
+            step.headers.iter_mut().for_each(|(_, value)| name(value));
+        }
+    }
 }
 
 /// Every reason at once, each by name with both values.

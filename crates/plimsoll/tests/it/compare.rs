@@ -23,7 +23,8 @@ fn two_runs_are_compared_and_written_in_three_ways() {
     let ended = place.plimsoll(&["compare", "first", "second", "--out", "compared.md"]).with(4);
     let ended = ended.prints(&[
         "tiny: the second run against the first",
-        "Nothing differs that the bundles know of, but the time",
+        "Nothing differs that the bundles know of, but the time: whatever is seen is drift of the machine",
+        "The baseline itself",
         "2 repeats give a range, not an interval",
         "caution: The second began",
     ]);
@@ -35,7 +36,7 @@ fn two_runs_are_compared_and_written_in_three_ways() {
     place
         .plimsoll(&["compare", "first", "second", "--json"])
         .with(4)
-        .prints(&["\"format\": 1", "\"basis\": \"values\""]);
+        .prints(&["\"format\": 1", "\"basis\": \"ratios_to_baseline\""]);
     place.plimsoll(&["compare", "first", "second", "--gate"]).with(5);
 }
 
@@ -49,6 +50,10 @@ fn what_differs_is_named_and_another_load_is_refused() {
         "One thing differs, and the comparison is about it",
         "variable POOL of counter: none in the first, 30 in the second",
     ]);
+    let started = "start = \"'{plimsoll}' demo-server --listen {address} --mode '{mode}'\"";
+    place.write("command.toml", edited(TINY, START, started));
+    run(&place, "command.toml", "command");
+    place.plimsoll(&["compare", "first", "command"]).prints(&["demo-server --listen 127.0.0.1:{port} --mode"]);
     let load = edited(&edited(TINY, "think    = \"1ms\"", "think = \"2ms\""), "users = [2]", "users = [2, 3]");
     place.write("load.toml", edited(&load, "duration = \"300ms\"", "duration = \"200ms\""));
     run(&place, "load.toml", "load");
@@ -65,12 +70,27 @@ fn damaged_bundles_are_read_as_far_as_they_go() {
     std::fs::write(place.path("second/trials/0001/trial.json"), "{").unwrap();
     std::fs::remove_file(place.path("second/study.toml")).unwrap();
     place.plimsoll(&["compare", "first", "second"]).with(4).prints(&[
-        "problem: A bundle is damaged or not complete",
+        "problem: A bundle is damaged, was changed after the run, or is not complete",
         "trial 1 is left out",
         "Some things could not be held against each other",
     ]);
     std::fs::write(place.path("second/plan.json"), "{").unwrap();
     place.plimsoll(&["compare", "first", "second"]).with(2).says(&["plan.json is damaged"]);
+}
+
+#[test]
+fn what_was_declared_later_is_not_judged() {
+    let place = two_runs();
+    for out in ["first", "second"] {
+        let study = place.read(&format!("{out}/study.json"));
+        std::fs::write(place.path(&format!("{out}/study.json")), edited(&study, "\"margin\":", "\"margin\": "))
+            .unwrap();
+    }
+    place.plimsoll(&["compare", "first", "second"]).with(2).says(&[
+        "first/study.json was changed after the run",
+        "second/study.json was changed after the run",
+        "not those that were declared",
+    ]);
 }
 
 #[test]
