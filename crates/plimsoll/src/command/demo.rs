@@ -26,6 +26,7 @@ pub(super) fn demo(output: &Output) -> Result<Exit, Failure> {
         resume: false,
         go_on: None,
         judge: run::Judge::Nothing,
+        tell: true,
     })
 }
 

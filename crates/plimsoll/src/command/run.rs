@@ -32,7 +32,16 @@ pub(super) fn run(arguments: &arguments::Run) -> Result<Exit, Failure> {
         () if arguments.gate => Judge::Gate,
         () => Judge::Verdicts,
     };
-    run_study(Task { name: &name, source, extent, out: &out, resume: arguments.resume, go_on: Some(go_on), judge })
+    run_study(Task {
+        name: &name,
+        source,
+        extent,
+        out: &out,
+        resume: arguments.resume,
+        go_on: Some(go_on),
+        judge,
+        tell: true,
+    })
 }
 
 /// A study to be run into a bundle.
@@ -50,6 +59,8 @@ pub(super) struct Task<'a> {
     pub(super) go_on: Option<String>,
     /// What the exit code tells.
     pub(super) judge: Judge,
+    /// Whether the answer is printed when the run has ended.
+    pub(super) tell: bool,
 }
 
 /// What the exit code of a run tells beside whether its trials count.
@@ -77,7 +88,7 @@ pub(super) fn new_folder(name: &str) -> PathBuf {
 
 /// Runs the study and writes its report into the bundle.
 pub(super) fn run_study(task: Task<'_>) -> Result<Exit, Failure> {
-    let Task { name, source, extent, out, resume, go_on, judge } = task;
+    let Task { name, source, extent, out, resume, go_on, judge, tell } = task;
     let (study, plan) = study::plan(source.study, extent);
     study::check_before_start(name, &study, &plan)?;
     let mut bundle = open_bundle(&source.text, &study, &plan, out, resume)?;
@@ -119,7 +130,12 @@ pub(super) fn run_study(task: Task<'_>) -> Result<Exit, Failure> {
         return Ok(Exit::Interrupted);
     }
     let written = report::write(out, &out.join("report"))?;
-    report::print_summary(&written)?;
+    if tell {
+        report::print_summary(&written)?;
+    }
+    if matches!(judge, Judge::Gate) {
+        say::result(&format!("gate    {}", written.gate))?;
+    }
     Ok(exit_of(&written, judge))
 }
 

@@ -25,6 +25,11 @@ fn a_system_is_held_against_itself() {
         "a study of 10 repeats sees",
     ]);
     assert!(!ended.stdout.contains("NaN"), "{}", ended.stdout);
+    // Its own answer and nothing else: not that of the study, which was not run.
+    assert!(ended.stdout.starts_with("Noise floor"), "{}", ended.stdout);
+    for other in ["first look", "one variant only", "report.html"] {
+        assert!(!ended.stdout.contains(other), "{other} is in:\n{}", ended.stdout);
+    }
     let plan = place.read("bundle/plan.json");
     assert!(plan.contains("\"with_duplicate\":true") || plan.contains("\"with_duplicate\": true"), "{plan}");
     place.plimsoll(&["report", "bundle"]);

@@ -32,7 +32,12 @@ pub(super) fn measure(study: Option<&Path>, arguments: &arguments::Doctor) -> Re
         resume: false,
         go_on: None,
         judge: run::Judge::Nothing,
+        // The study's own question is not the one that is asked here.
+        tell: false,
     })?;
+    if ended == Exit::SystemFailed {
+        say::note(&format!("a trial failed, so no noise floor is told: {}/report/report.md says why", out.display()));
+    }
     if ended != Exit::Fine && ended != Exit::Open {
         return Ok(ended);
     }
@@ -40,7 +45,7 @@ pub(super) fn measure(study: Option<&Path>, arguments: &arguments::Doctor) -> Re
     let input = report::input_of(contents);
     let analysis = analyse(&input);
     let noise = noise(&input, &analysis, &REPEATS);
-    say::result(&format!("\n{}", told(&input, &analysis, &noise).trim_end()))?;
+    say::result(told(&input, &analysis, &noise).trim_end())?;
     Ok(exit(&noise))
 }
 
