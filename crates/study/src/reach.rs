@@ -95,7 +95,7 @@ impl Reach {
             }
         };
         // Without think time, only the system limits them.
-        each.is_finite().then(|| Reach { iterations: each * limit.as_secs_f64(), does, within: Some(limit) })
+        each.is_finite().then_some(Reach { iterations: each * limit.as_secs_f64(), does, within: Some(limit) })
     }
 
     /// What does how many at most, and in which time.
