@@ -27,9 +27,16 @@ pub(super) fn init(folder: &Path) -> Result<Exit, Failure> {
 #[cfg(test)]
 mod tests {
     use super::STUDY;
+    use std::path::Path;
 
     #[test]
     fn the_readme_shows_the_study_that_is_written() {
         assert!(include_str!("../../../../README.md").contains(STUDY));
+    }
+
+    #[test]
+    fn nothing_is_said_against_it() {
+        let (study, diagnostics) = plimsoll_study::read("study.toml", STUDY, Path::new("/"), &[0]);
+        assert!(study.is_some() && diagnostics.is_empty(), "{diagnostics:?}");
     }
 }

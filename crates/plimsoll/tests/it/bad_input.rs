@@ -111,6 +111,15 @@ fn faults_of_the_file_are_named() {
             ("\"100ms\"", "\"-1s\"", &["`load.duration` must not be negative", "study.toml:22:12"]),
             ("\"100ms\"", "\"100\"", &["`load.duration`", "the text \"100\""]),
             ("\"TARGET\"", "\"198.51.100.7:80\"", &["load may not go to 198.51.100.7", "allow = [\"198.51.100.7\"]"]),
+            (
+                "\"TARGET\"",
+                "\"host.invalid:80\"",
+                &[
+                    "load may not go to host.invalid",
+                    "study.toml:15:12",
+                    "`[targets]` with `allow = [\"host.invalid\"]`",
+                ],
+            ),
             ("[generator]", "[generator]\ncpus = \"9999\"", &["names processor 9999", "it may use"]),
         ],
     );
