@@ -115,9 +115,40 @@ mod tests {
         }
     }
 
-    // No published example of the rule comes with a series short enough to stand here (that of pyMSER
-    // has 48,613 values), so the rule is held to its own formula, to cuts by hand, and to what
-    // kim-convergence asks of shapes.
+    // The published example of the rule (pyMSER's, a cut of 13,368 of 48,613 values) has too many
+    // values to stand here. So the rule is held to its own formula, to cuts by hand, to what two
+    // published implementations answer, and to what one of them asks of shapes.
+
+    /// `n` whole numbers of noise on top of a start that falls from `start` to nothing over `length`
+    /// values. The noise is the sum of four draws of ANSI C's linear congruential generator.
+    fn noise_after_a_start(seed: u64, n: usize, start: i64, length: usize) -> Vec<f64> {
+        let mut state = seed;
+        let mut draw = || {
+            state = (1_103_515_245 * state + 12_345) % (1 << 31);
+            (state >> 16) as i64
+        };
+        let value = |j: usize| {
+            let noise: i64 = (0..4).map(|_| draw()).sum();
+            let left = length.saturating_sub(j) as i64;
+            if length == 0 { noise } else { noise + (start * left).div_euclid(length as i64) }
+        };
+        (0..n).map(value).map(|value| value as f64).collect()
+    }
+
+    #[test]
+    fn published_implementations_cut_at_the_same_place() {
+        // kim-convergence 0.1.0, mser_m with batches of 5, for these series; pymser 1.0.22 answers
+        // the same, but for the two of 500 values with seed 2: it has no limit of n/2 there, and
+        // takes a minimum among the last values.
+        let cases = [(100, 0, 0), (203, 200_000, 20), (500, 60_000, 90), (500, -150_000, 60), (1000, 400_000, 300), (2400, -30_000, 700)];
+        let cuts = [[10, 20, 60, 55, 295, 485], [0, 20, 75, 60, 290, 350], [0, 20, 90, 50, 300, 425]];
+        for (seed, cuts) in (1..).zip(cuts) {
+            for ((n, start, length), cut) in cases.into_iter().zip(cuts) {
+                let found = mser5(&noise_after_a_start(seed, n, start, length)).unwrap();
+                assert_eq!(found.cut, cut, "seed {seed}, {n} values, start {start} over {length}");
+            }
+        }
+    }
 
     #[test]
     fn cuts_by_hand_come_out() {
