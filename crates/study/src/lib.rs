@@ -25,6 +25,7 @@
 //! Nothing here does IO: neither the study file nor what it names is opened.
 
 mod against_itself;
+mod bytes;
 mod command;
 mod diagnostic;
 mod faults;

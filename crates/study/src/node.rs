@@ -259,6 +259,14 @@ impl<T: schemars::JsonSchema> schemars::JsonSchema for Part<T> {
     }
 }
 
+/// The key that a field of a table stands for: what is a word of Rust is written `r#do` there.
+pub(crate) const fn key_name(field: &'static str) -> &'static str {
+    match field.as_bytes() {
+        [b'r', b'#', ..] => field.split_at(2).1,
+        _ => field,
+    }
+}
+
 /// Declares a table of the study file: its Rust type, its reader, and its part of the JSON Schema,
 /// all from one list of keys. A key whose type is an `Option` may be left out.
 macro_rules! table {
@@ -277,14 +285,14 @@ macro_rules! table {
         impl $name {
             /// Its keys, in the order of the reference.
             #[allow(dead_code)] // only keys of tables with a header are looked for elsewhere
-            pub(crate) const KEYS: &'static [&'static str] = &[$(stringify!($key)),*];
+            pub(crate) const KEYS: &'static [&'static str] = &[$(crate::node::key_name(stringify!($key))),*];
         }
 
         impl crate::node::FromToml for $name {
             fn from_toml(node: &crate::node::Node<'_>, faults: &mut crate::faults::Faults) -> Option<Self> {
                 let table = node.table(faults)?;
                 let misspelt = table.refuse_unknown_keys(Self::KEYS, faults);
-                $(let $key = table.read::<$type>(stringify!($key), &misspelt, faults);)*
+                $(let $key = table.read::<$type>(crate::node::key_name(stringify!($key)), &misspelt, faults);)*
                 Some($name { $($key: $key?,)* place: node.place() })
             }
         }

@@ -9,6 +9,7 @@ use crate::faults::{Faults, nearest};
 use crate::node::{Node, TableNode};
 use crate::scope::{known_names, place_of, unknown_placeholder};
 use crate::table::factors::{Factors, misplaced};
+use crate::table::store::Stores;
 use crate::table::system::Systems;
 use crate::template::{Template, is_name};
 use std::collections::BTreeSet;
@@ -19,13 +20,14 @@ pub(crate) fn check(
     root: &TableNode<'_>,
     factors: &Factors,
     systems: &Systems,
+    stores: &Stores,
     faults: &mut Faults,
 ) -> BTreeSet<String> {
     let uses = uses(root, faults);
     let factor_names = factors.names();
-    let mut meant = BTreeSet::new();
+    let mut meant = limiting(root, faults);
     for one in &uses {
-        let known = known_names(&factor_names, systems.names(), one.system.is_some());
+        let known = known_names(&factor_names, &systems.names(), &stores.keyed(), one.system.is_some());
         if !known.contains(&one.name) {
             let fault = unknown_placeholder(&one.name, known.iter().map(String::as_str), &one.span, faults);
             faults.add(fault);
@@ -48,19 +50,42 @@ struct Use {
 
 fn uses(root: &TableNode<'_>, faults: &mut Faults) -> Vec<Use> {
     let mut uses = Vec::new();
-    for section in ["workload", "load"] {
+    for section in ["store", "workload", "load"] {
         if let Some(node) = root.get(section) {
             collect(node, None, &mut uses, faults);
         }
     }
-    if let Some(node) = root.get("system")
-        && let DeValue::Table(_) = node.value
-    {
-        for (name, system) in node.table(faults).iter().flat_map(|table| table.entries().to_vec()) {
-            collect(&system, Some(name), &mut uses, faults);
+    for (system, key, node) in keys_of_systems(root, faults) {
+        // The levels in `only` are as they stand, braces and all.
+        if key != "only" {
+            collect(&node, Some(system), &mut uses, faults);
         }
     }
     uses
+}
+
+/// The factors on which it depends whether a system is started.
+fn limiting(root: &TableNode<'_>, faults: &mut Faults) -> BTreeSet<String> {
+    let keys = keys_of_systems(root, faults);
+    let only = keys.iter().filter(|(_, key, _)| *key == "only").flat_map(|(.., only)| entries(only, faults));
+    only.map(|(factor, _)| factor.to_owned()).collect()
+}
+
+/// What stands in the tables of all systems: the name of the system, the key, and its value.
+fn keys_of_systems<'a>(root: &TableNode<'a>, faults: &mut Faults) -> Vec<(&'a str, &'a str, Node<'a>)> {
+    let mut keys = Vec::new();
+    for (system, table) in root.get("system").map_or_else(Vec::new, |systems| entries(systems, faults)) {
+        keys.extend(entries(&table, faults).into_iter().map(|(key, node)| (system, key, node)));
+    }
+    keys
+}
+
+/// The entries of a table; none of anything else, which is a fault where it is read.
+fn entries<'a>(node: &Node<'a>, faults: &mut Faults) -> Vec<(&'a str, Node<'a>)> {
+    match node.value {
+        DeValue::Table(_) => node.table(faults).map_or_else(Vec::new, |table| table.entries().to_vec()),
+        _ => Vec::new(),
+    }
 }
 
 fn collect(node: &Node<'_>, system: Option<&str>, uses: &mut Vec<Use>, faults: &mut Faults) {
@@ -86,7 +111,7 @@ fn collect(node: &Node<'_>, system: Option<&str>, uses: &mut Vec<Use>, faults: &
             }
         }
         DeValue::Table(_) => {
-            for (_, entry) in node.table(faults).iter().flat_map(|table| table.entries().to_vec()) {
+            for (_, entry) in entries(node, faults) {
                 collect(&entry, system, uses, faults);
             }
         }
@@ -94,7 +119,7 @@ fn collect(node: &Node<'_>, system: Option<&str>, uses: &mut Vec<Use>, faults: &
     }
 }
 
-/// Reports factors that nothing uses; those that a misspelt placeholder `meant` are used.
+/// Reports factors that nothing uses; those that are `meant` in another way are used.
 fn report_unused(factors: &Factors, uses: &[Use], meant: &BTreeSet<String>, faults: &mut Faults) {
     // In a file that is not all TOML, the use may stand in the part that could not be read.
     if !faults.well_formed() {

@@ -6,6 +6,7 @@ use crate::study::Study;
 use plimsoll_model::factor::combinations;
 use plimsoll_model::load::{LoadModel, LoadProfile, Stop, Think};
 use plimsoll_model::measure::{Measure, Series, Statistic};
+use plimsoll_model::record::Part;
 use std::time::Duration;
 
 /// Values that must lie beyond a percentile, on its farther side, for it to mean something: the
@@ -16,7 +17,7 @@ const BEYOND: f64 = 10.0;
 /// percentile among the measures that decide, once for each of these, with the load that falls short
 /// the most. Only load that stays the same is looked at.
 pub(crate) fn warn(study: &Study, faults: &mut Faults) {
-    let steps = study.parts.workload.step_names().len() as f64;
+    let steps = study.parts.workload.most_steps() as f64;
     let mut least: Option<Reach> = None;
     for assignment in combinations(study.factors.iter()) {
         // What cannot be resolved has been reported.
@@ -46,9 +47,12 @@ fn taken(measure: &Measure, steps: f64) -> Option<(f64, &'static str, f64)> {
     let values = (BEYOND / (1.0 - percentile.max(100.0 - percentile) / 100.0)).round();
     match &measure.series {
         Series::IterationDuration => Some((values, "iterations", 1.0)),
-        Series::RequestDuration(name) | Series::ResponseTime(name) | Series::FirstByte(name) => {
-            Some((values, "requests", if name.is_some() { 1.0 } else { steps }))
-        }
+        // Nobody knows how many requests an exchange of storage takes.
+        Series::PartDuration(Part::Subrequest, _) => None,
+        Series::RequestDuration(name)
+        | Series::ResponseTime(name)
+        | Series::FirstByte(name)
+        | Series::PartDuration(_, name) => Some((values, "requests", if name.is_some() { 1.0 } else { steps })),
         _ => None,
     }
 }

@@ -11,9 +11,11 @@ use crate::table::factors::{Factors, Named};
 use crate::table::generator::{self, TargetsTable};
 use crate::table::report::ReportTable;
 use crate::table::root::StudyTable;
+use crate::table::store::Stores;
 use crate::table::target::is_loopback;
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::trial::TrialLength;
+use plimsoll_model::workload::{Steps, Target, Workload};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::Path;
@@ -42,8 +44,10 @@ fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> O
     let root = Node::root(&document);
     let table = StudyTable::from_toml(&root, faults)?;
     table.check_references(faults);
-    let listening = match (table.factors(), table.systems()) {
-        (Some(factors), Some(systems)) => placeholders::check(&root.table(faults)?, factors, systems, faults),
+    let listening = match (table.factors(), table.systems(), table.stores()) {
+        (Some(factors), Some(systems), Some(stores)) => {
+            placeholders::check(&root.table(faults)?, factors, systems, stores, faults)
+        }
         _ => BTreeSet::new(),
     };
     if let Some(systems) = table.systems() {
@@ -55,6 +59,7 @@ fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> O
     let factors = table.factors()?.whole()?;
     let parts = Parts {
         systems: table.systems()?.whole()?,
+        stores: table.stores()?.whole()?,
         workload: table.workload()?.clone(),
         load: table.load()?.clone(),
         listening,
@@ -64,7 +69,8 @@ fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> O
     };
     let targets_allow = table.targets().map(TargetsTable::allowed).unwrap_or_default();
     check_variants(table.factors()?, faults)?;
-    let loopback = try_every_combination(&factors, &parts, &targets_allow, faults)?;
+    let tried = try_every_combination(&factors, &parts, &targets_allow, faults)?;
+    warn_of_unused_stores(table.stores()?, &tried.stores, faults);
     let study = Study {
         title: table.title()?,
         question: table.question()?,
@@ -79,7 +85,7 @@ fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> O
         decide: decide?,
         report: table.report().map(ReportTable::spec).unwrap_or_default(),
         parts,
-        loopback,
+        loopback: tried.loopback,
         quick: false,
     };
     warn_of_long_study(&study, faults);
@@ -115,9 +121,16 @@ fn check_variants(factors: &Factors, faults: &mut Faults) -> Option<()> {
 /// The most combinations of levels that a study can have: at a second each, hours of trials.
 const MOST_COMBINATIONS: usize = 10_000;
 
-/// Resolves every trial, and returns whether all targets are this machine; `None` when something
-/// cannot be resolved.
-fn try_every_combination(factors: &[Factor], parts: &Parts, allow: &[String], faults: &mut Faults) -> Option<bool> {
+/// What the trials of a study have in common.
+struct Tried {
+    /// Whether all targets are this machine.
+    loopback: bool,
+    /// The stores that objects go to.
+    stores: BTreeSet<String>,
+}
+
+/// Resolves every trial; `None` when something cannot be resolved.
+fn try_every_combination(factors: &[Factor], parts: &Parts, allow: &[String], faults: &mut Faults) -> Option<Tried> {
     let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
     if count.is_none_or(|count| count > MOST_COMBINATIONS) {
         let message = format!("the levels make more than {MOST_COMBINATIONS} combinations");
@@ -126,7 +139,7 @@ fn try_every_combination(factors: &[Factor], parts: &Parts, allow: &[String], fa
     }
     let variants = combinations(factors.iter().filter(|factor| factor.is_compared()));
     let mut fine = true;
-    let mut loopback = true;
+    let mut tried = Tried { loopback: true, stores: BTreeSet::new() };
     for condition in combinations(factors.iter().filter(|factor| !factor.is_compared())) {
         let mut lengths: Vec<TrialLength> = Vec::new();
         for variant in &variants {
@@ -135,8 +148,11 @@ fn try_every_combination(factors: &[Factor], parts: &Parts, allow: &[String], fa
             let bindings = parts.stand_ins(&assignment, faults);
             match parts.resolve(&assignment, &bindings, faults) {
                 Some(spec) => {
-                    loopback &= stays_here(&spec.workload);
-                    check_target(&spec.workload.target.host, parts, allow, faults);
+                    tried.loopback &= stays_here(&spec.workload);
+                    if let Steps::Storage(storage) = &spec.workload.steps {
+                        tried.stores.insert(storage.name.clone());
+                    }
+                    check_target(&spec.workload, parts, allow, faults);
                     lengths.push(length_of(&spec.load));
                 }
                 None => fine = false,
@@ -148,7 +164,14 @@ fn try_every_combination(factors: &[Factor], parts: &Parts, allow: &[String], fa
             faults.add(fault.help("let the lengths in `load` depend on conditions only, not on a compared factor"));
         }
     }
-    fine.then_some(loopback)
+    fine.then_some(tried)
+}
+
+fn warn_of_unused_stores(stores: &Stores, used: &BTreeSet<String>, faults: &mut Faults) {
+    for (name, place, _) in stores.0.iter().filter(|(name, ..)| !used.contains(name)) {
+        let fault = Fault::warning(place, format!("store `{name}` is used in no trial"));
+        faults.add(fault.help(format!("storage workloads name it: `store = \"{name}\"`, or a level of a factor")));
+    }
 }
 
 /// A month: whoever wants to wait longer than that should know it.
@@ -186,7 +209,8 @@ fn long_span(seconds: f64) -> String {
 
 /// A target that is an address can be judged at once. So can a name, and before anybody is asked for
 /// its addresses, unless the study lists addresses: then all of the name's may be among them.
-fn check_target(host: &str, parts: &Parts, allow: &[String], faults: &mut Faults) {
+fn check_target(workload: &Workload, parts: &Parts, allow: &[String], faults: &mut Faults) {
+    let Some(Target { host, .. }) = &workload.target else { return };
     let is_address = |text: &str| text.parse::<IpAddr>().is_ok();
     let strange = match host.parse::<IpAddr>() {
         Ok(address) => !may_load(allow, host, &[address]),
@@ -195,7 +219,7 @@ fn check_target(host: &str, parts: &Parts, allow: &[String], faults: &mut Faults
     if strange {
         let message = format!("load may not go to {host}, which is not this machine");
         let help = format!("if that host is yours to load, say so: `[targets]` with `allow = [\"{host}\"]`");
-        faults.add(Fault::error(parts.workload.target_span(), message).help(help));
+        faults.add(Fault::error(parts.target_span(workload), message).help(help));
     }
 }
 

@@ -89,6 +89,12 @@ pub(crate) type SpareBlocks = Whole<0, 1_000_000>;
 pub(crate) type Users = Whole<1, 1_000_000>;
 /// Iterations.
 pub(crate) type Iterations = Whole<1, { i64::MAX }>;
+/// Objects that a user keeps.
+pub(crate) type Objects = Whole<1, 1_000_000>;
+/// How often an action is drawn, beside others.
+pub(crate) type Weight = Whole<1, 1_000_000>;
+/// How often a request is sent again.
+pub(crate) type Retries = Whole<0, 100>;
 /// A seed.
 pub(crate) type Seed = Whole<0, { i64::MAX }>;
 /// Threads of the generator.
@@ -446,7 +452,7 @@ fn known_percentile(text: &str) -> Option<String> {
 
 /// The measure that was meant, when its series is misspelt or its statistic fits another.
 fn nearest_measure(text: &str) -> Option<String> {
-    const SERIES: [&str; 14] = [
+    const SERIES: [&str; 20] = [
         "iteration_duration",
         "request_duration",
         "grpc_req_duration",
@@ -454,8 +460,14 @@ fn nearest_measure(text: &str) -> Option<String> {
         "response_time",
         "time_to_first_byte",
         "connect_duration",
+        "open_duration",
+        "data_duration",
+        "sync_duration",
+        "close_duration",
+        "subrequest_duration",
         "iterations",
         "requests",
+        "subrequests",
         "data_received",
         "data_sent",
         "errors",

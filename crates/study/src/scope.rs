@@ -4,17 +4,21 @@ use crate::diagnostic::{Fault, Span};
 use crate::faults::{Faults, all_of, nearest};
 use crate::template::Template;
 use plimsoll_model::factor::{Assignment, Level};
+use plimsoll_model::storage::KeyPair;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// What only the runner knows, and placeholders can name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bindings {
     /// The port of each system that has one: `{NAME.port}`, and `{NAME.address}`, which is
     /// `127.0.0.1:PORT`. A system's own strings say `{port}` and `{address}`.
     pub ports: BTreeMap<String, u16>,
     /// The running program: `{plimsoll}`.
     pub plimsoll: PathBuf,
+    /// The key pair of each store whose credentials are generated: in a system's own strings
+    /// `{NAME.access_key}` and `{NAME.secret_key}`.
+    pub keys: BTreeMap<String, KeyPair>,
 }
 
 /// The names that one trial gives a value.
@@ -24,6 +28,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) assignment: &'a Assignment,
     /// Ports of the systems, and the running program.
     pub(crate) bindings: &'a Bindings,
+    /// The systems that do not run in the trial.
+    pub(crate) resting: &'a [&'a str],
     /// The system whose own strings are looked at.
     pub(crate) system: Option<&'a str>,
     /// The study's folder.
@@ -40,18 +46,25 @@ impl<'a> Scope<'a> {
 
     /// Fills a template that stands at `span`.
     pub(crate) fn fill(&self, template: &Template, span: &Span, faults: &mut Faults) -> Option<Level> {
-        template
-            .fill(|name| self.value(name))
-            .map_err(|name| {
-                let known = self.names();
-                let fault = unknown_placeholder(&name, known.iter().map(String::as_str), span, faults);
-                faults.add(fault);
-            })
-            .ok()
+        template.fill(|name| self.value(name)).map_err(|name| faults.add(self.unfilled(&name, span, faults))).ok()
+    }
+
+    /// The fault for a placeholder to which the trial gives no value.
+    fn unfilled(&self, name: &str, span: &Span, faults: &Faults) -> Fault {
+        let system = name.split_once('.').map(|(system, _)| system);
+        if let Some(system) = system.filter(|system| self.resting.contains(system)) {
+            let place = place_of(&format!("{{{name}}}"), span, faults);
+            let fault = Fault::error(&place, format!("system `{system}` does not run in every trial that names it"));
+            return fault
+                .label(format!("not where {}", self.assignment))
+                .help(format!("`system.{system}.only` leaves it out; let what names it depend on the same factor"));
+        }
+        unknown_placeholder(name, self.names().iter().map(String::as_str), span, faults)
     }
 
     fn value(&self, name: &str) -> Option<Level> {
         let port_of = |system: &str| self.bindings.ports.get(system).copied();
+        let keys_of = |store: &str| self.system.and_then(|_| self.bindings.keys.get(store));
         let address = |port: u16| Level::Text(format!("127.0.0.1:{port}"));
         match name {
             "plimsoll" => Some(Level::Text(self.bindings.plimsoll.display().to_string())),
@@ -60,6 +73,8 @@ impl<'a> Scope<'a> {
             _ => match name.split_once('.') {
                 Some((system, "port")) => port_of(system).map(|port| Level::Integer(port.into())),
                 Some((system, "address")) => port_of(system).map(address),
+                Some((store, "access_key")) => keys_of(store).map(|pair| Level::Text(pair.access_key.clone())),
+                Some((store, "secret_key")) => keys_of(store).map(|pair| Level::Text(pair.secret.0.clone())),
                 _ => self.assignment.get(name).cloned(),
             },
         }
@@ -67,19 +82,19 @@ impl<'a> Scope<'a> {
 
     fn names(&self) -> Vec<String> {
         let factors: Vec<&str> = self.assignment.0.iter().map(|(name, _)| name.as_str()).collect();
-        known_names(&factors, self.bindings.ports.keys().map(String::as_str), self.system.is_some())
+        let systems: Vec<&str> = self.bindings.ports.keys().map(String::as_str).collect();
+        let keyed: Vec<&str> = self.bindings.keys.keys().map(String::as_str).collect();
+        known_names(&factors, &systems, &keyed, self.system.is_some())
     }
 }
 
 /// The names that placeholders may have where a system's own strings, or others, are looked at.
-pub(crate) fn known_names<'a>(
-    factors: &[&str],
-    systems: impl IntoIterator<Item = &'a str>,
-    inside_a_system: bool,
-) -> Vec<String> {
+/// Systems alone are told the keys of stores.
+pub(crate) fn known_names(factors: &[&str], systems: &[&str], keyed: &[&str], inside_a_system: bool) -> Vec<String> {
     let mut names: Vec<String> = factors.iter().map(|name| (*name).to_owned()).collect();
     if inside_a_system {
         names.extend(["port".to_owned(), "address".to_owned()]);
+        names.extend(keyed.iter().flat_map(|store| KEYS.map(|key| format!("{store}.{key}"))));
     }
     for system in systems {
         names.extend([format!("{system}.port"), format!("{system}.address")]);
@@ -87,6 +102,9 @@ pub(crate) fn known_names<'a>(
     names.push("plimsoll".to_owned());
     names
 }
+
+/// What a store with generated credentials gives.
+const KEYS: [&str; 2] = ["access_key", "secret_key"];
 
 /// The fault for a placeholder that nothing fills, in the text at `span`.
 pub(crate) fn unknown_placeholder<'a>(
@@ -96,14 +114,21 @@ pub(crate) fn unknown_placeholder<'a>(
     faults: &Faults,
 ) -> Fault {
     let of_a_system = format!(".{name}");
+    let is_key = name.split_once('.').is_some_and(|(_, key)| KEYS.contains(&key));
     let help = if let Some(meant) = known.clone().find(|known| known.ends_with(&of_a_system)) {
         format!("outside a system say whose, as in `{{{meant}}}`")
     } else if let Some(meant) = nearest(name, known.clone()) {
         format!("did you mean `{meant}`?")
+    } else if is_key {
+        "keys are those of a store with `credentials = \"generated\"`, and only systems are told them".to_owned()
     } else {
         format!("placeholders here are {}; write `{{{{` for a brace", all_of(known))
     };
-    let kind = if name.contains('.') { "no system gives" } else { "no factor is named" };
+    let kind = match name.contains('.') {
+        true if is_key => "no store gives",
+        true => "no system gives",
+        false => "no factor is named",
+    };
     Fault::error(&place_of(&format!("{{{name}}}"), span, faults), format!("{kind} `{name}`"))
         .label("nothing fills this placeholder")
         .help(help)

@@ -1,19 +1,21 @@
 //! A study that has been read: what it is about, and what each of its trials is.
 
-use crate::diagnostic::{Diagnostic, Source};
+use crate::diagnostic::{Diagnostic, Source, Span};
 use crate::faults::Faults;
 use crate::quick;
 use crate::scope::{Bindings, Scope};
 use crate::table::load::LoadTable;
+use crate::table::store::StoreTable;
 use crate::table::system::SystemTable;
 use crate::table::target::is_loopback;
 use crate::table::workload::WorkloadTable;
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::load::LoadProfile;
+use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::study::{Decision, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::system::SystemSpec;
 use plimsoll_model::trial::TrialLength;
-use plimsoll_model::workload::Workload;
+use plimsoll_model::workload::{Steps, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -54,6 +56,7 @@ pub struct Study {
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     pub(crate) systems: Vec<(String, SystemTable)>,
+    pub(crate) stores: Vec<(String, StoreTable)>,
     pub(crate) workload: WorkloadTable,
     pub(crate) load: LoadTable,
     /// The systems that have a port.
@@ -66,7 +69,7 @@ pub(crate) struct Parts {
 /// Everything that one trial needs, with every placeholder filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialSpec {
-    /// The systems, in the order in which they start.
+    /// The systems that run in it, in the order in which they start.
     pub systems: Vec<SystemSpec>,
     /// What a user does.
     pub workload: Workload,
@@ -85,20 +88,27 @@ pub enum PortChoice {
 
 impl Study {
     /// The systems that have a port in a trial with these levels, and how they come to it. A
-    /// system that is never told a port is not among them.
+    /// system that is never told a port is not among them, nor is one that does not run.
     #[must_use]
     pub fn system_ports(&self, assignment: &Assignment) -> Vec<(String, PortChoice)> {
         let mut unheard = Faults::new(self.parts.source.clone()); // reported by `resolve`
         self.parts.ports(assignment, &mut unheard)
     }
 
-    /// What the trial with these levels is. `bindings` has the port of each system that has one;
-    /// those that the study fixes may be left out.
+    /// A key pair that nobody is to believe, for checking the study: one for each store whose
+    /// credentials are generated.
+    #[must_use]
+    pub fn stand_in_keys(&self) -> BTreeMap<String, KeyPair> {
+        self.parts.stand_in_keys()
+    }
+
+    /// What the trial with these levels is. `bindings` has the port of each system that has one,
+    /// and the key pairs of stores; ports that the study fixes may be left out.
     ///
     /// # Errors
     ///
     /// What the placeholders make of the study cannot be run. [`read`](crate::read) has tried
-    /// every combination of levels, so this happens only when `bindings` lack a port.
+    /// every combination of levels, so this happens only when `bindings` lack something.
     pub fn resolve(&self, assignment: &Assignment, bindings: &Bindings) -> Result<TrialSpec, Vec<Diagnostic>> {
         let mut faults = Faults::new(self.parts.source.clone());
         match self.parts.resolve(assignment, bindings, &mut faults) {
@@ -151,7 +161,7 @@ impl Study {
     fn commands(&self) -> Vec<Vec<String>> {
         let variants = combinations(self.factors.iter().filter(|factor| factor.is_compared()));
         let of = |levels: &Assignment| {
-            let systems = self.parts.systems.iter();
+            let systems = self.parts.running(levels);
             systems.flat_map(|(name, table)| table.shown(name, levels)).collect()
         };
         variants.iter().map(of).collect()
@@ -166,10 +176,11 @@ impl Parts {
         faults: &mut Faults,
     ) -> Option<TrialSpec> {
         let bindings = self.with_fixed_ports(assignment, bindings, faults);
-        let scope = self.scope(assignment, &bindings);
+        let resting = self.resting(assignment);
+        let scope = Scope { resting: &resting, ..self.scope(assignment, &bindings) };
         let systems: Vec<Option<SystemSpec>> =
-            self.systems.iter().map(|(name, table)| table.resolve(name, &scope.inside(name), faults)).collect();
-        let workload = self.workload.resolve(&scope, faults);
+            self.running(assignment).map(|(name, table)| table.resolve(name, &scope.inside(name), faults)).collect();
+        let workload = self.workload.resolve(&scope, &self.stores, faults);
         let load = self.load.resolve(&scope, faults);
         Some(TrialSpec { systems: systems.into_iter().collect::<Option<_>>()?, workload: workload?, load: load? })
     }
@@ -179,24 +190,40 @@ impl Parts {
         self.load.resolve(&self.scope(assignment, &bindings), faults)
     }
 
+    /// The systems that run in trials with these levels.
+    pub(crate) fn running(&self, levels: &Assignment) -> impl Iterator<Item = &(String, SystemTable)> {
+        self.systems.iter().filter(|(_, table)| table.runs(levels))
+    }
+
+    /// The names of those that do not.
+    fn resting(&self, levels: &Assignment) -> Vec<&str> {
+        self.systems.iter().filter(|(_, table)| !table.runs(levels)).map(|(name, _)| name.as_str()).collect()
+    }
+
+    fn stand_in_keys(&self) -> BTreeMap<String, KeyPair> {
+        let pair = || KeyPair { access_key: "access-key".to_owned(), secret: Secret("secret-key".to_owned()) };
+        let keyed = self.stores.iter().filter(|(_, table)| table.is_keyed());
+        keyed.map(|(name, _)| (name.clone(), pair())).collect()
+    }
+
     /// Bindings for checking, when nothing runs yet: port 1 for every system that has no other.
     /// Even for those that are never told a port: that has been reported.
     pub(crate) fn stand_ins(&self, assignment: &Assignment, faults: &mut Faults) -> Bindings {
-        let mut ports: BTreeMap<String, u16> = self.systems.iter().map(|(name, _)| (name.clone(), 1)).collect();
+        let mut ports: BTreeMap<String, u16> = self.running(assignment).map(|(name, _)| (name.clone(), 1)).collect();
         for (name, choice) in self.ports(assignment, faults) {
             if let PortChoice::Fixed(port) = choice {
                 ports.insert(name, port);
             }
         }
-        Bindings { ports, plimsoll: PathBuf::from("plimsoll") }
+        Bindings { ports, plimsoll: PathBuf::from("plimsoll"), keys: self.stand_in_keys() }
     }
 
     pub(crate) fn ports(&self, assignment: &Assignment, faults: &mut Faults) -> Vec<(String, PortChoice)> {
         // No port can depend on another one.
-        let none = Bindings { ports: BTreeMap::new(), plimsoll: PathBuf::new() };
+        let none = Bindings::default();
         let scope = self.scope(assignment, &none);
         let mut choices = Vec::new();
-        for (name, table) in self.systems.iter().filter(|(name, _)| self.listening.contains(name)) {
+        for (name, table) in self.running(assignment).filter(|(name, _)| self.listening.contains(name)) {
             let choice = match &table.port {
                 Some(port) => port.resolve(&scope.inside(name), faults).map(|port| PortChoice::Fixed(port.u16())),
                 None => Some(PortChoice::Free),
@@ -217,7 +244,16 @@ impl Parts {
     }
 
     fn scope<'a>(&'a self, assignment: &'a Assignment, bindings: &'a Bindings) -> Scope<'a> {
-        Scope { assignment, bindings, system: None, dir: &self.dir, processors: &self.processors }
+        Scope { assignment, bindings, resting: &[], system: None, dir: &self.dir, processors: &self.processors }
+    }
+
+    /// Where the study says where `workload` goes.
+    pub(crate) fn target_span(&self, workload: &Workload) -> &Span {
+        let store = match &workload.steps {
+            Steps::Storage(storage) => self.stores.iter().find(|(name, _)| *name == storage.name),
+            Steps::Http(_) | Steps::Grpc { .. } => None,
+        };
+        store.map_or_else(|| self.workload.target_span(), |(_, store)| store.target_span())
     }
 }
 
@@ -233,7 +269,7 @@ pub(crate) fn length_of(load: &LoadProfile) -> TrialLength {
     TrialLength { warmup: load.warmup, measure: load.stop.limit(), drain: load.drain }
 }
 
-/// Whether the target of `workload` is this machine by its very name.
+/// Whether the target of `workload` is this machine by its very name, or there is none.
 pub(crate) fn stays_here(workload: &Workload) -> bool {
-    is_loopback(&workload.target.host)
+    workload.target.as_ref().is_none_or(|target| is_loopback(&target.host))
 }

@@ -52,6 +52,12 @@ impl Problem {
     }
 }
 
+/// The value that `level` names, if it is one of `words`.
+pub(crate) fn word<T: Scalar>(level: &Level, words: &[(&str, T)]) -> Result<T, Problem> {
+    let named = words.iter().find(|(word, _)| matches!(level, Level::Text(text) if text == word));
+    named.map(|(_, value)| value.clone()).ok_or_else(|| Problem::wrong::<T>(level))
+}
+
 /// A value that is the same for every trial.
 #[derive(Clone, Debug)]
 pub(crate) struct Fixed<T> {

@@ -201,16 +201,17 @@ mod tests {
 
     fn resolve(text: &str, faults: &mut Faults) -> Option<Workload> {
         let table: WorkloadTable = read_table(&format!("protocol = 'http'\n{text}"));
-        let bindings = Bindings { ports: [("api".to_owned(), 80)].into(), plimsoll: "p".into() };
+        let bindings = Bindings { ports: [("api".to_owned(), 80)].into(), ..Bindings::default() };
         let assignment = Assignment(vec![("size".to_owned(), Level::Integer(4))]);
         let scope = Scope {
             assignment: &assignment,
             bindings: &bindings,
+            resting: &[],
             system: None,
             dir: Path::new("/s"),
             processors: &[0],
         };
-        table.resolve(&scope, faults)
+        table.resolve(&scope, &[], faults)
     }
 
     #[test]
@@ -220,7 +221,7 @@ mod tests {
                     body = '{{}}', expect = { status = 201 } }]";
         let workload = resolve(text, &mut no_faults()).expect("a workload");
         let tls = Tls { ca: Some("/s/ca.pem".into()), server_name: None, insecure: false };
-        assert_eq!(workload.target, Target { host: "example.org".to_owned(), port: 443, tls: Some(tls) });
+        assert_eq!(workload.target, Some(Target { host: "example.org".to_owned(), port: 443, tls: Some(tls) }));
         assert_eq!((workload.connect, workload.timeout), (Connect::Shared(4), Duration::from_secs(2)));
         let Steps::Http(steps) = workload.steps else { panic!("HTTP steps") };
         assert_eq!((steps[0].name.as_str(), steps[0].path.as_str()), ("GET /files/{size}", "/files/4"));

@@ -253,10 +253,16 @@ mod tests {
     use std::path::Path;
 
     fn resolve(text: &str, faults: &mut Faults) -> Option<LoadProfile> {
-        let bindings = Bindings { ports: [].into(), plimsoll: "p".into() };
+        let bindings = Bindings::default();
         let assignment = Assignment(vec![("users".to_owned(), Level::Integer(50))]);
-        let scope =
-            Scope { assignment: &assignment, bindings: &bindings, system: None, dir: Path::new("/"), processors: &[0] };
+        let scope = Scope {
+            assignment: &assignment,
+            bindings: &bindings,
+            resting: &[],
+            system: None,
+            dir: Path::new("/"),
+            processors: &[0],
+        };
         read_table::<LoadTable>(text).resolve(&scope, faults)
     }
 

@@ -7,10 +7,13 @@ pub(crate) mod generator;
 pub(crate) mod grpc;
 pub(crate) mod http;
 pub(crate) mod load;
+pub(crate) mod only;
 pub(crate) mod ready;
 pub(crate) mod report;
 pub(crate) mod root;
 pub(crate) mod stage;
+pub(crate) mod storage;
+pub(crate) mod store;
 pub(crate) mod system;
 pub(crate) mod target;
 pub(crate) mod workload;
@@ -22,18 +25,26 @@ use http::{HttpStepTable, HttpTable};
 use load::LoadTable;
 use report::ReportTable;
 use root::StudyTable;
+use storage::{StorageStepTable, StorageTable};
+use store::{DirectoryTable, NfsTable, S3Table};
 use system::SystemTable;
 
 /// Where keys belong. What every workload has stands before what only some have.
-const HOMES: [(&str, &[&str]); 11] = [
+const HOMES: [(&str, &[&str]); 17] = [
     ("at the top level of the file", StudyTable::KEYS),
     ("in [targets]", TargetsTable::KEYS),
     ("in [generator]", GeneratorTable::KEYS),
     ("in [system.NAME]", SystemTable::KEYS),
+    ("in [store.NAME]", DirectoryTable::KEYS),
+    ("in [store.NAME]", NfsTable::KEYS),
+    ("in [store.NAME] with `s3`", S3Table::KEYS),
     ("in [workload]", HttpTable::KEYS),
     ("in [workload] with `protocol = \"grpc\"`", GrpcTable::KEYS),
+    ("in [workload] with `protocol = \"storage\"`", StorageTable::KEYS),
     ("in a step of an HTTP workload", HttpStepTable::KEYS),
     ("in a step of a gRPC workload", GrpcStepTable::KEYS),
+    ("in a step of a storage workload", StorageStepTable::KEYS),
+    ("in an action of a storage workload", &["weight"]),
     ("in [load]", LoadTable::KEYS),
     ("in [decide]", DecideTable::KEYS),
     ("in [report]", ReportTable::KEYS),

@@ -9,6 +9,7 @@ use crate::table::factors::Factors;
 use crate::table::generator::{GeneratorTable, TargetsTable};
 use crate::table::load::LoadTable;
 use crate::table::report::ReportTable;
+use crate::table::store::Stores;
 use crate::table::system::Systems;
 use crate::table::workload::WorkloadTable;
 use crate::value::{Fixed, optional};
@@ -40,6 +41,8 @@ table! {
         generator: Option<Part<GeneratorTable>>,
         /// The processes that are started for each trial, by name.
         system: Option<Part<Systems>>,
+        /// Where objects are kept, by name, for storage workloads.
+        store: Option<Part<Stores>>,
         /// What one virtual user does in an iteration.
         workload: Part<WorkloadTable>,
         /// How load is offered in a trial.
@@ -115,6 +118,12 @@ impl StudyTable {
         self.system.as_ref().map_or(Some(&NONE), Part::as_whole)
     }
 
+    /// The stores; none when the study has none.
+    pub(crate) fn stores(&self) -> Option<&Stores> {
+        static NONE: Stores = Stores(Vec::new());
+        self.store.as_ref().map_or(Some(&NONE), Part::as_whole)
+    }
+
     pub(crate) fn workload(&self) -> Option<&WorkloadTable> {
         self.workload.as_whole()
     }
@@ -144,13 +153,24 @@ impl StudyTable {
         if let Some(axis) = self.report().and_then(|report| report.axis.as_ref()) {
             self.check_axis(axis, faults);
         }
+        self.check_only(faults);
         self.check_repeats(faults);
         self.check_looks(faults);
     }
 
     fn check_measure(&self, measure: &Fixed<Measure>, faults: &mut Faults) {
         let (kind, name, known) = match &measure.value.series {
-            Series::RequestDuration(Some(name)) | Series::ResponseTime(Some(name)) | Series::FirstByte(Some(name)) => {
+            Series::PartDuration(..) | Series::Subrequests
+                if self.workload().is_some_and(|work| !work.is_storage()) =>
+            {
+                let message = format!("`{}` is about storage, which this workload is not", measure.value.series);
+                faults.add(Fault::error(&measure.span, message).help("measure `request_duration`"));
+                return;
+            }
+            Series::RequestDuration(Some(name))
+            | Series::ResponseTime(Some(name))
+            | Series::FirstByte(Some(name))
+            | Series::PartDuration(_, Some(name)) => {
                 let steps = self.workload().map(WorkloadTable::step_names);
                 ("step", name, steps.map(|steps| steps.into_iter().map(|(name, _)| name).collect::<Vec<_>>()))
             }
@@ -178,6 +198,13 @@ impl StudyTable {
             let help = did_you_mean(&axis.value.0, names.iter().copied());
             let help = help.unwrap_or_else(|| format!("factors are {}", one_of(names)));
             faults.add(Fault::error(&axis.span, format!("no factor is named `{}`", axis.value.0)).help(help));
+        }
+    }
+
+    fn check_only(&self, faults: &mut Faults) {
+        let (Some(factors), Some(systems)) = (self.factors(), self.systems()) else { return };
+        for only in systems.0.iter().filter_map(|(.., table)| table.as_ref()?.only.as_ref()) {
+            only.check(factors, faults);
         }
     }
 

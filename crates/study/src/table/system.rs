@@ -8,6 +8,7 @@ use crate::pairs::Pairs;
 use crate::processors::CpuSet;
 use crate::scalar::{Length, Port, Text};
 use crate::scope::Scope;
+use crate::table::only::Only;
 use crate::table::ready::{ReadyValue, ready_by_default};
 use crate::template::is_name;
 use crate::value::{Problem, Scalar, Slot, optional};
@@ -40,6 +41,8 @@ table! {
         version: Option<Command>,
         /// The port it listens on. Default: a free one wherever `{port}` or `{address}` is used.
         port: Option<Slot<Port>>,
+        /// The trials in which it is started: those in which a factor has this level, or one of these. Default: all.
+        only: Option<Only>,
     }
 }
 
@@ -87,6 +90,12 @@ impl SystemTable {
 }
 
 impl SystemTable {
+    /// Whether the system runs in trials with these levels. Where some factors have none yet, whether
+    /// it runs in any of them.
+    pub(crate) fn runs(&self, levels: &Assignment) -> bool {
+        self.only.as_ref().is_none_or(|only| only.allows(levels))
+    }
+
     /// What starts the system called `name`, and with which environment, for people: with the
     /// levels that are known.
     pub(crate) fn shown(&self, name: &str, levels: &Assignment) -> Vec<String> {
@@ -209,11 +218,13 @@ mod tests {
 
     fn resolved(text: &str) -> SystemSpec {
         let table: SystemTable = read_table(text);
-        let bindings = Bindings { ports: [("db".to_owned(), 5432)].into(), plimsoll: "/bin/plimsoll".into() };
+        let bindings =
+            Bindings { ports: [("db".to_owned(), 5432)].into(), plimsoll: "/bin/plimsoll".into(), keys: [].into() };
         let assignment = Assignment(vec![("mode".to_owned(), Level::Text("two words".to_owned()))]);
         let scope = Scope {
             assignment: &assignment,
             bindings: &bindings,
+            resting: &[],
             system: Some("db"),
             dir: Path::new("/study"),
             processors: &[0, 1],

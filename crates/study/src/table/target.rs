@@ -1,9 +1,13 @@
 //! `target` and `tls`: where requests go.
 
+use crate::diagnostic::{Fault, Span};
+use crate::faults::Faults;
 use crate::node::table;
 use crate::scalar::Text;
-use crate::value::{Fixed, Problem, Scalar, Slot};
+use crate::scope::Scope;
+use crate::value::{Fixed, Problem, Scalar, Slot, optional};
 use plimsoll_model::factor::Level;
+use plimsoll_model::workload::{Target, Tls};
 use schemars::{Schema, json_schema};
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -19,6 +23,18 @@ table! {
     }
 }
 
+impl TlsTable {
+    pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Tls> {
+        let ca = optional(self.ca.as_ref(), |ca| ca.resolve(scope, faults));
+        let server_name = optional(self.server_name.as_ref(), |name| name.resolve(scope, faults));
+        Some(Tls {
+            ca: ca?.map(|ca| scope.dir.join(ca.0)),
+            server_name: server_name?.map(|name| name.0),
+            insecure: self.insecure.as_ref().is_some_and(|insecure| insecure.value),
+        })
+    }
+}
+
 /// Where requests go, as a study writes it: `HOST:PORT`, `http://HOST[:PORT]`, `https://HOST[:PORT]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
@@ -26,6 +42,21 @@ pub(crate) struct Address {
     pub(crate) port: u16,
     /// What the scheme says about encryption; `None` without a scheme.
     pub(crate) encrypted: Option<bool>,
+}
+
+impl Address {
+    /// The target, encrypted where its scheme or `tls` say so. The address stands at `span`, in the
+    /// table of the name `table`.
+    pub(crate) fn target(self, tls: Option<Tls>, span: &Span, table: &str, faults: &mut Faults) -> Option<Target> {
+        let Address { host, port, encrypted } = self;
+        if encrypted == Some(false) && tls.is_some() {
+            let fault = Fault::error(span, format!("`{table}.tls` is given, but the target is `http://`"));
+            faults.add(fault.help("write `https://`, or leave `tls` out"));
+            return None;
+        }
+        let default = || Tls { ca: None, server_name: None, insecure: false };
+        Some(Target { host, port, tls: tls.or_else(|| (encrypted == Some(true)).then(default)) })
+    }
 }
 
 impl Scalar for Address {
@@ -64,7 +95,7 @@ pub(crate) fn is_host_and_port(text: &str) -> bool {
 }
 
 /// Splits `host:port`, `[::1]:port`, or a host alone where there is a default port.
-fn host_and_port(text: &str, default_port: Option<u16>) -> Option<(String, u16)> {
+pub(crate) fn host_and_port(text: &str, default_port: Option<u16>) -> Option<(String, u16)> {
     if let Some(rest) = text.strip_prefix('[') {
         let (host, after) = rest.split_once(']')?;
         host.parse::<Ipv6Addr>().ok()?;

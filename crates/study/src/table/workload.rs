@@ -7,10 +7,12 @@ use crate::scalar::PositiveLength;
 use crate::scope::Scope;
 use crate::table::grpc::GrpcTable;
 use crate::table::http::HttpTable;
+use crate::table::storage::StorageTable;
+use crate::table::store::StoreTable;
 use crate::table::target::{Address, TlsTable};
-use crate::value::{Fixed, Problem, Scalar, Slot, optional};
+use crate::value::{Fixed, Problem, Scalar, Slot, optional, word};
 use plimsoll_model::factor::Level;
-use plimsoll_model::workload::{Connect, Steps, Target, Tls, Workload};
+use plimsoll_model::workload::{Connect, Steps, Target, Workload};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use std::time::Duration;
@@ -22,9 +24,11 @@ pub(crate) enum WorkloadTable {
     Grpc(GrpcTable),
     /// `protocol = "http"`.
     Http(HttpTable),
+    /// `protocol = "storage"`.
+    Storage(StorageTable),
 }
 
-/// The keys that every protocol has.
+/// The keys that every protocol with a target has.
 pub(crate) struct Common<'a> {
     pub(crate) target: &'a Slot<Address>,
     pub(crate) tls: Option<&'a TlsTable>,
@@ -35,17 +39,23 @@ pub(crate) struct Common<'a> {
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl WorkloadTable {
-    pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Workload> {
-        let common = self.common();
+    /// The workload of the trial that `scope` stands for, with the `stores` of the study.
+    pub(crate) fn resolve(
+        &self,
+        scope: &Scope<'_>,
+        stores: &[(String, StoreTable)],
+        faults: &mut Faults,
+    ) -> Option<Workload> {
+        let (common, steps) = match self {
+            WorkloadTable::Grpc(table) => (table.common(), table.steps(scope, faults)),
+            WorkloadTable::Http(table) => (table.common(), table.steps(scope, faults).map(Steps::Http)),
+            WorkloadTable::Storage(table) => return table.resolve(scope, stores, faults),
+        };
         let target = common.target(scope, faults);
         let connect = optional(common.connect, |connect| connect.resolve(scope, faults));
         let timeout = optional(common.timeout, |timeout| timeout.resolve(scope, faults));
-        let steps = match self {
-            WorkloadTable::Grpc(table) => table.steps(scope, faults),
-            WorkloadTable::Http(table) => table.steps(scope, faults).map(Steps::Http),
-        };
         Some(Workload {
-            target: target?,
+            target: Some(target?),
             connect: connect?.unwrap_or(Connect::PerUser),
             timeout: timeout?.map_or(TIMEOUT, |timeout| timeout.0),
             steps: steps?,
@@ -57,12 +67,30 @@ impl WorkloadTable {
         match self {
             WorkloadTable::Grpc(table) => table.steps.iter().map(|step| (step.name(), step.place.clone())).collect(),
             WorkloadTable::Http(table) => table.steps.iter().map(|step| (step.name(), step.place.clone())).collect(),
+            WorkloadTable::Storage(table) => table.step_names(),
         }
     }
 
-    /// Where the target stands.
+    /// The most steps that an iteration has.
+    pub(crate) fn most_steps(&self) -> usize {
+        match self {
+            WorkloadTable::Grpc(_) | WorkloadTable::Http(_) => self.step_names().len(),
+            WorkloadTable::Storage(table) => table.most_steps(),
+        }
+    }
+
+    /// Whether it is about storage.
+    pub(crate) fn is_storage(&self) -> bool {
+        matches!(self, WorkloadTable::Storage(_))
+    }
+
+    /// Where it says where requests, or objects, go.
     pub(crate) fn target_span(&self) -> &Span {
-        &self.common().target.span
+        match self {
+            WorkloadTable::Grpc(table) => &table.target.span,
+            WorkloadTable::Http(table) => &table.target.span,
+            WorkloadTable::Storage(table) => &table.store.span,
+        }
     }
 
     /// As reports name it.
@@ -70,12 +98,17 @@ impl WorkloadTable {
         match self {
             WorkloadTable::Grpc(_) => "gRPC",
             WorkloadTable::Http(_) => "HTTP/1.1",
+            WorkloadTable::Storage(_) => "storage",
         }
     }
 
     /// Protocol, steps, connections and time-out, as reports say it.
     pub(crate) fn in_words(&self) -> String {
-        let common = self.common();
+        let common = match self {
+            WorkloadTable::Grpc(table) => table.common(),
+            WorkloadTable::Http(table) => table.common(),
+            WorkloadTable::Storage(table) => return table.in_words(),
+        };
         let steps: Vec<String> = self.step_names().into_iter().map(|(name, _)| name).collect();
         let connect = common.connect.map_or("per user", |connect| connect.as_written());
         let connections = match connect {
@@ -95,40 +128,13 @@ impl WorkloadTable {
             steps.join(", then ")
         )
     }
-
-    fn common(&self) -> Common<'_> {
-        match self {
-            WorkloadTable::Grpc(table) => table.common(),
-            WorkloadTable::Http(table) => table.common(),
-        }
-    }
 }
 
 impl Common<'_> {
     fn target(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Target> {
         let address = self.target.resolve(scope, faults);
-        let table = optional(self.tls, |tls| tls.resolve(scope, faults))?;
-        let Address { host, port, encrypted } = address?;
-        if encrypted == Some(false) && table.is_some() {
-            let fault = Fault::error(&self.target.span, "`workload.tls` is given, but the target is `http://`");
-            faults.add(fault.help("write `https://`, or leave `tls` out"));
-            return None;
-        }
-        let default = || Tls { ca: None, server_name: None, insecure: false };
-        let tls = table.or_else(|| (encrypted == Some(true)).then(default));
-        Some(Target { host, port, tls })
-    }
-}
-
-impl TlsTable {
-    fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Tls> {
-        let ca = optional(self.ca.as_ref(), |ca| ca.resolve(scope, faults));
-        let server_name = optional(self.server_name.as_ref(), |name| name.resolve(scope, faults));
-        Some(Tls {
-            ca: ca?.map(|ca| scope.dir.join(ca.0)),
-            server_name: server_name?.map(|name| name.0),
-            insecure: self.insecure.as_ref().is_some_and(|insecure| insecure.value),
-        })
+        let tls = optional(self.tls, |tls| tls.resolve(scope, faults));
+        address?.target(tls?, &self.target.span, "workload", faults)
     }
 }
 
@@ -138,6 +144,11 @@ impl FromToml for WorkloadTable {
         let workload = match table.read::<Fixed<Protocol>>("protocol", &[], faults)?.value {
             Protocol::Grpc => WorkloadTable::Grpc(GrpcTable::from_toml(node, faults)?),
             Protocol::Http => WorkloadTable::Http(HttpTable::from_toml(node, faults)?),
+            Protocol::Storage => {
+                let table = StorageTable::from_toml(node, faults)?;
+                table.check(faults)?;
+                WorkloadTable::Storage(table)
+            }
         };
         check_steps(&workload, &node.place(), faults);
         Some(workload)
@@ -172,10 +183,11 @@ impl JsonSchema for WorkloadTable {
         json_schema!({
             "type": "object",
             "required": ["protocol"],
-            "properties": { "protocol": { "enum": ["grpc", "http"] } },
+            "properties": { "protocol": Protocol::schema() },
             "allOf": [
                 { "if": is("grpc"), "then": generator.subschema_for::<GrpcTable>() },
                 { "if": is("http"), "then": generator.subschema_for::<HttpTable>() },
+                { "if": is("storage"), "then": generator.subschema_for::<StorageTable>() },
             ],
         })
     }
@@ -188,21 +200,19 @@ pub(crate) enum Protocol {
     Grpc,
     /// HTTP/1.1 requests.
     Http,
+    /// Objects in a store.
+    Storage,
 }
 
 impl Scalar for Protocol {
-    const EXPECTED: &'static str = "\"grpc\" or \"http\"";
+    const EXPECTED: &'static str = "\"grpc\", \"http\" or \"storage\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        match level {
-            Level::Text(text) if text == "grpc" => Ok(Protocol::Grpc),
-            Level::Text(text) if text == "http" => Ok(Protocol::Http),
-            _ => Err(Problem::wrong::<Self>(level)),
-        }
+        word(level, &[("grpc", Protocol::Grpc), ("http", Protocol::Http), ("storage", Protocol::Storage)])
     }
 
     fn schema() -> Schema {
-        json_schema!({ "enum": ["grpc", "http"] })
+        json_schema!({ "enum": ["grpc", "http", "storage"] })
     }
 }
 

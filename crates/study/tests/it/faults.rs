@@ -1,5 +1,6 @@
 //! What is said about studies that are wrong.
 
+use crate::storage::STORAGE;
 use crate::{GRPC, read_text};
 use plimsoll_study::{Style, render};
 
@@ -118,6 +119,7 @@ fn values() {
         ("duration that is too long", with("\"20s\"", "\"99999h\"")),
         ("measure of no step", with("iteration_duration.p95", "request_duration:incremnt.p95")),
         ("measure of no system", with("iteration_duration.p95", "cpu:postgres.avg")),
+        ("measure of storage", with("iteration_duration.p95", "sync_duration.p95")),
         ("response time in closed load", with("iteration_duration.p95", "response_time.p95")),
         ("axis that is no factor", with("[decide]", "[report]\naxis = 'user'\n[decide]")),
         (
@@ -148,6 +150,40 @@ fn values() {
         (
             "lengths that differ between variants",
             with("\"2s\"", "\"{mode}\"").replace("mutex\"", "1s\"").replace("\"inputQ\"", "\"2s\"")
+        ),
+    ]));
+}
+
+#[test]
+fn storage() {
+    let with = |old: &str, new: &str| {
+        assert!(STORAGE.contains(old), "`{old}` is not in the study");
+        STORAGE.replacen(old, new, 1)
+    };
+    assert_drawn!(gallery(&[
+        ("store without a name", with("[store.local]", "[store]")),
+        ("store that is nowhere", with("directory =", "folder =")),
+        ("store at two places", with("directory = \"data\"", "directory = \"data\"\nnfs = \"nfs://a/\"")),
+        ("key of another store", with("directory = \"data\"", "directory = \"data\"\nregion = \"eu\"")),
+        ("key in the study", with("\"generated\"", "\"AKIAIOSFODNN7EXAMPLE\"")),
+        ("unknown store", with("\"local\", \"nfs\"", "\"local\", \"nsf\"")),
+        ("store that is not allowed", with("http://{gateway.address}", "https://s3.example.org")),
+        ("system that does not run", with("only  = { backend = [\"s3\"] }", "only  = { size = \"1MiB\" }")),
+        ("unknown factor", with("only  = { backend = \"nfs\" }", "only  = { backnd = \"nfs\" }")),
+        ("unknown level", with("only  = { backend = \"nfs\" }", "only  = { backend = [\"nsf\", \"tape\"] }")),
+        ("no factor", with("only  = { backend = \"nfs\" }", "only  = { }")),
+        ("no level", with("only  = { backend = \"nfs\" }", "only  = { backend = [] }")),
+        ("keys outside a system", with("\"plimsoll\"", "\"{s3.access_key}\"")),
+        ("keys of a store that has none", with("{s3.access_key}", "{local.access_key}")),
+        ("keys that are not generated", with("\"generated\"", "\"environment\"")),
+        ("direct without a file system", with("[load]", "mode = 'direct'\n[load]")),
+        ("measure of no step", with("request_duration:read", "sync_duration:red")),
+        (
+            "several at once",
+            with("\"{size}\"", "\"{size}kb\"")
+                .replace("\"plimsoll\"", "\"a/b\"")
+                .replace("{ do = \"write\" }", "{ do = \"put\" }")
+                .replace("only  = { backend = \"nfs\" }", "only  = { backend = \"nsf\" }")
         ),
     ]));
 }

@@ -3,6 +3,7 @@
 mod docs;
 mod faults;
 mod properties;
+mod storage;
 mod study;
 
 use plimsoll_study::{Diagnostic, Study, read};

@@ -1,5 +1,6 @@
 //! What holds for every text, and for every study that can be written.
 
+use crate::storage::STORAGE;
 use crate::{GRPC, read_text};
 use plimsoll_model::factor::Level;
 use plimsoll_model::load::{LoadModel, Profile};
@@ -29,9 +30,15 @@ proptest! {
     }
 
     #[test]
-    fn no_damage_to_a_study_makes_it_panic(at in 0..GRPC.len(), cut in 0..40_usize, piece in piece()) {
-        let end = (at + cut).min(GRPC.len());
-        let text = format!("{}{piece}{}", &GRPC[..at], &GRPC[end..]);
+    fn no_damage_to_a_study_makes_it_panic(
+        study in prop_oneof![Just(GRPC), Just(STORAGE)],
+        at in any::<proptest::sample::Index>(),
+        cut in 0..40_usize,
+        piece in piece(),
+    ) {
+        let at = at.index(study.len());
+        let end = (at + cut).min(study.len());
+        let text = format!("{}{piece}{}", &study[..at], &study[end..]);
         let (study, diagnostics) = read_text(&text);
         prop_assert_eq!(render(&diagnostics, Style::Plain).is_empty(), diagnostics.is_empty());
         for diagnostic in &diagnostics {
@@ -64,8 +71,7 @@ proptest! {
         let expected: Vec<Level> = levels.iter().copied().map(Level::Integer).collect();
         prop_assert_eq!(&study.factors[1].levels, &expected);
         for assignment in plimsoll_model::factor::combinations(&study.factors) {
-            let bindings = Bindings { ports: [].into(), plimsoll: "p".into() };
-            let spec = study.resolve(&assignment, &bindings).expect("a trial");
+            let spec = study.resolve(&assignment, &Bindings::default()).expect("a trial");
             let Some(Level::Integer(users)) = assignment.get("n") else { panic!("a number") };
             let LoadModel::Closed { users: profile, .. } = spec.load.model else { panic!("closed load") };
             prop_assert_eq!(profile, Profile::constant(*users as f64));

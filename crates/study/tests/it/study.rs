@@ -4,7 +4,7 @@ use crate::{GRPC, read_text, study};
 use plimsoll_model::factor::{Assignment, Level, Role};
 use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
 use plimsoll_model::system::Probe;
-use plimsoll_model::workload::{GrpcSchema, Sequence, Steps};
+use plimsoll_model::workload::{GrpcSchema, Sequence, Steps, Target};
 use plimsoll_study::{Bindings, PortChoice, Severity, Study, TrialSpec, quick};
 use std::net::IpAddr;
 use std::path::Path;
@@ -15,7 +15,7 @@ fn mutex_with(users: i64) -> Assignment {
 }
 
 fn resolved(study: &Study, assignment: &Assignment) -> TrialSpec {
-    let bindings = Bindings { ports: [("counter".to_owned(), 4321)].into(), plimsoll: "/opt/plimsoll".into() };
+    let bindings = Bindings { ports: [("counter".to_owned(), 4321)].into(), ..Bindings::default() };
     study.resolve(assignment, &bindings).expect("a trial")
 }
 
@@ -43,7 +43,7 @@ fn a_trial_has_every_placeholder_filled_in() {
     let system = &spec.systems[0];
     assert_eq!(system.start.to_string(), "./counter -mode mutex -listen 127.0.0.1:4321");
     assert_eq!((system.ready.probe.clone(), system.port), (Probe::Tcp("127.0.0.1:4321".to_owned()), Some(4321)));
-    assert_eq!((spec.workload.target.host.as_str(), spec.workload.target.port), ("127.0.0.1", 4321));
+    assert_eq!(spec.workload.target, Some(Target { host: "127.0.0.1".to_owned(), port: 4321, tls: None }));
     let Steps::Grpc { schema, calls } = &spec.workload.steps else { panic!("gRPC steps") };
     let GrpcSchema::Files { files, include } = schema else { panic!("files") };
     assert_eq!((files[0].to_str(), include[0].to_str()), (Some("/study/counter.proto"), Some("/study")));
@@ -67,17 +67,15 @@ fn ports_are_free_unless_the_study_fixes_them() {
     assert_eq!(ports(GRPC), [("counter".to_owned(), PortChoice::Free)]);
     let fixed = GRPC.replace("[system.counter]", "[system.counter]\nport = 50055");
     assert_eq!(ports(&fixed), [("counter".to_owned(), PortChoice::Fixed(50055))]);
-    let bindings = Bindings { ports: [].into(), plimsoll: "p".into() };
-    let spec = study(&fixed).resolve(&mutex_with(10), &bindings).expect("the study fixes the port");
-    assert_eq!(spec.workload.target.port, 50055);
+    let spec = study(&fixed).resolve(&mutex_with(10), &Bindings::default()).expect("the study fixes the port");
+    assert_eq!(spec.workload.target.map(|target| target.port), Some(50055));
     let beside = format!("{GRPC}\n[system.clock]\nstart = './clock'\n");
     assert_eq!(ports(&beside).len(), 1, "a system that is never told a port has none");
 }
 
 #[test]
 fn a_missing_port_is_an_error_and_not_a_guess() {
-    let bindings = Bindings { ports: [].into(), plimsoll: "p".into() };
-    let diagnostics = study(GRPC).resolve(&mutex_with(10), &bindings).expect_err("no port");
+    let diagnostics = study(GRPC).resolve(&mutex_with(10), &Bindings::default()).expect_err("no port");
     assert!(diagnostics.iter().any(|one| one.message.contains("counter.address")), "{diagnostics:?}");
 }
 
