@@ -4,9 +4,10 @@
 use super::Resolved;
 use plimsoll_model::host::Host;
 use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Profile, Shape, Stop, Think};
+use plimsoll_model::storage::{Action, BucketStyle, Credentials, Payload, S3, Storage, Store, Upload};
 use plimsoll_model::study::{GeneratorSpec, StudyFacts};
 use plimsoll_model::system::{CommandLine, Probe, SystemSpec};
-use plimsoll_model::workload::{Connect, GrpcSchema, GrpcStep, HttpStep, Steps, Workload};
+use plimsoll_model::workload::{Connect, GrpcSchema, GrpcStep, HttpStep, Steps, Target, Tls, Workload};
 
 use crate::quantity::{grouped, percent, show};
 use plimsoll_model::measure::{Effect, Unit};
@@ -37,11 +38,14 @@ pub(super) fn meaning(cell: &Resolved) -> Vec<Named> {
 
 /// What may be the subject of a comparison: how systems are started, and where load goes.
 pub(super) fn settings(cell: &Resolved) -> Vec<Named> {
-    let target = &cell.workload.target;
     let mut all = Vec::new();
     // The port of a system that Plimsoll starts stands in for a free one.
-    if cell.systems.iter().all(|system| system.port.is_none()) {
-        all.push(named("target", format!("{}:{}", target.host, target.port)));
+    let has_own_port = cell.systems.iter().any(|system| system.port.is_some());
+    if let Some(Target { host, port, .. }) = cell.workload.target.as_ref().filter(|_| !has_own_port) {
+        all.push(named("target", format!("{host}:{port}")));
+    }
+    if let Steps::Storage(storage) = &cell.workload.steps {
+        all.extend(store(&storage.store));
     }
     all.extend(cell.systems.iter().flat_map(system));
     all
@@ -106,12 +110,35 @@ fn think(think: &Think) -> String {
 }
 
 fn workload(workload: &Workload) -> Vec<Named> {
+    let mut all = match &workload.steps {
+        Steps::Http(_) | Steps::Grpc { .. } => connections(workload),
+        Steps::Storage(_) => Vec::new(),
+    };
+    all.push(named("time-out of an exchange", format!("{:?}", workload.timeout)));
+    all.push(named("steps", workload.steps.names().join(", ")));
+    match &workload.steps {
+        Steps::Http(steps) => all.extend(steps.iter().flat_map(http_step)),
+        Steps::Grpc { schema, calls } => {
+            all.push(named("message types", message_types(schema)));
+            all.extend(calls.iter().flat_map(grpc_step));
+        }
+        Steps::Storage(storage) => all.extend(self::storage(storage)),
+    }
+    all
+}
+
+fn connections(workload: &Workload) -> Vec<Named> {
     let connect = match workload.connect {
         Connect::PerUser => "one for each user".to_owned(),
         Connect::PerIteration => "one for each iteration".to_owned(),
         Connect::Shared(count) => format!("{count} for all users"),
     };
-    let tls = match &workload.target.tls {
+    let tls = workload.target.as_ref().and_then(|target| target.tls.as_ref());
+    vec![named("connections", connect), named("encryption", encryption(tls))]
+}
+
+fn encryption(tls: Option<&Tls>) -> String {
+    match tls {
         None => "none".to_owned(),
         Some(tls) if tls.insecure => "TLS, any certificate".to_owned(),
         Some(tls) => format!(
@@ -119,27 +146,84 @@ fn workload(workload: &Workload) -> Vec<Named> {
             tls.ca.as_ref().map_or("the system".into(), |file| file.display().to_string()),
             tls.server_name.as_deref().unwrap_or("of the host")
         ),
-    };
-    let mut all = vec![
-        named("connections", connect),
-        named("encryption", tls),
-        named("time-out of an exchange", format!("{:?}", workload.timeout)),
-        named("steps", workload.steps.names().join(", ")),
-    ];
-    match &workload.steps {
-        Steps::Http(steps) => all.extend(steps.iter().flat_map(http_step)),
-        Steps::Grpc { schema, calls } => {
-            let schema = match schema {
-                GrpcSchema::Reflection => "the server's reflection".to_owned(),
-                GrpcSchema::Files { files, .. } => {
-                    files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
-                }
-            };
-            all.push(named("message types", schema));
-            all.extend(calls.iter().flat_map(grpc_step));
+    }
+}
+
+fn message_types(schema: &GrpcSchema) -> String {
+    match schema {
+        GrpcSchema::Reflection => "the server's reflection".to_owned(),
+        GrpcSchema::Files { files, .. } => {
+            files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
         }
     }
-    all
+}
+
+fn storage(storage: &Storage) -> Vec<Named> {
+    let payload = match storage.payload {
+        Payload::Zeros => "zeros".to_owned(),
+        Payload::Random => "random".to_owned(),
+        Payload::Compressible(ratio) => format!("compressible to 1/{ratio}"),
+    };
+    let operations = |action: &Action| {
+        let operations: Vec<&str> =
+            storage.steps[action.steps.clone()].iter().map(|step| step.operation.name()).collect();
+        format!("{} with weight {}", operations.join(", then "), action.weight)
+    };
+    vec![
+        named("operations", storage.actions.iter().map(operations).collect::<Vec<_>>().join("; ")),
+        named("size of objects", bytes(storage.size)),
+        named("content of objects", payload),
+        named("block size", bytes(storage.block)),
+        named("objects of each user", storage.objects.to_string()),
+        named("overwriting", yes(storage.overwrite)),
+        named("verification", yes(storage.verify)),
+        named("mode", storage.mode.name()),
+    ]
+}
+
+/// Where objects are kept: what a comparison may be about. Ports are told as those of the target.
+fn store(store: &Store) -> Vec<Named> {
+    match store {
+        Store::Directory(path) => vec![named("store", format!("the directory {}", path.display()))],
+        Store::Nfs(nfs) => vec![named("store", format!("the export {} of {} over NFS", nfs.export, nfs.host))],
+        Store::S3(s3) => bucket(s3),
+    }
+}
+
+fn bucket(s3: &S3) -> Vec<Named> {
+    let style = match s3.style {
+        BucketStyle::Path => "in the path",
+        BucketStyle::VirtualHost => "in the host",
+    };
+    let credentials = match &s3.credentials {
+        Credentials::Anonymous => "none",
+        Credentials::Environment => "from the environment",
+        Credentials::Generated(_) => "generated",
+    };
+    let upload = match s3.upload {
+        Upload::Single => "in one request".to_owned(),
+        Upload::Multipart(1) => format!("in parts of {}, one after the other", bytes(s3.part_size)),
+        Upload::Multipart(count) => format!("in parts of {}, {count} at once", bytes(s3.part_size)),
+    };
+    vec![
+        named("store", format!("the bucket {} of {} over S3", s3.bucket, s3.endpoint.host)),
+        named("region", &s3.region),
+        named("name of the bucket", style),
+        named("encryption", encryption(s3.endpoint.tls.as_ref())),
+        named("credentials", credentials),
+        named("upload", upload),
+        named("download", s3.range.map_or("whole objects".to_owned(), |range| format!("ranges of {}", bytes(range)))),
+        named("signed payload", yes(s3.signed_payload)),
+        named("retries", s3.retries.to_string()),
+    ]
+}
+
+fn bytes(bytes: u64) -> String {
+    format!("{} bytes", grouped(bytes as f64))
+}
+
+fn yes(yes: bool) -> &'static str {
+    if yes { "yes" } else { "no" }
 }
 
 fn http_step(step: &HttpStep) -> Vec<Named> {
@@ -243,6 +327,7 @@ pub(super) fn measured(facts: &StudyFacts) -> Vec<Named> {
 mod tests {
     use super::*;
     use plimsoll_model::load::Stage;
+    use plimsoll_model::storage::{KeyPair, Mode, Nfs, NfsPorts, Operation, Secret, StorageStep};
     use std::time::Duration;
 
     #[test]
@@ -258,9 +343,8 @@ mod tests {
             stop: Stop::After(seconds(10)),
             drain: seconds(3),
         };
-        let texts: Vec<String> = load(&ramp).into_iter().map(|(name, value)| format!("{name}: {value}")).collect();
         assert_eq!(
-            texts,
+            lines(load(&ramp)),
             [
                 "warm-up: 2s",
                 "end of the measure phase: after 10s",
@@ -268,6 +352,76 @@ mod tests {
                 "load: closed loop",
                 "users: 1, to 20 in 5s",
                 "think time: uniform, 5ms to 1s",
+            ]
+        );
+    }
+
+    fn lines(named: Vec<Named>) -> Vec<String> {
+        named.into_iter().map(|(name, value)| format!("{name}: {value}")).collect()
+    }
+
+    #[test]
+    fn storage_is_told_in_words() {
+        let step = |name: &str, operation| StorageStep { name: name.to_owned(), operation };
+        let told = storage(&Storage {
+            name: "s3".to_owned(),
+            store: Store::Directory("data".into()),
+            mode: Mode::Durable,
+            payload: Payload::Compressible(2.5),
+            size: 1_048_576,
+            block: 4096,
+            objects: 3,
+            overwrite: true,
+            verify: false,
+            actions: vec![Action { weight: 70, steps: 0..1 }, Action { weight: 30, steps: 1..3 }],
+            steps: vec![step("get", Operation::Read), step("put", Operation::Write), step("ls", Operation::List)],
+        });
+        assert_eq!(
+            lines(told),
+            [
+                "operations: read with weight 70; write, then list with weight 30",
+                "size of objects: 1,048,576 bytes",
+                "content of objects: compressible to 1/2.5",
+                "block size: 4,096 bytes",
+                "objects of each user: 3",
+                "overwriting: yes",
+                "verification: no",
+                "mode: durable",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_store_is_told_in_words_and_without_its_keys() {
+        assert_eq!(lines(store(&Store::Directory("data".into()))), ["store: the directory data"]);
+        let ports = NfsPorts { nfs: Some(5), mount: Some(5) };
+        let nfs = Store::Nfs(Nfs { host: "files".to_owned(), ports, export: "/a".to_owned() });
+        assert_eq!(lines(store(&nfs)), ["store: the export /a of files over NFS"]);
+        let pair = KeyPair { access_key: "AK".to_owned(), secret: Secret("hush".to_owned()) };
+        let s3 = Store::S3(Box::new(S3 {
+            endpoint: Target { host: "localhost".to_owned(), port: 5, tls: None },
+            bucket: "box".to_owned(),
+            region: "eu".to_owned(),
+            style: BucketStyle::Path,
+            credentials: Credentials::Generated(pair),
+            upload: Upload::Multipart(4),
+            part_size: 8_388_608,
+            range: None,
+            signed_payload: true,
+            retries: 2,
+        }));
+        assert_eq!(
+            lines(store(&s3)),
+            [
+                "store: the bucket box of localhost over S3",
+                "region: eu",
+                "name of the bucket: in the path",
+                "encryption: none",
+                "credentials: generated",
+                "upload: in parts of 8,388,608 bytes, 4 at once",
+                "download: whole objects",
+                "signed payload: yes",
+                "retries: 2",
             ]
         );
     }

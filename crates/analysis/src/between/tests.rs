@@ -52,7 +52,7 @@ fn cells(input: &Input) -> Vec<Resolved> {
         condition: Assignment::default(),
         systems: vec![system(&variant.label())],
         workload: Workload {
-            target: Target { host: "127.0.0.1".to_owned(), port: 1, tls: None },
+            target: Some(Target { host: "127.0.0.1".to_owned(), port: 1, tls: None }),
             connect: Connect::PerUser,
             timeout: Duration::from_secs(10),
             steps: Steps::Http(vec![HttpStep {

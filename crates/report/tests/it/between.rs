@@ -52,7 +52,7 @@ fn cells(input: &Input, argument: &str) -> Vec<Resolved> {
                     port: Some(1),
                 }],
                 workload: Workload {
-                    target: Target { host: "127.0.0.1".to_owned(), port: 1, tls: None },
+                    target: Some(Target { host: "127.0.0.1".to_owned(), port: 1, tls: None }),
                     connect: Connect::PerUser,
                     timeout: second,
                     steps: Steps::Http(vec![HttpStep {
