@@ -18,6 +18,7 @@
 //! [`BundleWriter`] writes, [`read`] reads back whatever is whole and names what is not.
 //! docs/bundle.md describes every file for those who want to read it with other tools.
 
+mod conceal;
 mod error;
 mod files;
 mod interval_log;

@@ -1,5 +1,6 @@
 //! Writes one trial, second by second, with bounded memory.
 
+use crate::conceal;
 use crate::error::BundleError;
 use crate::files::{self, partial_folder, plain};
 use crate::interval_log::IntervalLog;
@@ -69,6 +70,24 @@ impl TrialWriter {
     #[must_use]
     pub fn output_path(&self, name: &str) -> PathBuf {
         self.folder.join(format!("output-{}.log", plain(name)))
+    }
+
+    /// Writes asterisks over `secret` wherever the systems of the trial have written it. To be called
+    /// when they have ended.
+    ///
+    /// # Errors
+    /// Their output cannot be read or written.
+    pub fn conceal(&self, secret: &str) -> Result<(), BundleError> {
+        let conceal = || -> io::Result<()> {
+            for entry in fs::read_dir(&self.folder)? {
+                let path = entry?.path();
+                if path.extension().is_some_and(|extension| extension == "log") {
+                    conceal::conceal(&path, secret)?;
+                }
+            }
+            Ok(())
+        };
+        conceal().map_err(BundleError::io("take a secret out of the output in", &self.folder))
     }
 
     /// Adds a second of load. Seconds come in order.

@@ -92,6 +92,7 @@ pub fn trial(trial: Trial, seconds: i64, scale: f64) -> TrialResult {
             open_load: false,
             sequences: BTreeMap::new(),
             error_examples: BTreeMap::new(),
+            storage: None,
         },
         cut: 0,
         tallies: [Subject::Iteration, Subject::Connect, Subject::Request("call".to_owned())]

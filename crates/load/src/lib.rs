@@ -4,8 +4,10 @@
 //! is sent; [`Prepared::run`] offers a load profile and hands over one
 //! [`Interval`](plimsoll_model::record::Interval) a second. In between lies one loop
 //! ([`engine`]), written over a [`schedule`], a stop rule, and a [`protocol`]: [`http`] or
-//! [`grpc`], which are sans-IO state machines.
+//! [`grpc`], which are sans-IO state machines. Calls that block have a loop of their own, with a
+//! thread for each user ([`blocking`]): those of [`storage`].
 
+mod blocking;
 mod clock;
 mod engine;
 pub mod grpc;
@@ -15,6 +17,7 @@ mod recorder;
 mod run;
 pub mod schedule;
 pub mod sequence;
+mod storage;
 mod timers;
 mod tls;
 mod transport;

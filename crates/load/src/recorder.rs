@@ -2,7 +2,8 @@
 
 use crate::sequence::SequenceRecorder;
 use plimsoll_model::record::{
-    ErrorKind, Exchange, GeneratorSecond, Interval, LONGEST, Outcome, RecordedPhase, Subject, TICK, TICKS, Tally, Tick,
+    ErrorKind, Exchange, GeneratorSecond, Interval, LONGEST, Outcome, Part, RecordedPhase, Subject, TICK, TICKS, Tally,
+    Tick,
 };
 use plimsoll_model::units::{Instant, Nanos};
 use rustix::time::{ClockId, clock_gettime};
@@ -60,8 +61,10 @@ pub(crate) struct Recorder {
     window_end: Instant,
     /// How the generator does in the present second; the engine keeps the gauges.
     pub(crate) generator: GeneratorSecond,
+    processor: Processor,
     /// CPU time of the thread at the start of the present second.
     cpu_before: Nanos,
+    steps: usize,
     pub(crate) findings: Findings,
     thread: usize,
     handover: Sender<Handover>,
@@ -99,13 +102,35 @@ impl Recorder {
             boundary: first,
             window_end,
             generator: GeneratorSecond::default(),
-            cpu_before: thread_cpu(),
+            processor: Processor::OwnThread,
+            cpu_before: Processor::OwnThread.time(),
+            steps: steps.len(),
             findings: Findings { sequences, ..Findings::default() },
             thread,
             handover,
         };
         recorder.boundary = recorder.end_of(recorder.second);
         recorder
+    }
+
+    /// The same recorder for a user whose calls block: with the parts of its calls, and with the
+    /// processor time of its own thread, whoever ends its seconds.
+    pub(crate) fn of_blocking_user(mut self, processor: Processor) -> Recorder {
+        let names: Vec<Subject> = self.subjects[2..].to_vec();
+        for subject in names {
+            let Subject::Request(name) = subject else { continue };
+            self.subjects.extend(Part::ALL.map(|part| Subject::Part(part, name.clone())));
+        }
+        for slots in [&mut self.warmup, &mut self.measure] {
+            slots.resize_with(self.subjects.len(), Slot::default);
+        }
+        Recorder { cpu_before: processor.time(), processor, ..self }
+    }
+
+    /// Files a part of a call.
+    pub(crate) fn record_part(&mut self, step: usize, part: Part, phase: RecordedPhase, exchange: &Exchange) {
+        let subject = 2 + self.steps + step * Part::ALL.len() + part as usize;
+        self.record(SubjectIndex(subject), phase, exchange);
     }
 
     /// The instant at which the present second is over.
@@ -186,8 +211,8 @@ impl Recorder {
 
     #[cold]
     fn hand_over(&mut self, until: Instant) {
-        let cpu = thread_cpu();
-        let used = Nanos(cpu.0 - self.cpu_before.0);
+        let cpu = self.processor.time();
+        let used = Nanos(cpu.0.saturating_sub(self.cpu_before.0));
         self.cpu_before = cpu;
         let next = GeneratorSecond {
             users: self.generator.users,
@@ -252,9 +277,34 @@ fn put(histogram: &mut hdrhistogram::Histogram<u64>, value: u64) {
     histogram.record(value.min(LONGEST)).expect("a growing histogram takes every value up to one hour");
 }
 
-fn thread_cpu() -> Nanos {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+/// Where the processor time of a user or thread is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Processor {
+    /// All time of the calling thread: it is the one that generates load.
+    OwnThread,
+    /// The time of the thread of this number outside the kernel: what it does there, for a file
+    /// system or a socket, is the very work that is measured.
+    UserTimeOf(i32),
+}
+
+impl Processor {
+    fn time(self) -> Nanos {
+        match self {
+            Processor::OwnThread => {
+                let time = clock_gettime(ClockId::ThreadCPUTime);
+                Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+            }
+            Processor::UserTimeOf(thread) => user_time(thread).unwrap_or(Nanos(0)),
+        }
+    }
+}
+
+/// The user time of a thread of this process; none when it has ended.
+fn user_time(thread: i32) -> Option<Nanos> {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).ok()?;
+    // The name of the program, in brackets, may hold anything (proc_pid_stat(5)).
+    let ticks: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(11)?.parse().ok()?;
+    Some(Nanos(ticks * 1_000_000_000 / rustix::param::clock_ticks_per_second()))
 }
 
 #[cfg(test)]

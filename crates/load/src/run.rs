@@ -1,5 +1,6 @@
 //! From a workload to its records: prepared once, then run on as many threads as it is given.
 
+use crate::blocking::{self, Crew};
 use crate::clock::{Clock, nanos};
 use crate::engine::{self, Task};
 use crate::grpc::Grpc;
@@ -7,33 +8,41 @@ use crate::http::Http;
 use crate::protocol::Protocol;
 use crate::recorder::{Findings, Handover, Recorder};
 use crate::schedule::Share;
+use crate::storage::StoragePlan;
 use crate::tls;
 use crate::transport::Dialer;
 use plimsoll_model::load::{LoadModel, LoadProfile, Stop};
 use plimsoll_model::record::{ErrorKind, Interval, SequenceCheck};
+use plimsoll_model::storage::StorageFacts;
 use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::units::{Instant, Nanos, Processors};
-use plimsoll_model::workload::{Connect, GrpcSchema, Steps, Workload};
+use plimsoll_model::workload::{Connect, GrpcSchema, Steps, Target, Workload};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 /// Descriptors that the generator needs beside its connections.
 const SPARE_DESCRIPTORS: u64 = 64;
 
+/// How long a call that blocks may take to come back after it was told to give up, before it counts
+/// as hung.
+const GRACE: Duration = Duration::from_secs(5);
+
 /// A workload that is ready to be run.
 pub struct Prepared {
     workload: Workload,
-    dialer: Dialer,
-    protocol: Compiled,
+    compiled: Compiled,
 }
 
 enum Compiled {
-    Http(Http),
-    Grpc(Grpc),
+    Http(Http, Dialer),
+    Grpc(Grpc, Dialer),
+    Storage(StoragePlan),
 }
 
 /// Why a workload cannot be run: every reason that could be found.
@@ -65,6 +74,9 @@ pub enum RunError {
     /// The kernel refused what the loop needs.
     #[error("the generator's loop broke off: {0}")]
     Loop(String),
+    /// Users could not get ready for the load.
+    #[error("{0}")]
+    Users(String),
 }
 
 /// Finds what is wrong with a workload before its system runs. With server reflection the message
@@ -77,7 +89,7 @@ pub fn check(workload: &Workload) -> Result<(), PrepareError> {
         return Ok(());
     }
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
-    Prepared::new(workload, nowhere).map(|_| ())
+    Prepared::new(workload, workload.target.as_ref().map(|_| nowhere)).map(|_| ())
 }
 
 /// How to offer load.
@@ -107,30 +119,36 @@ pub struct RunRecord {
     pub faults: Vec<String>,
     /// Whether it was broken off from outside.
     pub interrupted: bool,
+    /// What is known of the back end, where the workload is storage.
+    pub storage: Option<StorageFacts>,
 }
 
 impl Prepared {
-    /// Compiles the workload for a system at `address`. With gRPC and server reflection this asks
+    /// Compiles the workload for a system at `address`, where it has a target. With gRPC and server reflection this asks
     /// the server for its message types; otherwise nothing is sent.
     ///
     /// # Errors
     /// Whatever is wrong with the workload: files, names, messages, certificates.
-    pub fn new(workload: &Workload, address: SocketAddr) -> Result<Prepared, PrepareError> {
-        let application: &[&[u8]] = match workload.steps {
-            Steps::Http(_) => &[b"http/1.1"],
-            Steps::Grpc { .. } => &[b"h2"],
-        };
-        let tls = workload.target.tls.as_ref().map(|tls| tls::configure(&workload.target, tls, application));
-        let tls = tls.transpose().map_err(|fault| PrepareError(vec![fault]))?;
-        let dialer = Dialer { address, tls };
-        let protocol = match &workload.steps {
-            Steps::Http(steps) => Compiled::Http(Http::new(&workload.target, steps)),
+    pub fn new(workload: &Workload, address: Option<SocketAddr>) -> Result<Prepared, PrepareError> {
+        let reached = workload.target.as_ref().zip(address);
+        let to_server = || reached.ok_or_else(|| PrepareError(vec!["the workload has no target".to_owned()]));
+        let compiled = match &workload.steps {
+            Steps::Http(steps) => {
+                let (target, address) = to_server()?;
+                Compiled::Http(Http::new(target, steps), dialer(target, address, b"http/1.1")?)
+            }
             Steps::Grpc { schema, calls } => {
-                let timeout = workload.timeout;
-                Compiled::Grpc(Grpc::new(&workload.target, schema, calls, &dialer, timeout).map_err(PrepareError)?)
+                let (target, address) = to_server()?;
+                let dialer = dialer(target, address, b"h2")?;
+                let grpc = Grpc::new(target, schema, calls, &dialer, workload.timeout).map_err(PrepareError)?;
+                Compiled::Grpc(grpc, dialer)
+            }
+            Steps::Storage(storage) => {
+                let plan = StoragePlan::new(storage, address, workload.timeout);
+                Compiled::Storage(plan.map_err(PrepareError)?)
             }
         };
-        Ok(Prepared { workload: workload.clone(), dialer, protocol })
+        Ok(Prepared { workload: workload.clone(), compiled })
     }
 
     /// Offers the load, handing each second over to `on_interval` when all threads have passed
@@ -140,15 +158,36 @@ impl Prepared {
     /// The machine does not allow what the load needs.
     pub fn run(&self, job: &Job<'_>, on_interval: &mut dyn FnMut(Interval)) -> Result<RunRecord, RunError> {
         allow_descriptors(most_connections(&self.workload, job.load))?;
-        match &self.protocol {
-            Compiled::Http(http) => self.run_on_threads(http, job, on_interval),
-            Compiled::Grpc(grpc) => self.run_on_threads(grpc, job, on_interval),
+        match &self.compiled {
+            Compiled::Http(http, dialer) => self.run_on_threads(http, dialer, job, on_interval),
+            Compiled::Grpc(grpc, dialer) => self.run_on_threads(grpc, dialer, job, on_interval),
+            Compiled::Storage(plan) => self.run_on_storage(plan, job, on_interval),
         }
+    }
+
+    /// Runs users that each have a thread.
+    fn run_on_storage(
+        &self,
+        plan: &StoragePlan,
+        job: &Job<'_>,
+        on_interval: &mut dyn FnMut(Interval),
+    ) -> Result<RunRecord, RunError> {
+        let users = usize::try_from(most_users(job.load)).unwrap_or(usize::MAX);
+        let storage = plan.crew(job.seed, users).map_err(|failure| RunError::Users(failure.detail))?;
+        let names = self.workload.steps.names();
+        let timeout = self.workload.timeout;
+        let crew = Crew { calls: Arc::clone(&storage), names, timeout, grace: GRACE, users };
+        let run = blocking::run(&crew, job, on_interval);
+        // Also what failed leaves objects behind.
+        let facts = storage.finish();
+        let (findings, clock) = run?;
+        Ok(RunRecord { storage: Some(facts), ..record(findings, &self.workload.steps, job, clock) })
     }
 
     fn run_on_threads<P: Protocol>(
         &self,
         protocol: &P,
+        dialer: &Dialer,
         job: &Job<'_>,
         on_interval: &mut dyn FnMut(Interval),
     ) -> Result<RunRecord, RunError> {
@@ -162,7 +201,7 @@ impl Prepared {
             let handles: Vec<_> = (0..threads)
                 .map(|index| {
                     let share = Share { index, of: threads };
-                    let task = self.task(protocol, job, clock, share);
+                    let task = self.task(protocol, dialer, job, clock, share);
                     let (names, sender) = (&names, sender.clone());
                     let cpus = job.generator.cpus.as_ref();
                     let generate = move || {
@@ -174,20 +213,29 @@ impl Prepared {
                 })
                 .collect();
             drop(sender);
-            let findings = collect(&receiver, threads, on_interval);
+            let mut collector = Collector::new(threads);
+            receiver.into_iter().for_each(|handover| collector.take(handover, on_interval));
+            let findings = collector.finish(on_interval);
             let results = handles.into_iter().map(|thread| thread.join().expect("a generator thread does not panic"));
             results.collect::<Result<Vec<()>, RunError>>().map(|_| findings)
         })?;
         Ok(record(findings, &self.workload.steps, job, clock))
     }
 
-    fn task<'a, P: Protocol>(&self, protocol: &'a P, job: &Job<'a>, clock: Clock, share: Share) -> Task<'a, P> {
+    fn task<'a, P: Protocol>(
+        &self,
+        protocol: &'a P,
+        dialer: &Dialer,
+        job: &Job<'a>,
+        clock: Clock,
+        share: Share,
+    ) -> Task<'a, P> {
         Task {
             protocol,
             connect: self.workload.connect,
             connect_timeout: self.workload.timeout.into(),
             timeouts: timeouts(&self.workload),
-            dialer: self.dialer.clone(),
+            dialer: dialer.clone(),
             model: &job.load.model,
             stop: job.load.stop,
             drain: job.load.drain,
@@ -199,6 +247,13 @@ impl Prepared {
     }
 }
 
+/// What makes connections to `address`, with the target's encryption.
+fn dialer(target: &Target, address: SocketAddr, application: &[u8]) -> Result<Dialer, PrepareError> {
+    let tls = target.tls.as_ref().map(|tls| tls::configure(target, tls, &[application]));
+    let tls = tls.transpose().map_err(|fault| PrepareError(vec![fault]))?;
+    Ok(Dialer { address, tls })
+}
+
 /// The longest that an exchange of each step may take: a gRPC deadline can be shorter than the
 /// workload's time-out.
 fn timeouts(workload: &Workload) -> Vec<Nanos> {
@@ -207,6 +262,7 @@ fn timeouts(workload: &Workload) -> Vec<Nanos> {
         Steps::Grpc { calls, .. } => {
             calls.iter().map(|call| call.deadline.unwrap_or(workload.timeout).min(workload.timeout).into()).collect()
         }
+        Steps::Storage(storage) => storage.steps.iter().map(|_| workload.timeout.into()).collect(),
     }
 }
 
@@ -247,7 +303,7 @@ fn allow_descriptors(connections: u64) -> Result<(), RunError> {
 }
 
 /// Binds the thread to its processor and asks for wake-ups as exact as the kernel has them.
-fn settle(cpus: Option<&Processors>, index: usize) -> Result<(), RunError> {
+pub(crate) fn settle(cpus: Option<&Processors>, index: usize) -> Result<(), RunError> {
     // The default slack lets the kernel wake the thread 50 µs late to save a wake-up.
     rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).map_err(|error| RunError::Loop(error.to_string()))?;
     let Some(Processors(cpus)) = cpus.filter(|cpus| !cpus.0.is_empty()) else { return Ok(()) };
@@ -263,32 +319,45 @@ fn settle(cpus: Option<&Processors>, index: usize) -> Result<(), RunError> {
 }
 
 /// Merges the seconds of all threads, and hands each on when the last thread has passed it.
-fn collect(receiver: &Receiver<Handover>, threads: usize, on_interval: &mut dyn FnMut(Interval)) -> Vec<Findings> {
-    let mut pending: BTreeMap<i64, Interval> = BTreeMap::new();
-    let mut passed = vec![i64::MIN; threads];
-    let mut findings = Vec::new();
-    for handover in receiver {
+pub(crate) struct Collector {
+    pending: BTreeMap<i64, Interval>,
+    /// The last second that each thread has passed.
+    passed: Vec<i64>,
+    findings: Vec<Findings>,
+}
+
+impl Collector {
+    pub(crate) fn new(threads: usize) -> Collector {
+        Collector { pending: BTreeMap::new(), passed: vec![i64::MIN; threads], findings: Vec::new() }
+    }
+
+    /// Takes what a thread hands over.
+    pub(crate) fn take(&mut self, handover: Handover, on_interval: &mut dyn FnMut(Interval)) {
         match handover {
             Handover::Interval(thread, interval) => {
                 let second = interval.second;
-                passed[thread] = second;
-                pending.entry(second).or_insert_with(|| Interval { second, ..Interval::default() }).merge(&interval);
+                self.passed[thread] = second;
+                let merged = self.pending.entry(second).or_insert_with(|| Interval { second, ..Interval::default() });
+                merged.merge(&interval);
             }
             Handover::Finished(thread, found) => {
-                passed[thread] = i64::MAX;
-                findings.push(*found);
+                self.passed[thread] = i64::MAX;
+                self.findings.push(*found);
             }
         }
-        let all_passed = passed.iter().copied().min().unwrap_or(i64::MAX);
-        while let Some(entry) = pending.first_entry()
+        let all_passed = self.passed.iter().copied().min().unwrap_or(i64::MAX);
+        while let Some(entry) = self.pending.first_entry()
             && *entry.key() <= all_passed
         {
             on_interval(entry.remove());
         }
     }
-    // A thread that broke off leaves seconds behind that the others have finished.
-    pending.into_values().for_each(on_interval);
-    findings
+
+    /// A thread that broke off leaves seconds behind that the others have finished.
+    pub(crate) fn finish(self, on_interval: &mut dyn FnMut(Interval)) -> Vec<Findings> {
+        self.pending.into_values().for_each(on_interval);
+        self.findings
+    }
 }
 
 fn record(findings: Vec<Findings>, steps: &Steps, job: &Job<'_>, clock: Clock) -> RunRecord {
@@ -314,6 +383,7 @@ fn record(findings: Vec<Findings>, steps: &Steps, job: &Job<'_>, clock: Clock) -
         error_examples: examples,
         faults: findings.into_iter().flat_map(|found| found.faults).collect(),
         interrupted,
+        storage: None,
     }
 }
 

@@ -9,15 +9,14 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use std::path::Path;
 use std::sync::Arc;
 
+/// How connections are encrypted, and the name that the server's certificate must carry.
+pub(crate) type Encryption = (Arc<ClientConfig>, ServerName<'static>);
+
 /// The configuration and the name to check for `target`, with `protocols` offered by ALPN.
 ///
 /// # Errors
 /// The authorities cannot be read, or the name cannot stand in a certificate.
-pub(crate) fn configure(
-    target: &Target,
-    tls: &Tls,
-    protocols: &[&[u8]],
-) -> Result<(Arc<ClientConfig>, ServerName<'static>), String> {
+pub(crate) fn configure(target: &Target, tls: &Tls, protocols: &[&[u8]]) -> Result<Encryption, String> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()

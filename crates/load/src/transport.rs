@@ -1,14 +1,13 @@
 //! A non-blocking socket, plain or with TLS, that counts the bytes which cross it.
 
+use crate::tls::Encryption;
 use plimsoll_model::record::ErrorKind;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection};
+use rustls::ClientConnection;
 use std::io::{ErrorKind as IoErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
 
 /// How the sockets of a trial are made.
 #[derive(Clone, Debug)]
@@ -16,7 +15,7 @@ pub(crate) struct Dialer {
     /// Where they go.
     pub(crate) address: SocketAddr,
     /// Encryption, if any.
-    pub(crate) tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    pub(crate) tls: Option<Encryption>,
 }
 
 /// A socket with its encryption and its byte counts.

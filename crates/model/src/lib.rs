@@ -13,6 +13,7 @@ pub mod measure;
 pub mod record;
 pub mod result;
 pub mod sample;
+pub mod storage;
 pub mod study;
 pub mod system;
 pub mod trial;

@@ -1,5 +1,6 @@
 //! Measures: the one number that a trial gives for a question, such as `iteration_duration.p95`.
 
+use crate::record::Part;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -26,12 +27,16 @@ pub enum Series {
     ResponseTime(Option<String>),
     /// From the send to the first byte of the response.
     FirstByte(Option<String>),
+    /// A part of a request that is timed apart.
+    PartDuration(Part, Option<String>),
     /// Making a connection.
     ConnectDuration,
     /// Iterations.
     Iterations,
     /// Exchanges.
     Requests,
+    /// Requests of which exchanges consist, every attempt counting.
+    Subrequests,
     /// Bytes read by the generator.
     DataReceived,
     /// Bytes written by the generator.
@@ -108,7 +113,7 @@ pub enum Unit {
 type OfName = fn(Option<String>) -> Series;
 
 /// The series of durations, with the names that people know from k6 for the same thing.
-const DURATIONS: [(&str, OfName); 7] = [
+const DURATIONS: [(&str, OfName); 12] = [
     ("iteration_duration", |_| Series::IterationDuration),
     ("request_duration", Series::RequestDuration),
     ("grpc_req_duration", Series::RequestDuration),
@@ -116,12 +121,18 @@ const DURATIONS: [(&str, OfName); 7] = [
     ("response_time", Series::ResponseTime),
     ("time_to_first_byte", Series::FirstByte),
     ("connect_duration", |_| Series::ConnectDuration),
+    ("open_duration", |name| Series::PartDuration(Part::Open, name)),
+    ("data_duration", |name| Series::PartDuration(Part::Data, name)),
+    ("sync_duration", |name| Series::PartDuration(Part::Sync, name)),
+    ("close_duration", |name| Series::PartDuration(Part::Close, name)),
+    ("subrequest_duration", |name| Series::PartDuration(Part::Subrequest, name)),
 ];
 
 /// The series of counts.
-const COUNTS: [(&str, Series); 4] = [
+const COUNTS: [(&str, Series); 5] = [
     ("iterations", Series::Iterations),
     ("requests", Series::Requests),
+    ("subrequests", Series::Subrequests),
     ("data_received", Series::DataReceived),
     ("data_sent", Series::DataSent),
 ];
@@ -131,8 +142,9 @@ pub const PERCENTILES: RangeInclusive<f64> = 1.0..=99.99;
 
 /// Every form that a measure can be written in, for messages and the schema.
 pub const FORMS: &str = "<duration>.<avg|min|med|max|p1 to p99.99>, where <duration> is iteration_duration, \
-request_duration, response_time, time_to_first_byte or connect_duration (`request_duration:NAME` for one request); \
-<iterations|requests|data_received|data_sent>.<rate|count>; errors.<ratio|count>; <cpu|memory>.<avg|max>";
+request_duration, response_time, time_to_first_byte, connect_duration, or of storage open_duration, data_duration, \
+sync_duration, close_duration or subrequest_duration (`request_duration:NAME` for one request); \
+<iterations|requests|subrequests|data_received|data_sent>.<rate|count>; errors.<ratio|count>; <cpu|memory>.<avg|max>";
 
 impl Measure {
     /// A measure from its parts.
@@ -168,8 +180,8 @@ impl Measure {
             (Series::Memory(_), _) => Unit::Bytes,
             (Series::DataReceived | Series::DataSent, Statistic::Rate) => Unit::BytesPerSecond,
             (Series::DataReceived | Series::DataSent, _) => Unit::Bytes,
-            (Series::Iterations | Series::Requests, Statistic::Rate) => Unit::PerSecond,
-            (Series::Iterations | Series::Requests | Series::Errors, _) => Unit::Count,
+            (Series::Iterations | Series::Requests | Series::Subrequests, Statistic::Rate) => Unit::PerSecond,
+            (Series::Iterations | Series::Requests | Series::Subrequests | Series::Errors, _) => Unit::Count,
             _ => Unit::Seconds,
         }
     }
@@ -183,7 +195,12 @@ impl fmt::Display for Measure {
 
 impl fmt::Display for Series {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let part_word;
         let (word, name) = match self {
+            Series::PartDuration(part, name) => {
+                part_word = format!("{}_duration", part.name());
+                (part_word.as_str(), name)
+            }
             Series::IterationDuration => ("iteration_duration", &None),
             Series::RequestDuration(name) => ("request_duration", name),
             Series::ResponseTime(name) => ("response_time", name),
@@ -191,6 +208,7 @@ impl fmt::Display for Series {
             Series::ConnectDuration => ("connect_duration", &None),
             Series::Iterations => ("iterations", &None),
             Series::Requests => ("requests", &None),
+            Series::Subrequests => ("subrequests", &None),
             Series::DataReceived => ("data_received", &None),
             Series::DataSent => ("data_sent", &None),
             Series::Errors => ("errors", &None),
@@ -273,6 +291,7 @@ fn series_of(word: &str, name: Option<String>, statistic: Statistic) -> Option<S
         Series::RequestDuration(_)
             | Series::ResponseTime(_)
             | Series::FirstByte(_)
+            | Series::PartDuration(..)
             | Series::Cpu(_)
             | Series::Memory(_)
     );
@@ -304,6 +323,8 @@ mod tests {
         for text in [
             "iteration_duration.p95",
             "request_duration:increment.p99.99",
+            "sync_duration:write.med",
+            "subrequests.count",
             "request_duration.p1",
             "response_time.med",
             "iterations.rate",

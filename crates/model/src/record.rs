@@ -77,11 +77,17 @@ pub enum ErrorKind {
     Check,
     /// It was due but never sent, because no user was free until the end.
     Unsent,
+    /// No space, or no quota, is left for it.
+    Space,
+    /// Permission is missing, or a signature is refused.
+    Denied,
+    /// Storage failed in another way.
+    Io,
 }
 
 impl ErrorKind {
     /// All kinds, in a fixed order: an index into per-kind counters.
-    pub const ALL: [ErrorKind; 8] = [
+    pub const ALL: [ErrorKind; 11] = [
         ErrorKind::Connect,
         ErrorKind::Tls,
         ErrorKind::Timeout,
@@ -90,6 +96,9 @@ impl ErrorKind {
         ErrorKind::Status,
         ErrorKind::Check,
         ErrorKind::Unsent,
+        ErrorKind::Space,
+        ErrorKind::Denied,
+        ErrorKind::Io,
     ];
 
     /// The name in files and reports.
@@ -104,6 +113,9 @@ impl ErrorKind {
             ErrorKind::Status => "status",
             ErrorKind::Check => "check",
             ErrorKind::Unsent => "unsent",
+            ErrorKind::Space => "space",
+            ErrorKind::Denied => "denied",
+            ErrorKind::Io => "io",
         }
     }
 }
@@ -125,15 +137,51 @@ pub enum Subject {
     Connect,
     /// Exchanges of the step of this name.
     Request(String),
+    /// What an exchange of the step of this name consists of, timed apart.
+    Part(Part, String),
+}
+
+/// A part of an exchange that is timed apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Opening or creating a file.
+    Open,
+    /// Moving its bytes.
+    Data,
+    /// Making it durable.
+    Sync,
+    /// Closing it, which on a network file system sends what is not yet sent.
+    Close,
+    /// One request of several that the exchange takes; every attempt counts.
+    Subrequest,
+}
+
+impl Part {
+    /// All of them, in the order of time.
+    pub const ALL: [Part; 5] = [Part::Open, Part::Data, Part::Sync, Part::Close, Part::Subrequest];
+
+    /// The name in files and measures.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Open => "open",
+            Part::Data => "data",
+            Part::Sync => "sync",
+            Part::Close => "close",
+            Part::Subrequest => "subrequest",
+        }
+    }
 }
 
 impl fmt::Display for Subject {
-    /// `iteration`, `connect`, `request:NAME`: also the tag in interval logs.
+    /// `iteration`, `connect`, `request:NAME`, `sync:NAME`: also the tag in interval logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Subject::Iteration => f.write_str("iteration"),
             Subject::Connect => f.write_str("connect"),
             Subject::Request(name) => write!(f, "request:{name}"),
+            Subject::Part(part, name) => write!(f, "{}:{name}", part.name()),
         }
     }
 }
@@ -142,10 +190,14 @@ impl std::str::FromStr for Subject {
     type Err = UnknownSubject;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match (text, text.strip_prefix("request:")) {
-            ("iteration", _) => Ok(Subject::Iteration),
-            ("connect", _) => Ok(Subject::Connect),
-            (_, Some(name)) => Ok(Subject::Request(name.to_owned())),
+        let part = |word: &str| Part::ALL.into_iter().find(|part| part.name() == word);
+        match text.split_once(':') {
+            None if text == "iteration" => Ok(Subject::Iteration),
+            None if text == "connect" => Ok(Subject::Connect),
+            Some(("request", name)) => Ok(Subject::Request(name.to_owned())),
+            Some((word, name)) if part(word).is_some() => {
+                Ok(Subject::Part(part(word).expect("looked at"), name.to_owned()))
+            }
             _ => Err(UnknownSubject(text.to_owned())),
         }
     }
@@ -153,7 +205,7 @@ impl std::str::FromStr for Subject {
 
 /// A text that names no [`Subject`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected `iteration`, `connect` or `request:NAME`, found `{0}`")]
+#[error("expected `iteration`, `connect`, `request:NAME` or `PART:NAME`, found `{0}`")]
 pub struct UnknownSubject(pub String);
 
 /// The phase in which the iteration of recorded work was scheduled.
@@ -360,7 +412,12 @@ mod tests {
 
     #[test]
     fn a_subject_reads_back_from_its_tag() {
-        for subject in [Subject::Iteration, Subject::Connect, Subject::Request("a:b".to_owned())] {
+        for subject in [
+            Subject::Iteration,
+            Subject::Connect,
+            Subject::Request("a:b".to_owned()),
+            Subject::Part(Part::Sync, "a:b".to_owned()),
+        ] {
             assert_eq!(subject.to_string().parse(), Ok(subject));
         }
         assert!("nonsense".parse::<Subject>().is_err());

@@ -2,6 +2,7 @@
 
 use crate::record::{ErrorKind, SequenceCheck, Subject, Tally};
 use crate::sample::{HostSample, ProcessSample};
+use crate::storage::StorageFacts;
 use crate::trial::{Trial, Validity};
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,9 @@ pub struct TrialSummary {
     pub sequences: BTreeMap<String, SequenceCheck>,
     /// An example of the text that came with each kind of error, by request name.
     pub error_examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
+    /// What is known of the back end, where the workload was storage.
+    #[serde(default)]
+    pub storage: Option<StorageFacts>,
 }
 
 /// How near the generator came to its limits over a measure phase: what it is judged by.
@@ -186,6 +190,7 @@ mod tests {
             open_load: false,
             sequences: BTreeMap::new(),
             error_examples: BTreeMap::new(),
+            storage: None,
         }
     }
 

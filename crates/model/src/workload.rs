@@ -1,5 +1,6 @@
 //! What one virtual user does in an iteration, with every placeholder filled in.
 
+use crate::storage::Storage;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,8 +8,8 @@ use std::time::Duration;
 /// The work of a user: its steps, one after the other, make an iteration.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Workload {
-    /// Where requests go.
-    pub target: Target,
+    /// Where requests go; none where nothing leaves the machine by a connection of Plimsoll's own.
+    pub target: Option<Target>,
     /// When connections are made, and who shares them.
     pub connect: Connect,
     /// The longest that one exchange may take, and that connecting may take. An exchange that
@@ -66,6 +67,8 @@ pub enum Steps {
         /// The calls.
         calls: Vec<GrpcStep>,
     },
+    /// Objects written, read, listed and deleted.
+    Storage(Box<Storage>),
 }
 
 impl Steps {
@@ -75,6 +78,7 @@ impl Steps {
         match self {
             Steps::Http(steps) => steps.iter().map(|step| step.name.as_str()).collect(),
             Steps::Grpc { calls, .. } => calls.iter().map(|call| call.name.as_str()).collect(),
+            Steps::Storage(storage) => storage.steps.iter().map(|step| step.name.as_str()).collect(),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! [`preflight`] finds what would go wrong before anything is started; [`run`] does the rest and
 //! can be interrupted at any instant without leaving a process behind.
 
+mod keys;
 mod preflight;
 mod programs;
 mod run;

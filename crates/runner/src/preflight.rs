@@ -40,7 +40,9 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Stri
         }
     }
     let ports = choices.into_iter().map(|(name, _)| (name, STAND_IN)).collect();
-    let spec = match study.resolve(assignment, &Bindings { ports, plimsoll: program.to_owned() }) {
+    let spec = match study
+        .resolve(assignment, &Bindings { ports, plimsoll: program.to_owned(), keys: study.stand_in_keys() })
+    {
         Ok(spec) => spec,
         Err(diagnostics) => {
             faults.extend(diagnostics.iter().map(ToString::to_string));
@@ -48,7 +50,7 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Stri
         }
     };
     faults.extend(spec.systems.iter().flat_map(check_commands).map(|error| error.to_string()));
-    faults.extend(target::address(study, &spec.workload.target).err());
+    faults.extend(spec.workload.target.iter().filter_map(|target| target::address(study, target).err()));
     if let Err(error) = plimsoll_load::check(&spec.workload) {
         faults.extend(error.0);
     }

@@ -1,6 +1,7 @@
 //! The run: every trial of the plan in its order, blocks that did not count again, and an early end
 //! where every verdict is reached.
 
+use crate::keys::Keys;
 use crate::programs::{OnEvent, Programs, tell};
 use crate::trial::{Broken, Finished, run_trial};
 use plimsoll_bundle::{BundleError, BundleWriter};
@@ -37,6 +38,7 @@ pub(crate) struct Context<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) launcher: &'a Launcher,
     pub(crate) program: &'a Path,
+    pub(crate) keys: &'a Keys,
     pub(crate) interrupted: &'a AtomicBool,
 }
 
@@ -88,12 +90,14 @@ pub fn run(
     on_event: &mut dyn FnMut(&Event),
 ) -> Result<Ending, RunError> {
     let facts = run.study.facts();
+    let keys = Keys::generate(run.study).map_err(|error| RunError::System(format!("failed to make keys: {error}")))?;
     let context = Context {
         study: run.study,
         facts: &facts,
         plan: run.plan,
         launcher: run.launcher,
         program: run.program,
+        keys: &keys,
         interrupted: run.interrupted,
     };
     let mut walk = Walk::new(&context, bundle, on_event);
@@ -281,8 +285,10 @@ impl<'a> Walk<'a> {
         self.tell(&started)?;
         let mut writer = self.bundle.begin_trial(trial)?;
         let outcome = run_trial(self.context, trial, &mut writer, &mut |event| tell(self.bundle, self.on_event, event));
+        // The systems have ended, however the trial did.
+        self.context.keys.secrets().iter().try_for_each(|secret| writer.conceal(secret))?;
         let finished = match outcome {
-            Ok(finished) => finished,
+            Ok(finished) => Finished { summary: self.context.keys.hidden(finished.summary), ..finished },
             Err(Broken::Interrupted) => return Err(Stop::Interrupted),
             Err(Broken::Bundle(error)) => return Err(error.into()),
         };

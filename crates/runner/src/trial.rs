@@ -10,6 +10,7 @@ use plimsoll_model::load::LoadModel;
 use plimsoll_model::record::{Interval, Subject, Tally};
 use plimsoll_model::result::{Headroom, TrialSummary};
 use plimsoll_model::sample::{HostSample, ProcessSample};
+use plimsoll_model::storage::StorageFacts;
 use plimsoll_model::trial::{Phase, Trial, Validity};
 use plimsoll_model::units::Nanos;
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
@@ -91,7 +92,7 @@ pub(crate) fn run_trial(
     let summary = TrialSummary {
         trial: *trial,
         validity: judged.validity,
-        warnings: watch.warnings(),
+        warnings: [watch.warnings(), left_behind(record.storage.as_ref())].concat(),
         started_unix_ms,
         took: began.elapsed().into(),
         ready_after: ready_after.into(),
@@ -103,6 +104,7 @@ pub(crate) fn run_trial(
         open_load: matches!(spec.load.model, LoadModel::Open { .. }),
         sequences: record.sequences,
         error_examples: record.error_examples,
+        storage: record.storage,
     };
     Ok(Finished {
         summary,
@@ -113,6 +115,12 @@ pub(crate) fn run_trial(
         executables,
         worked: watch.worked(),
     })
+}
+
+/// Objects that could not be removed.
+fn left_behind(storage: Option<&StorageFacts>) -> Vec<String> {
+    let texts = storage.into_iter().flat_map(|storage| &storage.left_behind);
+    texts.map(|text| format!("left behind: {text}")).collect()
 }
 
 /// A reason as it is read: after the trial was sealed, when its files lie in a folder that is no
@@ -140,6 +148,7 @@ fn not_started(trial: &Trial, reason: String, started_unix_ms: i64, took: Durati
         open_load: false,
         sequences: BTreeMap::new(),
         error_examples: BTreeMap::new(),
+        storage: None,
     };
     Finished {
         summary,
@@ -181,7 +190,8 @@ fn set_up(
         };
         ports.insert(name, port);
     }
-    let bindings = Bindings { ports, plimsoll: context.program.to_owned() };
+    let plimsoll = context.program.to_owned();
+    let bindings = Bindings { ports, plimsoll, keys: context.keys.pairs.clone() };
     let mut spec = context.study.resolve(&assignment, &bindings).map_err(|diagnostics| {
         SetupFault::Failed(diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })?;
@@ -220,7 +230,8 @@ fn offer_load(
     writer: &mut TrialWriter,
     tell: &mut Tell<'_>,
 ) -> Result<Loaded, LoadFault> {
-    let address = target::address(context.study, &spec.workload.target).map_err(LoadFault::Failed)?;
+    let target = spec.workload.target.as_ref();
+    let address = target.map(|target| target::address(context.study, target)).transpose().map_err(LoadFault::Failed)?;
     let prepared = Prepared::new(&spec.workload, address).map_err(|error| LoadFault::Failed(error.to_string()))?;
     let targets = systems.iter().map(|system| Target { system: system.name().to_owned(), root: system.warden() });
     let sampler = Sampler::start(targets.collect()).map_err(|error| LoadFault::Failed(error.to_string()))?;
@@ -326,7 +337,7 @@ fn second_passed(trial: &Trial, interval: &Interval) -> Event {
         match subject {
             Subject::Iteration => iterations += tally.count(),
             Subject::Request(_) => requests.merge(tally),
-            Subject::Connect => {}
+            Subject::Connect | Subject::Part(..) => {}
         }
     }
     let median = (requests.count() > 0).then(|| Nanos(requests.service.value_at_quantile(0.5)).seconds());

@@ -93,7 +93,7 @@ impl Watch {
         }
         for ((phase, subject), tally) in &interval.tallies {
             match (phase, subject) {
-                (RecordedPhase::Warmup, _) | (_, Subject::Connect) => {}
+                (RecordedPhase::Warmup, _) | (_, Subject::Connect | Subject::Part(..)) => {}
                 (RecordedPhase::Measure, Subject::Iteration) => self.iterations += tally.count(),
                 (RecordedPhase::Measure, Subject::Request(_)) => {
                     self.exchanges += tally.count();

@@ -94,6 +94,7 @@ pub(crate) fn summary(number: u32) -> TrialSummary {
         open_load: false,
         sequences: [("increment".to_owned(), Default::default())].into(),
         error_examples: [("GET /a, b".to_owned(), [(ErrorKind::Status, "503, \"busy\"".to_owned())].into())].into(),
+        storage: None,
     }
 }
 

@@ -33,7 +33,7 @@ fn increment() -> GrpcStep {
 
 fn workload(counter: &Counter, connect: Connect, schema: GrpcSchema, calls: Vec<GrpcStep>) -> Workload {
     let steps = Steps::Grpc { schema, calls };
-    Workload { target: target(counter.address()), connect, timeout: Duration::from_secs(10), steps }
+    Workload { target: Some(target(counter.address())), connect, timeout: Duration::from_secs(10), steps }
 }
 
 #[test]
@@ -173,7 +173,8 @@ fn grpc_over_tls_works_with_files_and_reflection() {
     for schema in [proto(), GrpcSchema::Reflection] {
         for connect in [Connect::PerUser, Connect::PerIteration] {
             let mut work = workload(&counter, connect, schema.clone(), vec![increment()]);
-            work.target.tls = Some(Tls { ca: Some(ca.path().to_owned()), server_name: None, insecure: false });
+            work.target.as_mut().expect("a target").tls =
+                Some(Tls { ca: Some(ca.path().to_owned()), server_name: None, insecure: false });
             let outcome = run(&work, counter.address(), &closed(3, each(10)), 1);
             assert_eq!(outcome.requests("increment").count(), 30);
             assert!(outcome.errors("increment").is_empty(), "{:?}", outcome.record.error_examples);
@@ -185,7 +186,7 @@ fn grpc_over_tls_works_with_files_and_reflection() {
 fn faults(schema: GrpcSchema, call: GrpcStep) -> String {
     let counter = Counter::start(Mode::Mutex).expect("a port");
     let work = workload(&counter, Connect::PerUser, schema, vec![call]);
-    let Err(error) = Prepared::new(&work, counter.address()) else { panic!("expected faults, found none") };
+    let Err(error) = Prepared::new(&work, Some(counter.address())) else { panic!("expected faults, found none") };
     error.to_string()
 }
 
@@ -237,7 +238,7 @@ fn a_server_that_is_no_grpc_server_is_named() {
     let server = Server::start(Behaviour::at_once(Reply::of_size(10))).expect("a port");
     let steps = Steps::Grpc { schema: proto(), calls: vec![increment()] };
     let work = Workload {
-        target: target(server.address()),
+        target: Some(target(server.address())),
         connect: Connect::PerUser,
         timeout: Duration::from_secs(2),
         steps,

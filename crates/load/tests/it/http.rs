@@ -267,7 +267,7 @@ fn bytes_are_counted_as_they_cross_the_socket() {
 fn interrupting_ends_the_run_soon() {
     let server = quick_server();
     let workload = http(server.address(), Connect::PerUser, vec![get("page", "/")]);
-    let prepared = Prepared::new(&workload, server.address()).expect("in order");
+    let prepared = Prepared::new(&workload, Some(server.address())).expect("in order");
     let interrupted = AtomicBool::new(false);
     let began = Instant::now();
     let outcome = std::thread::scope(|scope| {
@@ -282,7 +282,7 @@ fn interrupting_ends_the_run_soon() {
 
 fn tls_workload(server: &Server, tls: Tls) -> Workload {
     let mut workload = http(server.address(), Connect::PerIteration, vec![get("page", "/")]);
-    workload.target.tls = Some(tls);
+    workload.target.as_mut().expect("a target").tls = Some(tls);
     workload
 }
 
@@ -319,8 +319,9 @@ fn tls_checks_certificates_unless_told_otherwise() {
 fn a_ca_file_that_is_none_is_refused_before_any_load() {
     let file = tempfile::NamedTempFile::new().expect("a file");
     let mut workload = http(([127, 0, 0, 1], 1).into(), Connect::PerUser, vec![get("page", "/")]);
-    workload.target.tls = Some(Tls { ca: Some(file.path().to_owned()), server_name: None, insecure: false });
-    let Err(error) = Prepared::new(&workload, ([127, 0, 0, 1], 1).into()) else {
+    workload.target.as_mut().expect("a target").tls =
+        Some(Tls { ca: Some(file.path().to_owned()), server_name: None, insecure: false });
+    let Err(error) = Prepared::new(&workload, Some(([127, 0, 0, 1], 1).into())) else {
         panic!("an empty file is no authority")
     };
     assert!(error.to_string().contains("expected PEM certificates"), "{error}");
@@ -330,7 +331,7 @@ fn a_ca_file_that_is_none_is_refused_before_any_load() {
 fn more_connections_than_descriptors_are_refused_before_any_load() {
     let server = quick_server();
     let workload = http(server.address(), Connect::PerUser, vec![get("page", "/")]);
-    let prepared = Prepared::new(&workload, server.address()).expect("in order");
+    let prepared = Prepared::new(&workload, Some(server.address())).expect("in order");
     let generator = GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) };
     let job =
         Job { load: &closed(u32::MAX, each(1)), generator: &generator, seed: 1, interrupted: &AtomicBool::new(false) };

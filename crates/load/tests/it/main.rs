@@ -2,5 +2,6 @@
 
 mod grpc;
 mod http;
+mod storage;
 #[path = "../support/mod.rs"]
 mod support;

@@ -53,7 +53,7 @@ impl Outcome {
 }
 
 pub(crate) fn run(workload: &Workload, address: SocketAddr, load: &LoadProfile, threads: usize) -> Outcome {
-    let prepared = Prepared::new(workload, address).expect("the workload is in order");
+    let prepared = Prepared::new(workload, Some(address)).expect("the workload is in order");
     run_prepared(&prepared, load, threads, &AtomicBool::new(false))
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn run_prepared(
     threads: usize,
     interrupted: &AtomicBool,
 ) -> Outcome {
-    let generator = GeneratorSpec { threads, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) };
+    let generator = generator(threads);
     let job = Job { load, generator: &generator, seed: 7, interrupted };
     let mut intervals = Vec::new();
     let record = prepared.run(&job, &mut |interval| intervals.push(interval)).expect("the machine allows it");
@@ -76,6 +76,10 @@ pub(crate) fn run_prepared(
         into.entry(subject.clone()).or_insert_with(Tally::default).merge(tally);
     }
     Outcome { record, warmup, measure, intervals }
+}
+
+pub(crate) fn generator(threads: usize) -> GeneratorSpec {
+    GeneratorSpec { threads, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) }
 }
 
 pub(crate) fn target(address: SocketAddr) -> Target {
@@ -94,7 +98,7 @@ pub(crate) fn get(name: &str, path: &str) -> HttpStep {
 }
 
 pub(crate) fn http(address: SocketAddr, connect: Connect, steps: Vec<HttpStep>) -> Workload {
-    Workload { target: target(address), connect, timeout: Duration::from_secs(10), steps: Steps::Http(steps) }
+    Workload { target: Some(target(address)), connect, timeout: Duration::from_secs(10), steps: Steps::Http(steps) }
 }
 
 /// So many users without think time.

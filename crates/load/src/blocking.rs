@@ -1,0 +1,244 @@
+//! Users whose calls block: files, and clients that know no other way. Each is a thread of its own.
+//!
+//! What is timed is the call itself, on the thread that makes it, with nothing between: no queue,
+//! no hop to a pool. Beside the users one thread keeps the seconds, and notices what no longer
+//! comes back. A thread that hangs in the kernel cannot be ended; it is left behind, and the trial
+//! is void.
+
+mod call;
+mod keeper;
+mod member;
+
+pub(crate) use call::{Call, Failure};
+
+use crate::clock::{Clock, nanos};
+use crate::recorder::{Findings, Handover, Processor, Recorder};
+use crate::run::{Job, RunError};
+use crate::schedule::{ArrivalTimes, Random, Share};
+use keeper::Keeper;
+use member::Member;
+use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
+use plimsoll_model::record::Interval;
+use plimsoll_model::units::Instant;
+use std::iter::Peekable;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// How soon an interruption is noticed.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The whole load, for the functions that share it out: users are not divided among threads.
+const WHOLE: Share = Share { index: 0, of: 1 };
+
+/// What users do, one call at a time.
+pub(crate) trait Calls: Send + Sync + 'static {
+    /// What one user works with.
+    type User: Send;
+
+    /// Makes a user ready, on its own thread and before the clock starts.
+    /// `over` is set when nothing is to go on.
+    fn enlist(&self, user: u32, over: &Arc<AtomicBool>) -> Result<Self::User, Failure>;
+
+    /// The steps of the next iteration.
+    fn begin_iteration(&self, user: &mut Self::User, random: &mut Random) -> Range<usize>;
+
+    /// What a step needs before its call, untimed.
+    fn before_call(&self, user: &mut Self::User, step: usize) -> Result<(), Failure>;
+
+    /// The call of a step.
+    fn call(&self, user: &mut Self::User, step: usize, call: &mut Call) -> Result<(), Failure>;
+
+    /// What follows an iteration, untimed.
+    fn end_iteration(&self, user: &mut Self::User);
+}
+
+/// What is to be run.
+pub(crate) struct Crew<'a, C> {
+    pub(crate) calls: Arc<C>,
+    /// The names of the steps.
+    pub(crate) names: Vec<&'a str>,
+    /// The longest that a call may take.
+    pub(crate) timeout: Duration,
+    /// How long a call may take to come back after it was told to give up, before it counts as hung.
+    pub(crate) grace: Duration,
+    /// Users that can be at work at once.
+    pub(crate) users: usize,
+}
+
+/// What the threads of a run share.
+struct Shared {
+    /// Set when everybody is ready: then the load begins.
+    clock: OnceLock<Clock>,
+    source: Source,
+    /// Iterations of the measure phase that may still start, by anybody.
+    quota: AtomicU64,
+    /// Iterations of the measure phase that each user may start.
+    quota_of_user: u64,
+    timeout: Duration,
+    window_end: Instant,
+    /// Set when no call is to go on.
+    over: Arc<AtomicBool>,
+    seed: u64,
+    books: Vec<Mutex<Book>>,
+}
+
+/// What offers iterations.
+enum Source {
+    /// Users start the next one themselves.
+    Closed { users: Profile, think: Think },
+    /// They arrive; whoever is free takes the next.
+    Open(Mutex<Peekable<ArrivalTimes>>),
+}
+
+/// The records of one user, written by whoever holds the lock: the user, or the keeper of seconds.
+#[derive(Default)]
+struct Book {
+    /// None before the load and after the books are closed: a call that comes back later is not
+    /// recorded again.
+    recorder: Option<Recorder>,
+    /// When the iteration under way was due.
+    iterating: Option<Instant>,
+    at_work: Option<AtWork>,
+    /// The thread, as the kernel numbers it.
+    thread: Option<i32>,
+}
+
+/// A call under way.
+#[derive(Clone, Copy, Debug)]
+struct AtWork {
+    step: usize,
+    scheduled: Instant,
+    sent: Instant,
+}
+
+/// Runs the crew, handing each second over to `on_interval`.
+pub(crate) fn run<C: Calls>(
+    crew: &Crew<'_, C>,
+    job: &Job<'_>,
+    on_interval: &mut dyn FnMut(Interval),
+) -> Result<(Vec<Findings>, Clock), RunError> {
+    let shared = Arc::new(Shared::new(crew, job));
+    let (ready, enlisted) = channel();
+    let threads: Vec<_> = (0..crew.users)
+        .map(|index| {
+            let member = Member::new(index, Arc::clone(&crew.calls), Arc::clone(&shared));
+            let (ready, cpus) = (ready.clone(), job.generator.cpus.clone());
+            std::thread::spawn(move || member.serve(cpus.as_ref(), &ready))
+        })
+        .collect();
+    drop(ready);
+    if let Err(error) = all_enlisted(&enlisted, threads.len(), crew.timeout + crew.grace, job.interrupted) {
+        shared.over.store(true, Ordering::Relaxed);
+        threads.iter().for_each(|thread| thread.thread().unpark());
+        return Err(error);
+    }
+    let clock = Clock::start(job.load.warmup);
+    let receiver = shared.open_books(crew, clock);
+    shared.clock.set(clock).expect("the clock starts once");
+    threads.iter().for_each(|thread| thread.thread().unpark());
+    Ok((Keeper::new(&shared, crew, job, clock, receiver, threads).keep(on_interval), clock))
+}
+
+/// Waits until every user is ready.
+fn all_enlisted(
+    enlisted: &Receiver<Result<(), RunError>>,
+    users: usize,
+    patience: Duration,
+    interrupted: &AtomicBool,
+) -> Result<(), RunError> {
+    let mut waited = Duration::ZERO;
+    let mut ready = 0;
+    while ready < users && !interrupted.load(Ordering::Relaxed) {
+        match enlisted.recv_timeout(LOOK_EVERY) {
+            Ok(result) => {
+                result?;
+                (ready, waited) = (ready + 1, Duration::ZERO);
+            }
+            Err(_) if waited > patience => {
+                let seconds = waited.as_secs();
+                return Err(RunError::Users(format!(
+                    "nothing came back from it for {seconds} s while users got ready"
+                )));
+            }
+            Err(_) => waited += LOOK_EVERY,
+        }
+    }
+    Ok(())
+}
+
+impl Shared {
+    fn new<C>(crew: &Crew<'_, C>, job: &Job<'_>) -> Shared {
+        let load = job.load;
+        let source = match &load.model {
+            LoadModel::Closed { users, think } => Source::Closed { users: users.clone(), think: *think },
+            LoadModel::Open { rate, arrivals, .. } => {
+                let first = Instant(-nanos(load.warmup));
+                Source::Open(Mutex::new(ArrivalTimes::new(rate, *arrivals, first, job.seed, WHOLE).peekable()))
+            }
+        };
+        let (quota, quota_of_user) = match load.stop {
+            Stop::After(_) => (u64::MAX, u64::MAX),
+            Stop::Iterations { count, .. } => (count, u64::MAX),
+            Stop::IterationsPerUser { count, .. } => (u64::MAX, count),
+        };
+        Shared {
+            clock: OnceLock::new(),
+            source,
+            quota: AtomicU64::new(quota),
+            quota_of_user,
+            timeout: crew.timeout,
+            window_end: Instant(nanos(load.stop.limit())),
+            over: Arc::new(AtomicBool::new(false)),
+            seed: job.seed,
+            books: (0..crew.users).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    /// Gives every user a recorder; what they hand over comes out of the receiver.
+    fn open_books<C>(&self, crew: &Crew<'_, C>, clock: Clock) -> Receiver<Handover> {
+        let (sender, receiver) = channel();
+        let open_load = matches!(self.source, Source::Open(_));
+        for index in 0..self.books.len() {
+            let mut book = self.book(index);
+            // What a file system does on the user's thread is the system's work, not the generator's.
+            let processor = Processor::UserTimeOf(book.thread.unwrap_or_default());
+            let (first, end) = (clock.first(), self.window_end);
+            let recorder = Recorder::new(&crew.names, open_load, first, end, index, sender.clone());
+            book.recorder = Some(recorder.of_blocking_user(processor));
+        }
+        receiver
+    }
+
+    fn book(&self, index: usize) -> MutexGuard<'_, Book> {
+        // A user that panicked has taken its records along; the others still count.
+        self.books[index].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// Whether an iteration may start that is due at `due`; `left` is what the user itself may still
+    /// start. Only the measure phase has a quota.
+    fn takes_quota(&self, due: Instant, left: &mut u64) -> bool {
+        if due >= self.window_end || *left == 0 {
+            return false;
+        }
+        if due.0 < 0 {
+            return self.quota.load(Ordering::Relaxed) > 0;
+        }
+        let taken = self.quota.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |quota| match quota {
+            0 => None,
+            u64::MAX => Some(u64::MAX),
+            left => Some(left - 1),
+        });
+        *left -= u64::from(*left != u64::MAX && taken.is_ok());
+        taken.is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! One user: waits until an iteration is due, makes its calls, and records them.
+
+use super::call::PartOfCall;
+use super::{AtWork, Call, Calls, Failure, LOOK_EVERY, Shared, Source, WHOLE};
+use crate::clock::{Clock, nanos};
+use crate::recorder::{ITERATION, Recorder, request};
+use crate::run::{RunError, settle};
+use crate::schedule::{Random, think_time, users_at};
+use plimsoll_model::record::{ErrorKind, Exchange, Outcome, RecordedPhase};
+use plimsoll_model::units::{Instant, Nanos, Processors};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+/// A user that fails at once waits this long before it tries again, so that what is broken is not
+/// answered with a busy loop.
+const AFTER_FAILURE: Duration = Duration::from_millis(10);
+
+/// A virtual user, before it runs.
+pub(super) struct Member<C> {
+    index: usize,
+    calls: Arc<C>,
+    shared: Arc<Shared>,
+}
+
+/// A virtual user at work.
+struct Worker<'a, C: Calls> {
+    index: usize,
+    calls: &'a C,
+    shared: &'a Shared,
+    clock: Clock,
+    user: C::User,
+    random: Random,
+    /// Iterations of the measure phase that it may still start.
+    quota: u64,
+}
+
+impl<C: Calls> Member<C> {
+    pub(super) fn new(index: usize, calls: Arc<C>, shared: Arc<Shared>) -> Member<C> {
+        Member { index, calls, shared }
+    }
+
+    /// Gets ready, says so, waits for the clock, and works until nothing is due any more.
+    pub(super) fn serve(self, cpus: Option<&Processors>, ready: &Sender<Result<(), RunError>>) {
+        let user = settle(cpus, self.index).and_then(|()| {
+            let enlisted = self.calls.enlist(self.index as u32, &self.shared.over);
+            enlisted.map_err(|failure| RunError::Users(failure.detail))
+        });
+        let user = match user {
+            Ok(user) => user,
+            Err(error) => {
+                // Nobody may listen any more.
+                let _ = ready.send(Err(error));
+                return;
+            }
+        };
+        self.shared.book(self.index).thread = Some(rustix::thread::gettid().as_raw_nonzero().get());
+        let _ = ready.send(Ok(()));
+        let Some(clock) = self.wait_for_the_clock() else { return };
+        let worker = Worker {
+            index: self.index,
+            calls: &*self.calls,
+            shared: &self.shared,
+            clock,
+            user,
+            random: Random::seeded(self.shared.seed, 1000 + self.index as u64),
+            quota: self.shared.quota_of_user,
+        };
+        worker.work();
+    }
+
+    fn wait_for_the_clock(&self) -> Option<Clock> {
+        loop {
+            if self.shared.is_over() {
+                return None;
+            }
+            if let Some(clock) = self.shared.clock.get() {
+                return Some(*clock);
+            }
+            std::thread::park_timeout(LOOK_EVERY);
+        }
+    }
+}
+
+impl<C: Calls> Worker<'_, C> {
+    fn work(mut self) {
+        while let Some(due) = self.next_due() {
+            let outcome = self.iterate(due);
+            if !self.rest(outcome) {
+                break;
+            }
+        }
+        self.gauge(|recorder| recorder.generator.users = 0);
+    }
+
+    /// Waits until the next iteration is due; none when there is none left.
+    fn next_due(&mut self) -> Option<Instant> {
+        match &self.shared.source {
+            Source::Closed { users, .. } => loop {
+                let now = self.clock.now();
+                if self.shared.is_over() || now >= self.shared.window_end {
+                    return None;
+                }
+                if self.index < users_at(users, now, WHOLE) {
+                    self.gauge(|recorder| recorder.generator.users = 1);
+                    return self.shared.takes_quota(now, &mut self.quota).then_some(now);
+                }
+                self.gauge(|recorder| recorder.generator.users = 0);
+                std::thread::sleep(Duration::from_millis(10));
+            },
+            Source::Open(arrivals) => {
+                let due = {
+                    let mut arrivals = arrivals.lock().expect("no user panics with the arrivals in its hands");
+                    let due = arrivals.next_if(|due| *due < self.shared.window_end)?;
+                    self.shared.takes_quota(due, &mut self.quota).then_some(due)?
+                };
+                let waited_for = self.clock.now() < due;
+                self.sleep_until(due).then_some(())?;
+                if waited_for {
+                    let late = self.clock.now().since(due);
+                    self.gauge(|recorder| recorder.record_lateness(late));
+                }
+                Some(due)
+            }
+        }
+    }
+
+    fn iterate(&mut self, due: Instant) -> Outcome {
+        let steps = self.calls.begin_iteration(&mut self.user, &mut self.random);
+        {
+            let mut book = self.shared.book(self.index);
+            book.iterating = Some(due);
+            if let (Source::Open(_), Some(recorder)) = (&self.shared.source, &mut book.recorder) {
+                recorder.generator.users = 1;
+            }
+        }
+        let (mut outcome, mut took) = (Outcome::Ok, Nanos(0));
+        for step in steps {
+            let is_first = took == Nanos(0);
+            let (result, duration) = self.step(step, is_first, due);
+            took.0 += duration.0;
+            if let Err(failure) = result {
+                outcome = Outcome::Failed(failure.kind);
+                break;
+            }
+        }
+        self.end(due, took, outcome);
+        self.calls.end_iteration(&mut self.user);
+        outcome
+    }
+
+    /// Makes the call of a step and records it; comes back with how long it took.
+    fn step(&mut self, step: usize, is_first: bool, iteration: Instant) -> (Result<(), Failure>, Nanos) {
+        let before = self.calls.before_call(&mut self.user, step);
+        let mut call = Call::new(self.clock, self.shared.timeout, Arc::clone(&self.shared.over));
+        let sent = self.clock.now();
+        // Only arrivals have a schedule; and what a step needs before its call is not its own time.
+        let open = matches!(self.shared.source, Source::Open(_));
+        let scheduled = if open && is_first { iteration } else { sent };
+        {
+            let mut book = self.shared.book(self.index);
+            book.at_work = Some(AtWork { step, scheduled, sent });
+            book.recorder.iter_mut().for_each(|recorder| recorder.generator.in_flight = 1);
+        }
+        let result = before.and_then(|()| self.calls.call(&mut self.user, step, &mut call));
+        let done = self.clock.now();
+        let (bytes_out, bytes_in, first_byte) = (call.bytes_out, call.bytes_in, call.first_byte);
+        let outcome = result.as_ref().map_or_else(|failure| Outcome::Failed(failure.kind), |()| Outcome::Ok);
+        let exchange = Exchange { scheduled, sent, first_byte, done, bytes_out, bytes_in, outcome };
+        let exchange = Exchange { done: self.at_most_timeout(&exchange), ..exchange };
+        self.record(step, phase(iteration), &exchange, &call, result.as_ref().err());
+        (result, done.since(sent))
+    }
+
+    /// A time-out counts at its limit, not at the moment at which the call came back.
+    fn at_most_timeout(&self, exchange: &Exchange) -> Instant {
+        match exchange.outcome {
+            Outcome::Failed(ErrorKind::Timeout) => exchange.done.min(exchange.sent.after(self.shared.timeout.into())),
+            _ => exchange.done,
+        }
+    }
+
+    fn record(&self, step: usize, phase: RecordedPhase, exchange: &Exchange, call: &Call, failure: Option<&Failure>) {
+        let mut book = self.shared.book(self.index);
+        book.at_work = None;
+        let Some(recorder) = &mut book.recorder else { return };
+        recorder.generator.in_flight = 0;
+        recorder.record(request(step), phase, exchange);
+        for made in &call.parts {
+            let scheduled = made.sent;
+            let PartOfCall { part, sent, first_byte, done, outcome } = *made;
+            let exchange = Exchange { scheduled, sent, first_byte, done, bytes_out: 0, bytes_in: 0, outcome };
+            recorder.record_part(step, part, phase, &exchange);
+        }
+        if let Some(failure) = failure {
+            recorder.keep_example(request(step), failure.kind, failure.detail.clone());
+        }
+    }
+
+    /// Records an iteration: it took as long as its calls, without what came between them.
+    fn end(&self, due: Instant, took: Nanos, outcome: Outcome) {
+        let mut book = self.shared.book(self.index);
+        book.iterating = None;
+        let Some(recorder) = &mut book.recorder else { return };
+        if matches!(self.shared.source, Source::Open(_)) {
+            recorder.generator.users = 0;
+        }
+        let done = self.clock.now();
+        let sent = Instant(done.0 - took.0 as i64);
+        let exchange =
+            Exchange { scheduled: due.min(sent), sent, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome };
+        recorder.record(ITERATION, phase(due), &exchange);
+    }
+
+    /// Pauses between two iterations; returns whether to go on.
+    fn rest(&mut self, outcome: Outcome) -> bool {
+        let least = if outcome == Outcome::Ok { 0 } else { nanos(AFTER_FAILURE) };
+        let Source::Closed { think, .. } = &self.shared.source else { return !self.shared.is_over() };
+        let pause = think_time(*think, &mut self.random).max(least);
+        if pause == 0 {
+            return !self.shared.is_over();
+        }
+        let due = self.clock.now().after(Nanos(pause.unsigned_abs()));
+        let goes_on = self.sleep_until(due);
+        let late = self.clock.now().since(due);
+        self.gauge(|recorder| recorder.record_lateness(late));
+        goes_on
+    }
+
+    /// Sleeps until `due`; false when the load is over before.
+    fn sleep_until(&self, due: Instant) -> bool {
+        loop {
+            let left = due.since(self.clock.now()).0;
+            if left == 0 || self.shared.is_over() {
+                return !self.shared.is_over();
+            }
+            std::thread::sleep(Duration::from_nanos(left).min(Duration::from_millis(100)));
+        }
+    }
+
+    fn gauge(&self, change: impl FnOnce(&mut Recorder)) {
+        if let Some(recorder) = &mut self.shared.book(self.index).recorder {
+            change(recorder);
+        }
+    }
+}
+
+/// The phase to which an iteration belongs that was due at `due`.
+pub(super) fn phase(due: Instant) -> RecordedPhase {
+    if due.0 < 0 { RecordedPhase::Warmup } else { RecordedPhase::Measure }
+}

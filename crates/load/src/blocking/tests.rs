@@ -1,0 +1,190 @@
+use super::*;
+use plimsoll_model::load::{Arrivals, LoadProfile};
+use plimsoll_model::record::{ErrorKind, Part, RecordedPhase, Subject, Tally};
+use plimsoll_model::study::GeneratorSpec;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU32;
+
+/// Calls that sleep, and do what a test asks for.
+#[derive(Default)]
+struct Sleeps {
+    call: Duration,
+    before: Duration,
+    /// The call of this number, from 1, does not come back before `hangs_for` is over.
+    hangs: Option<(u32, Duration)>,
+    refuses: bool,
+    fails: bool,
+    made: AtomicU32,
+}
+
+impl Calls for Sleeps {
+    type User = u32;
+
+    fn enlist(&self, user: u32, _over: &Arc<AtomicBool>) -> Result<u32, Failure> {
+        if self.refuses { Err(Failure::new(ErrorKind::Denied, "failed to open: no permission")) } else { Ok(user) }
+    }
+
+    fn begin_iteration(&self, _user: &mut u32, _random: &mut Random) -> Range<usize> {
+        0..2
+    }
+
+    fn before_call(&self, _user: &mut u32, _step: usize) -> Result<(), Failure> {
+        std::thread::sleep(self.before);
+        Ok(())
+    }
+
+    fn call(&self, _user: &mut u32, step: usize, call: &mut Call) -> Result<(), Failure> {
+        let number = self.made.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some((hanging, length)) = self.hangs
+            && number == hanging
+        {
+            std::thread::sleep(length);
+        }
+        call.part(Part::Data, |call| {
+            std::thread::sleep(self.call);
+            call.sent(100);
+            call.go_on()
+        })?;
+        if self.fails && step == 1 { Err(Failure::new(ErrorKind::Space, "failed to write: full")) } else { Ok(()) }
+    }
+
+    fn end_iteration(&self, _user: &mut u32) {}
+}
+
+fn closed(users: f64, stop: Stop) -> LoadProfile {
+    let model = LoadModel::Closed { users: Profile::constant(users), think: Think::Constant(Duration::ZERO) };
+    LoadProfile { model, warmup: Duration::ZERO, stop, drain: Duration::from_secs(2) }
+}
+
+/// What a run recorded of the measure phase, and its faults.
+fn run_all(
+    calls: Sleeps,
+    users: usize,
+    load: &LoadProfile,
+) -> Result<(BTreeMap<Subject, Tally>, Vec<String>), RunError> {
+    let crew = Crew {
+        calls: Arc::new(calls),
+        names: vec!["write", "read"],
+        timeout: Duration::from_millis(400),
+        grace: Duration::from_millis(200),
+        users,
+    };
+    let generator = GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) };
+    let interrupted = AtomicBool::new(false);
+    let job = Job { load, generator: &generator, seed: 1, interrupted: &interrupted };
+    let mut tallies: BTreeMap<Subject, Tally> = BTreeMap::new();
+    let mut last = i64::MIN;
+    let (findings, _) = run(&crew, &job, &mut |interval| {
+        assert!(interval.second > last, "seconds come in order, each once");
+        last = interval.second;
+        for ((phase, subject), tally) in interval.tallies {
+            if phase == RecordedPhase::Measure {
+                tallies.entry(subject).or_default().merge(&tally);
+            }
+        }
+    })?;
+    Ok((tallies, findings.into_iter().flat_map(|found| found.faults).collect()))
+}
+
+fn request(name: &str) -> Subject {
+    Subject::Request(name.to_owned())
+}
+
+#[test]
+fn every_user_does_its_iterations_and_every_part_is_recorded() {
+    let stop = Stop::IterationsPerUser { count: 5, limit: Duration::from_secs(20) };
+    let calls = Sleeps { call: Duration::from_millis(2), ..Sleeps::default() };
+    let (tallies, faults) = run_all(calls, 3, &closed(3.0, stop)).expect("a run");
+    assert!(faults.is_empty(), "{faults:?}");
+    for subject in [Subject::Iteration, request("write"), request("read"), Subject::Part(Part::Data, "read".to_owned())]
+    {
+        assert_eq!(tallies[&subject].count(), 15, "{subject}");
+    }
+    assert_eq!(tallies[&request("write")].bytes_out, 1500);
+    assert!(!tallies.contains_key(&Subject::Part(Part::Sync, "read".to_owned())));
+}
+
+#[test]
+fn a_quota_of_all_is_shared() {
+    let stop = Stop::Iterations { count: 10, limit: Duration::from_secs(20) };
+    let (tallies, _) = run_all(Sleeps::default(), 4, &closed(4.0, stop)).expect("a run");
+    assert_eq!(tallies[&Subject::Iteration].count(), 10);
+}
+
+#[test]
+fn what_comes_before_a_call_is_not_timed() {
+    let stop = Stop::Iterations { count: 5, limit: Duration::from_secs(20) };
+    let calls = Sleeps { before: Duration::from_millis(100), ..Sleeps::default() };
+    let (tallies, _) = run_all(calls, 1, &closed(1.0, stop)).expect("a run");
+    for subject in [Subject::Iteration, request("write")] {
+        assert!(tallies[&subject].service.max() < 100_000_000, "{subject}: {}", tallies[&subject].service.max());
+    }
+}
+
+#[test]
+fn an_iteration_ends_with_its_first_failure() {
+    let stop = Stop::Iterations { count: 3, limit: Duration::from_secs(20) };
+    let (tallies, faults) = run_all(Sleeps { fails: true, ..Sleeps::default() }, 1, &closed(1.0, stop)).expect("a run");
+    assert_eq!(tallies[&request("write")].failed(), 0);
+    assert_eq!(tallies[&request("read")].errors, BTreeMap::from([(ErrorKind::Space, 3)]));
+    assert_eq!(tallies[&Subject::Iteration].failed(), 3);
+    assert!(faults.is_empty());
+}
+
+#[test]
+fn a_call_that_takes_too_long_counts_at_its_limit() {
+    let stop = Stop::Iterations { count: 1, limit: Duration::from_secs(20) };
+    let calls = Sleeps { call: Duration::from_millis(500), ..Sleeps::default() };
+    let (tallies, faults) = run_all(calls, 1, &closed(1.0, stop)).expect("a run");
+    let writes = &tallies[&request("write")];
+    assert_eq!(writes.errors, BTreeMap::from([(ErrorKind::Timeout, 1)]));
+    assert!((395_000_000..=401_000_000).contains(&writes.service.max()), "{}", writes.service.max());
+    assert!(faults.is_empty(), "it came back: {faults:?}");
+}
+
+#[test]
+fn a_call_that_does_not_come_back_ends_the_load_and_is_named() {
+    let stop = Stop::After(Duration::from_secs(60));
+    let hangs = Some((6, Duration::from_secs(30)));
+    let calls = Sleeps { call: Duration::from_millis(5), hangs, ..Sleeps::default() };
+    let (tallies, faults) = run_all(calls, 2, &closed(2.0, stop)).expect("a run");
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert!(faults[0].starts_with("1 of 2 users did not come back from a call"), "{faults:?}");
+    let timeouts: u64 = tallies.values().filter_map(|tally| tally.errors.get(&ErrorKind::Timeout)).sum();
+    assert!(timeouts >= 2, "the call and its iteration");
+    assert!(tallies[&request("write")].count() > 10, "the other user went on");
+}
+
+#[test]
+fn users_that_cannot_get_ready_say_why() {
+    let stop = Stop::After(Duration::from_secs(60));
+    let refused = run_all(Sleeps { refuses: true, ..Sleeps::default() }, 2, &closed(2.0, stop));
+    assert_eq!(refused.err(), Some(RunError::Users("failed to open: no permission".to_owned())));
+}
+
+#[test]
+fn arrivals_wait_for_a_free_user_and_their_response_time_says_so() {
+    let model = LoadModel::Open { rate: Profile::constant(100.0), arrivals: Arrivals::Constant, max_users: 1 };
+    let stop = Stop::After(Duration::from_millis(200));
+    let load = LoadProfile { model, warmup: Duration::ZERO, stop, drain: Duration::from_secs(20) };
+    let calls = Sleeps { call: Duration::from_millis(10), ..Sleeps::default() };
+    let (tallies, _) = run_all(calls, 1, &load).expect("a run");
+    let iterations = &tallies[&Subject::Iteration];
+    assert_eq!(iterations.count(), 20, "one every 10 ms");
+    // Each takes 20 ms, so the last one waits for nineteen others that each came 10 ms too soon.
+    assert!(iterations.response.max() >= 200_000_000, "{}", iterations.response.max());
+    assert!(iterations.service.max() < iterations.response.max());
+    assert!(tallies[&request("write")].response.max() > 150_000_000);
+}
+
+#[test]
+fn arrivals_for_which_nobody_is_free_are_counted() {
+    let model = LoadModel::Open { rate: Profile::constant(100.0), arrivals: Arrivals::Constant, max_users: 1 };
+    let stop = Stop::After(Duration::from_millis(200));
+    let load = LoadProfile { model, warmup: Duration::ZERO, stop, drain: Duration::ZERO };
+    let calls = Sleeps { call: Duration::from_millis(20), ..Sleeps::default() };
+    let (tallies, _) = run_all(calls, 1, &load).expect("a run");
+    let iterations = &tallies[&Subject::Iteration];
+    assert_eq!(iterations.count(), 20, "none is lost: {:?}", iterations.errors);
+    assert!(iterations.errors[&ErrorKind::Unsent] >= 10, "{:?}", iterations.errors);
+}

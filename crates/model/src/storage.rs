@@ -1,0 +1,359 @@
+//! Storage as a workload: where objects are kept, what users do with them, and what is known of
+//! the place afterwards.
+
+use crate::workload::Target;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// What the users of a trial do with objects, with every placeholder filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Storage {
+    /// The name of the back end in the study.
+    pub name: String,
+    /// Where objects are kept.
+    pub store: Store,
+    /// What is done about caches and durability.
+    pub mode: Mode,
+    /// What objects hold.
+    pub payload: Payload,
+    /// Bytes of an object.
+    pub size: u64,
+    /// Bytes that are written or read at once.
+    pub block: u64,
+    /// Objects that each user keeps: a new one takes the place of its oldest.
+    pub objects: u32,
+    /// Whether a new object is written over the oldest, under its name. Otherwise that is deleted
+    /// before, untimed, and the new one has a name of its own.
+    pub overwrite: bool,
+    /// Whether what is read is held against what was written, byte by byte.
+    pub verify: bool,
+    /// What an iteration does: one of these, drawn by weight. Never empty.
+    pub actions: Vec<Action>,
+    /// The steps of all actions, one after the other. Never empty.
+    pub steps: Vec<StorageStep>,
+}
+
+/// One kind of iteration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Action {
+    /// How often it is drawn, beside the other weights.
+    pub weight: u32,
+    /// Its steps, as indices into [`Storage::steps`]; never empty.
+    pub steps: Range<usize>,
+}
+
+/// One timed operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StorageStep {
+    /// Name in the results.
+    pub name: String,
+    /// What is done.
+    pub operation: Operation,
+}
+
+/// What is done with an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// A whole object is written.
+    Write,
+    /// A whole object is read: the one that the iteration wrote; without a write before it, one of
+    /// those that the user has, all of which are written before the load starts.
+    Read,
+    /// The names of the user's objects are listed.
+    List,
+    /// The object that the iteration wrote is deleted; without a write before it, the oldest of
+    /// those that the user has.
+    Delete,
+}
+
+impl Operation {
+    /// All of them, in the order of reports.
+    pub const ALL: [Operation; 4] = [Operation::Write, Operation::Read, Operation::List, Operation::Delete];
+
+    /// As studies and reports say it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Write => "write",
+            Operation::Read => "read",
+            Operation::List => "list",
+            Operation::Delete => "delete",
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Where objects are kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Store {
+    /// A directory: of this machine, or of a network file system that is mounted here.
+    Directory(PathBuf),
+    /// The export of an NFSv3 server, by a client of our own: no mount, and no page cache on this
+    /// side.
+    Nfs(Nfs),
+    /// A bucket behind the API of S3.
+    S3(Box<S3>),
+}
+
+impl Store {
+    /// The server, where there is one that Plimsoll speaks to itself.
+    #[must_use]
+    pub fn target(&self) -> Option<Target> {
+        match self {
+            Store::Directory(_) => None,
+            Store::Nfs(nfs) => {
+                Some(Target { host: nfs.host.clone(), port: nfs.ports.nfs.unwrap_or(NFS_PORT), tls: None })
+            }
+            Store::S3(s3) => Some(s3.endpoint.clone()),
+        }
+    }
+}
+
+/// The port of NFS where neither study nor portmapper says another.
+pub const NFS_PORT: u16 = 2049;
+
+/// An export of an NFSv3 server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nfs {
+    /// Host name or address.
+    pub host: String,
+    /// Its ports.
+    pub ports: NfsPorts,
+    /// The path that is mounted, starting with `/`.
+    pub export: String,
+}
+
+/// The ports of an NFS server; the portmapper is asked for those that are not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NfsPorts {
+    /// Of the file service.
+    pub nfs: Option<u16>,
+    /// Of the mount service.
+    pub mount: Option<u16>,
+}
+
+/// A bucket, and how objects go in and out of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct S3 {
+    /// The server.
+    pub endpoint: Target,
+    /// The bucket's name.
+    pub bucket: String,
+    /// The region that requests are signed for.
+    pub region: String,
+    /// Where the bucket's name stands in requests.
+    pub style: BucketStyle,
+    /// What requests are signed with.
+    pub credentials: Credentials,
+    /// How objects are written.
+    pub upload: Upload,
+    /// Bytes of a part, in multipart uploads.
+    pub part_size: u64,
+    /// Bytes of one GET; whole objects in one request when there is none.
+    pub range: Option<u64>,
+    /// Whether signatures cover the SHA-256 of what is sent.
+    pub signed_payload: bool,
+    /// How often a request is sent again after a status of 500 and above or a lost connection.
+    /// Each attempt counts as a request, and a wait that the server asks for is part of the
+    /// operation.
+    pub retries: u32,
+}
+
+/// Where the bucket's name stands in requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BucketStyle {
+    /// In the path: `https://host/bucket/key`.
+    Path,
+    /// In the host: `https://bucket.host/key`.
+    VirtualHost,
+}
+
+/// How objects are written to S3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Upload {
+    /// One PUT.
+    Single,
+    /// A multipart upload whatever the size, with so many parts under way at once.
+    Multipart(u32),
+}
+
+/// What requests to S3 are signed with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Credentials {
+    /// Nothing.
+    Anonymous,
+    /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, if set, `AWS_SESSION_TOKEN` of Plimsoll's
+    /// environment.
+    Environment,
+    /// A pair that was made up for this run, for a server that the study starts.
+    Generated(KeyPair),
+}
+
+/// An access key and its secret.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyPair {
+    /// Says who signs.
+    pub access_key: String,
+    /// Proves it.
+    pub secret: Secret,
+}
+
+/// A text that is neither printed nor written to any file.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("…")
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    /// What was kept secret is not there.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        serde::de::IgnoredAny::deserialize(deserializer).map(|_| Secret::default())
+    }
+}
+
+/// What is done about caches and durability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// As most applications do: nothing is synced, and reads come from wherever they come.
+    App,
+    /// A write ends when the object would survive a loss of power: the file is synced, and the
+    /// directory that has its new name.
+    Durable,
+    /// Before a read, the object is synced and dropped from the page cache, and proven absent.
+    Cold,
+    /// Past the page cache (`O_DIRECT`).
+    Direct,
+}
+
+impl Mode {
+    /// As studies and reports say it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::App => "app",
+            Mode::Durable => "durable",
+            Mode::Cold => "cold",
+            Mode::Direct => "direct",
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What objects hold. All of it follows from the seed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Payload {
+    /// Zeros.
+    Zeros,
+    /// Random bytes, different in each object.
+    Random,
+    /// Random bytes and zeros, so mixed that a compressor brings it to about the inverse of this
+    /// ratio, which is above 1.
+    Compressible(f64),
+}
+
+impl fmt::Display for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Payload::Zeros => f.write_str("zeros"),
+            Payload::Random => f.write_str("random"),
+            Payload::Compressible(ratio) => write!(f, "compressible {ratio}"),
+        }
+    }
+}
+
+/// What is known of a back end after a trial: it stands in the trial's summary.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StorageFacts {
+    /// The name of the back end in the study.
+    pub name: String,
+    /// `directory`, `NFSv3 client` or `S3`.
+    pub kind: String,
+    /// Its path or address, without credentials.
+    pub place: String,
+    /// The file system that a directory lies on.
+    pub file_system: Option<FileSystem>,
+    /// Whether what is behind it is on this machine: a local disk, or a server at a loopback address.
+    pub on_this_machine: bool,
+    /// Whether this machine has a page cache between users and storage.
+    pub page_cache: bool,
+    /// What was done about caches and durability, as [`Mode::name`] says it.
+    pub mode: String,
+    /// What objects held, in words.
+    pub payload: String,
+    /// Bytes of an object.
+    pub size: u64,
+    /// Bytes that were written or read at once.
+    pub block: u64,
+    /// What is particular to the back end, in words: how objects are uploaded, the largest read
+    /// and write of a server.
+    pub details: Vec<String>,
+    /// The timed operations: name and what is done.
+    pub steps: Vec<StorageStep>,
+    /// How much of what was read lay in the page cache when the read began, where there is one.
+    pub residency: Option<Residency>,
+    /// What could not be removed after the trial, with the reason.
+    pub left_behind: Vec<String>,
+}
+
+/// The file system under a directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSystem {
+    /// Its type: `ext4`, `nfs4`, `fuse.sshfs`.
+    pub kind: String,
+    /// What is mounted: a device, or `server:/export`.
+    pub source: String,
+    /// Options of the mount and of the file system, as the kernel lists them.
+    pub options: String,
+    /// Where it is mounted.
+    pub mount_point: String,
+    /// Whether it is one that speaks to a server.
+    pub network: bool,
+    /// The server of a network file system, as far as its source or options name it.
+    pub server: Option<String>,
+}
+
+/// How much of what was read lay in the page cache when the read began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Residency {
+    /// Pages of the objects that were looked at.
+    pub pages: u64,
+    /// Those of them in the page cache.
+    pub cached: u64,
+}
+
+impl Residency {
+    /// The share in the page cache, 0 to 1; none where nothing was looked at.
+    #[must_use]
+    pub fn share(self) -> Option<f64> {
+        (self.pages > 0).then(|| self.cached as f64 / self.pages as f64)
+    }
+}
