@@ -3,7 +3,7 @@
 //! [`http::Server`] answers HTTP/1.1 as it is told: after a fixed delay, as a queue with a known
 //! theory, with a stall, or against the rules. [`grpc::Counter`] is the system of the gRPC study,
 //! in a correct and an incorrect way. Both listen before `start` returns, keep a [`Record`] of
-//! what they saw, and stop when they are dropped.
+//! what they saw, and stop when they are dropped. [`nfs::Server`] exports a directory by NFSv3.
 //!
 //! ```
 //! use plimsoll_testkit::http::{Behaviour, Reply, Server};
@@ -26,9 +26,15 @@
 mod pause;
 mod record;
 mod running;
+mod skip;
 mod tls;
 
 pub mod grpc;
 pub mod http;
+pub mod nfs;
+#[cfg(feature = "s3")]
+pub mod s3;
+pub mod sshfs;
 
 pub use record::{Record, Request};
+pub use skip::skipped;
