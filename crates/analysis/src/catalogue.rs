@@ -4,7 +4,7 @@
 use crate::Input;
 use crate::measure::Reader;
 use plimsoll_model::measure::{Measure, Series, Statistic};
-use plimsoll_model::record::Subject;
+use plimsoll_model::record::{Part, Subject};
 use plimsoll_model::study::{Decision, StudyFacts};
 use std::collections::BTreeSet;
 
@@ -18,6 +18,9 @@ const OF_DURATIONS: [Statistic; 7] = [
     Statistic::Percentile(95.0),
     Statistic::Percentile(99.0),
 ];
+
+/// What of a part of a request.
+const OF_PARTS: [Statistic; 3] = [Statistic::Avg, Statistic::Med, Statistic::Percentile(95.0)];
 
 /// What decides when the study does not say: p95 of the iteration, with the margin of a tail.
 #[must_use]
@@ -68,12 +71,32 @@ fn of_every_report(input: &Input, readers: &[Reader<'_>]) -> Vec<Measure> {
         .into_iter()
         .flat_map(|series| OF_DURATIONS.map(|statistic| Measure::new(series.clone(), statistic)))
         .collect();
-    for series in [Series::DataReceived, Series::DataSent, Series::Iterations, Series::Requests] {
+    measures.extend(of_parts(readers));
+    let mut counts = vec![Series::DataReceived, Series::DataSent, Series::Iterations, Series::Requests];
+    if recorded(readers).any(|subject| matches!(subject, Subject::Part(Part::Subrequest, _))) {
+        counts.push(Series::Subrequests);
+    }
+    for series in counts {
         measures.extend([Statistic::Count, Statistic::Rate].map(|statistic| Measure::new(series.clone(), statistic)));
     }
     measures.extend([Statistic::Count, Statistic::Ratio].map(|statistic| Measure::new(Series::Errors, statistic)));
     measures.extend(of_systems(&input.facts.systems));
     measures
+}
+
+/// What was timed apart of each request.
+fn of_parts(readers: &[Reader<'_>]) -> Vec<Measure> {
+    let parts: BTreeSet<(&String, Part)> = recorded(readers)
+        .filter_map(|subject| match subject {
+            Subject::Part(part, name) => Some((name, *part)),
+            _ => None,
+        })
+        .collect();
+    let measures = |(name, part): (&String, Part)| {
+        let series = Series::PartDuration(part, Some(name.clone()));
+        OF_PARTS.map(|statistic| Measure::new(series.clone(), statistic))
+    };
+    parts.into_iter().flat_map(measures).collect()
 }
 
 fn of_systems(systems: &[String]) -> Vec<Measure> {
@@ -86,9 +109,14 @@ fn of_systems(systems: &[String]) -> Vec<Measure> {
     names.into_iter().flat_map(|name| [both(Series::Cpu(name.clone())), both(Series::Memory(name))]).flatten().collect()
 }
 
+/// What anything was recorded of.
+fn recorded<'a>(readers: &'a [Reader<'_>]) -> impl Iterator<Item = &'a Subject> {
+    let tallies = readers.iter().flat_map(|reader| &reader.result().tallies);
+    tallies.filter(|(_, tally)| tally.count() > 0).map(|(subject, _)| subject)
+}
+
 fn request_names(readers: &[Reader<'_>]) -> BTreeSet<String> {
-    let subjects = readers.iter().flat_map(|reader| reader.result().tallies.keys());
-    subjects
+    recorded(readers)
         .filter_map(|subject| match subject {
             Subject::Request(name) => Some(name.clone()),
             _ => None,

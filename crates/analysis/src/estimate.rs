@@ -105,7 +105,7 @@ pub fn summarise(values: &[f64]) -> Option<Summary> {
 }
 
 /// The interval of the geometric mean: Student's t on the logarithms.
-fn interval_of_centre(values: &[f64]) -> OrReason<Interval> {
+pub(crate) fn interval_of_centre(values: &[f64]) -> OrReason<Interval> {
     let logs = logarithms(values).ok_or("a value is zero")?;
     let interval = interval_of_mean(&logs)?;
     Ok(Interval { low: interval.low.exp(), high: interval.high.exp() })

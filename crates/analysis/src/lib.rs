@@ -7,7 +7,8 @@
 //! 2. [`estimate`]: those numbers over the repeats of a variant under a condition;
 //! 3. [`compare`]: each variant against the baseline, block by block; [`decide`]: what that shows,
 //!    on numbers alone; [`verdict`]: the same in words;
-//! 4. [`answer`], [`findings`] and [`conclusion`]: what it means.
+//! 4. [`storage`]: for storage, what operations on objects of each size take;
+//! 5. [`answer`], [`findings`] and [`conclusion`]: what it means.
 //!
 //! Two bundles of one study are held against each other by [`between`]; [`noise`] tells what a
 //! machine's noise floor means for studies to come.
@@ -28,6 +29,7 @@ pub mod noise;
 mod order;
 pub mod quantity;
 pub mod sensitivity;
+pub mod storage;
 #[cfg(test)]
 mod testing;
 mod values;
@@ -49,6 +51,7 @@ use plimsoll_model::result::TrialResult;
 use plimsoll_model::study::StudyFacts;
 use plimsoll_model::trial::Plan;
 use sensitivity::Sensitivity;
+use storage::StorageReport;
 use values::Values;
 
 /// A value, or a short text that says why there is none.
@@ -99,6 +102,8 @@ pub struct Analysis {
     pub floors: Vec<Comparison>,
     /// The smallest changes that the study could have seen, in each measure that decides.
     pub sensitivities: Vec<Sensitivity>,
+    /// What operations on objects take, where the workload was storage.
+    pub storage: Option<StorageReport>,
     /// The trials that do not count.
     pub uncounted: Vec<Uncounted>,
     /// The answer to the study's question.
@@ -182,6 +187,7 @@ pub fn analyse(input: &Input) -> Analysis {
         cells,
         comparisons,
         floors,
+        storage: storage::report(input, &readers),
         uncounted: uncounted(input),
         findings: Vec::new(),
         measures: measures.clone(),

@@ -9,7 +9,7 @@
 use crate::OrReason;
 use crate::quantity::grouped;
 use plimsoll_model::measure::{Measure, Series, Statistic};
-use plimsoll_model::record::{Subject, Tally};
+use plimsoll_model::record::{Part, Subject, Tally};
 use plimsoll_model::result::{LoadSecond, TrialResult};
 use plimsoll_model::sample::ProcessSample;
 use plimsoll_model::trial::Trial;
@@ -65,8 +65,10 @@ impl<'a> Reader<'a> {
             Series::RequestDuration(name) => self.of_requests(name.as_ref(), Clock::Service, statistic),
             Series::ResponseTime(name) => self.of_requests(name.as_ref(), Clock::Response, statistic),
             Series::FirstByte(name) => self.of_requests(name.as_ref(), Clock::FirstByte, statistic),
+            Series::PartDuration(part, name) => self.of_part(*part, name.as_ref(), statistic),
             Series::Iterations => self.how_many(statistic, |subject| subject == "iteration", |second| second.count),
             Series::Requests => self.how_many(statistic, is_request, |second| second.count),
+            Series::Subrequests => self.how_many(statistic, is_subrequest, |second| second.count),
             Series::DataReceived => self.how_many(statistic, is_exchange, |second| second.bytes_in),
             Series::DataSent => self.how_many(statistic, is_exchange, |second| second.bytes_out),
             Series::Errors => self.errors(statistic),
@@ -122,6 +124,7 @@ impl<'a> Reader<'a> {
             Series::IterationDuration => self.tally(&Subject::Iteration).map_or(0, Tally::count),
             Series::ConnectDuration => self.tally(&Subject::Connect).map_or(0, Tally::count),
             Series::RequestDuration(name) | Series::ResponseTime(name) | Series::FirstByte(name) => named(name),
+            Series::PartDuration(part, name) => self.parts(*part, name.as_ref()).map(Tally::count).sum(),
             _ => return None,
         })
     }
@@ -139,6 +142,24 @@ impl<'a> Reader<'a> {
             Some(name) => self.duration(&Subject::Request(name.clone()), clock, statistic),
             None => duration_in(&self.requests, clock, statistic),
         }
+    }
+
+    fn of_part(&self, part: Part, name: Option<&String>, statistic: Statistic) -> OrReason<f64> {
+        let all = merged(self.parts(part, name));
+        if all.count() == 0 {
+            let of = name.map(|name| format!(" of {name}")).unwrap_or_default();
+            return Err(format!("no {} was timed apart{of}", part.name()));
+        }
+        duration_in(&all, Clock::Service, statistic)
+    }
+
+    /// What was recorded of a part: of the step of that name, or of all.
+    fn parts(&self, part: Part, name: Option<&String>) -> impl Iterator<Item = &'a Tally> {
+        let is_meant = move |subject: &Subject| match subject {
+            Subject::Part(one, step) => *one == part && name.is_none_or(|name| name == step),
+            _ => false,
+        };
+        self.result.tallies.iter().filter(move |(subject, _)| is_meant(subject)).map(|(_, tally)| tally)
     }
 
     fn duration(&self, subject: &Subject, clock: Clock, statistic: Statistic) -> OrReason<f64> {
@@ -223,7 +244,7 @@ pub fn samples_by_second(
 }
 
 /// How many values a percentile takes: so many that [`BEYOND`] of them lie beyond it.
-fn values_needed(statistic: Statistic) -> Option<u64> {
+pub(crate) fn values_needed(statistic: Statistic) -> Option<u64> {
     match statistic {
         Statistic::Percentile(p) => Some((BEYOND / (1.0 - p.max(100.0 - p) / 100.0)).round() as u64),
         _ => None,
@@ -235,12 +256,17 @@ fn noun(series: &Series) -> &'static str {
     match series {
         Series::IterationDuration => "iterations",
         Series::ConnectDuration => "connections",
+        Series::PartDuration(part, _) if *part != Part::Subrequest => "operations",
         _ => "requests",
     }
 }
 
 fn is_request(subject: &str) -> bool {
     subject.starts_with("request:")
+}
+
+fn is_subrequest(subject: &str) -> bool {
+    subject.starts_with("subrequest:")
 }
 
 /// What moves bytes: an iteration only contains what does.
@@ -253,12 +279,15 @@ fn all_requests(tallies: &BTreeMap<Subject, Tally>) -> Cow<'_, Tally> {
         tallies.iter().filter(|(subject, _)| matches!(subject, Subject::Request(_))).map(|(_, tally)| tally).collect();
     match requests[..] {
         [one] => Cow::Borrowed(one),
-        _ => {
-            let mut merged = Tally::default();
-            requests.iter().for_each(|tally| merged.merge(tally));
-            Cow::Owned(merged)
-        }
+        _ => Cow::Owned(merged(requests)),
     }
+}
+
+/// Tallies together.
+pub(crate) fn merged<'a>(tallies: impl IntoIterator<Item = &'a Tally>) -> Tally {
+    let mut merged = Tally::default();
+    tallies.into_iter().for_each(|tally| merged.merge(tally));
+    merged
 }
 
 fn duration_in(tally: &Tally, clock: Clock, statistic: Statistic) -> OrReason<f64> {
@@ -420,6 +449,28 @@ mod tests {
         assert_eq!(value(&result, "response_time.p95"), Err("there is no response time in closed load".to_owned()));
         assert_eq!(value(&result, "connect_duration.p95"), Err("no connect was recorded".to_owned()));
         assert_eq!(value(&result, "request_duration:other.p95"), Err("no request:other was recorded".to_owned()));
+    }
+
+    #[test]
+    fn parts_are_read_by_step_or_all_together() {
+        let mut result = trial(1.0);
+        for (step, milliseconds) in [("write", 2), ("copy", 4)] {
+            let mut tally = Tally::default();
+            tally.service.record_n(milliseconds * 1_000_000, 30).expect("in range");
+            result.tallies.insert(Subject::Part(Part::Sync, step.to_owned()), tally);
+            let subject = format!("subrequest:{step}");
+            result.seconds.push(LoadSecond { second: 0, subject, count: 30, ..LoadSecond::default() });
+        }
+        for (measure, expected) in
+            [("sync_duration:write.avg", 0.002), ("sync_duration.avg", 0.003), ("sync_duration.max", 0.004)]
+        {
+            let found = value(&result, measure).expect(measure);
+            assert!((found / expected - 1.0).abs() < 0.002, "{measure}: {found} instead of {expected}");
+        }
+        assert_eq!(value(&result, "subrequests.rate"), Ok(30.0));
+        assert_eq!(value(&result, "requests.count"), Ok(100.0), "what a request consists of is not counted again");
+        assert_eq!(value(&result, "open_duration:write.med"), Err("no open was timed apart of write".to_owned()));
+        assert_eq!(value(&result, "sync_duration:write.p95"), Err("p95 takes 200 operations, found 30".to_owned()));
     }
 
     #[test]

@@ -71,6 +71,7 @@ pub(crate) fn trial(scale: f64) -> TrialResult {
             open_load: false,
             sequences: BTreeMap::new(),
             error_examples: BTreeMap::new(),
+            storage: None,
         },
         cut: 0,
         tallies: [(Subject::Iteration, tally.clone()), (Subject::Request("call".to_owned()), tally)].into(),
@@ -119,6 +120,7 @@ fn facts() -> StudyFacts {
         systems: vec!["web".to_owned()],
         commands: vec![vec!["web: ./web --version old".to_owned()], vec!["web: ./web --version new".to_owned()]],
         loopback: false,
+        profile: None,
         quick: false,
     }
 }

@@ -66,6 +66,16 @@ pub fn counted(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
 }
 
+/// `a`, `a and b`, `a, b and c`.
+#[must_use]
+pub fn list(parts: &[impl AsRef<str>]) -> String {
+    let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
+    match parts.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        parts => parts.concat(),
+    }
+}
+
 /// One level of a factor: `10 users` where the factor's name is a plural, `size = 10` elsewhere.
 #[must_use]
 pub fn of_factor(factor: &str, level: &Level) -> String {
@@ -113,12 +123,8 @@ fn levels(levels: &[Level]) -> String {
             level => level.to_string(),
         })
         .collect();
-    match shown.as_slice() {
-        [first @ .., last] if !first.is_empty() && levels.iter().all(|level| !matches!(level, Level::Text(_))) => {
-            format!("{} and {last}", first.join(", "))
-        }
-        _ => shown.join(", "),
-    }
+    let in_words = levels.iter().any(|level| matches!(level, Level::Text(_)));
+    if in_words { shown.join(", ") } else { list(&shown) }
 }
 
 /// A measure under `protocol`: `p95 of iteration_duration`, `iterations per second`.
@@ -147,6 +153,7 @@ pub fn measure(measure: &Measure, protocol: &str) -> String {
 pub(crate) fn verb(measure: &Measure, more: bool) -> (String, String) {
     let (verb, more_word, less_word) = match measure.series {
         Series::Iterations | Series::Requests => ("completes", "more", "fewer"),
+        Series::Subrequests => ("sends", "more", "fewer"),
         Series::DataReceived | Series::DataSent => ("moves", "more", "less"),
         Series::Errors => ("has", "more", "fewer"),
         Series::Cpu(_) | Series::Memory(_) => ("uses", "more", "less"),
@@ -167,7 +174,9 @@ pub(crate) fn verb_of_multiple(measure: &Measure) -> (String, String) {
     let (verb, what) = verb(measure, true);
     let what = match (what.strip_prefix("more "), &measure.series) {
         (None, _) => "long".to_owned(),
-        (Some(noun), Series::Iterations | Series::Requests | Series::Errors) => format!("many {noun}"),
+        (Some(noun), Series::Iterations | Series::Requests | Series::Subrequests | Series::Errors) => {
+            format!("many {noun}")
+        }
         (Some(noun), _) => format!("much {noun}"),
     };
     (verb, what)

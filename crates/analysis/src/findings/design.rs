@@ -154,8 +154,9 @@ fn quick(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
+/// Storage has a finding of its own: its back ends may be on this machine or not, one by one.
 fn loopback(context: &Context<'_>) -> Option<Finding> {
-    context.input.facts.loopback.then(|| Finding {
+    (context.input.facts.loopback && context.analysis.storage.is_none()).then(|| Finding {
         gravity: Gravity::Note,
         topic: "loopback",
         sentence: "Generator and system share one machine, and no network lies between them: durations are shorter than \

@@ -27,6 +27,9 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         .collect()
 }
 
+/// What helps where connecting is not meant to be timed.
+const KEEP: &str = ", or keep connections open between iterations";
+
 /// The requests' share of the iteration, where iterations decide and there is much more in them.
 fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
     let of_iterations = |measure: &Measure| matches!(measure.series, Series::IterationDuration | Series::Iterations);
@@ -36,14 +39,23 @@ fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let protocol = &context.input.facts.protocol;
-    let request = if protocol.to_ascii_lowercase().starts_with("http") { "request" } else { "call" };
+    let storage = context.analysis.storage.is_some();
+    let request = match protocol.to_ascii_lowercase() {
+        _ if storage => "operation",
+        name if name.starts_with("http") => "request",
+        _ => "call",
+    };
     let mut shares: Vec<(Shares, String)> = (0..context.input.plan.conditions.len())
         .flat_map(|condition| shares_at(context, condition))
         .filter(|(shares, _)| shares.requests < MAINLY)
         .collect();
     shares.sort_by(|one, other| one.0.requests.total_cmp(&other.0.requests));
     let (least, place) = shares.first()?;
-    let rest = if least.connecting > 0.5 { "mostly connecting" } else { "connecting, waiting and closing" };
+    let (rest, instead) = match least.connecting {
+        _ if storage => ("what it needs before, such as old objects deleted and caches dropped", ""),
+        share if share > 0.5 => ("mostly connecting", KEEP),
+        _ => ("connecting, waiting and closing", KEEP),
+    };
     let duration = words::series(&Series::RequestDuration(None), protocol);
     Some(Finding {
         gravity: Gravity::Caution,
@@ -51,13 +63,16 @@ fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
         sentence: format!(
             "Only {} of the time of an iteration is the {request} itself at {place}; the rest is {rest}. So \
              iteration_duration and throughput compare that as well: where the {request} alone is meant, let {duration} \
-             decide, or keep connections open between iterations.",
+             decide{instead}.",
             percent(least.requests)
         ),
         evidence: shares
             .iter()
             .map(|(shares, place)| {
                 let rest = (1.0 - shares.requests - shares.connecting).max(0.0);
+                if storage {
+                    return format!("{place}: operations {} of the time of iterations", percent(shares.requests));
+                }
                 format!(
                     "{place}: {request}s {}, connecting {}, waiting and closing {} of the time of iterations",
                     percent(shares.requests),

@@ -4,6 +4,7 @@
 use super::{Context, Finding, Gravity, which};
 use crate::measure::{Reader, samples_by_second};
 use crate::quantity::{change, percent, show};
+use crate::words;
 use plimsoll_model::measure::Unit;
 use plimsoll_model::sample::HostSample;
 use plimsoll_statistics::{mean, median};
@@ -121,7 +122,7 @@ fn host(context: &Context<'_>, trials: &[Seen<'_>]) -> Option<Finding> {
         sentence: format!(
             "In some trials {}: the machine was not the same for all, or not the study's alone. Differences between \
              trials may come of that.",
-            list(&what)
+            words::list(&what)
         ),
         evidence,
     })
@@ -140,14 +141,6 @@ fn standing_out<'a>(
         let value = value(seen)?;
         (value > usual + by).then_some((seen, value, usual))
     })
-}
-
-/// `a`, `a and b`, `a, b and c`.
-fn list(parts: &[&str]) -> String {
-    match parts {
-        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-        parts => parts.concat(),
-    }
 }
 
 /// A clock that runs slower for one variant than for another, or slows down over the run.

@@ -6,6 +6,7 @@ mod load;
 mod machine;
 mod method;
 mod steady;
+mod storage;
 mod validity;
 
 use crate::measure::Reader;
@@ -63,6 +64,7 @@ pub(crate) fn findings(input: &Input, readers: &[Reader<'_>], analysis: &Analysi
         method::findings(&context),
         steady::findings(&context),
         load::findings(&context),
+        storage::findings(&context),
         machine::findings(&context),
         drift::findings(&context),
         design::findings(&context),

@@ -139,7 +139,7 @@ impl BySecond {
                 (measure.series.clone(), Statistic::Avg)
             }
             // Only service times stand in the series over time.
-            Series::ResponseTime(name) | Series::FirstByte(name) => {
+            Series::ResponseTime(name) | Series::FirstByte(name) | Series::PartDuration(_, name) => {
                 (Series::RequestDuration(name.clone()), Statistic::Avg)
             }
             Series::Requests => (Series::Requests, Statistic::Rate),

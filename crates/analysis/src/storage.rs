@@ -1,0 +1,159 @@
+//! Storage: what operations on objects of each size take, on each back end.
+//!
+//! A table stands for one timed operation under one combination of the conditions besides size;
+//! its rows are the sizes, its columns the variants. A cell tells of all operations of the trials
+//! that count, and its interval is over trials, as everywhere. Notes say in words what the cells
+//! show, and nothing that their intervals do not.
+
+mod back_end;
+mod cell;
+mod distribution;
+mod notes;
+mod ranks;
+mod sizes;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use back_end::BackEnd;
+pub(crate) use back_end::{LOOPBACK, is_loopback};
+pub use cell::{Cell, Outliers, Quantiles, Spread, Subrequests, TrialTiming};
+
+use crate::measure::Reader;
+use crate::{Input, OrReason, words};
+use plimsoll_model::factor::Assignment;
+use plimsoll_model::storage::{StorageFacts, StorageStep};
+use sizes::Sizes;
+use std::collections::BTreeSet;
+
+/// What a storage study found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StorageReport {
+    /// What is known of each variant's back end, in the order of the variants.
+    pub back_ends: Vec<BackEnd>,
+    /// By operation, then by the conditions besides size.
+    pub tables: Vec<Table>,
+    /// What is to be known of all tables.
+    pub notes: Vec<String>,
+}
+
+/// A timed operation under one combination of the conditions besides size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// The operation.
+    pub step: StorageStep,
+    /// The levels of the conditions besides size.
+    pub under: Assignment,
+    /// One for each size, ascending.
+    pub rows: Vec<Row>,
+    /// What the cells show, in words.
+    pub notes: Vec<String>,
+}
+
+/// Objects of one size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Bytes of an object.
+    pub size: u64,
+    /// The size as the study wrote it.
+    pub label: String,
+    /// Indices into the plan's conditions: those with this size.
+    pub conditions: Vec<usize>,
+    /// One for each variant, or why there is none.
+    pub cells: Vec<OrReason<Cell>>,
+}
+
+impl Table {
+    /// The operation with its conditions: `write, 10 users`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let StorageStep { name, .. } = &self.step;
+        if self.under.0.is_empty() { name.clone() } else { format!("{name}, {}", words::condition(&self.under)) }
+    }
+}
+
+impl Row {
+    /// The cells that there are, with the indices of their variants.
+    pub fn known(&self) -> impl Iterator<Item = (usize, &Cell)> {
+        self.cells.iter().enumerate().filter_map(|(variant, cell)| Some((variant, cell.as_ref().ok()?)))
+    }
+}
+
+/// A trial that says what it stored, and where.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    reader: &'a Reader<'a>,
+    facts: &'a StorageFacts,
+}
+
+/// What the trials say of storage; none where they are about something else.
+pub(crate) fn report(input: &Input, readers: &[Reader<'_>]) -> Option<StorageReport> {
+    let places: Vec<Place<'_>> = readers.iter().filter_map(|reader| place(input, reader)).collect();
+    let tables = Tables { input, sizes: Sizes::new(input, &places), places: &places }.all();
+    (!places.is_empty()).then(|| StorageReport {
+        back_ends: back_end::back_ends(input, &places),
+        notes: notes::of_study(input, &places, &tables),
+        tables,
+    })
+}
+
+/// The duplicate of the baseline is no back end.
+fn place<'a>(input: &Input, reader: &'a Reader<'a>) -> Option<Place<'a>> {
+    let facts = reader.result().summary.storage.as_ref()?;
+    (reader.trial().variant < input.plan.variants.len()).then_some(Place { reader, facts })
+}
+
+/// Makes the tables.
+struct Tables<'a> {
+    input: &'a Input,
+    sizes: Sizes,
+    places: &'a [Place<'a>],
+}
+
+impl Tables<'_> {
+    fn all(&self) -> Vec<Table> {
+        let steps = distinct(self.places.iter().flat_map(|place| &place.facts.steps).cloned());
+        let unders = distinct(self.input.plan.conditions.iter().map(|condition| self.sizes.without(condition)));
+        let tables = steps.iter().flat_map(|step| unders.iter().map(move |under| self.table(step, under)));
+        tables.filter(|table| !table.rows.is_empty()).collect()
+    }
+
+    fn table(&self, step: &StorageStep, under: &Assignment) -> Table {
+        let condition = |place: &Place<'_>| &self.input.plan.conditions[place.reader.trial().condition];
+        let here: Vec<Place<'_>> =
+            self.places.iter().filter(|place| self.sizes.without(condition(place)) == *under).copied().collect();
+        let sizes: BTreeSet<u64> = here.iter().map(|place| place.facts.size).collect();
+        let rows = sizes.into_iter().map(|size| self.row(step, &here, size)).collect();
+        let mut table = Table { step: step.clone(), under: under.clone(), rows, notes: Vec::new() };
+        table.notes = notes::of_table(self.input, &table);
+        table
+    }
+
+    fn row(&self, step: &StorageStep, here: &[Place<'_>], size: u64) -> Row {
+        let here: Vec<Place<'_>> = here.iter().filter(|place| place.facts.size == size).copied().collect();
+        let conditions: BTreeSet<usize> = here.iter().map(|place| place.reader.trial().condition).collect();
+        let cell = |variant: usize| {
+            let trials: Vec<Place<'_>> =
+                here.iter().filter(|place| place.reader.trial().variant == variant).copied().collect();
+            cell::cell(&trials, step)
+        };
+        Row {
+            size,
+            label: self.sizes.label(size),
+            conditions: conditions.into_iter().collect(),
+            cells: (0..self.input.plan.variants.len()).map(cell).collect(),
+        }
+    }
+}
+
+/// Each value once, in the order in which they first come.
+fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut known = Vec::new();
+    for value in values {
+        if !known.contains(&value) {
+            known.push(value);
+        }
+    }
+    known
+}
