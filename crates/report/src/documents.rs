@@ -38,6 +38,7 @@ pub fn render(input: &Input, analysis: &Analysis) -> Vec<Document> {
         document("results.csv", tables::results(input, analysis)),
         document("comparisons.csv", tables::comparisons(input, analysis)),
     ];
+    documents.extend(analysis.storage.iter().map(|report| document("storage.csv", tables::storage(input, report))));
     for figure in figures::figures(input, analysis) {
         documents.extend(drawn(&figure.name, &figure.title, &figure.draw()));
     }

@@ -1,5 +1,9 @@
 //! Which charts a report has.
 
+mod storage;
+
+pub(crate) use storage::of_storage;
+
 use crate::chart::{Axis, Figure, Forest, ForestRow, Line, Panel, Point, Style, are_numbers, position, share_axes};
 use crate::conditions::{Grid, Row};
 use crate::text;
@@ -10,9 +14,11 @@ use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 use plimsoll_model::result::TrialResult;
 use std::collections::BTreeMap;
 
-/// The charts over the conditions and over time.
+/// The charts of storage, over the conditions and over time.
 pub(crate) fn figures(input: &Input, analysis: &Analysis) -> Vec<Figure> {
-    over_conditions(input, analysis).into_iter().chain(over_time(input)).collect()
+    let tables = analysis.storage.iter().flat_map(|report| &report.tables);
+    let storage = tables.filter_map(|table| of_storage(input, table));
+    storage.chain(over_conditions(input, analysis)).chain(over_time(input)).collect()
 }
 
 pub(crate) fn over_conditions(input: &Input, analysis: &Analysis) -> Vec<Figure> {

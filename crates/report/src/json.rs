@@ -3,6 +3,8 @@
 //! The form is versioned. Fields are added without a new version; what changes or goes away makes
 //! a new one.
 
+mod storage;
+
 use plimsoll_analysis::compare::{Comparison, POWER};
 use plimsoll_analysis::estimate::{CONFIDENCE, Estimate, Interval};
 use plimsoll_analysis::{Analysis, Cell, Input, OrReason};
@@ -42,6 +44,8 @@ struct Report<'a> {
     comparisons: Vec<ComparisonRow>,
     noise_floors: Vec<ComparisonRow>,
     could_have_seen: Vec<SensitivityRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    storage: Option<storage::Storage<'a>>,
     findings: Vec<FindingRow<'a>>,
     protocol: &'a str,
     load: &'a str,
@@ -222,6 +226,7 @@ pub(crate) fn json(input: &Input, analysis: &Analysis) -> String {
         comparisons: analysis.comparisons.iter().map(|one| comparison(input, one)).collect(),
         noise_floors: analysis.floors.iter().map(|one| comparison(input, one)).collect(),
         could_have_seen: analysis.sensitivities.iter().map(sensitivity).collect(),
+        storage: analysis.storage.as_ref().map(|report| storage::storage(input, report)),
         findings: findings(analysis),
         protocol: &facts.protocol,
         load: &facts.load,

@@ -2,6 +2,7 @@
 
 mod cells;
 pub(crate) mod facts;
+mod storage;
 
 use crate::chart::{Figure, Forest, Surface, svg};
 use crate::method::FloorRow;
@@ -14,6 +15,7 @@ use plimsoll_analysis::quantity::{confidence, margin, show};
 use plimsoll_analysis::{Analysis, Input, headline, words};
 use plimsoll_model::measure::{Direction, Measure};
 use plimsoll_model::result::{TrialResult, TrialSummary};
+use storage::StorageView;
 
 /// A report.
 pub(crate) struct Page {
@@ -27,6 +29,7 @@ pub(crate) struct Page {
     /// The confidence of the comparisons: `95 %`.
     pub(crate) confidence: String,
     pub(crate) how_sure: Vec<Fact>,
+    pub(crate) storage: Option<StorageView>,
     pub(crate) comparisons: Vec<ComparisonView>,
     pub(crate) floors: Vec<FloorRow>,
     pub(crate) charts: Vec<ChartView>,
@@ -118,6 +121,7 @@ impl Page {
             confidence: confidence(analysis.alpha),
             how_sure: method::how_sure(input, analysis),
             floors: method::floors(input, analysis),
+            storage: analysis.storage.as_ref().map(|report| storage::storage(input, report)),
             comparisons: comparisons(input, analysis),
             charts: figures::over_conditions(input, analysis).iter().map(chart_view).collect(),
             over_time: figures::over_time(input).iter().map(chart_view).collect(),
@@ -127,7 +131,7 @@ impl Page {
             action_items: input.facts.report.action_items.clone(),
             headline: words::measure(&headline(&input.facts).measure, &input.facts.protocol),
             trials: trials(input),
-            notes: facts::notes(input),
+            notes: facts::notes(input, analysis.storage.is_some()),
             host: facts::host(&input.host),
             versions: [facts::versions(&input.versions), facts::commands(input)].concat(),
             redo: facts::redo(input),

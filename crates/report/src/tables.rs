@@ -1,9 +1,12 @@
 //! The numbers as CSV, for other programs: tidy, in base units, nothing rounded.
 
+use plimsoll_analysis::estimate::CONFIDENCE;
 use plimsoll_analysis::measure::Reader;
-use plimsoll_analysis::{Analysis, Input};
+use plimsoll_analysis::storage::{Cell, StorageReport};
+use plimsoll_analysis::{Analysis, Input, OrReason};
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::measure::{Effect, Unit};
+use plimsoll_model::record::Part;
 
 /// A row for each trial and measure; the levels of the factors have columns of their own.
 pub(crate) fn results(input: &Input, analysis: &Analysis) -> String {
@@ -85,6 +88,98 @@ pub(crate) fn comparisons(input: &Input, analysis: &Analysis) -> String {
         ]);
     }
     table.text()
+}
+
+/// A row for each operation, size and variant of a storage study; durations in seconds.
+pub(crate) fn storage(input: &Input, report: &StorageReport) -> String {
+    let mut table = Table::default();
+    table.row(STORAGE.map(str::to_owned));
+    for of_step in &report.tables {
+        for row in &of_step.rows {
+            for (variant, cell) in row.cells.iter().enumerate() {
+                let place = [of_step.step.name.clone(), of_step.step.operation.to_string(), of_step.under.to_string()];
+                let size = [row.label.clone(), row.size.to_string(), input.plan.label(variant)];
+                table.row(place.into_iter().chain(size).chain(storage_cell(cell)));
+            }
+        }
+    }
+    table.text()
+}
+
+/// The columns of storage.
+const STORAGE: [&str; 34] = [
+    "step",
+    "operation",
+    "condition",
+    "size",
+    "bytes",
+    "variant",
+    "operations",
+    "trials",
+    "failed",
+    "mean",
+    "sd",
+    "low",
+    "high",
+    "confidence",
+    "least",
+    "p5",
+    "p25",
+    "p50",
+    "p75",
+    "p95",
+    "p99",
+    "largest",
+    "bytes_per_second",
+    "first_byte",
+    "open",
+    "data",
+    "sync",
+    "close",
+    "subrequests",
+    "failed_subrequests",
+    "mode",
+    "cached",
+    "not_durable",
+    "missing",
+];
+
+/// What follows step, condition, size and variant: twenty-eight cells.
+fn storage_cell(cell: &OrReason<Cell>) -> Vec<String> {
+    let Ok(cell) = cell else {
+        let empty = STORAGE.len() - 7;
+        return vec![String::new(); empty].into_iter().chain(cell.as_ref().err().cloned()).collect();
+    };
+    let interval = cell.interval.as_ref().ok();
+    let quantiles = &cell.quantiles;
+    let part = |part: Part| cell.parts.iter().find(|(one, _)| *one == part).map(|(_, median)| *median);
+    let counts = [cell.operations, cell.trials.len() as u64, cell.failed].map(|count| count.to_string());
+    let numbers = [
+        Some(cell.mean),
+        cell.sd,
+        interval.map(|interval| interval.low),
+        interval.map(|interval| interval.high),
+        interval.map(|_| CONFIDENCE),
+        Some(quantiles.least),
+        quantiles.p5,
+        quantiles.p25,
+        Some(quantiles.p50),
+        quantiles.p75,
+        quantiles.p95,
+        quantiles.p99,
+        Some(quantiles.largest),
+        cell.bytes_per_second,
+        cell.first_byte,
+        part(Part::Open),
+        part(Part::Data),
+        part(Part::Sync),
+        part(Part::Close),
+        cell.subrequests.map(|requests| requests.count as f64),
+        cell.subrequests.map(|requests| requests.failed as f64),
+    ];
+    let why = cell.interval.as_ref().err().cloned().unwrap_or_default();
+    let last = [cell.mode.clone(), number(cell.cached), cell.not_durable.to_string(), why];
+    counts.into_iter().chain(numbers.map(number)).chain(last).collect()
 }
 
 /// The columns of the comparisons.

@@ -38,6 +38,27 @@ impl Axis {
         Axis { label: String::new(), logarithmic, low, high, ticks }
     }
 
+    /// A logarithmic axis for measured values, of a decade at least. Zero has no place on it.
+    pub(crate) fn logarithmic(unit: Unit, values: impl Iterator<Item = f64>) -> Axis {
+        let positive = values.filter(|value| value.is_finite() && *value > 0.0);
+        let (low, high) =
+            positive.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+        let (low, high) = if low <= high { (low, high) } else { (1.0, 1.0) };
+        let (middle, reach) = ((low * high).sqrt(), (high / low).max(10.0).sqrt());
+        let (low, high) = (middle / reach, middle * reach);
+        let ticks = logarithmic_ticks(low, high).into_iter().map(|value| (value, tick(value, unit))).collect();
+        Axis { label: String::new(), logarithmic: true, low: low / 1.15, high: high * 1.15, ticks }
+    }
+
+    /// A logarithmic axis for sizes, ascending, with their labels.
+    pub(crate) fn of_sizes(sizes: Vec<(f64, String)>) -> Axis {
+        let low = sizes.first().map_or(1.0, |size| size.0).max(1.0);
+        let high = sizes.last().map_or(1.0, |size| size.0).max(low);
+        let room = (high / low).powf(0.08).max(1.2);
+        let label = "size (log scale)".to_owned();
+        Axis { label, logarithmic: true, low: low / room, high: high * room, ticks: sizes }
+    }
+
     /// An axis for the seconds of a trial.
     pub(crate) fn of_seconds(from: f64, to: f64) -> Axis {
         let step = nice_step(to - from, 5.0).max(1.0);
@@ -176,6 +197,20 @@ mod tests {
         assert_eq!(labels(&wide), ["1 ms", "2 ms", "5 ms", "10 ms", "20 ms", "50 ms"]);
         let wider = Axis::of_values(Unit::PerSecond, [9.0, 20_000.0].into_iter());
         assert_eq!(labels(&wider), ["10", "100", "1k", "10k"]);
+    }
+
+    #[test]
+    fn a_logarithmic_axis_has_a_decade_or_more_and_labels() {
+        for (values, expected) in [
+            (&[1.05, 1.06][..], &["500 ms", "1 s", "2 s"][..]),
+            (&[0.0001, 0.0, 100.0], &["100 µs", "1 ms", "10 ms", "100 ms", "1 s", "10 s", "100 s"]),
+            (&[], &["500 ms", "1 s", "2 s"]),
+            (&[0.0], &["500 ms", "1 s", "2 s"]),
+        ] {
+            assert_eq!(labels(&Axis::logarithmic(Unit::Seconds, values.iter().copied())), expected, "{values:?}");
+        }
+        let one_size = Axis::of_sizes(vec![(1e6, "1MB".to_owned())]);
+        assert!((one_size.share(1e6) - 0.5).abs() < 1e-9);
     }
 
     #[test]

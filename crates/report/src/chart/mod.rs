@@ -18,6 +18,6 @@ pub(crate) use axis::{Axis, are_numbers, position};
 pub(crate) use drawing::Drawing;
 pub(crate) use figure::Figure;
 pub(crate) use forest::{Forest, ForestRow};
-pub(crate) use panel::{Line, Panel, Point, Style, share_axes};
+pub(crate) use panel::{Line, Panel, Point, Style, share_axes, share_logarithmic_axis};
 pub(crate) use png::png;
 pub(crate) use svg::{Surface, svg};

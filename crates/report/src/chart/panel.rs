@@ -15,6 +15,9 @@ const RIGHT: f64 = 14.0;
 /// How far the whiskers of neighbouring variants stand apart.
 const DODGE: f64 = 7.0;
 
+/// Width of a box.
+const BOX: f64 = 6.0;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Panel {
     pub(crate) title: String,
@@ -46,6 +49,11 @@ pub(crate) enum Style {
     Joined,
     /// Over words, between which there is nothing: the same without the line.
     Apart,
+    /// Over numbers: an interval around each centre, where its two ends are the values.
+    Intervals,
+    /// Over numbers: how values are distributed around their median. The values come in pairs: the
+    /// ends, and where they are known the quartiles, then the 5th and 95th percentile.
+    Boxes,
 }
 
 #[derive(Clone, Debug)]
@@ -71,6 +79,12 @@ pub(crate) fn share_axes(panels: &mut [Panel]) {
     }
 }
 
+/// The same on a logarithmic axis, whatever the values span.
+pub(crate) fn share_logarithmic_axis(panels: &mut [Panel], unit: Unit) {
+    let values: Vec<f64> = panels.iter().flat_map(Panel::drawn_values).collect();
+    panels.iter_mut().for_each(|panel| panel.y = Axis::logarithmic(unit, values.iter().copied()));
+}
+
 impl Panel {
     /// A panel with an axis for its own values; none without any value.
     pub(crate) fn new(title: String, x: Axis, unit: Unit, lines: Vec<Line>) -> Option<Panel> {
@@ -84,6 +98,9 @@ impl Panel {
     fn drawn_values(&self) -> Vec<f64> {
         let of_line = |line: &Line| match line.style {
             Style::Dashed => line.points.iter().map(|point| point.centre).collect::<Vec<_>>(),
+            Style::Intervals => {
+                line.points.iter().flat_map(|point| point.values.iter().copied().chain([point.centre])).collect()
+            }
             _ => line.points.iter().flat_map(|point| point.values.iter().copied()).collect(),
         };
         self.lines.iter().flat_map(of_line).collect()
@@ -111,6 +128,11 @@ impl Panel {
                     area.whiskers(&mut drawing, line, dodge);
                 }
                 Style::Apart => area.whiskers(&mut drawing, line, dodge),
+                Style::Intervals => {
+                    area.stroke(&mut drawing, line, dodge / 2.0);
+                    area.intervals(&mut drawing, line, dodge / 2.0);
+                }
+                Style::Boxes => area.boxes(&mut drawing, line, dodge),
             }
         }
         drawing
@@ -184,6 +206,41 @@ impl Area<'_> {
         }
     }
 
+    fn intervals(&self, drawing: &mut Drawing, line: &Line, dodge: f64) {
+        let paint = Paint::Variant(line.variant);
+        for point in &line.points {
+            let x = self.x(point.x) + dodge;
+            if let [low, high] = point.values[..] {
+                drawing.line((x, self.y(low)), (x, self.y(high)), paint, 1.6);
+                for end in [low, high] {
+                    drawing.line((x - 3.0, self.y(end)), (x + 3.0, self.y(end)), paint, 1.6);
+                }
+            }
+            drawing.dot((x, self.y(point.centre)), 2.8, paint, 1.0);
+        }
+    }
+
+    fn boxes(&self, drawing: &mut Drawing, line: &Line, dodge: f64) {
+        let paint = Paint::Variant(line.variant);
+        for point in &line.points {
+            let x = self.x(point.x) + dodge;
+            for (index, pair) in point.values.chunks_exact(2).enumerate() {
+                let (low, high) = (self.y(pair[0]), self.y(pair[1]));
+                match index {
+                    0 => [low, high].into_iter().for_each(|end| drawing.dot((x, end), 1.6, paint, 0.55)),
+                    1 => {
+                        let (left, right) = (x - BOX / 2.0, x + BOX / 2.0);
+                        let points = vec![(left, low), (right, low), (right, high), (left, high)];
+                        drawing.marks.push(Mark::Area { points, paint, opacity: 0.45 });
+                    }
+                    _ => drawing.line((x, low), (x, high), paint, 1.2),
+                }
+            }
+            let middle = self.y(point.centre);
+            drawing.line((x - BOX / 2.0, middle), (x + BOX / 2.0, middle), paint, 2.4);
+        }
+    }
+
     fn stroke(&self, drawing: &mut Drawing, line: &Line, dodge: f64) {
         let points: Vec<(f64, f64)> =
             line.points.iter().map(|point| (self.x(point.x) + dodge, self.y(point.centre))).collect();
@@ -208,6 +265,24 @@ mod tests {
 
     fn says_log_scale(panel: &Panel) -> bool {
         panel.draw().marks.iter().any(|mark| matches!(mark, Mark::Text { text, .. } if text == "log scale"))
+    }
+
+    #[test]
+    fn a_box_shows_what_is_known_of_a_distribution() {
+        let drawn = |values: &[f64]| {
+            let points = vec![Point { x: 0.0, centre: 0.004, values: values.to_vec() }];
+            let lines = vec![Line { variant: 0, style: Style::Boxes, points }];
+            let mut panels =
+                [Panel::new(String::new(), Axis::of_sizes(Vec::new()), Unit::Seconds, lines).expect("values")];
+            share_logarithmic_axis(&mut panels, Unit::Seconds);
+            let marks = panels[0].draw().marks;
+            let boxes = marks.iter().filter(|mark| matches!(mark, Mark::Area { .. })).count();
+            let dots = marks.iter().filter(|mark| matches!(mark, Mark::Dot { .. })).count();
+            (boxes, dots)
+        };
+        assert_eq!(drawn(&[0.001, 0.1]), (0, 2));
+        assert_eq!(drawn(&[0.001, 0.1, 0.002, 0.01]), (1, 2));
+        assert_eq!(drawn(&[0.001, 0.1, 0.002, 0.01, 0.001, 0.05]), (1, 2));
     }
 
     #[test]

@@ -151,11 +151,12 @@ pub(crate) fn versions(versions: &[Version]) -> Vec<Fact> {
 /// How to run the study again; only the plan's seed has to be the same.
 pub(crate) fn redo(input: &Input) -> Vec<String> {
     let quick = if input.facts.quick { " --quick" } else { "" };
-    vec![format!("plimsoll run{quick} study.toml"), "plimsoll report BUNDLE".to_owned()]
+    let profile = input.facts.profile.as_ref().map_or_else(String::new, |profile| format!(" --profile {profile}"));
+    vec![format!("plimsoll run{quick}{profile} study.toml"), "plimsoll report BUNDLE".to_owned()]
 }
 
 /// What the numbers mean.
-pub(crate) fn notes(input: &Input) -> Vec<Fact> {
+pub(crate) fn notes(input: &Input, storage: bool) -> Vec<Fact> {
     let mut notes = vec![
         fact(
             "n",
@@ -208,6 +209,16 @@ pub(crate) fn notes(input: &Input) -> Vec<Fact> {
              what users who arrive on their own would wait is not measured.",
         )
     });
+    if storage {
+        notes.push(fact(
+            "Storage",
+            "mean, standard deviation (±) and percentiles of a cell are those of all operations of the trials that count; \
+             the interval in brackets is that of a trial's mean, from the trials. The rate is the size over the median, for \
+             one operation at a time, in units of 1,000. open, data, sync and close are medians of what is timed apart. app: \
+             nothing is synced; durable: file and directory are; cold: what is read was dropped from the page cache before; \
+             direct: past the page cache. cache: half or more of what was read lay in the page cache.",
+        ));
+    }
     let needed = grouped(1000.0);
     notes.push(fact("Percentiles", format!("a p99 takes {needed} values in a trial, a p95 200: ten beyond it.")));
     notes

@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-fn documents(input: &Input) -> Vec<Document> {
+pub(crate) fn documents(input: &Input) -> Vec<Document> {
     render(input, &analyse(input))
 }
 
-fn text(documents: &[Document], path: &str) -> String {
+pub(crate) fn text(documents: &[Document], path: &str) -> String {
     let document = documents.iter().find(|document| document.path == path).expect(path);
     String::from_utf8(document.bytes.clone()).expect("text")
 }
 
 /// Leaves the report where a person can look at it.
-fn keep(documents: &[Document], name: &str) {
+pub(crate) fn keep(documents: &[Document], name: &str) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-sample").join(name);
     for document in documents {
         let path = folder.join(&document.path);
@@ -213,7 +213,7 @@ fn every_chart_is_there_as_svg_and_png() {
 }
 
 /// Every opened tag is closed, in order.
-fn assert_well_formed(html: &str) {
+pub(crate) fn assert_well_formed(html: &str) {
     const VOID: [&str; 4] = ["meta", "br", "link", "!DOCTYPE"];
     let body = html.split("<style>").next().expect("a start").to_owned() + html.split("</style>").nth(1).unwrap_or("");
     let mut open: Vec<&str> = Vec::new();

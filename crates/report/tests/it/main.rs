@@ -3,3 +3,4 @@
 mod between;
 mod documents;
 mod sample;
+mod storage;

@@ -16,7 +16,7 @@ const REPEATS: u32 = 5;
 const SECONDS: i64 = 10;
 
 /// Numbers between 0 and 1 that look random and are the same everywhere.
-struct Noise(u64);
+pub(crate) struct Noise(pub(crate) u64);
 
 impl Noise {
     fn share(&mut self) -> f64 {
@@ -25,7 +25,7 @@ impl Noise {
     }
 
     /// About normal around 1, with this relative standard deviation.
-    fn around_one(&mut self, sd: f64) -> f64 {
+    pub(crate) fn around_one(&mut self, sd: f64) -> f64 {
         let sum: f64 = (0..12).map(|_| self.share()).sum();
         1.0 + (sum - 6.0) * sd
     }
@@ -146,12 +146,13 @@ fn facts() -> StudyFacts {
         systems: vec!["counter".to_owned()],
         commands: ["mutex", "inputQ"].map(|mode| vec![format!("counter: ./counter -mode {mode}")]).into(),
         loopback: true,
+        profile: None,
         quick: false,
     }
 }
 
 /// Blocks in the study's order, every second one the other way round.
-fn plan(facts: &StudyFacts) -> Plan {
+pub(crate) fn plan(facts: &StudyFacts) -> Plan {
     let variants = combinations(facts.factors.iter().filter(|factor| factor.is_compared()));
     let conditions = combinations(facts.factors.iter().filter(|factor| !factor.is_compared()));
     let mut trials = Vec::new();
@@ -230,6 +231,19 @@ fn result(plan: &Plan, trial: Trial, noise: &mut Noise) -> TrialResult {
     }
 }
 
+/// A trial in which nothing was recorded.
+pub(crate) fn empty_result(trial: Trial) -> TrialResult {
+    TrialResult {
+        summary: summary(trial),
+        cut: 0,
+        seconds: Vec::new(),
+        generator: Vec::new(),
+        processes: Vec::new(),
+        host: Vec::new(),
+        tallies: BTreeMap::new(),
+    }
+}
+
 /// Around 1, with a tail to the right.
 fn skewed(noise: &mut Noise) -> f64 {
     let long = if noise.share() > 0.97 { 2.0 + noise.share() * 3.0 } else { 0.0 };
@@ -261,6 +275,7 @@ fn summary(trial: Trial) -> TrialSummary {
         open_load: false,
         sequences: BTreeMap::new(),
         error_examples: BTreeMap::new(),
+        storage: None,
     }
 }
 
