@@ -2,7 +2,7 @@
 //!
 //! One exchange at a time on a connection, no pipelining: as browsers and proxies do.
 
-mod response;
+pub(crate) mod response;
 
 use crate::protocol::{Protocol, Reply, Signal, Violation};
 use plimsoll_model::record::ErrorKind;
@@ -129,7 +129,7 @@ impl Protocol for Http {
             signals.push(Signal::FirstByte { ticket });
             connection.state = State::Busy { ticket, step, begun: true };
         }
-        match connection.reader.read(input)? {
+        match connection.reader.read(input, &mut ())? {
             Progress::Partial => Ok(()),
             Progress::Complete { status, keep_alive, unread: 0 } => {
                 connection.state = if keep_alive { State::Idle } else { State::Spent };

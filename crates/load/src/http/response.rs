@@ -1,5 +1,5 @@
 //! Reads one HTTP/1.1 response from pieces of any size, following RFC 9112 section 6 for where
-//! its body ends. The body itself is counted past, not kept.
+//! its body ends. The body is counted past, not kept: a [`Sink`] may look at it as it passes.
 
 use crate::protocol::Violation;
 use std::mem::MaybeUninit;
@@ -12,9 +12,20 @@ const LONGEST_LINE: usize = 8 * 1024;
 
 const MOST_HEADERS: usize = 100;
 
+/// Sees what a response holds, as it passes; `()` looks at nothing.
+pub(crate) trait Sink {
+    /// The head of a response, or of an interim one before it.
+    fn head(&mut self, _status: u16, _headers: &[httparse::Header<'_>]) {}
+
+    /// The next bytes of the body.
+    fn body(&mut self, _bytes: &[u8]) {}
+}
+
+impl Sink for () {}
+
 /// The state of reading one response after the other.
 #[derive(Debug, Default)]
-pub(super) struct ResponseReader {
+pub(crate) struct ResponseReader {
     is_head: bool,
     stage: Stage,
     /// A head that is not complete yet.
@@ -63,7 +74,7 @@ const CHUNK_SIZE: Chunked = Chunked::Size { size: 0, digits: 0, in_extension: fa
 
 /// How far a response has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
+pub(crate) enum Progress {
     /// More must come.
     Partial,
     /// It is complete, and `unread` bytes of the input lie behind it.
@@ -72,18 +83,18 @@ pub(super) enum Progress {
 
 impl ResponseReader {
     /// Gets ready for the response to the next request.
-    pub(super) fn expect(&mut self, is_head: bool) {
+    pub(crate) fn expect(&mut self, is_head: bool) {
         self.is_head = is_head;
         self.stage = Stage::Head;
         self.partial.clear();
     }
 
-    /// Takes bytes that came.
-    pub(super) fn read(&mut self, mut input: &[u8]) -> Result<Progress, Violation> {
+    /// Takes bytes that came, and shows `sink` what they hold.
+    pub(crate) fn read(&mut self, mut input: &[u8], sink: &mut impl Sink) -> Result<Progress, Violation> {
         loop {
             match self.stage {
                 Stage::Head => {
-                    let Some((head, body, taken)) = self.read_head(input)? else { return Ok(Progress::Partial) };
+                    let Some((head, body, taken)) = self.read_head(input, sink)? else { return Ok(Progress::Partial) };
                     input = &input[taken..];
                     // An interim response (100, 103, …) comes before the real one.
                     if !(100..200).contains(&head.status) {
@@ -91,7 +102,7 @@ impl ResponseReader {
                     }
                 }
                 Stage::Body(head, body) => {
-                    let (body, taken) = skip_body(body, input)?;
+                    let (body, taken) = skip_body(body, input, sink)?;
                     let unread = input.len() - taken;
                     self.stage = Stage::Body(head, body);
                     let Head { status, keep_alive } = head;
@@ -105,7 +116,7 @@ impl ResponseReader {
     }
 
     /// The connection has ended: the status, if that completes the response.
-    pub(super) fn end_of_input(&self) -> Option<u16> {
+    pub(crate) fn end_of_input(&self) -> Option<u16> {
         match self.stage {
             Stage::Body(head, Body::UntilEnd) => Some(head.status),
             _ => None,
@@ -113,9 +124,9 @@ impl ResponseReader {
     }
 
     /// Reads the head, and returns how much of `input` it took.
-    fn read_head(&mut self, input: &[u8]) -> Result<Option<(Head, Body, usize)>, Violation> {
+    fn read_head(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<Option<(Head, Body, usize)>, Violation> {
         if self.partial.is_empty() {
-            let Some((head, body, taken)) = parse_head(input, self.is_head)? else {
+            let Some((head, body, taken)) = parse_head(input, self.is_head, sink)? else {
                 self.partial.extend_from_slice(input);
                 return Ok(None);
             };
@@ -123,7 +134,7 @@ impl ResponseReader {
         }
         let before = self.partial.len();
         self.partial.extend_from_slice(input);
-        let parsed = parse_head(&self.partial, self.is_head)?;
+        let parsed = parse_head(&self.partial, self.is_head, sink)?;
         if parsed.is_some() {
             self.partial.clear();
         }
@@ -131,7 +142,7 @@ impl ResponseReader {
     }
 }
 
-fn parse_head(bytes: &[u8], is_head: bool) -> Result<Option<(Head, Body, usize)>, Violation> {
+fn parse_head(bytes: &[u8], is_head: bool, sink: &mut impl Sink) -> Result<Option<(Head, Body, usize)>, Violation> {
     // Left uninitialised, because clearing the space for the most headers costs more than parsing
     // the few that come.
     let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
@@ -153,6 +164,7 @@ fn parse_head(bytes: &[u8], is_head: bool) -> Result<Option<(Head, Body, usize)>
     if status == 101 {
         return Err(Violation::new("expected an HTTP response, found a switch to another protocol (101)"));
     }
+    sink.head(status, response.headers);
     let framing = Framing::read(response.headers)?;
     let body = framing.body(status, is_head);
     let keep_alive = framing.keep_alive(response.version == Some(1)) && body != Body::UntilEnd;
@@ -225,17 +237,24 @@ fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Moves over the body: what is still to come, and how much of `input` was taken. A body that is
 /// over is `Sized(0)`.
-fn skip_body(body: Body, input: &[u8]) -> Result<(Body, usize), Violation> {
+fn skip_body(body: Body, input: &[u8], sink: &mut impl Sink) -> Result<(Body, usize), Violation> {
     match body {
-        Body::UntilEnd => Ok((body, input.len())),
+        Body::UntilEnd => {
+            sink.body(input);
+            Ok((body, input.len()))
+        }
         Body::Sized(length) => {
             let taken = usize::try_from(length).unwrap_or(usize::MAX).min(input.len());
+            sink.body(&input[..taken]);
             Ok((Body::Sized(length - taken as u64), taken))
         }
         Body::Chunked(mut chunked) => {
             let mut taken = 0;
             while taken < input.len() {
                 let (next, step) = chunked.advance(&input[taken..])?;
+                if matches!(chunked, Chunked::Content(_)) {
+                    sink.body(&input[taken..taken + step]);
+                }
                 taken += step;
                 match next {
                     Some(next) => chunked = next,
