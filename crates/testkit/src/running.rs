@@ -55,11 +55,12 @@ impl Drop for Running {
     }
 }
 
-/// A runtime of `workers` threads; a single one serves everything on the thread that blocks on it.
+/// A runtime of `workers` threads; a single one serves everything on the thread that blocks on it,
+/// and has no timers.
 pub(crate) fn runtime(workers: usize) -> io::Result<Runtime> {
     match workers {
         0 | 1 => Builder::new_current_thread().enable_io().build(),
-        _ => Builder::new_multi_thread().worker_threads(workers).enable_io().build(),
+        _ => Builder::new_multi_thread().worker_threads(workers).enable_io().enable_time().build(),
     }
 }
 
