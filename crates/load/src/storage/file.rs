@@ -204,14 +204,13 @@ impl Session for DirectorySession {
 
     fn before_read(&mut self, object: &Object) -> Result<Residency, Failure> {
         let file = self.open(&object.name, OFlags::RDONLY | OFlags::CLOEXEC, "open")?;
-        let look = if self.storage.mode == Mode::Cold { residency::drop_from_cache } else { residency::residency };
-        let found = look(file.as_fd(), object.size);
-        let found =
-            found.map_err(|error| failed("look at the cached pages of", &self.path.join(&object.name), error))?;
-        if self.storage.mode == Mode::Cold && found.cached > 0 {
-            return Err(self.stayed(&object.name, found));
+        if self.storage.mode != Mode::Cold {
+            // Where the kernel does not tell, nothing is said.
+            return Ok(residency::residency(file.as_fd(), object.size).unwrap_or_default());
         }
-        Ok(found)
+        let left = residency::drop_from_cache(file.as_fd(), object.size);
+        let left = left.map_err(|error| failed("drop the cached pages of", &self.path.join(&object.name), error))?;
+        if left.cached > 0 { Err(self.stayed(&object.name, left)) } else { Ok(left) }
     }
 }
 

@@ -61,7 +61,7 @@ impl Mounted {
             Ok(done) => String::from_utf8_lossy(&done.stderr).into_owned(),
             Err(error) => error.to_string(),
         };
-        skipped(format_args!("cannot mount {kind}: {}", reason.trim()));
+        skipped(format_args!("cannot mount {kind}: {}", reason.lines().next().unwrap_or_default()));
         None
     }
 
@@ -279,6 +279,20 @@ fn pages_that_stay_in_the_cache_are_named() {
     let failure = session.before_read(&object(1)).unwrap_err();
     let pages = SIZE / rustix::param::page_size() as u64;
     assert!(failure.detail.contains(&format!("{pages} of {pages} pages stayed")), "{}", failure.detail);
+}
+
+#[test]
+fn pages_under_an_overlay_are_seen() {
+    let below = tempfile::tempdir().unwrap();
+    let [lower, upper, work] = ["lower", "upper", "work"].map(|name| below.path().join(name));
+    [&lower, &upper, &work].into_iter().for_each(|folder| fs::create_dir(folder).unwrap());
+    let options = format!("lowerdir={},upperdir={},workdir={}", lower.display(), upper.display(), work.display());
+    let Some(mounted) = Mounted::new("overlay", &options) else { return };
+    let store = store(mounted.path(), &storage(Mode::App));
+    store.prepare().unwrap();
+    let mut session = store.session(0).unwrap();
+    session.write(&object(1), &mut call()).unwrap();
+    assert_eq!(session.before_read(&object(1)).unwrap().share(), Some(1.0));
 }
 
 #[test]
