@@ -21,14 +21,12 @@ const LITTLE: f64 = 0.02;
 const IDLE: f64 = 0.8;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
-    [what_is_timed(context), littles_law(context), idle_users(context), errors(context), saturated(context)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let users = match context.analysis.storage {
+        Some(_) => [between_operations(context), None],
+        None => [littles_law(context), idle_users(context)],
+    };
+    [what_is_timed(context), errors(context), saturated(context)].into_iter().chain(users).flatten().collect()
 }
-
-/// What helps where connecting is not meant to be timed.
-const KEEP: &str = ", or keep connections open between iterations";
 
 /// The requests' share of the iteration, where iterations decide and there is much more in them.
 fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
@@ -39,23 +37,14 @@ fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let protocol = &context.input.facts.protocol;
-    let storage = context.analysis.storage.is_some();
-    let request = match protocol.to_ascii_lowercase() {
-        _ if storage => "operation",
-        name if name.starts_with("http") => "request",
-        _ => "call",
-    };
+    let request = if protocol.to_ascii_lowercase().starts_with("http") { "request" } else { "call" };
     let mut shares: Vec<(Shares, String)> = (0..context.input.plan.conditions.len())
         .flat_map(|condition| shares_at(context, condition))
         .filter(|(shares, _)| shares.requests < MAINLY)
         .collect();
     shares.sort_by(|one, other| one.0.requests.total_cmp(&other.0.requests));
     let (least, place) = shares.first()?;
-    let (rest, instead) = match least.connecting {
-        _ if storage => ("what it needs before, such as old objects deleted and caches dropped", ""),
-        share if share > 0.5 => ("mostly connecting", KEEP),
-        _ => ("connecting, waiting and closing", KEEP),
-    };
+    let rest = if least.connecting > 0.5 { "mostly connecting" } else { "connecting, waiting and closing" };
     let duration = words::series(&Series::RequestDuration(None), protocol);
     Some(Finding {
         gravity: Gravity::Caution,
@@ -63,16 +52,13 @@ fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
         sentence: format!(
             "Only {} of the time of an iteration is the {request} itself at {place}; the rest is {rest}. So \
              iteration_duration and throughput compare that as well: where the {request} alone is meant, let {duration} \
-             decide{instead}.",
+             decide, or keep connections open between iterations.",
             percent(least.requests)
         ),
         evidence: shares
             .iter()
             .map(|(shares, place)| {
                 let rest = (1.0 - shares.requests - shares.connecting).max(0.0);
-                if storage {
-                    return format!("{place}: operations {} of the time of iterations", percent(shares.requests));
-                }
                 format!(
                     "{place}: {request}s {}, connecting {}, waiting and closing {} of the time of iterations",
                     percent(shares.requests),
@@ -221,6 +207,31 @@ fn idle_users(context: &Context<'_>) -> Option<Finding> {
             percent(worst)
         ),
         evidence: idle.into_iter().map(|(_, text)| text).collect(),
+    })
+}
+
+/// What users of storage do that is not timed: deleting what makes room, writing what is to be read,
+/// dropping it from the page cache.
+fn between_operations(context: &Context<'_>) -> Option<Finding> {
+    let mut shares: Vec<(f64, String)> = busy(context)
+        .into_iter()
+        .filter(|(_, busy)| busy.is_off())
+        .map(|(reader, busy)| (busy.share, format!("{}: {}", context.trial(reader), busy.in_words())))
+        .collect();
+    shares.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (least, _) = shares.first()?;
+    Some(Finding {
+        gravity: Gravity::Note,
+        topic: "between operations",
+        sentence: format!(
+            "In {} of {} trials users spent time between operations that is not timed ({} of their time was timed, at worst): deleting \
+             old objects, dropping them from the page cache, counting what lies there. Durations leave it out, and rates per \
+             second hold it.",
+            shares.len(),
+            context.counted().count(),
+            percent(*least)
+        ),
+        evidence: shares.into_iter().map(|(_, text)| text).collect(),
     })
 }
 

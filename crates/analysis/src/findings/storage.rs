@@ -6,7 +6,7 @@ use crate::measure::Reader;
 use crate::quantity::{grouped, percent};
 use crate::storage::{Cell, LOOPBACK, Row, StorageReport, Table, is_loopback};
 use crate::words::{self, list};
-use plimsoll_model::storage::StorageFacts;
+use plimsoll_model::storage::{FileSystem, StorageFacts};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
@@ -99,7 +99,7 @@ fn one_file_system(context: &Context<'_>) -> Option<Finding> {
     for (reader, facts) in facts(context) {
         if let Some(system) = &facts.file_system {
             let name = context.input.plan.variant(reader.trial().variant).label();
-            variants.entry(format!("{} ({})", system.source, system.kind)).or_default().insert(name);
+            variants.entry(disk(system)).or_default().insert(name);
         }
     }
     let evidence: Vec<String> = variants
@@ -116,6 +116,12 @@ fn one_file_system(context: &Context<'_>) -> Option<Finding> {
                 .to_owned(),
         evidence,
     })
+}
+
+/// What a file system lies on: those without a device are told apart by where they are mounted.
+fn disk(FileSystem { kind, source, mount_point, .. }: &FileSystem) -> String {
+    let at = if source.contains('/') { String::new() } else { format!(" at {mount_point}") };
+    format!("{source}{at} ({kind})")
 }
 
 fn content(context: &Context<'_>) -> Option<Finding> {

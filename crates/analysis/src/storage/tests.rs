@@ -4,6 +4,7 @@ use crate::findings::Finding;
 use crate::{Input, analyse};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::record::{ErrorKind, Part, Subject, Tally};
+use plimsoll_model::result::GeneratorRow;
 use plimsoll_model::storage::{FileSystem, Operation, Residency};
 use plimsoll_model::trial::Validity;
 use proptest::prelude::*;
@@ -239,17 +240,15 @@ fn what_is_timed_apart_stands_in_the_cell() {
 }
 
 #[test]
-fn what_operations_need_before_them_is_told_as_part_of_the_iteration() {
+fn time_between_operations_is_not_taken_for_idle_users() {
     let mut input = crossing();
+    input.facts.mean_think = Some(0.0);
     for result in &mut input.trials {
-        let mut iterations = Tally::default();
-        iterations.service.record_n(10_000_000_000, 40).expect("in range");
-        result.tallies.insert(Subject::Iteration, iterations);
+        result.generator = vec![GeneratorRow { users: 10, ..GeneratorRow::default() }; 2];
     }
-    let told = finding(&input, "what is timed").expect("a finding");
-    assert!(told.sentence.contains("of the time of an iteration is the operation itself"), "{}", told.sentence);
-    assert!(told.sentence.ends_with("let request_duration decide."), "{}", told.sentence);
-    assert_eq!(told.evidence[0], "size = 100KB: operations 0.8 % of the time of iterations");
+    let told = finding(&input, "between operations").expect("a finding");
+    assert!(told.sentence.starts_with("In 60 of 60 trials users spent time between operations"), "{}", told.sentence);
+    assert_eq!(finding(&input, "idle users"), None);
 }
 
 #[test]
