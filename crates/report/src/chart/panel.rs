@@ -16,7 +16,7 @@ const RIGHT: f64 = 14.0;
 const DODGE: f64 = 7.0;
 
 /// Width of a box.
-const BOX: f64 = 6.0;
+const BOX: f64 = 5.0;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Panel {

@@ -25,6 +25,8 @@ pub(crate) struct Statistics {
     pub(crate) name: &'static str,
     pub(crate) value: String,
     pub(crate) spread: String,
+    /// Whether the study has a measure for it.
+    pub(crate) known: bool,
 }
 
 /// A number or two for each variant.
@@ -98,7 +100,8 @@ impl Table<'_> {
                 .iter()
                 .map(|(name, statistic)| {
                     let (value, spread) = self.value(variant, series, *statistic);
-                    Statistics { name, value, spread }
+                    let known = self.analysis.measures.contains(&Measure::new(series.clone(), *statistic));
+                    Statistics { name, value, spread, known }
                 })
                 .collect()
         };
@@ -118,6 +121,9 @@ impl Table<'_> {
             self.amount("CPU, mean and peak", &Series::Cpu(None), [Avg, Max]),
             self.amount("memory, mean and peak", &Series::Memory(None), [Avg, Max]),
         ];
+        if self.analysis.measures.iter().any(|measure| measure.series == Series::Subrequests) {
+            rows.push(self.amount("subrequests", &Series::Subrequests, [Count, Rate]));
+        }
         if self.input.facts.systems.len() > 1 {
             for system in &self.input.facts.systems {
                 let name = Some(system.clone());

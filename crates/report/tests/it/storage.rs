@@ -132,6 +132,8 @@ fn the_markdown_of_a_storage_study() {
     let documents = documents(&study());
     keep(&documents, "storage");
     let markdown = text(&documents, "report.md");
+    let results = section(&markdown, "Results under each condition");
+    assert!(results.contains("| subrequests | ") && !results.contains("min – "), "{results}");
     insta::assert_snapshot!(format!("{}\n---\n{}", section(&markdown, "Storage"), section(&markdown, "Findings")));
 }
 
