@@ -22,7 +22,7 @@ pub(crate) fn conceal(path: &Path, secret: &str) -> io::Result<()> {
 }
 
 /// Where `wanted` begins in the file, also across the border of two chunks.
-fn occurrences(mut file: &File, wanted: &[u8], chunk: usize) -> io::Result<Vec<u64>> {
+fn occurrences(file: &File, wanted: &[u8], chunk: usize) -> io::Result<Vec<u64>> {
     let mut places = Vec::new();
     let mut window: Vec<u8> = Vec::new();
     let mut begin = 0;

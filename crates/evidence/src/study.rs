@@ -149,6 +149,7 @@ fn facts(shape: Shape) -> StudyFacts {
         systems: vec!["server".to_owned()],
         commands: Vec::new(),
         loopback: true,
+        profile: None,
         quick: false,
     }
 }

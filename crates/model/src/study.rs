@@ -40,6 +40,9 @@ pub struct StudyFacts {
     pub commands: Vec<Vec<String>>,
     /// Whether every target is an address of the machine itself.
     pub loopback: bool,
+    /// The profile of the study file that was run; none for the study as it stands.
+    #[serde(default)]
+    pub profile: Option<String>,
     /// A first look with fewer levels, repeats and seconds than the study asks for.
     pub quick: bool,
 }

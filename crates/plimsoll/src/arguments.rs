@@ -27,14 +27,11 @@ pub(crate) enum Command {
         folder: PathBuf,
     },
     /// Find everything that is wrong with a study; start nothing
-    Check {
-        /// The study file
-        study: PathBuf,
-    },
+    Check(StudyFile),
     /// Print every trial in order and the time they take; start nothing
     Plan {
-        /// The study file
-        study: PathBuf,
+        #[command(flatten)]
+        file: StudyFile,
         /// The plan of a first look: fewer levels, repeats and seconds
         #[arg(long)]
         quick: bool,
@@ -84,9 +81,25 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct StudyFile {
     /// The study file
     pub(crate) study: PathBuf,
+    /// The study in another size: as `[profile.NAME]` of the file has it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+}
+
+impl StudyFile {
+    /// The flag that asks for the profile, after a space.
+    pub(crate) fn flag(&self) -> String {
+        self.profile.as_ref().map_or_else(String::new, |profile| format!(" --profile {profile}"))
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) file: StudyFile,
     /// A first look with fewer levels, repeats and seconds; the report says so
     #[arg(long)]
     pub(crate) quick: bool,

@@ -24,8 +24,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let exit = match arguments.command {
         Command::Demo(output) => demo::demo(&output)?,
         Command::Init { folder } => init::init(&folder)?,
-        Command::Check { study } => study::check(&study)?,
-        Command::Plan { study, quick, until_decided } => plan::plan(&study, study::Extent::of(quick, until_decided))?,
+        Command::Check(file) => study::check(&file.study, file.profile.as_deref())?,
+        Command::Plan { file, quick, until_decided } => plan::plan(&file, study::Extent::of(quick, until_decided))?,
         Command::Run(arguments) => run::run(&arguments)?,
         Command::Report { bundle, out } => report::report(&bundle, out.as_deref())?,
         Command::Compare(arguments) => compare::compare(&arguments)?,

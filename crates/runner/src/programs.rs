@@ -139,6 +139,8 @@ fn stand_in_systems(context: &Context<'_>, assignment: &Assignment) -> Vec<Syste
         PortChoice::Fixed(port) => (name, port),
         PortChoice::Free => (name, 1),
     });
-    let bindings = Bindings { ports: ports.collect(), plimsoll: context.program.to_owned() };
+    let plimsoll = context.program.to_owned();
+    // What is recorded of programs must not hold the keys of the run.
+    let bindings = Bindings { ports: ports.collect(), plimsoll, keys: context.study.stand_in_keys() };
     context.study.resolve(assignment, &bindings).map(|spec| spec.systems).unwrap_or_default()
 }

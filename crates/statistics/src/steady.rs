@@ -156,7 +156,14 @@ mod tests {
         // kim-convergence 0.1.0, mser_m with batches of 5, for these series; pymser 1.0.22 answers
         // the same, but for the two of 500 values with seed 2: it has no limit of n/2 there, and
         // takes a minimum among the last values.
-        let cases = [(100, 0, 0), (203, 200_000, 20), (500, 60_000, 90), (500, -150_000, 60), (1000, 400_000, 300), (2400, -30_000, 700)];
+        let cases = [
+            (100, 0, 0),
+            (203, 200_000, 20),
+            (500, 60_000, 90),
+            (500, -150_000, 60),
+            (1000, 400_000, 300),
+            (2400, -30_000, 700),
+        ];
         let cuts = [[10, 20, 60, 55, 295, 485], [0, 20, 75, 60, 290, 350], [0, 20, 90, 50, 300, 425]];
         for (seed, cuts) in (1..).zip(cuts) {
             for ((n, start, length), cut) in cases.into_iter().zip(cuts) {

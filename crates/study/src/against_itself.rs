@@ -42,7 +42,7 @@ load          = { users = "{users}", duration = "20s" }
 
     #[test]
     fn the_baseline_and_the_first_condition_are_left_in_short_trials() {
-        let study = crate::read("study.toml", STUDY, Path::new("."), &[0, 1]).0.expect("a study");
+        let study = crate::read("study.toml", STUDY, None, Path::new("."), &[0, 1]).0.expect("a study");
         let study = against_itself(study, 10);
         let levels: Vec<&[Level]> = study.factors.iter().map(|factor| factor.levels.as_slice()).collect();
         assert_eq!(levels, [&[Level::Text("old".to_owned())][..], &[Level::Integer(10)]]);

@@ -9,7 +9,7 @@
 //! load = { user = 10, duration = "20s" }
 //! system.web.start = "./{server} --port {port}"
 //! "#;
-//! let (study, diagnostics) = plimsoll_study::read("study.toml", text, ".".as_ref(), &[0]);
+//! let (study, diagnostics) = plimsoll_study::read("study.toml", text, None, ".".as_ref(), &[0]);
 //! assert!(study.is_none());
 //! assert_eq!(
 //!     diagnostics[0].to_string(),
@@ -33,6 +33,7 @@ mod node;
 mod pairs;
 mod placeholders;
 mod processors;
+mod profile;
 mod quick;
 mod reach;
 mod read;

@@ -127,7 +127,7 @@ mod tests {
              users = [5, 1, 50]\nseconds = [10]\n[workload]\nprotocol = 'http'\ntarget = 'localhost:80'\n\
              steps = [{{ get = '{{p}}' }}, {{ get = '/{{users}}{{seconds}}' }}]\n[load]\n{load}\n[decide]\nmeasures = [{measures}]"
         );
-        let (study, diagnostics) = crate::read("study.toml", &text, Path::new("/"), &[0]);
+        let (study, diagnostics) = crate::read("study.toml", &text, None, Path::new("/"), &[0]);
         assert!(study.is_some(), "{diagnostics:?}");
         assert!(diagnostics.iter().all(|diagnostic| diagnostic.severity == Severity::Warning));
         diagnostics.into_iter().map(|diagnostic| format!("{}: {}", diagnostic.line, diagnostic.message)).collect()

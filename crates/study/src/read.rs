@@ -1,9 +1,10 @@
 //! Reading a study: from text to a [`Study`], with every fault named at once.
 
-use crate::diagnostic::{Diagnostic, Fault, Source};
+use crate::diagnostic::{Diagnostic, Fault, Severity, Source};
 use crate::faults::Faults;
 use crate::node::{FromToml, Node};
 use crate::placeholders;
+use crate::profile;
 use crate::reach;
 use crate::study::{Parts, PortChoice, Study, length_of, may_load, stays_here};
 use crate::table::decide::{check_once, decisions};
@@ -27,20 +28,52 @@ use toml::de::{DeTable, DeValue};
 /// that Plimsoll may use, in order. Every combination of levels is tried with stand-in ports, so
 /// that whatever a level makes of the study is found before anything starts. There is a study if
 /// and only if no diagnostic is an error.
+///
+/// With a profile the study is the one that this profile makes of it. Without, every profile is
+/// looked at as well: a fault in one is a fault of the study.
 #[must_use]
-pub fn read(name: &str, text: &str, dir: &Path, processors: &[usize]) -> (Option<Study>, Vec<Diagnostic>) {
-    let mut faults = Faults::new(Source::new(name, text));
-    let study = study(text, dir, processors, &mut faults).filter(|_| !faults.has_errors());
-    (study, faults.into_diagnostics())
+pub fn read(
+    name: &str,
+    text: &str,
+    profile: Option<&str>,
+    dir: &Path,
+    processors: &[usize],
+) -> (Option<Study>, Vec<Diagnostic>) {
+    let attempt = |profile: Option<&str>| {
+        let mut faults = Faults::new(Source::new(name, text));
+        let study = study(text, profile, dir, processors, &mut faults).filter(|_| !faults.has_errors());
+        (study, faults.into_diagnostics())
+    };
+    let (mut study, mut diagnostics) = attempt(profile);
+    if profile.is_none() {
+        for name in profile::names(&DeTable::parse_recoverable(text).0.into_inner()) {
+            let (changed, found) = attempt(Some(&name));
+            diagnostics.extend(found.into_iter().filter(|found| found.severity == Severity::Error));
+            study = study.filter(|_| changed.is_some());
+        }
+        diagnostics = each_once(diagnostics);
+    }
+    (study, diagnostics)
 }
 
-fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> Option<Study> {
+fn each_once(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut kept: Vec<Diagnostic> = Vec::new();
+    for diagnostic in diagnostics {
+        let same = |other: &Diagnostic| (&other.message, &other.span) == (&diagnostic.message, &diagnostic.span);
+        if !kept.iter().any(same) {
+            kept.push(diagnostic);
+        }
+    }
+    kept
+}
+
+fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], faults: &mut Faults) -> Option<Study> {
     let (document, syntax) = DeTable::parse_recoverable(text);
     for error in syntax {
         let span = error.span().unwrap_or(0..0);
         faults.add_syntax(Fault::error(&span, format!("not TOML: {}", error.message())));
     }
-    let document = DeValue::Table(document.into_inner());
+    let document = DeValue::Table(profile::apply(document.into_inner(), profile, faults)?);
     let root = Node::root(&document);
     let table = StudyTable::from_toml(&root, faults)?;
     table.check_references(faults);
@@ -86,6 +119,7 @@ fn study(text: &str, dir: &Path, processors: &[usize], faults: &mut Faults) -> O
         report: table.report().map(ReportTable::spec).unwrap_or_default(),
         parts,
         loopback: tried.loopback,
+        profile: profile.map(str::to_owned),
         quick: false,
     };
     warn_of_long_study(&study, faults);

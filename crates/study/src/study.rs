@@ -49,6 +49,8 @@ pub struct Study {
     pub(crate) parts: Parts,
     /// Whether every target is this machine by its very name.
     pub(crate) loopback: bool,
+    /// The profile that it was read with.
+    pub(crate) profile: Option<String>,
     pub(crate) quick: bool,
 }
 
@@ -153,6 +155,7 @@ impl Study {
             systems: self.parts.systems.iter().map(|(name, _)| name.clone()).collect(),
             commands: self.commands(),
             loopback: self.loopback,
+            profile: self.profile.clone(),
             quick: self.quick,
         }
     }

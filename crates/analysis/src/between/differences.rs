@@ -145,6 +145,7 @@ fn minor(side: &Side<'_>) -> Vec<Named> {
         ("baseline".to_owned(), plan.variants[0].label()),
         ("noise floor measured".to_owned(), yes(plan.with_duplicate)),
         ("first look (--quick)".to_owned(), yes(facts.quick)),
+        ("profile".to_owned(), facts.profile.clone().unwrap_or_else(|| "none".to_owned())),
     ];
     for (index, condition) in plan.conditions.iter().enumerate() {
         let trials = side.input.trials.iter().filter(|trial| trial.summary.trial.condition == index);

@@ -35,6 +35,7 @@ pub(crate) fn facts() -> StudyFacts {
         systems: vec!["counter".to_owned()],
         commands: vec![vec!["counter: ./counter".to_owned()]; 2],
         loopback: true,
+        profile: None,
         quick: false,
     }
 }

@@ -4,7 +4,7 @@
 //! at a place drawn from the object's number and the block's: so blocks differ, nothing is made or
 //! copied while load runs, and whatever is read can be compared with what must stand there.
 
-use plimsoll_model::storage::Payload;
+use plimsoll_model::storage::{Mode, Payload, Storage};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
 /// The least length of the pool: larger than the window of the compressors in file systems.
@@ -12,6 +12,16 @@ const POOL: usize = 16 << 20;
 
 /// Slices start at multiples of this, as writing past the page cache demands.
 pub(crate) const ALIGNMENT: usize = 4096;
+
+/// The length of the pool where objects are small: so that it stays in a processor's own cache, as
+/// the one buffer of an application would.
+const SMALL_POOL: usize = 512 << 10;
+
+/// The largest object that counts as small.
+const SMALL: u64 = 128 << 10;
+
+/// Slices of the small pool start at multiples of this, or too few of them would differ.
+const FINE_ALIGNMENT: usize = 64;
 
 /// Bytes of a group in which random bytes and zeros are mixed.
 const GROUP: usize = 512;
@@ -22,16 +32,30 @@ pub(crate) struct Content {
     pool: Aligned,
     /// Bytes that stand together: what is written at once.
     block: usize,
+    /// Slices start at multiples of this.
+    alignment: usize,
     seed: u64,
 }
 
 impl Content {
+    /// The content of a storage workload.
+    pub(crate) fn of(storage: &Storage, seed: u64) -> Content {
+        if storage.size > SMALL || storage.mode == Mode::Direct {
+            return Content::new(storage.payload, storage.block, seed);
+        }
+        // An object is one block.
+        let block = storage.block.min(storage.size.next_multiple_of(ALIGNMENT as u64));
+        let mut pool = Aligned::new(SMALL_POOL);
+        fill(pool.bytes_mut(), storage.payload, seed);
+        Content { pool, block: block as usize, alignment: FINE_ALIGNMENT, seed }
+    }
+
     /// Content that is written in blocks of `block` bytes.
     pub(crate) fn new(payload: Payload, block: u64, seed: u64) -> Content {
         let block = usize::try_from(block).expect("a block fits into memory").max(1);
         let mut pool = Aligned::new(POOL.max(block.next_multiple_of(ALIGNMENT)) + ALIGNMENT);
         fill(pool.bytes_mut(), payload, seed);
-        Content { pool, block, seed }
+        Content { pool, block, alignment: ALIGNMENT, seed }
     }
 
     /// What stands in object `number` from `offset` on: at most `longest` bytes, and no further
@@ -61,8 +85,9 @@ impl Content {
 
     /// Where block `index` of object `number` begins in the pool.
     fn start_of(&self, number: u64, index: u64) -> usize {
-        let places = (self.pool.bytes().len() - self.block) / ALIGNMENT + 1;
-        (mixed(self.seed ^ mixed(number) ^ mixed(index.wrapping_add(1 << 63))) % places as u64) as usize * ALIGNMENT
+        let places = (self.pool.bytes().len() - self.block) / self.alignment + 1;
+        let drawn = mixed(self.seed ^ mixed(number) ^ mixed(index.wrapping_add(1 << 63)));
+        (drawn % places as u64) as usize * self.alignment
     }
 }
 
@@ -175,6 +200,34 @@ mod tests {
             std::io::Write::write_all(&mut packed, &bytes).expect("memory");
             let ratio = bytes.len() as f64 / packed.finish().expect("memory").len() as f64;
             assert!((least..most).contains(&ratio), "{payload:?} gives {ratio}");
+        }
+    }
+
+    #[test]
+    fn small_objects_differ_too() {
+        let storage = |mode| Storage { mode, ..small() };
+        let content = Content::of(&storage(Mode::App), 1);
+        let first = object(&content, 1, 100_000);
+        assert_eq!((first.len(), content.first_difference(1, 0, &first)), (100_000, None));
+        let alike = (2..100).filter(|number| object(&content, *number, 100_000) == first).count();
+        assert_eq!(alike, 0);
+        let direct = Content::of(&storage(Mode::Direct), 1);
+        assert!((0..50).all(|number| direct.slice(number, 0, 1).as_ptr().align_offset(ALIGNMENT) == 0));
+    }
+
+    fn small() -> Storage {
+        Storage {
+            name: "local".to_owned(),
+            store: plimsoll_model::storage::Store::Directory("/data".into()),
+            mode: Mode::App,
+            payload: Payload::Random,
+            size: 100_000,
+            block: 1 << 20,
+            objects: 1,
+            overwrite: false,
+            verify: false,
+            actions: Vec::new(),
+            steps: Vec::new(),
         }
     }
 

@@ -35,6 +35,8 @@ pub(crate) struct StorageUser {
     objects: VecDeque<Object>,
     /// What the iteration under way has written, and is still there.
     written: Option<Object>,
+    /// What it has written in part.
+    broken: Option<Object>,
     /// What the next call is about.
     next: Option<Object>,
     /// The number of the next new object.
@@ -127,6 +129,7 @@ impl Calls for StorageCrew {
             over: Arc::clone(over),
             objects: VecDeque::new(),
             written: None,
+            broken: None,
             next: None,
             number: u64::from(user) << NUMBERS,
         };
@@ -170,9 +173,13 @@ impl Calls for StorageCrew {
         match self.storage.steps[step].operation {
             Operation::Write => {
                 let result = user.session.write(object(), call);
-                // Also what was begun and failed is there, and makes way for the next.
-                user.objects.push_back(object().clone());
-                user.written = result.is_ok().then(|| object().clone());
+                match result {
+                    Ok(()) => {
+                        user.objects.push_back(object().clone());
+                        user.written = Some(object().clone());
+                    }
+                    Err(_) => user.broken = Some(object().clone()),
+                }
                 result
             }
             Operation::Read => user.session.read(object(), call),
@@ -187,6 +194,10 @@ impl Calls for StorageCrew {
 
     fn end_iteration(&self, user: &mut StorageUser) {
         user.written = None;
+        if let Some(broken) = user.broken.take() {
+            // There may be nothing of it; what stays is removed with everything else in the end.
+            let _ = user.session.delete(&broken, &mut Call::until(Arc::clone(&user.over), self.timeout));
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, CWD, Mode as Permissions, OFlags, StatxFlags, fsync, o
 use rustix::io::{Errno, read, retry_on_intr, write};
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -322,12 +322,15 @@ fn free_space(path: &Path) -> io::Result<u64> {
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
-/// Ends a file. A network file system sends here what it has kept back. What close(2) answers
-/// cannot be had without unsafe code: an error that shows only here is not seen in mode `app`.
+/// Ends a file. A network file system sends here what it has kept back, so that an error may show
+/// only here.
 fn close(call: &mut Call, file: OwnedFd) -> Result<(), Failure> {
     call.part(Part::Close, |_| {
-        drop(file);
-        Ok(())
+        let raw = file.into_raw_fd();
+        // SAFETY: the descriptor was owned here and is owned by nobody from now on.
+        #[allow(unsafe_code)] // dropping it would lose the answer of close(2)
+        let closed = unsafe { rustix::io::try_close(raw) };
+        closed.map_err(|error| Failure::io("close the file", &error.into()))
     })
 }
 

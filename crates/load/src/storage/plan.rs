@@ -30,7 +30,7 @@ impl StoragePlan {
     /// The users of a trial, with the place for their objects made.
     pub(crate) fn crew(&self, seed: u64, users: usize) -> Result<Arc<StorageCrew>, Failure> {
         let storage = &self.storage;
-        let content = Content::new(storage.payload, storage.block, seed);
+        let content = Content::of(storage, seed);
         let store = self.store(content).map_err(|faults| Failure::new(ErrorKind::Io, faults.join("\n")))?;
         let crew = StorageCrew::new(storage.clone(), Arc::clone(&store), self.timeout);
         crew.prepare()?;

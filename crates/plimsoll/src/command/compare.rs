@@ -134,7 +134,8 @@ fn cells(text: &str, input: &Input) -> OrReason<Vec<Resolved>> {
         return Err("its study.toml is missing or empty".to_owned());
     }
     let processors: Vec<usize> = (0..input.host.processors.max(1)).collect();
-    let (study, diagnostics) = plimsoll_study::read("study.toml", text, Path::new("."), &processors);
+    let profile = input.facts.profile.as_deref();
+    let (study, diagnostics) = plimsoll_study::read("study.toml", text, profile, Path::new("."), &processors);
     let Some(study) = study else {
         let first = diagnostics.first().map(ToString::to_string).unwrap_or_default();
         return Err(format!("this version cannot read its study ({first})"));
@@ -158,11 +159,8 @@ fn resolved(study: &Study, plan: &Plan, stand_in: u16) -> OrReason<Vec<Resolved>
                 PortChoice::Fixed(port) => (name, port),
                 PortChoice::Free => (name, stand_in),
             });
-            let bindings = Bindings {
-                ports: ports.collect(),
-                plimsoll: PathBuf::from(THIS_PROGRAM),
-                keys: study.stand_in_keys(),
-            };
+            let bindings =
+                Bindings { ports: ports.collect(), plimsoll: PathBuf::from(THIS_PROGRAM), keys: study.stand_in_keys() };
             let spec = study.resolve(&assignment, &bindings).map_err(|faults| {
                 let first = faults.first().map(ToString::to_string).unwrap_or_default();
                 format!("its study no longer resolves for {assignment} ({first})")

@@ -32,7 +32,7 @@ pub(super) fn demo(output: &Output) -> Result<Exit, Failure> {
 
 /// The study.
 pub(super) fn source() -> Result<Source, Failure> {
-    study::read_text("demo.toml", STUDY.to_owned(), Path::new("."))
+    study::read_text("demo.toml", STUDY.to_owned(), None, Path::new("."))
 }
 
 /// The server's own process.

@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn nothing_is_said_against_it() {
-        let (study, diagnostics) = plimsoll_study::read("study.toml", STUDY, Path::new("/"), &[0]);
+        let (study, diagnostics) = plimsoll_study::read("study.toml", STUDY, None, Path::new("/"), &[0]);
         assert!(study.is_some() && diagnostics.is_empty(), "{diagnostics:?}");
     }
 }

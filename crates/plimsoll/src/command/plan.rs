@@ -1,15 +1,15 @@
 //! `plimsoll plan`: every trial in order and the total time, nothing started.
 
 use super::study::{self, Extent};
+use crate::arguments::StudyFile;
 use crate::exit::{Exit, Failure};
 use crate::progress::time;
 use crate::say;
 use plimsoll_model::trial::Plan;
 use std::fmt::Write as _;
-use std::path::Path;
 
-pub(super) fn plan(path: &Path, extent: Extent) -> Result<Exit, Failure> {
-    let (study, plan) = study::plan(study::read(path)?.study, extent);
+pub(super) fn plan(file: &StudyFile, extent: Extent) -> Result<Exit, Failure> {
+    let (study, plan) = study::plan(study::read(&file.study, file.profile.as_deref())?.study, extent);
     say::result(describe(&study.title, &plan).trim_end())?;
     Ok(Exit::Fine)
 }

@@ -20,13 +20,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub(super) fn run(arguments: &arguments::Run) -> Result<Exit, Failure> {
-    let source = study::read(&arguments.study)?;
+    let file = &arguments.file;
+    let source = study::read(&file.study, file.profile.as_deref())?;
     let extent = Extent::of(arguments.quick, arguments.until_decided);
-    let name = arguments.study.display().to_string();
-    let stem = arguments.study.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let named_by = if stem == "study" { folder_name(&arguments.study).unwrap_or(stem) } else { stem };
+    let name = file.study.display().to_string();
+    let stem = file.study.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let named_by = if stem == "study" { folder_name(&file.study).unwrap_or(stem) } else { stem };
     let out = arguments.output.out.clone().unwrap_or_else(|| new_folder(&named_by));
-    let go_on = format!("plimsoll run {name}{} --resume --out {}", extent.flag(), out.display());
+    let go_on = format!("plimsoll run {name}{}{} --resume --out {}", file.flag(), extent.flag(), out.display());
     let judge = match () {
         () if arguments.quick => Judge::Nothing,
         () if arguments.gate => Judge::Gate,

@@ -16,8 +16,8 @@ pub(crate) struct Source {
     pub(crate) text: String,
 }
 
-/// Reads the study file at `path`; whatever is wrong with it is said at once.
-pub(crate) fn read(path: &Path) -> Result<Source, Failure> {
+/// Reads the study file at `path`, with a profile of it or as it stands; whatever is wrong with it is said at once.
+pub(crate) fn read(path: &Path, profile: Option<&str>) -> Result<Source, Failure> {
     let shown = path.display().to_string();
     if path.is_dir() {
         let file = path.join("study.toml");
@@ -32,12 +32,13 @@ pub(crate) fn read(path: &Path) -> Result<Source, Failure> {
         Failure::new(Exit::Usage, anyhow!("expected {shown} to be UTF-8 text; byte {place} is none"))
     })?;
     let file = std::path::absolute(path).context("failed to find the study's folder")?;
-    read_text(&shown, text, file.parent().expect("a file that was read lies in a folder"))
+    read_text(&shown, text, profile, file.parent().expect("a file that was read lies in a folder"))
 }
 
 /// Reads a study from its text.
-pub(crate) fn read_text(name: &str, text: String, folder: &Path) -> Result<Source, Failure> {
-    let (study, diagnostics) = plimsoll_study::read(name, &text, folder, &plimsoll_telemetry::allowed_processors());
+pub(crate) fn read_text(name: &str, text: String, profile: Option<&str>, folder: &Path) -> Result<Source, Failure> {
+    let (study, diagnostics) =
+        plimsoll_study::read(name, &text, profile, folder, &plimsoll_telemetry::allowed_processors());
     let errors = diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();
     match study {
         Some(study) if errors == 0 => {
@@ -138,8 +139,8 @@ pub(crate) fn this_program() -> Result<PathBuf, Failure> {
 }
 
 /// `plimsoll check`.
-pub(crate) fn check(path: &Path) -> Result<Exit, Failure> {
-    let (study, plan) = plan(read(path)?.study, Extent::Whole);
+pub(crate) fn check(path: &Path, profile: Option<&str>) -> Result<Exit, Failure> {
+    let (study, plan) = plan(read(path, profile)?.study, Extent::Whole);
     check_before_start(&path.display().to_string(), &study, &plan)?;
     say::result(&format!("{}: no errors; {}", path.display(), plan::in_short(&plan)))?;
     Ok(Exit::Fine)

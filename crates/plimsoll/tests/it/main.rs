@@ -13,5 +13,6 @@ mod other_commands;
 mod resume;
 mod spare_blocks;
 mod steady;
+mod storage;
 mod until_decided;
 mod whole_study;

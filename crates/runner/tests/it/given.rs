@@ -61,7 +61,7 @@ impl Given {
     pub(crate) fn new(text: &str, looks: &[u32]) -> Given {
         let server = Server::start(Behaviour::at_once(Reply::of_size(2))).expect("a port");
         let text = text.replace("TARGET", &server.address().to_string());
-        let (study, faults) = plimsoll_study::read("study.toml", &text, Path::new("/"), &[0]);
+        let (study, faults) = plimsoll_study::read("study.toml", &text, None, Path::new("/"), &[0]);
         let study = study.unwrap_or_else(|| panic!("{faults:?}"));
         let options = Options {
             repeats: looks.last().copied().unwrap_or(study.repeats),

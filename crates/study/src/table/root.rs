@@ -3,6 +3,7 @@
 use crate::diagnostic::Fault;
 use crate::faults::{Faults, did_you_mean, one_of};
 use crate::node::{Part, table};
+use crate::profile::Profiles;
 use crate::scalar::{Look, Repeats, Seed, SpareBlocks, Text};
 use crate::table::decide::DecideTable;
 use crate::table::factors::Factors;
@@ -51,6 +52,9 @@ table! {
         decide: Option<Part<DecideTable>>,
         /// What the report shows besides the answer.
         report: Option<Part<ReportTable>>,
+        /// The same study in another size, by name: keys that take the place of the study's with `--profile NAME`.
+        #[allow(dead_code)] // applied before the study is read
+        profile: Option<Part<Profiles>>,
     }
 }
 

@@ -13,7 +13,7 @@ use std::path::Path;
 const GRPC: &str = include_str!("grpc.toml");
 
 fn read_text(text: &str) -> (Option<Study>, Vec<Diagnostic>) {
-    read("study.toml", text, Path::new("/study"), &[0, 1, 2, 3])
+    read("study.toml", text, None, Path::new("/study"), &[0, 1, 2, 3])
 }
 
 /// The study that `text` holds, which must be without faults.

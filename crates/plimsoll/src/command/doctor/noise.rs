@@ -19,7 +19,7 @@ const REPEATS: [usize; 3] = [3, 5, 10];
 
 pub(super) fn measure(study: Option<&Path>, arguments: &arguments::Doctor) -> Result<Exit, Failure> {
     let (name, source) = match study {
-        Some(path) => (path.display().to_string(), study::read(path)?),
+        Some(path) => (path.display().to_string(), study::read(path, None)?),
         None => ("demo.toml".to_owned(), demo::source()?),
     };
     let out = arguments.out.clone().unwrap_or_else(|| run::new_folder("doctor"));
