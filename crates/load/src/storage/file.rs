@@ -327,8 +327,8 @@ fn free_space(path: &Path) -> io::Result<u64> {
 fn close(call: &mut Call, file: OwnedFd) -> Result<(), Failure> {
     call.part(Part::Close, |_| {
         let raw = file.into_raw_fd();
-        // SAFETY: the descriptor was owned here and is owned by nobody from now on.
         #[allow(unsafe_code)] // dropping it would lose the answer of close(2)
+        // SAFETY: the descriptor was owned here and is owned by nobody from now on.
         let closed = unsafe { rustix::io::try_close(raw) };
         closed.map_err(|error| Failure::io("close the file", &error.into()))
     })
