@@ -31,11 +31,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class Goal:
-    """What Plimsoll's median must not exceed: this many times another tool's median, or this
-    much, when there is no other tool."""
+    """A bound of Plimsoll's median: so many times another tool's median, or so much, when there is
+    no other tool."""
 
     against: str | None
-    at_most: float
+    at_most: float | None = None
+    at_least: float | None = None
+
+    def is_met(self, ratio):
+        return ratio <= self.at_most if self.at_least is None else ratio >= self.at_least
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,13 @@ class Case:
     goals: list[Goal]
     note: str = ""
 
+    def conditions(self, settings):
+        return (
+            f"{settings.rounds} rounds of {settings.seconds} s per tool, {settings.connections} connections, order "
+            f"seed {settings.seed}; server on processor {settings.server_cpu}, tools on processor "
+            f"{settings.generator_cpu}"
+        )
+
 
 @dataclass
 class Outcome:
@@ -61,9 +72,10 @@ class Outcome:
     samples: dict[str, list[Sample]] = field(default_factory=dict)
 
 
-def run_case(case, tools, settings, folder, say):
+def run_case(case, absent, settings, folder, say):
     """All rounds of `case`. In each, one server serves all tools, which follow one another in an
     order drawn anew from the seed."""
+    tools = {name: job for name, job in case.tools.items() if name.split()[0] not in absent}
     outcome = Outcome(case, {name: [] for name in tools})
     order = random.Random(f"{settings.seed} {case.name}")
     for number in range(1, settings.rounds + 1):

@@ -21,12 +21,22 @@ class Count:
 
 
 @dataclass(frozen=True)
+class Moved:
+    """Bytes that a tool has moved in all, and those of them whose time it took, which is the time
+    inside operations."""
+
+    in_all: int
+    timed: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Job:
     """A command that sends load, how to read from its output what it completed, and the exit codes
     that mean that it did."""
 
     command: list
-    count: Callable[[str], Count]
+    count: Callable[[str], Count | Moved]
     exit_codes: tuple = (0,)
 
 

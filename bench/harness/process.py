@@ -4,6 +4,7 @@ needed. Whatever is started here is ended here, by its own process id."""
 import contextlib
 import os
 import re
+import select
 import socket
 import subprocess
 import time
@@ -18,6 +19,7 @@ class Usage:
     """What a process has used, and what it printed."""
 
     cpu_seconds: float
+    seconds: float
     peak_bytes: int
     output: str
 
@@ -33,20 +35,17 @@ def run(command, cpu, limit, folder, exit_codes=(0,)):
     is VmHWM, read while it runs: ru_maxrss would count the memory of this script, too, because it
     is carried over from fork to exec.
     """
-    folder = Path(folder)
+    folder, begun = Path(folder), time.monotonic()
     with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
         process = subprocess.Popen(pinned(command, cpu), cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-    deadline = time.monotonic() + limit
     peak = 0
     try:
-        while True:
-            pid, status, used = os.wait4(process.pid, os.WNOHANG)
-            if pid:
-                break
-            if time.monotonic() > deadline:
+        while not ends_within(POLL_SECONDS, process):
+            if time.monotonic() > begun + limit:
                 raise Failed(f"{command[0]} still ran after {limit:.0f} s")
             peak = max(peak, peak_bytes(process.pid))
-            time.sleep(POLL_SECONDS)
+        seconds = time.monotonic() - begun
+        _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     finally:
         end(process, grace=0)
@@ -54,7 +53,16 @@ def run(command, cpu, limit, folder, exit_codes=(0,)):
         tail = (folder / "stderr").read_text(errors="replace")[-2000:]
         raise Failed(f"{' '.join(map(str, command))}\nended with {process.returncode}:\n{tail}")
     output = (folder / "stdout").read_text(errors="replace")
-    return Usage(used.ru_utime + used.ru_stime, peak, output)
+    return Usage(used.ru_utime + used.ru_stime, seconds, peak, output)
+
+
+def ends_within(seconds, process):
+    """Waits for the end of `process`, and says whether it has come. It is left for wait4."""
+    handle = os.pidfd_open(process.pid)
+    try:
+        return bool(select.select([handle], [], [], seconds)[0])
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager

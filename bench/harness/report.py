@@ -1,44 +1,38 @@
 """RESULTS.md: medians, ratios of medians, their spread, goals beside what was measured."""
 
+import re
 import statistics
 
 MEASURED = "Plimsoll"
 
+HEAD = """# Cost of generating load, side by side
+
+Written by `bench/run`, each section by the last run of its case. README.md says how the numbers come about.
+"""
 
 # What stands from this heading on was measured by other programs: it is kept.
 ELSEWHERE = "\n# Measured by other programs\n"
 
 
-def write(path, outcomes, settings, host, versions):
-    sections = [head(settings, host, versions)]
-    sections += [section(outcome) for outcome in outcomes]
-    path.write_text("\n".join(sections) + kept(path))
+def write(path, title, text):
+    """Puts one section in the place of the last one of this title; all others stay."""
+    before, elsewhere, rest = (path.read_text() if path.exists() else "").partition(ELSEWHERE)
+    sections = dict(re.findall(r"^## (.+)\n\n((?:(?!## ).*\n?)*)", before, re.MULTILINE))
+    sections[title] = text
+    whole = [HEAD, *(f"## {title}\n\n{text.strip()}\n" for title, text in sections.items())]
+    path.write_text("\n".join(whole) + elsewhere + rest)
 
 
-def kept(path):
-    _, heading, rest = (path.read_text() if path.exists() else "").partition(ELSEWHERE)
-    return heading + rest
+def section(case, conditions, host, versions, numbers):
+    """What stands below the title of `case`: what it is, where it was measured, and `numbers`."""
+    where = f"{host['Date']}: {host['Processor']}, {host['Memory']}, {host['Kernel']}, load before the start "
+    where += f"{host['Load before the start']}. {'; '.join(versions)}. {conditions}; loopback."
+    return "\n\n".join(filter(None, [case.note, where, numbers]))
 
 
-def head(settings, host, versions):
-    lines = ["# Cost of generating load, side by side", ""]
-    lines += ["Written by `bench/run`. README.md says how the numbers come about.", ""]
-    lines += [f"- {name}: {value}" for name, value in host.items()]
-    lines.append(f"- Tools: {'; '.join(versions)}")
-    lines.append(
-        f"- {settings.rounds} rounds of {settings.seconds} s per tool, {settings.connections} connections, "
-        f"order seed {settings.seed}; server on processor {settings.server_cpu}, generator on processor "
-        f"{settings.generator_cpu}, for all tools alike; loopback"
-    )
-    return "\n".join(lines) + "\n"
-
-
-def section(outcome):
+def numbers(outcome):
     case = outcome.case
-    lines = [f"## {case.title}", ""]
-    if case.note:
-        lines += [case.note, ""]
-    lines += tools_table(case, outcome.samples)
+    lines = tools_table(case, outcome.samples)
     lines += ["", *goals_table(case, outcome.samples)]
     lines += ["", f"Every round, in {case.unit}:", ""]
     for name, samples in outcome.samples.items():
@@ -64,26 +58,24 @@ def tools_table(case, by_tool):
 
 
 def goals_table(case, by_tool):
-    lines = ["| goal | at most | measured | over the rounds | met |", "| --- | ---: | ---: | ---: | --- |"]
-    for goal in case.goals:
-        lines.append(goal_row(case, goal, by_tool))
-    return lines
+    values = {name: [sample.value for sample in samples] for name, samples in by_tool.items()}
+    lines = ["| goal | bound | measured | over the rounds | met |", "| --- | ---: | ---: | ---: | --- |"]
+    return lines + [f"| {conclusion(goal, case.unit, values)} |" for goal in case.goals]
 
 
-def goal_row(case, goal, by_tool):
-    ours = [sample.value for sample in by_tool.get(MEASURED, [])]
-    if goal.against is None:
-        what, theirs = f"{MEASURED}, {case.unit}", [1.0] * len(ours)
-    else:
-        what = f"{MEASURED} / {goal.against}"
-        theirs = [sample.value for sample in by_tool.get(goal.against, [])]
+def conclusion(goal, unit, by_tool):
+    """The cells of a row: the goal, its bound, the ratio of the medians, that of each round, and
+    whether the goal is met."""
+    ours = by_tool.get(MEASURED, [])
+    theirs = [1.0] * len(ours) if goal.against is None else by_tool.get(goal.against, [])
+    what = f"{MEASURED}, {unit}" if goal.against is None else f"{unit}: {MEASURED} / {goal.against}"
+    bound = f"at most {number(goal.at_most)}" if goal.at_least is None else f"at least {number(goal.at_least)}"
     if not ours or not theirs:
-        return f"| {what} | {number(goal.at_most)} | not measured | | |"
+        return f"{what} | {bound} | not measured | | "
     ratio = statistics.median(ours) / statistics.median(theirs)
     each = [mine / other for mine, other in zip(ours, theirs)]
-    met = "yes" if ratio <= goal.at_most else "no"
-    spread = f"{number(min(each))} to {number(max(each))}"
-    return f"| {what} | {number(goal.at_most)} | {number(ratio)} | {spread} | {met} |"
+    met = "yes" if goal.is_met(ratio) else "no"
+    return f"{what} | {bound} | {number(ratio)} | {number(min(each))} to {number(max(each))} | {met}"
 
 
 def number(value):

@@ -1,10 +1,14 @@
-"""The two servers that all tools load: the counter of the gRPC study, and nginx."""
+"""The servers that all tools load: the counter of the gRPC study, nginx, and a gateway that serves a
+directory by the API of S3."""
 
 import contextlib
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
+from harness.disk import place
+from harness.peer import PEERS, find
 from harness.process import Failed, free_port, server
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,3 +65,31 @@ def nginx(cpu, folder):
     conf.write_text(NGINX_CONF.format(folder=folder, port=port))
     with server([program, "-p", folder, "-e", "stderr", "-c", conf], cpu, port, folder):
         yield f"127.0.0.1:{port}"
+
+
+VERSITYGW = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
+VERSITYGW_INSTALL = [["env", f"GOBIN={PEERS}/bin", "go", "install", VERSITYGW]]
+BUCKET = "bench"
+ACCESS_KEY, SECRET_KEY = "bench", "known-to-all-who-read-this"
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """Where a bucket is served, and the folder that it lies in."""
+
+    address: str
+    folder: Path
+
+
+@contextlib.contextmanager
+def s3(cpu, folder):
+    """versitygw over a folder on the disk. Its answers end connections unless it is told to keep them."""
+    root, aside, port = place(folder), place(folder), free_port()
+    bucket = place(root).rename(root / BUCKET)
+    options = ["--keep-alive", "--quiet", "--port", f"127.0.0.1:{port}"]
+    keys = ["--access", ACCESS_KEY, "--secret", SECRET_KEY]
+    store = ["posix", "--sidecar", aside, "--data-integrity-etag", root]
+    with server([find("versitygw"), *options, *keys, *store], cpu, port, folder):
+        yield Bucket(f"127.0.0.1:{port}", bucket)
+    shutil.rmtree(root)
+    shutil.rmtree(aside)

@@ -1,5 +1,5 @@
 """One module per tool: its version, how to install it, its command for each case, its count."""
 
-from peers import ghz, k6, oha, plimsoll, wrk
+from peers import curl, fio, ghz, k6, oha, plimsoll, wrk
 
-TOOLS = {"Plimsoll": plimsoll, "ghz": ghz, "k6": k6, "oha": oha, "wrk": wrk}
+TOOLS = {"Plimsoll": plimsoll, "ghz": ghz, "k6": k6, "oha": oha, "wrk": wrk, "fio": fio, "curl": curl}

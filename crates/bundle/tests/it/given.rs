@@ -6,6 +6,7 @@ use plimsoll_model::host::{Host, Version};
 use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, Subject, TICKS, Tally, Tick};
 use plimsoll_model::result::{Headroom, TrialSummary};
 use plimsoll_model::sample::{HostSample, ProcessSample};
+use plimsoll_model::storage::{FileSystem, Operation, Residency, StorageFacts, StorageStep};
 use plimsoll_model::study::{Decision, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
 use plimsoll_model::units::Nanos;
@@ -95,8 +96,16 @@ pub(crate) fn summary(number: u32) -> TrialSummary {
         open_load: false,
         sequences: [("increment".to_owned(), Default::default())].into(),
         error_examples: [("GET /a, b".to_owned(), [(ErrorKind::Status, "503, \"busy\"".to_owned())].into())].into(),
-        storage: None,
+        storage: Some(storage()),
     }
+}
+
+fn storage() -> StorageFacts {
+    let steps = vec![StorageStep { name: "write, then sync".to_owned(), operation: Operation::Write }];
+    let file_system =
+        Some(FileSystem { kind: "ext4".to_owned(), options: "rw,relatime".to_owned(), ..FileSystem::default() });
+    let residency = Some(Residency { pages: 25, cached: 24 });
+    StorageFacts { size: 100_000, block: 1 << 20, steps, file_system, residency, ..StorageFacts::default() }
 }
 
 /// Three seconds of load: one of warm-up, two that are measured; every number follows from the
