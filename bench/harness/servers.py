@@ -84,12 +84,11 @@ class Bucket:
 @contextlib.contextmanager
 def s3(cpu, folder):
     """versitygw over a folder on the disk. Its answers end connections unless it is told to keep them."""
-    root, aside, port = place(folder), place(folder), free_port()
+    root, port = place(folder), free_port()
     bucket = place(root).rename(root / BUCKET)
     options = ["--keep-alive", "--quiet", "--port", f"127.0.0.1:{port}"]
     keys = ["--access", ACCESS_KEY, "--secret", SECRET_KEY]
-    store = ["posix", "--sidecar", aside, "--data-integrity-etag", root]
+    store = ["posix", "--data-integrity-etag", root]
     with server([find("versitygw"), *options, *keys, *store], cpu, port, folder):
         yield Bucket(f"127.0.0.1:{port}", bucket)
     shutil.rmtree(root)
-    shutil.rmtree(aside)
