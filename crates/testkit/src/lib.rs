@@ -23,6 +23,7 @@
 //! one after the other. [`http::Server::sojourns`] tells how late each one was, so that a test can
 //! hold a generator to what the server did instead of to what it was asked to do.
 
+mod mounted;
 mod pause;
 mod record;
 mod running;
@@ -36,5 +37,6 @@ pub mod nfs;
 pub mod s3;
 pub mod sshfs;
 
+pub use mounted::Mounted;
 pub use record::{Record, Request};
 pub use skip::skipped;

@@ -6,8 +6,8 @@ use plimsoll_model::load::{LoadModel, LoadProfile, Profile, Stop, Think};
 use plimsoll_model::record::{ErrorKind, Part, Subject};
 use plimsoll_model::storage::{Action, Mode, Operation, Payload, Storage, StorageFacts, StorageStep, Store};
 use plimsoll_model::workload::{Connect, Steps, Workload};
-use plimsoll_testkit::skipped;
 use plimsoll_testkit::sshfs::SshfsMount;
+use plimsoll_testkit::{Mounted, skipped};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -168,6 +168,27 @@ fn more_than_there_is_room_for_is_refused_before_any_load() {
     let error = prepared.run(&job, &mut |_| panic!("no load")).expect_err("no disk is that large");
     assert!(error.to_string().starts_with("expected room for "), "{error}");
     assert!(is_clean(directory.path()));
+}
+
+#[test]
+fn a_disk_that_fills_up_under_load_is_named_and_left_clean() {
+    let Some(mounted) = Mounted::new("tmpfs", "size=4m") else { return };
+    let storage = Storage { objects: 1, ..storage(mounted.path(), &[Operation::Write]) };
+    let prepared = Prepared::new(&workload(storage, Duration::from_secs(20)), None).expect("in order");
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(200));
+            // Whatever is left goes to somebody else; the write that ends this fails.
+            let _ = std::fs::write(mounted.path().join("foreign"), vec![1; 4 << 20]);
+        });
+        run_prepared(&prepared, &load(4.0, Stop::After(Duration::from_secs(1))), 1, &AtomicBool::new(false))
+    });
+    let writes = outcome.requests("write");
+    assert!(writes.count() > writes.failed(), "some went well before");
+    assert_eq!(writes.errors.keys().collect::<Vec<_>>(), [&ErrorKind::Space], "{:?}", outcome.record.error_examples);
+    assert!(outcome.example("write", ErrorKind::Space).contains("No space left on device"));
+    assert!(facts(&outcome).left_behind.is_empty() && outcome.record.faults.is_empty());
+    assert!(is_clean(mounted.path()));
 }
 
 #[test]

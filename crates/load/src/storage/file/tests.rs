@@ -1,11 +1,9 @@
 use super::*;
 use crate::storage::content::Content;
 use plimsoll_model::storage::{Action, Operation, Payload, StorageStep, Store as StoreSpec};
-use plimsoll_testkit::skipped;
 use plimsoll_testkit::sshfs::SshfsMount;
-use std::process::Command;
+use plimsoll_testkit::{Mounted, skipped};
 use std::time::Duration;
-use tempfile::TempDir;
 
 const BLOCK: u64 = 64 << 10;
 
@@ -45,40 +43,6 @@ fn call() -> Call {
 fn names(path: &Path) -> Vec<String> {
     let entries = fs::read_dir(path).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-}
-
-/// Something mounted for one test.
-struct Mounted(TempDir);
-
-impl Mounted {
-    /// Nothing, said aloud, where this may not be mounted.
-    fn new(kind: &str, options: &str) -> Option<Mounted> {
-        let at = tempfile::tempdir().unwrap();
-        let mut mount = Command::new("mount");
-        let done = mount.args(["-t", kind, "-o", options, kind]).arg(at.path()).output();
-        let reason = match done {
-            Ok(done) if done.status.success() => return Some(Mounted(at)),
-            Ok(done) => String::from_utf8_lossy(&done.stderr).into_owned(),
-            Err(error) => error.to_string(),
-        };
-        skipped(format_args!("cannot mount {kind}: {}", reason.lines().next().unwrap_or_default()));
-        None
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let done = Command::new("umount").arg(self.path()).status();
-        assert!(
-            done.is_ok_and(|status| status.success()) || std::thread::panicking(),
-            "{} stays mounted",
-            self.path().display()
-        );
-    }
 }
 
 /// Writes, reads, lists and deletes below `path`, and leaves nothing.

@@ -1,0 +1,56 @@
+//! A file system of a test's own: a small one, one that is read-only, one that refuses something.
+
+use crate::skip::skipped;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Something that is mounted as long as this lives.
+#[derive(Debug)]
+pub struct Mounted {
+    point: PathBuf,
+}
+
+impl Mounted {
+    /// Mounts a file system of this kind with these options; nothing, said aloud, where that is not
+    /// permitted.
+    #[must_use]
+    pub fn new(kind: &str, options: &str) -> Option<Mounted> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let point = std::env::temp_dir().join(format!("mounted-{:x}-{number}", std::process::id()));
+        let made = fs::create_dir(&point).map_err(|error| error.to_string());
+        let reason = match made.and_then(|()| mount(kind, options, &point)) {
+            Ok(()) => return Some(Mounted { point }),
+            Err(reason) => reason,
+        };
+        // It may not even be there.
+        let _ = fs::remove_dir(&point);
+        skipped(format_args!("cannot mount {kind}: {}", reason.lines().next().unwrap_or_default()));
+        None
+    }
+
+    /// Where it is mounted.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.point
+    }
+}
+
+fn mount(kind: &str, options: &str, point: &Path) -> Result<(), String> {
+    let mut command = Command::new("mount");
+    match command.args(["-t", kind, "-o", options, kind]).arg(point).output() {
+        Ok(done) if done.status.success() => Ok(()),
+        Ok(done) => Err(String::from_utf8_lossy(&done.stderr).into_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let done = Command::new("umount").arg(&self.point).status();
+        let gone = done.is_ok_and(|status| status.success()) && fs::remove_dir(&self.point).is_ok();
+        assert!(gone || std::thread::panicking(), "{} stays mounted", self.point.display());
+    }
+}
