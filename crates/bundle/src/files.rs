@@ -17,6 +17,9 @@ pub(crate) const VERSIONS: &str = "versions.json";
 pub(crate) const EVENTS: &str = "events.jsonl";
 pub(crate) const TRIALS: &str = "trials";
 
+/// Only in a trial that is being written.
+pub(crate) const OBJECTS: &str = "objects.txt";
+
 pub(crate) const SUMMARY: &str = "trial.json";
 pub(crate) const MEASURE_LOG: &str = "measure.hlog";
 pub(crate) const WARMUP_LOG: &str = "warmup.hlog";

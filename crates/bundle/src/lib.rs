@@ -32,7 +32,7 @@ mod writer;
 pub use error::BundleError;
 pub use origin::written_by;
 pub use read::{Contents, read};
-pub use trial::TrialWriter;
+pub use trial::{ObjectsNote, TrialWriter};
 pub use writer::{BundleWriter, folder_time};
 
 /// The version of the format that this program writes, and the newest that it reads.

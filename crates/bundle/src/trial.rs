@@ -21,12 +21,36 @@ use std::time::{Duration, SystemTime};
 pub struct TrialWriter {
     folder: PathBuf,
     number: u32,
+    /// Where an attempt that was broken off kept its objects.
+    left_at: Option<String>,
     load: csv::Writer<File>,
     errors: csv::Writer<File>,
     ticks: csv::Writer<File>,
     generator: csv::Writer<File>,
     logs: Option<Logs>,
     totals: BTreeMap<(RecordedPhase, Subject), TotalRow>,
+}
+
+/// Where a trial keeps objects, noted for the case that it is broken off.
+#[derive(Clone, Debug)]
+pub struct ObjectsNote(PathBuf);
+
+impl ObjectsNote {
+    /// Notes the place.
+    ///
+    /// # Errors
+    /// The disk does not take it.
+    pub fn write(&self, place: &str) -> Result<(), BundleError> {
+        files::write(&self.0, place.as_bytes())
+    }
+
+    /// Removes the note: the objects are removed, or it is said elsewhere why not.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn remove(&self) -> Result<(), BundleError> {
+        if self.0.exists() { fs::remove_file(&self.0).map_err(BundleError::io("remove", &self.0)) } else { Ok(()) }
+    }
 }
 
 /// The interval logs, which begin with the first interval.
@@ -39,6 +63,7 @@ struct Logs {
 impl TrialWriter {
     pub(crate) fn begin(bundle: &Path, trial: &Trial) -> Result<TrialWriter, BundleError> {
         let folder = partial_folder(bundle, trial.number);
+        let left_at = fs::read_to_string(folder.join(files::OBJECTS)).ok();
         if folder.exists() {
             fs::remove_dir_all(&folder).map_err(BundleError::io("remove the unfinished", &folder))?;
         }
@@ -56,6 +81,7 @@ impl TrialWriter {
             logs: None,
             totals: BTreeMap::new(),
             number: trial.number,
+            left_at,
             folder,
         })
     }
@@ -64,6 +90,18 @@ impl TrialWriter {
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// Where an attempt at this trial that was broken off kept objects that nobody has removed.
+    #[must_use]
+    pub fn left_at(&self) -> Option<&str> {
+        self.left_at.as_deref()
+    }
+
+    /// Takes note of where the trial keeps objects, as long as it is under way.
+    #[must_use]
+    pub fn objects_note(&self) -> ObjectsNote {
+        ObjectsNote(self.folder.join(files::OBJECTS))
     }
 
     /// The file for what the system `name` writes.

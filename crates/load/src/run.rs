@@ -102,6 +102,9 @@ pub struct Job<'a> {
     pub seed: u64,
     /// Set from outside to break off.
     pub interrupted: &'a AtomicBool,
+    /// Hears where a storage workload keeps its objects, before it has any: should nobody be left
+    /// to remove them, it is known where they are.
+    pub on_place: &'a dyn Fn(&str),
 }
 
 /// What is known at the end, beside the intervals.
@@ -174,6 +177,7 @@ impl Prepared {
     ) -> Result<RunRecord, RunError> {
         let users = usize::try_from(most_users(job.load)).unwrap_or(usize::MAX);
         let storage = plan.crew(job.seed, users).map_err(|failure| RunError::Users(failure.detail))?;
+        (job.on_place)(&storage.place());
         let names = self.workload.steps.names();
         let timeout = self.workload.timeout;
         let crew = Crew { calls: Arc::clone(&storage), names, timeout, grace: GRACE, users };

@@ -284,6 +284,11 @@ impl<'a> Walk<'a> {
         };
         self.tell(&started)?;
         let mut writer = self.bundle.begin_trial(trial)?;
+        if let Some(place) = writer.left_at() {
+            let number = trial.number;
+            let message = format!("trial {number} was broken off and left objects in {place}: remove them by hand");
+            self.tell(&Event::Warning { message })?;
+        }
         let outcome = run_trial(self.context, trial, &mut writer, &mut |event| tell(self.bundle, self.on_event, event));
         // The systems have ended, however the trial did.
         self.context.keys.secrets().iter().try_for_each(|secret| writer.conceal(secret))?;

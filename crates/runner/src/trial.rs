@@ -238,6 +238,8 @@ fn offer_load(
     let mut watch = Watch::new(&spec.load, trial.extended);
     let mut trouble = None;
     let mut phases = PhaseTeller::new(trial, spec);
+    let note = writer.objects_note();
+    let unnoted = std::cell::RefCell::new(None);
     let over = AtomicBool::new(false);
     let stop = AtomicBool::new(false);
     let run = std::thread::scope(|scope| {
@@ -247,6 +249,11 @@ fn offer_load(
             generator: &context.facts.generator,
             seed: context.plan.seed ^ u64::from(trial.block),
             interrupted: &stop,
+            on_place: &|place| {
+                if let Err(error) = note.write(place) {
+                    unnoted.replace(Some(error));
+                }
+            },
         };
         let mut on_interval = |interval: Interval| {
             watch.see(&interval);
@@ -263,7 +270,8 @@ fn offer_load(
         over.store(true, Ordering::Relaxed);
         run
     });
-    if let Some(error) = trouble {
+    let unnoted = unnoted.into_inner().or(note.remove().err());
+    if let Some(error) = trouble.or(unnoted) {
         return Err(LoadFault::Broken(Broken::Bundle(error)));
     }
     if context.interrupted.load(Ordering::Relaxed) {

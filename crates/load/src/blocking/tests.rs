@@ -71,7 +71,7 @@ fn run_all(
     };
     let generator = GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) };
     let interrupted = AtomicBool::new(false);
-    let job = Job { load, generator: &generator, seed: 1, interrupted: &interrupted };
+    let job = Job { load, generator: &generator, seed: 1, interrupted: &interrupted, on_place: &|_| () };
     let mut tallies: BTreeMap<Subject, Tally> = BTreeMap::new();
     let mut last = i64::MIN;
     let (findings, _) = run(&crew, &job, &mut |interval| {

@@ -55,6 +55,13 @@ impl StorageCrew {
         prepared.unwrap_or_else(|| Err(Failure::new(ErrorKind::Timeout, "failed to prepare the back end: it hangs")))
     }
 
+    /// Where the trial keeps its objects, once that is made.
+    pub(crate) fn place(&self) -> String {
+        let mut facts = StorageFacts::default();
+        self.store.describe(&mut facts);
+        facts.place
+    }
+
     /// Removes what the trial wrote, and says what is known of the back end.
     pub(crate) fn finish(&self) -> StorageFacts {
         let storage = &self.storage;

@@ -333,8 +333,13 @@ fn more_connections_than_descriptors_are_refused_before_any_load() {
     let workload = http(server.address(), Connect::PerUser, vec![get("page", "/")]);
     let prepared = Prepared::new(&workload, Some(server.address())).expect("in order");
     let generator = GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) };
-    let job =
-        Job { load: &closed(u32::MAX, each(1)), generator: &generator, seed: 1, interrupted: &AtomicBool::new(false) };
+    let job = Job {
+        load: &closed(u32::MAX, each(1)),
+        generator: &generator,
+        seed: 1,
+        interrupted: &AtomicBool::new(false),
+        on_place: &|_| (),
+    };
     let error = prepared.run(&job, &mut |_| {}).expect_err("nobody has four billion descriptors");
     assert!(error.to_string().contains("open files"), "{error}");
     assert_eq!(server.record().connections(), 0);

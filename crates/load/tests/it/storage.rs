@@ -164,6 +164,7 @@ fn more_than_there_is_room_for_is_refused_before_any_load() {
         generator: &generator,
         seed: 1,
         interrupted: &AtomicBool::new(false),
+        on_place: &|_| (),
     };
     let error = prepared.run(&job, &mut |_| panic!("no load")).expect_err("no disk is that large");
     assert!(error.to_string().starts_with("expected room for "), "{error}");

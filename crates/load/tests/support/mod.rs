@@ -64,7 +64,7 @@ pub(crate) fn run_prepared(
     interrupted: &AtomicBool,
 ) -> Outcome {
     let generator = generator(threads);
-    let job = Job { load, generator: &generator, seed: 7, interrupted };
+    let job = Job { load, generator: &generator, seed: 7, interrupted, on_place: &|_| () };
     let mut intervals = Vec::new();
     let record = prepared.run(&job, &mut |interval| intervals.push(interval)).expect("the machine allows it");
     let (mut warmup, mut measure) = (BTreeMap::new(), BTreeMap::new());

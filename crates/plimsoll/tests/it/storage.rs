@@ -184,3 +184,21 @@ fn a_profile_is_the_same_study_in_another_size() {
     assert!(place.read("bundle/report/report.md").contains("plimsoll run --profile large study.toml"));
     place.plimsoll(&["check", "study.toml", "--profile", "small"]).with(2).says(&["no profile is named `small`"]);
 }
+
+#[test]
+fn what_a_killed_run_left_is_named_by_the_one_that_goes_on() {
+    let place = Place::with_study(&edited(DIRECTORY, "\"300ms\"", "\"20s\""));
+    let mut run = place.start(&RUN);
+    run.wait_until("the load of the first trial", |_| place.has("bundle/trials/0001.partial/objects.txt"));
+    run.signal(rustix::process::Signal::KILL);
+    run.end();
+    place.wait_for_silence();
+    let left = place.read("bundle/trials/0001.partial/objects.txt");
+    assert!(Path::new(&left).is_dir(), "{left}");
+    let mut again = place.start(&["run", "study.toml", "--resume", "--out", "bundle"]);
+    again.wait_until("the warning", |run| run.stderr().contains("was broken off and left objects in"));
+    again.signal(rustix::process::Signal::INT);
+    again.end().with(130);
+    assert!(Path::new(&left).is_dir(), "what another run wrote is not this one's to delete");
+    assert!(!place.has("bundle/trials/0001.partial/objects.txt"), "an interrupted trial removes its own");
+}
