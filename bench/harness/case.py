@@ -60,7 +60,7 @@ class Case:
         return (
             f"{settings.rounds} rounds of {settings.seconds} s per tool, {settings.connections} connections, order "
             f"seed {settings.seed}; server on processor {settings.server_cpu}, tools on processor "
-            f"{settings.generator_cpu}"
+            f"{settings.generator_cpu}; loopback"
         )
 
 

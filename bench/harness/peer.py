@@ -22,11 +22,9 @@ class Count:
 
 @dataclass(frozen=True)
 class Moved:
-    """Bytes that a tool has moved in all, and those of them whose time it took, which is the time
-    inside operations."""
+    """Bytes that a tool has written or read, and how long it was inside operations for that."""
 
-    in_all: int
-    timed: int
+    bytes: int
     seconds: float
 
 

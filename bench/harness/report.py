@@ -26,7 +26,7 @@ def write(path, title, text):
 def section(case, conditions, host, versions, numbers):
     """What stands below the title of `case`: what it is, where it was measured, and `numbers`."""
     where = f"{host['Date']}: {host['Processor']}, {host['Memory']}, {host['Kernel']}, load before the start "
-    where += f"{host['Load before the start']}. {'; '.join(versions)}. {conditions}; loopback."
+    where += f"{host['Load before the start']}. {'; '.join(versions)}. {conditions}."
     return "\n\n".join(filter(None, [case.note, where, numbers]))
 
 
