@@ -263,7 +263,9 @@ impl One<'_> {
             Outcome::Below => interval.high < -reach,
             Outcome::Equivalent | Outcome::Open => false,
         };
-        let needed = narrowed(floor, self.margin, self.alpha).filter(|_| doubt == Doubt::Wide);
+        let narrowed = narrowed(floor, self.margin, self.alpha).filter(|_| doubt == Doubt::Wide);
+        let beyond = (outcome != Outcome::Equivalent).then(|| self.beyond(floor)).flatten();
+        let needed = narrowed.into_iter().chain(beyond).min();
         (!stands).then_some(Basis::NoiseFloor { doubt, floor: of_floor, needed })
     }
 
@@ -271,23 +273,39 @@ impl One<'_> {
     /// what it seems to be: that it is none that matters, or that there is one.
     fn needed(&self) -> Option<usize> {
         let size = self.evidence.test.estimate.abs();
-        // What Holm asks of this comparison, given how the others did.
-        let share = if self.adjusted_p > 0.0 { (self.p / self.adjusted_p).clamp(1e-6, 1.0) } else { 1.0 };
         let repeats = |target: f64, alpha: f64| {
             let needed = repeats_needed(self.evidence.sd(), self.evidence.n, target, alpha, MOST_FORECAST)?;
             Some(needed.max(self.evidence.n + 1))
         };
         let equivalence = (size < self.margin).then(|| repeats(self.margin - size, self.alpha)).flatten();
-        let direction = (size > 0.0).then(|| repeats(size, self.alpha * share)).flatten();
+        let direction = (size > 0.0).then(|| repeats(size, self.alpha * self.share())).flatten();
         equivalence.into_iter().chain(direction).min()
     }
 
-    /// The forecast of an open comparison must also bring the noise floor inside the margin.
+    /// The repeats after which the difference would probably lie beyond whatever the noise floor
+    /// explains, should it never become narrow: both intervals shrink, and must not meet.
+    fn beyond(&self, floor: &Evidence) -> Option<usize> {
+        let gap = self.evidence.test.estimate.abs() - floor.test.estimate.abs();
+        let spread = self.evidence.sd() + floor.sd();
+        let needed = repeats_needed(spread, self.evidence.n, gap, self.alpha * self.share(), MOST_FORECAST);
+        Some(needed?.max(self.evidence.n + 1))
+    }
+
+    /// What Holm asks of this comparison, given how the others did: a share of the level.
+    fn share(&self) -> f64 {
+        if self.adjusted_p > 0.0 { (self.p / self.adjusted_p).clamp(1e-6, 1.0) } else { 1.0 }
+    }
+
+    /// The forecast of an open comparison must also bring the noise floor inside the margin, or the
+    /// difference beyond it.
     fn with_floor_to_come(&self, basis: Basis, floor: Option<&Evidence>) -> Basis {
         let Some(floor) = floor.filter(|floor| doubt(floor, self.margin, self.alpha) == Some(Doubt::Wide)) else {
             return basis;
         };
-        let both = |needed: Option<usize>| Some(needed?.max(narrowed(floor, self.margin, self.alpha)?));
+        let both = |needed: Option<usize>| {
+            let narrow = needed.zip(narrowed(floor, self.margin, self.alpha)).map(|(one, other)| one.max(other));
+            narrow.into_iter().chain(self.beyond(floor)).min()
+        };
         match basis {
             Basis::Unclear { needed } => Basis::Unclear { needed: both(needed) },
             Basis::OneOfMany { family, needed } => Basis::OneOfMany { family, needed: both(needed) },

@@ -24,9 +24,11 @@ pub(crate) struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// One of the errors in words; a request's before a connection's, which it repeats.
-    fn example(&self) -> &str {
-        let mut texts = self.examples.iter().rev().flat_map(|(_, kinds)| kinds.values());
+    /// One of the errors in words, of the subjects that begin so; a request's before a connection's,
+    /// which it repeats.
+    fn example(&self, subject: &str) -> &str {
+        let of_subject = self.examples.iter().rev().filter(|(name, _)| name.starts_with(subject));
+        let mut texts = of_subject.flat_map(|(_, kinds)| kinds.values());
         texts.next().map_or("nothing is known of why", String::as_str)
     }
 }
@@ -58,7 +60,8 @@ pub(crate) struct Watch {
     lateness: hdrhistogram::Histogram<u64>,
     longest_stall: Nanos,
     pub(crate) iterations: u64,
-    exchanges: u64,
+    /// Exchanges of each request, and those of them that failed.
+    requests: BTreeMap<String, (u64, u64)>,
     pub(crate) errors: u64,
     saturated: u64,
 }
@@ -75,7 +78,7 @@ impl Watch {
             lateness: plimsoll_model::record::histogram(),
             longest_stall: Nanos(0),
             iterations: 0,
-            exchanges: 0,
+            requests: BTreeMap::new(),
             errors: 0,
             saturated: 0,
         }
@@ -95,8 +98,10 @@ impl Watch {
             match (phase, subject) {
                 (RecordedPhase::Warmup, _) | (_, Subject::Connect | Subject::Part(..)) => {}
                 (RecordedPhase::Measure, Subject::Iteration) => self.iterations += tally.count(),
-                (RecordedPhase::Measure, Subject::Request(_)) => {
-                    self.exchanges += tally.count();
+                (RecordedPhase::Measure, Subject::Request(name)) => {
+                    let (made, failed) = self.requests.entry(name.clone()).or_default();
+                    *made += tally.count();
+                    *failed += tally.failed();
                     self.errors += tally.failed();
                     self.saturated += tally.saturated;
                 }
@@ -104,9 +109,19 @@ impl Watch {
         }
     }
 
-    /// Whether any exchange went as expected, or none was made.
+    fn exchanges(&self) -> u64 {
+        self.requests.values().map(|(made, _)| made).sum()
+    }
+
+    /// The requests of which not one went as expected, though they were made.
+    fn never_right(&self) -> impl Iterator<Item = (&String, u64)> {
+        let wrong = self.requests.iter().filter(|(_, (made, failed))| made == failed && *made > 0);
+        wrong.map(|(name, (made, _))| (name, *made))
+    }
+
+    /// Whether some of every request went as expected, or none was made.
     pub(crate) fn worked(&self) -> bool {
-        self.exchanges == 0 || self.errors < self.exchanges
+        self.never_right().next().is_none()
     }
 
     /// Whether the trial counts. A wrong reply is the system's failure, whatever the generator
@@ -156,8 +171,14 @@ impl Watch {
             .filter(|(_, check)| !check.holds())
             .map(|(name, check)| wrong_replies(name, check))
             .collect();
-        if !self.worked() {
-            failures.push(format!("all {} exchanges failed: {}", self.exchanges, record.example()));
+        let all = self.exchanges();
+        if all > 0 && self.errors == all {
+            failures.push(format!("all {all} exchanges failed: {}", record.example("")));
+        } else {
+            let of = |(name, made): (&String, u64)| {
+                format!("all {made} exchanges of `{name}` failed: {}", record.example(&format!("request:{name}")))
+            };
+            failures.extend(self.never_right().map(of));
         }
         failures
     }
@@ -181,7 +202,7 @@ impl Watch {
                 generator.max_lateness.as_secs_f64() * 1e3
             ));
         }
-        if self.exchanges == 0 {
+        if self.exchanges() == 0 {
             limits.push("nothing was measured: no exchange ended in the measure phase or its drain".to_owned());
         }
         limits
@@ -196,7 +217,7 @@ impl Watch {
                 .push(format!("the generator's loop stalled for {stall:.0} ms; the longest durations may be its own"));
         }
         if self.errors > 0 && self.worked() {
-            warnings.push(format!("{} of {} exchanges failed", self.errors, self.exchanges));
+            warnings.push(format!("{} of {} exchanges failed", self.errors, self.exchanges()));
         }
         if self.saturated > 0 {
             warnings.push(format!("{} durations over an hour are counted as an hour", self.saturated));
@@ -294,6 +315,23 @@ mod tests {
         let examples = BTreeMap::from([("request:call".to_owned(), refused)]);
         let judged = watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &examples));
         assert_eq!(judged.validity, Validity::Failed(vec!["all 10 exchanges failed: connection refused".to_owned()]));
+    }
+
+    #[test]
+    fn a_request_that_never_goes_right_fails_the_trial_though_others_do() {
+        let mut watch = Watch::new(&load(2), false);
+        let mut interval = second(0, 0.9, 20_000_000, 0);
+        let mut broken = Tally::default();
+        broken.service.record_n(1000, 7).expect("in range");
+        broken.errors.insert(ErrorKind::Io, 7);
+        interval.tallies.insert((RecordedPhase::Measure, Subject::Request("read".to_owned())), broken);
+        watch.see(&interval);
+        let examples = [("read", "pages stayed"), ("call", "something else")]
+            .map(|(name, text)| (format!("request:{name}"), BTreeMap::from([(ErrorKind::Io, text.to_owned())])));
+        let judged = watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &examples.into()));
+        let expected = "all 7 exchanges of `read` failed: pages stayed".to_owned();
+        assert_eq!(judged.validity, Validity::Failed(vec![expected]), "whatever the generator did");
+        assert!(!watch.worked());
     }
 
     #[test]

@@ -147,7 +147,7 @@ fn quick(context: &Context<'_>) -> Option<Finding> {
         gravity: Gravity::Problem,
         topic: "a first look",
         sentence:
-            "This is a first look with fewer levels, repeats and seconds than the study asks for: it shows where to \
+            "This is a first look, with no more levels, repeats and seconds than it takes for one: it shows where to \
                    look, and decides nothing."
                 .to_owned(),
         evidence: Vec::new(),

@@ -51,13 +51,19 @@ fn of(table: &Table) -> impl Iterator<Item = (&Row, usize, &Cell)> {
 
 fn cache(context: &Context<'_>, report: &StorageReport) -> Option<Finding> {
     let evidence = cells(context, report, Cell::is_cache);
+    let reads_past_it = |cell: &Cell| cell.is_cache() && ["cold", "direct"].contains(&cell.mode.as_str());
+    let advice = if cells(context, report, reads_past_it).is_empty() {
+        "The modes `cold` and `direct` read from storage."
+    } else {
+        "Where `cold` or `direct` did so, the file system lives in memory: use another directory."
+    };
     (!evidence.is_empty()).then(|| Finding {
         gravity: Gravity::Caution,
         topic: "cache, not storage",
-        sentence:
+        sentence: format!(
             "Some reads found half or more of their objects in the page cache of this machine: they tell the speed of \
-                   memory, not of storage. The modes `cold` and `direct` read from storage."
-                .to_owned(),
+             memory, not of storage. {advice}"
+        ),
         evidence,
     })
 }

@@ -2,6 +2,7 @@
 
 use super::{Context, Finding, Gravity, examples, told_once};
 use crate::{NOT_RUN, Uncounted, words};
+use plimsoll_model::trial::Plan;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [damaged(context), uncounted(context), wrong_replies(context), warnings(context)].into_iter().flatten().collect()
@@ -48,12 +49,16 @@ fn uncounted(context: &Context<'_>) -> Option<Finding> {
     Some(Finding {
         gravity: Gravity::Problem,
         topic,
-        sentence: format!(
-            "Of {}, {counts} comparisons their partners are left out too.",
-            words::counted(context.input.plan.trials.len(), "trial"),
-        ),
+        sentence: format!("Of {}, {counts} comparisons their partners are left out too.", trials_that_stand(plan)),
         evidence: told_once(lines),
     })
+}
+
+/// How many trials of the plan are not replaced by those of a later attempt.
+fn trials_that_stand(plan: &Plan) -> String {
+    let stand = plan.trials.iter().filter(|trial| !plan.is_superseded(trial)).count();
+    let counted = words::counted(stand, "trial");
+    if stand == plan.trials.len() { counted } else { format!("{counted} that no later attempt replaces") }
 }
 
 /// What is with a trial that does not count, with an example of each error that its reasons do not

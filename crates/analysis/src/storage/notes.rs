@@ -15,6 +15,10 @@ use std::ops::Range;
 /// Operations below which a cell has no quantile beside the median.
 const FEW: u64 = 20;
 
+/// Why a note may claim what a verdict does not.
+const RANKED: &str = "Who is fastest, slowest or steadiest is said of means whose 95 % intervals do not overlap. Verdicts \
+    ask for more: they allow for several comparisons and for the noise floor.";
+
 /// The notes of a table.
 pub(super) fn of_table(input: &Input, table: &Table) -> Vec<String> {
     let notes = Notes { input, table };
@@ -41,7 +45,8 @@ pub(super) fn of_study(input: &Input, places: &[Place<'_>], tables: &[Table]) ->
             let condition = words::condition(&input.plan.conditions[condition]);
             format!("Of {condition} there is no row: no trial there came so far as to store anything.")
         });
-    [format!("Sizes: {}.", sizes.join(", "))].into_iter().chain(few).chain(silent).collect()
+    let ranked = (input.plan.variants.len() > 1).then(|| RANKED.to_owned());
+    [format!("Sizes: {}.", sizes.join(", "))].into_iter().chain(ranked).chain(few).chain(silent).collect()
 }
 
 struct Notes<'a> {

@@ -36,7 +36,7 @@ pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
         fact("Load", filled(&input.facts.load, &input.facts)),
         fact("Workload", filled(&input.facts.workload, &input.facts)),
         fact("Phases", phases(input)),
-        fact("Not counted", not_counted(analysis)),
+        fact("Not counted", not_counted(input, analysis)),
     ];
     facts.extend(when(input).map(|when| fact("Run", when)));
     facts.push(fact("Host", host_line(&input.host)));
@@ -60,7 +60,7 @@ fn phases(input: &Input) -> String {
     lengths.join("; or ") + &cut.unwrap_or_default()
 }
 
-fn not_counted(analysis: &Analysis) -> String {
+fn not_counted(input: &Input, analysis: &Analysis) -> String {
     let (missing, ran): (Vec<&Uncounted>, Vec<&Uncounted>) =
         analysis.uncounted.iter().partition(|one| one.what == NOT_RUN);
     let mut parts = match ran.len() {
@@ -68,6 +68,11 @@ fn not_counted(analysis: &Analysis) -> String {
         count if count > 8 => vec![format!("{count} trials, listed under Trials and Findings")],
         _ => ran.iter().map(|one| format!("trial {} ({})", one.trial, one.what)).collect(),
     };
+    let again = input.plan.trials.iter().filter(|trial| input.plan.is_superseded(trial)).count();
+    // Where trials are listed one by one, each says so itself.
+    if again > 0 && ran.len() > 8 {
+        parts.push(format!("{again} of them in blocks that ran again, where what was in order does not count either"));
+    }
     if !missing.is_empty() {
         parts.push(format!("{} did not run", counted(missing.len(), "trial")));
     }
@@ -184,7 +189,7 @@ pub(crate) fn notes(input: &Input, storage: bool) -> Vec<Fact> {
         ),
         fact(
             "Noise floor",
-            "each block holds the baseline twice, under a name that no table shows. What these two differ by is the \
+            "each block holds the baseline twice; the second one, its duplicate, is compared with nothing else. What these two differ by is the \
              machine's doing. Where their interval leaves out no difference, or is wider than the margin, only differences \
              that lie wholly beyond it stand.",
         ),

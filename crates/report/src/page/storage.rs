@@ -100,7 +100,10 @@ fn second_line(cell: &Cell) -> String {
     let quantiles = [("p95", cell.quantiles.p95), ("p99", cell.quantiles.p99), ("first byte", cell.first_byte)];
     let timed = cell.parts.iter().map(|(part, median)| (part.name(), Some(*median)));
     let durations = quantiles.into_iter().chain(timed).filter_map(|(name, value)| named(name, value));
-    let requests = cell.subrequests.map(|requests| format!("{} requests each", multiple(requests.per_operation)));
+    let requests = cell.subrequests.map(|requests| {
+        let (many, s) = (multiple(requests.per_operation), if requests.per_operation == 1.0 { "" } else { "s" });
+        format!("{many} request{s} each")
+    });
     let errors = (cell.failed > 0).then(|| {
         let share = percent(cell.failed as f64 / cell.operations as f64);
         format!("{} failed ({share})", grouped(cell.failed as f64))
