@@ -7,20 +7,15 @@
 use plimsoll_model::storage::{Mode, Payload, Storage};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-/// The least length of the pool: larger than the window of the compressors in file systems.
-const POOL: usize = 16 << 20;
+/// How much longer the pool is than a block: as little as keeps it in a processor's own cache, as the
+/// one buffer of an application would stay there, and more than the window of the compressors in
+/// file systems.
+const SPREAD: usize = 512 << 10;
 
-/// Slices start at multiples of this, as writing past the page cache demands.
+/// Writing past the page cache demands that slices start at multiples of this.
 pub(crate) const ALIGNMENT: usize = 4096;
 
-/// The length of the pool where objects are small: so that it stays in a processor's own cache, as
-/// the one buffer of an application would.
-const SMALL_POOL: usize = 512 << 10;
-
-/// The largest object that counts as small.
-const SMALL: u64 = 128 << 10;
-
-/// Slices of the small pool start at multiples of this, or too few of them would differ.
+/// Otherwise they start at multiples of this, so that pages of different blocks are hardly ever alike.
 const FINE_ALIGNMENT: usize = 64;
 
 /// Bytes of a group in which random bytes and zeros are mixed.
@@ -40,20 +35,15 @@ pub(crate) struct Content {
 impl Content {
     /// The content of a storage workload.
     pub(crate) fn of(storage: &Storage, seed: u64) -> Content {
-        if storage.size > SMALL || storage.mode == Mode::Direct {
-            return Content::new(storage.payload, storage.block, seed);
-        }
-        // An object is one block.
         let block = storage.block.min(storage.size.next_multiple_of(ALIGNMENT as u64));
-        let mut pool = Aligned::new(SMALL_POOL);
-        fill(pool.bytes_mut(), storage.payload, seed);
-        Content { pool, block: block as usize, alignment: FINE_ALIGNMENT, seed }
+        let alignment = if storage.mode == Mode::Direct { ALIGNMENT } else { FINE_ALIGNMENT };
+        Content { alignment, ..Content::new(storage.payload, block, seed) }
     }
 
     /// Content that is written in blocks of `block` bytes.
     pub(crate) fn new(payload: Payload, block: u64, seed: u64) -> Content {
         let block = usize::try_from(block).expect("a block fits into memory").max(1);
-        let mut pool = Aligned::new(POOL.max(block.next_multiple_of(ALIGNMENT)) + ALIGNMENT);
+        let mut pool = Aligned::new(block.next_multiple_of(ALIGNMENT) + SPREAD);
         fill(pool.bytes_mut(), payload, seed);
         Content { pool, block, alignment: ALIGNMENT, seed }
     }
