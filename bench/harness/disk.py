@@ -11,20 +11,34 @@ from harness.process import Failed, pinned
 
 WARM_MOST = 2 << 30
 REST, LONGEST_WAIT = 0.3, 20
+LAST_USED = {}
 
 
 def place(folder):
-    """A new folder on a disk, whose own folders ext4 lays far apart.
+    """A new folder on a disk, as far as can be from those of the last runs.
 
-    ext4 does not give a deleted file's inode to a new one for a minute or more, but passes it one
-    by one: after a run that deleted thousands, creating files next to them takes ten times as long.
+    ext4 does not give a deleted file's inode to a new one for some minutes, but looks at it each time:
+    creating files next to thousands that were deleted takes ten times as long. It lays the folders in
+    one with the flag T far apart, by chance; of some, the one is taken whose neighbourhood has been
+    left alone for longest.
     """
     kind = subprocess.run(["stat", "-f", "-c", "%T", folder], capture_output=True, text=True, check=True).stdout.strip()
     if kind in ("tmpfs", "ramfs"):
         raise Failed(f"{folder} lies in memory ({kind}): set TMPDIR to a folder on a disk")
-    made = tempfile.mkdtemp(prefix="place-", dir=folder)
-    subprocess.run(["chattr", "+T", made], capture_output=True, check=False)  # other file systems have no such flag
-    return Path(made)
+    apart = Path(folder) / "places"
+    apart.mkdir(exist_ok=True)
+    subprocess.run(["chattr", "+T", apart], capture_output=True, check=False)  # other file systems have no such flag
+    made = [Path(tempfile.mkdtemp(dir=apart)) for _ in range(8)]
+    made.sort(key=lambda path: LAST_USED.get(neighbourhood(path), 0))
+    LAST_USED[neighbourhood(made[0])] = time.monotonic()
+    for path in made[1:]:
+        path.rmdir()
+    return made[0]
+
+
+def neighbourhood(path):
+    """The group of block groups whose inodes stand together, as mke2fs makes them."""
+    return path.stat().st_ino >> 17
 
 
 def get_ready(folder, size, cpu):

@@ -85,7 +85,8 @@ class Bucket:
 def s3(cpu, folder):
     """versitygw over a folder on the disk. Its answers end connections unless it is told to keep them."""
     root, port = place(folder), free_port()
-    bucket = place(root).rename(root / BUCKET)
+    bucket = root / BUCKET
+    bucket.mkdir()
     options = ["--keep-alive", "--quiet", "--port", f"127.0.0.1:{port}"]
     keys = ["--access", ACCESS_KEY, "--secret", SECRET_KEY]
     store = ["posix", "--data-integrity-etag", root]

@@ -2,8 +2,6 @@
 
 import json
 import os
-import tempfile
-from pathlib import Path
 
 from harness.peer import Job, Moved, find, first_line
 from harness.process import Failed
@@ -19,12 +17,11 @@ def version():
 def files(work, place):
     """What would cost fio more than the work itself is off: a process of its own, advice to the kernel,
     changes to each buffer."""
-    folder = Path(tempfile.mkdtemp(dir=place))
-    options = ["--name=job", f"--directory={folder}", "--output-format=json", "--ioengine=psync"]
+    options = ["--name=job", f"--directory={place}", "--output-format=json", "--ioengine=psync"]
     options += [f"--nrfiles={work.objects}", f"--filesize={in_bytes(work.size)}", f"--bs={in_bytes(work.block)}"]
     options += ["--thread=1", "--openfiles=1", "--file_service_type=sequential", "--fallocate=none"]
     options += ["--invalidate=0", "--fadvise_hint=0", "--scramble_buffers=0", "--unlink=1"]
-    options += written(work) if work.operation == "write" else read(work, folder)
+    options += written(work) if work.operation == "write" else read(work, place)
     return Job([find("fio"), *options], lambda output: count(output, work))
 
 
@@ -39,11 +36,11 @@ def written(work):
     return options
 
 
-def read(work, folder):
+def read(work, place):
     """The files are there before: what fio lays out itself, it drops from the page cache in part."""
     block = os.urandom(in_bytes(work.block))
     for index in range(work.objects):
-        with open(folder / f"job.0.{index}", "wb") as file:
+        with open(place / f"job.0.{index}", "wb") as file:
             for _ in range(in_bytes(work.size) // len(block)):
                 file.write(block)
     return ["--rw=read", f"--loops={work.passes}"]
