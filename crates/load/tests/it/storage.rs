@@ -137,7 +137,8 @@ fn how_much_of_what_was_read_lay_in_the_page_cache_is_known() {
         let outcome = outcome(storage, 2.0, iterations(30));
         assert_eq!(outcome.iterations().failed(), 0, "{:?}", outcome.record.error_examples);
         let residency = facts(&outcome).residency.expect("reads were looked at");
-        assert_eq!(residency.pages, 30 * SIZE.div_ceil(4096), "{mode}");
+        let looks = residency.pages / SIZE.div_ceil(4096);
+        assert!(if mode == Mode::Cold { looks == 30 } else { (4..=6).contains(&looks) }, "{mode}: {looks} looks");
         let share = residency.share().expect("pages");
         assert!((share - expected).abs() < 0.05, "{mode}: {share}");
     }
