@@ -5,7 +5,7 @@
 //! pairs' log ratios, which is the ratio of geometric means. Where zero is a common value, as with
 //! errors, the difference takes its place.
 
-use crate::decide::{Decision, Doubt, Evidence, LEAST, Question, decide, doubt_of};
+use crate::decide::{Decision, Doubt, Evidence, Floor, LEAST, Question, decide, doubt_of};
 use crate::order;
 use crate::quantity::{change, changes, difference};
 use crate::values::Values;
@@ -316,6 +316,7 @@ pub(crate) fn too_few(n: usize) -> String {
 
 /// Verdicts on what decides: one family, whatever condition, variant and measure.
 fn judge(input: &Input, made: &mut [Made], floors: &[Made], alpha: f64) {
+    let rule = input.facts.floor_rule;
     let question = |one: &Made| {
         let effect = one.comparison.measure.effect();
         let same = |floor: &&Made| {
@@ -325,7 +326,11 @@ fn judge(input: &Input, made: &mut [Made], floors: &[Made], alpha: f64) {
         Some(Question {
             evidence: one.evidence.clone(),
             margin: additive_margin(effect, one.margin?),
-            floor: floors.iter().find(same).and_then(|floor| floor.evidence.clone()),
+            floor: floors
+                .iter()
+                .find(same)
+                .and_then(|floor| floor.evidence.clone())
+                .map(|evidence| Floor { evidence, rule }),
         })
     };
     let questions: Vec<Question> = made.iter().filter_map(question).collect();
@@ -419,6 +424,7 @@ mod tests {
     use crate::verdict::Outcome;
     use plimsoll_model::record::{ErrorKind, Subject};
     use plimsoll_model::result::TrialResult;
+    use plimsoll_model::study::FloorRule;
     use plimsoll_model::trial::Validity;
     use proptest::prelude::*;
 
@@ -496,6 +502,10 @@ mod tests {
             trial(1.2 * noise(block))
         });
         assert_eq!(compared(&far).verdict.expect("it decides").outcome, Outcome::Worse, "×20 is no noise");
+        let mut strict = far;
+        strict.facts.floor_rule = FloorRule::Strict;
+        let verdict = compared(&strict).verdict.expect("it decides");
+        assert_eq!((verdict.outcome, verdict.not_inferior), (Outcome::Inconclusive, false), "×20, by the strict rule");
     }
 
     #[test]

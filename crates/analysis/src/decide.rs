@@ -14,8 +14,10 @@
 //! 3. All else is *open*, with the number of repeats that would probably decide it.
 //!
 //! Two things take a decision back: a rank-based interval of the same numbers that decides
-//! otherwise, and a noise floor that is wider than the margin or leaves out 0.
+//! otherwise, and a noise floor that is wider than the margin or leaves out 0. By the strict rule
+//! such a floor comes first, and leaves everything open.
 
+use plimsoll_model::study::FloorRule;
 use plimsoll_statistics::{HodgesLehmann, Interval, TTest, hodges_lehmann, holm, one_sample, repeats_needed, welch};
 
 /// Fewest repeats for an interval: with two, Student's factor is 12.7 and says nothing.
@@ -83,8 +85,17 @@ pub struct Question {
     pub evidence: Option<Evidence>,
     /// The smallest difference that matters; above 0.
     pub margin: f64,
-    /// What the baseline against its duplicate says, under the same condition.
-    pub floor: Option<Evidence>,
+    /// The noise floor under the same condition; none where there is no duplicate.
+    pub floor: Option<Floor>,
+}
+
+/// A noise floor, and what it does where it is in doubt.
+#[derive(Clone, Debug)]
+pub struct Floor {
+    /// What the baseline against its duplicate says.
+    pub evidence: Evidence,
+    /// What a doubt takes back.
+    pub rule: FloorRule,
 }
 
 /// What is decided, by the mean difference on the additive scale.
@@ -199,7 +210,7 @@ pub(crate) fn doubt(floor: &Evidence, margin: f64, alpha: f64) -> Option<Doubt> 
 
 /// The doubt about the interval of a noise floor, if there is one.
 #[must_use]
-pub fn doubt_of(interval: Interval, margin: f64) -> Option<Doubt> {
+pub(crate) fn doubt_of(interval: Interval, margin: f64) -> Option<Doubt> {
     if interval.contains(0.0) { (interval.half_width() > margin).then_some(Doubt::Wide) } else { Some(Doubt::NotZero) }
 }
 
@@ -218,9 +229,13 @@ impl One<'_> {
         self.evidence.test.interval(1.0 - self.alpha)
     }
 
-    fn decision(&self, floor: Option<&Evidence>) -> (Outcome, Basis) {
+    fn decision(&self, floor: Option<&Floor>) -> (Outcome, Basis) {
         let interval = self.interval();
         let (outcome, basis) = self.by(interval, self.adjusted_p <= self.alpha);
+        if let Some(basis) = floor.and_then(|floor| self.left_open(&basis, floor)) {
+            return (Outcome::Open, basis);
+        }
+        let floor = floor.map(|floor| &floor.evidence);
         if outcome == Outcome::Open {
             return (outcome, self.with_floor_to_come(basis, floor));
         }
@@ -250,6 +265,19 @@ impl One<'_> {
         } else {
             (Outcome::Below, Basis::Shown { material: high < -margin })
         }
+    }
+
+    /// Why nothing is decided over this noise floor, if the rule is strict and the floor in doubt:
+    /// it must come to fit into the margin, whatever the comparison itself says.
+    fn left_open(&self, basis: &Basis, Floor { evidence, rule }: &Floor) -> Option<Basis> {
+        let doubt = doubt(evidence, self.margin, self.alpha).filter(|_| *rule == FloorRule::Strict)?;
+        let of_its_own = match basis {
+            Basis::Unclear { needed } | Basis::OneOfMany { needed, .. } => *needed,
+            _ => Some(self.evidence.n),
+        };
+        let narrowed = narrowed(evidence, self.margin, self.alpha).filter(|_| doubt == Doubt::Wide);
+        let needed = of_its_own.zip(narrowed).map(|(one, other)| one.max(other));
+        Some(Basis::NoiseFloor { doubt, floor: evidence.test.interval(1.0 - self.alpha), needed })
     }
 
     /// Why a decision cannot stand on this noise floor. A difference does, whatever the floor,
@@ -335,6 +363,10 @@ mod tests {
         Question { evidence: evidence(differences), margin: 0.05, floor: None }
     }
 
+    fn over(differences: &[f64], floor: &[f64], rule: FloorRule) -> Question {
+        Question { floor: evidence(floor).map(|evidence| Floor { evidence, rule }), ..question(differences) }
+    }
+
     /// `n` differences around `centre` whose interval reaches `half` to both sides.
     fn around(centre: f64, half: f64, n: usize) -> Vec<f64> {
         let raw: Vec<f64> = (0..n).map(|index| index as f64 - (n - 1) as f64 / 2.0).collect();
@@ -411,8 +443,7 @@ mod tests {
     #[test]
     fn a_noise_floor_in_doubt_takes_decisions_back_that_it_could_explain() {
         let with = |differences: &[f64], floor: &[f64]| {
-            let question = Question { floor: evidence(floor), ..question(differences) };
-            decide(&[question], ALPHA).remove(0)
+            decide(&[over(differences, floor, FloorRule::Explains)], ALPHA).remove(0)
         };
         let (quiet, biased, wide) = (around(0.0, 0.02, 5), around(0.03, 0.01, 5), around(0.0, 0.08, 5));
         let (small, large, same) = (around(0.06, 0.03, 5), around(0.5, 0.1, 5), around(0.0, 0.03, 5));
@@ -435,9 +466,47 @@ mod tests {
     }
 
     #[test]
+    fn by_the_strict_rule_a_noise_floor_in_doubt_leaves_everything_open() {
+        let (quiet, biased, wide) = (around(0.0, 0.02, 5), around(0.03, 0.01, 5), around(0.0, 0.08, 5));
+        let (twentyfold, same, unclear) = (around(3.0, 0.01, 5), around(0.0, 0.03, 5), around(0.02, 0.06, 5));
+        let with =
+            |differences: &[f64], floor: &[f64], rule| decide(&[over(differences, floor, rule)], ALPHA).remove(0);
+        for (floor, doubt) in [(&biased, Doubt::NotZero), (&wide, Doubt::Wide)] {
+            assert_eq!(with(&twentyfold, floor, FloorRule::Explains).outcome, Outcome::Above);
+            for differences in [&twentyfold, &same, &unclear] {
+                let strict = with(differences, floor, FloorRule::Strict);
+                assert_eq!(strict.outcome, Outcome::Open, "{differences:?}");
+                let Basis::NoiseFloor { doubt: found, needed, .. } = strict.basis else { panic!("{strict:?}") };
+                assert_eq!((found, needed.is_some()), (doubt, doubt == Doubt::Wide), "{differences:?}");
+            }
+        }
+        for differences in [&twentyfold, &same, &unclear] {
+            assert_eq!(
+                with(differences, &quiet, FloorRule::Strict),
+                one(differences),
+                "a floor that holds does nothing"
+            );
+        }
+    }
+
+    #[test]
+    fn by_the_strict_rule_only_a_narrow_floor_decides() {
+        let wide = around(0.0, 2.0, 5);
+        let large = around(3.0, 2.5, 5);
+        let needed = |rule| match decide(&[over(&large, &wide, rule)], ALPHA).remove(0).basis {
+            Basis::NoiseFloor { needed, .. } => needed,
+            other => panic!("{other:?}"),
+        };
+        assert!(needed(FloorRule::Explains).is_some_and(|needed| needed < 50), "beyond the floor");
+        assert_eq!(needed(FloorRule::Strict), None, "so wide a floor does not fit into the margin");
+    }
+
+    #[test]
     fn a_floor_of_too_few_repeats_raises_no_doubt() {
-        let question = Question { floor: evidence(&[0.3, 0.5]), ..question(&around(0.0, 0.03, 5)) };
-        assert_eq!(decide(&[question], ALPHA)[0].outcome, Outcome::Equivalent);
+        for rule in [FloorRule::Explains, FloorRule::Strict] {
+            let question = over(&around(0.0, 0.03, 5), &[0.3, 0.5], rule);
+            assert_eq!(decide(&[question], ALPHA)[0].outcome, Outcome::Equivalent, "{rule:?}");
+        }
     }
 
     proptest! {
@@ -457,8 +526,9 @@ mod tests {
             values in prop::collection::vec(prop_oneof![Just(0.0), -1e3..1e3_f64, Just(1e-300)], 0..12),
             floor in prop::collection::vec(-1e3..1e3_f64, 0..12),
             margin in 1e-6..10.0_f64,
+            rule in prop_oneof![Just(FloorRule::Explains), Just(FloorRule::Strict)],
         ) {
-            let question = Question { evidence: evidence(&values), margin, floor: evidence(&floor) };
+            let question = Question { margin, ..over(&values, &floor, rule) };
             for decision in decide(&[question.clone(), question], ALPHA) {
                 prop_assert!(decision.interval.is_none_or(|one| one.low.is_finite() && one.high.is_finite()));
                 prop_assert!(decision.adjusted_p.is_none_or(|p| (0.0..=1.0).contains(&p)));

@@ -5,7 +5,7 @@ use plimsoll_model::factor::{Assignment, Factor, Level, Role};
 use plimsoll_model::host::Host;
 use plimsoll_model::record::{Subject, Tally};
 use plimsoll_model::result::{Headroom, LoadSecond, TrialResult, TrialSummary};
-use plimsoll_model::study::{Decision, GeneratorSpec, ReportSpec, StudyFacts};
+use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
 use plimsoll_model::units::Nanos;
 use std::collections::BTreeMap;
@@ -110,6 +110,7 @@ fn facts() -> StudyFacts {
             role: Role::Compared { baseline: 0 },
         }],
         decide: vec![decide("iteration_duration.p95", 0.1), decide("iterations.rate", 0.05)],
+        floor_rule: FloorRule::default(),
         report: ReportSpec::default(),
         protocol: "HTTP/1.1".to_owned(),
         open_load: false,

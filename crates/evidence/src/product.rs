@@ -1,9 +1,10 @@
 //! The product's rules, as simulations ask them.
 
 use crate::worlds::Trials;
-use plimsoll_analysis::decide::{Basis, Decision, Evidence, Outcome, Question, decide};
+use plimsoll_analysis::decide::{Basis, Decision, Evidence, Floor, Outcome, Question, decide};
 use plimsoll_analysis::verdict::of_decision;
 use plimsoll_model::measure::Measure;
+use plimsoll_model::study::FloorRule;
 
 /// The level of a study without looks.
 pub const ALPHA: f64 = 0.05;
@@ -35,7 +36,18 @@ pub fn without_floor(differences: &[f64], margin: f64, alpha: f64) -> Question {
 /// One comparison with its noise floor, as studies have it.
 #[must_use]
 pub fn with_floor(trials: &Trials, margin: f64, alpha: f64) -> Question {
-    Question { floor: evidence(&trials.floor(), alpha), ..without_floor(&trials.differences(), margin, alpha) }
+    ruled(trials, margin, alpha, FloorRule::default())
+}
+
+/// The same with `noise_floor = "strict"`.
+#[must_use]
+pub fn with_strict_floor(trials: &Trials, margin: f64, alpha: f64) -> Question {
+    ruled(trials, margin, alpha, FloorRule::Strict)
+}
+
+fn ruled(trials: &Trials, margin: f64, alpha: f64, rule: FloorRule) -> Question {
+    let floor = evidence(&trials.floor(), alpha).map(|evidence| Floor { evidence, rule });
+    Question { floor, ..without_floor(&trials.differences(), margin, alpha) }
 }
 
 /// What the product decides about one comparison that is alone in its study.

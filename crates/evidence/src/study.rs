@@ -7,7 +7,7 @@ use plimsoll_model::host::Host;
 use plimsoll_model::record::{Subject, Tally};
 use plimsoll_model::result::{GeneratorRow, Headroom, LoadSecond, TrialResult, TrialSummary};
 use plimsoll_model::sample::{HostSample, ProcessSample};
-use plimsoll_model::study::{Decision, GeneratorSpec, ReportSpec, StudyFacts};
+use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::trial::{Plan, Trial, Validity};
 use plimsoll_model::units::Nanos;
 use std::collections::BTreeMap;
@@ -139,6 +139,7 @@ fn facts(shape: Shape) -> StudyFacts {
         question: "Is it as fast?".to_owned(),
         factors: orders::factors(shape.variants, shape.conditions),
         decide: vec![decide("iteration_duration.p95"), decide("iterations.rate")],
+        floor_rule: FloorRule::default(),
         report: ReportSpec::default(),
         protocol: "HTTP/1.1".to_owned(),
         open_load: false,

@@ -17,6 +17,9 @@ pub struct StudyFacts {
     pub factors: Vec<Factor>,
     /// What decides the answer; the first is the headline.
     pub decide: Vec<Decision>,
+    /// What a noise floor in doubt does to verdicts, where there is one.
+    #[serde(default)]
+    pub floor_rule: FloorRule,
     /// What the report is to show.
     pub report: ReportSpec,
     /// The protocol, as in `gRPC` or `HTTP/1.1`.
@@ -56,6 +59,18 @@ pub struct Decision {
     /// (0.05 is 5 %), in the measure's own unit where by their difference (see
     /// [`Measure::effect`]).
     pub margin: f64,
+}
+
+/// What a noise floor in doubt, one that leaves out no difference or is wider than the margin, does to the
+/// verdicts of its condition and measure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FloorRule {
+    /// It takes back what it could explain: a difference that lies wholly beyond it stands.
+    #[default]
+    Explains,
+    /// It makes all of them inconclusive.
+    Strict,
 }
 
 /// What the report is to show.

@@ -7,6 +7,7 @@ use plimsoll_analysis::quantity::{confidence, margin, percent};
 use plimsoll_analysis::sensitivity::Sensitivity;
 use plimsoll_analysis::{Analysis, Input, decisions, words};
 use plimsoll_model::measure::Direction;
+use plimsoll_model::study::FloorRule;
 
 /// The noise floor and what the study could have seen, a line each.
 pub(crate) fn in_short(input: &Input, analysis: &Analysis) -> Vec<String> {
@@ -104,9 +105,13 @@ fn noise_floor(input: &Input, analysis: &Analysis) -> String {
         }
         some => format!("beyond the margin, or away from no difference, in {some} of {} comparisons", known.len()),
     };
+    let strict = match input.facts.floor_rule {
+        FloorRule::Strict => "; wherever it is in doubt, no verdict stands (`noise_floor = \"strict\"`)",
+        FloorRule::Explains => "",
+    };
     let intervals = if known.len() == 1 { "interval" } else { "intervals" };
     format!(
-        "the baseline against its own duplicate reaches {} ({} {intervals}): {held}",
+        "the baseline against its own duplicate reaches {} ({} {intervals}): {held}{strict}",
         reaches.join(", and "),
         confidence(analysis.alpha)
     )

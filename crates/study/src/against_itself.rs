@@ -2,6 +2,7 @@
 
 use crate::study::Study;
 use plimsoll_model::factor::Role;
+use plimsoll_model::study::FloorRule;
 
 /// The baseline of a study against its duplicate, under the first condition, in trials as short as
 /// those of a first look. `repeats` is how often.
@@ -16,7 +17,7 @@ pub fn against_itself(mut study: Study, repeats: u32) -> Study {
     }
     study.repeats = repeats;
     study.looks = Vec::new();
-    study.noise_floor = true;
+    study.noise_floor = Some(FloorRule::default());
     study.quick = true;
     study
 }
@@ -46,7 +47,7 @@ load          = { users = "{users}", duration = "20s" }
         let study = against_itself(study, 10);
         let levels: Vec<&[Level]> = study.factors.iter().map(|factor| factor.levels.as_slice()).collect();
         assert_eq!(levels, [&[Level::Text("old".to_owned())][..], &[Level::Integer(10)]]);
-        assert_eq!((study.repeats, study.noise_floor, study.looks.len()), (10, true, 0));
+        assert_eq!((study.repeats, study.noise_floor.is_some(), study.looks.len()), (10, true, 0));
         let condition = plimsoll_model::factor::combinations(study.factors.iter().skip(1)).remove(0);
         assert_eq!(study.trial_length(&condition).measure, Duration::from_secs(3));
         assert!(study.facts().quick);

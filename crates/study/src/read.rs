@@ -223,7 +223,7 @@ fn warn_of_long_study(study: &Study, faults: &mut Faults) {
             (length.warmup + length.measure).as_secs_f64()
         })
         .sum();
-    let in_block = variants + usize::from(study.noise_floor);
+    let in_block = variants + usize::from(study.noise_floor.is_some());
     let total = once * in_block as f64 * f64::from(study.repeats);
     if total > LONG {
         let message = format!("the trials take {} under load", long_span(total));

@@ -1,8 +1,10 @@
 //! The kinds of value that a study is written in: texts, numbers, durations, shares, words.
 
+use crate::faults::did_you_mean;
 use crate::value::{Problem, Scalar};
 use plimsoll_model::factor::Level;
 use plimsoll_model::measure::{FORMS, Measure, PERCENTILES};
+use plimsoll_model::study::FloorRule;
 use schemars::{Schema, json_schema};
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -36,6 +38,27 @@ impl Scalar for bool {
 
     fn schema() -> Schema {
         json_schema!({ "type": "boolean" })
+    }
+}
+
+/// Whether a study has a noise floor, and by which rule.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NoiseFloor(pub(crate) Option<FloorRule>);
+
+impl Scalar for NoiseFloor {
+    const EXPECTED: &'static str = "true, false or \"strict\"";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        if matches!(level, Level::Text(text) if text == "strict") {
+            return Ok(NoiseFloor(Some(FloorRule::Strict)));
+        }
+        let wrong = || Problem::wrong::<Self>(level).maybe_help(did_you_mean(&level.to_string(), ["strict"]));
+        let measured = bool::from_level(level).map_err(|_| wrong())?;
+        Ok(NoiseFloor(measured.then(FloorRule::default)))
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "enum": [true, false, "strict"] })
     }
 }
 
@@ -480,7 +503,7 @@ fn nearest_measure(text: &str) -> Option<String> {
     let all: Vec<String> = all.filter(|measure| measure.parse::<Measure>().is_ok()).collect();
     let same_statistic = all.iter().filter(|measure| measure.ends_with(&format!(".{statistic}")));
     let same_series = all.iter().filter(|measure| measure.starts_with(&format!("{series}.")));
-    let near = crate::faults::did_you_mean(&format!("{series}.{statistic}"), same_statistic.map(String::as_str));
+    let near = did_you_mean(&format!("{series}.{statistic}"), same_statistic.map(String::as_str));
     near.or_else(|| same_series.map(|measure| format!("did you mean `{measure}`?")).next())
 }
 

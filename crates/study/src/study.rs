@@ -12,7 +12,7 @@ use crate::table::workload::WorkloadTable;
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::storage::{KeyPair, Secret};
-use plimsoll_model::study::{Decision, GeneratorSpec, ReportSpec, StudyFacts};
+use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::system::SystemSpec;
 use plimsoll_model::trial::TrialLength;
 use plimsoll_model::workload::{Steps, Workload};
@@ -31,8 +31,8 @@ pub struct Study {
     pub repeats: u32,
     /// Seed of everything random.
     pub seed: u64,
-    /// Whether each block holds the baseline a second time, for the noise floor.
-    pub noise_floor: bool,
+    /// What the noise floor does where it is in doubt; none where no block holds the baseline a second time.
+    pub noise_floor: Option<FloorRule>,
     /// How many blocks may be run again because a trial in them did not count; none for the
     /// plan's own choice.
     pub spare_blocks: Option<u32>,
@@ -145,6 +145,7 @@ impl Study {
             question: self.question.clone(),
             factors: self.factors.clone(),
             decide: self.decide.clone(),
+            floor_rule: self.noise_floor.unwrap_or_default(),
             report: self.report.clone(),
             protocol: self.parts.workload.protocol().to_owned(),
             open_load: self.parts.load.is_open(),

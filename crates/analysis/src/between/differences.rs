@@ -7,6 +7,7 @@ use crate::quantity::significant;
 use crate::words;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::host::{Host, Version};
+use plimsoll_model::study::FloorRule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -144,6 +145,7 @@ fn minor(side: &Side<'_>) -> Vec<Named> {
         ("repeats".to_owned(), plan.repeats.to_string()),
         ("baseline".to_owned(), plan.variants[0].label()),
         ("noise floor measured".to_owned(), yes(plan.with_duplicate)),
+        ("noise floor strict".to_owned(), yes(facts.floor_rule == FloorRule::Strict)),
         ("first look (--quick)".to_owned(), yes(facts.quick)),
         ("profile".to_owned(), facts.profile.clone().unwrap_or_else(|| "none".to_owned())),
     ];

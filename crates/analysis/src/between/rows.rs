@@ -5,12 +5,13 @@ use super::{Basis, Change, Floor, Row, Side};
 use crate::compare::{
     Comparison, Exploratory, FALSE_DISCOVERIES, additive_margin, natural, natural_interval, resolution, too_few,
 };
-use crate::decide::{Evidence, LEAST, Question, decide, doubt};
+use crate::decide::{self, Evidence, LEAST, Question, decide, doubt};
 use crate::measure::Reader;
 use crate::verdict::{Outcome, Verdict, of_decision};
 use crate::{OrReason, margin};
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::measure::{Effect, Measure, Series};
+use plimsoll_model::study::FloorRule;
 use plimsoll_statistics::{benjamini_hochberg, mean};
 
 /// Both bundles, and how they are compared.
@@ -209,12 +210,15 @@ impl Pair<'_> {
     fn judge(&self, made: &mut [Made]) {
         let is_judged = |made: &&mut Made| self.basis == Basis::Values || self.nothing_differs || !made.row.is_baseline;
         let judged: Vec<&mut Made> = made.iter_mut().filter(is_judged).collect();
+        // Who asked for the strict rule in one of the studies did so for its numbers here as well.
+        let strict = self.sides().iter().any(|side| side.input.facts.floor_rule == FloorRule::Strict);
+        let rule = if strict { FloorRule::Strict } else { FloorRule::Explains };
         let questions: Vec<Question> = judged
             .iter()
             .map(|made| Question {
                 evidence: made.evidence.clone(),
                 margin: additive_margin(made.row.measure.effect(), self.margin(&made.row.measure).unwrap_or_default()),
-                floor: made.floor.clone(),
+                floor: made.floor.clone().map(|evidence| decide::Floor { evidence, rule }),
             })
             .collect();
         for (made, decision) in judged.into_iter().zip(decide(&questions, self.alpha)) {

@@ -6,6 +6,7 @@ use crate::compare::Comparison;
 use crate::decide::Doubt;
 use crate::quantity::{confidence, margin};
 use crate::{margin as margin_of, order, words};
+use plimsoll_model::study::FloorRule;
 use std::collections::BTreeMap;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
@@ -67,12 +68,16 @@ fn noise_floor(context: &Context<'_>) -> Option<Finding> {
         gravity: Gravity::Caution,
         topic: "noise floor",
         sentence: format!(
-            "In {} of {} comparisons of the baseline with its own duplicate the machine is in doubt ({} intervals): there, only differences \
-             that lie wholly beyond that stand. By chance alone, one in twenty leaves out no difference. A quiet machine, \
-             processors of their own for system and generator, longer trials and more repeats help.",
+            "In {} of {} comparisons of the baseline with its own duplicate the machine is in doubt ({} \
+             intervals): there, {}. By chance alone, one in twenty leaves out no difference. A quiet machine, processors \
+             of their own for system and generator, longer trials and more repeats help.",
             doubtful.len(),
             context.analysis.floors.len(),
-            confidence(context.analysis.alpha)
+            confidence(context.analysis.alpha),
+            match context.input.facts.floor_rule {
+                FloorRule::Explains => "only differences that lie wholly beyond that stand",
+                FloorRule::Strict => "no verdict stands, by the strict rule that the study asks for",
+            }
         ),
         evidence: evidence.collect(),
     })

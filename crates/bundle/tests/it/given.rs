@@ -7,7 +7,7 @@ use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, Subject, TICKS,
 use plimsoll_model::result::{Headroom, TrialSummary};
 use plimsoll_model::sample::{HostSample, ProcessSample};
 use plimsoll_model::storage::{FileSystem, Operation, Residency, StorageFacts, StorageStep};
-use plimsoll_model::study::{Decision, GeneratorSpec, ReportSpec, StudyFacts};
+use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
 use plimsoll_model::units::Nanos;
 use std::fs;
@@ -26,6 +26,7 @@ pub(crate) fn facts() -> StudyFacts {
         question: "Which is faster?".to_owned(),
         factors: vec![Factor { name: "mode".to_owned(), levels, role: Role::Compared { baseline: 0 } }],
         decide: vec![Decision { measure: "iteration_duration.p95".parse().expect("a measure"), margin: 0.05 }],
+        floor_rule: FloorRule::default(),
         report: ReportSpec::default(),
         protocol: "HTTP/1.1".to_owned(),
         open_load: false,

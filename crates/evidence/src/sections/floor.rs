@@ -3,21 +3,27 @@
 use crate::draws::Draws;
 use crate::orders;
 use crate::product::{
-    ALPHA, MARGIN, decided, evidence, is_difference, is_equivalent, is_open, with_floor, without_floor,
+    ALPHA, MARGIN, decided, is_difference, is_equivalent, with_floor, with_strict_floor, without_floor,
 };
 use crate::replicates::{Effort, shares};
 use crate::section::{Check, Demand, Section, percent};
 use crate::worlds::{Trials, World};
-use plimsoll_analysis::decide::{Basis, Doubt, Outcome, doubt_of};
+use plimsoll_analysis::decide::{Basis, Decision, Doubt, Outcome};
 
 pub(super) fn sections(effort: Effort) -> Vec<Section> {
     vec![fair(effort), large(effort), unfair(effort)]
 }
 
-/// The rule that was not taken: any doubt about the floor leaves everything open.
-fn in_doubt(trials: &Trials) -> Option<Doubt> {
-    let floor = evidence(&trials.floor(), ALPHA)?;
-    doubt_of(floor.test.interval(1.0 - ALPHA), crate::product::log(MARGIN))
+/// By the rule that is not the default, under which any doubt about the floor leaves everything open.
+fn strictly(trials: &Trials) -> Decision {
+    decided(with_strict_floor(trials, MARGIN, ALPHA), ALPHA)
+}
+
+fn doubt(strict: &Decision) -> Option<Doubt> {
+    match strict.basis {
+        Basis::NoiseFloor { doubt, .. } => Some(doubt),
+        _ => None,
+    }
 }
 
 fn fair(effort: Effort) -> Section {
@@ -31,14 +37,9 @@ fn fair(effort: Effort) -> Section {
                     let is_right = |outcome| outcome == if ratio > 1.0 { Outcome::Above } else { Outcome::Equivalent };
                     let alone = is_right(decided(without_floor(&trials.differences(), MARGIN, ALPHA), ALPHA).outcome);
                     let product = is_right(decided(with_floor(&trials, MARGIN, ALPHA), ALPHA).outcome);
-                    let doubt = in_doubt(&trials);
-                    [
-                        alone,
-                        product,
-                        alone && doubt.is_none(),
-                        doubt == Some(Doubt::NotZero),
-                        doubt == Some(Doubt::Wide),
-                    ]
+                    let strict = strictly(&trials);
+                    let is_doubt = |which| doubt(&strict) == Some(which);
+                    [alone, product, is_right(strict.outcome), is_doubt(Doubt::NotZero), is_doubt(Doubt::Wide)]
                 });
             rows.push(vec![
                 format!("{:.0} %", cv * 100.0),
@@ -80,7 +81,7 @@ fn large(effort: Effort) -> Section {
         let [product, strict] = shares(&format!("large {cv} {ratio}"), effort, |draws| {
             let trials = World::Normal.trials(5, draws).scaled(cv, ratio.ln());
             let product = decided(with_floor(&trials, MARGIN, ALPHA), ALPHA).outcome == Outcome::Above;
-            [product, in_doubt(&trials).is_none()]
+            [product, strictly(&trials).outcome == Outcome::Above]
         });
         rows.push(vec![format!("{:.0} %", cv * 100.0), format!("×{ratio}"), percent(product), percent(strict)]);
         kept.push((format!("cv {:.0} %, ×{ratio}", cv * 100.0), product));
@@ -158,11 +159,10 @@ fn study(fault: Fault, cv: f64, draws: &mut Draws) -> [bool; 5] {
     }
     let alone = decided(without_floor(&trials.differences(), MARGIN, ALPHA), ALPHA);
     let product = decided(with_floor(&trials, MARGIN, ALPHA), ALPHA);
-    let taken_back = is_open(&product) && matches!(product.basis, Basis::NoiseFloor { .. });
     [
         is_difference(&alone),
         is_difference(&product),
-        taken_back || in_doubt(&trials).is_some(),
+        doubt(&strictly(&trials)).is_some(),
         is_equivalent(&alone),
         is_equivalent(&product),
     ]

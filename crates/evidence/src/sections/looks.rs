@@ -6,7 +6,8 @@ use crate::product::{ALPHA, MARGIN, evidence, is_difference, is_open, log};
 use crate::replicates::{Effort, shares};
 use crate::section::{Check, Demand, Section, percent};
 use crate::worlds::{Trials, World};
-use plimsoll_analysis::decide::{Question, decide};
+use plimsoll_analysis::decide::{Floor, Question, decide};
+use plimsoll_model::study::FloorRule;
 
 /// The declared looks; the last one is the full number of repeats.
 const LOOKS: [&[u32]; 5] = [&[5, 10], &[5, 7, 10], &[3, 5, 7, 10], &[3, 10], &[4, 6, 8, 10, 12]];
@@ -91,10 +92,11 @@ impl Rule {
     }
 
     fn question(&self, trials: &Trials, repeats: usize) -> Question {
+        let floor = evidence(&trials.floor()[..repeats], self.alpha).filter(|_| self.floor);
         Question {
             evidence: evidence(&trials.differences()[..repeats], self.alpha),
             margin: log(MARGIN),
-            floor: if self.floor { evidence(&trials.floor()[..repeats], self.alpha) } else { None },
+            floor: floor.map(|evidence| Floor { evidence, rule: FloorRule::default() }),
         }
     }
 }

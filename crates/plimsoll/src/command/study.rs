@@ -114,7 +114,7 @@ pub(crate) fn plan(study: Study, extent: Extent) -> (Study, Plan) {
     let options = plimsoll_plan::Options {
         repeats: looks.last().copied().unwrap_or(study.repeats),
         seed: study.seed,
-        duplicate: study.noise_floor,
+        duplicate: study.noise_floor.is_some(),
         spare_blocks: study.spare_blocks,
         looks,
     };

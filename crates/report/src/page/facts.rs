@@ -6,6 +6,7 @@ use plimsoll_analysis::words::{counted, filled};
 use plimsoll_analysis::{Analysis, Input, NOT_RUN, Uncounted};
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::measure::Unit;
+use plimsoll_model::study::FloorRule;
 
 /// A name and what there is to say of it.
 #[derive(Clone)]
@@ -189,9 +190,15 @@ pub(crate) fn notes(input: &Input, storage: bool) -> Vec<Fact> {
         ),
         fact(
             "Noise floor",
-            "each block holds the baseline twice; the second one, its duplicate, is compared with nothing else. What these two differ by is the \
-             machine's doing. Where their interval leaves out no difference, or is wider than the margin, only differences \
-             that lie wholly beyond it stand.",
+            format!(
+                "each block holds the baseline twice; the second one, its duplicate, is compared with nothing else. What \
+                 these two differ by is the machine's doing. Where their interval leaves out no difference, or is wider than \
+                 the margin, {}.",
+                match input.facts.floor_rule {
+                    FloorRule::Explains => "only differences that lie wholly beyond it stand",
+                    FloorRule::Strict => "no verdict stands: the study asks for this stricter rule",
+                }
+            ),
         ),
         fact(
             "Durations",

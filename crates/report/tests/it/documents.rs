@@ -2,6 +2,7 @@
 
 use crate::sample;
 use plimsoll_analysis::{Input, analyse};
+use plimsoll_model::study::FloorRule;
 use plimsoll_report::{Document, render, terminal};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -148,6 +149,19 @@ fn the_reason_of_a_verdict_is_text_that_is_seen() {
     for verdict in analysis.comparisons.iter().filter_map(|one| one.verdict.as_ref()) {
         let reason = verdict.reason.replace('\'', "&#39;");
         assert!(html.contains(&format!(">{reason}</td>")), "{reason}");
+    }
+}
+
+#[test]
+fn the_strict_rule_of_the_noise_floor_is_named_wherever_the_floor_is_explained() {
+    let mut strict = sample::study();
+    strict.facts.floor_rule = FloorRule::Strict;
+    let report = text(&documents(&strict), "report.md");
+    for says in
+        ["`noise_floor = \"strict\"`", "the study asks for this stricter rule", "no verdict stands, by the strict rule"]
+    {
+        assert!(report.contains(says), "{says}");
+        assert!(!text(&documents(&sample::study()), "report.md").contains(says), "{says}");
     }
 }
 

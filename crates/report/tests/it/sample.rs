@@ -6,7 +6,7 @@ use plimsoll_model::host::{Host, Version};
 use plimsoll_model::record::{ErrorKind, SequenceCheck, Subject, Tally};
 use plimsoll_model::result::{GeneratorRow, Headroom, LoadSecond, TrialResult, TrialSummary};
 use plimsoll_model::sample::ProcessSample;
-use plimsoll_model::study::{Decision, GeneratorSpec, ReportSpec, StudyFacts};
+use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
 use plimsoll_model::units::{Nanos, Processors};
 use std::collections::BTreeMap;
@@ -124,6 +124,7 @@ fn facts() -> StudyFacts {
             Decision { measure: measure("iteration_duration.p95"), margin: 0.1 },
             Decision { measure: measure("iterations.rate"), margin: 0.05 },
         ],
+        floor_rule: FloorRule::default(),
         report: ReportSpec {
             measures: ["request_duration.p95", "cpu.avg", "memory.max"].map(measure).into(),
             axis: Some("users".to_owned()),

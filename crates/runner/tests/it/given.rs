@@ -66,7 +66,7 @@ impl Given {
         let options = Options {
             repeats: looks.last().copied().unwrap_or(study.repeats),
             seed: study.seed,
-            duplicate: study.noise_floor,
+            duplicate: study.noise_floor.is_some(),
             spare_blocks: study.spare_blocks,
             looks: looks.to_vec(),
         };

@@ -4,7 +4,7 @@ use crate::diagnostic::Fault;
 use crate::faults::{Faults, did_you_mean, one_of};
 use crate::node::{Part, table};
 use crate::profile::Profiles;
-use crate::scalar::{Look, Repeats, Seed, SpareBlocks, Text};
+use crate::scalar::{Look, NoiseFloor, Repeats, Seed, SpareBlocks, Text};
 use crate::table::decide::DecideTable;
 use crate::table::factors::Factors;
 use crate::table::generator::{GeneratorTable, TargetsTable};
@@ -15,6 +15,7 @@ use crate::table::system::Systems;
 use crate::table::workload::WorkloadTable;
 use crate::value::{Fixed, optional};
 use plimsoll_model::measure::{Measure, Series};
+use plimsoll_model::study::FloorRule;
 use std::ops::RangeInclusive;
 
 table! {
@@ -28,8 +29,8 @@ table! {
         repeats: Option<Part<Fixed<Repeats>>>,
         /// Seed of everything random: the order of trials, arrivals, think times. Default: 1.
         seed: Option<Part<Fixed<Seed>>>,
-        /// Whether each block holds the baseline a second time, to measure by how much two runs of the same thing differ. Default: true.
-        noise_floor: Option<Part<Fixed<bool>>>,
+        /// Whether each block holds the baseline a second time, to measure by how much two runs of the same thing differ; "strict": and where they differ too much, no verdict stands. Default: true.
+        noise_floor: Option<Part<Fixed<NoiseFloor>>>,
         /// How many blocks may be run again because a trial in them did not count. Default: a quarter of them, at least 1.
         spare_blocks: Option<Part<Fixed<SpareBlocks>>>,
         /// The repeats after which `run --until-decided` may end: 2 to 5 numbers, ascending; the last one is `repeats`.
@@ -91,8 +92,10 @@ impl StudyTable {
         Some(looks.as_whole()?.iter().map(|look| look.value.u32()).collect())
     }
 
-    pub(crate) fn noise_floor(&self) -> Option<bool> {
-        self.noise_floor.as_ref().map_or(Some(true), |floor| floor.as_whole().map(|floor| floor.value))
+    /// The rule of the noise floor; none within for a study without one.
+    pub(crate) fn noise_floor(&self) -> Option<Option<FloorRule>> {
+        let default = Some(Some(FloorRule::default()));
+        self.noise_floor.as_ref().map_or(default, |floor| floor.as_whole().map(|floor| floor.value.0))
     }
 
     /// How many blocks are spare, if the study says so.

@@ -3,6 +3,7 @@
 use crate::{GRPC, read_text, study};
 use plimsoll_model::factor::{Assignment, Level, Role};
 use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
+use plimsoll_model::study::FloorRule;
 use plimsoll_model::system::Probe;
 use plimsoll_model::workload::{GrpcSchema, Sequence, Steps, Target};
 use plimsoll_study::{Bindings, PortChoice, Severity, Study, TrialSpec, quick};
@@ -111,12 +112,28 @@ fn the_length_of_a_trial_follows_its_condition() {
 #[test]
 fn noise_floor_spare_blocks_and_looks_have_defaults() {
     let plain = study(GRPC);
-    assert_eq!((plain.noise_floor, plain.spare_blocks, &plain.looks[..]), (true, None, &[][..]));
+    let explains = Some(FloorRule::Explains);
+    assert_eq!((plain.noise_floor, plain.spare_blocks, &plain.looks[..]), (explains, None, &[][..]));
     let other =
         study(&GRPC.replace("[factors]", "noise_floor = false\nspare_blocks = 0\nlooks = [5, 7, 10]\n[factors]"));
-    assert_eq!((other.noise_floor, other.spare_blocks, &other.looks[..]), (false, Some(0), &[5, 7, 10][..]));
+    assert_eq!((other.noise_floor, other.spare_blocks, &other.looks[..]), (None, Some(0), &[5, 7, 10][..]));
     assert_eq!(other.repeats, 10, "the last look says how many repeats there are");
     study(&GRPC.replace("[factors]", "repeats = 10\nlooks = [5, 10]\n[factors]"));
+}
+
+#[test]
+fn a_noise_floor_may_be_strict() {
+    let with = |floor: &str| GRPC.replace("[factors]", &format!("noise_floor = {floor}\n[factors]"));
+    for (floor, rule) in [("true", Some(FloorRule::Explains)), ("\"strict\"", Some(FloorRule::Strict)), ("false", None)]
+    {
+        let study = study(&with(floor));
+        assert_eq!(study.noise_floor, rule, "{floor}");
+        assert_eq!(study.facts().floor_rule, rule.unwrap_or_default(), "{floor}");
+    }
+    let (_, faults) = read_text(&with("\"strikt\""));
+    let fault = &faults[0];
+    assert!(fault.message.contains("must be true, false or \"strict\""), "{fault}");
+    assert_eq!(fault.help.as_deref(), Some("did you mean `strict`?"));
 }
 
 #[test]
@@ -137,7 +154,7 @@ fn forty_variants_can_be_compared() {
 #[test]
 fn a_quick_look_has_fewer_levels_repeats_and_seconds() {
     let quick = quick(study(&GRPC.replace("[factors]", "looks = [5, 10]\n[factors]")));
-    assert!(quick.looks.is_empty() && quick.noise_floor);
+    assert!(quick.looks.is_empty() && quick.noise_floor.is_some());
     assert_eq!(quick.factors[1].levels, [10, 200, 1000].map(Level::Integer));
     assert_eq!(quick.factors[0].levels.len(), 2, "every variant is still compared");
     assert_eq!((quick.repeats, quick.facts().quick), (3, true));
