@@ -69,12 +69,20 @@ impl<'a> Reader<'a> {
             Series::Iterations => self.how_many(statistic, |subject| subject == "iteration", |second| second.count),
             Series::Requests => self.how_many(statistic, is_request, |second| second.count),
             Series::Subrequests => self.how_many(statistic, is_subrequest, |second| second.count),
+            Series::NewOrders => self.new_orders(statistic),
             Series::DataReceived => self.how_many(statistic, is_exchange, |second| second.bytes_in),
             Series::DataSent => self.how_many(statistic, is_exchange, |second| second.bytes_out),
             Series::Errors => self.errors(statistic),
             Series::Cpu(system) => self.telemetry(system.as_deref(), statistic, |sample| sample.cpu_cores),
             Series::Memory(system) => self.telemetry(system.as_deref(), statistic, |sample| sample.resident as f64),
         }
+    }
+
+    /// TPC-C's new orders that were committed: a number, or a rate per minute.
+    fn new_orders(&self, statistic: Statistic) -> OrReason<f64> {
+        let committed =
+            self.how_many(statistic, |subject| subject == "request:new_order", |second| second.count - second.failed)?;
+        Ok(if statistic == Statistic::Rate { committed * 60.0 } else { committed })
     }
 
     /// The trial.

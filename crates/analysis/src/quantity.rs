@@ -12,6 +12,8 @@ pub fn show(value: f64, unit: Unit) -> String {
         Unit::Count => grouped(value.round()),
         Unit::PerSecond if value >= 100.0 => format!("{} /s", grouped(value.round())),
         Unit::PerSecond => format!("{} /s", significant(value)),
+        Unit::PerMinute if value >= 100.0 => format!("{} /min", grouped(value.round())),
+        Unit::PerMinute => format!("{} /min", significant(value)),
         Unit::Cores if value < 0.0995 => format!("{value:.3} cores"),
         Unit::Cores => format!("{value:.2} cores"),
         Unit::Share => percent(value),

@@ -72,6 +72,7 @@ pub(crate) fn trial(scale: f64) -> TrialResult {
             sequences: BTreeMap::new(),
             error_examples: BTreeMap::new(),
             storage: None,
+            databases: Vec::new(),
         },
         cut: 0,
         tallies: [(Subject::Iteration, tally.clone()), (Subject::Request("call".to_owned()), tally)].into(),
@@ -79,6 +80,7 @@ pub(crate) fn trial(scale: f64) -> TrialResult {
         generator: Vec::new(),
         processes: Vec::new(),
         host: Vec::new(),
+        databases: Vec::new(),
     };
     with_second(&mut result, 0, 50);
     with_second(&mut result, 1, 50);

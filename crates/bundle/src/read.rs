@@ -176,6 +176,7 @@ fn read_trial(folder: &Path, summary: TrialSummary, cut: i64) -> Result<TrialRes
         generator,
         processes: table(folder, files::PROCESSES)?,
         host: table(folder, files::HOST_SERIES)?,
+        databases: Vec::new(),
     })
 }
 

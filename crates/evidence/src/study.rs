@@ -93,6 +93,7 @@ pub fn trial(trial: Trial, seconds: i64, scale: f64) -> TrialResult {
             sequences: BTreeMap::new(),
             error_examples: BTreeMap::new(),
             storage: None,
+            databases: Vec::new(),
         },
         cut: 0,
         tallies: [Subject::Iteration, Subject::Connect, Subject::Request("call".to_owned())]
@@ -102,6 +103,7 @@ pub fn trial(trial: Trial, seconds: i64, scale: f64) -> TrialResult {
         seconds: (0..seconds).flat_map(|second| rows(second, seconds, scale)).collect(),
         generator: (0..seconds).map(|second| GeneratorRow { second, users: 10, ..GeneratorRow::default() }).collect(),
         processes: (0..seconds).map(|second| process(second, scale)).collect(),
+        databases: Vec::new(),
         host: (0..seconds)
             .map(|second| HostSample { at: (second + 1) as f64, cpu_cores: 1.0, ..HostSample::default() })
             .collect(),

@@ -150,6 +150,7 @@ impl Prepared {
                 let plan = StoragePlan::new(storage, address, workload.timeout);
                 Compiled::Storage(plan.map_err(PrepareError)?)
             }
+            Steps::Sql(_) => return Err(PrepareError(vec!["SQL cannot be run yet".to_owned()])),
         };
         Ok(Prepared { workload: workload.clone(), compiled })
     }
@@ -266,7 +267,7 @@ fn timeouts(workload: &Workload) -> Vec<Nanos> {
         Steps::Grpc { calls, .. } => {
             calls.iter().map(|call| call.deadline.unwrap_or(workload.timeout).min(workload.timeout).into()).collect()
         }
-        Steps::Storage(storage) => storage.steps.iter().map(|_| workload.timeout.into()).collect(),
+        Steps::Storage(_) | Steps::Sql(_) => workload.steps.names().iter().map(|_| workload.timeout.into()).collect(),
     }
 }
 

@@ -31,6 +31,26 @@ pub enum Event {
         /// How long it took.
         took: Duration,
     },
+    /// The data of a database is being made: it is initialised, or rows are loaded.
+    DataProgress {
+        /// The database.
+        database: String,
+        /// What is done: `loading order_line`.
+        doing: String,
+        /// Share of the whole that is done, 0 to 1.
+        done: f64,
+    },
+    /// The data of a database is ready to be restored before trials.
+    DataReady {
+        /// The database.
+        database: String,
+        /// Whether it was kept from an earlier run.
+        kept: bool,
+        /// How long it took.
+        took: Duration,
+        /// Bytes on disk.
+        size: u64,
+    },
     /// A trial begins.
     TrialStarted {
         /// Which.

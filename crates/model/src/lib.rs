@@ -5,6 +5,7 @@
 //! [`workload`] under a [`load`] profile against a [`system`]; what comes out are the
 //! [`record`]s of a trial, from which [`measure`]s are taken. Progress is told as [`event`]s.
 
+pub mod database;
 pub mod event;
 pub mod factor;
 pub mod host;
@@ -13,6 +14,7 @@ pub mod measure;
 pub mod record;
 pub mod result;
 pub mod sample;
+pub mod sql;
 pub mod storage;
 pub mod study;
 pub mod system;

@@ -41,6 +41,8 @@ pub enum Series {
     DataReceived,
     /// Bytes written by the generator.
     DataSent,
+    /// TPC-C's new orders that were committed; its rate is per minute, and known as NOTPM.
+    NewOrders,
     /// Exchanges that failed.
     Errors,
     /// CPU of the system, in cores.
@@ -104,6 +106,8 @@ pub enum Unit {
     Count,
     /// Things per second.
     PerSecond,
+    /// Things per minute.
+    PerMinute,
     /// Processor cores.
     Cores,
     /// A share, 0 to 1.
@@ -129,10 +133,11 @@ const DURATIONS: [(&str, OfName); 12] = [
 ];
 
 /// The series of counts.
-const COUNTS: [(&str, Series); 5] = [
+const COUNTS: [(&str, Series); 6] = [
     ("iterations", Series::Iterations),
     ("requests", Series::Requests),
     ("subrequests", Series::Subrequests),
+    ("new_orders", Series::NewOrders),
     ("data_received", Series::DataReceived),
     ("data_sent", Series::DataSent),
 ];
@@ -144,7 +149,7 @@ pub const PERCENTILES: RangeInclusive<f64> = 1.0..=99.99;
 pub const FORMS: &str = "<duration>.<avg|min|med|max|p1 to p99.99>, where <duration> is iteration_duration, \
 request_duration, response_time, time_to_first_byte, connect_duration, or of storage open_duration, data_duration, \
 sync_duration, close_duration or subrequest_duration (`request_duration:NAME` for one request); \
-<iterations|requests|subrequests|data_received|data_sent>.<rate|count>; errors.<ratio|count>; <cpu|memory>.<avg|max>";
+<iterations|requests|subrequests|new_orders|data_received|data_sent>.<rate|count>; errors.<ratio|count>; <cpu|memory>.<avg|max>";
 
 impl Measure {
     /// A measure from its parts.
@@ -157,7 +162,9 @@ impl Measure {
     #[must_use]
     pub fn direction(&self) -> Direction {
         match self.series {
-            Series::Iterations | Series::Requests | Series::DataReceived | Series::DataSent => Direction::Higher,
+            Series::Iterations | Series::Requests | Series::NewOrders | Series::DataReceived | Series::DataSent => {
+                Direction::Higher
+            }
             _ => Direction::Lower,
         }
     }
@@ -180,8 +187,11 @@ impl Measure {
             (Series::Memory(_), _) => Unit::Bytes,
             (Series::DataReceived | Series::DataSent, Statistic::Rate) => Unit::BytesPerSecond,
             (Series::DataReceived | Series::DataSent, _) => Unit::Bytes,
+            (Series::NewOrders, Statistic::Rate) => Unit::PerMinute,
             (Series::Iterations | Series::Requests | Series::Subrequests, Statistic::Rate) => Unit::PerSecond,
-            (Series::Iterations | Series::Requests | Series::Subrequests | Series::Errors, _) => Unit::Count,
+            (Series::Iterations | Series::Requests | Series::Subrequests | Series::NewOrders | Series::Errors, _) => {
+                Unit::Count
+            }
             _ => Unit::Seconds,
         }
     }
@@ -209,6 +219,7 @@ impl fmt::Display for Series {
             Series::Iterations => ("iterations", &None),
             Series::Requests => ("requests", &None),
             Series::Subrequests => ("subrequests", &None),
+            Series::NewOrders => ("new_orders", &None),
             Series::DataReceived => ("data_received", &None),
             Series::DataSent => ("data_sent", &None),
             Series::Errors => ("errors", &None),
@@ -325,6 +336,7 @@ mod tests {
             "request_duration:increment.p99.99",
             "sync_duration:write.med",
             "subrequests.count",
+            "new_orders.rate",
             "request_duration.p1",
             "response_time.med",
             "iterations.rate",

@@ -83,11 +83,21 @@ pub enum ErrorKind {
     Denied,
     /// Storage failed in another way.
     Io,
+    /// Transactions waited for one another in a circle, and this one was ended.
+    Deadlock,
+    /// Transactions at the same time cannot be put into an order.
+    Serialization,
+    /// A lock was not to be had in time.
+    LockTimeout,
+    /// What was to be written breaks a constraint.
+    Constraint,
+    /// A statement failed in another way.
+    Sql,
 }
 
 impl ErrorKind {
     /// All kinds, in a fixed order: an index into per-kind counters.
-    pub const ALL: [ErrorKind; 11] = [
+    pub const ALL: [ErrorKind; 16] = [
         ErrorKind::Connect,
         ErrorKind::Tls,
         ErrorKind::Timeout,
@@ -99,6 +109,11 @@ impl ErrorKind {
         ErrorKind::Space,
         ErrorKind::Denied,
         ErrorKind::Io,
+        ErrorKind::Deadlock,
+        ErrorKind::Serialization,
+        ErrorKind::LockTimeout,
+        ErrorKind::Constraint,
+        ErrorKind::Sql,
     ];
 
     /// The name in files and reports.
@@ -116,6 +131,11 @@ impl ErrorKind {
             ErrorKind::Space => "space",
             ErrorKind::Denied => "denied",
             ErrorKind::Io => "io",
+            ErrorKind::Deadlock => "deadlock",
+            ErrorKind::Serialization => "serialization",
+            ErrorKind::LockTimeout => "lock_timeout",
+            ErrorKind::Constraint => "constraint",
+            ErrorKind::Sql => "sql",
         }
     }
 }

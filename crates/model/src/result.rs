@@ -1,7 +1,8 @@
 //! A finished trial, as it stands in a bundle and as analysis reads it.
 
+use crate::database::DatabaseFacts;
 use crate::record::{ErrorKind, SequenceCheck, Subject, Tally};
-use crate::sample::{HostSample, ProcessSample};
+use crate::sample::{DatabaseSample, HostSample, ProcessSample};
 use crate::storage::StorageFacts;
 use crate::trial::{Trial, Validity};
 use crate::units::Nanos;
@@ -49,6 +50,9 @@ pub struct TrialSummary {
     /// What is known of the back end, where the workload was storage.
     #[serde(default)]
     pub storage: Option<StorageFacts>,
+    /// What is known of the databases that were started or used.
+    #[serde(default)]
+    pub databases: Vec<DatabaseFacts>,
 }
 
 /// How near the generator came to its limits over a measure phase: what it is judged by.
@@ -79,6 +83,8 @@ pub struct TrialResult {
     pub processes: Vec<ProcessSample>,
     /// The host, second by second.
     pub host: Vec<HostSample>,
+    /// What databases counted, second by second.
+    pub databases: Vec<DatabaseSample>,
 }
 
 impl TrialResult {
@@ -191,6 +197,7 @@ mod tests {
             sequences: BTreeMap::new(),
             error_examples: BTreeMap::new(),
             storage: None,
+            databases: Vec::new(),
         }
     }
 

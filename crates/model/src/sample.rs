@@ -1,4 +1,4 @@
-//! What telemetry sees once a second: the system's processes and the host.
+//! What telemetry sees once a second: the system's processes, the host, and what databases count.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,3 +50,31 @@ pub struct HostSample {
     #[serde(default)]
     pub frequency_mhz: Option<f64>,
 }
+
+/// What a database counted over one second, by its own account.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DatabaseSample {
+    /// Seconds from the start of the measure phase, at the end of the sampled span.
+    pub at: f64,
+    /// Name of the database.
+    pub database: String,
+    /// What is counted: one of [`DATABASE_COUNTERS`], or the server's own name for it.
+    pub counter: String,
+    /// How much of it, per second of the span; for what comes and goes, how much there was.
+    pub value: f64,
+}
+
+/// What is counted alike on all servers: name, unit for people, and what it means.
+pub const DATABASE_COUNTERS: [(&str, &str, &str); 11] = [
+    ("commits", "/s", "transactions committed"),
+    ("rollbacks", "/s", "transactions rolled back"),
+    ("statements", "/s", "statements run, where the server counts them"),
+    ("rows_read", "/s", "rows read"),
+    ("rows_written", "/s", "rows inserted, updated or deleted"),
+    ("page_hits", "/s", "pages found in the server's own cache"),
+    ("page_reads", "/s", "pages asked of the operating system"),
+    ("log_bytes", "B/s", "bytes written to the log (WAL, redo)"),
+    ("log_syncs", "/s", "times that the log was synced"),
+    ("lock_waits", "", "sessions waiting for a lock at that instant"),
+    ("deadlocks", "/s", "deadlocks found"),
+];

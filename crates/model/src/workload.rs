@@ -1,5 +1,6 @@
 //! What one virtual user does in an iteration, with every placeholder filled in.
 
+use crate::sql::{Sql, SqlWork, TPCC_STEPS};
 use crate::storage::Storage;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -69,6 +70,8 @@ pub enum Steps {
     },
     /// Objects written, read, listed and deleted.
     Storage(Box<Storage>),
+    /// Transactions on a database.
+    Sql(Box<Sql>),
 }
 
 impl Steps {
@@ -79,6 +82,11 @@ impl Steps {
             Steps::Http(steps) => steps.iter().map(|step| step.name.as_str()).collect(),
             Steps::Grpc { calls, .. } => calls.iter().map(|call| call.name.as_str()).collect(),
             Steps::Storage(storage) => storage.steps.iter().map(|step| step.name.as_str()).collect(),
+            Steps::Sql(sql) => match &sql.work {
+                SqlWork::Tpcc(_) => TPCC_STEPS.to_vec(),
+                SqlWork::Oltp(oltp) => vec![oltp.test.name()],
+                SqlWork::Own(transactions) => transactions.iter().map(|one| one.name.as_str()).collect(),
+            },
         }
     }
 }

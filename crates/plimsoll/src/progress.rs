@@ -3,7 +3,9 @@
 
 use crate::say;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plimsoll_analysis::quantity;
 use plimsoll_model::event::Event;
+use plimsoll_model::measure::Unit;
 use plimsoll_model::trial::{Phase, Validity};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -41,6 +43,14 @@ impl Progress {
             }
             Event::BuildStarted { system, command } => self.bar.set_message(format!("building {system}: {command}")),
             Event::BuildFinished { system, took } => self.say(&format!("built {system} in {}", time(*took))),
+            Event::DataProgress { database, doing, done } => {
+                self.bar.set_message(format!("{database}: {doing} · {:.0} %", done * 100.0));
+            }
+            Event::DataReady { database, kept, took, size } => {
+                let how =
+                    if *kept { "kept from an earlier run".to_owned() } else { format!("made in {}", time(*took)) };
+                self.say(&format!("data of {database}: {}, {how}", quantity::show(*size as f64, Unit::Bytes)));
+            }
             Event::TrialStarted { trial, variant, condition } => {
                 let condition = if condition.is_empty() { String::new() } else { format!(" · {condition}") };
                 self.current = format!("{}/{} {variant}{condition}", trial.number, self.trials);

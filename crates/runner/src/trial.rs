@@ -105,6 +105,7 @@ pub(crate) fn run_trial(
         sequences: record.sequences,
         error_examples: record.error_examples,
         storage: record.storage,
+        databases: Vec::new(),
     };
     Ok(Finished {
         summary,
@@ -149,6 +150,7 @@ fn not_started(trial: &Trial, reason: String, started_unix_ms: i64, took: Durati
         sequences: BTreeMap::new(),
         error_examples: BTreeMap::new(),
         storage: None,
+        databases: Vec::new(),
     };
     Finished {
         summary,

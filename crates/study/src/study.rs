@@ -255,7 +255,7 @@ impl Parts {
     pub(crate) fn target_span(&self, workload: &Workload) -> &Span {
         let store = match &workload.steps {
             Steps::Storage(storage) => self.stores.iter().find(|(name, _)| *name == storage.name),
-            Steps::Http(_) | Steps::Grpc { .. } => None,
+            Steps::Http(_) | Steps::Grpc { .. } | Steps::Sql(_) => None,
         };
         store.map_or_else(|| self.workload.target_span(), |(_, store)| store.target_span())
     }

@@ -112,7 +112,7 @@ fn think(think: &Think) -> String {
 fn workload(workload: &Workload) -> Vec<Named> {
     let mut all = match &workload.steps {
         Steps::Http(_) | Steps::Grpc { .. } => connections(workload),
-        Steps::Storage(_) => Vec::new(),
+        Steps::Storage(_) | Steps::Sql(_) => Vec::new(),
     };
     all.push(named("time-out of an exchange", format!("{:?}", workload.timeout)));
     all.push(named("steps", workload.steps.names().join(", ")));
@@ -123,6 +123,7 @@ fn workload(workload: &Workload) -> Vec<Named> {
             all.extend(calls.iter().flat_map(grpc_step));
         }
         Steps::Storage(storage) => all.extend(self::storage(storage)),
+        Steps::Sql(sql) => all.push(named("database", sql.database.clone())),
     }
     all
 }

@@ -98,6 +98,7 @@ pub(crate) fn summary(number: u32) -> TrialSummary {
         sequences: [("increment".to_owned(), Default::default())].into(),
         error_examples: [("GET /a, b".to_owned(), [(ErrorKind::Status, "503, \"busy\"".to_owned())].into())].into(),
         storage: Some(storage()),
+        databases: Vec::new(),
     }
 }
 

@@ -228,6 +228,7 @@ fn result(plan: &Plan, trial: Trial, noise: &mut Noise) -> TrialResult {
         generator: generator(&truth),
         processes: processes(&truth, trial, noise),
         host: Vec::new(),
+        databases: Vec::new(),
         tallies,
     }
 }
@@ -241,6 +242,7 @@ pub(crate) fn empty_result(trial: Trial) -> TrialResult {
         generator: Vec::new(),
         processes: Vec::new(),
         host: Vec::new(),
+        databases: Vec::new(),
         tallies: BTreeMap::new(),
     }
 }
@@ -277,6 +279,7 @@ fn summary(trial: Trial) -> TrialSummary {
         sequences: BTreeMap::new(),
         error_examples: BTreeMap::new(),
         storage: None,
+        databases: Vec::new(),
     }
 }
 

@@ -1,0 +1,274 @@
+//! Databases as systems: where their data comes from, with which settings they run, and what is
+//! known of them afterwards.
+
+use crate::record::ErrorKind;
+use crate::storage::Secret;
+use crate::system::CommandLine;
+use crate::units::Processors;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A database of a trial, with every placeholder filled in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Database {
+    /// Its name in the study.
+    pub name: String,
+    /// What it speaks.
+    pub engine: Engine,
+    /// Who starts it.
+    pub origin: Origin,
+    /// Settings that the study asks for, in its order: name and value. They are read back.
+    pub settings: Vec<(String, String)>,
+    /// What lies in it before every trial.
+    pub dataset: Dataset,
+    /// Whether all tables are read once before the load.
+    pub warm: bool,
+}
+
+/// A kind of server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// PostgreSQL.
+    Postgresql,
+    /// MariaDB, and MySQL.
+    Mariadb,
+}
+
+impl fmt::Display for Engine {
+    /// As reports say it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Engine::Postgresql => "PostgreSQL",
+            Engine::Mariadb => "MariaDB",
+        })
+    }
+}
+
+/// Who starts a database.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The run, from data of its own.
+    Started(Box<Server>),
+    /// Somebody else: it runs already.
+    External(External),
+}
+
+/// A server that a run initialises, loads, and starts anew for each trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Server {
+    /// Folder with the server's programs; where the system's packages have them when there is none.
+    pub programs: Option<PathBuf>,
+    /// The user of the operating system who runs it; the current one when there is none. As root,
+    /// who may not run a database, it is `nobody`.
+    pub user: Option<String>,
+    /// Arguments for the program that initialises the data: what cannot be changed later.
+    pub init: Vec<String>,
+    /// Folder of the data, which is kept between runs; one that is removed at the end when there is
+    /// none.
+    pub data: Option<PathBuf>,
+    /// How the loaded data is restored before a trial.
+    pub snapshot: Snapshot,
+    /// Where it listens on the loopback, beside its UNIX socket.
+    pub port: u16,
+    /// Processors it may use; all when there is none.
+    pub cpus: Option<Processors>,
+    /// How long it may take to get ready, recovery included.
+    pub ready_within: Duration,
+    /// How long it may take to end in order.
+    pub stop_grace: Duration,
+}
+
+/// How loaded data is restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Snapshot {
+    /// Its files are copied: as references where the file system can, plainly otherwise.
+    Copy,
+    /// The server copies its database from a template (PostgreSQL).
+    Template,
+}
+
+/// A server that runs already.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct External {
+    /// Where it is, and who connects.
+    pub endpoint: Endpoint,
+    /// The variable of the environment that has the password; none where there is no password.
+    pub password_variable: Option<String>,
+    /// Brings its data into the state before a trial.
+    pub restore: Option<CommandLine>,
+}
+
+/// Where a server can be reached, and as whom.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Endpoint {
+    /// What it speaks.
+    pub engine: Engine,
+    /// How it is reached.
+    pub address: Address,
+    /// Its user.
+    pub user: String,
+    /// The user's password.
+    pub password: Option<Secret>,
+    /// The name of the database in it.
+    pub database: String,
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Address {
+    /// By TCP.
+    Tcp {
+        /// Host name or address.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// By the UNIX socket of this path: the file itself.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Address::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// What lies in a database before every trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dataset {
+    /// The tables of TPC-C.
+    Tpcc {
+        /// How many warehouses.
+        warehouses: u32,
+        /// What its random content follows from.
+        seed: u64,
+    },
+    /// The tables of sysbench's OLTP tests.
+    Sbtest {
+        /// How many tables.
+        tables: u32,
+        /// Rows of each.
+        rows: u64,
+        /// What its random content follows from.
+        seed: u64,
+    },
+    /// What these SQL files make, one after the other.
+    Scripts(Vec<PathBuf>),
+    /// Nothing.
+    Empty,
+}
+
+/// What is known of a database after a trial.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DatabaseFacts {
+    /// Its name in the study.
+    pub name: String,
+    /// As the server says: `PostgreSQL 15.18`, `MariaDB 10.11.19`.
+    pub version: String,
+    /// How the load reached it: `UNIX socket`, `TCP to 127.0.0.1:5433`.
+    pub transport: String,
+    /// The isolation level of the load's transactions, read back.
+    pub isolation: String,
+    /// Where its data came from: `initialised and loaded by the run`, `kept from an earlier run`,
+    /// `external`.
+    pub data: String,
+    /// How it was restored for this trial: `copied (reflink)`, `copied`, `template database`, a
+    /// command.
+    pub restored: String,
+    /// How long restoring took, in seconds.
+    pub restore_seconds: f64,
+    /// Bytes of the data before the trial, where that is known.
+    pub size: Option<u64>,
+    /// Settings in force that the study asks for or that trade safety for speed.
+    pub settings: Vec<Setting>,
+    /// What users did, for the whole trial and the measure phase.
+    #[serde(default)]
+    pub work: SqlFacts,
+    /// What must hold of the data after the trial, if that was looked at.
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
+}
+
+/// A setting of a server, as it says itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// What the study asks for, if it does.
+    pub asked: Option<String>,
+    /// What is in force.
+    pub in_force: String,
+    /// What can be lost with this value, where it trades safety for speed.
+    pub risk: Option<String>,
+}
+
+/// Something that must hold of the data after a trial.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Condition {
+    /// What it says: `1: w_ytd = sum(d_ytd)`.
+    pub name: String,
+    /// Whether it holds; none where the time was up before.
+    pub holds: Option<bool>,
+    /// What was found where it does not, or why it was not looked at.
+    pub detail: String,
+}
+
+/// What the users of a SQL workload did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SqlFacts {
+    /// The workload in words: `TPC-C, 2 warehouses, waits zero, …`.
+    pub workload: String,
+    /// Statement by statement, in the order of transactions.
+    pub statements: Vec<StatementFacts>,
+    /// Attempts after the first, by the kind of error that asked for them.
+    pub retries: BTreeMap<ErrorKind, u64>,
+    /// Whether what users were given to do was mixed as it should be.
+    pub mix: Vec<MixLine>,
+}
+
+/// What one statement of a transaction took.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StatementFacts {
+    /// The transaction, as its step is named.
+    pub transaction: String,
+    /// The statement's short name: `update district`.
+    pub statement: String,
+    /// How often it was run in the whole trial.
+    pub runs: u64,
+    /// How often in transactions of the measure phase.
+    pub measured: u64,
+    /// How long these took together, in nanoseconds.
+    pub total: u64,
+    /// The longest of them, in nanoseconds.
+    pub longest: u64,
+    /// How many of all runs failed.
+    pub failed: u64,
+}
+
+/// One line of the input check: a share or mean of what users were given to do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MixLine {
+    /// What it is: `remote order lines`.
+    pub name: String,
+    /// How many inputs it is of.
+    pub n: u64,
+    /// What was found: a share, or a mean.
+    pub found: f64,
+    /// The least that is right.
+    pub low: f64,
+    /// The most that is right.
+    pub high: f64,
+    /// Whether it is right, or too few inputs were made to tell.
+    pub holds: bool,
+}
