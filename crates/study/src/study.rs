@@ -9,6 +9,7 @@ use crate::table::store::StoreTable;
 use crate::table::system::SystemTable;
 use crate::table::target::is_loopback;
 use crate::table::workload::WorkloadTable;
+use plimsoll_model::database::Database;
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::storage::{KeyPair, Secret};
@@ -73,6 +74,9 @@ pub(crate) struct Parts {
 pub struct TrialSpec {
     /// The systems that run in it, in the order in which they start.
     pub systems: Vec<SystemSpec>,
+    /// The databases of the trial, in the order of the file. Those that the run starts, it starts
+    /// before the systems.
+    pub databases: Vec<Database>,
     /// What a user does.
     pub workload: Workload,
     /// How load is offered.
@@ -186,7 +190,12 @@ impl Parts {
             self.running(assignment).map(|(name, table)| table.resolve(name, &scope.inside(name), faults)).collect();
         let workload = self.workload.resolve(&scope, &self.stores, faults);
         let load = self.load.resolve(&scope, faults);
-        Some(TrialSpec { systems: systems.into_iter().collect::<Option<_>>()?, workload: workload?, load: load? })
+        Some(TrialSpec {
+            systems: systems.into_iter().collect::<Option<_>>()?,
+            databases: Vec::new(),
+            workload: workload?,
+            load: load?,
+        })
     }
 
     pub(crate) fn load(&self, assignment: &Assignment, faults: &mut Faults) -> Option<LoadProfile> {
