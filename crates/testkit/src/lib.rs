@@ -30,6 +30,8 @@ mod running;
 mod skip;
 mod tls;
 
+#[cfg(feature = "database")]
+pub mod database;
 pub mod grpc;
 pub mod http;
 pub mod nfs;
