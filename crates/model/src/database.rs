@@ -229,6 +229,10 @@ pub struct Condition {
 pub struct SqlFacts {
     /// The workload in words: `TPC-C, 2 warehouses, waits zero, …`.
     pub workload: String,
+    /// The isolation level of its transactions, read back from the server: `READ COMMITTED`.
+    pub isolation: String,
+    /// Connections that were made, those after an error included.
+    pub connections: u64,
     /// Statement by statement, in the order of transactions.
     pub statements: Vec<StatementFacts>,
     /// Attempts after the first, by the kind of error that asked for them.
