@@ -75,6 +75,6 @@ CASE = Suite(
         Figure("MiB of memory"),
     ],
     measure=cost,
-    note="In mode durable Plimsoll syncs each file and the directory that has its new name, fio only the file. Reads "
-    "come from the page cache, as they do in both modes.",
+    note="In mode durable both sync each file, and not the directory that has its new name (`sync_directory = false`). "
+    "Reads come from the page cache, as they do in both modes.",
 )

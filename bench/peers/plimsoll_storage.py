@@ -27,6 +27,7 @@ store    = "place"
 size     = "{size}"
 block    = "{block}"
 mode     = "{mode}"
+{sync}
 objects  = {objects}
 steps    = [{steps}]
 
@@ -44,15 +45,17 @@ FACTOR = '{name} = {{ levels = [{little}, {much}], compare = true, baseline = {l
 
 
 def files(work, place):
-    return study(work, f'directory = "{place}"', place)
+    # fio cannot sync a directory, so Plimsoll does not do it either.
+    sync = "sync_directory = false" if work.mode == "durable" else ""
+    return study(work, f'directory = "{place}"', place, sync=sync)
 
 
 def objects(work, address, folder):
     return study(work, f's3 = "http://{address}"\nbucket = "{BUCKET}"', folder)
 
 
-def study(work, store, folder):
-    texts = {"objects": work.objects, "block": work.block, "mode": work.mode, "store": store}
+def study(work, store, folder, **texts):
+    texts |= {"objects": work.objects, "block": work.block, "mode": work.mode, "store": store}
     texts |= {"steps": f'{{ do = "{work.operation}" }}'} | (by_size(work) if work.count < 100 else by_count(work))
     job = run(folder, **texts)
     return Job(job.command, lambda _output: moved(Path(folder) / "bundle", work), job.exit_codes)
@@ -68,10 +71,10 @@ def by_size(work):
     return {"factor": factor, "size": "{size}", "iterations": work.count}
 
 
-def run(folder, **texts):
+def run(folder, sync="", **texts):
     file, bundle = Path(folder) / "study.toml", Path(folder) / "bundle"
     shutil.rmtree(bundle, ignore_errors=True)
-    file.write_text(STUDY.format(**texts))
+    file.write_text(STUDY.format(sync=sync, **texts))
     # 4: the trial is void, because the generator may be the limit where all is in a cache.
     keys = [f"AWS_ACCESS_KEY_ID={ACCESS_KEY}", f"AWS_SECRET_ACCESS_KEY={SECRET_KEY}"]
     return Job(["env", *keys, BINARY, "run", file, "--out", bundle], lambda _output: bundle, exit_codes=(0, 4))

@@ -16,6 +16,10 @@ pub struct Storage {
     pub store: Store,
     /// What is done about caches and durability.
     pub mode: Mode,
+    /// Whether what is made durable includes the directory that has an object's name. False only in
+    /// mode [`Mode::Durable`], and only where objects are files of a directory.
+    #[serde(default = "directory_is_synced")]
+    pub sync_directory: bool,
     /// What objects hold.
     pub payload: Payload,
     /// Bytes of an object.
@@ -33,6 +37,28 @@ pub struct Storage {
     pub actions: Vec<Action>,
     /// The steps of all actions, one after the other. Never empty.
     pub steps: Vec<StorageStep>,
+}
+
+/// As in bundles that were written when nothing else could be asked for.
+fn directory_is_synced() -> bool {
+    true
+}
+
+/// [`Mode::Durable`] without the directory, as reports say it.
+pub const FILE_ALONE: &str = "durable, directory not synced";
+
+impl Storage {
+    /// Whether the directory that has an object's name is synced.
+    #[must_use]
+    pub fn syncs_directory(&self) -> bool {
+        self.mode == Mode::Durable && self.sync_directory
+    }
+
+    /// What is done about caches and durability, as reports say it.
+    #[must_use]
+    pub fn mode_in_words(&self) -> &'static str {
+        if self.sync_directory { self.mode.name() } else { FILE_ALONE }
+    }
 }
 
 /// One kind of iteration.
@@ -240,7 +266,7 @@ pub enum Mode {
     /// As most applications do: nothing is synced, and reads come from wherever they come.
     App,
     /// A write ends when the object would survive a loss of power: the file is synced, and the
-    /// directory that has its new name.
+    /// directory that has its new name, unless [`Storage::sync_directory`] leaves that out.
     Durable,
     /// Before a read, the object is synced and dropped from the page cache, and proven absent.
     Cold,
@@ -305,7 +331,7 @@ pub struct StorageFacts {
     pub on_this_machine: bool,
     /// Whether this machine has a page cache between users and storage.
     pub page_cache: bool,
-    /// What was done about caches and durability, as [`Mode::name`] says it.
+    /// What was done about caches and durability, as [`Storage::mode_in_words`] says it.
     pub mode: String,
     /// What objects held, in words.
     pub payload: String,

@@ -178,7 +178,7 @@ fn storage(storage: &Storage) -> Vec<Named> {
         named("objects of each user", storage.objects.to_string()),
         named("overwriting", yes(storage.overwrite)),
         named("verification", yes(storage.verify)),
-        named("mode", storage.mode.name()),
+        named("mode", storage.mode_in_words()),
     ]
 }
 
@@ -364,10 +364,11 @@ mod tests {
     #[test]
     fn storage_is_told_in_words() {
         let step = |name: &str, operation| StorageStep { name: name.to_owned(), operation };
-        let told = storage(&Storage {
+        let durable = Storage {
             name: "s3".to_owned(),
             store: Store::Directory("data".into()),
             mode: Mode::Durable,
+            sync_directory: true,
             payload: Payload::Compressible(2.5),
             size: 1_048_576,
             block: 4096,
@@ -376,9 +377,11 @@ mod tests {
             verify: false,
             actions: vec![Action { weight: 70, steps: 0..1 }, Action { weight: 30, steps: 1..3 }],
             steps: vec![step("get", Operation::Read), step("put", Operation::Write), step("ls", Operation::List)],
-        });
+        };
+        let file_alone = lines(storage(&Storage { sync_directory: false, ..durable.clone() }));
+        assert_eq!(file_alone.last().map(String::as_str), Some("mode: durable, directory not synced"));
         assert_eq!(
-            lines(told),
+            lines(storage(&durable)),
             [
                 "operations: read with weight 70; write, then list with weight 30",
                 "size of objects: 1,048,576 bytes",

@@ -6,7 +6,7 @@ use crate::OrReason;
 use crate::estimate::{Interval, interval_of_centre, summarise};
 use crate::measure::merged;
 use plimsoll_model::record::{Part, Subject, Tally};
-use plimsoll_model::storage::{Mode, Operation, Residency, StorageStep};
+use plimsoll_model::storage::{FILE_ALONE, Mode, Operation, Residency, StorageStep};
 
 /// Operations of a trial from which on their spread means something.
 const ENOUGH_FOR_SPREAD: u64 = 10;
@@ -268,9 +268,10 @@ impl Timed {
 }
 
 /// Whether a write ends when its object would survive a loss of power, as far as this side can say:
-/// what S3 has acknowledged is the server's to keep.
+/// what S3 has acknowledged is the server's to keep, and of a directory that is not synced the mode
+/// tells.
 fn is_durable(place: &Place<'_>) -> bool {
-    place.facts.mode == Mode::Durable.name() || place.facts.kind == "S3"
+    [Mode::Durable.name(), FILE_ALONE].contains(&place.facts.mode.as_str()) || place.facts.kind == "S3"
 }
 
 fn quantiles(all: &Distribution) -> Quantiles {

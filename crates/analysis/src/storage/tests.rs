@@ -5,7 +5,7 @@ use crate::{Input, analyse};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::record::{ErrorKind, Part, Subject, Tally};
 use plimsoll_model::result::GeneratorRow;
-use plimsoll_model::storage::{FileSystem, Operation, Residency};
+use plimsoll_model::storage::{FILE_ALONE, FileSystem, Operation, Residency};
 use plimsoll_model::trial::Validity;
 use proptest::prelude::*;
 
@@ -167,8 +167,11 @@ fn reads_from_the_page_cache_are_named_as_such() {
 fn writes_say_whether_they_last() {
     let input = with_facts(crossing(), 0, |facts| facts.mode = "durable".to_owned());
     let input = with_facts(input, 2, |facts| facts.kind = "S3".to_owned());
-    let evidence = finding(&input, "not durable").expect("a finding").evidence;
-    assert_eq!(evidence, ["write, nfs: 100KB, 1MB, 10MB, 100MB"]);
+    let evidence = |input: &Input| finding(input, "not durable").expect("a finding").evidence;
+    assert_eq!(evidence(&input), ["write, nfs: 100KB, 1MB, 10MB, 100MB"]);
+    let file_alone = with_facts(input, 0, |facts| facts.mode = FILE_ALONE.to_owned());
+    assert_eq!(evidence(&file_alone).len(), 1, "synced it is, and its mode says what not");
+    assert!(report(&file_alone).back_ends[0].facts.contains(&format!("mode {FILE_ALONE}")));
 }
 
 #[test]

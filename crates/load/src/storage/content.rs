@@ -210,6 +210,7 @@ mod tests {
             name: "local".to_owned(),
             store: plimsoll_model::storage::Store::Directory("/data".into()),
             mode: Mode::App,
+            sync_directory: true,
             payload: Payload::Random,
             size: 100_000,
             block: 1 << 20,

@@ -75,7 +75,7 @@ impl StorageCrew {
             Residency { pages: self.pages.load(Ordering::Relaxed), cached: self.cached.load(Ordering::Relaxed) };
         let mut facts = StorageFacts {
             name: storage.name.clone(),
-            mode: storage.mode.to_string(),
+            mode: storage.mode_in_words().to_owned(),
             payload: storage.payload.to_string(),
             size: storage.size,
             block: storage.block,

@@ -87,15 +87,34 @@ impl DirectoryStore {
     }
 
     /// Makes a folder that was not there before; in mode `durable` one that a loss of power leaves
-    /// in place.
+    /// in place, unless directories are not synced.
     fn make_folder(&self, path: &Path) -> Result<(), Failure> {
         fs::create_dir(path).map_err(|error| failed("make", path, error))?;
-        if self.storage.mode == Mode::Durable {
+        if self.storage.syncs_directory() {
             let parent = path.parent().expect("folders of a trial have a parent");
             let synced = fs::File::open(parent).and_then(|folder| folder.sync_all());
             synced.map_err(|error| failed("sync", parent, error))?;
         }
         Ok(())
+    }
+
+    fn begin(&self, user: u32) -> Result<DirectorySession, Failure> {
+        let path = self.trial().join(user_folder(user));
+        self.make_folder(&path)?;
+        let folder = openat(CWD, &path, OFlags::DIRECTORY | OFlags::CLOEXEC, Permissions::empty());
+        let folder = folder.map_err(|error| failed("open", &path, error))?;
+        let unit = self.place().direct_unit;
+        let direct = unit.map_or(OFlags::empty(), |_| OFlags::DIRECT);
+        let unit = unit.unwrap_or(1) as usize;
+        Ok(DirectorySession {
+            storage: Arc::clone(&self.storage),
+            content: Arc::clone(&self.content),
+            path,
+            folder,
+            flags: OFlags::CLOEXEC | direct,
+            unit,
+            buffer: Aligned::new(self.storage.block as usize + unit),
+        })
     }
 
     fn trial(&self) -> PathBuf {
@@ -113,22 +132,7 @@ impl Store for DirectoryStore {
     }
 
     fn session(&self, user: u32) -> Result<Box<dyn Session>, Failure> {
-        let path = self.trial().join(user_folder(user));
-        self.make_folder(&path)?;
-        let folder = openat(CWD, &path, OFlags::DIRECTORY | OFlags::CLOEXEC, Permissions::empty());
-        let folder = folder.map_err(|error| failed("open", &path, error))?;
-        let unit = self.place().direct_unit;
-        let direct = unit.map_or(OFlags::empty(), |_| OFlags::DIRECT);
-        let unit = unit.unwrap_or(1) as usize;
-        Ok(Box::new(DirectorySession {
-            storage: Arc::clone(&self.storage),
-            content: Arc::clone(&self.content),
-            path,
-            folder,
-            flags: OFlags::CLOEXEC | direct,
-            unit,
-            buffer: Aligned::new(self.storage.block as usize + unit),
-        }))
+        Ok(Box::new(self.begin(user)?))
     }
 
     fn room(&self) -> Option<u64> {
@@ -196,7 +200,7 @@ impl Session for DirectorySession {
     fn delete(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure> {
         unlinkat(&self.folder, &object.name, AtFlags::empty())
             .map_err(|error| self.failed("delete", &object.name, error))?;
-        if self.storage.mode == Mode::Durable {
+        if self.storage.syncs_directory() {
             call.part(Part::Sync, |_| fsync(&self.folder).map_err(|error| failed("sync", &self.path, error)))?;
         }
         Ok(())
@@ -245,10 +249,10 @@ impl DirectorySession {
         Ok(())
     }
 
-    /// Makes an object durable: its bytes, and its name where that is new.
+    /// Makes an object durable: its bytes, and its name where that is new and directories are synced.
     fn sync(&self, file: &OwnedFd, name: &str, new: bool) -> Result<(), Failure> {
         fsync(file).map_err(|error| self.failed("sync", name, error))?;
-        if new {
+        if new && self.storage.syncs_directory() {
             fsync(&self.folder).map_err(|error| failed("sync", &self.path, error))?;
         }
         Ok(())

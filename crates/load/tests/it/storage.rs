@@ -21,6 +21,7 @@ fn storage(directory: &Path, operations: &[Operation]) -> Storage {
         name: "local".to_owned(),
         store: Store::Directory(directory.to_owned()),
         mode: Mode::App,
+        sync_directory: true,
         payload: Payload::Random,
         size: SIZE,
         block: 64 << 10,

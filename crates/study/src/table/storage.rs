@@ -27,6 +27,8 @@ table! {
         size: Slot<Size>,
         /// What is done about caches and durability: "app", "durable", "cold" or "direct". Default: "app".
         mode: Option<Slot<Mode>>,
+        /// In mode "durable": whether the directory that has an object's name is synced as well. Default: true.
+        sync_directory: Option<Slot<bool>>,
         /// What objects hold: "random", "zeros" or "compressible N". Default: "random".
         payload: Option<Slot<Payload>>,
         /// Bytes that are written or read at once. Default: "1MiB".
@@ -83,6 +85,7 @@ impl StorageTable {
         let store = self.store(scope, stores, faults);
         let size = self.size.resolve(scope, faults);
         let mode = optional(self.mode.as_ref(), |mode| mode.resolve(scope, faults));
+        let sync_directory = optional(self.sync_directory.as_ref(), |sync| sync.resolve(scope, faults));
         let payload = optional(self.payload.as_ref(), |payload| payload.resolve(scope, faults));
         let block = optional(self.block.as_ref(), |block| block.resolve(scope, faults));
         let objects = optional(self.objects.as_ref(), |objects| objects.resolve(scope, faults));
@@ -90,11 +93,14 @@ impl StorageTable {
         let verify = optional(self.verify.as_ref(), |verify| verify.resolve(scope, faults));
         let timeout = optional(self.timeout.as_ref(), |timeout| timeout.resolve(scope, faults));
         let work = self.work(scope, faults);
-        let ((name, store), (actions, steps)) = (store?, work?);
+        let ((name, store), (actions, steps), mode) = (store?, work?, mode?.unwrap_or(Mode::App));
+        let sync_directory = sync_directory?.unwrap_or(true);
+        self.check_sync(mode, sync_directory, (&name, &store), faults)?;
         let storage = Storage {
             name,
+            sync_directory: sync_directory || !matches!(store, Store::Directory(_)),
             store,
-            mode: mode?.unwrap_or(Mode::App),
+            mode,
             payload: payload?.unwrap_or(Payload::Random),
             size: size?.0,
             block: block?.map_or(BLOCK, |block| block.0),
@@ -157,6 +163,21 @@ impl StorageTable {
         let alone = self.steps.iter().map(|steps| (None, steps.as_slice()));
         let several = self.actions.iter().flatten().map(|action| (action.weight.as_ref(), action.steps.as_slice()));
         alone.chain(several).collect()
+    }
+
+    /// Directories are synced in mode `durable` alone, and only where there are some.
+    fn check_sync(&self, mode: Mode, asked: bool, (name, store): (&str, &Store), faults: &mut Faults) -> Option<()> {
+        let Some(slot) = &self.sync_directory else { return Some(()) };
+        if mode != Mode::Durable {
+            let message = format!("`workload.sync_directory` is of mode `durable`; the mode is `{mode}`");
+            faults.add(Fault::error(&slot.span, message).help("leave it out, or write `mode = \"durable\"`"));
+            return None;
+        }
+        if !asked && !matches!(store, Store::Directory(_)) {
+            let message = format!("this changes nothing for store `{name}`: no directory is synced there");
+            faults.add(Fault::warning(&slot.span, message).help("leave it out, or use a store with `directory`"));
+        }
+        Some(())
     }
 
     /// `O_DIRECT` is of mounted file systems, and moves whole pages.
@@ -232,6 +253,11 @@ impl StorageTable {
             or(self.mode.as_ref(), "app"),
             or(self.block.as_ref(), "1MiB"),
         );
+        match or(self.sync_directory.as_ref(), "true") {
+            "true" => {}
+            "false" => words += ", directory not synced",
+            other => words += &format!(", sync_directory {other}"),
+        }
         if let Some(objects) = &self.objects {
             words += &format!(", {} objects kept by each user", objects.as_written());
         }
@@ -418,6 +444,7 @@ mod tests {
             name: "local".to_owned(),
             store: Store::Directory("/study/data".into()),
             mode: Mode::App,
+            sync_directory: true,
             payload: Payload::Random,
             size: 100_000,
             block: 1 << 20,
@@ -451,6 +478,36 @@ mod tests {
     }
 
     #[test]
+    fn the_directory_is_left_out_where_the_study_says_so() {
+        let text = |store: &str, mode: &str, sync: bool| {
+            format!(
+                "store = '{store}'\nsize = 1\nmode = '{mode}'\nsync_directory = {sync}\nsteps = [{{ do = 'write' }}]"
+            )
+        };
+        let told = |sync| {
+            let storage = storage(&text("local", "durable", sync));
+            (storage.sync_directory, storage.syncs_directory(), storage.mode_in_words())
+        };
+        assert_eq!(told(true), (true, true, "durable"));
+        assert_eq!(told(false), (false, false, "durable, directory not synced"));
+        let faults_of = |text: &str| {
+            let mut faults = no_faults();
+            let words = resolve(text, &mut faults).map(|workload| match workload.steps {
+                Steps::Storage(storage) => storage.mode_in_words(),
+                _ => panic!("storage"),
+            });
+            (words, faults.into_diagnostics().iter().map(ToString::to_string).collect::<String>())
+        };
+        let (none, fault) = faults_of(&text("local", "app", false));
+        assert_eq!(none, None);
+        assert!(fault.contains("is of mode `durable`; the mode is `app`; leave it out, or write"), "{fault}");
+        let (words, warning) = faults_of(&text("s3", "durable", false));
+        assert_eq!(words, Some("durable"));
+        assert!(warning.contains("warning: this changes nothing for store `s3`"), "{warning}");
+        assert_eq!(faults_of(&text("s3", "durable", true)).1, "");
+    }
+
+    #[test]
     fn a_workload_is_told_in_words() {
         let words = |text: &str| read_table::<WorkloadTable>(&format!("protocol = 'storage'\n{text}")).in_words();
         assert_eq!(
@@ -458,6 +515,9 @@ mod tests {
             "storage: write, then read objects of {size} in {backend}; mode app, random content, blocks of 1MiB; \
              time-out 10m"
         );
+        let synced =
+            words("store = 'a'\nsize = 5\nmode = 'durable'\nsync_directory = false\nsteps = [{ do = 'write' }]");
+        assert!(synced.contains("blocks of 1MiB, directory not synced; time-out"), "{synced}");
         assert_eq!(
             words(
                 "store = 'a'\nsize = 5\npayload = 'zeros'\nobjects = 3\noverwrite = true\nverify = true\n\

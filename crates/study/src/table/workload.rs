@@ -25,7 +25,7 @@ pub(crate) enum WorkloadTable {
     /// `protocol = "http"`.
     Http(HttpTable),
     /// `protocol = "storage"`.
-    Storage(StorageTable),
+    Storage(Box<StorageTable>),
 }
 
 /// The keys that every protocol with a target has.
@@ -147,7 +147,7 @@ impl FromToml for WorkloadTable {
             Protocol::Storage => {
                 let table = StorageTable::from_toml(node, faults)?;
                 table.check(faults)?;
-                WorkloadTable::Storage(table)
+                WorkloadTable::Storage(Box::new(table))
             }
         };
         check_steps(&workload, &node.place(), faults);

@@ -15,6 +15,7 @@ fn storage(mode: Mode) -> Storage {
         name: "disk".to_owned(),
         store: StoreSpec::Directory(PathBuf::new()),
         mode,
+        sync_directory: true,
         payload: Payload::Random,
         size: SIZE,
         block: BLOCK,
@@ -78,6 +79,26 @@ fn objects_come_back_as_they_were_written_in_every_mode() {
             }
             done => done.unwrap_or_else(|failure| panic!("{mode}: {}", failure.detail)),
         }
+    }
+}
+
+#[test]
+fn the_directory_is_synced_unless_the_study_leaves_that_out() {
+    let folder = tempfile::tempdir().unwrap();
+    for sync_directory in [true, false] {
+        let store = store(folder.path(), &Storage { sync_directory, ..storage(Mode::Durable) });
+        store.prepare().unwrap();
+        let mut session = store.begin(0).unwrap();
+        // Such a descriptor does for looking up names, and cannot be synced.
+        session.folder = openat(CWD, &session.path, OFlags::PATH | OFlags::DIRECTORY, Permissions::empty()).unwrap();
+        let mut written = call();
+        let results = [session.write(&object(1), &mut written), session.delete(&object(1), &mut call())];
+        for result in results {
+            let fault = result.err().map_or(String::new(), |failure| failure.detail);
+            assert_eq!(fault.contains("failed to sync"), sync_directory, "{fault}");
+        }
+        assert!(format!("{written:?}").contains("Sync"), "the file is synced either way: {written:?}");
+        assert_eq!(store.clean_up(), Vec::<String>::new());
     }
 }
 

@@ -32,6 +32,7 @@ fn store_at(address: SocketAddr, change: impl FnOnce(&mut Storage, &mut Nfs)) ->
         name: "nfs".to_owned(),
         store: Back::Nfs(nfs.clone()),
         mode: Mode::App,
+        sync_directory: true,
         payload: Payload::Random,
         size: SIZE,
         block: BLOCK,

@@ -38,6 +38,7 @@ fn storage(s3: &S3, size: u64) -> Storage {
         name: "bucket".to_owned(),
         store: StoreSpec::S3(Box::new(s3.clone())),
         mode: Mode::App,
+        sync_directory: true,
         payload: Payload::Random,
         size,
         block: 256 << 10,
