@@ -102,6 +102,8 @@ pub struct External {
     pub password_variable: Option<String>,
     /// Brings its data into the state before a trial.
     pub restore: Option<CommandLine>,
+    /// Folder in which that runs: the study's.
+    pub dir: PathBuf,
 }
 
 /// Where a server can be reached, and as whom.
