@@ -1,10 +1,11 @@
 //! Users whose calls block: files, and clients that know no other way. Each is a thread of its own.
 //!
 //! What is timed is the call itself, on the thread that makes it, with nothing between: no queue,
-//! no hop to a pool. Beside the users one thread keeps the seconds, and notices what no longer
-//! comes back. A thread that hangs in the kernel cannot be ended; it is left behind, and the trial
+//! no hop to a pool. Users only note what they did; beside them one thread files it, keeps the
+//! seconds, and notices what no longer comes back. A thread that hangs in the kernel cannot be ended; it is left behind, and the trial
 //! is void.
 
+mod book;
 mod call;
 mod keeper;
 mod member;
@@ -12,9 +13,10 @@ mod member;
 pub(crate) use call::{Call, Failure};
 
 use crate::clock::{Clock, nanos};
-use crate::recorder::{Findings, Handover, Processor, Recorder};
+use crate::recorder::{Findings, Handover, Recorder};
 use crate::run::{Job, RunError};
 use crate::schedule::{ArrivalTimes, Random, Share};
+use book::{Book, Ledger};
 use keeper::Keeper;
 use member::Member;
 use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
@@ -44,6 +46,12 @@ pub(crate) trait Calls: Send + Sync + 'static {
 
     /// The steps of the next iteration.
     fn begin_iteration(&self, user: &mut Self::User, random: &mut Random) -> Range<usize>;
+
+    /// How long the user waits before what was drawn, and after it: neither is part of it. Where
+    /// iterations arrive, it is they who say when.
+    fn waits(&self, _user: &Self::User) -> (Duration, Duration) {
+        (Duration::ZERO, Duration::ZERO)
+    }
 
     /// What a step needs before its call, untimed.
     fn before_call(&self, user: &mut Self::User, step: usize) -> Result<(), Failure>;
@@ -77,6 +85,7 @@ struct Shared {
     quota: AtomicU64,
     /// Iterations of the measure phase that each user may start.
     quota_of_user: u64,
+    steps: usize,
     timeout: Duration,
     window_end: Instant,
     /// Set when no call is to go on.
@@ -91,27 +100,6 @@ enum Source {
     Closed { users: Profile, think: Think },
     /// They arrive; whoever is free takes the next.
     Open(Mutex<Peekable<ArrivalTimes>>),
-}
-
-/// The records of one user, written by whoever holds the lock: the user, or the keeper of seconds.
-#[derive(Default)]
-struct Book {
-    /// None before the load and after the books are closed: a call that comes back later is not
-    /// recorded again.
-    recorder: Option<Recorder>,
-    /// When the iteration under way was due.
-    iterating: Option<Instant>,
-    at_work: Option<AtWork>,
-    /// The thread, as the kernel numbers it.
-    thread: Option<i32>,
-}
-
-/// A call under way.
-#[derive(Clone, Copy, Debug)]
-struct AtWork {
-    step: usize,
-    scheduled: Instant,
-    sent: Instant,
 }
 
 /// Runs the crew, handing each second over to `on_interval`.
@@ -136,10 +124,10 @@ pub(crate) fn run<C: Calls>(
         return Err(error);
     }
     let clock = Clock::start(job.load.warmup);
-    let receiver = shared.open_books(crew, clock);
+    let (ledger, receiver) = shared.open_books(&crew.names, clock);
     shared.clock.set(clock).expect("the clock starts once");
     threads.iter().for_each(|thread| thread.thread().unpark());
-    Ok((Keeper::new(&shared, crew, job, clock, receiver, threads).keep(on_interval), clock))
+    Ok((Keeper::new(&shared, crew, job, clock, receiver, threads).keep(ledger, on_interval), clock))
 }
 
 /// Waits until every user is ready.
@@ -189,6 +177,7 @@ impl Shared {
             source,
             quota: AtomicU64::new(quota),
             quota_of_user,
+            steps: crew.names.len(),
             timeout: crew.timeout,
             window_end: Instant(nanos(load.stop.limit())),
             over: Arc::new(AtomicBool::new(false)),
@@ -197,19 +186,18 @@ impl Shared {
         }
     }
 
-    /// Gives every user a recorder; what they hand over comes out of the receiver.
-    fn open_books<C>(&self, crew: &Crew<'_, C>, clock: Clock) -> Receiver<Handover> {
-        let (sender, receiver) = channel();
-        let open_load = matches!(self.source, Source::Open(_));
+    /// From now on what users note counts; seconds that are full come out of the receiver.
+    fn open_books(&self, names: &[&str], clock: Clock) -> (Ledger, Receiver<Handover>) {
+        let mut threads = vec![own_thread()];
         for index in 0..self.books.len() {
             let mut book = self.book(index);
-            // What a file system does on the user's thread is the system's work, not the generator's.
-            let processor = Processor::UserTimeOf(book.thread.unwrap_or_default());
-            let (first, end) = (clock.first(), self.window_end);
-            let recorder = Recorder::new(&crew.names, open_load, first, end, index, sender.clone());
-            book.recorder = Some(recorder.of_blocking_user(processor));
+            book.is_open = true;
+            threads.extend(book.thread);
         }
-        receiver
+        let (sender, receiver) = channel();
+        let open_load = matches!(self.source, Source::Open(_));
+        let recorder = Recorder::new(names, open_load, clock.first(), self.window_end, 0, sender);
+        (Ledger::new(recorder.of_blocking_users(threads)), receiver)
     }
 
     fn book(&self, index: usize) -> MutexGuard<'_, Book> {
@@ -230,14 +218,17 @@ impl Shared {
         if due.0 < 0 {
             return self.quota.load(Ordering::Relaxed) > 0;
         }
-        let taken = self.quota.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |quota| match quota {
-            0 => None,
-            u64::MAX => Some(u64::MAX),
-            left => Some(left - 1),
-        });
-        *left -= u64::from(*left != u64::MAX && taken.is_ok());
-        taken.is_ok()
+        // Where there is no quota, users share nothing that they write.
+        let is_taken = self.quota.load(Ordering::Relaxed) == u64::MAX
+            || self.quota.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |quota| quota.checked_sub(1)).is_ok();
+        *left -= u64::from(*left != u64::MAX && is_taken);
+        is_taken
     }
+}
+
+/// The calling thread, as the kernel numbers it.
+fn own_thread() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
 }
 
 #[cfg(test)]

@@ -28,7 +28,12 @@ impl Clock {
 
     /// The start of the measure phase on the system's monotonic clock.
     pub(crate) fn zero(&self) -> std::time::Instant {
-        self.started + Duration::from_nanos(self.warmup.unsigned_abs())
+        self.at(Instant(0))
+    }
+
+    /// An instant from the start of warm-up on, on the system's monotonic clock.
+    pub(crate) fn at(&self, instant: Instant) -> std::time::Instant {
+        self.started + Duration::from_nanos(instant.since(self.first()).0)
     }
 }
 

@@ -46,7 +46,12 @@ pub(crate) fn request(step: usize) -> SubjectIndex {
     SubjectIndex(2 + step)
 }
 
-/// The records of one thread.
+/// The series of a part of a step, one of `steps`, of users whose calls block.
+pub(crate) fn part(step: usize, steps: usize, part: Part) -> SubjectIndex {
+    SubjectIndex(2 + steps + step * Part::ALL.len() + part as usize)
+}
+
+/// The records of one thread, or of users whose calls block.
 pub(crate) struct Recorder {
     subjects: Vec<Subject>,
     warmup: Vec<Slot>,
@@ -62,9 +67,6 @@ pub(crate) struct Recorder {
     /// How the generator does in the present second; the engine keeps the gauges.
     pub(crate) generator: GeneratorSecond,
     processor: Processor,
-    /// CPU time of the thread at the start of the present second.
-    cpu_before: Nanos,
-    steps: usize,
     pub(crate) findings: Findings,
     thread: usize,
     handover: Sender<Handover>,
@@ -102,9 +104,7 @@ impl Recorder {
             boundary: first,
             window_end,
             generator: GeneratorSecond::default(),
-            processor: Processor::OwnThread,
-            cpu_before: Processor::OwnThread.time(),
-            steps: steps.len(),
+            processor: Processor::OwnThread(own_time()),
             findings: Findings { sequences, ..Findings::default() },
             thread,
             handover,
@@ -113,9 +113,9 @@ impl Recorder {
         recorder
     }
 
-    /// The same recorder for a user whose calls block: with the parts of its calls, and with the
-    /// processor time of its own thread, whoever ends its seconds.
-    pub(crate) fn of_blocking_user(mut self, processor: Processor) -> Recorder {
+    /// The same recorder for users whose calls block: with the parts of their calls, and with the
+    /// processor time of these threads.
+    pub(crate) fn of_blocking_users(mut self, threads: Vec<i32>) -> Recorder {
         let names: Vec<Subject> = self.subjects[2..].to_vec();
         for subject in names {
             let Subject::Request(name) = subject else { continue };
@@ -124,13 +124,8 @@ impl Recorder {
         for slots in [&mut self.warmup, &mut self.measure] {
             slots.resize_with(self.subjects.len(), Slot::default);
         }
-        Recorder { cpu_before: processor.time(), processor, ..self }
-    }
-
-    /// Files a part of a call.
-    pub(crate) fn record_part(&mut self, step: usize, part: Part, phase: RecordedPhase, exchange: &Exchange) {
-        let subject = 2 + self.steps + step * Part::ALL.len() + part as usize;
-        self.record(SubjectIndex(subject), phase, exchange);
+        let times = threads.into_iter().map(|thread| (thread, user_time(thread))).collect();
+        Recorder { processor: Processor::UserTimes(times), ..self }
     }
 
     /// The instant at which the present second is over.
@@ -163,7 +158,7 @@ impl Recorder {
             let tick = self.tick_of(exchange.done);
             self.ticks[tick].merge(Tick { iterations: 1, total: service });
             if phase == RecordedPhase::Measure {
-                self.findings.last_done = Some(exchange.done);
+                self.findings.last_done = self.findings.last_done.max(Some(exchange.done));
             }
         }
     }
@@ -211,17 +206,14 @@ impl Recorder {
 
     #[cold]
     fn hand_over(&mut self, until: Instant) {
-        let cpu = self.processor.time();
-        let used = Nanos(cpu.0.saturating_sub(self.cpu_before.0));
-        self.cpu_before = cpu;
+        let (cpu, cpu_busiest) = self.processor.used();
         let next = GeneratorSecond {
             users: self.generator.users,
             in_flight: self.generator.in_flight,
             backlog: self.generator.backlog,
             ..GeneratorSecond::default()
         };
-        let generator =
-            GeneratorSecond { cpu: used, cpu_busiest: used, ..std::mem::replace(&mut self.generator, next) };
+        let generator = GeneratorSecond { cpu, cpu_busiest, ..std::mem::replace(&mut self.generator, next) };
         let length = until.since(self.begun);
         let ticks = std::mem::take(&mut self.ticks);
         let interval = Interval { second: self.second, length, tallies: self.take_tallies(), ticks, generator };
@@ -277,34 +269,52 @@ fn put(histogram: &mut hdrhistogram::Histogram<u64>, value: u64) {
     histogram.record(value.min(LONGEST)).expect("a growing histogram takes every value up to one hour");
 }
 
-/// Where the processor time of a user or thread is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Processor {
+/// Whose processor time counts, and how much of it there was at the start of the present second.
+#[derive(Debug)]
+enum Processor {
     /// All time of the calling thread: it is the one that generates load.
-    OwnThread,
-    /// The time of the thread of this number outside the kernel: what it does there, for a file
+    OwnThread(Nanos),
+    /// The time of the threads of these numbers outside the kernel: what they do there, for a file
     /// system or a socket, is the very work that is measured.
-    UserTimeOf(i32),
+    UserTimes(Vec<(i32, Nanos)>),
 }
 
 impl Processor {
-    fn time(self) -> Nanos {
+    /// The time of all threads since this was last asked, and that of the busiest.
+    fn used(&mut self) -> (Nanos, Nanos) {
         match self {
-            Processor::OwnThread => {
-                let time = clock_gettime(ClockId::ThreadCPUTime);
-                Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+            Processor::OwnThread(before) => {
+                let used = passed(before, own_time());
+                (used, used)
             }
-            Processor::UserTimeOf(thread) => user_time(thread).unwrap_or(Nanos(0)),
+            Processor::UserTimes(threads) => {
+                let used = threads.iter_mut().map(|(thread, before)| passed(before, user_time(*thread)));
+                used.fold((Nanos(0), Nanos(0)), |(all, most), used| (Nanos(all.0 + used.0), most.max(used)))
+            }
         }
     }
 }
 
-/// The user time of a thread of this process; none when it has ended.
-fn user_time(thread: i32) -> Option<Nanos> {
-    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).ok()?;
-    // The name of the program, in brackets, may hold anything (proc_pid_stat(5)).
-    let ticks: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(11)?.parse().ok()?;
-    Some(Nanos(ticks * 1_000_000_000 / rustix::param::clock_ticks_per_second()))
+/// Sets a clock that is read anew; says how far it has moved.
+fn passed(before: &mut Nanos, now: Nanos) -> Nanos {
+    let before = std::mem::replace(before, now);
+    Nanos(now.0.saturating_sub(before.0))
+}
+
+/// The processor time of the calling thread.
+fn own_time() -> Nanos {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// The user time of a thread of this process; zero when it has ended.
+fn user_time(thread: i32) -> Nanos {
+    let read = || {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).ok()?;
+        // The name of the program, in brackets, may hold anything (proc_pid_stat(5)).
+        stat.rsplit_once(')')?.1.split_whitespace().nth(11)?.parse::<u64>().ok()
+    };
+    Nanos(read().unwrap_or(0) * 1_000_000_000 / rustix::param::clock_ticks_per_second())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! One call under way: what it takes note of, and when it is to give up.
 
 use crate::clock::Clock;
-use plimsoll_model::record::{ErrorKind, Outcome, Part};
+use plimsoll_model::record::{ErrorKind, Outcome, Part, RecordedPhase};
 use plimsoll_model::units::Instant;
 use std::io;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ pub(crate) struct Call {
     deadline: Instant,
     timeout: Duration,
     over: Arc<AtomicBool>,
+    phase: RecordedPhase,
     pub(super) first_byte: Option<Instant>,
     pub(super) bytes_out: u64,
     pub(super) bytes_in: u64,
@@ -33,9 +34,17 @@ pub(super) struct PartOfCall {
 }
 
 impl Call {
+    /// A call that begins now and belongs to no results.
     pub(super) fn new(clock: Clock, timeout: Duration, over: Arc<AtomicBool>) -> Call {
-        let deadline = clock.now().after(timeout.into());
-        Call { clock, deadline, timeout, over, first_byte: None, bytes_out: 0, bytes_in: 0, parts: Vec::new() }
+        let (deadline, phase) = (clock.now().after(timeout.into()), RecordedPhase::Warmup);
+        Call { clock, deadline, timeout, over, phase, first_byte: None, bytes_out: 0, bytes_in: 0, parts: Vec::new() }
+    }
+
+    /// Makes it a new one that begins at `sent`.
+    pub(super) fn begin(&mut self, sent: Instant, phase: RecordedPhase) {
+        (self.deadline, self.phase) = (sent.after(self.timeout.into()), phase);
+        (self.first_byte, self.bytes_out, self.bytes_in) = (None, 0, 0);
+        self.parts.clear();
     }
 
     /// A call that is not part of a trial and takes as long as `timeout`: to prepare, and to clean
@@ -47,6 +56,16 @@ impl Call {
     /// The same, which also gives up when `over` is set.
     pub(crate) fn until(over: Arc<AtomicBool>, timeout: Duration) -> Call {
         Call::new(Clock::start(Duration::ZERO), timeout, over)
+    }
+
+    /// Whether it belongs to the results.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.phase == RecordedPhase::Measure
+    }
+
+    /// When it must be done, on the system's monotonic clock.
+    pub(crate) fn deadline(&self) -> std::time::Instant {
+        self.clock.at(self.deadline)
     }
 
     /// Whether to go on: asked between two blocks.

@@ -1,9 +1,10 @@
 //! Keeps the seconds of all users, ends the load, and tells who no longer comes back.
 
+use super::book::{AtWork, Entry, Ledger};
 use super::member::phase;
 use super::{Crew, LOOK_EVERY, Shared, Source};
 use crate::clock::{Clock, nanos};
-use crate::recorder::{Findings, Handover, ITERATION, Recorder, request};
+use crate::recorder::{Findings, Handover, ITERATION, request};
 use crate::run::{Collector, Job};
 use plimsoll_model::load::LoadModel;
 use plimsoll_model::record::{ErrorKind, Exchange, Interval, Outcome};
@@ -38,16 +39,15 @@ impl<'a> Keeper<'a> {
     }
 
     /// Looks after the load until it is over, and hands over what was recorded.
-    pub(super) fn keep(self, on_interval: &mut dyn FnMut(Interval)) -> Vec<Findings> {
-        let mut collector = Collector::new(self.users.len());
+    pub(super) fn keep(self, mut ledger: Ledger, on_interval: &mut dyn FnMut(Interval)) -> Vec<Findings> {
+        let mut collector = Collector::new(1);
         while !self.is_over() {
             std::thread::sleep(LOOK_EVERY);
-            self.keep_seconds();
+            self.keep_seconds(&mut ledger);
             self.receiver.try_iter().for_each(|handover| collector.take(handover, on_interval));
         }
         self.shared.over.store(true, Ordering::Relaxed);
-        let unsent = self.unsent();
-        self.close_books(&unsent);
+        self.close_books(ledger);
         let hung = self.wait_for_all();
         self.receiver.try_iter().for_each(|handover| collector.take(handover, on_interval));
         let mut findings = collector.finish(on_interval);
@@ -71,18 +71,12 @@ impl<'a> Keeper<'a> {
         at_work.is_some_and(|call| now.since(call.sent).0 > nanos(self.shared.timeout + self.grace).unsigned_abs())
     }
 
-    /// Ends the seconds of users that are too busy to do so themselves.
-    fn keep_seconds(&self) {
+    /// Files what users have noted so far.
+    fn keep_seconds(&self, ledger: &mut Ledger) {
         let now = self.clock.now();
-        let backlog = self.backlog(now);
-        for index in 0..self.users.len() {
-            if let Some(recorder) = &mut self.shared.book(index).recorder {
-                if index == 0 {
-                    recorder.generator.backlog = backlog;
-                }
-                recorder.roll(now);
-            }
-        }
+        ledger.set_backlog(self.backlog(now));
+        ledger.collect(self.shared);
+        ledger.file(now);
     }
 
     /// Arrivals that are due and that nobody was free for: an estimate from the present rate.
@@ -104,28 +98,22 @@ impl<'a> Keeper<'a> {
     }
 
     /// Counts what never came to its end, and closes the books.
-    fn close_books(&self, unsent: &[Instant]) {
-        let now = self.clock.now();
+    fn close_books(&self, mut ledger: Ledger) {
         let interrupted = self.job.interrupted.load(Ordering::Relaxed);
-        for index in 0..self.users.len() {
+        let unsent = self.unsent();
+        let unfinished = (0..self.users.len()).filter_map(|index| {
             let mut book = self.shared.book(index);
-            let (at_work, iterating) = (book.at_work.take(), book.iterating.take());
-            let Some(mut recorder) = book.recorder.take() else { continue };
-            drop(book);
-            if !interrupted {
-                if let Some((call, due)) = at_work.zip(iterating) {
-                    let detail = "still under way at the end of the drain".to_owned();
-                    recorder.keep_example(request(call.step), ErrorKind::Timeout, detail);
-                    let exchange = failed(ErrorKind::Timeout, call.scheduled, call.sent, now);
-                    recorder.record(request(call.step), phase(due), &exchange);
-                    recorder.record(ITERATION, phase(due), &failed(ErrorKind::Timeout, due, due, now));
-                }
-                if index == 0 {
-                    record_unsent(&mut recorder, unsent, now);
-                }
-            }
-            recorder.finish(now);
+            book.is_open = false;
+            book.at_work.take()
+        });
+        let unfinished: Vec<AtWork> = unfinished.collect();
+        ledger.collect(self.shared);
+        let now = self.clock.now();
+        if !interrupted {
+            unfinished.iter().for_each(|call| add_unfinished(&mut ledger, call, now));
+            unsent.iter().for_each(|due| add_unsent(&mut ledger, *due, now));
         }
+        ledger.close(now);
     }
 
     /// Waits for the threads of the users; says which of them hang, and in what.
@@ -147,14 +135,19 @@ impl<'a> Keeper<'a> {
     }
 }
 
-fn record_unsent(recorder: &mut Recorder, unsent: &[Instant], now: Instant) {
-    for due in unsent {
-        for subject in [request(0), ITERATION] {
-            recorder.record(subject, phase(*due), &failed(ErrorKind::Unsent, *due, *due, now));
-        }
-        let detail = "no user was free for it: the study's `max_users` were all at work".to_owned();
-        recorder.keep_example(request(0), ErrorKind::Unsent, detail);
+fn add_unfinished(ledger: &mut Ledger, call: &AtWork, now: Instant) {
+    let (subject, phase, kind) = (request(call.step), phase(call.iteration), ErrorKind::Timeout);
+    ledger.add(Entry::Failure(subject, kind, "still under way at the end of the drain".to_owned()));
+    ledger.add(Entry::Exchange(subject, phase, failed(kind, call.scheduled, call.sent, now)));
+    ledger.add(Entry::Exchange(ITERATION, phase, failed(kind, call.iteration, call.iteration, now)));
+}
+
+fn add_unsent(ledger: &mut Ledger, due: Instant, now: Instant) {
+    for subject in [request(0), ITERATION] {
+        ledger.add(Entry::Exchange(subject, phase(due), failed(ErrorKind::Unsent, due, due, now)));
     }
+    let detail = "no user was free for it: the study's `max_users` were all at work".to_owned();
+    ledger.add(Entry::Failure(request(0), ErrorKind::Unsent, detail));
 }
 
 fn failed(kind: ErrorKind, scheduled: Instant, sent: Instant, done: Instant) -> Exchange {

@@ -1,13 +1,15 @@
 //! One user: waits until an iteration is due, makes its calls, and records them.
 
+use super::book::{AtWork, Entry};
 use super::call::PartOfCall;
-use super::{AtWork, Call, Calls, Failure, LOOK_EVERY, Shared, Source, WHOLE};
+use super::{Call, Calls, Failure, LOOK_EVERY, Shared, Source, WHOLE, own_thread};
 use crate::clock::{Clock, nanos};
-use crate::recorder::{ITERATION, Recorder, request};
+use crate::recorder::{ITERATION, part, request};
 use crate::run::{RunError, settle};
 use crate::schedule::{Random, think_time, users_at};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome, RecordedPhase};
 use plimsoll_model::units::{Instant, Nanos, Processors};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -30,9 +32,13 @@ struct Worker<'a, C: Calls> {
     shared: &'a Shared,
     clock: Clock,
     user: C::User,
+    /// The call under way: one for all, so that a call takes no memory.
+    call: Call,
     random: Random,
     /// Iterations of the measure phase that it may still start.
     quota: u64,
+    /// Whether closed load has work for it at present.
+    is_active: bool,
 }
 
 impl<C: Calls> Member<C> {
@@ -54,7 +60,7 @@ impl<C: Calls> Member<C> {
                 return;
             }
         };
-        self.shared.book(self.index).thread = Some(rustix::thread::gettid().as_raw_nonzero().get());
+        self.shared.book(self.index).thread = Some(own_thread());
         let _ = ready.send(Ok(()));
         let Some(clock) = self.wait_for_the_clock() else { return };
         let worker = Worker {
@@ -63,8 +69,10 @@ impl<C: Calls> Member<C> {
             shared: &self.shared,
             clock,
             user,
+            call: Call::new(clock, self.shared.timeout, Arc::clone(&self.shared.over)),
             random: Random::seeded(self.shared.seed, 1000 + self.index as u64),
             quota: self.shared.quota_of_user,
+            is_active: false,
         };
         worker.work();
     }
@@ -85,12 +93,15 @@ impl<C: Calls> Member<C> {
 impl<C: Calls> Worker<'_, C> {
     fn work(mut self) {
         while let Some(due) = self.next_due() {
-            let outcome = self.iterate(due);
-            if !self.rest(outcome) {
+            let steps = self.calls.begin_iteration(&mut self.user, &mut self.random);
+            let (before, after) = self.calls.waits(&self.user);
+            let Some(due) = self.submit(due, before) else { break };
+            let outcome = self.iterate(due, steps);
+            if !self.rest(outcome, after) {
                 break;
             }
         }
-        self.gauge(|recorder| recorder.generator.users = 0);
+        self.shared.book(self.index).is_active = false;
     }
 
     /// Waits until the next iteration is due; none when there is none left.
@@ -101,11 +112,14 @@ impl<C: Calls> Worker<'_, C> {
                 if self.shared.is_over() || now >= self.shared.window_end {
                     return None;
                 }
-                if self.index < users_at(users, now, WHOLE) {
-                    self.gauge(|recorder| recorder.generator.users = 1);
-                    return self.shared.takes_quota(now, &mut self.quota).then_some(now);
+                let is_active = self.index < users_at(users, now, WHOLE);
+                if is_active != self.is_active {
+                    self.is_active = is_active;
+                    self.shared.book(self.index).is_active = is_active;
                 }
-                self.gauge(|recorder| recorder.generator.users = 0);
+                if is_active {
+                    return Some(now);
+                }
                 std::thread::sleep(Duration::from_millis(10));
             },
             Source::Open(arrivals) => {
@@ -117,30 +131,35 @@ impl<C: Calls> Worker<'_, C> {
                 let waited_for = self.clock.now() < due;
                 self.sleep_until(due).then_some(())?;
                 if waited_for {
-                    let late = self.clock.now().since(due);
-                    self.gauge(|recorder| recorder.record_lateness(late));
+                    self.note_lateness(due);
                 }
                 Some(due)
             }
         }
     }
 
-    fn iterate(&mut self, due: Instant) -> Outcome {
-        let steps = self.calls.begin_iteration(&mut self.user, &mut self.random);
-        {
-            let mut book = self.shared.book(self.index);
-            book.iterating = Some(due);
-            if let (Source::Open(_), Some(recorder)) = (&self.shared.source, &mut book.recorder) {
-                recorder.generator.users = 1;
-            }
+    /// Waits as long as the user does before what was drawn. In closed load it is due only then, and
+    /// may then no longer be part of the load.
+    fn submit(&mut self, due: Instant, wait: Duration) -> Option<Instant> {
+        if matches!(self.shared.source, Source::Open(_)) {
+            return Some(due);
         }
+        let due = due.after(wait.into());
+        if !wait.is_zero() {
+            self.sleep_until(due.min(self.shared.window_end)).then_some(())?;
+            self.note_lateness(due);
+        }
+        self.shared.takes_quota(due, &mut self.quota).then_some(due)
+    }
+
+    fn iterate(&mut self, due: Instant, steps: Range<usize>) -> Outcome {
         let (mut outcome, mut took) = (Outcome::Ok, Nanos(0));
         for step in steps {
             let is_first = took == Nanos(0);
             let (result, duration) = self.step(step, is_first, due);
             took.0 += duration.0;
-            if let Err(failure) = result {
-                outcome = Outcome::Failed(failure.kind);
+            if let Err(kind) = result {
+                outcome = Outcome::Failed(kind);
                 break;
             }
         }
@@ -150,26 +169,30 @@ impl<C: Calls> Worker<'_, C> {
     }
 
     /// Makes the call of a step and records it; comes back with how long it took.
-    fn step(&mut self, step: usize, is_first: bool, iteration: Instant) -> (Result<(), Failure>, Nanos) {
+    fn step(&mut self, step: usize, is_first: bool, iteration: Instant) -> (Result<(), ErrorKind>, Nanos) {
         let before = self.calls.before_call(&mut self.user, step);
-        let mut call = Call::new(self.clock, self.shared.timeout, Arc::clone(&self.shared.over));
         let sent = self.clock.now();
+        self.call.begin(sent, phase(iteration));
         // Only arrivals have a schedule; and what a step needs before its call is not its own time.
         let open = matches!(self.shared.source, Source::Open(_));
         let scheduled = if open && is_first { iteration } else { sent };
         {
             let mut book = self.shared.book(self.index);
-            book.at_work = Some(AtWork { step, scheduled, sent });
-            book.recorder.iter_mut().for_each(|recorder| recorder.generator.in_flight = 1);
+            book.at_work = Some(AtWork { step, iteration, scheduled, sent });
+            book.is_active = true;
         }
-        let result = before.and_then(|()| self.calls.call(&mut self.user, step, &mut call));
+        let result = before.and_then(|()| self.calls.call(&mut self.user, step, &mut self.call));
         let done = self.clock.now();
-        let (bytes_out, bytes_in, first_byte) = (call.bytes_out, call.bytes_in, call.first_byte);
+        let Call { bytes_out, bytes_in, first_byte, .. } = self.call;
         let outcome = result.as_ref().map_or_else(|failure| Outcome::Failed(failure.kind), |()| Outcome::Ok);
         let exchange = Exchange { scheduled, sent, first_byte, done, bytes_out, bytes_in, outcome };
         let exchange = Exchange { done: self.at_most_timeout(&exchange), ..exchange };
-        self.record(step, phase(iteration), &exchange, &call, result.as_ref().err());
-        (result, done.since(sent))
+        self.note(step, phase(iteration), exchange, result.err());
+        let kind = match outcome {
+            Outcome::Ok => Ok(()),
+            Outcome::Failed(kind) => Err(kind),
+        };
+        (kind, done.since(sent))
     }
 
     /// A time-out counts at its limit, not at the moment at which the call came back.
@@ -180,50 +203,44 @@ impl<C: Calls> Worker<'_, C> {
         }
     }
 
-    fn record(&self, step: usize, phase: RecordedPhase, exchange: &Exchange, call: &Call, failure: Option<&Failure>) {
+    fn note(&mut self, step: usize, phase: RecordedPhase, exchange: Exchange, failure: Option<Failure>) {
         let mut book = self.shared.book(self.index);
         book.at_work = None;
-        let Some(recorder) = &mut book.recorder else { return };
-        recorder.generator.in_flight = 0;
-        recorder.record(request(step), phase, exchange);
-        for made in &call.parts {
+        book.note(Entry::Exchange(request(step), phase, exchange));
+        for made in self.call.parts.drain(..) {
             let scheduled = made.sent;
-            let PartOfCall { part, sent, first_byte, done, outcome } = *made;
+            let PartOfCall { part: taken, sent, first_byte, done, outcome } = made;
             let exchange = Exchange { scheduled, sent, first_byte, done, bytes_out: 0, bytes_in: 0, outcome };
-            recorder.record_part(step, part, phase, &exchange);
+            book.note(Entry::Exchange(part(step, self.shared.steps, taken), phase, exchange));
         }
-        if let Some(failure) = failure {
-            recorder.keep_example(request(step), failure.kind, failure.detail.clone());
+        if let Some(Failure { kind, detail }) = failure {
+            book.note(Entry::Failure(request(step), kind, detail));
         }
     }
 
     /// Records an iteration: it took as long as its calls, without what came between them.
     fn end(&self, due: Instant, took: Nanos, outcome: Outcome) {
-        let mut book = self.shared.book(self.index);
-        book.iterating = None;
-        let Some(recorder) = &mut book.recorder else { return };
-        if matches!(self.shared.source, Source::Open(_)) {
-            recorder.generator.users = 0;
-        }
         let done = self.clock.now();
         let sent = Instant(done.0 - took.0 as i64);
         let exchange =
             Exchange { scheduled: due.min(sent), sent, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome };
-        recorder.record(ITERATION, phase(due), &exchange);
+        let mut book = self.shared.book(self.index);
+        book.is_active = matches!(self.shared.source, Source::Closed { .. });
+        book.note(Entry::Exchange(ITERATION, phase(due), exchange));
     }
 
-    /// Pauses between two iterations; returns whether to go on.
-    fn rest(&mut self, outcome: Outcome) -> bool {
+    /// Pauses between two iterations, for what the study asks for and the user needs; returns
+    /// whether to go on.
+    fn rest(&mut self, outcome: Outcome, after: Duration) -> bool {
         let least = if outcome == Outcome::Ok { 0 } else { nanos(AFTER_FAILURE) };
         let Source::Closed { think, .. } = &self.shared.source else { return !self.shared.is_over() };
-        let pause = think_time(*think, &mut self.random).max(least);
+        let pause = (think_time(*think, &mut self.random) + nanos(after)).max(least);
         if pause == 0 {
             return !self.shared.is_over();
         }
         let due = self.clock.now().after(Nanos(pause.unsigned_abs()));
         let goes_on = self.sleep_until(due);
-        let late = self.clock.now().since(due);
-        self.gauge(|recorder| recorder.record_lateness(late));
+        self.note_lateness(due);
         goes_on
     }
 
@@ -238,10 +255,10 @@ impl<C: Calls> Worker<'_, C> {
         }
     }
 
-    fn gauge(&self, change: impl FnOnce(&mut Recorder)) {
-        if let Some(recorder) = &mut self.shared.book(self.index).recorder {
-            change(recorder);
-        }
+    /// Notes how late it is for what was due.
+    fn note_lateness(&self, due: Instant) {
+        let now = self.clock.now();
+        self.shared.book(self.index).note(Entry::Late(now, now.since(due)));
     }
 }
 

@@ -1,0 +1,122 @@
+//! What users take note of, and who files it.
+//!
+//! Each user writes into a book of its own; one ledger has the histograms of all. So a user is as
+//! small as what it has noted since the last look, and its second costs nothing to hand over.
+
+use super::Shared;
+use crate::recorder::{Recorder, SubjectIndex};
+use plimsoll_model::record::{ErrorKind, Exchange, RecordedPhase};
+use plimsoll_model::units::{Instant, Nanos};
+
+/// The notes of one user, written by whoever holds the lock: the user, or the keeper.
+#[derive(Default)]
+pub(super) struct Book {
+    /// False before the load and after the books are closed: a call that comes back later is not
+    /// recorded again.
+    pub(super) is_open: bool,
+    entries: Vec<Entry>,
+    /// Whether the user is in an iteration, or between two of them.
+    pub(super) is_active: bool,
+    pub(super) at_work: Option<AtWork>,
+    /// The thread, as the kernel numbers it.
+    pub(super) thread: Option<i32>,
+}
+
+/// A call under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AtWork {
+    pub(super) step: usize,
+    /// When its iteration was due.
+    pub(super) iteration: Instant,
+    pub(super) scheduled: Instant,
+    pub(super) sent: Instant,
+}
+
+/// Something to be filed.
+#[derive(Debug)]
+pub(super) enum Entry {
+    /// An exchange, a part of one, or an iteration.
+    Exchange(SubjectIndex, RecordedPhase, Exchange),
+    /// At this instant something was started so much later than due.
+    Late(Instant, Nanos),
+    /// What came with an error of this kind.
+    Failure(SubjectIndex, ErrorKind, String),
+}
+
+/// The records of all users.
+pub(super) struct Ledger {
+    recorder: Recorder,
+    /// What is not filed yet.
+    entries: Vec<Entry>,
+}
+
+impl Book {
+    pub(super) fn note(&mut self, entry: Entry) {
+        if self.is_open {
+            self.entries.push(entry);
+        }
+    }
+}
+
+impl Entry {
+    /// When it was noted, as far as it matters for the second under which it is filed.
+    fn at(&self) -> Instant {
+        match self {
+            Entry::Exchange(_, _, exchange) => exchange.done,
+            Entry::Late(at, _) => *at,
+            Entry::Failure(..) => Instant(i64::MIN),
+        }
+    }
+}
+
+impl Ledger {
+    pub(super) fn new(recorder: Recorder) -> Ledger {
+        Ledger { recorder, entries: Vec::new() }
+    }
+
+    /// Collects what all users have noted, and how many of them are at work.
+    pub(super) fn collect(&mut self, shared: &Shared) {
+        let (mut users, mut in_flight) = (0, 0);
+        for index in 0..shared.books.len() {
+            let mut book = shared.book(index);
+            self.entries.append(&mut book.entries);
+            users += u64::from(book.is_active);
+            in_flight += u64::from(book.at_work.is_some());
+        }
+        (self.recorder.generator.users, self.recorder.generator.in_flight) = (users, in_flight);
+    }
+
+    pub(super) fn add(&mut self, entry: Entry) {
+        self.entries.push(entry);
+    }
+
+    /// Arrivals that are due and not yet started.
+    pub(super) fn set_backlog(&mut self, backlog: u64) {
+        self.recorder.generator.backlog = backlog;
+    }
+
+    /// Files what was collected, and ends the seconds that are over at `now`.
+    pub(super) fn file(&mut self, now: Instant) {
+        if now >= self.recorder.boundary() {
+            // What ended before the second did belongs to it, whoever noted it.
+            self.entries.sort_by_key(Entry::at);
+        }
+        for entry in self.entries.drain(..) {
+            match entry {
+                Entry::Exchange(subject, phase, exchange) => self.recorder.record(subject, phase, &exchange),
+                Entry::Late(at, by) => {
+                    self.recorder.roll(at);
+                    self.recorder.record_lateness(by);
+                }
+                Entry::Failure(subject, kind, detail) => self.recorder.keep_example(subject, kind, detail),
+            }
+        }
+        self.recorder.roll(now);
+    }
+
+    /// Files the rest; nothing follows.
+    pub(super) fn close(mut self, now: Instant) {
+        self.file(now);
+        self.recorder.finish(now);
+    }
+}
