@@ -5,7 +5,7 @@
 //! [`Interval`](plimsoll_model::record::Interval) a second. In between lies one loop
 //! ([`engine`]), written over a [`schedule`], a stop rule, and a [`protocol`]: [`http`] or
 //! [`grpc`], which are sans-IO state machines. Calls that block have a loop of their own, with a
-//! thread for each user ([`blocking`]): those of [`storage`].
+//! thread for each user ([`blocking`]): those of [`storage`] and [`sql`].
 
 mod blocking;
 mod clock;
@@ -17,6 +17,7 @@ mod recorder;
 mod run;
 pub mod schedule;
 pub mod sequence;
+mod sql;
 mod storage;
 mod timers;
 mod tls;

@@ -8,9 +8,11 @@ use crate::http::Http;
 use crate::protocol::Protocol;
 use crate::recorder::{Findings, Handover, Recorder};
 use crate::schedule::Share;
+use crate::sql::SqlPlan;
 use crate::storage::StoragePlan;
 use crate::tls;
 use crate::transport::Dialer;
+use plimsoll_model::database::SqlFacts;
 use plimsoll_model::load::{LoadModel, LoadProfile, Stop};
 use plimsoll_model::record::{ErrorKind, Interval, SequenceCheck};
 use plimsoll_model::storage::StorageFacts;
@@ -43,6 +45,7 @@ enum Compiled {
     Http(Http, Dialer),
     Grpc(Grpc, Dialer),
     Storage(StoragePlan),
+    Sql(SqlPlan),
 }
 
 /// Why a workload cannot be run: every reason that could be found.
@@ -124,6 +127,8 @@ pub struct RunRecord {
     pub interrupted: bool,
     /// What is known of the back end, where the workload is storage.
     pub storage: Option<StorageFacts>,
+    /// What users did, where the workload is SQL.
+    pub sql: Option<SqlFacts>,
 }
 
 impl Prepared {
@@ -150,7 +155,10 @@ impl Prepared {
                 let plan = StoragePlan::new(storage, address, workload.timeout);
                 Compiled::Storage(plan.map_err(PrepareError)?)
             }
-            Steps::Sql(_) => return Err(PrepareError(vec!["SQL cannot be run yet".to_owned()])),
+            Steps::Sql(sql) => {
+                let plan = SqlPlan::new(sql, workload.timeout);
+                Compiled::Sql(plan.map_err(|fault| PrepareError(vec![fault]))?)
+            }
         };
         Ok(Prepared { workload: workload.clone(), compiled })
     }
@@ -166,10 +174,11 @@ impl Prepared {
             Compiled::Http(http, dialer) => self.run_on_threads(http, dialer, job, on_interval),
             Compiled::Grpc(grpc, dialer) => self.run_on_threads(grpc, dialer, job, on_interval),
             Compiled::Storage(plan) => self.run_on_storage(plan, job, on_interval),
+            Compiled::Sql(plan) => self.run_on_sql(plan, job, on_interval),
         }
     }
 
-    /// Runs users that each have a thread.
+    /// Runs users of a back end that each have a thread.
     fn run_on_storage(
         &self,
         plan: &StoragePlan,
@@ -179,14 +188,30 @@ impl Prepared {
         let users = usize::try_from(most_users(job.load)).unwrap_or(usize::MAX);
         let storage = plan.crew(job.seed, users).map_err(|failure| RunError::Users(failure.detail))?;
         (job.on_place)(&storage.place());
-        let names = self.workload.steps.names();
-        let timeout = self.workload.timeout;
-        let crew = Crew { calls: Arc::clone(&storage), names, timeout, grace: GRACE, users };
-        let run = blocking::run(&crew, job, on_interval);
+        let run = blocking::run(&self.crew_of(&storage, users), job, on_interval);
         // Also what failed leaves objects behind.
         let facts = storage.finish();
         let (findings, clock) = run?;
         Ok(RunRecord { storage: Some(facts), ..record(findings, &self.workload.steps, job, clock) })
+    }
+
+    /// Runs users that each have a thread and a connection.
+    fn run_on_sql(
+        &self,
+        plan: &SqlPlan,
+        job: &Job<'_>,
+        on_interval: &mut dyn FnMut(Interval),
+    ) -> Result<RunRecord, RunError> {
+        let users = usize::try_from(most_users(job.load)).unwrap_or(usize::MAX);
+        let sql = plan.crew(job.seed, users).map_err(RunError::Users)?;
+        let (findings, clock) = blocking::run(&self.crew_of(&sql, users), job, on_interval)?;
+        let facts = sql.facts(&self.workload.steps.names());
+        Ok(RunRecord { sql: Some(facts), ..record(findings, &self.workload.steps, job, clock) })
+    }
+
+    fn crew_of<C>(&self, calls: &Arc<C>, users: usize) -> Crew<'_, C> {
+        let (names, timeout) = (self.workload.steps.names(), self.workload.timeout);
+        Crew { calls: Arc::clone(calls), names, timeout, grace: GRACE, users }
     }
 
     fn run_on_threads<P: Protocol>(
@@ -389,6 +414,7 @@ fn record(findings: Vec<Findings>, steps: &Steps, job: &Job<'_>, clock: Clock) -
         faults: findings.into_iter().flat_map(|found| found.faults).collect(),
         interrupted,
         storage: None,
+        sql: None,
     }
 }
 
