@@ -1,5 +1,7 @@
 //! Keeps secrets out of what systems have written.
 
+use crate::error::BundleError;
+use crate::files::files_in;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -8,8 +10,18 @@ use std::path::Path;
 /// Bytes that are looked through at once.
 const CHUNK: usize = 1 << 20;
 
+/// Writes asterisks over `secret` in all logs that lie in `folder`, not in those of folders in it.
+pub(crate) fn conceal_in_logs(folder: &Path, secret: &str) -> Result<(), BundleError> {
+    let conceal_all = || -> io::Result<()> {
+        let files = files_in(folder)?;
+        let mut logs = files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "log"));
+        logs.try_for_each(|path| conceal(path, secret))
+    };
+    conceal_all().map_err(BundleError::io("take a secret out of the output in", folder))
+}
+
 /// Writes asterisks over every occurrence of `secret` in the file. The file keeps its length.
-pub(crate) fn conceal(path: &Path, secret: &str) -> io::Result<()> {
+fn conceal(path: &Path, secret: &str) -> io::Result<()> {
     if secret.is_empty() {
         return Ok(());
     }

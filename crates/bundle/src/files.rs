@@ -17,6 +17,9 @@ pub(crate) const VERSIONS: &str = "versions.json";
 pub(crate) const EVENTS: &str = "events.jsonl";
 pub(crate) const TRIALS: &str = "trials";
 
+/// Only while a run has data of databases.
+pub(crate) const DATA: &str = "databases.txt";
+
 /// Only in a trial that is being written.
 pub(crate) const OBJECTS: &str = "objects.txt";
 
@@ -30,6 +33,7 @@ pub(crate) const TICKS: &str = "ticks.csv";
 pub(crate) const GENERATOR: &str = "generator.csv";
 pub(crate) const PROCESSES: &str = "processes.csv";
 pub(crate) const HOST_SERIES: &str = "host.csv";
+pub(crate) const DATABASES: &str = "databases.csv";
 
 /// The folder of a sealed trial.
 pub(crate) fn trial_folder(bundle: &Path, number: u32) -> PathBuf {

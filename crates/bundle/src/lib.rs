@@ -23,6 +23,7 @@ mod error;
 mod files;
 mod interval_log;
 mod manifest;
+mod note;
 mod origin;
 mod read;
 mod tables;
@@ -30,9 +31,10 @@ mod trial;
 mod writer;
 
 pub use error::BundleError;
+pub use note::Note;
 pub use origin::written_by;
 pub use read::{Contents, read};
-pub use trial::{ObjectsNote, TrialWriter};
+pub use trial::{Series, TrialWriter};
 pub use writer::{BundleWriter, folder_time};
 
 /// The version of the format that this program writes, and the newest that it reads.

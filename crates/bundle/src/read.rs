@@ -176,7 +176,7 @@ fn read_trial(folder: &Path, summary: TrialSummary, cut: i64) -> Result<TrialRes
         generator,
         processes: table(folder, files::PROCESSES)?,
         host: table(folder, files::HOST_SERIES)?,
-        databases: Vec::new(),
+        databases: added_table(folder, files::DATABASES)?,
     })
 }
 
@@ -240,6 +240,12 @@ fn subject(text: &str) -> Result<Subject, String> {
 
 fn table<R: DeserializeOwned>(folder: &Path, name: &'static str) -> Result<Vec<R>, String> {
     read_csv(&folder.join(name)).map_err(in_file(name))
+}
+
+/// A table that earlier bundles do not have: nothing there is nothing in it. Where the manifest lists
+/// one, that it is missing has been found before.
+fn added_table<R: DeserializeOwned>(folder: &Path, name: &'static str) -> Result<Vec<R>, String> {
+    if folder.join(name).exists() { table(folder, name) } else { Ok(Vec::new()) }
 }
 
 fn in_file(name: &'static str) -> impl Fn(String) -> String {

@@ -4,10 +4,11 @@ use crate::conceal;
 use crate::error::BundleError;
 use crate::files::{self, partial_folder, plain};
 use crate::interval_log::IntervalLog;
+use crate::note::Note;
 use crate::tables::{ErrorRow, TotalRow, generator_row, load_second, tick_rows, to_csv};
 use plimsoll_model::record::{Interval, RecordedPhase, Subject, Tally};
 use plimsoll_model::result::TrialSummary;
-use plimsoll_model::sample::{HostSample, ProcessSample};
+use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
 use plimsoll_model::trial::Trial;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -31,26 +32,15 @@ pub struct TrialWriter {
     totals: BTreeMap<(RecordedPhase, Subject), TotalRow>,
 }
 
-/// Where a trial keeps objects, noted for the case that it is broken off.
-#[derive(Clone, Debug)]
-pub struct ObjectsNote(PathBuf);
-
-impl ObjectsNote {
-    /// Notes the place.
-    ///
-    /// # Errors
-    /// The disk does not take it.
-    pub fn write(&self, place: &str) -> Result<(), BundleError> {
-        files::write(&self.0, place.as_bytes())
-    }
-
-    /// Removes the note: the objects are removed, or it is said elsewhere why not.
-    ///
-    /// # Errors
-    /// It cannot be removed.
-    pub fn remove(&self) -> Result<(), BundleError> {
-        if self.0.exists() { fs::remove_file(&self.0).map_err(BundleError::io("remove", &self.0)) } else { Ok(()) }
-    }
+/// What was sampled in a trial, about once a second.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Series<'a> {
+    /// The processes of the systems.
+    pub processes: &'a [ProcessSample],
+    /// The machine.
+    pub host: &'a [HostSample],
+    /// What databases counted.
+    pub databases: &'a [DatabaseSample],
 }
 
 /// The interval logs, which begin with the first interval.
@@ -63,7 +53,7 @@ struct Logs {
 impl TrialWriter {
     pub(crate) fn begin(bundle: &Path, trial: &Trial) -> Result<TrialWriter, BundleError> {
         let folder = partial_folder(bundle, trial.number);
-        let left_at = fs::read_to_string(folder.join(files::OBJECTS)).ok();
+        let left_at = Note::at(folder.join(files::OBJECTS)).read();
         if folder.exists() {
             fs::remove_dir_all(&folder).map_err(BundleError::io("remove the unfinished", &folder))?;
         }
@@ -100,8 +90,8 @@ impl TrialWriter {
 
     /// Takes note of where the trial keeps objects, as long as it is under way.
     #[must_use]
-    pub fn objects_note(&self) -> ObjectsNote {
-        ObjectsNote(self.folder.join(files::OBJECTS))
+    pub fn objects_note(&self) -> Note {
+        Note::at(self.folder.join(files::OBJECTS))
     }
 
     /// The file for what the system `name` writes.
@@ -116,16 +106,7 @@ impl TrialWriter {
     /// # Errors
     /// Their output cannot be read or written.
     pub fn conceal(&self, secret: &str) -> Result<(), BundleError> {
-        let conceal = || -> io::Result<()> {
-            for entry in fs::read_dir(&self.folder)? {
-                let path = entry?.path();
-                if path.extension().is_some_and(|extension| extension == "log") {
-                    conceal::conceal(&path, secret)?;
-                }
-            }
-            Ok(())
-        };
-        conceal().map_err(BundleError::io("take a secret out of the output in", &self.folder))
+        conceal::conceal_in_logs(&self.folder, secret)
     }
 
     /// Adds a second of load. Seconds come in order.
@@ -162,12 +143,7 @@ impl TrialWriter {
     }
 
     /// Writes the rest. Returns the folder, whose files are yet to be synced.
-    pub(crate) fn finish(
-        self,
-        summary: &TrialSummary,
-        processes: &[ProcessSample],
-        host: &[HostSample],
-    ) -> Result<PathBuf, BundleError> {
+    pub(crate) fn finish(self, summary: &TrialSummary, series: &Series<'_>) -> Result<PathBuf, BundleError> {
         let TrialWriter { folder, load, errors, ticks, generator, logs, totals, .. } = self;
         let logs = match logs {
             Some(logs) => logs,
@@ -186,8 +162,9 @@ impl TrialWriter {
         end().map_err(BundleError::io("write to", &folder))?;
         let totals: Vec<TotalRow> = totals.into_values().collect();
         write_table(&folder, files::TOTALS, &totals)?;
-        write_table(&folder, files::PROCESSES, processes)?;
-        write_table(&folder, files::HOST_SERIES, host)?;
+        write_table(&folder, files::PROCESSES, series.processes)?;
+        write_table(&folder, files::HOST_SERIES, series.host)?;
+        write_table(&folder, files::DATABASES, series.databases)?;
         files::write_json(&folder.join(files::SUMMARY), summary)?;
         Ok(folder)
     }

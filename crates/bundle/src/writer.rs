@@ -1,19 +1,20 @@
 //! Writes a bundle: begun once, grown by trials, gone on with after an interruption.
 
+use crate::conceal::conceal_in_logs;
 use crate::error::BundleError;
 use crate::files::{
     self, EVENTS, FACTS, HOST, PLAN, STUDY, SUMMARY, TRIALS, VERSIONS, drop_cut_off_line, files_in, open_lines, plain,
     read_json, sync, sync_folder, trial_folder,
 };
 use crate::manifest::{self, Line, Manifest, ManifestWriter, STUDY_PART, VERSIONS_PART, trial_part};
+use crate::note::Note;
 use crate::read::faults_of;
-use crate::trial::TrialWriter;
+use crate::trial::{Series, TrialWriter};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use plimsoll_model::event::Event;
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::result::TrialSummary;
-use plimsoll_model::sample::{HostSample, ProcessSample};
 use plimsoll_model::study::StudyFacts;
 use plimsoll_model::trial::{Plan, Trial};
 use serde::Serialize;
@@ -128,6 +129,27 @@ impl BundleWriter {
         Ok(())
     }
 
+    /// Writes asterisks over `secret` wherever builds and the making of data have written it.
+    ///
+    /// # Errors
+    /// Their output cannot be read or written.
+    pub fn conceal(&self, secret: &str) -> Result<(), BundleError> {
+        conceal_in_logs(&self.folder, secret)
+    }
+
+    /// The bundle's folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Where the run keeps the data of its databases. What a run has noted that was killed is still
+    /// there when it goes on.
+    #[must_use]
+    pub fn data_note(&self) -> Note {
+        Note::at(self.folder.join(files::DATA))
+    }
+
     /// The file for what the build of the system `name` writes.
     #[must_use]
     pub fn build_log(&self, name: &str) -> PathBuf {
@@ -181,11 +203,10 @@ impl BundleWriter {
         &mut self,
         writer: TrialWriter,
         summary: &TrialSummary,
-        processes: &[ProcessSample],
-        host: &[HostSample],
+        series: &Series<'_>,
     ) -> Result<(), BundleError> {
         let number = writer.number();
-        let partial = writer.finish(summary, processes, host)?;
+        let partial = writer.finish(summary, series)?;
         let written = files_in(&partial).map_err(BundleError::io("read", &partial))?;
         // The outputs of systems among them, which nobody has synced yet.
         written.iter().try_for_each(|file| sync(file))?;

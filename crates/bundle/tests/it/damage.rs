@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files that every trial has.
-const FILES: [&str; 11] = [
+const FILES: [&str; 12] = [
     "trial.json",
     "measure.hlog",
     "warmup.hlog",
@@ -18,6 +18,7 @@ const FILES: [&str; 11] = [
     "generator.csv",
     "processes.csv",
     "host.csv",
+    "databases.csv",
     "output-counter.log",
 ];
 

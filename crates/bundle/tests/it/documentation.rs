@@ -24,8 +24,8 @@ fn described(section: &str) -> Vec<&str> {
 fn every_column_of_every_table_is_described_in_order() {
     let folder = tempfile::tempdir().expect("a folder");
     given::complete(folder.path(), 1);
-    let tables = ["load.csv", "errors.csv", "totals.csv", "ticks.csv", "generator.csv", "processes.csv", "host.csv"];
-    for table in tables {
+    let of_load = ["load.csv", "errors.csv", "totals.csv", "ticks.csv", "generator.csv"];
+    for table in of_load.into_iter().chain(["processes.csv", "host.csv", "databases.csv"]) {
         let text = fs::read_to_string(folder.path().join("trials/0001").join(table)).expect("a table");
         let columns: Vec<&str> = text.lines().next().expect("a head").split(',').collect();
         assert_eq!(described(section(table)), columns, "{table}");
@@ -36,8 +36,20 @@ fn every_column_of_every_table_is_described_in_order() {
 fn every_key_of_a_trial_s_summary_is_described() {
     let text = serde_json::to_string(&given::summary(1)).expect("plain data");
     let keys: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).expect("an object");
-    let of_storage = keys["storage"].as_object().expect("an object");
-    let keys: BTreeSet<&str> = keys.keys().chain(of_storage.keys()).map(String::as_str).collect();
+    let inner =
+        |value: &'_ serde_json::Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>();
+    let database = &keys["databases"][0];
+    let of_database = [
+        database,
+        &database["settings"][0],
+        &database["conditions"][0],
+        &database["work"],
+        &database["work"]["statements"][0],
+        &database["work"]["mix"][0],
+    ];
+    let nested = of_database.into_iter().chain([&keys["storage"]]).flat_map(inner);
+    let keys: BTreeSet<String> = keys.keys().cloned().chain(nested).collect();
+    let keys: BTreeSet<&str> = keys.iter().map(String::as_str).collect();
     assert_eq!(described(section("trial.json")).into_iter().collect::<BTreeSet<_>>(), keys);
 }
 

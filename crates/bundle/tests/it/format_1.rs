@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 /// What format 2 added to the objects of a bundle.
-const NEW: [&str; 12] = [
+const NEW: [&str; 13] = [
     "attempt",
     "extended",
     "with_duplicate",
@@ -21,6 +21,7 @@ const NEW: [&str; 12] = [
     "unjudged",
     "headroom",
     "frequency_mhz",
+    "databases",
 ];
 
 /// Takes the new keys out of a value, at any depth.
@@ -46,7 +47,9 @@ fn age(folder: &Path) {
     let trials = fs::read_dir(folder.join("trials")).expect("trials").map(|entry| entry.expect("an entry").path());
     for trial in trials {
         strip_file(&trial.join("trial.json"));
-        fs::remove_file(trial.join("ticks.csv")).expect("a file");
+        for table in ["ticks.csv", "databases.csv"] {
+            fs::remove_file(trial.join(table)).expect("a file");
+        }
     }
     strip_file(&folder.join("plan.json"));
     strip_file(&folder.join("study.json"));
@@ -85,4 +88,5 @@ fn a_bundle_of_format_1_reads() {
     assert_eq!(plan.trials, given::plan(2).trials, "each trial was the first attempt");
     assert_eq!(contents.facts.mean_think, None);
     assert!(contents.trials.iter().all(|trial| trial.summary.validity.counts() && trial.summary.steady_from.is_none()));
+    assert!(contents.trials.iter().all(|trial| trial.summary.databases.is_empty() && trial.databases.is_empty()));
 }

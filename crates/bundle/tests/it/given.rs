@@ -1,11 +1,12 @@
 //! A small study and its trials, to be written into bundles.
 
-use plimsoll_bundle::{BundleWriter, TrialWriter};
+use plimsoll_bundle::{BundleWriter, Series, TrialWriter};
+use plimsoll_model::database::{Condition, DatabaseFacts, MixLine, Setting, SqlFacts, StatementFacts};
 use plimsoll_model::factor::{Assignment, Factor, Level, Role};
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, Subject, TICKS, Tally, Tick};
 use plimsoll_model::result::{Headroom, TrialSummary};
-use plimsoll_model::sample::{HostSample, ProcessSample};
+use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
 use plimsoll_model::storage::{FileSystem, Operation, Residency, StorageFacts, StorageStep};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
@@ -98,8 +99,21 @@ pub(crate) fn summary(number: u32) -> TrialSummary {
         sequences: [("increment".to_owned(), Default::default())].into(),
         error_examples: [("GET /a, b".to_owned(), [(ErrorKind::Status, "503, \"busy\"".to_owned())].into())].into(),
         storage: Some(storage()),
-        databases: Vec::new(),
+        databases: vec![database()],
     }
+}
+
+fn database() -> DatabaseFacts {
+    let setting = Setting { name: "fsync".to_owned(), in_force: "off".to_owned(), ..Setting::default() };
+    let condition = Condition { name: "1: w_ytd = sum(d_ytd)".to_owned(), holds: Some(true), ..Condition::default() };
+    let work = SqlFacts {
+        statements: vec![StatementFacts { statement: "update district".to_owned(), ..StatementFacts::default() }],
+        retries: [(ErrorKind::Deadlock, 2)].into(),
+        mix: vec![MixLine { name: "remote order lines".to_owned(), found: 1.0 / 3.0, ..MixLine::default() }],
+        ..SqlFacts::default()
+    };
+    let (settings, conditions) = (vec![setting], vec![condition]);
+    DatabaseFacts { name: "db, main".to_owned(), settings, work, conditions, ..DatabaseFacts::default() }
 }
 
 fn storage() -> StorageFacts {
@@ -145,6 +159,16 @@ pub(crate) fn host_series() -> Vec<HostSample> {
     }]
 }
 
+pub(crate) fn counters() -> Vec<DatabaseSample> {
+    let counter = |at, counter: &str, value| DatabaseSample {
+        at,
+        database: "db, main".to_owned(),
+        counter: counter.to_owned(),
+        value,
+    };
+    vec![counter(0.1, "commits", 1.0 / 3.0), counter(0.1, "Innodb_row_lock_time", 0.0)]
+}
+
 pub(crate) fn create(folder: &Path, trials: u32) -> BundleWriter {
     BundleWriter::create(folder, STUDY, &facts(), &plan(trials), &host()).expect("an empty folder")
 }
@@ -165,7 +189,8 @@ pub(crate) fn begin(bundle: &BundleWriter, number: u32) -> TrialWriter {
 
 pub(crate) fn seal(bundle: &mut BundleWriter, number: u32) {
     let writer = begin(bundle, number);
-    bundle.seal_trial(writer, &summary(number), &processes(), &host_series()).expect("disk");
+    let series = Series { processes: &processes(), host: &host_series(), databases: &counters() };
+    bundle.seal_trial(writer, &summary(number), &series).expect("disk");
 }
 
 /// A bundle whose run came to its end.
@@ -196,4 +221,5 @@ pub(crate) fn assert_whole(trial: &plimsoll_model::result::TrialResult) {
     assert_eq!(trial.tallies[&Subject::Request("GET /a, b".to_owned())].count(), 12);
     assert_eq!((trial.seconds.len(), trial.generator.len()), (6, 3));
     assert_eq!((&trial.processes, &trial.host), (&processes(), &host_series()));
+    assert_eq!(trial.databases, counters());
 }

@@ -1,7 +1,7 @@
 //! A plan that grows while the run goes on, and a run that ends before its last repeat.
 
 use crate::given::{self, named};
-use plimsoll_bundle::{BundleError, BundleWriter, read};
+use plimsoll_bundle::{BundleError, BundleWriter, Series, read};
 use plimsoll_model::trial::Trial;
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn again() -> Vec<Trial> {
 fn seal_added(bundle: &mut BundleWriter, trial: &Trial) {
     let writer = bundle.begin_trial(trial).expect("a folder");
     let summary = plimsoll_model::result::TrialSummary { trial: *trial, ..given::summary(1) };
-    bundle.seal_trial(writer, &summary, &[], &[]).expect("disk");
+    bundle.seal_trial(writer, &summary, &Series::default()).expect("disk");
 }
 
 /// Four trials, then the first block again.

@@ -1,13 +1,13 @@
 //! What is written is what is read.
 
 use crate::given::{self, SECOND};
-use plimsoll_bundle::{BundleError, BundleWriter, read};
+use plimsoll_bundle::{BundleError, BundleWriter, Series, read};
 use plimsoll_model::event::Event;
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::record::{
     ErrorKind, GeneratorSecond, Interval, LONGEST, RecordedPhase, Subject, TICKS, Tally, Tick, histogram,
 };
-use plimsoll_model::sample::{HostSample, ProcessSample};
+use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
 use plimsoll_model::units::Nanos;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -35,14 +35,14 @@ fn a_trial_that_failed_in_setup_has_no_load_and_reads_back() {
     let mut bundle = given::create(folder.path(), 1);
     bundle.versions(&[]).expect("disk");
     let writer = bundle.begin_trial(&given::trial(1)).expect("a folder");
-    bundle.seal_trial(writer, &given::summary(1), &[], &[]).expect("disk");
+    bundle.seal_trial(writer, &given::summary(1), &Series::default()).expect("disk");
     bundle.complete().expect("disk");
     let contents = read(folder.path()).expect("a bundle");
     assert_eq!(contents.problems, Vec::<String>::new());
     let trial = &contents.trials[0];
     assert_eq!(trial.summary, given::summary(1));
     assert!(trial.tallies.is_empty() && trial.seconds.is_empty() && trial.generator.is_empty());
-    assert!(trial.processes.is_empty() && trial.host.is_empty());
+    assert!(trial.processes.is_empty() && trial.host.is_empty() && trial.databases.is_empty());
 }
 
 #[test]
@@ -181,6 +181,11 @@ fn any_host() -> impl Strategy<Value = HostSample> {
     })
 }
 
+fn any_counter() -> impl Strategy<Value = DatabaseSample> {
+    (any_finite(), any::<String>(), any::<String>(), any_finite())
+        .prop_map(|(at, database, counter, value)| DatabaseSample { at, database, counter, value })
+}
+
 fn assert_same(read: &Tally, written: &Tally) {
     assert!(read.service == written.service, "service");
     assert!(read.response == written.response, "response");
@@ -212,7 +217,7 @@ proptest! {
         for (number, intervals) in (1..).zip(&trials) {
             let mut writer = bundle.begin_trial(&given::trial(number)).expect("a folder");
             intervals.iter().for_each(|interval| writer.interval(interval).expect("disk"));
-            bundle.seal_trial(writer, &given::summary(number), &[], &[]).expect("disk");
+            bundle.seal_trial(writer, &given::summary(number), &Series::default()).expect("disk");
         }
         bundle.complete().expect("disk");
         let contents = read(folder.path()).expect("a bundle");
@@ -242,7 +247,7 @@ proptest! {
             if number == 2 {
                 summary.steady_from = Some(Nanos(steady_from * 1_000_000));
             }
-            bundle.seal_trial(writer, &summary, &[], &[]).expect("disk");
+            bundle.seal_trial(writer, &summary, &Series::default()).expect("disk");
         }
         bundle.complete().expect("disk");
         let contents = read(folder.path()).expect("a bundle");
@@ -271,7 +276,7 @@ proptest! {
         let mut bundle = given::create(folder.path(), 1);
         let mut writer = bundle.begin_trial(&given::trial(1)).expect("a folder");
         intervals.iter().for_each(|interval| writer.interval(interval).expect("disk"));
-        bundle.seal_trial(writer, &given::summary(1), &[], &[]).expect("disk");
+        bundle.seal_trial(writer, &given::summary(1), &Series::default()).expect("disk");
         let text = fs::read_to_string(folder.path().join("trials/0001/ticks.csv")).expect("a table");
         let mut expected = Vec::new();
         for interval in &intervals {
@@ -287,16 +292,19 @@ proptest! {
         intervals in any_intervals(),
         processes in prop::collection::vec(any_process(), 0..4),
         host in prop::collection::vec(any_host(), 0..4),
+        databases in prop::collection::vec(any_counter(), 0..4),
     ) {
         let folder = tempfile::tempdir().expect("a folder");
         let mut bundle = given::create(folder.path(), 1);
         let mut writer = bundle.begin_trial(&given::trial(1)).expect("a folder");
         intervals.iter().for_each(|interval| writer.interval(interval).expect("disk"));
-        bundle.seal_trial(writer, &given::summary(1), &processes, &host).expect("disk");
+        let series = Series { processes: &processes, host: &host, databases: &databases };
+        bundle.seal_trial(writer, &given::summary(1), &series).expect("disk");
         let contents = read(folder.path()).expect("a bundle");
         let trial = &contents.trials[0];
         prop_assert_eq!(&trial.processes, &processes);
         prop_assert_eq!(&trial.host, &host);
+        prop_assert_eq!(&trial.databases, &databases);
         prop_assert_eq!(trial.generator.len(), intervals.len());
         for (row, interval) in trial.generator.iter().zip(&intervals) {
             let generator = &interval.generator;
