@@ -51,6 +51,12 @@ impl Databases {
         Err(DatabaseError::Failed("databases cannot be started yet".to_owned()))
     }
 
+    /// The folder for everything that is not to be kept.
+    #[must_use]
+    pub fn place(&self) -> &Path {
+        Path::new("")
+    }
+
     /// What must not stand in a bundle.
     #[must_use]
     pub fn secrets(&self) -> Vec<Secret> {
@@ -87,4 +93,18 @@ impl Staged {
     pub fn wait_ready(&self, _running: Option<&Running>, _interrupted: &AtomicBool) -> Result<(), DatabaseError> {
         Ok(())
     }
+}
+
+/// What would keep a database from being had, before anything is started.
+#[must_use]
+pub fn check(_database: &Database) -> Vec<String> {
+    Vec::new()
+}
+
+/// Removes what a killed run left at `place`. Gives whether there was any.
+///
+/// # Errors
+/// The folder is not one of ours, or its run is alive.
+pub fn remove_left(_place: &Path) -> Result<bool, DatabaseError> {
+    Ok(false)
 }

@@ -8,5 +8,5 @@
 mod databases;
 mod look;
 
-pub use databases::{DatabaseError, Databases, OnData, Staged};
+pub use databases::{DatabaseError, Databases, OnData, Staged, check, remove_left};
 pub use look::{Look, after, facts};

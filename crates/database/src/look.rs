@@ -4,6 +4,7 @@ use crate::databases::{DatabaseError, Staged};
 use plimsoll_model::database::{Database, DatabaseFacts};
 use plimsoll_model::sample::DatabaseSample;
 use plimsoll_model::sql::Transport;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// Looks at what a database counts once a second, from its start until it is stopped.
@@ -42,6 +43,7 @@ pub fn after(
     _database: &Database,
     _staged: &Staged,
     _within: Duration,
+    _interrupted: &AtomicBool,
 ) -> Result<Vec<plimsoll_model::database::Condition>, DatabaseError> {
     Ok(Vec::new())
 }

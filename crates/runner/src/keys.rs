@@ -1,61 +1,82 @@
 //! Secrets of a run: made up for the servers that it starts, and kept out of its bundle.
 
+use plimsoll_database::Databases;
+use plimsoll_model::database::{Database, DatabaseFacts, Origin};
 use plimsoll_model::result::TrialSummary;
 use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::trial::Validity;
 use plimsoll_study::Study;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read};
 
-/// Variables of the environment that systems inherit, and might print.
+/// Variables of the environment that hold secrets whatever the study.
 const SECRET_VARIABLES: [&str; 2] = ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
 
 /// Characters of a secret: as many as those of Amazon's have.
 const SECRET_LENGTH: usize = 40;
 
 /// A shorter text is no secret, and would be found in many places.
-const LEAST_LENGTH: usize = 8;
+const LEAST_LENGTH: usize = 4;
 
-/// The key pairs of a run, by the names of their stores.
+/// The secrets of a run that are known before its first trial.
 pub(crate) struct Keys {
+    /// The key pairs that are made up for it, by the names of their stores.
     pub(crate) pairs: BTreeMap<String, KeyPair>,
+    /// The variables of the environment that hold secrets.
+    variables: BTreeSet<String>,
 }
 
 impl Keys {
-    /// A pair for each store of the study that asks for one.
+    /// A pair for each store of the study that asks for one, and the passwords of its databases.
     ///
     /// # Errors
     /// The machine gives no random numbers.
-    pub(crate) fn generate(study: &Study) -> io::Result<Keys> {
+    pub(crate) fn generate(study: &Study, databases: &[Database]) -> io::Result<Keys> {
         let pair = |store: String| {
             let secret = Secret(random_text(SECRET_LENGTH)?);
             Ok((store, KeyPair { access_key: format!("PLIMSOLL{}", random_text(12)?), secret }))
         };
-        Ok(Keys { pairs: study.stand_in_keys().into_keys().map(pair).collect::<io::Result<_>>()? })
+        let pairs = study.stand_in_keys().into_keys().map(pair).collect::<io::Result<_>>()?;
+        let passwords = databases.iter().filter_map(|database| match &database.origin {
+            Origin::External(external) => external.password_variable.clone(),
+            Origin::Started(_) => None,
+        });
+        Ok(Keys { pairs, variables: SECRET_VARIABLES.map(str::to_owned).into_iter().chain(passwords).collect() })
     }
 
-    /// The summary of a trial without secrets that a system may have told.
-    pub(crate) fn hidden(&self, mut summary: TrialSummary) -> TrialSummary {
-        let texts = match &mut summary.validity {
-            Validity::Valid => &mut Vec::new(),
-            Validity::Void(reasons) | Validity::Failed(reasons) => reasons,
-        };
-        let examples = summary.error_examples.values_mut().flat_map(BTreeMap::values_mut);
-        for text in texts.iter_mut().chain(&mut summary.warnings).chain(examples) {
-            for secret in self.secrets() {
-                *text = text.replace(&secret, &"*".repeat(secret.len()));
-            }
-        }
-        summary
-    }
-
-    /// Every text that must not stand in the bundle.
-    pub(crate) fn secrets(&self) -> Vec<String> {
+    /// Every text that must not stand in the bundle: those of the servers that the run starts, and
+    /// those of the environment, which systems inherit.
+    pub(crate) fn secrets(&self, databases: &Databases) -> Vec<String> {
         let generated = self.pairs.values().map(|pair| pair.secret.0.clone());
-        let inherited = SECRET_VARIABLES.iter().filter_map(|name| std::env::var(name).ok());
-        generated.chain(inherited).filter(|secret| secret.len() >= LEAST_LENGTH).collect()
+        let inherited = self.variables.iter().filter_map(|name| std::env::var(name).ok());
+        let passwords = databases.secrets().into_iter().map(|secret| secret.0);
+        generated.chain(inherited).chain(passwords).filter(|secret| secret.len() >= LEAST_LENGTH).collect()
     }
+}
+
+/// The summary of a trial without secrets that a system may have told.
+pub(crate) fn hidden(secrets: &[String], mut summary: TrialSummary) -> TrialSummary {
+    let texts = match &mut summary.validity {
+        Validity::Valid => &mut Vec::new(),
+        Validity::Void(reasons) | Validity::Failed(reasons) => reasons,
+    };
+    let examples = summary.error_examples.values_mut().flat_map(BTreeMap::values_mut);
+    let of_databases = summary.databases.iter_mut().flat_map(told_by_server);
+    for text in texts.iter_mut().chain(&mut summary.warnings).chain(examples).chain(of_databases) {
+        for secret in secrets {
+            *text = text.replace(secret, &"*".repeat(secret.len()));
+        }
+    }
+    summary
+}
+
+/// What of the facts of a database comes from its server or from a command of the study.
+fn told_by_server(facts: &mut DatabaseFacts) -> impl Iterator<Item = &mut String> {
+    let details = facts.conditions.iter_mut().map(|condition| &mut condition.detail);
+    let settings =
+        facts.settings.iter_mut().flat_map(|setting| setting.asked.iter_mut().chain([&mut setting.in_force]));
+    [&mut facts.version, &mut facts.restored].into_iter().chain(details).chain(settings)
 }
 
 /// Letters and digits that nobody can guess: not from the study's seed, which everybody knows.

@@ -4,6 +4,7 @@
 //! [`preflight`] finds what would go wrong before anything is started; [`run`] does the rest and
 //! can be interrupted at any instant without leaving a process behind.
 
+mod databases;
 mod keys;
 mod preflight;
 mod programs;
@@ -13,5 +14,5 @@ mod target;
 mod trial;
 mod validity;
 
-pub use preflight::preflight;
+pub use preflight::{databases, preflight};
 pub use run::{Ending, Run, RunError, run};

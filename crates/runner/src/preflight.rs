@@ -1,9 +1,11 @@
 //! Everything that can be known to go wrong before anything is started.
 
+use crate::databases::may_load;
 use crate::target;
+use plimsoll_model::database::Database;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::trial::Plan;
-use plimsoll_study::{Bindings, PortChoice, Study};
+use plimsoll_study::{Bindings, Diagnostic, PortChoice, Study, TrialSpec};
 use plimsoll_system::{check_commands, check_port_free};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +14,8 @@ use std::path::Path;
 const STAND_IN: u16 = 1;
 
 /// What would go wrong, each fault once: programs that are not found, ports in use, targets that
-/// the study may not load, `.proto` files that do not compile, calls and messages that do not fit.
+/// the study may not load, folders that hold no data of Plimsoll's, `.proto` files that do not
+/// compile, calls and messages that do not fit.
 /// Empty when the study can start.
 #[must_use]
 pub fn preflight(study: &Study, plan: &Plan, program: &Path) -> Vec<String> {
@@ -26,23 +29,45 @@ pub fn preflight(study: &Study, plan: &Plan, program: &Path) -> Vec<String> {
     faults
 }
 
+/// The databases that trials use, each as it is in the first trial that uses it so; ports stand in.
+#[must_use]
+pub fn databases(study: &Study, plan: &Plan, program: &Path) -> Vec<Database> {
+    let mut databases: Vec<Database> = Vec::new();
+    for spec in assignments(plan).iter().filter_map(|assignment| stand_in(study, assignment, program).ok()) {
+        for database in spec.databases {
+            if !databases.contains(&database) {
+                databases.push(database);
+            }
+        }
+    }
+    databases
+}
+
 fn assignments(plan: &Plan) -> Vec<Assignment> {
     let pairs = plan.conditions.iter().flat_map(|condition| plan.variants.iter().map(|variant| variant.and(condition)));
     pairs.collect()
 }
 
+/// What a trial is before its ports are known.
+pub(crate) fn stand_in(study: &Study, assignment: &Assignment, program: &Path) -> Result<TrialSpec, Vec<Diagnostic>> {
+    let port = |choice| match choice {
+        PortChoice::Fixed(port) => port,
+        PortChoice::Free => STAND_IN,
+    };
+    let ports = study.system_ports(assignment).into_iter().map(|(name, choice)| (name, port(choice))).collect();
+    // What is found of programs is recorded, and must not hold the keys of the run.
+    let bindings = Bindings { ports, plimsoll: program.to_owned(), keys: study.stand_in_keys() };
+    study.resolve(assignment, &bindings)
+}
+
 fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<String> {
-    let choices = study.system_ports(assignment);
     let mut faults = Vec::new();
-    for (_, choice) in &choices {
+    for (_, choice) in study.system_ports(assignment) {
         if let PortChoice::Fixed(port) = choice {
-            faults.extend(check_port_free(*port).err().map(|error| error.to_string()));
+            faults.extend(check_port_free(port).err().map(|error| error.to_string()));
         }
     }
-    let ports = choices.into_iter().map(|(name, _)| (name, STAND_IN)).collect();
-    let spec = match study
-        .resolve(assignment, &Bindings { ports, plimsoll: program.to_owned(), keys: study.stand_in_keys() })
-    {
+    let spec = match stand_in(study, assignment, program) {
         Ok(spec) => spec,
         Err(diagnostics) => {
             faults.extend(diagnostics.iter().map(ToString::to_string));
@@ -50,6 +75,10 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Stri
         }
     };
     faults.extend(spec.systems.iter().flat_map(check_commands).map(|error| error.to_string()));
+    for database in &spec.databases {
+        faults.extend(plimsoll_database::check(database));
+        faults.extend(may_load(study, database).err());
+    }
     faults.extend(spec.workload.target.iter().filter_map(|target| target::address(study, target).err()));
     if let Err(error) = plimsoll_load::check(&spec.workload) {
         faults.extend(error.0);

@@ -1,14 +1,14 @@
 //! The programs of the systems: each is built and described once in a run, before the first trial
 //! that needs it.
 
+use crate::preflight::stand_in;
 use crate::run::{Context, Stop};
+use crate::trial::Executable;
 use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_model::event::Event;
-use plimsoll_model::factor::Assignment;
 use plimsoll_model::host::Version;
 use plimsoll_model::system::{CommandLine, SystemSpec};
 use plimsoll_model::trial::Trial;
-use plimsoll_study::{Bindings, PortChoice};
 use plimsoll_system::sha256;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -61,20 +61,21 @@ impl Programs {
     }
 
     /// Adds the files that systems really ran, where they are not the ones that were started: behind
-    /// a wrapper script there is another program.
+    /// a wrapper script there is another program. What a server of a database is, is known only then.
     pub(crate) fn add_executables(
         &mut self,
-        executables: &[(String, PathBuf)],
+        executables: &[Executable],
         bundle: &mut BundleWriter,
     ) -> Result<(), BundleError> {
         let before = self.versions.len();
-        for (name, file) in executables {
+        for Executable { system: name, file, version } in executables {
             if !self.executables.insert((name.clone(), file.clone())) {
                 continue;
             }
-            let (name, sha256) = (name.clone(), sha256(file).ok());
-            if !self.versions.iter().any(|known| known.name == name && known.sha256 == sha256) {
-                self.versions.push(Version { name, program: file.display().to_string(), version: None, sha256 });
+            let sha256 = sha256(file).ok();
+            if !self.versions.iter().any(|known| known.name == *name && known.sha256 == sha256) {
+                let (name, program) = (name.clone(), file.display().to_string());
+                self.versions.push(Version { name, program, version: version.clone(), sha256 });
             }
         }
         if self.versions.len() > before { bundle.versions(&self.versions) } else { Ok(()) }
@@ -92,7 +93,8 @@ impl Programs {
             if !seen.insert((trial.variant, trial.condition)) {
                 continue;
             }
-            for system in stand_in_systems(context, &context.plan.assignment(trial)) {
+            let spec = stand_in(context.study, &context.plan.assignment(trial), context.program);
+            for system in spec.map(|spec| spec.systems).unwrap_or_default() {
                 if !self.systems.iter().chain(&new).any(|known| is_same_program(known, &system)) {
                     new.push(system);
                 }
@@ -131,16 +133,4 @@ fn is_same_program(one: &SystemSpec, other: &SystemSpec) -> bool {
     let program = |system: &SystemSpec| system.start.program().to_owned();
     let parts = |system: &SystemSpec| (system.build.clone(), program(system), system.version.clone());
     one.name == other.name && one.dir == other.dir && one.env == other.env && parts(one) == parts(other)
-}
-
-/// The systems of a trial as they are before their ports are known.
-fn stand_in_systems(context: &Context<'_>, assignment: &Assignment) -> Vec<SystemSpec> {
-    let ports = context.study.system_ports(assignment).into_iter().map(|(name, choice)| match choice {
-        PortChoice::Fixed(port) => (name, port),
-        PortChoice::Free => (name, 1),
-    });
-    let plimsoll = context.program.to_owned();
-    // What is recorded of programs must not hold the keys of the run.
-    let bindings = Bindings { ports: ports.collect(), plimsoll, keys: context.study.stand_in_keys() };
-    context.study.resolve(assignment, &bindings).map(|spec| spec.systems).unwrap_or_default()
 }

@@ -1,10 +1,13 @@
 //! The run: every trial of the plan in its order, blocks that did not count again, and an early end
 //! where every verdict is reached.
 
-use crate::keys::Keys;
+use crate::databases;
+use crate::keys::{Keys, hidden};
+use crate::preflight;
 use crate::programs::{OnEvent, Programs, tell};
 use crate::trial::{Broken, Finished, run_trial};
-use plimsoll_bundle::{BundleError, BundleWriter};
+use plimsoll_bundle::{BundleError, BundleWriter, Series};
+use plimsoll_database::Databases;
 use plimsoll_model::event::Event;
 use plimsoll_model::result::TrialSummary;
 use plimsoll_model::study::StudyFacts;
@@ -40,6 +43,13 @@ pub(crate) struct Context<'a> {
     pub(crate) program: &'a Path,
     pub(crate) keys: &'a Keys,
     pub(crate) interrupted: &'a AtomicBool,
+}
+
+impl Context<'_> {
+    /// Asks whether the run is to stop.
+    pub(crate) fn is_interrupted(&self) -> impl Fn() -> bool {
+        || self.interrupted.load(Ordering::Relaxed)
+    }
 }
 
 /// How a run ended.
@@ -90,7 +100,9 @@ pub fn run(
     on_event: &mut dyn FnMut(&Event),
 ) -> Result<Ending, RunError> {
     let facts = run.study.facts();
-    let keys = Keys::generate(run.study).map_err(|error| RunError::System(format!("failed to make keys: {error}")))?;
+    let used = preflight::databases(run.study, run.plan, run.program);
+    let keys =
+        Keys::generate(run.study, &used).map_err(|error| RunError::System(format!("failed to make keys: {error}")))?;
     let context = Context {
         study: run.study,
         facts: &facts,
@@ -100,7 +112,26 @@ pub fn run(
         keys: &keys,
         interrupted: run.interrupted,
     };
-    let mut walk = Walk::new(&context, bundle, on_event);
+    let mut databases = Databases::new(run.launcher, bundle.folder());
+    databases::note_place(&databases, &used, bundle, on_event)?;
+    let ending = walk(&context, &mut databases, bundle, decided, on_event);
+    let secrets = keys.secrets(&databases);
+    // Their data goes, however the run has ended.
+    drop(databases);
+    bundle.data_note().remove()?;
+    secrets.iter().try_for_each(|secret| bundle.conceal(secret))?;
+    ending
+}
+
+/// Walks the plan to its end, or as far as it goes.
+fn walk(
+    context: &Context<'_>,
+    databases: &mut Databases,
+    bundle: &mut BundleWriter,
+    decided: &mut dyn FnMut(u32) -> bool,
+    on_event: &mut OnEvent<'_>,
+) -> Result<Ending, RunError> {
+    let mut walk = Walk::new(context, databases, bundle, on_event);
     walk.tell_start()?;
     match walk.until_the_end(decided) {
         Ok(decided_after) => {
@@ -145,6 +176,7 @@ impl From<SystemError> for Stop {
 /// A run under way.
 struct Walk<'a> {
     context: &'a Context<'a>,
+    databases: &'a mut Databases,
     /// The plan with the blocks that are run again.
     plan: Plan,
     bundle: &'a mut BundleWriter,
@@ -157,11 +189,16 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(context: &'a Context<'a>, bundle: &'a mut BundleWriter, on_event: &'a mut OnEvent<'a>) -> Walk<'a> {
+    fn new(
+        context: &'a Context<'a>,
+        databases: &'a mut Databases,
+        bundle: &'a mut BundleWriter,
+        on_event: &'a mut OnEvent<'a>,
+    ) -> Walk<'a> {
         let mut plan = context.plan.clone();
         plan.trials.extend(bundle.added_trials());
         let (programs, working, left_out) = (Programs::default(), BTreeSet::new(), BTreeSet::new());
-        let mut walk = Walk { context, plan, bundle, on_event, programs, working, left_out };
+        let mut walk = Walk { context, databases, plan, bundle, on_event, programs, working, left_out };
         let failed = |summary: &TrialSummary| matches!(summary.validity, Validity::Failed(_));
         let done = walk.plan.trials.iter().filter(|trial| walk.summary(trial).is_some_and(|summary| !failed(summary)));
         walk.working = done.map(|trial| walk.program_of(trial)).collect();
@@ -289,15 +326,18 @@ impl<'a> Walk<'a> {
             let message = format!("trial {number} was broken off and left objects in {place}: remove them by hand");
             self.tell(&Event::Warning { message })?;
         }
-        let outcome = run_trial(self.context, trial, &mut writer, &mut |event| tell(self.bundle, self.on_event, event));
+        let mut hear = |event: &Event| tell(self.bundle, self.on_event, event);
+        let outcome = run_trial(self.context, self.databases, trial, &mut writer, &mut hear);
         // The systems have ended, however the trial did.
-        self.context.keys.secrets().iter().try_for_each(|secret| writer.conceal(secret))?;
+        let secrets = self.context.keys.secrets(self.databases);
+        secrets.iter().try_for_each(|secret| writer.conceal(secret))?;
         let finished = match outcome {
-            Ok(finished) => Finished { summary: self.context.keys.hidden(finished.summary), ..finished },
+            Ok(finished) => Finished { summary: hidden(&secrets, finished.summary), ..finished },
             Err(Broken::Interrupted) => return Err(Stop::Interrupted),
             Err(Broken::Bundle(error)) => return Err(error.into()),
         };
-        self.bundle.seal_trial(writer, &finished.summary, &finished.processes, &finished.host)?;
+        let series = Series { processes: &finished.processes, host: &finished.host, databases: &finished.databases };
+        self.bundle.seal_trial(writer, &finished.summary, &series)?;
         let over = Event::TrialFinished {
             trial: trial.number,
             validity: finished.summary.validity.clone(),

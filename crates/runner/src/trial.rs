@@ -1,15 +1,19 @@
-//! One trial: start the systems, offer the load, watch both, stop the systems, judge.
+//! One trial: start databases and systems, offer the load, watch all of them, look at the data, stop
+//! the systems, judge.
 
+use crate::databases::{self, Served};
 use crate::run::Context;
 use crate::target;
-use crate::validity::{self, Judgement, Watch};
+use crate::validity::{self, Watch};
 use plimsoll_bundle::TrialWriter;
+use plimsoll_database::Databases;
 use plimsoll_load::{Job, Prepared, RunRecord};
+use plimsoll_model::database::DatabaseFacts;
 use plimsoll_model::event::Event;
 use plimsoll_model::load::LoadModel;
 use plimsoll_model::record::{Interval, Subject, Tally};
 use plimsoll_model::result::{Headroom, TrialSummary};
-use plimsoll_model::sample::{HostSample, ProcessSample};
+use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
 use plimsoll_model::storage::StorageFacts;
 use plimsoll_model::trial::{Phase, Trial, Validity};
 use plimsoll_model::units::Nanos;
@@ -29,12 +33,38 @@ pub(crate) struct Finished {
     pub(crate) summary: TrialSummary,
     pub(crate) processes: Vec<ProcessSample>,
     pub(crate) host: Vec<HostSample>,
+    pub(crate) databases: Vec<DatabaseSample>,
     pub(crate) iterations: u64,
     pub(crate) errors: u64,
-    /// The files that the systems' first processes ran, by the systems' names.
-    pub(crate) executables: Vec<(String, PathBuf)>,
+    pub(crate) executables: Vec<Executable>,
     /// Whether the systems came up and answered at least one request as expected.
     pub(crate) worked: bool,
+}
+
+/// The file that the first process of a system ran.
+pub(crate) struct Executable {
+    /// The system's name.
+    pub(crate) system: String,
+    pub(crate) file: PathBuf,
+    /// What it says it is, where it was asked.
+    pub(crate) version: Option<String>,
+}
+
+/// Why a trial cannot begin, or its load broke off.
+pub(crate) enum Fault {
+    /// There is no trial.
+    Broken(Broken),
+    /// It has failed for this reason.
+    Failed(String),
+}
+
+impl From<SystemError> for Fault {
+    fn from(error: SystemError) -> Self {
+        match error {
+            SystemError::Interrupted { .. } => Fault::Broken(Broken::Interrupted),
+            error => Fault::Failed(error.to_string()),
+        }
+    }
 }
 
 /// Why there is no trial.
@@ -52,6 +82,7 @@ pub(crate) type Tell<'a> = dyn FnMut(&Event) -> Result<(), plimsoll_bundle::Bund
 /// Runs a trial; everything that it started is gone when this comes back.
 pub(crate) fn run_trial(
     context: &Context<'_>,
+    databases: &mut Databases,
     trial: &Trial,
     writer: &mut TrialWriter,
     tell: &mut Tell<'_>,
@@ -59,40 +90,45 @@ pub(crate) fn run_trial(
     let began = Instant::now();
     let started_unix_ms = unix_ms();
     tell(&phase(trial, Phase::Setup, None)).map_err(Broken::Bundle)?;
-    let (spec, systems, ready_after) = match set_up(context, trial, writer) {
+    let ready = match set_up(context, databases, trial, writer, tell) {
         Ok(ready) => ready,
-        Err(SetupFault::Interrupted) => return Err(Broken::Interrupted),
-        Err(SetupFault::Failed(reason)) => {
+        Err(Fault::Broken(broken)) => return Err(broken),
+        Err(Fault::Failed(reason)) => {
             return Ok(not_started(trial, as_sealed(&reason, writer), started_unix_ms, began.elapsed()));
         }
     };
-    let loaded = match offer_load(context, trial, &spec, &systems, writer, tell) {
+    let loaded = match offer_load(context, trial, &ready, writer, tell) {
         Ok(loaded) => loaded,
-        Err(LoadFault::Broken(broken)) => return Err(broken),
-        Err(LoadFault::Failed(reason)) => {
-            return Ok(not_started(trial, reason, started_unix_ms, began.elapsed()));
+        Err(Fault::Broken(broken)) => return Err(broken),
+        Err(Fault::Failed(reason)) => {
+            return Ok(not_started(trial, as_sealed(&reason, writer), started_unix_ms, began.elapsed()));
         }
     };
     tell(&phase(trial, Phase::Teardown, None)).map_err(Broken::Bundle)?;
-    let running = systems.iter().filter_map(|system| Some((system.name().to_owned(), system.executable()?)));
-    let executables = running.collect();
+    let Loaded { mut record, watch, processes, host, counters, mut facts } = loaded;
+    let unchecked = look_at_data(context, &ready, &mut record, &mut facts);
+    let executables = executables(&ready.systems, &facts);
+    let Ready { spec, systems, databases, ready_after } = ready;
     let stopped = stop_all(systems);
+    drop(databases);
     if context.interrupted.load(Ordering::Relaxed) {
         return Err(Broken::Interrupted);
     }
-    let Loaded { record, watch, processes, host } = loaded;
     let window = record.window;
-    let found =
-        validity::Record { faults: &record.faults, sequences: &record.sequences, examples: &record.error_examples };
-    let mut judged = watch.judge(window, &context.facts.generator, &found);
-    if let Err(died) = stopped {
-        let reasons = [vec![as_sealed(&died, writer)], judged.validity.reasons().to_vec()].concat();
-        judged = Judgement { validity: Validity::Failed(reasons), steady_from: None, unsteady: false, ..judged };
-    }
+    let found = validity::Record {
+        faults: &record.faults,
+        sequences: &record.sequences,
+        examples: &record.error_examples,
+        databases: &facts,
+    };
+    let judged = watch.judge(window, &context.facts.generator, &found);
+    let warnings = [watch.warnings(), validity::not_looked_at(&facts), left_behind(record.storage.as_ref())].concat();
+    let broken_off = [stopped.err().map(|died| as_sealed(&died, writer)), unchecked];
+    let judged = judged.failed_also(broken_off.into_iter().flatten().collect());
     let summary = TrialSummary {
         trial: *trial,
         validity: judged.validity,
-        warnings: [watch.warnings(), left_behind(record.storage.as_ref())].concat(),
+        warnings,
         started_unix_ms,
         took: began.elapsed().into(),
         ready_after: ready_after.into(),
@@ -105,12 +141,13 @@ pub(crate) fn run_trial(
         sequences: record.sequences,
         error_examples: record.error_examples,
         storage: record.storage,
-        databases: Vec::new(),
+        databases: facts,
     };
     Ok(Finished {
         summary,
         processes,
         host,
+        databases: counters,
         iterations: watch.iterations,
         errors: watch.errors,
         executables,
@@ -156,6 +193,7 @@ fn not_started(trial: &Trial, reason: String, started_unix_ms: i64, took: Durati
         summary,
         processes: Vec::new(),
         host: Vec::new(),
+        databases: Vec::new(),
         iterations: 0,
         errors: 0,
         executables: Vec::new(),
@@ -163,26 +201,41 @@ fn not_started(trial: &Trial, reason: String, started_unix_ms: i64, took: Durati
     }
 }
 
-enum SetupFault {
-    Interrupted,
-    Failed(String),
+/// A trial that can begin. Its fields are dropped in this order: what runs ends before the data goes
+/// that it serves.
+struct Ready {
+    spec: TrialSpec,
+    systems: Vec<Running>,
+    databases: Vec<Served>,
+    ready_after: Duration,
 }
 
-impl From<SystemError> for SetupFault {
-    fn from(error: SystemError) -> Self {
-        match error {
-            SystemError::Interrupted { .. } => SetupFault::Interrupted,
-            error => SetupFault::Failed(error.to_string()),
-        }
-    }
-}
-
-/// Starts the systems one after the other, each when the one before it is ready.
+/// Starts the databases, then the systems, each when the one before it is ready.
 fn set_up(
     context: &Context<'_>,
+    databases: &mut Databases,
     trial: &Trial,
     writer: &TrialWriter,
-) -> Result<(TrialSpec, Vec<Running>, Duration), SetupFault> {
+    tell: &mut Tell<'_>,
+) -> Result<Ready, Fault> {
+    let spec = resolve(context, trial)?;
+    let mut ready = Ready { systems: Vec::new(), databases: Vec::new(), ready_after: Duration::ZERO, spec };
+    for database in &ready.spec.databases {
+        let (served, server, ready_after) = databases::serve(context, databases, database, writer, tell)?;
+        ready.databases.push(served);
+        ready.systems.extend(server);
+        ready.ready_after += ready_after;
+    }
+    for system in &ready.spec.systems {
+        let started = context.launcher.start(system, &writer.output_path(&system.name))?;
+        ready.ready_after += started.wait_ready(&context.is_interrupted())?;
+        ready.systems.push(started);
+    }
+    Ok(ready)
+}
+
+/// What the trial is, with ports that are free now.
+fn resolve(context: &Context<'_>, trial: &Trial) -> Result<TrialSpec, Fault> {
     let assignment = context.plan.assignment(trial);
     let mut ports = BTreeMap::new();
     for (name, choice) in context.study.system_ports(&assignment) {
@@ -195,20 +248,12 @@ fn set_up(
     let plimsoll = context.program.to_owned();
     let bindings = Bindings { ports, plimsoll, keys: context.keys.pairs.clone() };
     let mut spec = context.study.resolve(&assignment, &bindings).map_err(|diagnostics| {
-        SetupFault::Failed(diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        Fault::Failed(diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })?;
     if trial.extended {
         spec.load.warmup = context.plan.length(trial).warmup;
     }
-    let interrupted = || context.interrupted.load(Ordering::Relaxed);
-    let mut running = Vec::new();
-    let mut ready_after = Duration::ZERO;
-    for system in &spec.systems {
-        let started = context.launcher.start(system, &writer.output_path(&system.name))?;
-        ready_after += started.wait_ready(&interrupted)?;
-        running.push(started);
-    }
-    Ok((spec, running, ready_after))
+    Ok(spec)
 }
 
 /// What the load left.
@@ -217,26 +262,26 @@ struct Loaded {
     watch: Watch,
     processes: Vec<ProcessSample>,
     host: Vec<HostSample>,
-}
-
-enum LoadFault {
-    Broken(Broken),
-    Failed(String),
+    counters: Vec<DatabaseSample>,
+    facts: Vec<DatabaseFacts>,
 }
 
 fn offer_load(
     context: &Context<'_>,
     trial: &Trial,
-    spec: &TrialSpec,
-    systems: &[Running],
+    ready: &Ready,
     writer: &mut TrialWriter,
     tell: &mut Tell<'_>,
-) -> Result<Loaded, LoadFault> {
+) -> Result<Loaded, Fault> {
+    let Ready { spec, systems, databases, .. } = ready;
     let target = spec.workload.target.as_ref();
-    let address = target.map(|target| target::address(context.study, target)).transpose().map_err(LoadFault::Failed)?;
-    let prepared = Prepared::new(&spec.workload, address).map_err(|error| LoadFault::Failed(error.to_string()))?;
+    let address = target.map(|target| target::address(context.study, target)).transpose().map_err(Fault::Failed)?;
+    let workload = databases::placed(&spec.workload, databases).map_err(Fault::Failed)?;
+    let prepared = Prepared::new(&workload, address).map_err(|error| Fault::Failed(error.to_string()))?;
+    let facts = databases::facts(databases, &spec.workload.steps)?;
     let targets = systems.iter().map(|system| Target { system: system.name().to_owned(), root: system.warden() });
-    let sampler = Sampler::start(targets.collect()).map_err(|error| LoadFault::Failed(error.to_string()))?;
+    let sampler = Sampler::start(targets.collect()).map_err(|error| Fault::Failed(error.to_string()))?;
+    let looks = databases::look(databases)?;
     let mut watch = Watch::new(&spec.load, trial.extended);
     let mut trouble = None;
     let mut phases = PhaseTeller::new(trial, spec);
@@ -274,14 +319,15 @@ fn offer_load(
     });
     let unnoted = unnoted.into_inner().or(note.remove().err());
     if let Some(error) = trouble.or(unnoted) {
-        return Err(LoadFault::Broken(Broken::Bundle(error)));
+        return Err(Fault::Broken(Broken::Bundle(error)));
     }
     if context.interrupted.load(Ordering::Relaxed) {
-        return Err(LoadFault::Broken(Broken::Interrupted));
+        return Err(Fault::Broken(Broken::Interrupted));
     }
-    let record = run.map_err(|error| LoadFault::Failed(error.to_string()))?;
+    let record = run.map_err(|error| Fault::Failed(error.to_string()))?;
     let (processes, host) = sampler.stop(record.zero);
-    Ok(Loaded { record, watch, processes, host })
+    let counters = databases::samples(looks, record.zero);
+    Ok(Loaded { record, watch, processes, host, counters, facts })
 }
 
 /// Breaks the load off when the run is interrupted, or when a system has died: more load would
@@ -295,6 +341,37 @@ fn look_after(systems: &[Running], interrupted: &AtomicBool, stop: &AtomicBool, 
         }
         std::thread::sleep(LOOK_EVERY);
     }
+}
+
+/// Adds to what is known of databases what users did and whether their data is as it must be. Where
+/// a system has died there is nobody to ask. Gives why the data could not be looked at.
+fn look_at_data(
+    context: &Context<'_>,
+    ready: &Ready,
+    record: &mut RunRecord,
+    facts: &mut [DatabaseFacts],
+) -> Option<String> {
+    let steps = &ready.spec.workload.steps;
+    if let Some(work) = record.sql.take() {
+        databases::add_work(facts, steps, work);
+    }
+    if ready.systems.iter().any(|system| system.check().is_err()) {
+        return None;
+    }
+    databases::add_conditions(context, facts, &ready.databases, steps).err()
+}
+
+/// The files that the first processes of systems run.
+fn executables(systems: &[Running], facts: &[DatabaseFacts]) -> Vec<Executable> {
+    let version = |name: &str| facts.iter().find(|facts| facts.name == name).map(|facts| facts.version.clone());
+    let executable = |system: &Running| {
+        Some(Executable {
+            system: system.name().to_owned(),
+            file: system.executable()?,
+            version: version(system.name()),
+        })
+    };
+    systems.iter().filter_map(executable).collect()
 }
 
 /// Stops the systems in the opposite order; the first that had died by itself is told of.

@@ -1,6 +1,7 @@
 //! Whether a trial counts: the rules, as pure functions of what was recorded.
 
 use crate::steady::{Steady, Ticks};
+use plimsoll_model::database::{Condition, DatabaseFacts, MixLine};
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, SequenceCheck, Subject};
 use plimsoll_model::result::Headroom;
@@ -21,6 +22,8 @@ pub(crate) struct Record<'a> {
     pub(crate) sequences: &'a BTreeMap<String, SequenceCheck>,
     /// A text for each kind of error, by subject.
     pub(crate) examples: &'a BTreeMap<String, BTreeMap<ErrorKind, String>>,
+    /// What is known of the databases, with what must hold of their data.
+    pub(crate) databases: &'a [DatabaseFacts],
 }
 
 impl Record<'_> {
@@ -44,6 +47,17 @@ pub(crate) struct Judgement {
     /// Why it was not judged whether it is steady, though load is meant to be.
     pub(crate) unjudged: Option<String>,
     pub(crate) headroom: Headroom,
+}
+
+impl Judgement {
+    /// The same of a trial that has failed for these reasons too.
+    pub(crate) fn failed_also(self, reasons: Vec<String>) -> Judgement {
+        if reasons.is_empty() {
+            return self;
+        }
+        let reasons = [reasons, self.validity.reasons().to_vec()].concat();
+        Judgement { validity: Validity::Failed(reasons), steady_from: None, unsteady: false, ..self }
+    }
 }
 
 /// What is gathered from the intervals of a trial while they pass.
@@ -136,6 +150,7 @@ impl Watch {
             return Judgement { validity: Validity::Failed(failures), ..unknown };
         }
         let mut reasons = self.limits(headroom, generator, record.faults);
+        reasons.extend(record.databases.iter().flat_map(|facts| &facts.work.mix).filter_map(wrong_input));
         let judgement = match self.ticks.as_ref().map(Ticks::judge) {
             None => unknown,
             Some(Steady::Unjudged(reason)) => Judgement { unjudged: Some(reason), ..unknown },
@@ -180,6 +195,7 @@ impl Watch {
             };
             failures.extend(self.never_right().map(of));
         }
+        failures.extend(record.databases.iter().flat_map(wrong_data));
         failures
     }
 
@@ -234,6 +250,35 @@ fn wrong_replies(name: &str, check: &SequenceCheck) -> String {
     )
 }
 
+/// The conditions on the data of a database that do not hold: it, or what users did to it, is wrong.
+fn wrong_data(facts: &DatabaseFacts) -> impl Iterator<Item = String> {
+    let broken = facts.conditions.iter().filter(|condition| condition.holds == Some(false));
+    broken.map(|condition| {
+        let Condition { name, detail, .. } = condition;
+        format!("wrong data in `{}`: consistency condition {name} does not hold: {detail}", facts.name)
+    })
+}
+
+/// Says of what users were given to do that it is not what the specification asks for. That is the
+/// generator's fault and not the system's: the trial is void.
+fn wrong_input(line: &MixLine) -> Option<String> {
+    let MixLine { name, n, found, low, high, holds } = line;
+    (!holds).then(|| {
+        format!("the generator gave users the wrong work: {name} expected from {low} to {high}, found {found} of {n}")
+    })
+}
+
+/// Says of which databases not every condition was looked at.
+pub(crate) fn not_looked_at(databases: &[DatabaseFacts]) -> Vec<String> {
+    let warning = |facts: &DatabaseFacts| {
+        let mut left = facts.conditions.iter().filter(|condition| condition.holds.is_none()).peekable();
+        let why = left.peek()?.detail.clone();
+        let (count, all) = (left.count(), facts.conditions.len());
+        Some(format!("{count} of {all} conditions on the data of `{}` were not looked at: {why}", facts.name))
+    };
+    databases.iter().filter_map(warning).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,7 +320,7 @@ mod tests {
         sequences: &'a BTreeMap<String, SequenceCheck>,
         examples: &'a BTreeMap<String, BTreeMap<ErrorKind, String>>,
     ) -> Record<'a> {
-        Record { faults: &[], sequences, examples }
+        Record { faults: &[], sequences, examples, databases: &[] }
     }
 
     fn judged(seconds: &[Interval]) -> Validity {
@@ -332,6 +377,54 @@ mod tests {
         let expected = "all 7 exchanges of `read` failed: pages stayed".to_owned();
         assert_eq!(judged.validity, Validity::Failed(vec![expected]), "whatever the generator did");
         assert!(!watch.worked());
+    }
+
+    fn judged_with(facts: &DatabaseFacts) -> Validity {
+        let mut watch = Watch::new(&load(2), false);
+        watch.see(&second(0, 0.1, 0, 0));
+        let (sequences, examples) = (BTreeMap::new(), BTreeMap::new());
+        let record = Record { databases: std::slice::from_ref(facts), ..record(&sequences, &examples) };
+        watch.judge(WINDOW, &generator(), &record).validity
+    }
+
+    fn condition(name: &str, holds: Option<bool>, detail: &str) -> Condition {
+        Condition { name: name.to_owned(), holds, detail: detail.to_owned() }
+    }
+
+    #[test]
+    fn data_that_is_wrong_fails_a_trial_and_data_not_looked_at_is_told() {
+        let broken = condition("3: no gaps", Some(false), "district 1/7 has 2");
+        let unseen = [condition("5: carriers", None, "60 s were up"), condition("6: lines", None, "60 s were up")];
+        let facts = DatabaseFacts {
+            name: "db".to_owned(),
+            conditions: [vec![condition("1: sums", Some(true), ""), broken], unseen.to_vec()].concat(),
+            ..DatabaseFacts::default()
+        };
+        let reason = "wrong data in `db`: consistency condition 3: no gaps does not hold: district 1/7 has 2";
+        assert_eq!(judged_with(&facts), Validity::Failed(vec![reason.to_owned()]));
+        let warning = "2 of 4 conditions on the data of `db` were not looked at: 60 s were up";
+        assert_eq!(not_looked_at(&[facts]), [warning]);
+        assert_eq!(not_looked_at(&[DatabaseFacts::default()]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn wrong_input_voids_a_trial() {
+        let line = |name: &str, holds| MixLine {
+            name: name.to_owned(),
+            n: 50_000,
+            found: 0.5,
+            low: 0.0095,
+            high: 0.0105,
+            holds,
+        };
+        let mut facts = DatabaseFacts::default();
+        facts.work.mix = vec![line("rollbacks", true), line("remote order lines", false)];
+        let Validity::Void(reasons) = judged_with(&facts) else { panic!("not void") };
+        assert_eq!(reasons.len(), 1);
+        assert!(
+            reasons[0].ends_with("remote order lines expected from 0.0095 to 0.0105, found 0.5 of 50000"),
+            "{reasons:?}"
+        );
     }
 
     #[test]
