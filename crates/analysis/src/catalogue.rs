@@ -5,6 +5,7 @@ use crate::Input;
 use crate::measure::Reader;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::{Part, Subject};
+use plimsoll_model::sql::TPCC_STEPS;
 use plimsoll_model::study::{Decision, StudyFacts};
 use std::collections::BTreeSet;
 
@@ -75,6 +76,9 @@ fn of_every_report(input: &Input, readers: &[Reader<'_>]) -> Vec<Measure> {
     let mut counts = vec![Series::DataReceived, Series::DataSent, Series::Iterations, Series::Requests];
     if recorded(readers).any(|subject| matches!(subject, Subject::Part(Part::Subrequest, _))) {
         counts.push(Series::Subrequests);
+    }
+    if recorded(readers).any(|subject| *subject == Subject::Request(TPCC_STEPS[0].to_owned())) {
+        counts.push(Series::NewOrders);
     }
     for series in counts {
         measures.extend([Statistic::Count, Statistic::Rate].map(|statistic| Measure::new(series.clone(), statistic)));

@@ -8,7 +8,8 @@
 //! 3. [`compare`]: each variant against the baseline, block by block; [`decide`]: what that shows,
 //!    on numbers alone; [`verdict`]: the same in words;
 //! 4. [`storage`]: for storage, what operations on objects of each size take;
-//! 5. [`answer`], [`findings`] and [`conclusion`]: what it means.
+//! 5. [`database`]: for databases, what settings carry and at what cost;
+//! 6. [`answer`], [`findings`] and [`conclusion`]: what it means.
 //!
 //! Two bundles of one study are held against each other by [`between`]; [`noise`] tells what a
 //! machine's noise floor means for studies to come.
@@ -20,14 +21,17 @@ pub mod between;
 mod catalogue;
 pub mod compare;
 pub mod conclusion;
+pub mod database;
 pub mod decide;
 pub mod durability;
 pub mod estimate;
 pub mod findings;
+pub mod grid;
 pub mod measure;
 pub mod noise;
 mod order;
 pub mod quantity;
+mod ranks;
 pub mod sensitivity;
 pub mod storage;
 #[cfg(test)]
@@ -42,6 +46,7 @@ pub use conclusion::Conclusion;
 use answer::Answer;
 use catalogue::margin;
 use compare::Comparison;
+use database::DatabaseReport;
 use estimate::Estimate;
 use findings::Finding;
 use measure::Reader;
@@ -104,6 +109,8 @@ pub struct Analysis {
     pub sensitivities: Vec<Sensitivity>,
     /// What operations on objects take, where the workload was storage.
     pub storage: Option<StorageReport>,
+    /// What databases did, where there were any.
+    pub database: Option<DatabaseReport>,
     /// The trials that do not count.
     pub uncounted: Vec<Uncounted>,
     /// The answer to the study's question.
@@ -188,10 +195,12 @@ pub fn analyse(input: &Input) -> Analysis {
         comparisons,
         floors,
         storage: storage::report(input, &readers),
+        database: None,
         uncounted: uncounted(input),
         findings: Vec::new(),
         measures: measures.clone(),
     };
+    analysis.database = database::report(input, &readers, &analysis);
     analysis.findings = findings::findings(input, &readers, &analysis);
     analysis
 }

@@ -21,6 +21,9 @@ use std::collections::BTreeMap;
 /// of them, and p95 200.
 pub const BEYOND: f64 = 10.0;
 
+/// TPC-C's new order, as the seconds of a trial name it.
+const NEW_ORDER: &str = "request:new_order";
+
 /// Reads measures from one trial; merges its requests once.
 #[derive(Debug)]
 pub struct Reader<'a> {
@@ -80,8 +83,11 @@ impl<'a> Reader<'a> {
 
     /// TPC-C's new orders that were committed: a number, or a rate per minute.
     fn new_orders(&self, statistic: Statistic) -> OrReason<f64> {
-        let committed =
-            self.how_many(statistic, |subject| subject == "request:new_order", |second| second.count - second.failed)?;
+        let is_new_order = |subject: &str| subject == NEW_ORDER;
+        if !self.result.seconds.iter().any(|second| is_new_order(&second.subject)) {
+            return Err("no new_order was recorded: that is a transaction of TPC-C".to_owned());
+        }
+        let committed = self.how_many(statistic, is_new_order, |second| second.count.saturating_sub(second.failed))?;
         Ok(if statistic == Statistic::Rate { committed * 60.0 } else { committed })
     }
 
@@ -401,6 +407,23 @@ mod tests {
         assert_eq!(value(&result, "iterations.rate"), Ok(40.0));
         assert_eq!(value(&result, "iterations.count"), Ok(80.0));
         assert_eq!(value(&result, "data_sent.rate"), Ok(40.0 * 10.0));
+    }
+
+    #[test]
+    fn new_orders_are_those_that_were_committed_in_a_minute() {
+        let mut result = trial(1.0); // a window of 2 s
+        assert_eq!(
+            value(&result, "new_orders.rate"),
+            Err("no new_order was recorded: that is a transaction of TPC-C".to_owned())
+        );
+        for (second, step, count, failed) in
+            [(-1, "new_order", 90, 0), (0, "new_order", 10, 2), (1, "new_order", 9, 0), (1, "new_order_rollback", 5, 0)]
+        {
+            let subject = format!("request:{step}");
+            result.seconds.push(LoadSecond { second, subject, count, failed, ..LoadSecond::default() });
+        }
+        assert_eq!(value(&result, "new_orders.count"), Ok(17.0), "neither failed ones nor those rolled back by intent");
+        assert_eq!(value(&result, "new_orders.rate"), Ok(17.0 / 2.0 * 60.0));
     }
 
     #[test]

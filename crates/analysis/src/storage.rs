@@ -9,7 +9,6 @@ mod back_end;
 mod cell;
 mod distribution;
 mod notes;
-mod ranks;
 mod sizes;
 #[cfg(test)]
 pub(crate) mod testing;

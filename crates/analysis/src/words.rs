@@ -144,6 +144,7 @@ pub fn measure(measure: &Measure, protocol: &str) -> String {
         Statistic::Max => format!("largest {series}"),
         Statistic::Percentile(p) => format!("p{p} of {series}"),
         Statistic::Count => format!("{series} in all"),
+        Statistic::Rate if measure.series == Series::NewOrders => "new orders per minute (NOTPM)".to_owned(),
         Statistic::Rate => format!("{series} per second"),
         Statistic::Ratio => format!("share of {series}"),
     }
@@ -154,6 +155,7 @@ pub(crate) fn verb(measure: &Measure, more: bool) -> (String, String) {
     let (verb, more_word, less_word) = match measure.series {
         Series::Iterations | Series::Requests => ("completes", "more", "fewer"),
         Series::Subrequests => ("sends", "more", "fewer"),
+        Series::NewOrders => ("commits", "more", "fewer"),
         Series::DataReceived | Series::DataSent => ("moves", "more", "less"),
         Series::Errors => ("has", "more", "fewer"),
         Series::Cpu(_) | Series::Memory(_) => ("uses", "more", "less"),
@@ -163,9 +165,14 @@ pub(crate) fn verb(measure: &Measure, more: bool) -> (String, String) {
         Series::Cpu(_) => "CPU".to_owned(),
         Series::Memory(_) => "memory".to_owned(),
         Series::DataReceived | Series::DataSent => "data".to_owned(),
+        Series::NewOrders => "new orders".to_owned(),
         series => series.to_string(),
     };
-    let rate = if measure.statistic == Statistic::Rate { " per second" } else { "" };
+    let rate = match (measure.statistic, &measure.series) {
+        (Statistic::Rate, Series::NewOrders) => " per minute",
+        (Statistic::Rate, _) => " per second",
+        _ => "",
+    };
     (verb.to_owned(), format!("{} {noun}{rate}", if more { more_word } else { less_word }))
 }
 
@@ -174,7 +181,10 @@ pub(crate) fn verb_of_multiple(measure: &Measure) -> (String, String) {
     let (verb, what) = verb(measure, true);
     let what = match (what.strip_prefix("more "), &measure.series) {
         (None, _) => "long".to_owned(),
-        (Some(noun), Series::Iterations | Series::Requests | Series::Subrequests | Series::Errors) => {
+        (
+            Some(noun),
+            Series::Iterations | Series::Requests | Series::Subrequests | Series::NewOrders | Series::Errors,
+        ) => {
             format!("many {noun}")
         }
         (Some(noun), _) => format!("much {noun}"),
@@ -289,6 +299,7 @@ mod tests {
             verb_of("iterations.rate", false),
             ("completes".to_owned(), "fewer iterations per second".to_owned())
         );
+        assert_eq!(verb_of("new_orders.rate", true), ("commits".to_owned(), "more new orders per minute".to_owned()));
         assert_eq!(verb_of("cpu.avg", true), ("uses".to_owned(), "more CPU".to_owned()));
     }
 }

@@ -5,9 +5,9 @@ mod storage;
 pub(crate) use storage::of_storage;
 
 use crate::chart::{Axis, Figure, Forest, ForestRow, Line, Panel, Point, Style, are_numbers, position, share_axes};
-use crate::conditions::{Grid, Row};
 use crate::text;
 use plimsoll_analysis::compare::Comparison;
+use plimsoll_analysis::grid::{Grid, Row};
 use plimsoll_analysis::measure::samples_by_second;
 use plimsoll_analysis::{Analysis, Input, estimate, words};
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};

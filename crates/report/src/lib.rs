@@ -6,7 +6,6 @@
 
 pub mod between;
 mod chart;
-mod conditions;
 mod documents;
 mod figures;
 mod json;

@@ -1,5 +1,6 @@
 //! Findings: one sentence each that a reader should know beside the answer, with its evidence.
 
+mod database;
 mod design;
 mod drift;
 mod load;
@@ -65,6 +66,7 @@ pub(crate) fn findings(input: &Input, readers: &[Reader<'_>], analysis: &Analysi
         steady::findings(&context),
         load::findings(&context),
         storage::findings(&context),
+        database::findings(&context),
         machine::findings(&context),
         drift::findings(&context),
         design::findings(&context),

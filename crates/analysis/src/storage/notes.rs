@@ -3,10 +3,10 @@
 //! overlap.
 
 use super::cell::OUTLYING;
-use super::ranks::{Standing, runs, standing};
 use super::{Cell, Place, Row, Table, distinct};
 use crate::estimate::Interval;
 use crate::quantity::{grouped, multiple, percent, show, size_of_change};
+use crate::ranks::{Standing, runs, standing};
 use crate::words::{self, counted, list};
 use crate::{Input, OrReason, order};
 use plimsoll_model::measure::Unit;

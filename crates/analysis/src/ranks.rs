@@ -1,20 +1,20 @@
-//! Who stands out among the back ends at each size, by intervals that do not overlap.
+//! Who stands out among several at each place, by intervals that do not overlap.
 
 use crate::OrReason;
 use crate::estimate::Interval;
 use std::ops::Range;
 
-/// Who stands out at a size. Less is better.
+/// Who stands out at a place. Less is better.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(crate) struct Standing {
     /// Those whose intervals overlap with the one that ends first: each of them may be the first.
-    pub(super) first: Vec<usize>,
+    pub(crate) first: Vec<usize>,
     /// The one whose interval lies beyond all others, if there is one.
-    pub(super) last: Option<usize>,
+    pub(crate) last: Option<usize>,
 }
 
-/// Who stands out, by an interval for each back end; the reason where one of them has none.
-pub(super) fn standing(intervals: impl Iterator<Item = OrReason<Interval>>) -> OrReason<Standing> {
+/// Who stands out, by an interval for each; the reason where one of them has none.
+pub(crate) fn standing(intervals: impl Iterator<Item = OrReason<Interval>>) -> OrReason<Standing> {
     let intervals: Vec<Interval> = intervals.collect::<OrReason<_>>()?;
     let lowest_end = intervals.iter().map(|one| one.high).fold(f64::INFINITY, f64::min);
     let highest_start = intervals.iter().map(|one| one.low).fold(f64::NEG_INFINITY, f64::max);
@@ -29,7 +29,7 @@ pub(super) fn standing(intervals: impl Iterator<Item = OrReason<Interval>>) -> O
 }
 
 /// Consecutive values that are the same, with their indices.
-pub(super) fn runs<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<(Range<usize>, T)> {
+pub(crate) fn runs<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<(Range<usize>, T)> {
     let mut runs: Vec<(Range<usize>, T)> = Vec::new();
     for (index, value) in values.into_iter().enumerate() {
         match runs.last_mut() {

@@ -1,30 +1,34 @@
 //! How the conditions of a study lie along the axis of a chart.
 
-use plimsoll_analysis::words;
+use crate::words;
 use plimsoll_model::factor::{Assignment, Level, Role};
 use plimsoll_model::study::StudyFacts;
 use plimsoll_model::trial::Plan;
 
 /// The conditions of a study as rows along an axis.
-pub(crate) struct Grid {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grid {
     /// The factor on the axis, if there is any condition.
-    pub(crate) axis: Option<String>,
+    pub axis: Option<String>,
     /// Its levels, in the order of the axis.
-    pub(crate) levels: Vec<Level>,
+    pub levels: Vec<Level>,
     /// One for each combination of the other factors.
-    pub(crate) rows: Vec<Row>,
+    pub rows: Vec<Row>,
 }
 
 /// The conditions that differ in nothing but the factor on the axis.
-pub(crate) struct Row {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
     /// What they have in common; empty when there is one row only.
-    pub(crate) label: String,
+    pub label: String,
     /// Index of the level, and index of the condition.
-    pub(crate) places: Vec<(usize, usize)>,
+    pub places: Vec<(usize, usize)>,
 }
 
 impl Grid {
-    pub(crate) fn new(facts: &StudyFacts, plan: &Plan) -> Grid {
+    /// The conditions of `plan`, along the factor that the study names, or the one that suits best.
+    #[must_use]
+    pub fn new(facts: &StudyFacts, plan: &Plan) -> Grid {
         let axis = axis(facts, plan);
         let level_of = |condition: &Assignment| {
             axis.as_deref().and_then(|name| condition.get(name)).cloned().unwrap_or(no_level())
@@ -52,6 +56,19 @@ impl Grid {
         let mut rows: Vec<Row> = rows.into_iter().map(|(_, row)| row).collect();
         rows.iter_mut().for_each(|row| row.places.sort_unstable());
         Grid { axis, levels, rows }
+    }
+
+    /// A level on the axis in words: `10 users`; `all trials` without an axis.
+    #[must_use]
+    pub fn level(&self, index: usize) -> String {
+        let level = &self.levels[index];
+        self.axis.as_ref().map_or_else(|| level.to_string(), |factor| words::of_factor(factor, level))
+    }
+
+    /// Whether the levels on the axis are numbers, so that there is something between them.
+    #[must_use]
+    pub fn is_numeric(&self) -> bool {
+        self.levels.iter().all(is_number)
     }
 }
 

@@ -1,0 +1,154 @@
+//! Databases: what each setting carries, what transactions and their statements take, what the
+//! server counts meanwhile, with which settings it runs, and whether its data is right afterwards.
+//!
+//! A cell is a variant under a condition, over the trials that count. What is said of all trials,
+//! settings and checks, is said of those as well that do not count: a broken condition is a reason
+//! not to.
+
+mod ahead;
+mod best;
+mod bottleneck;
+mod cell;
+mod checks;
+mod server;
+mod settings;
+mod statements;
+mod statistics;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+mod transactions;
+
+pub use best::{Best, BestOfGrid, BestRatio, BestRow, Ratio};
+pub use bottleneck::Suspect;
+pub use cell::Cell;
+pub use checks::{Check, MixCheck};
+pub use server::Server;
+pub use settings::{SettingRow, SettingValue};
+pub use statements::Statement;
+pub use statistics::Statistic;
+pub use transactions::{Limit, Transaction};
+
+use crate::grid::Grid;
+use crate::measure::Reader;
+use crate::{Analysis, Input};
+use plimsoll_model::database::DatabaseFacts;
+use plimsoll_model::measure::{self, Measure, Series};
+use plimsoll_model::record::Subject;
+use plimsoll_model::sql::TPCC_STEPS;
+
+/// What a study found of its databases.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DatabaseReport {
+    /// What is known of each server.
+    pub servers: Vec<Server>,
+    /// Whether the load is SQL; otherwise the databases stand behind something else.
+    pub is_sql: bool,
+    /// What throughput is: new orders per minute, or iterations per second.
+    pub throughput: Measure,
+    /// How the conditions lie along an axis: the combinations of the other factors are its settings.
+    pub grid: Grid,
+    /// Each variant at its best setting, where there are two settings or more.
+    pub best: Option<BestOfGrid>,
+    /// Which variant carries most, and where that changes, in words.
+    pub ahead: Vec<String>,
+    /// By condition, then by variant.
+    pub cells: Vec<Cell>,
+    /// The condition under which the baseline carries most: its tables stand first.
+    pub shown: usize,
+    /// The settings in force.
+    pub settings: Vec<SettingRow>,
+    /// What must hold of the data.
+    pub checks: Vec<Check>,
+    /// Whether the input was mixed as it should be.
+    pub mix: Vec<MixCheck>,
+}
+
+impl DatabaseReport {
+    /// The cells of a condition, by variant.
+    pub fn at(&self, condition: usize) -> impl Iterator<Item = &Cell> {
+        self.cells.iter().filter(move |cell| cell.condition == condition)
+    }
+}
+
+/// What the trials say of databases; none where there are none. It takes what the analysis says of
+/// measures already.
+pub(crate) fn report(input: &Input, readers: &[Reader<'_>], analysis: &Analysis) -> Option<DatabaseReport> {
+    if !readers.iter().any(|reader| !reader.result().summary.databases.is_empty()) {
+        return None;
+    }
+    let is_sql = readers.iter().any(|reader| work(reader).is_some());
+    let grid = Grid::new(&input.facts, &input.plan);
+    let throughput = throughput(readers);
+    let scene = Scene { input, readers, analysis, grid: &grid, throughput: &throughput };
+    Some(DatabaseReport {
+        servers: server::servers(&scene),
+        is_sql,
+        best: is_sql.then(|| best::best(&scene)).flatten(),
+        ahead: if is_sql { ahead::notes(&scene) } else { Vec::new() },
+        cells: cell::cells(&scene),
+        shown: shown(&scene),
+        settings: settings::settings(&scene),
+        checks: checks::checks(readers),
+        mix: checks::mix(readers),
+        throughput: throughput.clone(),
+        grid: grid.clone(),
+    })
+}
+
+/// What every part of the report is made from.
+struct Scene<'a> {
+    input: &'a Input,
+    /// Those of trials whose block was not run again.
+    readers: &'a [Reader<'a>],
+    analysis: &'a Analysis,
+    grid: &'a Grid,
+    throughput: &'a Measure,
+}
+
+impl<'a> Scene<'a> {
+    /// The trials of a cell that count.
+    fn counted(&self, condition: usize, variant: usize) -> Vec<&'a Reader<'a>> {
+        self.readers.iter().filter(|reader| reader.is_of(condition, variant) && reader.counts()).collect()
+    }
+
+    /// The throughput of a cell, if it has any.
+    fn centre(&self, condition: usize, variant: usize) -> Option<f64> {
+        let estimate = self.analysis.estimate(condition, variant, self.throughput)?;
+        Some(estimate.summary.as_ref().ok()?.centre)
+    }
+
+    fn variants(&self) -> std::ops::Range<usize> {
+        0..self.input.plan.variants.len()
+    }
+}
+
+/// What is known of the database that the load works on, if the load is SQL.
+fn work<'a>(reader: &Reader<'a>) -> Option<&'a DatabaseFacts> {
+    reader.result().summary.databases.iter().find(|facts| !facts.work.workload.is_empty())
+}
+
+fn throughput(readers: &[Reader<'_>]) -> Measure {
+    let new_order = Subject::Request(TPCC_STEPS[0].to_owned());
+    let is_tpcc = readers.iter().any(|reader| reader.tally(&new_order).is_some());
+    let series = if is_tpcc { Series::NewOrders } else { Series::Iterations };
+    Measure::new(series, measure::Statistic::Rate)
+}
+
+fn shown(scene: &Scene<'_>) -> usize {
+    let conditions = 0..scene.input.plan.conditions.len();
+    let known = conditions.filter_map(|condition| Some((condition, scene.centre(condition, 0)?)));
+    known.max_by(|one, other| one.1.total_cmp(&other.1)).map_or(0, |(condition, _)| condition)
+}
+
+/// Each value once, in the order in which they first come.
+fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut known = Vec::new();
+    for value in values {
+        if !known.contains(&value) {
+            known.push(value);
+        }
+    }
+    known
+}

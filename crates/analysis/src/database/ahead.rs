@@ -1,0 +1,141 @@
+//! Which variant carries most, from which load to which, and where that changes. Nothing is claimed
+//! where intervals overlap.
+
+use super::Scene;
+use crate::estimate::Interval;
+use crate::grid::Row;
+use crate::quantity::{show, size_of_change};
+use crate::ranks::{runs, standing};
+use crate::words::list;
+use crate::{OrReason, order};
+use std::ops::Range;
+
+/// What is to be said of each setting.
+pub(super) fn notes(scene: &Scene<'_>) -> Vec<String> {
+    if scene.input.plan.variants.len() < 2 {
+        return Vec::new();
+    }
+    let of_row = |row| {
+        let ahead = Ahead { scene, row };
+        let label = &ahead.row.label;
+        let prefix = if label.is_empty() { String::new() } else { format!("With {label}: ") };
+        let told = ahead.most().into_iter().chain(ahead.crossovers());
+        told.map(|sentence| format!("{prefix}{sentence}")).collect::<Vec<_>>()
+    };
+    scene.grid.rows.iter().flat_map(of_row).collect()
+}
+
+/// One setting.
+struct Ahead<'a> {
+    scene: &'a Scene<'a>,
+    row: &'a Row,
+}
+
+impl Ahead<'_> {
+    fn name(&self, variant: usize) -> String {
+        self.scene.input.plan.label(variant)
+    }
+
+    fn interval(&self, place: usize, variant: usize) -> OrReason<Interval> {
+        let condition = self.row.places[place].1;
+        if (1..self.scene.input.plan.variants.len()).any(|other| order::sequential(self.scene.input, condition, other))
+        {
+            return Err("variants did not take turns".to_owned());
+        }
+        let estimate = self.scene.analysis.estimate(condition, variant, self.scene.throughput);
+        let interval = estimate.ok_or("no trial ran")?.interval.clone();
+        interval.map_err(|reason| format!("{} has no interval ({reason})", self.name(variant)))
+    }
+
+    fn level(&self, place: usize) -> String {
+        self.scene.grid.level(self.row.places[place].0)
+    }
+
+    /// Places as they stand in a sentence.
+    fn at(&self, places: &Range<usize>) -> String {
+        match places.len() {
+            1 => format!("at {}", self.level(places.start)),
+            all if all == self.row.places.len() => "at every load".to_owned(),
+            _ => format!("from {} to {}", self.level(places.start), self.level(places.end - 1)),
+        }
+    }
+
+    /// Who carries most, run by run of places with the same answer.
+    fn most(&self) -> Vec<String> {
+        // Ranks take less for better.
+        let turned = |interval: Interval| Interval { low: -interval.high, high: -interval.low };
+        let first = (0..self.row.places.len()).map(|place| {
+            let intervals = self.scene.variants().map(|variant| self.interval(place, variant).map(turned));
+            standing(intervals).map(|standing| standing.first)
+        });
+        runs(first).iter().map(|(places, first)| self.sentence(places, first)).collect()
+    }
+
+    fn sentence(&self, places: &Range<usize>, first: &OrReason<Vec<usize>>) -> String {
+        let at = self.at(places);
+        let names = |variants: &[usize]| list(&variants.iter().map(|variant| self.name(*variant)).collect::<Vec<_>>());
+        match first.as_ref().map(Vec::as_slice) {
+            Err(reason) => format!("which variant carries most {at} cannot be said: {reason}."),
+            Ok(&[only]) => {
+                let ends = super::distinct([places.start, places.end - 1]);
+                let next: Vec<String> = ends.into_iter().filter_map(|place| self.next(place, only)).collect();
+                format!("{} carries most {at}: {}.", self.name(only), next.join(", "))
+            }
+            Ok(several) => {
+                format!("the intervals of {} overlap {at}: none of them is shown to carry most.", names(several))
+            }
+        }
+    }
+
+    /// How much more than the next one: `12 % more than inputQ at 8 threads (1,200 against 1,071 /s)`.
+    fn next(&self, place: usize, most: usize) -> Option<String> {
+        let condition = self.row.places[place].1;
+        let centre = |variant| self.scene.centre(condition, variant);
+        let others = self.scene.variants().filter(|variant| *variant != most);
+        let (variant, next) = others
+            .filter_map(|variant| Some((variant, centre(variant)?)))
+            .max_by(|one, other| one.1.total_cmp(&other.1))?;
+        let (most, unit) = (centre(most)?, self.scene.throughput.unit());
+        Some(format!(
+            "{} more than {} at {} ({} against {})",
+            size_of_change(most / next),
+            self.name(variant),
+            self.level(place),
+            show(most, unit),
+            show(next, unit)
+        ))
+    }
+
+    /// Where two variants change places. There is nothing between words.
+    fn crossovers(&self) -> Vec<String> {
+        let variants = self.scene.input.plan.variants.len();
+        let pairs = (0..variants).flat_map(|one| (one + 1..variants).map(move |other| (one, other)));
+        let numeric = self.scene.grid.is_numeric();
+        pairs.filter(|_| numeric).flat_map(|(one, other)| self.crossovers_of(one, other)).collect()
+    }
+
+    fn crossovers_of(&self, one: usize, other: usize) -> Vec<String> {
+        let ahead: Vec<(usize, usize)> = (0..self.row.places.len())
+            .filter_map(|place| {
+                let (first, second) = (self.interval(place, one).ok()?, self.interval(place, other).ok()?);
+                let ahead = if first.low > second.high { one } else { other };
+                (first.low > second.high || second.low > first.high).then_some((place, ahead))
+            })
+            .collect();
+        let changes = ahead.windows(2).filter(|pair| pair[0].1 != pair[1].1);
+        changes
+            .map(|pair| {
+                let ((before, first), (after, then)) = (pair[0], pair[1]);
+                format!(
+                    "the lines of {} and {} cross between {}, where {} carries more, and {}, where {} does.",
+                    self.name(one),
+                    self.name(other),
+                    self.level(before),
+                    self.name(first),
+                    self.level(after),
+                    self.name(then)
+                )
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,171 @@
+//! Each variant at its best setting, beside all variants at the same one.
+//!
+//! The largest of several means is biased upward: what chance adds helps the one that is picked. So
+//! each ratio of best settings stands beside another for which, repeat by repeat, the setting is
+//! picked by the other repeats alone, and the value is that of the repeat left out.
+
+use super::Scene;
+use crate::OrReason;
+use crate::compare::Contrast;
+use crate::estimate::{Interval, interval_of_mean, summarise};
+use std::collections::BTreeMap;
+
+/// Each variant at its best, level by level of the axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BestOfGrid {
+    /// In the order of the axis.
+    pub rows: Vec<BestRow>,
+}
+
+/// One level of the axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BestRow {
+    /// Index of the level.
+    pub level: usize,
+    /// The best setting of each variant, or why it has none.
+    pub best: Vec<OrReason<Best>>,
+    /// Each variant but the baseline against it.
+    pub ratios: Vec<BestRatio>,
+}
+
+/// The setting under which a variant carries most.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Best {
+    /// Index into the grid's rows.
+    pub setting: usize,
+    /// Throughput there.
+    pub centre: f64,
+    /// Where that lies.
+    pub interval: OrReason<Interval>,
+    /// Whether its interval lies above those of all other settings.
+    pub apart: bool,
+}
+
+/// A variant over the baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BestRatio {
+    /// Index into the plan's variants.
+    pub variant: usize,
+    /// Each at its best setting, picked from all repeats.
+    pub best: OrReason<Ratio>,
+    /// The same, with the setting picked by the other repeats.
+    pub confirmed: OrReason<Ratio>,
+    /// Both at the same setting, for each of the grid's rows.
+    pub alike: Vec<OrReason<Ratio>>,
+}
+
+/// A ratio of throughputs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ratio {
+    /// Ratio of geometric means.
+    pub value: f64,
+    /// Where it lies, or why that cannot be said.
+    pub interval: OrReason<Interval>,
+}
+
+/// None where there is one setting only, or one variant.
+pub(super) fn best(scene: &Scene<'_>) -> Option<BestOfGrid> {
+    let several = scene.grid.rows.len() > 1 && scene.input.plan.variants.len() > 1;
+    let rows = (0..scene.grid.levels.len()).map(|level| Level { scene, level }.row());
+    several.then(|| BestOfGrid { rows: rows.collect() })
+}
+
+/// The throughput of a variant at a level of the axis: by setting, then by repeat.
+type Values = BTreeMap<usize, BTreeMap<u32, f64>>;
+
+#[derive(Clone, Copy)]
+struct Level<'a> {
+    scene: &'a Scene<'a>,
+    level: usize,
+}
+
+impl Level<'_> {
+    fn row(self) -> BestRow {
+        let variants: Vec<Values> = self.scene.variants().map(|variant| self.values(variant)).collect();
+        let best: Vec<OrReason<Best>> =
+            self.scene.variants().map(|variant| self.best(variant, &variants[variant])).collect();
+        let ratio = |variant: usize| BestRatio {
+            variant,
+            best: picked(&variants[variant])
+                .zip(picked(&variants[0]))
+                .map_or_else(none, |(one, baseline)| ratio(one, baseline)),
+            confirmed: ratio(&confirmed(&variants[variant]), &confirmed(&variants[0])),
+            alike: (0..self.scene.grid.rows.len()).map(|setting| self.alike(setting, variant)).collect(),
+        };
+        BestRow { level: self.level, ratios: self.scene.variants().skip(1).map(ratio).collect(), best }
+    }
+
+    /// The condition with a setting at this level.
+    fn condition(self, setting: usize) -> Option<usize> {
+        let places = &self.scene.grid.rows[setting].places;
+        places.iter().find(|(level, _)| *level == self.level).map(|(_, condition)| *condition)
+    }
+
+    fn values(self, variant: usize) -> Values {
+        let plan = &self.scene.input.plan;
+        let repeat = |number: u32| plan.trials.iter().find(|trial| trial.number == number).map(|trial| trial.repeat);
+        let of_setting = |setting: usize| {
+            let estimate = self.scene.analysis.estimate(self.condition(setting)?, variant, self.scene.throughput)?;
+            let values: BTreeMap<u32, f64> =
+                estimate.values.iter().filter_map(|one| Some((repeat(one.trial)?, one.value))).collect();
+            (!values.is_empty()).then_some((setting, values))
+        };
+        (0..self.scene.grid.rows.len()).filter_map(of_setting).collect()
+    }
+
+    fn best(self, variant: usize, values: &Values) -> OrReason<Best> {
+        let setting = pick(values, None).ok_or("no trial counts")?;
+        let estimate =
+            |setting: usize| self.scene.analysis.estimate(self.condition(setting)?, variant, self.scene.throughput);
+        let found = estimate(setting).ok_or("no trial counts")?;
+        let interval = found.interval.clone();
+        let others = values.keys().filter(|other| **other != setting).filter_map(|other| estimate(*other));
+        let apart = interval.as_ref().is_ok_and(|best| {
+            others.into_iter().all(|other| other.interval.as_ref().is_ok_and(|interval| interval.high < best.low))
+        });
+        Ok(Best { setting, centre: found.summary.as_ref().map_err(Clone::clone)?.centre, interval, apart })
+    }
+
+    /// Both at the same setting, block by block.
+    fn alike(self, setting: usize, variant: usize) -> OrReason<Ratio> {
+        let condition = self.condition(setting).ok_or("it has no trials at this load")?;
+        let comparison = self.scene.analysis.comparison(condition, variant, self.scene.throughput);
+        let Contrast { value, interval, .. } = comparison.ok_or("it was not compared")?.contrast.clone()?;
+        Ok(Ratio { value, interval })
+    }
+}
+
+fn none() -> OrReason<Ratio> {
+    Err("no trial counts".to_owned())
+}
+
+/// The setting with the largest centre, without the repeat `but`.
+fn pick(values: &Values, but: Option<u32>) -> Option<usize> {
+    let centre = |repeats: &BTreeMap<u32, f64>| {
+        let kept: Vec<f64> =
+            repeats.iter().filter(|(repeat, _)| Some(**repeat) != but).map(|(_, value)| *value).collect();
+        summarise(&kept).map(|summary| summary.centre)
+    };
+    let centres = values.iter().filter_map(|(setting, repeats)| Some((*setting, centre(repeats)?)));
+    centres.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(setting, _)| setting)
+}
+
+fn picked(values: &Values) -> Option<&BTreeMap<u32, f64>> {
+    values.get(&pick(values, None)?)
+}
+
+/// For each repeat its value under the setting that the other repeats pick.
+fn confirmed(values: &Values) -> BTreeMap<u32, f64> {
+    let repeats: Vec<u32> = values.values().flat_map(BTreeMap::keys).copied().collect();
+    let value = |repeat: u32| Some((repeat, *values.get(&pick(values, Some(repeat))?)?.get(&repeat)?));
+    repeats.into_iter().filter_map(value).collect()
+}
+
+/// By Student's t on the logarithms of the ratios, repeat by repeat.
+fn ratio(one: &BTreeMap<u32, f64>, baseline: &BTreeMap<u32, f64>) -> OrReason<Ratio> {
+    let pairs = one.iter().filter_map(|(repeat, value)| Some(value / baseline.get(repeat)?));
+    let logarithms: Vec<f64> = pairs.map(f64::ln).filter(|logarithm| logarithm.is_finite()).collect();
+    let value = plimsoll_statistics::mean(&logarithms).ok_or("no repeat has both")?.exp();
+    let interval = interval_of_mean(&logarithms);
+    Ok(Ratio { value, interval: interval.map(|one| Interval { low: one.low.exp(), high: one.high.exp() }) })
+}

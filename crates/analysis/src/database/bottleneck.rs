@@ -1,0 +1,234 @@
+//! What limits the throughput of a cell, as far as means over its measure phases go. Nothing here is
+//! proof: a rule says what the numbers are consistent with, and shows them.
+
+use super::statistics::{CPU, GENERATOR, HIT_RATIO, HOST, IO_WAIT, READ};
+use super::{Cell, Statement};
+use crate::quantity::{grouped, percent, show, significant};
+use plimsoll_model::measure::Unit;
+use plimsoll_model::record::ErrorKind;
+
+/// Something that the throughput of a cell may be limited by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suspect {
+    /// In a word or two.
+    pub what: &'static str,
+    /// The numbers that are consistent with it.
+    pub evidence: String,
+}
+
+/// Share of the machine's processors from which on they are called busy.
+const BUSY: f64 = 0.9;
+
+/// Share of the transactions' time in COMMIT from which on syncs of the log may be the limit.
+const COMMITTING: f64 = 0.3;
+
+/// Share of the time in which a sync must be under way for that.
+const SYNCING: f64 = 0.5;
+
+/// Share of the users that wait for a lock from which on locks may be the limit.
+const WAITING: f64 = 0.2;
+
+/// Transactions of a hundred that conflict with others from which on that is told.
+const CONFLICTING: f64 = 0.01;
+
+/// Share of page requests that the server's own cache answers below which reads may be the limit.
+const CACHED: f64 = 0.99;
+
+/// Share of the machine's processors that wait for storage for that.
+const STORAGE: f64 = 0.1;
+
+/// The means of a cell that rules look at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Means {
+    /// Processors of the machine.
+    pub(super) processors: f64,
+    /// Cores that anything used.
+    pub(super) host: Option<f64>,
+    /// Cores that the databases used.
+    pub(super) server: Option<f64>,
+    /// Cores that the generator used.
+    pub(super) generator: Option<f64>,
+    /// Cores that waited for storage.
+    pub(super) io_wait: Option<f64>,
+    /// Users at work.
+    pub(super) users: Option<f64>,
+    /// Commits per second.
+    pub(super) commits: Option<f64>,
+    /// Syncs of the log per second.
+    pub(super) log_syncs: Option<f64>,
+    /// COMMIT: its share of the transactions' time, and its mean in seconds.
+    pub(super) commit: Option<(f64, f64)>,
+    /// Sessions that wait for a lock.
+    pub(super) lock_waits: Option<f64>,
+    /// Errors and retries for deadlocks, serialization and lock time-outs, for each transaction.
+    pub(super) conflicts: Option<f64>,
+    /// Share of page requests that the server's own cache answers.
+    pub(super) hit_ratio: Option<f64>,
+    /// Bytes per second that the databases read from storage.
+    pub(super) read: Option<f64>,
+}
+
+impl Means {
+    pub(super) fn new(cell: &Cell, databases: &[String], processors: f64, users: Option<f64>) -> Means {
+        let of = |whose: &str, name: &str| Some(cell.statistic(whose, name)?.mean);
+        let sum = |name: &str| databases.iter().filter_map(|database| of(database, name)).reduce(|one, two| one + two);
+        Means {
+            processors,
+            host: of(HOST, CPU),
+            server: sum(CPU),
+            generator: of(GENERATOR, CPU),
+            io_wait: of(HOST, IO_WAIT),
+            users,
+            commits: sum("commits"),
+            log_syncs: sum("log_syncs"),
+            commit: commit(cell),
+            lock_waits: sum("lock_waits"),
+            conflicts: conflicts(cell),
+            hit_ratio: databases.iter().filter_map(|database| of(database, HIT_RATIO)).reduce(f64::min),
+            read: sum(READ),
+        }
+    }
+}
+
+/// COMMIT over all transactions.
+fn commit(cell: &Cell) -> Option<(f64, f64)> {
+    let commits: Vec<&Statement> =
+        cell.statements.iter().filter(|one| one.statement.eq_ignore_ascii_case("commit")).collect();
+    let runs: u64 = commits.iter().map(|one| one.runs).sum();
+    let time: f64 = commits.iter().map(|one| one.mean * one.runs as f64).sum();
+    let all: f64 = cell.transactions.iter().map(|one| one.mean * one.total as f64).sum();
+    (runs > 0 && all > 0.0).then(|| (time / all, time / runs as f64))
+}
+
+fn conflicts(cell: &Cell) -> Option<f64> {
+    const KINDS: [ErrorKind; 3] = [ErrorKind::Deadlock, ErrorKind::Serialization, ErrorKind::LockTimeout];
+    let total: u64 = cell.transactions.iter().map(|one| one.total).sum();
+    let of = |counts: &std::collections::BTreeMap<ErrorKind, u64>| -> u64 {
+        KINDS.iter().filter_map(|kind| counts.get(kind)).sum()
+    };
+    (total > 0).then(|| (of(&cell.errors) + of(&cell.retries)) as f64 / total as f64)
+}
+
+/// What the means of a cell are consistent with; `before` are those of the next smaller load.
+pub(super) fn suspects(means: &Means, before: Option<&Means>) -> Vec<Suspect> {
+    [processors(means), log_syncs(means), locks(means, before), reads(means)].into_iter().flatten().collect()
+}
+
+fn suspect(what: &'static str, evidence: String) -> Suspect {
+    Suspect { what, evidence }
+}
+
+fn processors(means: &Means) -> Option<Suspect> {
+    let Means { processors, server, generator, .. } = *means;
+    let of_both = server.zip(generator).map(|(server, generator)| server + generator);
+    let used = means.host.or(of_both)?;
+    if used < BUSY * processors || processors <= 0.0 {
+        return None;
+    }
+    let share = |name: &str, cores: Option<f64>| {
+        cores.map(|cores| format!(", {name} {} ({})", show(cores, Unit::Cores), percent(cores / used)))
+    };
+    let parts: String = [share("database", server), share("generator", generator)].into_iter().flatten().collect();
+    Some(suspect("processors", format!("{} of {processors} used{parts}", show(used, Unit::Cores))))
+}
+
+/// The time of COMMIT is the most that a sync can take: others may wait in it as well.
+fn log_syncs(means: &Means) -> Option<Suspect> {
+    let ((share, mean), syncs) = means.commit.zip(means.log_syncs)?;
+    let under_way = syncs * mean;
+    (share >= COMMITTING && under_way >= SYNCING).then(|| {
+        let commits = means.commits.map(|commits| format!(" for {} commits", significant(commits)));
+        suspect(
+            "syncs of the log",
+            format!(
+                "COMMIT is {} of the time of transactions, {} on average; {} syncs a second{}",
+                percent(share),
+                show(mean, Unit::Seconds),
+                significant(syncs),
+                commits.unwrap_or_default()
+            ),
+        )
+    })
+}
+
+fn locks(means: &Means, before: Option<&Means>) -> Option<Suspect> {
+    let waiting = |means: &Means| means.lock_waits.zip(means.users).filter(|(_, users)| *users > 0.0);
+    let waiting_now = waiting(means).filter(|(waits, users)| waits / users >= WAITING).map(|(waits, users)| {
+        let earlier = before
+            .and_then(waiting)
+            .map(|(waits, users)| format!(" ({} of {} at the next smaller load)", significant(waits), grouped(users)));
+        let earlier = earlier.unwrap_or_default();
+        format!("{} of {} users wait for a lock on average{earlier}", significant(waits), grouped(users))
+    });
+    let conflicting = means.conflicts.filter(|share| *share >= CONFLICTING).map(|share| {
+        let earlier = before.and_then(|before| before.conflicts);
+        let earlier = earlier.map(|share| format!(" ({} at the next smaller load)", percent(share)));
+        format!("{} conflicts for each transaction{}", percent(share), earlier.unwrap_or_default())
+    });
+    let evidence: Vec<String> = [waiting_now, conflicting].into_iter().flatten().collect();
+    (!evidence.is_empty()).then(|| suspect("locks", evidence.join("; ")))
+}
+
+fn reads(means: &Means) -> Option<Suspect> {
+    let (hit_ratio, waited) = means.hit_ratio.zip(means.io_wait)?;
+    let read = means.read.filter(|read| *read > 0.0)?;
+    (hit_ratio < CACHED && waited >= STORAGE * means.processors).then(|| {
+        suspect(
+            "reads from storage",
+            format!(
+                "the server's cache answers {} of page requests; {} read, processors wait for storage for {}",
+                percent(hit_ratio),
+                show(read, Unit::BytesPerSecond),
+                show(waited, Unit::Cores)
+            ),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn what(means: &Means) -> Vec<&'static str> {
+        suspects(means, None).into_iter().map(|one| one.what).collect()
+    }
+
+    #[test]
+    fn each_rule_needs_its_numbers() {
+        let idle = Means { processors: 2.0, host: Some(0.9), users: Some(16.0), ..Means::default() };
+        let cases = [
+            (idle.clone(), &[][..]),
+            (Means { host: Some(1.85), ..idle.clone() }, &["processors"]),
+            (Means { host: None, server: Some(1.3), generator: Some(0.6), ..idle.clone() }, &["processors"]),
+            (Means { commit: Some((0.6, 0.002)), log_syncs: Some(400.0), ..idle.clone() }, &["syncs of the log"]),
+            (Means { commit: Some((0.6, 0.002)), log_syncs: Some(3.0), ..idle.clone() }, &[]),
+            (Means { commit: Some((0.1, 0.002)), log_syncs: Some(400.0), ..idle.clone() }, &[]),
+            (Means { lock_waits: Some(6.0), ..idle.clone() }, &["locks"]),
+            (Means { lock_waits: Some(1.0), conflicts: Some(0.001), ..idle.clone() }, &[]),
+            (Means { conflicts: Some(0.02), ..idle.clone() }, &["locks"]),
+            (
+                Means { hit_ratio: Some(0.8), io_wait: Some(0.5), read: Some(2e7), ..idle.clone() },
+                &["reads from storage"],
+            ),
+            (Means { hit_ratio: Some(0.999), io_wait: Some(0.5), read: Some(2e7), ..idle }, &[]),
+        ];
+        for (means, expected) in cases {
+            assert_eq!(what(&means), expected, "{means:?}");
+        }
+    }
+
+    #[test]
+    fn the_evidence_has_the_numbers_and_those_before() {
+        let waits = |lock_waits, users| Means {
+            processors: 2.0,
+            lock_waits: Some(lock_waits),
+            users: Some(users),
+            ..Means::default()
+        };
+        let found = suspects(&waits(6.0, 16.0), Some(&waits(1.0, 8.0)));
+        assert_eq!(
+            found[0].evidence,
+            "6.00 of 16 users wait for a lock on average (1.00 of 8 at the next smaller load)"
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! A variant under a condition.
+
+use super::bottleneck::{self, Means};
+use super::{Scene, Statement, Statistic, Suspect, Transaction, statements, statistics, transactions, work};
+use crate::measure::Reader;
+use plimsoll_model::record::{ErrorKind, Subject};
+use std::collections::BTreeMap;
+
+/// A variant under a condition, over the trials that count.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Index into the plan's conditions.
+    pub condition: usize,
+    /// Index into the plan's variants.
+    pub variant: usize,
+    /// Numbers of the trials.
+    pub trials: Vec<u32>,
+    /// How long was measured, all trials together, in seconds.
+    pub seconds: f64,
+    /// Transaction by transaction; empty where the load is not SQL.
+    pub transactions: Vec<Transaction>,
+    /// Transactions that failed, by the kind of error.
+    pub errors: BTreeMap<ErrorKind, u64>,
+    /// Attempts after the first, by the kind of error that asked for them, in whole trials.
+    pub retries: BTreeMap<ErrorKind, u64>,
+    /// Statement by statement.
+    pub statements: Vec<Statement>,
+    /// What databases, generator and machine counted.
+    pub statistics: Vec<Statistic>,
+    /// What the throughput may be limited by, as far as the numbers go; none where they show nothing.
+    pub suspects: Vec<Suspect>,
+}
+
+impl Cell {
+    /// What was counted under this name.
+    #[must_use]
+    pub fn statistic(&self, of: &str, name: &str) -> Option<&Statistic> {
+        self.statistics.iter().find(|one| one.of == of && one.name == name)
+    }
+
+    /// How many transactions failed.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.errors.values().sum()
+    }
+}
+
+/// All cells, by condition and variant, with what may limit each. A cell is looked at beside the one
+/// before it on the axis.
+pub(super) fn cells(scene: &Scene<'_>) -> Vec<Cell> {
+    let conditions = 0..scene.input.plan.conditions.len();
+    let mut cells: Vec<Cell> =
+        conditions.flat_map(|condition| scene.variants().map(move |variant| cell(scene, condition, variant))).collect();
+    let means: Vec<Means> = cells.iter().map(|cell| means(scene, cell)).collect();
+    for row in &scene.grid.rows {
+        for variant in scene.variants() {
+            let index = |place: &(usize, usize)| place.1 * scene.input.plan.variants.len() + variant;
+            let mut before = None;
+            for index in row.places.iter().map(index) {
+                cells[index].suspects = bottleneck::suspects(&means[index], before);
+                before = Some(&means[index]);
+            }
+        }
+    }
+    cells
+}
+
+fn cell(scene: &Scene<'_>, condition: usize, variant: usize) -> Cell {
+    let readers = scene.counted(condition, variant);
+    let by_sql: Vec<&Reader<'_>> = readers.iter().copied().filter(|reader| work(reader).is_some()).collect();
+    Cell {
+        condition,
+        variant,
+        trials: readers.iter().map(|reader| reader.trial().number).collect(),
+        seconds: readers.iter().map(|reader| reader.result().counted_seconds()).sum(),
+        transactions: transactions::transactions(&by_sql),
+        errors: errors(&by_sql),
+        retries: retries(&by_sql),
+        statements: statements::statements(&by_sql),
+        statistics: statistics::statistics(&readers),
+        suspects: Vec::new(),
+    }
+}
+
+fn errors(readers: &[&Reader<'_>]) -> BTreeMap<ErrorKind, u64> {
+    let mut errors = BTreeMap::new();
+    for reader in readers {
+        for (subject, tally) in &reader.result().tallies {
+            if matches!(subject, Subject::Request(_)) {
+                tally.errors.iter().for_each(|(kind, count)| *errors.entry(*kind).or_default() += count);
+            }
+        }
+    }
+    errors
+}
+
+fn retries(readers: &[&Reader<'_>]) -> BTreeMap<ErrorKind, u64> {
+    let mut retries = BTreeMap::new();
+    for (kind, count) in readers.iter().filter_map(|reader| work(reader)).flat_map(|facts| &facts.work.retries) {
+        *retries.entry(*kind).or_default() += count;
+    }
+    retries
+}
+
+fn means(scene: &Scene<'_>, cell: &Cell) -> Means {
+    let readers = scene.counted(cell.condition, cell.variant);
+    let names = super::distinct(
+        readers.iter().flat_map(|reader| &reader.result().summary.databases).map(|facts| facts.name.clone()),
+    );
+    let users: Vec<f64> = readers.iter().filter_map(|reader| users(reader)).collect();
+    Means::new(cell, &names, scene.input.host.processors as f64, plimsoll_statistics::mean(&users))
+}
+
+/// The users at work, on average over what counts.
+pub(super) fn users(reader: &Reader<'_>) -> Option<f64> {
+    let rows = reader.result().generator.iter().filter(|row| reader.result().counts_second(row.second));
+    plimsoll_statistics::mean(&rows.map(|row| row.users as f64).collect::<Vec<_>>())
+}

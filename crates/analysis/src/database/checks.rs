@@ -1,0 +1,75 @@
+//! What must hold of the data after a trial, and how the input was mixed, over all trials: those
+//! that do not count as well.
+
+use super::{distinct, work};
+use crate::measure::Reader;
+use plimsoll_model::database::{Condition, MixLine};
+
+/// Something that must hold of the data after a trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// What it says.
+    pub name: String,
+    /// After how many trials it held.
+    pub held: usize,
+    /// The trials after which it did not, with what was found.
+    pub broken: Vec<(u32, String)>,
+    /// The trials after which it was not looked at, with why.
+    pub unseen: Vec<(u32, String)>,
+}
+
+/// A share or mean of what users were given to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MixCheck {
+    /// What it is.
+    pub name: String,
+    /// Trials that have it.
+    pub trials: usize,
+    /// The least and the largest that were found.
+    pub found: (f64, f64),
+    /// The least and the most that is right.
+    pub right: (f64, f64),
+    /// The trials in which it is not.
+    pub wrong: Vec<u32>,
+}
+
+pub(super) fn checks(readers: &[Reader<'_>]) -> Vec<Check> {
+    let conditions = || {
+        readers.iter().flat_map(|reader| {
+            let trial = reader.trial().number;
+            let databases = reader.result().summary.databases.iter();
+            databases.flat_map(move |facts| facts.conditions.iter().map(move |condition| (trial, condition)))
+        })
+    };
+    let names = distinct(conditions().map(|(_, condition)| &condition.name));
+    let check = |name: &String| {
+        let these: Vec<(u32, &Condition)> = conditions().filter(|(_, condition)| &condition.name == name).collect();
+        let told = |holds: Option<bool>| {
+            let those = these.iter().filter(move |(_, condition)| condition.holds == holds);
+            those.map(|(trial, condition)| (*trial, condition.detail.clone())).collect::<Vec<_>>()
+        };
+        Check { name: name.clone(), held: told(Some(true)).len(), broken: told(Some(false)), unseen: told(None) }
+    };
+    names.into_iter().map(check).collect()
+}
+
+pub(super) fn mix(readers: &[Reader<'_>]) -> Vec<MixCheck> {
+    let lines = || {
+        let facts = readers.iter().filter_map(|reader| Some((reader.trial().number, work(reader)?)));
+        facts.flat_map(|(trial, facts)| facts.work.mix.iter().map(move |line| (trial, line)))
+    };
+    let names = distinct(lines().map(|(_, line)| &line.name));
+    let check = |name: &String| {
+        let these: Vec<(u32, &MixLine)> = lines().filter(|(_, line)| &line.name == name).collect();
+        let found = these.iter().map(|(_, line)| line.found);
+        let (_, first) = these.first()?;
+        Some(MixCheck {
+            name: name.clone(),
+            trials: these.len(),
+            found: (found.clone().fold(f64::INFINITY, f64::min), found.fold(f64::NEG_INFINITY, f64::max)),
+            right: (first.low, first.high),
+            wrong: these.iter().filter(|(_, line)| !line.holds).map(|(trial, _)| *trial).collect(),
+        })
+    };
+    names.into_iter().filter_map(check).collect()
+}

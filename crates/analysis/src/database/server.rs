@@ -1,0 +1,76 @@
+//! What is known of each server: version, how it was reached, where its data came from.
+
+use super::{Scene, distinct};
+use crate::measure::Reader;
+use crate::quantity::show;
+use crate::words::list;
+use plimsoll_model::database::DatabaseFacts;
+use plimsoll_model::measure::Unit;
+use plimsoll_statistics::median;
+
+/// A server, or several that are alike in all that is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Its name, with the variants that it is told of where they differ.
+    pub name: String,
+    /// What is known of it.
+    pub facts: Vec<String>,
+}
+
+pub(super) fn servers(scene: &Scene<'_>) -> Vec<Server> {
+    let all = || scene.readers.iter().flat_map(|reader| &reader.result().summary.databases);
+    distinct(all().map(|facts| &facts.name)).into_iter().flat_map(|name| of_name(scene, name)).collect()
+}
+
+fn of_name(scene: &Scene<'_>, name: &str) -> Vec<Server> {
+    let mut groups: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    for variant in scene.variants() {
+        let of_variant = scene.readers.iter().filter(|reader| reader.trial().variant == variant);
+        let known: Vec<&DatabaseFacts> = of_variant.filter_map(|reader| facts_of(reader, name)).collect();
+        let Some(first) = known.first() else { continue };
+        let facts = in_words(first);
+        let label = scene.input.plan.label(variant);
+        match groups.iter_mut().find(|(known, _)| *known == facts) {
+            Some((_, labels)) => labels.push(label),
+            None => groups.push((facts, vec![label])),
+        }
+    }
+    let one = groups.len() == 1;
+    let named = |labels: &[String]| if one { name.to_owned() } else { format!("{name}, {}", list(labels)) };
+    let restored = restored(scene, name);
+    groups
+        .into_iter()
+        .map(|(facts, labels)| Server {
+            name: named(&labels),
+            facts: facts.into_iter().chain(restored.clone()).collect(),
+        })
+        .collect()
+}
+
+fn facts_of<'a>(reader: &Reader<'a>, name: &str) -> Option<&'a DatabaseFacts> {
+    reader.result().summary.databases.iter().find(|facts| facts.name == name)
+}
+
+fn in_words(facts: &DatabaseFacts) -> Vec<String> {
+    let isolation = if facts.work.isolation.is_empty() { &facts.isolation } else { &facts.work.isolation };
+    let size = facts.size.map(|bytes| format!("{} of data before a trial", show(bytes as f64, Unit::Bytes)));
+    let data = if facts.data.is_empty() { String::new() } else { format!("data {}", facts.data) };
+    [facts.version.clone(), facts.work.workload.clone(), facts.transport.clone(), isolation.clone(), data]
+        .into_iter()
+        .chain(size)
+        .filter(|fact| !fact.is_empty())
+        .collect()
+}
+
+/// How the data was restored, and how long that took.
+fn restored(scene: &Scene<'_>, name: &str) -> Option<String> {
+    let all: Vec<&DatabaseFacts> = scene.readers.iter().filter_map(|reader| facts_of(reader, name)).collect();
+    let how = distinct(all.iter().map(|facts| facts.restored.as_str()).filter(|how| !how.is_empty()));
+    let seconds: Vec<f64> = all.iter().map(|facts| facts.restore_seconds).collect();
+    let median = median(&seconds)?;
+    let largest = seconds.iter().copied().fold(0.0, f64::max);
+    let time = |seconds: f64| show(seconds, Unit::Seconds);
+    (!how.is_empty()).then(|| {
+        format!("restored before each trial: {} (median {}, at most {})", list(&how), time(median), time(largest))
+    })
+}

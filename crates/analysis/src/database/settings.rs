@@ -1,0 +1,109 @@
+//! The settings in force: what the study asks for, what trades safety for speed, and where trials
+//! differ.
+
+use super::{Scene, distinct};
+use crate::words::{list, of_factor};
+use plimsoll_model::database::Setting;
+use plimsoll_model::factor::{Assignment, Level};
+
+/// A setting of a database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingRow {
+    /// The database.
+    pub database: String,
+    /// The setting's name.
+    pub name: String,
+    /// What it was: once where it was the same in all trials.
+    pub values: Vec<SettingValue>,
+}
+
+/// A value of a setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingValue {
+    /// Where it was in force: `all trials`, `concurrency = 8`.
+    pub place: String,
+    /// The variants in which it was in force.
+    pub variants: Vec<usize>,
+    /// What the study asks for, if it does.
+    pub asked: Option<String>,
+    /// What is in force, as the server says it.
+    pub in_force: String,
+    /// What can be lost with it, where it trades safety for speed.
+    pub risk: Option<String>,
+}
+
+impl SettingRow {
+    /// Values that differ though the study asks for the same, or for none: where variants are alike
+    /// in what is asked, and not in what is in force.
+    #[must_use]
+    pub fn unequal(&self) -> Vec<&SettingValue> {
+        let differs = |one: &&SettingValue| {
+            self.values.iter().any(|other| {
+                other.asked == one.asked && other.in_force != one.in_force && other.variants != one.variants
+            })
+        };
+        self.values.iter().filter(differs).collect()
+    }
+}
+
+/// A setting in a trial, with the trial's levels.
+struct Seen<'a> {
+    database: &'a str,
+    setting: &'a Setting,
+    variant: usize,
+    levels: Assignment,
+}
+
+pub(super) fn settings(scene: &Scene<'_>) -> Vec<SettingRow> {
+    let mut seen = Vec::new();
+    for reader in scene.readers {
+        let trial = reader.trial();
+        for facts in &reader.result().summary.databases {
+            let levels = scene.input.plan.assignment(&trial);
+            let variant = if trial.variant < scene.input.plan.variants.len() { trial.variant } else { 0 };
+            let of = |setting| Seen { database: &facts.name, setting, variant, levels: levels.clone() };
+            seen.extend(facts.settings.iter().map(of));
+        }
+    }
+    let names = distinct(seen.iter().map(|one| (one.database, one.setting.name.as_str())));
+    names.into_iter().map(|(database, name)| row(&seen, database, name)).collect()
+}
+
+fn row(seen: &[Seen<'_>], database: &str, name: &str) -> SettingRow {
+    let these: Vec<&Seen<'_>> =
+        seen.iter().filter(|one| (one.database, one.setting.name.as_str()) == (database, name)).collect();
+    let groups: Vec<Vec<&Seen<'_>>> = distinct(these.iter().map(|one| one.setting))
+        .into_iter()
+        .map(|setting| these.iter().filter(|one| one.setting == setting).copied().collect())
+        .collect();
+    let values = groups.iter().map(|group| {
+        let Setting { asked, in_force, risk, .. } = group[0].setting.clone();
+        let mut variants = distinct(group.iter().map(|one| one.variant));
+        variants.sort_unstable();
+        SettingValue { place: place(&groups, group), variants, asked, in_force, risk }
+    });
+    SettingRow { database: database.to_owned(), name: name.to_owned(), values: values.collect() }
+}
+
+/// Where the trials of a group are, by the levels of the one factor that tells the groups apart.
+fn place(groups: &[Vec<&Seen<'_>>], group: &[&Seen<'_>]) -> String {
+    if groups.len() == 1 {
+        return "all trials".to_owned();
+    }
+    let levels = |group: &[&Seen<'_>], factor: &str| -> Vec<Level> {
+        distinct(group.iter().filter_map(|one| one.levels.get(factor).cloned()))
+    };
+    let tells_apart = |factor: &&String| {
+        let sets: Vec<Vec<Level>> = groups.iter().map(|group| levels(group, factor)).collect();
+        let all: usize = sets.iter().map(Vec::len).sum();
+        all == distinct(sets.into_iter().flatten()).len()
+    };
+    let factors: Vec<String> = group[0].levels.0.iter().map(|(factor, _)| factor.clone()).collect();
+    match factors.iter().find(tells_apart) {
+        Some(factor) => {
+            let levels = levels(group, factor);
+            list(&levels.iter().map(|level| of_factor(factor, level)).collect::<Vec<_>>())
+        }
+        None => crate::words::counted(group.len(), "trial"),
+    }
+}

@@ -1,0 +1,235 @@
+//! What a report says of studies whose truth is known.
+
+use super::testing::{change_facts, grid, record, study};
+use super::*;
+use crate::analyse;
+use plimsoll_model::record::ErrorKind;
+use plimsoll_model::trial::Validity;
+
+fn report(input: &Input) -> DatabaseReport {
+    analyse(input).database.expect("a report")
+}
+
+/// A little more or less in each repeat.
+fn around(rate: f64, repeat: u32) -> f64 {
+    rate * (1.0 + f64::from(repeat % 3) / 100.0)
+}
+
+#[test]
+fn a_study_without_databases_has_no_report() {
+    assert_eq!(analyse(&crate::testing::input(2, |_| crate::testing::trial(1.0))).database, None);
+}
+
+#[test]
+fn transactions_stand_in_the_order_of_dbt2_with_rollbacks_apart() {
+    let report = report(&study()); // 101 new orders a second on average, over 3 trials of 2 s
+    let cell = &report.cells[0];
+    let titles: Vec<&str> = cell.transactions.iter().map(|one| one.title.as_str()).collect();
+    assert_eq!(titles, ["Delivery", "New Order", "Order Status", "Payment", "Stock Level"]);
+    let new_order = &cell.transactions[1];
+    assert_eq!((new_order.total, new_order.rollbacks, new_order.failed), (612, 6, 0));
+    assert!((new_order.rolled_back() - 6.0 / 612.0).abs() < 1e-12);
+    assert!((new_order.mean - 0.010).abs() < 1e-5 && (new_order.p90 - 0.010).abs() < 1e-5);
+    let shares: f64 = cell.transactions.iter().map(|one| one.share).sum();
+    assert!((shares - 1.0).abs() < 1e-12, "{shares}");
+    assert!(cell.transactions.iter().all(|one| one.limit.expect("a limit").holds));
+    assert_eq!((cell.trials.len(), cell.seconds), (3, 6.0));
+    assert_eq!(report.throughput.to_string(), "new_orders.rate");
+}
+
+#[test]
+fn a_slow_transaction_breaks_its_own_limit_only() {
+    let mut input = study();
+    for result in &mut input.trials {
+        record(result, "payment", 100, 6_000);
+        record(result, "stock_level", 100, 6_000);
+    }
+    let broken: Vec<String> = report(&input).cells[0]
+        .transactions
+        .iter()
+        .filter(|one| one.limit.is_some_and(|limit| !limit.holds))
+        .map(|one| one.name.clone())
+        .collect();
+    assert_eq!(broken, ["payment"]);
+}
+
+#[test]
+fn errors_and_retries_stand_apart_from_rollbacks() {
+    let mut input = change_facts(study(), |_, facts| facts.work.retries = [(ErrorKind::Deadlock, 4)].into());
+    for result in &mut input.trials {
+        let tally = result.tallies.get_mut(&Subject::Request("payment".to_owned())).expect("payments");
+        tally.errors.insert(ErrorKind::LockTimeout, 2);
+    }
+    let report = report(&input);
+    let cell = &report.cells[0];
+    assert_eq!((cell.errors[&ErrorKind::LockTimeout], cell.failed(), cell.retries[&ErrorKind::Deadlock]), (6, 6, 12));
+    assert_eq!(cell.transactions[1].rollbacks, 6);
+    assert_eq!(cell.transactions[3].failed, 6);
+}
+
+#[test]
+fn a_workload_of_another_kind_has_its_own_names_and_no_limits() {
+    let mut input = study();
+    for result in &mut input.trials {
+        result.tallies.clear();
+        record(result, "read_write", 500, 3);
+    }
+    let report = report(&input);
+    let rows: Vec<(&str, bool)> =
+        report.cells[0].transactions.iter().map(|one| (one.title.as_str(), one.limit.is_some())).collect();
+    assert_eq!(rows, [("read_write", false)]);
+    assert_eq!(report.throughput.to_string(), "iterations.rate");
+}
+
+#[test]
+fn statements_are_held_against_their_transactions() {
+    let report = report(&study());
+    let statements = &report.cells[0].statements;
+    let item = &statements[0];
+    // Ten for each new order that was committed; those that were rolled back count as well.
+    assert!((item.per_transaction.expect("transactions") - 10.0 * 606.0 / 612.0).abs() < 0.01, "{item:?}");
+    assert!((item.mean - 0.0004).abs() < 1e-9 && (item.longest - 0.09).abs() < 1e-9);
+    // 4 of 10 ms, and 2.
+    assert!((item.share.expect("time") - 0.4).abs() < 0.01 && (statements[1].share.expect("time") - 0.2).abs() < 0.01);
+}
+
+#[test]
+fn counters_are_means_over_the_measure_phase_with_their_spread() {
+    let mut input = study();
+    // Neither warm-up nor what comes after counts.
+    for result in &mut input.trials {
+        for at in [0.0, 3.0] {
+            let sample = result.databases[0].clone();
+            result.databases.push(plimsoll_model::sample::DatabaseSample { at, value: 1e9, ..sample });
+        }
+    }
+    let report = report(&input);
+    let commits = report.cells[0].statistic("db", "commits").expect("commits");
+    assert!((commits.mean - 2.3 * 101.0).abs() < 1e-6, "{commits:?}");
+    assert!((commits.sd.expect("three trials") - 2.3).abs() < 1e-6 && commits.n == 3);
+    let ratio = |name: &str| report.cells[0].statistic("db", name).expect(name).mean;
+    assert!((ratio("hit ratio") - 0.99).abs() < 1e-12 && (ratio("log syncs per commit") - 0.5).abs() < 1e-12);
+    assert!((report.cells[0].statistic("db", "CPU").expect("samples").mean - 0.8).abs() < 1e-12);
+}
+
+#[test]
+fn trials_that_do_not_count_are_in_no_cell_but_in_the_checks() {
+    let mut input = change_facts(study(), |trial, facts| {
+        let (name, detail) = ("1: w_ytd = sum(d_ytd)".to_owned(), String::new());
+        facts.conditions = vec![plimsoll_model::database::Condition { name, holds: Some(trial.number != 1), detail }];
+    });
+    input.trials[0].summary.validity = Validity::Failed(vec!["a condition does not hold".to_owned()]);
+    let report = report(&input);
+    assert_eq!(report.cells[0].trials.len(), 2);
+    assert_eq!((report.checks[0].held, report.checks[0].broken.len()), (17, 1));
+}
+
+#[test]
+fn lines_cross_only_where_intervals_lie_apart() {
+    let rate = |faster_from: i64| {
+        move |spot: testing::Spot| {
+            let gain = if spot.threads >= faster_from { 1.5 } else { 0.7 };
+            around(if spot.version == 1 { 1000.0 * gain } else { 1000.0 }, spot.repeat)
+        }
+    };
+    let notes = report(&grid(&[8], &[4, 16, 64], 3, rate(16))).ahead;
+    assert_eq!(
+        notes,
+        [
+            "5.0 carries most at 4 threads: 42.9 % more than 5.1 at 4 threads (60,598 /min against 42,419 /min).",
+            "5.1 carries most from 16 threads to 64 threads: 50.0 % more than 5.0 at 16 threads (90,897 /min against \
+             60,598 /min), 50.0 % more than 5.0 at 64 threads (90,897 /min against 60,598 /min).",
+            "the lines of 5.0 and 5.1 cross between 4 threads, where 5.0 carries more, and 16 threads, where 5.1 does.",
+        ]
+    );
+    let close = report(&grid(&[8], &[4, 16], 3, |spot| around(100.0, spot.repeat + spot.version as u32))).ahead;
+    assert_eq!(close, ["the intervals of 5.0 and 5.1 overlap at every load: none of them is shown to carry most."]);
+}
+
+/// 5.1 gains 40 % with concurrency 8; without a limit both are the same, and faster.
+fn seed() -> Input {
+    grid(&[8, 0], &[4, 16], 3, |spot| {
+        let rate = match (spot.setting, spot.version) {
+            (0, 0) => 100.0,
+            (0, _) => 140.0,
+            _ => 200.0,
+        };
+        around(rate, spot.repeat + spot.version as u32)
+    })
+}
+
+#[test]
+fn the_best_settings_can_be_alike_where_the_same_setting_is_not() {
+    let best = report(&seed()).best.expect("two settings");
+    assert_eq!(best.rows.len(), 2);
+    let row = &best.rows[1];
+    let baseline = row.best[0].as_ref().expect("trials");
+    assert_eq!((baseline.setting, baseline.apart), (1, true));
+    let ratio = &row.ratios[0];
+    let best = ratio.best.as_ref().expect("repeats");
+    let interval = best.interval.as_ref().expect("three repeats");
+    assert!(interval.low < 1.0 && interval.high > 1.0 && (best.value - 1.0).abs() < 0.02, "{best:?}");
+    assert!((ratio.confirmed.as_ref().expect("repeats").value - 1.0).abs() < 0.02);
+    let alike: Vec<f64> = ratio.alike.iter().map(|one| one.as_ref().expect("blocks").value).collect();
+    assert!((alike[0] - 1.4).abs() < 0.02 && (alike[1] - 1.0).abs() < 0.02, "{alike:?}");
+}
+
+#[test]
+fn a_best_that_chance_picked_is_not_confirmed() {
+    // One repeat of one setting is an outlier: the largest mean has it, the other repeats do not pick it.
+    let input = grid(&[8, 16], &[4, 16], 3, |spot| match (spot.version, spot.setting, spot.repeat) {
+        (1, 0, 2) => 200.0,
+        (_, 0, repeat) => around(100.0, repeat),
+        (_, _, repeat) => around(105.0, repeat),
+    });
+    let report = report(&input);
+    let row = &report.best.as_ref().expect("two settings").rows[0];
+    assert_eq!(
+        (row.best[0].as_ref().map(|best| best.setting), row.best[1].as_ref().map(|best| best.setting)),
+        (Ok(1), Ok(0))
+    );
+    let (best, confirmed) =
+        (row.ratios[0].best.as_ref().expect("repeats"), row.ratios[0].confirmed.as_ref().expect("repeats"));
+    assert!(best.value > 1.15 && confirmed.value < 1.01, "{best:?} {confirmed:?}");
+    assert!(!row.best[1].as_ref().expect("a best").apart);
+}
+
+#[test]
+fn with_one_setting_there_is_no_best_of_grid() {
+    assert_eq!(report(&study()).best, None);
+}
+
+#[test]
+fn a_setting_is_told_by_the_factor_that_changes_it() {
+    let input = grid(&[8, 16], &[4, 16], 2, |spot| around(100.0, spot.repeat));
+    let input = change_facts(input, |trial, facts| {
+        let value = ["8", "16"][trial.condition / 2].to_owned();
+        facts.settings.push(plimsoll_model::database::Setting {
+            name: "innodb_thread_concurrency".to_owned(),
+            asked: Some(value.clone()),
+            in_force: value,
+            risk: None,
+        });
+    });
+    let settings = report(&input).settings;
+    let row = settings.iter().find(|row| row.name == "innodb_thread_concurrency").expect("a row");
+    let values: Vec<(&str, &str)> =
+        row.values.iter().map(|value| (value.place.as_str(), value.in_force.as_str())).collect();
+    assert_eq!(values, [("concurrency = 8", "8"), ("concurrency = 16", "16")]);
+    assert!(row.unequal().is_empty());
+    assert_eq!(settings[0].values[0].place, "all trials");
+}
+
+#[test]
+fn a_database_behind_a_service_has_statistics_and_no_transactions() {
+    let input = change_facts(study(), |_, facts| facts.work = plimsoll_model::database::SqlFacts::default());
+    let report = report(&input);
+    assert!(!report.is_sql && report.best.is_none() && report.ahead.is_empty());
+    assert!(report.cells.iter().all(|cell| cell.transactions.is_empty() && cell.statistic("db", "commits").is_some()));
+}
+
+#[test]
+fn the_condition_that_is_shown_is_the_one_that_carries_most() {
+    let input = grid(&[8], &[4, 16, 64], 3, |spot| around(if spot.threads == 16 { 300.0 } else { 100.0 }, spot.repeat));
+    assert_eq!(report(&input).shown, 1);
+}

@@ -1,0 +1,437 @@
+//! What limits the numbers of a study of databases: data that is not right, settings that give
+//! safety away or differ where nobody meant them to, a load that never lets go, data in memory.
+
+use super::{Context, Finding, Gravity, told_once, which};
+use crate::database::{Check, DatabaseReport, MixCheck, SettingRow, SettingValue, Statistic};
+use crate::measure::Reader;
+use crate::quantity::{grouped, percent, show, significant};
+use crate::words::{counted, list};
+use plimsoll_model::database::DatabaseFacts;
+use plimsoll_model::measure::Unit;
+use std::collections::BTreeSet;
+
+/// Orders of a warehouse of TPC-C before a trial.
+const ORDERS: f64 = 30_000.0;
+
+/// Terminals of a warehouse of TPC-C.
+const TERMINALS: f64 = 10.0;
+
+/// Share by which orders may grow in a trial without notice.
+const GREW: f64 = 0.1;
+
+/// Share of all processor time that the generator may use without notice.
+const SHARED: f64 = 0.1;
+
+/// Settings that say how large the server's own cache is.
+const CACHES: [&str; 2] = ["innodb_buffer_pool_size", "shared_buffers"];
+
+pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
+    let Some(report) = &context.analysis.database else { return Vec::new() };
+    [
+        broken(report),
+        unseen(report),
+        mixed_otherwise(report),
+        safety_for_speed(report),
+        unequal(context, report),
+        shared_processors(context, report),
+        closed(context, report),
+        in_memory(context),
+        grew(context),
+        terminals(context),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn broken(report: &DatabaseReport) -> Option<Finding> {
+    let evidence: Vec<String> = report
+        .checks
+        .iter()
+        .flat_map(|check| {
+            told_once(check.broken.iter().map(|(trial, found)| (*trial, format!("{}: {found}", check.name))))
+        })
+        .collect();
+    (!evidence.is_empty()).then(|| Finding {
+        gravity: Gravity::Problem,
+        topic: "data that is not right",
+        sentence:
+            "After some trials a condition on the data did not hold: the database lost or doubled work that it had \
+                   acknowledged, or the transactions are wrong. Their numbers are worth nothing."
+                .to_owned(),
+        evidence,
+    })
+}
+
+fn unseen(report: &DatabaseReport) -> Option<Finding> {
+    let of_check =
+        |check: &Check| told_once(check.unseen.iter().map(|(trial, why)| (*trial, format!("{}: {why}", check.name))));
+    let evidence: Vec<String> = report.checks.iter().flat_map(of_check).collect();
+    (!evidence.is_empty()).then(|| Finding {
+        gravity: Gravity::Caution,
+        topic: "conditions not looked at",
+        sentence: "Some conditions on the data were not looked at after some trials, so that nothing is known of them \
+                   there. A longer `check_within` helps where the time was up."
+            .to_owned(),
+        evidence,
+    })
+}
+
+fn mixed_otherwise(report: &DatabaseReport) -> Option<Finding> {
+    let line = |mix: &MixCheck| {
+        let ((least, most), (low, high)) = (mix.found, mix.right);
+        format!(
+            "{}: {} to {}, where {} to {} is right, in {}",
+            mix.name,
+            significant(least),
+            significant(most),
+            significant(low),
+            significant(high),
+            which(&mix.wrong)
+        )
+    };
+    let evidence: Vec<String> = report.mix.iter().filter(|mix| !mix.wrong.is_empty()).map(line).collect();
+    (!evidence.is_empty()).then(|| Finding {
+        gravity: Gravity::Caution,
+        topic: "another mix",
+        sentence: "In some trials users were not given to do what the workload prescribes: their numbers are those of \
+                   another mix."
+            .to_owned(),
+        evidence,
+    })
+}
+
+/// The audit: told also where all variants give up the same.
+fn safety_for_speed(report: &DatabaseReport) -> Option<Finding> {
+    let line = |row: &SettingRow, value: &SettingValue| {
+        let risk = value.risk.as_ref()?;
+        Some(format!("{} = {} of {} ({}): {risk}", row.name, value.in_force, row.database, value.place))
+    };
+    let evidence: Vec<String> =
+        report.settings.iter().flat_map(|row| row.values.iter().filter_map(move |value| line(row, value))).collect();
+    let names: BTreeSet<&str> = report
+        .settings
+        .iter()
+        .filter(|row| row.values.iter().any(|value| value.risk.is_some()))
+        .map(|row| row.name.as_str())
+        .collect();
+    (!evidence.is_empty()).then(|| Finding {
+        gravity: Gravity::Caution,
+        topic: "safety for speed",
+        sentence: format!(
+            "{} in force {} safety for speed: what a crash or a loss of power can take is told for each. With safe \
+             settings the order of variants may be another, also where all of them give up the same.",
+            counted(names.len(), "setting"),
+            if names.len() == 1 { "trades" } else { "trade" }
+        ),
+        evidence,
+    })
+}
+
+fn unequal(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
+    let evidence: Vec<String> = report
+        .settings
+        .iter()
+        .filter_map(|row| {
+            let unequal = row.unequal();
+            let of = |value: &&SettingValue| {
+                let names: Vec<String> = value.variants.iter().map(|variant| context.variant(*variant)).collect();
+                format!("{} ({})", value.in_force, list(&names))
+            };
+            let values: Vec<String> = unequal.iter().map(of).collect();
+            (!values.is_empty()).then(|| format!("{} of {}: {}", row.name, row.database, values.join(", ")))
+        })
+        .collect();
+    (!evidence.is_empty()).then(|| Finding {
+        gravity: Gravity::Caution,
+        topic: "unequal settings",
+        sentence:
+            "Variants ran with settings that differ though the study asks for no difference: defaults of another \
+                   version, or values that a server rounds. A difference between variants may come of these alone."
+                .to_owned(),
+        evidence,
+    })
+}
+
+/// Where the generator's processor time is taken from the server's.
+fn shared_processors(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
+    if !context.input.facts.loopback || !report.is_sql {
+        return None;
+    }
+    let cores = |one: &Statistic| show(one.mean, Unit::Cores);
+    let mut shares: Vec<(f64, String)> = report
+        .cells
+        .iter()
+        .filter_map(|cell| {
+            let (generator, host) = (cell.statistic("generator", "CPU")?, cell.statistic("host", "CPU")?);
+            let share = generator.mean / host.mean;
+            let place = format!("{}, {}", context.variant(cell.variant), context.condition(cell.condition));
+            let text = format!("{place}: {} of {} in use ({})", cores(generator), cores(host), percent(share));
+            (share > SHARED).then_some((share, text))
+        })
+        .collect();
+    shares.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let (most, _) = shares.first()?;
+    Some(Finding {
+        gravity: Gravity::Note,
+        topic: "one machine",
+        sentence: format!(
+            "Generator and server share {}; the generator takes up to {} of the processor time in use. Where processors \
+             are the limit, a server on a machine of its own carries more.",
+            counted(context.input.host.processors, "processor"),
+            percent(*most)
+        ),
+        evidence: shares.into_iter().map(|(_, text)| text).collect(),
+    })
+}
+
+/// Users who never wait ask for as much as the system gives.
+fn closed(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
+    let workloads: BTreeSet<&str> = works(context).map(|(_, facts)| facts.work.workload.as_str()).collect();
+    let zero = !workloads.is_empty() && workloads.iter().all(|workload| waits_are_zero(workload));
+    let closed = report.is_sql && !context.input.facts.open_load && context.input.facts.mean_think == Some(0.0);
+    (zero && closed).then(|| Finding {
+        gravity: Gravity::Note,
+        topic: "capacity, not response",
+        sentence:
+            "Users neither type nor think: throughput is the capacity for so many users in a closed loop, and the \
+                   time of a transaction is mostly waiting for others. Users who arrive on their own wait otherwise; \
+                   Plimsoll's open load (`rate`) measures that."
+                .to_owned(),
+        evidence: Vec::new(),
+    })
+}
+
+/// Whether users of a workload never wait by themselves; only TPC-C knows waits.
+pub(super) fn waits_are_zero(workload: &str) -> bool {
+    !workload.starts_with("TPC-C") || workload.contains("waits zero")
+}
+
+fn in_memory(context: &Context<'_>) -> Option<Finding> {
+    let mut fits: BTreeSet<String> = BTreeSet::new();
+    let mut larger: BTreeSet<String> = BTreeSet::new();
+    for facts in context.counted().flat_map(|reader| &reader.result().summary.databases) {
+        let cache = facts.settings.iter().find(|setting| CACHES.contains(&setting.name.as_str()));
+        let Some((cache, size)) = cache.zip(facts.size) else { continue };
+        let Some(bytes) = bytes(&cache.in_force) else { continue };
+        let (size, room) = (size as f64, show(bytes, Unit::Bytes));
+        let text =
+            format!("{}: {} of files before a trial, {} = {room}", facts.name, show(size, Unit::Bytes), cache.name);
+        if size <= bytes {
+            fits.insert(text)
+        } else {
+            larger.insert(text)
+        };
+    }
+    let (topic, sentence, evidence) = if larger.is_empty() {
+        (
+            "data in memory",
+            "The data fits the server's cache: after the first seconds reads come from memory. The numbers tell of \
+             processors, locks and the log, not of reading from disks.",
+            fits,
+        )
+    } else {
+        (
+            "data larger than the cache",
+            "The data is larger than the server's cache: some reads leave the server, and the page cache of the \
+             machine or its disk answers them.",
+            larger,
+        )
+    };
+    (!evidence.is_empty()).then(|| Finding {
+        gravity: Gravity::Note,
+        topic,
+        sentence: sentence.to_owned(),
+        evidence: evidence.into_iter().collect(),
+    })
+}
+
+/// Orders that trials add make the data of their end another than that of their start.
+fn grew(context: &Context<'_>) -> Option<Finding> {
+    let growth = |reader: &Reader<'_>, facts: &DatabaseFacts| {
+        let warehouses = warehouses(&facts.work.workload)?;
+        let seconds = reader.result().seconds.iter().filter(|second| second.subject == "request:new_order");
+        let orders: u64 = seconds.map(|second| second.count.saturating_sub(second.failed)).sum();
+        Some((orders as f64 / (ORDERS * warehouses), orders as f64, reader.trial().number))
+    };
+    let most = works(context)
+        .filter_map(|(reader, facts)| growth(reader, facts))
+        .max_by(|one, other| one.0.total_cmp(&other.0))?;
+    (most.0 > GREW).then(|| Finding {
+        gravity: Gravity::Note,
+        topic: "data that grew",
+        sentence: format!(
+            "Orders grew by up to {} in a trial: a faster variant works on more data towards its end, and the first \
+             seconds of a trial are not like its last. Every trial begins with the same data again.",
+            percent(most.0)
+        ),
+        evidence: vec![format!("trial {}: {} orders were added", most.2, grouped(most.1))],
+    })
+}
+
+/// More users than terminals, or fewer: TPC-C has ten for each warehouse.
+fn terminals(context: &Context<'_>) -> Option<Finding> {
+    let of = |reader: &Reader<'_>, facts: &DatabaseFacts| {
+        let terminals = TERMINALS * warehouses(&facts.work.workload)?;
+        let users = reader.result().generator.iter().map(|row| row.users).max()? as f64;
+        Some((users / terminals, format!("{} users for {terminals:.0} terminals", grouped(users))))
+    };
+    let mut seen: Vec<(f64, String)> = works(context).filter_map(|(reader, facts)| of(reader, facts)).collect();
+    seen.sort_by(|one, other| one.0.total_cmp(&other.0));
+    seen.dedup();
+    let other: Vec<String> = seen.into_iter().filter(|(ratio, _)| *ratio != 1.0).map(|(_, text)| text).collect();
+    (!other.is_empty()).then(|| Finding {
+        gravity: Gravity::Note,
+        topic: "not TPC-C's terminals",
+        sentence:
+            "TPC-C has ten terminals for each warehouse, each with its own district; here the number of users is \
+                   another. More users meet at the same rows, fewer leave districts idle. The numbers are no tpmC, and \
+                   must not be set beside published ones."
+                .to_owned(),
+        evidence: other,
+    })
+}
+
+/// The trials that count whose load is SQL, with the database that it works on.
+fn works<'a>(context: &'a Context<'_>) -> impl Iterator<Item = (&'a Reader<'a>, &'a DatabaseFacts)> {
+    context.counted().filter_map(|reader| {
+        let databases = &reader.result().summary.databases;
+        Some((reader, databases.iter().find(|facts| !facts.work.workload.is_empty())?))
+    })
+}
+
+/// The warehouses of `TPC-C, 2 warehouses, …`.
+fn warehouses(workload: &str) -> Option<f64> {
+    let part = workload.strip_prefix("TPC-C")?.split(',').find(|part| part.contains("warehouse"))?;
+    part.split_whitespace().find_map(|word| word.parse().ok())
+}
+
+/// Bytes as servers write them: `536870912`, `512M`, `128MB`, `16 GB`.
+fn bytes(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    let power = match text[end..].trim().trim_end_matches(['b', 'B']).to_ascii_lowercase().as_str() {
+        "" => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        _ => return None,
+    };
+    Some(number * 1024_f64.powi(power))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse;
+    use crate::database::testing::{change_facts, study};
+    use crate::{Input, findings::Finding};
+    use plimsoll_model::database::{Condition, MixLine};
+
+    fn finding(input: &Input, topic: &str) -> Option<Finding> {
+        analyse(input).findings.into_iter().find(|finding| finding.topic == topic)
+    }
+
+    #[test]
+    fn texts_of_servers_are_read() {
+        for (text, expected) in [
+            ("536870912", Some(536_870_912.0)),
+            ("512M", Some(536_870_912.0)),
+            ("128MB", Some(134_217_728.0)),
+            ("16 GB", Some(17_179_869_184.0)),
+            ("on", None),
+            ("10ms", None),
+        ] {
+            assert_eq!(bytes(text), expected, "{text}");
+        }
+        assert_eq!(warehouses("TPC-C, 10 warehouses, waits zero"), Some(10.0));
+        assert_eq!(warehouses("TPC-C, 1 warehouse, waits zero"), Some(1.0));
+        assert_eq!(warehouses("sysbench read_write, 2 tables"), None);
+        assert!(waits_are_zero("TPC-C, 2 warehouses, waits zero") && waits_are_zero("sysbench read_write"));
+        assert!(!waits_are_zero("TPC-C, 2 warehouses, waits spec"));
+    }
+
+    #[test]
+    fn a_condition_that_does_not_hold_is_a_problem() {
+        let broken = |number: u32| Condition {
+            name: "1: w_ytd = sum(d_ytd)".to_owned(),
+            holds: match number {
+                3 => Some(false),
+                4 => None,
+                _ => Some(true),
+            },
+            detail: match number {
+                3 => "warehouse 1: 300000.00 and 300010.00".to_owned(),
+                4 => "the time was up".to_owned(),
+                _ => String::new(),
+            },
+        };
+        let input = change_facts(study(), |trial, facts| facts.conditions = vec![broken(trial.number)]);
+        let found = finding(&input, "data that is not right").expect("a finding");
+        assert_eq!(found.gravity, Gravity::Problem);
+        assert_eq!(found.evidence, ["trial 3: 1: w_ytd = sum(d_ytd): warehouse 1: 300000.00 and 300010.00"]);
+        let unseen = finding(&input, "conditions not looked at").expect("a finding");
+        assert_eq!(unseen.evidence, ["trial 4: 1: w_ytd = sum(d_ytd): the time was up"]);
+        assert_eq!(finding(&study(), "data that is not right"), None);
+    }
+
+    #[test]
+    fn safety_that_all_variants_give_up_is_told_as_well() {
+        let found = finding(&study(), "safety for speed").expect("a finding");
+        assert!(found.sentence.starts_with("1 setting in force trades safety"), "{}", found.sentence);
+        assert_eq!(found.evidence, ["innodb_doublewrite = OFF of db (all trials): torn pages cannot be repaired"]);
+    }
+
+    #[test]
+    fn settings_that_nobody_asked_to_differ_are_unequal() {
+        assert_eq!(finding(&study(), "unequal settings"), None, "what the study varies is no such thing");
+        let other = change_facts(study(), |trial, facts| {
+            let value = if trial.variant == 0 { "5" } else { "6" };
+            let setting = plimsoll_model::database::Setting {
+                name: "innodb_io_capacity".to_owned(),
+                in_force: value.to_owned(),
+                ..Default::default()
+            };
+            facts.settings.push(setting);
+        });
+        assert_eq!(
+            finding(&other, "unequal settings").expect("a finding").evidence,
+            ["innodb_io_capacity of db: 5 (5.0), 6 (5.1)"]
+        );
+    }
+
+    #[test]
+    fn what_a_load_without_waits_means_is_told_once() {
+        assert!(finding(&study(), "capacity, not response").is_some());
+        let waiting =
+            change_facts(study(), |_, facts| facts.work.workload = "TPC-C, 2 warehouses, waits spec".to_owned());
+        assert!(finding(&waiting, "capacity, not response").is_none());
+    }
+
+    #[test]
+    fn data_is_held_against_the_cache() {
+        assert!(finding(&study(), "data in memory").is_some());
+        let larger = change_facts(study(), |_, facts| facts.size = Some(2_000_000_000));
+        assert!(finding(&larger, "data in memory").is_none());
+        assert!(finding(&larger, "data larger than the cache").is_some());
+    }
+
+    #[test]
+    fn a_wrong_mix_names_its_trials() {
+        let line = MixLine {
+            name: "remote order lines".to_owned(),
+            n: 1000,
+            found: 0.05,
+            low: 0.0095,
+            high: 0.0105,
+            holds: false,
+        };
+        let input = change_facts(study(), |trial, facts| {
+            facts.work.mix = vec![MixLine { holds: trial.number != 2, ..line.clone() }];
+        });
+        let found = finding(&input, "another mix").expect("a finding");
+        assert!(found.evidence[0].ends_with("in trial 2"), "{:?}", found.evidence);
+    }
+}
