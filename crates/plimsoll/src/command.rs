@@ -2,6 +2,7 @@
 
 mod audit;
 mod compare;
+mod databases;
 mod demo;
 mod doctor;
 mod init;

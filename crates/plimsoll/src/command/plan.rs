@@ -1,5 +1,6 @@
 //! `plimsoll plan`: every trial in order and the total time, nothing started.
 
+use super::databases;
 use super::study::{self, Extent};
 use crate::arguments::StudyFile;
 use crate::exit::{Exit, Failure};
@@ -10,12 +11,13 @@ use std::fmt::Write as _;
 
 pub(super) fn plan(file: &StudyFile, extent: Extent) -> Result<Exit, Failure> {
     let (study, plan) = study::plan(study::read(&file.study, file.profile.as_deref())?.study, extent);
-    say::result(describe(&study.title, &plan).trim_end())?;
+    let databases = databases::in_words(&study, &plan)?;
+    say::result(describe(&study.title, &plan, &databases).trim_end())?;
     Ok(Exit::Fine)
 }
 
 /// The plan as a table of trials, and what it takes.
-pub(super) fn describe(title: &str, plan: &Plan) -> String {
+pub(super) fn describe(title: &str, plan: &Plan, databases: &[String]) -> String {
     let mut text = format!("{title}\n\n");
     let variants: Vec<String> = plan.variants.iter().map(ToString::to_string).collect();
     let _ = writeln!(text, "variants    {} (the first is the baseline)", variants.join(" | "));
@@ -26,6 +28,9 @@ pub(super) fn describe(title: &str, plan: &Plan) -> String {
     let _ = writeln!(text, "repeats     {}", plan.repeats);
     if !plan.looks.is_empty() {
         let _ = writeln!(text, "looks       {}", looks(plan));
+    }
+    for database in databases {
+        let _ = writeln!(text, "database    {database}");
     }
     let _ = writeln!(text, "seed        {}\n", plan.seed);
     let width = |texts: &[String], least: usize| texts.iter().map(|text| text.chars().count()).fold(least, usize::max);

@@ -1,6 +1,6 @@
 //! Reading a study file, and `plimsoll check`.
 
-use super::plan;
+use super::{databases, plan};
 use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::{Context, anyhow};
@@ -143,5 +143,6 @@ pub(crate) fn check(path: &Path, profile: Option<&str>) -> Result<Exit, Failure>
     let (study, plan) = plan(read(path, profile)?.study, Extent::Whole);
     check_before_start(&path.display().to_string(), &study, &plan)?;
     say::result(&format!("{}: no errors; {}", path.display(), plan::in_short(&plan)))?;
+    databases::in_words(&study, &plan)?.iter().try_for_each(|line| say::result(&format!("database    {line}")))?;
     Ok(Exit::Fine)
 }
