@@ -6,7 +6,7 @@ use crate::node::{FromToml, Node};
 use crate::scalar::Word;
 use crate::scope::Scope;
 use crate::template::Template;
-use crate::value::Slot;
+use crate::value::{Scalar, Slot};
 use plimsoll_model::factor::{Assignment, Level};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value};
@@ -15,13 +15,13 @@ use toml::de::DeValue;
 
 /// Names and texts, in the order of the file.
 #[derive(Clone, Debug)]
-pub(crate) struct Pairs(Vec<(String, Span, Slot<Word>)>);
+pub(crate) struct Pairs<T = Word>(Vec<(String, Span, Slot<T>)>);
 
-impl Pairs {
+impl<T: Scalar + Into<String>> Pairs<T> {
     /// The pairs for the trial that `scope` stands for.
     pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Vec<(String, String)>> {
         let pairs: Vec<Option<(String, String)>> =
-            self.0.iter().map(|(name, _, value)| Some((name.clone(), value.resolve(scope, faults)?.0))).collect();
+            self.0.iter().map(|(name, _, value)| Some((name.clone(), value.resolve(scope, faults)?.into()))).collect();
         pairs.into_iter().collect()
     }
 
@@ -41,7 +41,7 @@ impl Pairs {
     }
 }
 
-impl FromToml for Pairs {
+impl<T: Scalar> FromToml for Pairs<T> {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
         let table = node.table(faults)?;
         let read =
@@ -51,7 +51,7 @@ impl FromToml for Pairs {
     }
 }
 
-impl JsonSchema for Pairs {
+impl<T: Scalar> JsonSchema for Pairs<T> {
     fn inline_schema() -> bool {
         true
     }
@@ -61,7 +61,7 @@ impl JsonSchema for Pairs {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<Slot<Word>>() })
+        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<Slot<T>>() })
     }
 }
 

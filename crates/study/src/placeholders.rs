@@ -8,6 +8,7 @@ use crate::diagnostic::{Fault, Span};
 use crate::faults::{Faults, nearest};
 use crate::node::{Node, TableNode};
 use crate::scope::{known_names, place_of, unknown_placeholder};
+use crate::table::database::DatabaseTables;
 use crate::table::factors::{Factors, misplaced};
 use crate::table::store::Stores;
 use crate::table::system::Systems;
@@ -20,15 +21,23 @@ pub(crate) fn check(
     root: &TableNode<'_>,
     factors: &Factors,
     systems: &Systems,
+    databases: &DatabaseTables,
     stores: &Stores,
     faults: &mut Faults,
 ) -> BTreeSet<String> {
     let uses = uses(root, faults);
     let factor_names = factors.names();
+    let listeners = [systems.names(), databases.started()].concat();
     let mut meant = limiting(root, faults);
     for one in &uses {
-        let known = known_names(&factor_names, &systems.names(), &stores.keyed(), one.system.is_some());
-        if !known.contains(&one.name) {
+        let known = known_names(&factor_names, &listeners, &stores.keyed(), one.system.is_some());
+        if let Some((owner, _)) = one.name.split_once('.').filter(|(owner, _)| databases.is_external(owner)) {
+            let place = place_of(&format!("{{{}}}", one.name), &one.span, faults);
+            // Worded as where a trial lacks it, so that it is told once.
+            let fault = Fault::error(&place, format!("no system gives `{}`", one.name));
+            let help = format!("database `{owner}` runs already: write its address as it stands in its `url`");
+            faults.add(fault.label("nothing fills this placeholder").help(help));
+        } else if !known.contains(&one.name) {
             let fault = unknown_placeholder(&one.name, known.iter().map(String::as_str), &one.span, faults);
             faults.add(fault);
             meant.extend(nearest(&one.name, known.iter().map(String::as_str)).map(str::to_owned));
@@ -55,27 +64,29 @@ fn uses(root: &TableNode<'_>, faults: &mut Faults) -> Vec<Use> {
             collect(node, None, &mut uses, faults);
         }
     }
-    for (system, key, node) in keys_of_systems(root, faults) {
-        // The levels in `only` are as they stand, braces and all.
-        if key != "only" {
-            collect(&node, Some(system), &mut uses, faults);
+    for section in ["system", "database"] {
+        for (name, key, node) in keys_of(section, root, faults) {
+            // The levels in `only` are as they stand, braces and all.
+            if key != "only" {
+                collect(&node, (section == "system").then_some(name), &mut uses, faults);
+            }
         }
     }
     uses
 }
 
-/// The factors on which it depends whether a system is started.
+/// The factors on which it depends whether a system or a database is started.
 fn limiting(root: &TableNode<'_>, faults: &mut Faults) -> BTreeSet<String> {
-    let keys = keys_of_systems(root, faults);
+    let keys = [keys_of("system", root, faults), keys_of("database", root, faults)].concat();
     let only = keys.iter().filter(|(_, key, _)| *key == "only").flat_map(|(.., only)| entries(only, faults));
     only.map(|(factor, _)| factor.to_owned()).collect()
 }
 
-/// What stands in the tables of all systems: the name of the system, the key, and its value.
-fn keys_of_systems<'a>(root: &TableNode<'a>, faults: &mut Faults) -> Vec<(&'a str, &'a str, Node<'a>)> {
+/// What stands in all tables of a section, as `[system.NAME]`: the name, the key, and its value.
+fn keys_of<'a>(section: &str, root: &TableNode<'a>, faults: &mut Faults) -> Vec<(&'a str, &'a str, Node<'a>)> {
     let mut keys = Vec::new();
-    for (system, table) in root.get("system").map_or_else(Vec::new, |systems| entries(systems, faults)) {
-        keys.extend(entries(&table, faults).into_iter().map(|(key, node)| (system, key, node)));
+    for (name, table) in root.get(section).map_or_else(Vec::new, |tables| entries(tables, faults)) {
+        keys.extend(entries(&table, faults).into_iter().map(|(key, node)| (name, key, node)));
     }
     keys
 }

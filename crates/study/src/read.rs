@@ -1,12 +1,13 @@
 //! Reading a study: from text to a [`Study`], with every fault named at once.
 
-use crate::diagnostic::{Diagnostic, Fault, Severity, Source};
+use crate::diagnostic::{Diagnostic, Fault, Severity, Source, Span};
 use crate::faults::Faults;
 use crate::node::{FromToml, Node};
 use crate::placeholders;
 use crate::profile;
 use crate::reach;
-use crate::study::{Parts, PortChoice, Study, length_of, may_load, stays_here};
+use crate::study::{Parts, PortChoice, Study, TrialSpec, host_of, hosts, length_of, may_load};
+use crate::table::database::DatabaseTables;
 use crate::table::decide::{check_once, decisions};
 use crate::table::factors::{Factors, Named};
 use crate::table::generator::{self, TargetsTable};
@@ -16,7 +17,7 @@ use crate::table::store::Stores;
 use crate::table::target::is_loopback;
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::trial::TrialLength;
-use plimsoll_model::workload::{Steps, Target, Workload};
+use plimsoll_model::workload::Steps;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::Path;
@@ -77,9 +78,9 @@ fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], fa
     let root = Node::root(&document);
     let table = StudyTable::from_toml(&root, faults)?;
     table.check_references(faults);
-    let listening = match (table.factors(), table.systems(), table.stores()) {
-        (Some(factors), Some(systems), Some(stores)) => {
-            placeholders::check(&root.table(faults)?, factors, systems, stores, faults)
+    let listening = match (table.factors(), table.systems(), table.databases(), table.stores()) {
+        (Some(factors), Some(systems), Some(databases), Some(stores)) => {
+            placeholders::check(&root.table(faults)?, factors, systems, databases, stores, faults)
         }
         _ => BTreeSet::new(),
     };
@@ -92,10 +93,12 @@ fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], fa
     let factors = table.factors()?.whole()?;
     let parts = Parts {
         systems: table.systems()?.whole()?,
+        databases: table.databases()?.whole()?,
         stores: table.stores()?.whole()?,
         workload: table.workload()?.clone(),
         load: table.load()?.clone(),
         listening,
+        seed: table.seed().unwrap_or_default(),
         dir: dir.to_owned(),
         processors: processors.to_vec(),
         source: faults.source().clone(),
@@ -104,6 +107,7 @@ fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], fa
     check_variants(table.factors()?, faults)?;
     let tried = try_every_combination(&factors, &parts, &targets_allow, faults)?;
     warn_of_unused_stores(table.stores()?, &tried.stores, faults);
+    warn_of_idle_databases(table.databases()?, &tried.idle_databases, faults);
     let study = Study {
         title: table.title()?,
         question: table.question()?,
@@ -161,6 +165,8 @@ struct Tried {
     loopback: bool,
     /// The stores that objects go to.
     stores: BTreeSet<String>,
+    /// The databases that run in trials whose users work with another one.
+    idle_databases: BTreeSet<String>,
 }
 
 /// Resolves every trial; `None` when something cannot be resolved.
@@ -173,7 +179,7 @@ fn try_every_combination(factors: &[Factor], parts: &Parts, allow: &[String], fa
     }
     let variants = combinations(factors.iter().filter(|factor| factor.is_compared()));
     let mut fine = true;
-    let mut tried = Tried { loopback: true, stores: BTreeSet::new() };
+    let mut tried = Tried { loopback: true, stores: BTreeSet::new(), idle_databases: BTreeSet::new() };
     for condition in combinations(factors.iter().filter(|factor| !factor.is_compared())) {
         let mut lengths: Vec<TrialLength> = Vec::new();
         for variant in &variants {
@@ -182,11 +188,13 @@ fn try_every_combination(factors: &[Factor], parts: &Parts, allow: &[String], fa
             let bindings = parts.stand_ins(&assignment, faults);
             match parts.resolve(&assignment, &bindings, faults) {
                 Some(spec) => {
-                    tried.loopback &= stays_here(&spec.workload);
-                    if let Steps::Storage(storage) = &spec.workload.steps {
-                        tried.stores.insert(storage.name.clone());
+                    tried.loopback &= hosts(&spec).all(is_loopback);
+                    match &spec.workload.steps {
+                        Steps::Storage(storage) => drop(tried.stores.insert(storage.name.clone())),
+                        Steps::Sql(sql) => tried.idle_databases.extend(spec.databases_beside(&sql.database)),
+                        Steps::Http(_) | Steps::Grpc { .. } => {}
                     }
-                    check_target(&spec.workload, parts, allow, faults);
+                    check_targets(&spec, parts, allow, faults);
                     lengths.push(length_of(&spec.load));
                 }
                 None => fine = false,
@@ -205,6 +213,17 @@ fn warn_of_unused_stores(stores: &Stores, used: &BTreeSet<String>, faults: &mut 
     for (name, place, _) in stores.0.iter().filter(|(name, ..)| !used.contains(name)) {
         let fault = Fault::warning(place, format!("store `{name}` is used in no trial"));
         faults.add(fault.help(format!("storage workloads name it: `store = \"{name}\"`, or a level of a factor")));
+    }
+}
+
+/// A database that users do not work with takes memory and processors all the same, unless something
+/// that names it works with it.
+fn warn_of_idle_databases(databases: &DatabaseTables, idle: &BTreeSet<String>, faults: &mut Faults) {
+    for (name, place, _) in databases.0.iter().filter(|(name, ..)| idle.contains(name)) {
+        if !faults.source().text().contains(&format!("{{{name}.")) {
+            let fault = Fault::warning(place, format!("database `{name}` runs in trials that do not use it"));
+            faults.add(fault.help("give it `only = { FACTOR = \"LEVEL\" }` with the trials that do"));
+        }
     }
 }
 
@@ -241,10 +260,18 @@ fn long_span(seconds: f64) -> String {
     if days < 2.0 * 365.0 { format!("{days:.0} days") } else { format!("{:.0} years", days / 365.0) }
 }
 
+fn check_targets(spec: &TrialSpec, parts: &Parts, allow: &[String], faults: &mut Faults) {
+    if let Some(target) = &spec.workload.target {
+        check_target(&target.host, parts.target_span(&spec.workload), allow, faults);
+    }
+    for (database, host) in spec.databases.iter().filter_map(|database| Some((database, host_of(database)?))) {
+        check_target(host, parts.span_of_database(&database.name), allow, faults);
+    }
+}
+
 /// A target that is an address can be judged at once. So can a name, and before anybody is asked for
 /// its addresses, unless the study lists addresses: then all of the name's may be among them.
-fn check_target(workload: &Workload, parts: &Parts, allow: &[String], faults: &mut Faults) {
-    let Some(Target { host, .. }) = &workload.target else { return };
+fn check_target(host: &str, span: &Span, allow: &[String], faults: &mut Faults) {
     let is_address = |text: &str| text.parse::<IpAddr>().is_ok();
     let strange = match host.parse::<IpAddr>() {
         Ok(address) => !may_load(allow, host, &[address]),
@@ -253,7 +280,7 @@ fn check_target(workload: &Workload, parts: &Parts, allow: &[String], faults: &m
     if strange {
         let message = format!("load may not go to {host}, which is not this machine");
         let help = format!("if that host is yours to load, say so: `[targets]` with `allow = [\"{host}\"]`");
-        faults.add(Fault::error(parts.target_span(workload), message).help(help));
+        faults.add(Fault::error(span, message).help(help));
     }
 }
 
@@ -262,10 +289,9 @@ fn check_ports(parts: &Parts, assignment: &Assignment, faults: &mut Faults) {
     for (name, choice) in parts.ports(assignment, faults) {
         let PortChoice::Fixed(port) = choice else { continue };
         if let Some((_, other)) = taken.iter().find(|(known, _)| *known == port) {
-            let table = parts.systems.iter().find(|(system, _)| *system == name);
-            let span = table.and_then(|(_, table)| table.port.as_ref()).map_or(0..0, |port| port.span.clone());
-            let fault = Fault::error(&span, format!("systems `{other}` and `{name}` both have port {port}"));
-            faults.add(fault.help("give them different ports, or write `{port}` and let Plimsoll pick free ones"));
+            let span = parts.port_of(&name).map_or(0..0, |port| port.span.clone());
+            let fault = Fault::error(&span, format!("`{other}` and `{name}` both have port {port}"));
+            faults.add(fault.help("give them different ports, or leave `port` out and let Plimsoll pick free ones"));
         }
         taken.push((port, name));
     }

@@ -86,6 +86,12 @@ impl Scalar for Text {
 #[derive(Clone, Debug)]
 pub(crate) struct Word(pub(crate) String);
 
+impl From<Word> for String {
+    fn from(word: Word) -> String {
+        word.0
+    }
+}
+
 impl Scalar for Word {
     const EXPECTED: &'static str = "a text, a number or a boolean";
 
@@ -449,6 +455,7 @@ fn common_measure(text: &str) -> Option<String> {
     let (series, statistic) = text.split_once('.').unwrap_or((text, "p95"));
     let series = match series.to_lowercase().as_str() {
         "throughput" | "rps" | "qps" | "tps" => return Some("did you mean `iterations.rate`?".to_owned()),
+        "notpm" | "tpmc" => return Some("did you mean `new_orders.rate`?".to_owned()),
         "latency" | "latencies" => "request_duration".to_owned(),
         known => known.to_owned(),
     };
@@ -475,7 +482,7 @@ fn known_percentile(text: &str) -> Option<String> {
 
 /// The measure that was meant, when its series is misspelt or its statistic fits another.
 fn nearest_measure(text: &str) -> Option<String> {
-    const SERIES: [&str; 20] = [
+    const SERIES: [&str; 21] = [
         "iteration_duration",
         "request_duration",
         "grpc_req_duration",
@@ -491,6 +498,7 @@ fn nearest_measure(text: &str) -> Option<String> {
         "iterations",
         "requests",
         "subrequests",
+        "new_orders",
         "data_received",
         "data_sent",
         "errors",

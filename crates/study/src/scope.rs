@@ -28,8 +28,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) assignment: &'a Assignment,
     /// Ports of the systems, and the running program.
     pub(crate) bindings: &'a Bindings,
-    /// The systems that do not run in the trial.
-    pub(crate) resting: &'a [&'a str],
+    /// The systems and databases that do not run in the trial, each after what it is: `system`.
+    pub(crate) resting: &'a [(&'a str, &'a str)],
     /// The system whose own strings are looked at.
     pub(crate) system: Option<&'a str>,
     /// The study's folder.
@@ -51,15 +51,18 @@ impl<'a> Scope<'a> {
 
     /// The fault for a placeholder to which the trial gives no value.
     fn unfilled(&self, name: &str, span: &Span, faults: &Faults) -> Fault {
-        let system = name.split_once('.').map(|(system, _)| system);
-        if let Some(system) = system.filter(|system| self.resting.contains(system)) {
-            let place = place_of(&format!("{{{name}}}"), span, faults);
-            let fault = Fault::error(&place, format!("system `{system}` does not run in every trial that names it"));
-            return fault
-                .label(format!("not where {}", self.assignment))
-                .help(format!("`system.{system}.only` leaves it out; let what names it depend on the same factor"));
+        let owner = name.split_once('.').map(|(owner, _)| owner);
+        if let Some((kind, owner)) = self.resting.iter().find(|(_, resting)| owner == Some(resting)) {
+            return self.not_running(kind, owner, &place_of(&format!("{{{name}}}"), span, faults));
         }
         unknown_placeholder(name, self.names().iter().map(String::as_str), span, faults)
+    }
+
+    /// The fault for naming a system or a database that does not run in this trial.
+    pub(crate) fn not_running(&self, kind: &str, name: &str, place: &Span) -> Fault {
+        Fault::error(place, format!("{kind} `{name}` does not run in every trial that names it"))
+            .label(format!("not where {}", self.assignment))
+            .help(format!("`{kind}.{name}.only` leaves it out; let what names it depend on the same factor"))
     }
 
     fn value(&self, name: &str) -> Option<Level> {

@@ -1,15 +1,18 @@
 //! A study that has been read: what it is about, and what each of its trials is.
 
-use crate::diagnostic::{Diagnostic, Source, Span};
+use crate::diagnostic::{Diagnostic, Fault, Source, Span};
 use crate::faults::Faults;
 use crate::quick;
+use crate::scalar::Port;
 use crate::scope::{Bindings, Scope};
+use crate::table::database::DatabaseTable;
 use crate::table::load::LoadTable;
+use crate::table::sql::{self, SqlTable};
 use crate::table::store::StoreTable;
 use crate::table::system::SystemTable;
-use crate::table::target::is_loopback;
-use crate::table::workload::WorkloadTable;
-use plimsoll_model::database::Database;
+use crate::table::workload::{Given, WorkloadTable};
+use crate::value::Slot;
+use plimsoll_model::database::{Address, Database, Origin};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::storage::{KeyPair, Secret};
@@ -59,11 +62,14 @@ pub struct Study {
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     pub(crate) systems: Vec<(String, SystemTable)>,
+    pub(crate) databases: Vec<(String, DatabaseTable)>,
     pub(crate) stores: Vec<(String, StoreTable)>,
     pub(crate) workload: WorkloadTable,
     pub(crate) load: LoadTable,
     /// The systems that have a port.
     pub(crate) listening: BTreeSet<String>,
+    /// The study's, from which the content of databases follows.
+    pub(crate) seed: u64,
     pub(crate) dir: PathBuf,
     pub(crate) processors: Vec<usize>,
     pub(crate) source: Source,
@@ -83,6 +89,13 @@ pub struct TrialSpec {
     pub load: LoadProfile,
 }
 
+impl TrialSpec {
+    /// The names of the databases that it has besides that one.
+    pub(crate) fn databases_beside(&self, one: &str) -> impl Iterator<Item = String> {
+        self.databases.iter().map(|database| &database.name).filter(move |name| *name != one).cloned()
+    }
+}
+
 /// How a system comes to its port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortChoice {
@@ -93,8 +106,9 @@ pub enum PortChoice {
 }
 
 impl Study {
-    /// The systems that have a port in a trial with these levels, and how they come to it. A
-    /// system that is never told a port is not among them, nor is one that does not run.
+    /// The systems and databases that have a port in a trial with these levels, and how they come to
+    /// it. A system that is never told a port is not among them, nor is what does not run, or runs
+    /// already.
     #[must_use]
     pub fn system_ports(&self, assignment: &Assignment) -> Vec<(String, PortChoice)> {
         let mut unheard = Faults::new(self.parts.source.clone()); // reported by `resolve`
@@ -153,11 +167,11 @@ impl Study {
             report: self.report.clone(),
             protocol: self.parts.workload.protocol().to_owned(),
             open_load: self.parts.load.is_open(),
-            load: self.parts.load.in_words(),
-            mean_think: self.parts.load.mean_think(),
+            load: self.parts.load.in_words(self.has_waits()),
+            mean_think: self.parts.load.mean_think().filter(|_| !self.has_waits()),
             workload: self.parts.workload.in_words(),
             generator: self.generator.clone(),
-            systems: self.parts.systems.iter().map(|(name, _)| name.clone()).collect(),
+            systems: self.parts.names_of_started(),
             commands: self.commands(),
             loopback: self.loopback,
             profile: self.profile.clone(),
@@ -165,12 +179,18 @@ impl Study {
         }
     }
 
-    /// What starts the systems of each variant.
+    /// Whether users may pause between iterations because the workload says so, not the load.
+    fn has_waits(&self) -> bool {
+        self.parts.workload.sql().is_some_and(SqlTable::has_waits)
+    }
+
+    /// What the databases of each variant are, and what starts its systems.
     fn commands(&self) -> Vec<Vec<String>> {
         let variants = combinations(self.factors.iter().filter(|factor| factor.is_compared()));
         let of = |levels: &Assignment| {
-            let systems = self.parts.running(levels);
-            systems.flat_map(|(name, table)| table.shown(name, levels)).collect()
+            let databases = self.parts.databases_in(levels).flat_map(|(name, table)| table.shown(name, levels));
+            let systems = self.parts.running(levels).flat_map(|(name, table)| table.shown(name, levels));
+            databases.chain(systems).collect()
         };
         variants.iter().map(of).collect()
     }
@@ -188,14 +208,35 @@ impl Parts {
         let scope = Scope { resting: &resting, ..self.scope(assignment, &bindings) };
         let systems: Vec<Option<SystemSpec>> =
             self.running(assignment).map(|(name, table)| table.resolve(name, &scope.inside(name), faults)).collect();
-        let workload = self.workload.resolve(&scope, &self.stores, faults);
+        let databases: Vec<Option<Database>> =
+            self.databases_in(assignment).map(|(name, table)| table.resolve(name, &scope, faults)).collect();
+        let given = Given { stores: &self.stores, databases: &self.databases, seed: self.seed };
+        let workload = self.workload.resolve(&scope, given, faults);
         let load = self.load.resolve(&scope, faults);
-        Some(TrialSpec {
+        let mut spec = TrialSpec {
             systems: systems.into_iter().collect::<Option<_>>()?,
-            databases: Vec::new(),
+            databases: databases.into_iter().collect::<Option<_>>()?,
             workload: workload?,
             load: load?,
-        })
+        };
+        self.join_database(&mut spec, faults)?;
+        Some(spec)
+    }
+
+    /// Gives the database of a SQL workload the data that this workload needs, and checks that the
+    /// load fits.
+    fn join_database(&self, spec: &mut TrialSpec, faults: &mut Faults) -> Option<()> {
+        let (Steps::Sql(sql), Some(table)) = (&spec.workload.steps, self.workload.sql()) else { return Some(()) };
+        table.check_load(sql, &spec.load, faults)?;
+        let Some(dataset) = sql::dataset(sql, self.seed) else { return Some(()) };
+        if let Some(span) = self.database(&sql.database).and_then(DatabaseTable::load_span) {
+            let fault = Fault::error(span, format!("the data of `{}` is made by the workload", sql.database));
+            faults.add(fault.help("leave `load` out: it is for `transactions` of your own"));
+            return None;
+        }
+        let database = spec.databases.iter_mut().find(|database| database.name == sql.database)?;
+        database.dataset = dataset;
+        Some(())
     }
 
     pub(crate) fn load(&self, assignment: &Assignment, faults: &mut Faults) -> Option<LoadProfile> {
@@ -208,9 +249,32 @@ impl Parts {
         self.systems.iter().filter(|(_, table)| table.runs(levels))
     }
 
-    /// The names of those that do not.
-    fn resting(&self, levels: &Assignment) -> Vec<&str> {
-        self.systems.iter().filter(|(_, table)| !table.runs(levels)).map(|(name, _)| name.as_str()).collect()
+    /// The databases that run in trials with these levels, whoever starts them.
+    fn databases_in(&self, levels: &Assignment) -> impl Iterator<Item = &(String, DatabaseTable)> {
+        self.databases.iter().filter(|(_, table)| table.runs(levels))
+    }
+
+    /// The databases that a run starts.
+    fn started(&self) -> impl Iterator<Item = &(String, DatabaseTable)> {
+        self.databases.iter().filter(|(_, table)| table.started().is_some())
+    }
+
+    /// The names of all that trials start: first databases, then systems.
+    fn names_of_started(&self) -> Vec<String> {
+        let systems = self.systems.iter().map(|(name, _)| name);
+        self.started().map(|(name, _)| name).chain(systems).cloned().collect()
+    }
+
+    fn database(&self, name: &str) -> Option<&DatabaseTable> {
+        self.databases.iter().find(|(known, _)| known == name).map(|(_, table)| table)
+    }
+
+    /// The systems and databases that do not run.
+    fn resting(&self, levels: &Assignment) -> Vec<(&str, &str)> {
+        let systems = self.systems.iter().filter(|(_, table)| !table.runs(levels));
+        let databases = self.databases.iter().filter(|(_, table)| !table.runs(levels));
+        let systems = systems.map(|(name, _)| ("system", name.as_str()));
+        systems.chain(databases.map(|(name, _)| ("database", name.as_str()))).collect()
     }
 
     fn stand_in_keys(&self) -> BTreeMap<String, KeyPair> {
@@ -219,10 +283,12 @@ impl Parts {
         keyed.map(|(name, _)| (name.clone(), pair())).collect()
     }
 
-    /// Bindings for checking, when nothing runs yet: port 1 for every system that has no other.
-    /// Even for those that are never told a port: that has been reported.
+    /// Bindings for checking, when nothing runs yet: port 1 for every system and database that has no
+    /// other. Even for those that are never told a port: that has been reported.
     pub(crate) fn stand_ins(&self, assignment: &Assignment, faults: &mut Faults) -> Bindings {
-        let mut ports: BTreeMap<String, u16> = self.running(assignment).map(|(name, _)| (name.clone(), 1)).collect();
+        let systems = self.running(assignment).map(|(name, _)| name);
+        let databases = self.started().filter(|(_, table)| table.runs(assignment)).map(|(name, _)| name);
+        let mut ports: BTreeMap<String, u16> = systems.chain(databases).map(|name| (name.clone(), 1)).collect();
         for (name, choice) in self.ports(assignment, faults) {
             if let PortChoice::Fixed(port) = choice {
                 ports.insert(name, port);
@@ -235,15 +301,23 @@ impl Parts {
         // No port can depend on another one.
         let none = Bindings::default();
         let scope = self.scope(assignment, &none);
+        let systems = self.running(assignment).filter(|(name, _)| self.listening.contains(name));
+        let databases = self.started().filter(|(_, table)| table.runs(assignment));
         let mut choices = Vec::new();
-        for (name, table) in self.running(assignment).filter(|(name, _)| self.listening.contains(name)) {
-            let choice = match &table.port {
+        for name in systems.map(|(name, _)| name).chain(databases.map(|(name, _)| name)) {
+            let choice = match self.port_of(name) {
                 Some(port) => port.resolve(&scope.inside(name), faults).map(|port| PortChoice::Fixed(port.u16())),
                 None => Some(PortChoice::Free),
             };
             choices.extend(choice.map(|choice| (name.clone(), choice)));
         }
         choices
+    }
+
+    /// The port that the study gives a system or a database.
+    pub(crate) fn port_of(&self, name: &str) -> Option<&Slot<Port>> {
+        let system = || self.systems.iter().find(|(known, _)| known == name)?.1.port.as_ref();
+        self.database(name).map_or_else(system, |table| table.started()?.port.as_ref())
     }
 
     fn with_fixed_ports(&self, assignment: &Assignment, bindings: &Bindings, faults: &mut Faults) -> Bindings {
@@ -262,11 +336,19 @@ impl Parts {
 
     /// Where the study says where `workload` goes.
     pub(crate) fn target_span(&self, workload: &Workload) -> &Span {
-        let store = match &workload.steps {
-            Steps::Storage(storage) => self.stores.iter().find(|(name, _)| *name == storage.name),
-            Steps::Http(_) | Steps::Grpc { .. } | Steps::Sql(_) => None,
-        };
-        store.map_or_else(|| self.workload.target_span(), |(_, store)| store.target_span())
+        let store = |wanted: &str| self.stores.iter().find(|(name, _)| name == wanted);
+        match &workload.steps {
+            Steps::Storage(storage) => {
+                store(&storage.name).map_or_else(|| self.workload.target_span(), |(_, store)| store.target_span())
+            }
+            Steps::Sql(sql) => self.span_of_database(&sql.database),
+            Steps::Http(_) | Steps::Grpc { .. } => self.workload.target_span(),
+        }
+    }
+
+    /// Where the study says what the database of this name is.
+    pub(crate) fn span_of_database(&self, name: &str) -> &Span {
+        self.database(name).map_or_else(|| self.workload.target_span(), DatabaseTable::target_span)
     }
 }
 
@@ -282,7 +364,19 @@ pub(crate) fn length_of(load: &LoadProfile) -> TrialLength {
     TrialLength { warmup: load.warmup, measure: load.stop.limit(), drain: load.drain }
 }
 
-/// Whether the target of `workload` is this machine by its very name, or there is none.
-pub(crate) fn stays_here(workload: &Workload) -> bool {
-    workload.target.as_ref().is_none_or(|target| is_loopback(&target.host))
+/// The hosts that a trial connects to, but for those that it starts itself.
+pub(crate) fn hosts(spec: &TrialSpec) -> impl Iterator<Item = &str> {
+    let target = spec.workload.target.iter().map(|target| target.host.as_str());
+    target.chain(spec.databases.iter().filter_map(host_of))
+}
+
+/// The host of a database that runs already, if it is reached by TCP.
+pub(crate) fn host_of(database: &Database) -> Option<&str> {
+    match &database.origin {
+        Origin::External(external) => match &external.endpoint.address {
+            Address::Tcp { host, .. } => Some(host),
+            Address::Unix(_) => None,
+        },
+        Origin::Started(_) => None,
+    }
 }

@@ -192,7 +192,7 @@ impl Scalar for Method {
 mod tests {
     use super::*;
     use crate::scope::Bindings;
-    use crate::table::workload::WorkloadTable;
+    use crate::table::workload::{Given, WorkloadTable};
     use crate::testing::{faults_of, no_faults, read_table};
     use plimsoll_model::factor::Assignment;
     use plimsoll_model::workload::{Steps, Target, Tls, Workload};
@@ -211,7 +211,7 @@ mod tests {
             dir: Path::new("/s"),
             processors: &[0],
         };
-        table.resolve(&scope, &[], faults)
+        table.resolve(&scope, Given::default(), faults)
     }
 
     #[test]

@@ -77,8 +77,8 @@ impl LoadTable {
         if self.is_open() { None } else { self.think.as_ref().map_or(Some(0.0), ThinkValue::mean) }
     }
 
-    /// The load, as reports say it.
-    pub(crate) fn in_words(&self) -> String {
+    /// The load, as reports say it. With `waits`, the workload says how long users pause.
+    pub(crate) fn in_words(&self, waits: bool) -> String {
         let stages = match self.stages.as_deref() {
             None | Some([]) => String::new(),
             Some([_]) => ", then one stage".to_owned(),
@@ -94,7 +94,8 @@ impl LoadTable {
             }
             None => {
                 let users = self.users.as_ref().map_or("", Slot::as_written);
-                let think = self.think.as_ref().map_or_else(|| "no think time".to_owned(), ThinkValue::in_words);
+                let none = if waits { "pauses as the workload has them" } else { "no think time" };
+                let think = self.think.as_ref().map_or_else(|| none.to_owned(), ThinkValue::in_words);
                 format!("closed loop, {users} users{stages}, {think}")
             }
         };
@@ -316,7 +317,7 @@ mod tests {
             ),
             ("rate = 10", "open load, 10 arrivals per second (constant), at most 1000 users at once"),
         ] {
-            assert_eq!(read_table::<LoadTable>(&format!("{text}\nduration = '1s'")).in_words(), words);
+            assert_eq!(read_table::<LoadTable>(&format!("{text}\nduration = '1s'")).in_words(false), words);
         }
     }
 

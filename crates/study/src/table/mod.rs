@@ -1,6 +1,7 @@
 //! The tables of a study file, one module each: its keys, what they become in a trial, and tests
 //! of how they are read.
 
+pub(crate) mod database;
 pub(crate) mod decide;
 pub(crate) mod factors;
 pub(crate) mod generator;
@@ -11,6 +12,7 @@ pub(crate) mod only;
 pub(crate) mod ready;
 pub(crate) mod report;
 pub(crate) mod root;
+pub(crate) mod sql;
 pub(crate) mod stage;
 pub(crate) mod storage;
 pub(crate) mod store;
@@ -18,6 +20,7 @@ pub(crate) mod system;
 pub(crate) mod target;
 pub(crate) mod workload;
 
+use database::{ExternalTable, ServerTable};
 use decide::DecideTable;
 use generator::{GeneratorTable, TargetsTable};
 use grpc::{GrpcStepTable, GrpcTable};
@@ -25,12 +28,13 @@ use http::{HttpStepTable, HttpTable};
 use load::LoadTable;
 use report::ReportTable;
 use root::StudyTable;
+use sql::SqlTable;
 use storage::{StorageStepTable, StorageTable};
 use store::{DirectoryTable, NfsTable, S3Table};
 use system::SystemTable;
 
 /// Where keys belong. What every workload has stands before what only some have.
-const HOMES: [(&str, &[&str]); 17] = [
+const HOMES: [(&str, &[&str]); 21] = [
     ("at the top level of the file", StudyTable::KEYS),
     ("in [targets]", TargetsTable::KEYS),
     ("in [generator]", GeneratorTable::KEYS),
@@ -38,13 +42,17 @@ const HOMES: [(&str, &[&str]); 17] = [
     ("in [store.NAME]", DirectoryTable::KEYS),
     ("in [store.NAME]", NfsTable::KEYS),
     ("in [store.NAME] with `s3`", S3Table::KEYS),
+    ("in [database.NAME]", ServerTable::KEYS),
+    ("in [database.NAME] with `url`", ExternalTable::KEYS),
     ("in [workload]", HttpTable::KEYS),
     ("in [workload] with `protocol = \"grpc\"`", GrpcTable::KEYS),
     ("in [workload] with `protocol = \"storage\"`", StorageTable::KEYS),
+    ("in [workload] with `protocol = \"sql\"`", SqlTable::KEYS),
     ("in a step of an HTTP workload", HttpStepTable::KEYS),
     ("in a step of a gRPC workload", GrpcStepTable::KEYS),
     ("in a step of a storage workload", StorageStepTable::KEYS),
     ("in an action of a storage workload", &["weight"]),
+    ("in a transaction of a SQL workload", &["statements"]),
     ("in [load]", LoadTable::KEYS),
     ("in [decide]", DecideTable::KEYS),
     ("in [report]", ReportTable::KEYS),
@@ -52,7 +60,9 @@ const HOMES: [(&str, &[&str]); 17] = [
 
 /// Where `key` belongs, if any table has it: `in [generator] or in [system.NAME]`.
 pub(crate) fn home_of(key: &str) -> Option<String> {
-    let mut homes: Vec<&str> = HOMES.iter().filter(|(_, keys)| keys.contains(&key)).map(|(home, _)| *home).collect();
+    // What looks like the user of a database is a slip for the users of a load.
+    let has = |keys: &[&str]| keys.contains(&key) && key != "user";
+    let mut homes: Vec<&str> = HOMES.iter().filter(|(_, keys)| has(keys)).map(|(home, _)| *home).collect();
     homes.dedup_by(|later, earlier| later.starts_with(*earlier));
     (!homes.is_empty()).then(|| homes.join(" or "))
 }
@@ -64,7 +74,9 @@ mod tests {
     #[test]
     fn keys_find_their_homes() {
         for (key, home) in [
-            ("cpus", "in [generator] or in [system.NAME]"),
+            ("cpus", "in [generator] or in [system.NAME] or in [database.NAME]"),
+            ("statements", "in a transaction of a SQL workload"),
+            ("isolation", "in [workload] with `protocol = \"sql\"`"),
             ("steps", "in [workload]"),
             ("proto", "in [workload] with `protocol = \"grpc\"`"),
             ("repeats", "at the top level of the file"),

@@ -5,11 +5,13 @@ use crate::faults::{Faults, did_you_mean, one_of};
 use crate::node::{Part, table};
 use crate::profile::Profiles;
 use crate::scalar::{Look, NoiseFloor, Repeats, Seed, SpareBlocks, Text};
+use crate::table::database::DatabaseTables;
 use crate::table::decide::DecideTable;
 use crate::table::factors::Factors;
 use crate::table::generator::{GeneratorTable, TargetsTable};
 use crate::table::load::LoadTable;
 use crate::table::report::ReportTable;
+use crate::table::sql::SqlTable;
 use crate::table::store::Stores;
 use crate::table::system::Systems;
 use crate::table::workload::WorkloadTable;
@@ -43,6 +45,8 @@ table! {
         generator: Option<Part<GeneratorTable>>,
         /// The processes that are started for each trial, by name.
         system: Option<Part<Systems>>,
+        /// The databases of each trial, by name: started from data of their own, or running already.
+        database: Option<Part<DatabaseTables>>,
         /// Where objects are kept, by name, for storage workloads.
         store: Option<Part<Stores>>,
         /// What one virtual user does in an iteration.
@@ -125,6 +129,12 @@ impl StudyTable {
         self.system.as_ref().map_or(Some(&NONE), Part::as_whole)
     }
 
+    /// The databases; none when the study has none.
+    pub(crate) fn databases(&self) -> Option<&DatabaseTables> {
+        static NONE: DatabaseTables = DatabaseTables(Vec::new());
+        self.database.as_ref().map_or(Some(&NONE), Part::as_whole)
+    }
+
     /// The stores; none when the study has none.
     pub(crate) fn stores(&self) -> Option<&Stores> {
         static NONE: Stores = Stores(Vec::new());
@@ -160,6 +170,7 @@ impl StudyTable {
         if let Some(axis) = self.report().and_then(|report| report.axis.as_ref()) {
             self.check_axis(axis, faults);
         }
+        self.check_names(faults);
         self.check_only(faults);
         self.check_repeats(faults);
         self.check_looks(faults);
@@ -174,6 +185,12 @@ impl StudyTable {
                 faults.add(Fault::error(&measure.span, message).help("measure `request_duration`"));
                 return;
             }
+            Series::NewOrders if self.workload().is_some_and(|work| !work.sql().is_some_and(SqlTable::is_tpcc)) => {
+                let fault =
+                    Fault::error(&measure.span, "`new_orders` counts those of TPC-C, which this workload is not");
+                faults.add(fault.help("measure `iterations.rate`"));
+                return;
+            }
             Series::RequestDuration(Some(name))
             | Series::ResponseTime(Some(name))
             | Series::FirstByte(Some(name))
@@ -182,8 +199,10 @@ impl StudyTable {
                 ("step", name, steps.map(|steps| steps.into_iter().map(|(name, _)| name).collect::<Vec<_>>()))
             }
             Series::Cpu(Some(name)) | Series::Memory(Some(name)) => {
-                let systems = self.systems().map(|systems| systems.names().into_iter().map(str::to_owned).collect());
-                ("system", name, systems)
+                let names = |(systems, databases): (&Systems, &DatabaseTables)| {
+                    systems.names().into_iter().chain(databases.started()).map(str::to_owned).collect()
+                };
+                ("system", name, self.systems().zip(self.databases()).map(names))
             }
             Series::ResponseTime(None) if self.load().is_some_and(|load| !load.is_open()) => {
                 let fault = Fault::error(&measure.span, "users that wait for each reply have no response time");
@@ -209,9 +228,22 @@ impl StudyTable {
     }
 
     fn check_only(&self, faults: &mut Faults) {
-        let (Some(factors), Some(systems)) = (self.factors(), self.systems()) else { return };
-        for only in systems.0.iter().filter_map(|(.., table)| table.as_ref()?.only.as_ref()) {
+        let Some(factors) = self.factors() else { return };
+        let systems = self.systems().into_iter().flat_map(|systems| &systems.0);
+        let databases = self.databases().into_iter().flat_map(|databases| &databases.0);
+        let of_systems = systems.filter_map(|(.., table)| table.as_ref()?.only.as_ref());
+        for only in of_systems.chain(databases.filter_map(|(.., table)| table.as_ref()?.only())) {
             only.check(factors, faults);
+        }
+    }
+
+    /// Placeholders and files of output are told apart by the names of systems and databases.
+    fn check_names(&self, faults: &mut Faults) {
+        let (Some(systems), Some(databases)) = (self.systems(), self.databases()) else { return };
+        let taken = systems.names();
+        for (name, place, _) in databases.0.iter().filter(|(name, ..)| taken.contains(&name.as_str())) {
+            let fault = Fault::error(place, format!("both a system and a database are named `{name}`"));
+            faults.add(fault.help("give one of them another name"));
         }
     }
 

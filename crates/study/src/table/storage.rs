@@ -395,7 +395,7 @@ impl Scalar for Payload {
 mod tests {
     use super::*;
     use crate::scope::Bindings;
-    use crate::table::workload::WorkloadTable;
+    use crate::table::workload::{Given, WorkloadTable};
     use crate::testing::{faults_of, no_faults, read_table};
     use plimsoll_model::factor::Assignment;
     use std::path::Path;
@@ -421,7 +421,8 @@ mod tests {
             processors: &[0],
         };
         let table: WorkloadTable = read_table(&format!("protocol = 'storage'\n{written}"));
-        table.resolve(&scope, &stores(), faults)
+        let given = Given { stores: &stores(), databases: &[], seed: 1 };
+        table.resolve(&scope, given, faults)
     }
 
     fn storage(text: &str) -> Storage {

@@ -5,8 +5,10 @@ use crate::faults::Faults;
 use crate::node::{FromToml, Node};
 use crate::scalar::PositiveLength;
 use crate::scope::Scope;
+use crate::table::database::DatabaseTable;
 use crate::table::grpc::GrpcTable;
 use crate::table::http::HttpTable;
+use crate::table::sql::SqlTable;
 use crate::table::storage::StorageTable;
 use crate::table::store::StoreTable;
 use crate::table::target::{Address, TlsTable};
@@ -24,8 +26,19 @@ pub(crate) enum WorkloadTable {
     Grpc(GrpcTable),
     /// `protocol = "http"`.
     Http(HttpTable),
+    /// `protocol = "sql"`.
+    Sql(Box<SqlTable>),
     /// `protocol = "storage"`.
     Storage(Box<StorageTable>),
+}
+
+/// What the study has beside the workload, and the workload may name.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Given<'a> {
+    pub(crate) stores: &'a [(String, StoreTable)],
+    pub(crate) databases: &'a [(String, DatabaseTable)],
+    /// The study's seed.
+    pub(crate) seed: u64,
 }
 
 /// The keys that every protocol with a target has.
@@ -39,17 +52,13 @@ pub(crate) struct Common<'a> {
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl WorkloadTable {
-    /// The workload of the trial that `scope` stands for, with the `stores` of the study.
-    pub(crate) fn resolve(
-        &self,
-        scope: &Scope<'_>,
-        stores: &[(String, StoreTable)],
-        faults: &mut Faults,
-    ) -> Option<Workload> {
+    /// The workload of the trial that `scope` stands for.
+    pub(crate) fn resolve(&self, scope: &Scope<'_>, given: Given<'_>, faults: &mut Faults) -> Option<Workload> {
         let (common, steps) = match self {
             WorkloadTable::Grpc(table) => (table.common(), table.steps(scope, faults)),
             WorkloadTable::Http(table) => (table.common(), table.steps(scope, faults).map(Steps::Http)),
-            WorkloadTable::Storage(table) => return table.resolve(scope, stores, faults),
+            WorkloadTable::Sql(table) => return table.resolve(scope, given.databases, given.seed, faults),
+            WorkloadTable::Storage(table) => return table.resolve(scope, given.stores, faults),
         };
         let target = common.target(scope, faults);
         let connect = optional(common.connect, |connect| connect.resolve(scope, faults));
@@ -67,6 +76,7 @@ impl WorkloadTable {
         match self {
             WorkloadTable::Grpc(table) => table.steps.iter().map(|step| (step.name(), step.place.clone())).collect(),
             WorkloadTable::Http(table) => table.steps.iter().map(|step| (step.name(), step.place.clone())).collect(),
+            WorkloadTable::Sql(table) => table.step_names(),
             WorkloadTable::Storage(table) => table.step_names(),
         }
     }
@@ -75,6 +85,7 @@ impl WorkloadTable {
     pub(crate) fn most_steps(&self) -> usize {
         match self {
             WorkloadTable::Grpc(_) | WorkloadTable::Http(_) => self.step_names().len(),
+            WorkloadTable::Sql(_) => 1,
             WorkloadTable::Storage(table) => table.most_steps(),
         }
     }
@@ -84,11 +95,20 @@ impl WorkloadTable {
         matches!(self, WorkloadTable::Storage(_))
     }
 
+    /// The table of a SQL workload.
+    pub(crate) fn sql(&self) -> Option<&SqlTable> {
+        match self {
+            WorkloadTable::Sql(table) => Some(table),
+            WorkloadTable::Grpc(_) | WorkloadTable::Http(_) | WorkloadTable::Storage(_) => None,
+        }
+    }
+
     /// Where it says where requests, or objects, go.
     pub(crate) fn target_span(&self) -> &Span {
         match self {
             WorkloadTable::Grpc(table) => &table.target.span,
             WorkloadTable::Http(table) => &table.target.span,
+            WorkloadTable::Sql(table) => &table.database.span,
             WorkloadTable::Storage(table) => &table.store.span,
         }
     }
@@ -98,6 +118,7 @@ impl WorkloadTable {
         match self {
             WorkloadTable::Grpc(_) => "gRPC",
             WorkloadTable::Http(_) => "HTTP/1.1",
+            WorkloadTable::Sql(_) => "SQL",
             WorkloadTable::Storage(_) => "storage",
         }
     }
@@ -107,6 +128,7 @@ impl WorkloadTable {
         let common = match self {
             WorkloadTable::Grpc(table) => table.common(),
             WorkloadTable::Http(table) => table.common(),
+            WorkloadTable::Sql(table) => return table.in_words(),
             WorkloadTable::Storage(table) => return table.in_words(),
         };
         let steps: Vec<String> = self.step_names().into_iter().map(|(name, _)| name).collect();
@@ -144,6 +166,11 @@ impl FromToml for WorkloadTable {
         let workload = match table.read::<Fixed<Protocol>>("protocol", &[], faults)?.value {
             Protocol::Grpc => WorkloadTable::Grpc(GrpcTable::from_toml(node, faults)?),
             Protocol::Http => WorkloadTable::Http(HttpTable::from_toml(node, faults)?),
+            Protocol::Sql => {
+                let table = SqlTable::from_toml(node, faults)?;
+                table.check(faults)?;
+                WorkloadTable::Sql(Box::new(table))
+            }
             Protocol::Storage => {
                 let table = StorageTable::from_toml(node, faults)?;
                 table.check(faults)?;
@@ -157,13 +184,14 @@ impl FromToml for WorkloadTable {
 
 fn check_steps(workload: &WorkloadTable, place: &Span, faults: &mut Faults) {
     let names = workload.step_names();
+    let step = if workload.sql().is_some() { "transaction" } else { "step" };
     if names.is_empty() {
         let help = "a user must do something: give `steps` at least one step";
         faults.add(Fault::error(place, "`workload.steps` is empty").help(help));
     }
     for (index, (name, span)) in names.iter().enumerate() {
         if names[..index].iter().any(|(earlier, _)| earlier == name) {
-            let fault = Fault::error(span, format!("two steps are named `{name}`"));
+            let fault = Fault::error(span, format!("two {step}s are named `{name}`"));
             faults.add(fault.help("results are told apart by name: give one of them another `name`"));
         }
     }
@@ -187,6 +215,7 @@ impl JsonSchema for WorkloadTable {
             "allOf": [
                 { "if": is("grpc"), "then": generator.subschema_for::<GrpcTable>() },
                 { "if": is("http"), "then": generator.subschema_for::<HttpTable>() },
+                { "if": is("sql"), "then": generator.subschema_for::<SqlTable>() },
                 { "if": is("storage"), "then": generator.subschema_for::<StorageTable>() },
             ],
         })
@@ -200,19 +229,27 @@ pub(crate) enum Protocol {
     Grpc,
     /// HTTP/1.1 requests.
     Http,
+    /// Transactions on a database.
+    Sql,
     /// Objects in a store.
     Storage,
 }
 
 impl Scalar for Protocol {
-    const EXPECTED: &'static str = "\"grpc\", \"http\" or \"storage\"";
+    const EXPECTED: &'static str = "\"grpc\", \"http\", \"sql\" or \"storage\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &[("grpc", Protocol::Grpc), ("http", Protocol::Http), ("storage", Protocol::Storage)])
+        let words = [
+            ("grpc", Protocol::Grpc),
+            ("http", Protocol::Http),
+            ("sql", Protocol::Sql),
+            ("storage", Protocol::Storage),
+        ];
+        word(level, &words)
     }
 
     fn schema() -> Schema {
-        json_schema!({ "enum": ["grpc", "http", "storage"] })
+        json_schema!({ "enum": ["grpc", "http", "sql", "storage"] })
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is said about studies that are wrong.
 
+use crate::sql::SQL;
 use crate::storage::STORAGE;
 use crate::{GRPC, read_text};
 use plimsoll_study::{Style, render};
@@ -184,6 +185,64 @@ fn storage() {
                 .replace("\"plimsoll\"", "\"a/b\"")
                 .replace("{ do = \"write\" }", "{ do = \"put\" }")
                 .replace("only  = { backend = \"nfs\" }", "only  = { backend = \"nsf\" }")
+        ),
+    ]));
+}
+
+#[test]
+fn databases() {
+    let with = |old: &str, new: &str| {
+        assert!(SQL.contains(old), "`{old}` is not in the study");
+        SQL.replacen(old, new, 1)
+    };
+    const TPCC: &str = "tpcc     = { warehouses = \"{warehouses}\" }";
+    const SERVER: &str = "server   = \"mariadb\"";
+    assert_drawn!(gallery(&[
+        ("database without a name", with("[database.mariadb]", "[database]")),
+        ("database that is nothing", with(SERVER, "")),
+        ("password in a url", with(SERVER, "url = 'mysql://me:secret@localhost/shop'")),
+        ("database that is not allowed", with(SERVER, "url = 'mysql://me@db.example.org/shop'")),
+        (
+            "port of a database that runs already",
+            with(SERVER, "url = 'mysql://me@localhost/shop'").replace(
+                "[workload]",
+                "[system.proxy]\nstart = 'proxy {mariadb.port}'\nonly = { engine = 'mariadb' }\n[workload]"
+            )
+        ),
+        ("key of the other kind of database", with(SERVER, "url = 'mysql://me@localhost/shop'\ndata = 'x'")),
+        ("setting of Plimsoll's own", with("innodb_thread_concurrency = 8", "datadir = '/var/lib/mysql'")),
+        ("a system and a database of one name", with("[workload]", "[system.mariadb]\nstart = 'x'\n[workload]")),
+        (
+            "database and system with one port",
+            with(SERVER, "server = 'mariadb'\nport = 5")
+                .replace("[workload]", "[system.x]\nstart = 'x'\nport = 5\n[workload]")
+        ),
+        ("unknown database", with("\"mariadb\", \"postgresql\"]", "\"mariadb\", \"postgres\"]")),
+        ("database that does not run", with("only     = { engine = \"postgresql\" }", "only = { warehouses = 1 }")),
+        ("unknown level", with("only     = { engine = \"postgresql\" }", "only = { engine = 'postgres' }")),
+        ("unknown placeholder", with("\"256MB\"", "\"{bufers}\"")),
+        ("port inside a database", with("\"256MB\"", "\"{port}\"")),
+        ("two kinds of work", with("retry ", "oltp = { test = 'insert' }\nretry ")),
+        ("no kind of work", with(TPCC, "#")),
+        ("files beside a dataset", with(SERVER, "server = 'mariadb'\nload = ['a.sql']")),
+        (
+            "waits and think times",
+            with("\"{warehouses}\"", "\"{warehouses}\", waits = \"spec\"")
+                .replace("duration =", "think = '1s'\nduration =")
+        ),
+        (
+            "waits in open load",
+            with("\"{warehouses}\"", "\"{warehouses}\", waits = \"spec\"")
+                .replace("users    = \"{users}\"", "rate = \"{users}\"")
+        ),
+        ("new orders of another workload", with(TPCC, "oltp = { test = 'insert', rows = \"{warehouses}\" }")),
+        ("measure of no transaction", with("request_duration:payment", "request_duration:paymnt")),
+        ("measure of no system", with("request_duration:payment.p95", "cpu:postgres.avg")),
+        (
+            "several at once",
+            with("server   = \"postgresql\"", "server = 'postgress'\nready_withn = '5m'")
+                .replace("warehouses = \"{warehouses}\"", "warehouses = 0, waits = 'none'")
+                .replace("\"serialization\"", "\"serialisation\"")
         ),
     ]));
 }

@@ -3,6 +3,7 @@
 mod docs;
 mod faults;
 mod properties;
+mod sql;
 mod storage;
 mod study;
 

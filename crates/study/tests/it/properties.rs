@@ -1,5 +1,6 @@
 //! What holds for every text, and for every study that can be written.
 
+use crate::sql::SQL;
 use crate::storage::STORAGE;
 use crate::{GRPC, read_text};
 use plimsoll_model::factor::Level;
@@ -31,7 +32,7 @@ proptest! {
 
     #[test]
     fn no_damage_to_a_study_makes_it_panic(
-        study in prop_oneof![Just(GRPC), Just(STORAGE)],
+        study in prop_oneof![Just(GRPC), Just(STORAGE), Just(SQL)],
         at in any::<proptest::sample::Index>(),
         cut in 0..40_usize,
         piece in piece(),

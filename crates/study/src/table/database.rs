@@ -1,0 +1,707 @@
+//! `[database.NAME]`: a database that is started for each trial, or one that runs already.
+
+use crate::command::Command;
+use crate::diagnostic::{Fault, Span};
+use crate::faults::{Faults, did_you_mean, one_of};
+use crate::node::{FromToml, Node, table};
+use crate::pairs::Pairs;
+use crate::processors::CpuSet;
+use crate::scalar::{Length, Port, PositiveLength, Text};
+use crate::scope::Scope;
+use crate::table::only::Only;
+use crate::table::target::host_and_port;
+use crate::template::is_name;
+use crate::value::{Fixed, Problem, Scalar, Slot, optional, word};
+use plimsoll_model::database::{Address, Database, Dataset, Endpoint, Engine, External, Origin, Server, Snapshot};
+use plimsoll_model::factor::{Assignment, Level};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+use std::time::Duration;
+use toml::de::DeValue;
+
+table! {
+    /// A database server that is initialised and loaded once, and started for each trial.
+    struct ServerTable {
+        /// What it is: "postgresql" or "mariadb".
+        server: Slot<Engine>,
+        /// Folder with the server's programs, relative to the study's. Default: where the system's packages have them.
+        programs: Option<Slot<Text>>,
+        /// The user of the operating system who runs it. Default: whoever runs Plimsoll, and "nobody" for root.
+        user: Option<Slot<Text>>,
+        /// Arguments for the program that initialises the data, for what cannot be changed later.
+        init: Option<Vec<Slot<Text>>>,
+        /// Settings of the server, by their own names. They are read back from it.
+        settings: Option<Pairs<SettingValue>>,
+        /// Folder in which the loaded data is kept between runs, relative to the study's. Default: it is removed after the run.
+        data: Option<Slot<Text>>,
+        /// How the loaded data is restored before a trial: "copy" of the files, or from a "template" database (PostgreSQL). Default: "copy".
+        snapshot: Option<Slot<Snapshot>>,
+        /// SQL files that make the data, one after the other, relative to the study's folder.
+        load: Option<Vec<Slot<Text>>>,
+        /// Whether all tables are read once before the load. Default: false.
+        warm: Option<Slot<bool>>,
+        /// Processors it may use: "0-2,5", "lower half" or "upper half". Default: all.
+        cpus: Option<Slot<CpuSet>>,
+        /// The port it listens on. Default: a free one.
+        port: Option<Slot<Port>>,
+        /// The trials in which it is started: those in which a factor has this level, or one of these. Default: all.
+        only: Option<Only>,
+        /// How long it may take to get ready, recovery included. Default: "60s".
+        ready_within: Option<Slot<PositiveLength>>,
+        /// How long it may take to end before it is killed. Default: "60s".
+        stop_grace: Option<Slot<Length>>,
+    }
+}
+
+table! {
+    /// A database server that runs already.
+    struct ExternalTable {
+        /// Where it is, and who connects: postgresql://USER@HOST:PORT/DATABASE or mariadb://…; with ?socket=/PATH instead of HOST:PORT by its UNIX socket.
+        url: Slot<Url>,
+        /// The variable of Plimsoll's environment that has the password. Default: there is no password.
+        password_env: Option<Fixed<Variable>>,
+        /// Run before every trial, in the study's folder: brings the data into the state before a trial.
+        restore: Option<Command>,
+        /// Settings that must be in force, by the server's own names. They are not set, but read back.
+        settings: Option<Pairs<SettingValue>>,
+        /// Whether all tables are read once before the load. Default: false.
+        warm: Option<Slot<bool>>,
+        /// The trials in which it is used: those in which a factor has this level, or one of these. Default: all.
+        only: Option<Only>,
+    }
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A database, by who starts it.
+#[derive(Clone, Debug)]
+pub(crate) enum DatabaseTable {
+    /// The run (`server`).
+    Started(Box<ServerTable>),
+    /// Somebody else (`url`).
+    External(Box<ExternalTable>),
+}
+
+/// The keys that say which of the two a database is.
+const ORIGINS: [&str; 2] = ["server", "url"];
+
+impl DatabaseTable {
+    /// The database for the trial that `scope` stands for, as it is without a workload of its own.
+    pub(crate) fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<Database> {
+        match self {
+            DatabaseTable::Started(table) => table.resolve(name, scope, faults),
+            DatabaseTable::External(table) => table.resolve(name, scope, faults),
+        }
+    }
+
+    /// Whether it runs, or is used, in trials with these levels. Where some factors have none yet,
+    /// whether it does in any of them.
+    pub(crate) fn runs(&self, levels: &Assignment) -> bool {
+        self.only().is_none_or(|only| only.allows(levels))
+    }
+
+    pub(crate) fn only(&self) -> Option<&Only> {
+        match self {
+            DatabaseTable::Started(table) => table.only.as_ref(),
+            DatabaseTable::External(table) => table.only.as_ref(),
+        }
+    }
+
+    /// The table of a database that the run starts. It has a port, whether the study says which or not.
+    pub(crate) fn started(&self) -> Option<&ServerTable> {
+        match self {
+            DatabaseTable::Started(table) => Some(table),
+            DatabaseTable::External(_) => None,
+        }
+    }
+
+    /// Where it is said what it is.
+    pub(crate) fn target_span(&self) -> &Span {
+        match self {
+            DatabaseTable::Started(table) => &table.server.span,
+            DatabaseTable::External(table) => &table.url.span,
+        }
+    }
+
+    /// Where files that make its data are named.
+    pub(crate) fn load_span(&self) -> Option<&Span> {
+        self.started()?.load.as_ref()?.first().map(|file| &file.span)
+    }
+
+    /// What the database called `name` is, and with which settings, for people: with the levels that
+    /// are known.
+    pub(crate) fn shown(&self, name: &str, levels: &Assignment) -> Vec<String> {
+        let (what, settings) = match self {
+            DatabaseTable::Started(table) => (table.shown(levels), &table.settings),
+            DatabaseTable::External(table) => (table.url.shown(levels), &table.settings),
+        };
+        let settings = settings.iter().flat_map(|settings| settings.shown(levels));
+        let settings = settings.map(|pair| format!("{name}: with {pair}"));
+        std::iter::once(format!("{name}: {what}")).chain(settings).collect()
+    }
+
+    fn settings(&self) -> Option<&Pairs<SettingValue>> {
+        match self {
+            DatabaseTable::Started(table) => table.settings.as_ref(),
+            DatabaseTable::External(table) => table.settings.as_ref(),
+        }
+    }
+}
+
+impl ServerTable {
+    fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<Database> {
+        let path = |written: &Slot<Text>, faults: &mut Faults| Some(scope.dir.join(written.resolve(scope, faults)?.0));
+        let engine = self.server.resolve(scope, faults);
+        let programs = optional(self.programs.as_ref(), |programs| path(programs, faults));
+        let user = optional(self.user.as_ref(), |user| user.resolve(scope, faults));
+        let init = each(self.init.as_deref(), |argument| argument.resolve(scope, faults));
+        let settings = optional(self.settings.as_ref(), |settings| one_line(settings, scope, faults));
+        let data = optional(self.data.as_ref(), |data| path(data, faults));
+        let snapshot = optional(self.snapshot.as_ref(), |snapshot| snapshot.resolve(scope, faults));
+        let load = each(self.load.as_deref(), |file| path(file, faults));
+        let warm = optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
+        let cpus = optional(self.cpus.as_ref(), |cpus| {
+            let set = cpus.resolve(scope, faults)?.among(scope.processors);
+            set.map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()
+        });
+        let ready_within = optional(self.ready_within.as_ref(), |within| within.resolve(scope, faults));
+        let stop_grace = optional(self.stop_grace.as_ref(), |grace| grace.resolve(scope, faults));
+        let port = scope.bindings.ports.get(name).copied();
+        if port.is_none() {
+            faults.add(Fault::error(&self.place, format!("no port was chosen for database `{name}`")));
+        }
+        let server = Server {
+            programs: programs?,
+            user: user?.map(|user| user.0),
+            init: init?.into_iter().map(|argument| argument.0).collect(),
+            data: data?,
+            snapshot: snapshot?.unwrap_or(Snapshot::Copy),
+            port: port?,
+            cpus: cpus?,
+            ready_within: ready_within?.map_or(MINUTE, |within| within.0),
+            stop_grace: stop_grace?.map_or(MINUTE, |grace| grace.0),
+        };
+        let (engine, load) = (engine?, load?);
+        self.check_snapshot(engine, server.snapshot, faults)?;
+        Some(Database {
+            name: name.to_owned(),
+            engine,
+            origin: Origin::Started(Box::new(server)),
+            settings: settings?.unwrap_or_default(),
+            dataset: if load.is_empty() { Dataset::Empty } else { Dataset::Scripts(load) },
+            warm: warm?.unwrap_or(false),
+        })
+    }
+
+    fn check_snapshot(&self, engine: Engine, snapshot: Snapshot, faults: &mut Faults) -> Option<()> {
+        let Some(written) =
+            self.snapshot.as_ref().filter(|_| (engine, snapshot) == (Engine::Mariadb, Snapshot::Template))
+        else {
+            return Some(());
+        };
+        let fault = Fault::error(&written.span, "MariaDB has no template databases");
+        faults.add(fault.help("leave `snapshot` out: the files are copied"));
+        None
+    }
+
+    fn shown(&self, levels: &Assignment) -> String {
+        let written = self.server.shown(levels);
+        let engine = Engine::from_level(&Level::Text(written.clone())).map_or(written, |engine| engine.to_string());
+        match &self.programs {
+            Some(programs) => format!("{engine} of {}", programs.shown(levels)),
+            None => engine,
+        }
+    }
+}
+
+impl ExternalTable {
+    fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<Database> {
+        let url = self.url.resolve(scope, faults);
+        let restore = optional(self.restore.as_ref(), |restore| restore.resolve(scope, faults));
+        let settings = optional(self.settings.as_ref(), |settings| one_line(settings, scope, faults));
+        let warm = optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
+        let endpoint = url?.0;
+        let engine = endpoint.engine;
+        let external = External {
+            endpoint,
+            password_variable: self.password_env.as_ref().map(|variable| variable.value.0.clone()),
+            restore: restore?,
+            dir: scope.dir.to_owned(),
+        };
+        Some(Database {
+            name: name.to_owned(),
+            engine,
+            origin: Origin::External(external),
+            settings: settings?.unwrap_or_default(),
+            dataset: Dataset::Empty,
+            warm: warm?.unwrap_or(false),
+        })
+    }
+}
+
+/// Resolves every entry of an array that the study may leave out.
+fn each<T, U>(asked: Option<&[T]>, resolve: impl FnMut(&T) -> Option<U>) -> Option<Vec<U>> {
+    let resolved: Vec<Option<U>> = asked.unwrap_or_default().iter().map(resolve).collect();
+    resolved.into_iter().collect()
+}
+
+/// Settings go into a file of the server, a line each.
+fn one_line(settings: &Pairs<SettingValue>, scope: &Scope<'_>, faults: &mut Faults) -> Option<Vec<(String, String)>> {
+    let resolved = settings.resolve(scope, faults)?;
+    for (name, value) in &resolved {
+        if value.chars().any(char::is_control) {
+            let place = settings.place_of(name).unwrap_or(&(0..0)).clone();
+            faults.add(Fault::error(&place, format!("the value of the setting `{name}` must be one line of text")));
+            return None;
+        }
+    }
+    Some(resolved)
+}
+
+/// Settings that Plimsoll gives a server itself, so that it touches nothing but its own data.
+const OWN_SETTINGS: [&str; 14] = [
+    "bind_address",
+    "config_file",
+    "data_directory",
+    "datadir",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "listen_addresses",
+    "pid_file",
+    "port",
+    "socket",
+    "unix_socket_directories",
+    "user",
+    "basedir",
+];
+
+/// Faults for names that no setting has, and for settings that are not the study's to give.
+fn check_settings(settings: &Pairs<SettingValue>, faults: &mut Faults) -> Option<()> {
+    let may = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let mut fine = true;
+    for (name, place) in settings.names() {
+        let plain = name.to_ascii_lowercase().replace('-', "_");
+        let fault = if name.is_empty() || !name.chars().all(may) {
+            Fault::error(place, format!("`{name}` cannot be the name of a setting"))
+                .help("letters, digits, `_`, `-` and `.` make a name")
+        } else if OWN_SETTINGS.contains(&plain.as_str()) {
+            let help = match plain.as_str() {
+                "port" => "the database has a free port, or that of its key `port`",
+                "user" => "the database has a key `user` beside its `settings`",
+                "data_directory" | "datadir" => "the data is in a folder of Plimsoll's own; the key `data` keeps it",
+                _ => "leave it out",
+            };
+            Fault::error(place, format!("the setting `{name}` is given by Plimsoll")).help(help)
+        } else {
+            continue;
+        };
+        faults.add(fault);
+        fine = false;
+    }
+    fine.then_some(())
+}
+
+impl FromToml for DatabaseTable {
+    fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
+        let table = node.table(faults)?;
+        let given = ORIGINS.map(|key| table.get(key));
+        let read = match given {
+            [Some(_), None] => DatabaseTable::Started(Box::new(ServerTable::from_toml(node, faults)?)),
+            [None, Some(_)] => DatabaseTable::External(Box::new(ExternalTable::from_toml(node, faults)?)),
+            [Some(_), Some(url)] => {
+                let fault = Fault::error(&url.place(), format!("{} is started and runs already", node.name()));
+                faults.add(fault.help("keep `server` for a database that is started for each trial, or `url`"));
+                return None;
+            }
+            [None, None] => {
+                let misspelt = table.refuse_unknown_keys(&[ServerTable::KEYS, ExternalTable::KEYS].concat(), faults);
+                if !misspelt.iter().any(|key| ORIGINS.contains(key)) {
+                    let fault = Fault::error(&node.place(), format!("{} does not say what it is", node.name()));
+                    faults.add(fault.help(
+                        "add `server = \"postgresql\"` or `server = \"mariadb\"`, or `url` for one that runs already",
+                    ));
+                }
+                return None;
+            }
+        };
+        match read.settings() {
+            Some(settings) => check_settings(settings, faults).map(|()| read),
+            None => Some(read),
+        }
+    }
+}
+
+impl JsonSchema for DatabaseTable {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Database".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [
+            generator.subschema_for::<ServerTable>(),
+            generator.subschema_for::<ExternalTable>(),
+        ] })
+    }
+}
+
+/// All databases in the order of the file, which is the order in which they start. Names are known
+/// even where the rest is wrong.
+#[derive(Clone, Debug)]
+pub(crate) struct DatabaseTables(pub(crate) Vec<(String, Span, Option<DatabaseTable>)>);
+
+impl DatabaseTables {
+    /// Those that the run starts, or may start: nothing is known of one that is wrong.
+    pub(crate) fn started(&self) -> Vec<&str> {
+        let started = |table: &Option<DatabaseTable>| table.as_ref().is_none_or(|table| table.started().is_some());
+        self.0.iter().filter(|(.., table)| started(table)).map(|(name, ..)| name.as_str()).collect()
+    }
+
+    /// The databases, if all are as they should be.
+    pub(crate) fn whole(&self) -> Option<Vec<(String, DatabaseTable)>> {
+        self.0.iter().map(|(name, _, table)| Some((name.clone(), table.clone()?))).collect()
+    }
+
+    /// Whether the database called `name` runs already.
+    pub(crate) fn is_external(&self, name: &str) -> bool {
+        let external = |table: &Option<DatabaseTable>| table.as_ref().is_some_and(|table| table.started().is_none());
+        self.0.iter().any(|(known, _, table)| known == name && external(table))
+    }
+}
+
+impl FromToml for DatabaseTables {
+    fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
+        let table = node.table(faults)?;
+        let is_table = |node: &Node<'_>| matches!(node.value, DeValue::Table(_));
+        if let Some((key, _)) = table.entries().iter().find(|(key, node)| ORIGINS.contains(key) && !is_table(node)) {
+            let fault = Fault::error(&node.place(), format!("`database` has `{key}`, but no name"));
+            faults.add(fault.help("write `[database.NAME]`, with a name of your choice"));
+            return None;
+        }
+        let mut databases = Vec::new();
+        for (name, node) in table.entries() {
+            if !is_name(name) || *name == "plimsoll" {
+                let message = format!("a database cannot be named `{name}`");
+                let help = "a name is a letter, then letters, digits, `_` and `-`; `plimsoll` is taken";
+                faults.add(Fault::error(&node.place(), message).help(help));
+            }
+            databases.push(((*name).to_owned(), node.place(), DatabaseTable::from_toml(node, faults)));
+        }
+        Some(DatabaseTables(databases))
+    }
+}
+
+impl JsonSchema for DatabaseTables {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Databases".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<DatabaseTable>() })
+    }
+}
+
+impl Scalar for Engine {
+    const EXPECTED: &'static str = "\"postgresql\" or \"mariadb\"";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        let words = [("postgresql", Engine::Postgresql), ("mariadb", Engine::Mariadb)];
+        let near = did_you_mean(&level.to_string(), words.map(|(word, _)| word));
+        word(level, &words).map_err(|problem| problem.maybe_help(near))
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "enum": ["postgresql", "mariadb"] })
+    }
+}
+
+impl Scalar for Snapshot {
+    const EXPECTED: &'static str = "\"copy\" or \"template\"";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        word(level, &[("copy", Snapshot::Copy), ("template", Snapshot::Template)])
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "enum": ["copy", "template"] })
+    }
+}
+
+/// The value of a setting, as both servers write it.
+#[derive(Clone, Debug)]
+pub(crate) struct SettingValue(String);
+
+impl From<SettingValue> for String {
+    fn from(value: SettingValue) -> String {
+        value.0
+    }
+}
+
+impl Scalar for SettingValue {
+    const EXPECTED: &'static str = "a text, a number or a boolean";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        Ok(SettingValue(match level {
+            Level::Bool(true) => "on".to_owned(),
+            Level::Bool(false) => "off".to_owned(),
+            other => other.to_string(),
+        }))
+    }
+
+    fn schema() -> Schema {
+        Level::schema()
+    }
+}
+
+/// The name of a variable of the environment.
+#[derive(Clone, Debug)]
+pub(crate) struct Variable(String);
+
+impl Scalar for Variable {
+    const EXPECTED: &'static str = "the name of a variable of the environment";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        let name = level.to_string();
+        let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+        let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if starts && plain { Ok(Variable(name)) } else { Err(Problem::wrong::<Self>(level)) }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" })
+    }
+}
+
+/// Where a server is that runs already, and who connects.
+#[derive(Clone, Debug)]
+pub(crate) struct Url(Endpoint);
+
+impl Scalar for Url {
+    const EXPECTED: &'static str =
+        "postgresql:// or mariadb:// with USER@HOST:PORT/DATABASE, or with USER@/DATABASE?socket=/PATH";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        let text = level.to_string();
+        if has_password(&text) {
+            let help = "put it into a variable of the environment, and name that: `password_env = \"NAME\"`";
+            return Err(Problem::new("must not hold a password").help(help));
+        }
+        endpoint(&text).map(Url).ok_or_else(|| Problem::wrong::<Self>(level))
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string", "pattern": "^(postgres(ql)?|mysql|mariadb)://" })
+    }
+}
+
+fn has_password(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let user = rest.rsplit_once('@').map(|(user, _)| user);
+    user.is_some_and(|user| user.contains(':')) || rest.contains("password=")
+}
+
+fn endpoint(text: &str) -> Option<Endpoint> {
+    let (scheme, rest) = text.split_once("://")?;
+    let (engine, port) = match scheme {
+        "postgresql" | "postgres" => (Engine::Postgresql, 5432),
+        "mysql" | "mariadb" => (Engine::Mariadb, 3306),
+        _ => return None,
+    };
+    let (rest, socket) = match rest.split_once("?socket=") {
+        Some((rest, socket)) => (rest, Some(socket)),
+        None => (rest, None),
+    };
+    let (user, rest) = rest.split_once('@')?;
+    let (place, database) = rest.split_once('/')?;
+    let plain = |text: &str| !text.is_empty() && !text.contains(|c: char| " /?#@:%&".contains(c) || c.is_control());
+    let address = match socket {
+        Some(path) => (place.is_empty() && path.starts_with('/')).then(|| Address::Unix(path.into()))?,
+        None => host_and_port(place, Some(port)).map(|(host, port)| Address::Tcp { host, port })?,
+    };
+    (plain(user) && plain(database)).then(|| Endpoint {
+        engine,
+        address,
+        user: user.to_owned(),
+        password: None,
+        database: database.to_owned(),
+    })
+}
+
+/// The fault for a database that the study does not have.
+pub(crate) fn unknown_database(name: &str, databases: &[(String, DatabaseTable)], span: &Span) -> Fault {
+    let known = || databases.iter().map(|(name, _)| name.as_str());
+    let help = match did_you_mean(name, known()) {
+        Some(meant) => meant,
+        None if databases.is_empty() => format!("say what it is in `[database.{name}]`"),
+        None => format!("databases are {}", one_of(known())),
+    };
+    Fault::error(span, format!("no database is named `{name}`")).help(help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scope::Bindings;
+    use crate::testing::{faults_of, no_faults, read_table};
+    use plimsoll_model::system::CommandLine;
+    use plimsoll_model::units::Processors;
+    use std::path::{Path, PathBuf};
+
+    fn resolve(text: &str, faults: &mut Faults) -> Option<Database> {
+        let bindings = Bindings { ports: [("db".to_owned(), 5433)].into(), ..Bindings::default() };
+        let levels = [("version", Level::Text("15".to_owned())), ("on", Level::Bool(true)), ("n", Level::Integer(8))];
+        let assignment = Assignment(levels.map(|(name, level)| (name.to_owned(), level)).into());
+        let scope = Scope {
+            assignment: &assignment,
+            bindings: &bindings,
+            resting: &[],
+            system: None,
+            dir: Path::new("/study"),
+            processors: &[0, 1],
+        };
+        read_table::<DatabaseTable>(text).resolve("db", &scope, faults)
+    }
+
+    fn resolved(text: &str) -> Database {
+        resolve(text, &mut no_faults()).expect(text)
+    }
+
+    fn server(text: &str) -> Server {
+        let Origin::Started(server) = resolved(text).origin else { panic!("a server") };
+        *server
+    }
+
+    fn external(text: &str) -> External {
+        let Origin::External(external) = resolved(text).origin else { panic!("an external one") };
+        external
+    }
+
+    #[test]
+    fn a_server_has_defaults() {
+        let expected = Server {
+            programs: None,
+            user: None,
+            init: Vec::new(),
+            data: None,
+            snapshot: Snapshot::Copy,
+            port: 5433,
+            cpus: None,
+            ready_within: MINUTE,
+            stop_grace: MINUTE,
+        };
+        assert_eq!(server("server = 'mariadb'"), expected);
+        let database = resolved("server = 'mariadb'");
+        assert_eq!((database.engine, database.dataset, database.warm), (Engine::Mariadb, Dataset::Empty, false));
+    }
+
+    #[test]
+    fn every_key_of_a_server_is_resolved() {
+        const TEXT: &str = "server = 'postgresql'\nprograms = '/opt/pg{version}/bin'\nuser = 'nobody'\n\
+             init = ['--data-checksums', '--wal-segsize={n}']\ndata = 'data/{version}'\nsnapshot = 'template'\n\
+             load = ['schema.sql', '/a/{version}.sql']\nwarm = true\ncpus = 'upper half'\nport = 5433\n\
+             ready_within = '5m'\nstop_grace = '1s'\n\
+             settings = { fsync = false, jit = '{on}', max_connections = 100, work_mem = '{n}MB', 'auto_explain.x' = 0.5 }";
+        let database = resolved(TEXT);
+        let settings: Vec<String> = database.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(settings, ["fsync=off", "jit=on", "max_connections=100", "work_mem=8MB", "auto_explain.x=0.5"]);
+        assert_eq!(database.dataset, Dataset::Scripts(vec!["/study/schema.sql".into(), "/a/15.sql".into()]));
+        assert!(database.warm);
+        let expected = Server {
+            programs: Some("/opt/pg15/bin".into()),
+            user: Some("nobody".to_owned()),
+            init: ["--data-checksums", "--wal-segsize=8"].map(str::to_owned).into(),
+            data: Some("/study/data/15".into()),
+            snapshot: Snapshot::Template,
+            port: 5433,
+            cpus: Some(Processors(vec![1])),
+            ready_within: Duration::from_secs(300),
+            stop_grace: Duration::from_secs(1),
+        };
+        assert_eq!(server(TEXT), expected);
+    }
+
+    #[test]
+    fn a_server_that_runs_already_is_reached_as_its_url_says() {
+        let tcp = |host: &str, port| Address::Tcp { host: host.to_owned(), port };
+        for (url, engine, address) in [
+            ("postgresql://me@127.0.0.1:5433/shop", Engine::Postgresql, tcp("127.0.0.1", 5433)),
+            ("postgres://me@[::1]/shop", Engine::Postgresql, tcp("::1", 5432)),
+            ("mysql://me@localhost/shop", Engine::Mariadb, tcp("localhost", 3306)),
+            ("mariadb://me@/shop?socket=/run/my.sock", Engine::Mariadb, Address::Unix("/run/my.sock".into())),
+        ] {
+            let endpoint = external(&format!("url = '{url}'")).endpoint;
+            assert_eq!((endpoint.engine, endpoint.address), (engine, address), "{url}");
+            assert_eq!((endpoint.user.as_str(), endpoint.database.as_str()), ("me", "shop"), "{url}");
+        }
+        let text =
+            "url = 'mysql://me@localhost/shop'\npassword_env = 'DB_PASSWORD'\nrestore = './restore {n}'\nwarm = true";
+        let external = external(text);
+        assert_eq!(external.password_variable.as_deref(), Some("DB_PASSWORD"));
+        assert_eq!(external.restore, Some(CommandLine(["./restore", "8"].map(str::to_owned).into())));
+        assert_eq!(external.dir, PathBuf::from("/study"));
+        assert!(resolved(text).warm);
+    }
+
+    #[test]
+    fn a_database_is_told_in_words() {
+        let table: DatabaseTable =
+            read_table("server = 'mariadb'\nprograms = '/opt/{v}'\nsettings = { a = '{n}', b = 1 }");
+        let levels = Assignment(vec![("n".to_owned(), Level::Integer(8))]);
+        assert_eq!(table.shown("db", &levels), ["db: MariaDB of /opt/{v}", "db: with a=8", "db: with b=1"]);
+    }
+
+    #[test]
+    fn wrong_databases_are_named_when_read() {
+        for (text, what) in [
+            ("", "does not say what it is"),
+            ("sever = 'mariadb'", "did you mean `server`?"),
+            ("server = 'mariadb'\nurl = 'mysql://a@localhost/b'", "is started and runs already"),
+            ("server = 'postgres'", "did you mean `postgresql`?"),
+            ("server = 'mysql'", "\"postgresql\" or \"mariadb\""),
+            ("url = 'mysql://a@localhost/b'\nport = 5", "`port` belongs in"),
+            ("url = 'mysql://a:secret@localhost/b'", "`table.url` must not hold a password"),
+            ("url = 'postgresql://a@localhost/b?password=x'", "password_env = \"NAME\""),
+            ("url = 'postgresql://localhost/b'", "USER@HOST:PORT/DATABASE"),
+            ("url = 'postgresql://a@localhost'", "USER@HOST:PORT/DATABASE"),
+            ("url = 'postgresql://a@localhost/b?sslmode=require'", "USER@HOST:PORT/DATABASE"),
+            ("url = 'postgresql://a@/b?socket=relative'", "USER@HOST:PORT/DATABASE"),
+            ("url = 'oracle://a@localhost/b'", "USER@HOST:PORT/DATABASE"),
+            ("url = 'mysql://a@localhost/b'\npassword_env = 'my password'", "a variable of the environment"),
+            (
+                "server = 'mariadb'\nsettings = { bind-address = '::' }",
+                "the setting `bind-address` is given by Plimsoll",
+            ),
+            ("server = 'mariadb'\nsettings = { port = 1 }", "its key `port`"),
+            ("server = 'postgresql'\nsettings = { data_directory = '/x' }", "the key `data` keeps it"),
+            ("server = 'postgresql'\nsettings = { 'a b' = 1 }", "`a b` cannot be the name of a setting"),
+            ("server = 'postgresql'\nsettings = { a = [1] }", "a text, a number or a boolean"),
+            ("server = 'postgresql'\nsnapshot = 'clone'", "\"copy\" or \"template\""),
+            ("server = 'postgresql'\nready_within = '0s'", "above zero"),
+        ] {
+            let faults = faults_of::<DatabaseTable>(text);
+            assert!(matches!(faults.as_slice(), [fault] if fault.contains(what)), "{text}: {faults:?}");
+        }
+    }
+
+    #[test]
+    fn wrong_databases_are_named_when_resolved() {
+        for (text, what) in [
+            ("server = 'mariadb'\nsnapshot = 'template'", "MariaDB has no template databases"),
+            ("server = 'mariadb'\nsettings = { a = \"x\\ny\" }", "must be one line of text"),
+            ("server = 'mariadb'\ncpus = '7'", "names processor 7"),
+        ] {
+            let mut faults = no_faults();
+            assert_eq!(resolve(text, &mut faults), None, "{text}");
+            let faults: Vec<String> = faults.into_diagnostics().iter().map(ToString::to_string).collect();
+            assert!(matches!(faults.as_slice(), [fault] if fault.contains(what)), "{text}: {faults:?}");
+        }
+    }
+}

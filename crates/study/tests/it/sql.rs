@@ -1,0 +1,118 @@
+//! Studies of databases: which run in a trial, what lies in them, and where load may go.
+
+use crate::{read_text, study};
+use plimsoll_model::database::{Dataset, Engine, Origin};
+use plimsoll_model::factor::{Assignment, Level};
+use plimsoll_model::sql::SqlWork;
+use plimsoll_model::workload::Steps;
+use plimsoll_study::{Bindings, PortChoice, TrialSpec};
+
+/// Two databases, one in each variant.
+pub(crate) const SQL: &str = include_str!("sql.toml");
+
+fn levels(engine: &str, warehouses: i64) -> Assignment {
+    Assignment(vec![
+        ("engine".to_owned(), Level::Text(engine.to_owned())),
+        ("warehouses".to_owned(), Level::Integer(warehouses)),
+        ("users".to_owned(), Level::Integer(8)),
+    ])
+}
+
+fn resolved(text: &str, engine: &str, warehouses: i64) -> TrialSpec {
+    let ports = [("mariadb".to_owned(), 3307), ("postgresql".to_owned(), 5433)].into();
+    let bindings = Bindings { ports, ..Bindings::default() };
+    study(text).resolve(&levels(engine, warehouses), &bindings).expect("a trial")
+}
+
+fn edited(old: &str, new: &str) -> String {
+    assert!(SQL.contains(old), "`{old}` is not in the study");
+    SQL.replacen(old, new, 1)
+}
+
+fn said(text: &str) -> Vec<String> {
+    read_text(text).1.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn each_trial_has_the_database_that_it_allows_with_the_data_of_its_workload() {
+    let spec = resolved(SQL, "postgresql", 2);
+    let [database] = spec.databases.as_slice() else { panic!("one database: {:?}", spec.databases) };
+    assert_eq!((database.name.as_str(), database.engine), ("postgresql", Engine::Postgresql));
+    assert_eq!(database.dataset, Dataset::Tpcc { warehouses: 2, seed: 7 });
+    assert_eq!(database.settings[1], ("synchronous_commit".to_owned(), "on".to_owned()));
+    let Origin::Started(server) = &database.origin else { panic!("started") };
+    assert_eq!(server.port, 5433);
+    let Steps::Sql(sql) = &spec.workload.steps else { panic!("SQL") };
+    let SqlWork::Tpcc(tpcc) = &sql.work else { panic!("TPC-C") };
+    assert_eq!((sql.database.as_str(), tpcc.warehouses, tpcc.data_seed), ("postgresql", 2, 7));
+    assert_eq!(spec.workload.target, None);
+}
+
+#[test]
+fn a_database_that_is_started_always_has_a_port() {
+    let ports = |text: &str| study(text).system_ports(&levels("mariadb", 1));
+    assert_eq!(ports(SQL), [("mariadb".to_owned(), PortChoice::Free)]);
+    let fixed = edited("[database.mariadb]", "[database.mariadb]\nport = 3399");
+    assert_eq!(ports(&fixed), [("mariadb".to_owned(), PortChoice::Fixed(3399))]);
+    let proxy =
+        "[system.proxy]\nstart = 'proxy --to {mariadb.address} {mariadb.port}'\nonly = { engine = 'mariadb' }\n";
+    let spec = resolved(&edited("[workload]", &format!("{proxy}[workload]")), "mariadb", 1);
+    assert_eq!(spec.systems[0].start.to_string(), "proxy --to 127.0.0.1:3307 3307");
+}
+
+#[test]
+fn a_study_of_databases_says_what_it_is_about() {
+    let facts = study(SQL).facts();
+    assert_eq!((facts.protocol.as_str(), facts.loopback, facts.mean_think), ("SQL", true, Some(0.0)));
+    assert_eq!(facts.systems, ["mariadb", "postgresql"]);
+    let started = ["mariadb: MariaDB", "mariadb: with innodb_buffer_pool_size=256M"];
+    assert_eq!(facts.commands[0][..2], started);
+    assert_eq!(facts.commands[1][0], "postgresql: PostgreSQL");
+    let waiting = edited("warehouses = \"{warehouses}\"", "warehouses = \"{warehouses}\", waits = \"spec\"");
+    let facts = study(&waiting).facts();
+    assert_eq!(facts.mean_think, None, "the pauses are those of the workload");
+    assert_eq!(facts.load, "closed loop, {users} users, pauses as the workload has them");
+}
+
+#[test]
+fn files_make_the_data_of_transactions_of_ones_own() {
+    let own = "transactions = [{ name = 'look', statements = [{ sql = 'SELECT {warehouses}' }] }]";
+    let text = edited("tpcc     = { warehouses = \"{warehouses}\" }", own)
+        .replace("new_orders.rate", "iterations.rate")
+        .replace("request_duration:payment.p95", "request_duration:look.p95")
+        .replace("server   = \"mariadb\"", "server = 'mariadb'\nload = ['schema.sql']");
+    let spec = resolved(&text, "mariadb", 2);
+    assert_eq!(spec.databases[0].dataset, Dataset::Scripts(vec!["/study/schema.sql".into()]));
+    let Steps::Sql(sql) = spec.workload.steps else { panic!("SQL") };
+    let SqlWork::Own(transactions) = sql.work else { panic!("own") };
+    assert_eq!(transactions[0].statements[0].sql, "SELECT 2");
+}
+
+#[test]
+fn a_workload_of_another_protocol_may_have_a_database_behind_it() {
+    let text = "title = 't'\nquestion = 'q'\nfactors.mode = { levels = ['a', 'b'], compare = true, baseline = 'a' }\n\
+                database.db = { server = 'postgresql', load = ['a.sql'] }\n\
+                system.web = { start = './web {mode} {db.address} {port}' }\n\
+                workload = { protocol = 'http', target = '{web.address}', steps = [{ get = '/' }] }\n\
+                load = { users = 1, duration = '9s' }\ndecide = { measures = ['iterations.rate', 'cpu:db.avg'] }";
+    assert_eq!(study(text).facts().systems, ["db", "web"]);
+}
+
+#[test]
+fn more_users_than_terminals_are_a_warning() {
+    let text = edited("warehouses = \"{warehouses}\"", "warehouses = \"{warehouses}\", waits = \"spec\"");
+    let found = said(&text.replace("[1, 8]", "[1, 11]"));
+    assert!(
+        matches!(found.as_slice(), [one] if one.contains("warning: 11 users are more than the 10 terminals of 1 warehouse")),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_database_beside_the_one_that_is_used_is_a_warning() {
+    let found = said(&edited("only     = { engine = \"mariadb\" }", ""));
+    assert!(
+        matches!(found.as_slice(), [one] if one.contains("warning: database `mariadb` runs in trials that do not use it")),
+        "{found:?}"
+    );
+}
