@@ -275,7 +275,7 @@ fn flat(text: &str) -> String {
 }
 
 /// Asks until the answer is yes; fails the test if it never is.
-fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !happened() {
         assert!(Instant::now() < deadline, "waited in vain for: {what}");
@@ -288,4 +288,20 @@ fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {
 pub(crate) fn edited(study: &str, from: &str, to: &str) -> String {
     assert!(study.contains(from), "the study has no `{from}`");
     study.replacen(from, to, 1)
+}
+
+/// Every file below a folder.
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// Fails if a file below `folder` holds the secret.
+#[track_caller]
+pub(crate) fn is_nowhere(secret: &str, folder: &Path) {
+    let found: Vec<_> = files(folder)
+        .into_iter()
+        .filter(|path| fs::read(path).unwrap().windows(secret.len()).any(|part| part == secret.as_bytes()))
+        .collect();
+    assert!(found.is_empty(), "the secret stands in {found:?}");
 }

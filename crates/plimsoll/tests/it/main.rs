@@ -6,6 +6,7 @@ mod bad_input;
 mod check_and_plan;
 mod common;
 mod compare;
+mod databases;
 mod doctor;
 mod failing_systems;
 mod nothing_outlives;

@@ -1,6 +1,6 @@
 //! Storage studies from end to end, and what goes wrong with back ends.
 
-use crate::common::{Place, edited};
+use crate::common::{Place, edited, files, is_nowhere};
 use plimsoll_model::trial::Validity;
 use plimsoll_testkit::s3::{ACCESS_KEY, SECRET_KEY, Server};
 use std::fs;
@@ -60,21 +60,6 @@ fn run_with_keys(place: &Place, access_key: &str, secret: &str) -> crate::common
     let mut command = place.command(&RUN);
     command.env("AWS_ACCESS_KEY_ID", access_key).env("AWS_SECRET_ACCESS_KEY", secret);
     crate::common::Started::new(command).end()
-}
-
-/// Every file below a folder.
-fn files(folder: &Path) -> Vec<std::path::PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
-}
-
-#[track_caller]
-fn is_nowhere(secret: &str, folder: &Path) {
-    let found: Vec<_> = files(folder)
-        .into_iter()
-        .filter(|path| fs::read(path).unwrap().windows(secret.len()).any(|part| part == secret.as_bytes()))
-        .collect();
-    assert!(found.is_empty(), "the secret stands in {found:?}");
 }
 
 #[test]

@@ -1,0 +1,407 @@
+//! Database studies from end to end on servers of this machine, and what goes wrong with them.
+
+use crate::common::{Ended, Place, Started, edited, is_nowhere};
+use plimsoll_bundle::Contents;
+use plimsoll_model::database::{Address, Endpoint};
+use plimsoll_model::trial::Validity;
+use plimsoll_testkit::database::{PASSWORD, USER};
+use plimsoll_testkit::skipped;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// A server that a study starts.
+struct Server {
+    /// As studies name it.
+    name: &'static str,
+    /// As reports do.
+    shown: &'static str,
+    /// Its file.
+    program: &'static str,
+    /// A setting that trades safety for speed.
+    setting: &'static str,
+    safe: &'static str,
+    unsafe_: &'static str,
+}
+
+const POSTGRESQL: Server = Server {
+    name: "postgresql",
+    shown: "PostgreSQL ",
+    program: "/postgres",
+    setting: "synchronous_commit",
+    safe: "on",
+    unsafe_: "off",
+};
+
+const MARIADB: Server = Server {
+    name: "mariadb",
+    shown: "MariaDB ",
+    program: "/mariadbd",
+    setting: "innodb_flush_log_at_trx_commit",
+    safe: "1",
+    unsafe_: "0",
+};
+
+const SERVERS: [Server; 2] = [POSTGRESQL, MARIADB];
+
+const RUN: [&str; 4] = ["run", "study.toml", "--out", "bundle"];
+const RESUME: [&str; 5] = ["run", "study.toml", "--resume", "--out", "bundle"];
+
+/// Two values of a setting, twice each, under small transactions.
+fn study(server: &Server) -> String {
+    let Server { name, setting, safe, unsafe_, .. } = server;
+    format!(
+        r#"title    = "tiny"
+question = "What does safety cost?"
+repeats  = 2
+noise_floor = false
+
+[factors]
+safety = {{ levels = ["{safe}", "{unsafe_}"], compare = true, baseline = "{safe}" }}
+
+[database.db]
+server   = "{name}"
+settings = {{ {setting} = "{{safety}}" }}
+
+[workload]
+protocol = "sql"
+database = "db"
+oltp     = {{ test = "read_write", rows = 1000 }}
+
+[load]
+users    = 2
+duration = "1s"
+
+[generator]
+max_cpu      = "100%"
+max_lateness = "10s"
+"#
+    )
+}
+
+/// A place with the study, if its server is installed.
+fn place(study: &str) -> Option<Place> {
+    let place = Place::with_study(study);
+    let checked = place.plimsoll(&["check", "study.toml"]);
+    if checked.stderr.contains("install the package") {
+        skipped(checked.stderr);
+        return None;
+    }
+    Some(place)
+}
+
+fn bundle(place: &Place) -> Contents {
+    let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
+    assert_eq!(bundle.problems, Vec::<String>::new());
+    bundle
+}
+
+/// Why the only trial of a bundle failed.
+fn only_failure(place: &Place) -> String {
+    let trials = plimsoll_bundle::read(&place.path("bundle")).unwrap().trials;
+    let [trial] = trials.as_slice() else { panic!("{} trials", trials.len()) };
+    let Validity::Failed(reasons) = &trial.summary.validity else { panic!("{:?}", trial.summary.validity) };
+    reasons.join("\n")
+}
+
+/// The processes whose working folder is below `folder`, by their ids, the first one first. The
+/// children of PostgreSQL write over their environment, so that nothing else tells them.
+fn working_in(folder: &Path) -> Vec<i32> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut ids: Vec<i32> = ids
+        .filter(|id| fs::read_link(format!("/proc/{id}/cwd")).is_ok_and(|place| place.starts_with(folder)))
+        .collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// Where the run under way keeps the data of its databases.
+fn data(place: &Place) -> PathBuf {
+    PathBuf::from(place.read("bundle/databases.txt"))
+}
+
+/// Starts the study and waits for a second of load of trial `number`.
+fn under_load(place: &Place, arguments: &[&str], number: u32) -> Started {
+    let mut run = place.start(arguments);
+    let second = format!("\"event\":\"second_passed\",\"trial\":{number},");
+    run.wait_until("a second of load", |_| {
+        place.has("bundle/events.jsonl") && place.read("bundle/events.jsonl").contains(&second)
+    });
+    run
+}
+
+/// Fails if a server still runs on the data in `folder`, or any of that data is there.
+#[track_caller]
+fn is_gone(place: &Place, folder: &Path) {
+    place.nothing_runs();
+    assert_eq!(working_in(folder), [0_i32; 0]);
+    assert!(!folder.exists(), "{} is still there", folder.display());
+}
+
+#[test]
+fn a_study_of_a_setting_runs_from_study_to_report_on_both_servers() {
+    for server in SERVERS {
+        let Some(place) = place(&study(&server)) else { continue };
+        place
+            .plimsoll(&["plan", "study.toml"])
+            .with(0)
+            .prints(&["database db:", "with 1 table of 1000 rows; loaded once, copied before every trial"]);
+        place.plimsoll(&RUN).with_any_verdict().says(&["data of db:", "made in", "4/4"]);
+        place.nothing_runs();
+        assert!(!place.has("bundle/databases.txt"), "the data is gone, and so is the note of it");
+        let report = place.read("bundle/report/report.md");
+        for text in [server.shown, server.setting, server.unsafe_] {
+            assert!(report.contains(text), "expected `{text}` in:\n{report}");
+        }
+        assert_whole(&server, &bundle(&place));
+    }
+}
+
+/// Looks at what a bundle has of a study with [`study`]'s four trials.
+fn assert_whole(server: &Server, bundle: &Contents) {
+    assert_eq!(bundle.trials.len(), 4);
+    let version = bundle.versions.iter().find(|version| version.program.ends_with(server.program));
+    let version = version.unwrap_or_else(|| panic!("{:?}", bundle.versions));
+    assert!(version.sha256.is_some() && version.version.as_ref().is_some_and(|text| text.starts_with(server.shown)));
+    for trial in &bundle.trials {
+        let summary = &trial.summary;
+        assert!(summary.validity.counts(), "{:?}", summary.validity);
+        let [facts] = summary.databases.as_slice() else { panic!("{:?}", summary.databases) };
+        assert!(facts.version.starts_with(server.shown), "{facts:?}");
+        assert!(facts.transport.contains("UNIX") && !facts.isolation.is_empty(), "{facts:?}");
+        let setting = facts.settings.iter().find(|setting| setting.name == server.setting).unwrap();
+        assert_eq!(setting.asked.as_ref(), Some(&setting.in_force));
+        assert_eq!(setting.risk.is_some(), setting.in_force == server.unsafe_, "{setting:?}");
+        let runs: u64 = facts.work.statements.iter().map(|statement| statement.runs).sum();
+        assert!(runs > 0, "{:?}", facts.work);
+        let commits = trial.databases.iter().filter(|sample| sample.counter == "commits");
+        assert!(commits.clone().any(|sample| sample.value > 0.0), "{:?}", trial.databases);
+        assert!(trial.processes.iter().any(|sample| sample.system == "db" && sample.processes > 0));
+    }
+}
+
+#[test]
+fn tpc_c_is_held_to_its_conditions_and_its_input() {
+    for server in SERVERS {
+        let tpcc =
+            edited(&study(&server), "oltp     = { test = \"read_write\", rows = 1000 }", "tpcc = { warehouses = 1 }");
+        let tpcc = edited(&edited(&tpcc, "repeats  = 2", "repeats  = 1"), "\"1s\"", "\"3s\"");
+        let Some(place) = place(&tpcc) else { continue };
+        place.plimsoll(&RUN).with_any_verdict();
+        for trial in bundle(&place).trials {
+            let facts = &trial.summary.databases[0];
+            assert!(trial.summary.validity.counts(), "{:?}", trial.summary.validity);
+            assert!(facts.conditions.len() >= 11, "{:?}", facts.conditions);
+            assert!(facts.conditions.iter().all(|condition| condition.holds == Some(true)), "{:?}", facts.conditions);
+            assert!(facts.work.mix.len() >= 5 && facts.work.mix.iter().all(|line| line.holds), "{:?}", facts.work.mix);
+        }
+    }
+}
+
+#[test]
+fn a_setting_that_the_server_does_not_know_is_named() {
+    for server in SERVERS {
+        let wrong = edited(&study(&server), "settings = {", "settings = { no_such_setting = 5,");
+        let Some(place) = place(&wrong) else { continue };
+        place.plimsoll(&RUN).with(3).says(&["no_such_setting"]);
+        place.nothing_runs();
+        assert!(only_failure(&place).contains("no_such_setting"));
+    }
+}
+
+/// MariaDB rounds what it is asked for, and says so to nobody.
+#[test]
+fn a_setting_that_is_not_in_force_as_asked_is_named() {
+    let rounded = edited(&study(&MARIADB), "settings = {", "settings = { innodb_buffer_pool_size = 5300001,");
+    let Some(place) = place(&rounded) else { return };
+    place.plimsoll(&RUN).with(3).says(&["innodb_buffer_pool_size", "5300001"]);
+    place.nothing_runs();
+}
+
+#[test]
+fn a_server_that_is_killed_fails_its_trial_and_the_block_runs_again() {
+    for server in SERVERS {
+        let Some(place) = place(&edited(&study(&server), "\"1s\"", "\"3s\"")) else { continue };
+        let run = under_load(&place, &RUN, 3);
+        let server = working_in(&data(&place))[0];
+        kill_process(Pid::from_raw(server).unwrap(), Signal::KILL).unwrap();
+        run.end().says(&[
+            "3/4",
+            "failed: the system `db` ended by itself",
+            "block 2 does not count and runs again",
+            "6/6",
+        ]);
+        place.nothing_runs();
+        let bundle = bundle(&place);
+        let failed = |number: u32| {
+            let trial = bundle.trials.iter().find(|trial| trial.summary.trial.number == number).unwrap();
+            (!trial.summary.validity.counts()).then(|| trial.summary.clone())
+        };
+        assert_eq!([1, 2, 4, 5, 6].map(|number| failed(number).map(|summary| summary.validity)), [const { None }; 5]);
+        let killed = failed(3).expect("its server was killed");
+        assert!(!killed.databases[0].version.is_empty(), "what was known of it before stands there");
+        let report = place.read("bundle/report/report.md");
+        assert!(report.contains("the system `db` ended by itself"), "{report}");
+    }
+}
+
+#[test]
+fn an_interrupt_leaves_no_server_and_no_data() {
+    for server in SERVERS {
+        let Some(place) = place(&edited(&study(&server), "\"1s\"", "\"60s\"")) else { continue };
+        let run = under_load(&place, &RUN, 1);
+        let data = data(&place);
+        assert!(data.is_dir() && !working_in(&data).is_empty());
+        run.signal(Signal::INT);
+        run.end().with(130).says(&["go on:"]);
+        is_gone(&place, &data);
+        assert!(!place.has("bundle/databases.txt"));
+    }
+}
+
+#[test]
+fn an_interrupt_while_data_is_loaded_is_heard() {
+    for server in SERVERS {
+        let much = edited(&study(&server), "rows = 1000", "rows = 50000000");
+        let Some(place) = place(&much) else { continue };
+        let mut run = place.start(&RUN);
+        run.wait_until("the loading of data", |_| {
+            place.has("bundle/events.jsonl") && place.read("bundle/events.jsonl").contains("data_progress")
+        });
+        let data = data(&place);
+        run.signal(Signal::INT);
+        run.end().with(130);
+        is_gone(&place, &data);
+    }
+}
+
+#[test]
+fn kill_9_leaves_no_server_and_the_run_that_goes_on_removes_the_data() {
+    for server in SERVERS {
+        let Some(place) = place(&edited(&study(&server), "\"1s\"", "\"3s\"")) else { continue };
+        let run = under_load(&place, &RUN, 2);
+        let data = data(&place);
+        run.signal(Signal::KILL);
+        run.end();
+        place.wait_for_silence();
+        crate::common::wait_until("the end of every server", || working_in(&data).is_empty());
+        assert!(data.is_dir(), "nobody was there to remove it");
+        place.plimsoll(&RESUME).with_any_verdict().says(&["1 of them done before", "4/4"]);
+        is_gone(&place, &data);
+        assert_eq!(bundle(&place).trials.len(), 4);
+    }
+}
+
+#[test]
+fn a_folder_that_holds_something_else_is_refused_and_left_alone() {
+    for server in SERVERS {
+        let kept = edited(&study(&server), "settings =", "data     = \"data\"\nsettings =");
+        let Some(place) = place(&kept) else { continue };
+        fs::create_dir(place.path("data")).unwrap();
+        place.write("data/PG_VERSION", "15\n");
+        place.plimsoll(&RUN).with(2).says(&["data", "nothing was started"]);
+        assert_eq!(place.read("data/PG_VERSION"), "15\n");
+        assert!(!place.has("bundle"));
+    }
+}
+
+#[test]
+fn data_that_is_kept_is_made_once_for_all_runs() {
+    for server in SERVERS {
+        let kept = edited(&study(&server), "settings =", "data     = \"data\"\nsettings =");
+        let Some(place) = place(&kept) else { continue };
+        // Whoever runs the server for root must get there.
+        fs::set_permissions(place.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+        place.plimsoll(&RUN).with_any_verdict().says(&["data of db:", "made in"]);
+        let again = place.plimsoll(&["run", "study.toml", "--out", "again"]).with_any_verdict();
+        assert!(again.says(&["kept from an earlier run"]).stderr.matches("data of db").count() == 1);
+        let other = edited(&kept, "rows = 1000", "rows = 1001");
+        place.write("study.toml", other);
+        place.plimsoll(&["run", "study.toml", "--out", "other"]).says(&["data", "1000"]);
+        place.nothing_runs();
+    }
+}
+
+/// A study of a server that runs already, with a transaction of its own.
+fn external(server: &Endpoint, engine: &str, database: &str) -> String {
+    let Address::Tcp { host, port } = &server.address else { panic!("{:?} is no TCP address", server.address) };
+    let study = study(&POSTGRESQL);
+    let study =
+        edited(&study, "server   = \"postgresql\"", &format!("url = \"{engine}://{USER}@{host}:{port}/{database}\""));
+    let study = edited(&study, "settings = { synchronous_commit = \"{safety}\" }", "password_env = \"TEST_PASSWORD\"");
+    let study = edited(&study, "oltp     = { test = \"read_write\", rows = 1000 }", OWN);
+    edited(&study, r#"safety = { levels = ["on", "off"], compare = true, baseline = "on" }"#, FACTOR)
+}
+
+const OWN: &str = r#"transactions = [{ name = "add", statements = [{ sql = "SELECT 1 + {value}", rows = 1 }] }]"#;
+const FACTOR: &str = "value = { levels = [1, 2], compare = true, baseline = 1 }";
+
+fn run_with_password(place: &Place, password: &str) -> Ended {
+    let mut command = place.command(&RUN);
+    command.env("TEST_PASSWORD", password);
+    Started::new(command).end()
+}
+
+#[test]
+fn a_server_that_runs_already_is_loaded_and_its_password_stands_nowhere() {
+    let Some(server) = plimsoll_testkit::database::postgresql() else { return };
+    let chatty = "\n[system.chatty]\nstart = \"sh -c 'echo password $TEST_PASSWORD; exec sleep 60'\"\nready = { log = \"password\" }\n";
+    let place = Place::with_study(&(external(&server.tcp(), "postgresql", "postgres") + chatty));
+    let ended = run_with_password(&place, PASSWORD).with_any_verdict();
+    is_nowhere(PASSWORD, &place.path("bundle"));
+    assert!(!format!("{ended:?}").contains(PASSWORD));
+    let log = place.read("bundle/trials/0001/output-chatty.log");
+    assert_eq!(log, format!("password {}\n", "*".repeat(PASSWORD.len())));
+    for trial in bundle(&place).trials {
+        assert!(trial.summary.validity.counts(), "{:?}", trial.summary.validity);
+        assert!(trial.summary.databases[0].transport.starts_with("TCP"), "{:?}", trial.summary.databases);
+    }
+}
+
+#[test]
+fn a_wrong_password_and_a_missing_database_are_named_and_no_password_told() {
+    const WRONG: &str = "incorrect horse";
+    let servers =
+        [("postgresql", plimsoll_testkit::database::postgresql()), ("mariadb", plimsoll_testkit::database::mariadb())];
+    for (engine, server) in servers {
+        let Some(server) = server else { continue };
+        let name = server.tcp().database;
+        for (database, password, says) in
+            [(name.as_str(), WRONG, USER), ("no_such_database", PASSWORD, "no_such_database")]
+        {
+            let place = Place::with_study(&external(&server.tcp(), engine, database));
+            let ended = run_with_password(&place, password).with(3).says(&[says]);
+            assert!(!format!("{ended:?}").contains(password));
+            is_nowhere(password, &place.path("bundle"));
+        }
+    }
+}
+
+#[test]
+fn a_password_that_is_not_there_is_missed_before_anything_starts() {
+    let Some(server) = plimsoll_testkit::database::postgresql() else { return };
+    let place = Place::with_study(&external(&server.tcp(), "postgresql", "postgres"));
+    place.plimsoll(&RUN).with(2).says(&["TEST_PASSWORD", "nothing was started"]);
+    assert!(!place.has("bundle"));
+}
+
+#[test]
+fn a_server_of_another_machine_is_not_loaded_unless_the_study_lists_it() {
+    let study = edited(
+        &study(&POSTGRESQL),
+        "server   = \"postgresql\"",
+        "url = \"postgresql://tester@192.0.2.1:5432/postgres\"",
+    );
+    let place = Place::with_study(&edited(&study, "oltp     = { test = \"read_write\", rows = 1000 }", OWN));
+    place.plimsoll(&RUN).with(2).says(&["192.0.2.1", "[targets]"]);
+}
+
+#[test]
+fn a_setting_of_a_server_that_runs_already_must_be_in_force() {
+    let Some(server) = plimsoll_testkit::database::postgresql() else { return };
+    let study = external(&server.tcp(), "postgresql", "postgres");
+    let place = Place::with_study(&edited(&study, "password_env", "settings = { fsync = \"on\" }\npassword_env"));
+    run_with_password(&place, PASSWORD).with(3).says(&["fsync", "on", "off"]);
+}
