@@ -1,0 +1,176 @@
+//! What must hold of the data (clauses 3.3.2.1 to 3.3.2.12). Each condition is a query for what
+//! breaks it, over all warehouses at once: rows are grouped before they are joined, so that each
+//! table is read once.
+
+use plimsoll_model::database::{Condition, Engine};
+use plimsoll_sql::{Connection, SqlError, Table};
+use std::time::{Duration, Instant};
+
+/// A condition: what it says, and what gives the rows that break it. The last two columns are what
+/// should be equal, those before say where.
+type Query = (&'static str, &'static str);
+
+/// The number of the condition that holds only as long as nothing was ordered or delivered.
+const AFTER_LOAD: usize = 11;
+
+const QUERIES: [Query; 12] = [
+    (
+        "1: w_ytd = sum(d_ytd)",
+        "SELECT w_id, w_ytd, districts FROM warehouse \
+        LEFT JOIN (SELECT d_w_id, SUM(d_ytd) AS districts FROM district GROUP BY d_w_id) AS d ON d_w_id = w_id \
+        WHERE districts IS NULL OR w_ytd <> districts",
+    ),
+    (
+        "2: d_next_o_id - 1 = max(o_id) = max(no_o_id)",
+        "SELECT d_w_id, d_id, d_next_o_id, newest, newest_undelivered FROM district \
+        LEFT JOIN (SELECT o_w_id, o_d_id, MAX(o_id) AS newest FROM orders GROUP BY o_w_id, o_d_id) AS o \
+            ON o_w_id = d_w_id AND o_d_id = d_id \
+        LEFT JOIN (SELECT no_w_id, no_d_id, MAX(no_o_id) AS newest_undelivered FROM new_order \
+            GROUP BY no_w_id, no_d_id) AS n ON no_w_id = d_w_id AND no_d_id = d_id \
+        WHERE d_next_o_id - 1 <> COALESCE(newest, 0) OR newest_undelivered <> newest",
+    ),
+    (
+        "3: max(no_o_id) - min(no_o_id) + 1 = count(new_order)",
+        "SELECT no_w_id, no_d_id, MAX(no_o_id) - MIN(no_o_id) + 1 AS span, COUNT(*) AS undelivered FROM new_order \
+        GROUP BY no_w_id, no_d_id HAVING MAX(no_o_id) - MIN(no_o_id) + 1 <> COUNT(*)",
+    ),
+    (
+        "4: sum(o_ol_cnt) = count(order_line)",
+        "SELECT o_w_id, o_d_id, ordered, found FROM \
+        (SELECT o_w_id, o_d_id, SUM(o_ol_cnt) AS ordered FROM orders GROUP BY o_w_id, o_d_id) AS o \
+        LEFT JOIN (SELECT ol_w_id, ol_d_id, COUNT(*) AS found FROM order_line GROUP BY ol_w_id, ol_d_id) AS l \
+            ON ol_w_id = o_w_id AND ol_d_id = o_d_id WHERE ordered <> COALESCE(found, 0)",
+    ),
+    (
+        "5: an order without carrier is in new_order, and no other",
+        "SELECT o_w_id, o_d_id, o_id, o_carrier_id, no_o_id FROM orders \
+        LEFT JOIN new_order ON no_w_id = o_w_id AND no_d_id = o_d_id AND no_o_id = o_id \
+        WHERE (o_carrier_id IS NULL) <> (no_o_id IS NOT NULL) \
+        UNION ALL SELECT no_w_id, no_d_id, no_o_id, NULL, no_o_id FROM new_order \
+        LEFT JOIN orders ON o_w_id = no_w_id AND o_d_id = no_d_id AND o_id = no_o_id WHERE o_id IS NULL",
+    ),
+    (
+        "6: o_ol_cnt = count of the order's lines",
+        "SELECT o_w_id, o_d_id, o_id, o_ol_cnt, found FROM orders \
+        LEFT JOIN (SELECT ol_w_id, ol_d_id, ol_o_id, COUNT(*) AS found FROM order_line \
+            GROUP BY ol_w_id, ol_d_id, ol_o_id) AS l ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
+        WHERE o_ol_cnt <> COALESCE(found, 0)",
+    ),
+    (
+        "7: a line without delivery date is of an order without carrier, and no other",
+        "SELECT ol_w_id, ol_d_id, ol_o_id, ol_number, ol_delivery_d, o_carrier_id FROM order_line \
+        LEFT JOIN orders ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id \
+        WHERE (ol_delivery_d IS NULL) <> (o_carrier_id IS NULL) OR o_id IS NULL",
+    ),
+    (
+        "8: w_ytd = sum(h_amount)",
+        "SELECT w_id, w_ytd, paid FROM warehouse \
+        LEFT JOIN (SELECT h_w_id, SUM(h_amount) AS paid FROM history GROUP BY h_w_id) AS h ON h_w_id = w_id \
+        WHERE w_ytd <> COALESCE(paid, 0)",
+    ),
+    (
+        "9: d_ytd = sum(h_amount)",
+        "SELECT d_w_id, d_id, d_ytd, paid FROM district \
+        LEFT JOIN (SELECT h_w_id, h_d_id, SUM(h_amount) AS paid FROM history GROUP BY h_w_id, h_d_id) AS h \
+            ON h_w_id = d_w_id AND h_d_id = d_id WHERE d_ytd <> COALESCE(paid, 0)",
+    ),
+    (
+        "10: c_balance = sum(delivered ol_amount) - sum(h_amount)",
+        "SELECT c_w_id, c_d_id, c_id, c_balance, delivered, paid FROM customer \
+        LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, SUM(ol_amount) AS delivered FROM orders \
+            JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
+            WHERE ol_delivery_d IS NOT NULL GROUP BY o_w_id, o_d_id, o_c_id) AS o \
+            ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id \
+        LEFT JOIN (SELECT h_c_w_id, h_c_d_id, h_c_id, SUM(h_amount) AS paid FROM history \
+            GROUP BY h_c_w_id, h_c_d_id, h_c_id) AS h ON h_c_w_id = c_w_id AND h_c_d_id = c_d_id AND h_c_id = c_id \
+        WHERE c_balance <> COALESCE(delivered, 0) - COALESCE(paid, 0)",
+    ),
+    (
+        "11: count(orders) - count(new_order) = 2100",
+        "SELECT o_w_id, o_d_id, orders, undelivered FROM \
+        (SELECT o_w_id, o_d_id, COUNT(*) AS orders FROM orders GROUP BY o_w_id, o_d_id) AS o \
+        LEFT JOIN (SELECT no_w_id, no_d_id, COUNT(*) AS undelivered FROM new_order GROUP BY no_w_id, no_d_id) AS n \
+            ON no_w_id = o_w_id AND no_d_id = o_d_id WHERE orders - COALESCE(undelivered, 0) <> 2100",
+    ),
+    (
+        "12: c_balance + c_ytd_payment = sum(delivered ol_amount)",
+        "SELECT c_w_id, c_d_id, c_id, c_balance, c_ytd_payment, delivered FROM customer \
+        LEFT JOIN (SELECT o_w_id, o_d_id, o_c_id, SUM(ol_amount) AS delivered FROM orders \
+            JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id \
+            WHERE ol_delivery_d IS NOT NULL GROUP BY o_w_id, o_d_id, o_c_id) AS o \
+            ON o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id \
+        WHERE c_balance + c_ytd_payment <> COALESCE(delivered, 0)",
+    ),
+];
+
+/// Looks at the conditions for at most `within`; `after_load` also at the one that holds only then.
+/// The server itself ends a query when the time is up, so that the connection stays.
+///
+/// # Errors
+/// The server refuses or is gone.
+pub(crate) fn conditions(
+    connection: &mut Connection,
+    after_load: bool,
+    within: Duration,
+) -> Result<Vec<Condition>, SqlError> {
+    let deadline = Instant::now() + within;
+    let asked = QUERIES.iter().zip(1..).filter(|(_, number)| after_load || *number != AFTER_LOAD);
+    let conditions = asked.map(|((name, query), _)| look(connection, name, query, deadline)).collect();
+    connection.batch(&time_limit(connection.engine(), Duration::ZERO))?;
+    conditions
+}
+
+/// Looks at one condition.
+fn look(connection: &mut Connection, name: &str, query: &str, deadline: Instant) -> Result<Condition, SqlError> {
+    let name = name.to_owned();
+    let too_late = |name| Condition { name, holds: None, detail: "the time for conditions was up".to_owned() };
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Ok(too_late(name));
+    }
+    connection.batch(&time_limit(connection.engine(), left))?;
+    match connection.query(&format!("{query} LIMIT 3")) {
+        Ok(broken) => Ok(Condition { name, holds: Some(broken.rows.is_empty()), detail: in_words(&broken) }),
+        Err(error) if !error.is_fatal() && Instant::now() >= deadline => Ok(too_late(name)),
+        Err(error) => Err(error),
+    }
+}
+
+/// The statement by which the server ends a query that takes longer; zero is no limit.
+fn time_limit(engine: Engine, limit: Duration) -> String {
+    match engine {
+        Engine::Postgresql => format!("SET statement_timeout = {}", limit.as_millis()),
+        Engine::Mariadb => format!("SET SESSION max_statement_time = {}", limit.as_secs_f64()),
+    }
+}
+
+/// The first rows that break a condition: `w_id 1, w_ytd 300001.00, paid 300000.00; …`.
+fn in_words(broken: &Table) -> String {
+    let row = |row: &Vec<Option<String>>| {
+        let cell = |(name, cell): (&String, &Option<String>)| format!("{name} {}", cell.as_deref().unwrap_or("NULL"));
+        broken.columns.iter().zip(row).map(cell).collect::<Vec<String>>().join(", ")
+    };
+    broken.rows.iter().map(row).collect::<Vec<String>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_breaks_a_condition_is_said_with_its_columns() {
+        let cell = |text: &str| Some(text.to_owned());
+        let table = Table {
+            columns: vec!["w_id".to_owned(), "paid".to_owned()],
+            rows: vec![vec![cell("1"), cell("2.00")], vec![cell("2"), None]],
+        };
+        assert_eq!(in_words(&table), "w_id 1, paid 2.00; w_id 2, paid NULL");
+    }
+
+    #[test]
+    fn conditions_are_numbered_as_in_the_specification() {
+        for ((name, _), number) in QUERIES.iter().zip(1..) {
+            assert!(name.starts_with(&format!("{number}: ")), "{name}");
+        }
+    }
+}

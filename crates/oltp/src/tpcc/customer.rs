@@ -1,0 +1,39 @@
+//! Which customer is meant, for the transactions that know one by number or by last name.
+
+use super::attempt::{Attempt, wrong};
+use super::input::{By, Customer};
+use plimsoll_sql::{SqlError, Value};
+
+/// The number of a customer. Of several with the same last name it is the one in the middle, rounded
+/// up, in the order of their first names (clause 2.5.2.2). `by_name` is the statement that gives
+/// their numbers.
+pub(super) fn number(
+    customer: &Customer,
+    by_name: impl Into<usize>,
+    attempt: &mut Attempt<'_>,
+) -> Result<i64, SqlError> {
+    let name = match &customer.by {
+        By::Number(number) => return Ok(*number),
+        By::LastName(name) => name,
+    };
+    let (warehouse, district) = (Value::Int(customer.warehouse), Value::Int(customer.district));
+    attempt.read(by_name, &[warehouse, district, Value::Text(name)], |rows| {
+        let number = if rows.is_empty() { None } else { rows.int(middle(rows.len()), 0)? };
+        number.ok_or_else(|| wrong(format!("expected customers named {name}, found none: {customer:?}")))
+    })
+}
+
+/// The place of the middle one of so many, from 0.
+fn middle(count: usize) -> usize {
+    count.div_ceil(2) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_one_is_rounded_up() {
+        assert_eq!([1, 2, 3, 4, 5].map(middle), [0, 0, 1, 1, 2]);
+    }
+}

@@ -1,0 +1,284 @@
+//! What terminals are given to do: the inputs of the five transactions, as pure functions of random
+//! numbers (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1 and 2.8.1).
+
+use super::random::{Constants, ITEMS, last_name};
+use super::rows::DISTRICTS;
+use crate::terminal::Draw;
+
+/// An item that does not exist: the last of an order that is to be rolled back.
+pub(super) const UNUSED_ITEM: i64 = ITEMS + 1;
+
+/// What inputs are drawn from.
+#[derive(Clone, Debug)]
+pub(super) struct Inputs {
+    /// How many warehouses there are.
+    pub(super) warehouses: i64,
+    /// Weights of the five transactions.
+    pub(super) mix: [f64; 5],
+    /// Whether the lines of an order are sorted.
+    pub(super) sorted_lines: bool,
+    /// The constants of NURand.
+    pub(super) constants: Constants,
+}
+
+/// Where a terminal stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Home {
+    /// Its warehouse, from 1.
+    pub(super) warehouse: i64,
+    /// Its district, from 1 to 10.
+    pub(super) district: i64,
+}
+
+impl Home {
+    /// Ten terminals to a warehouse, one for each district; more begin with the first again.
+    pub(super) fn of(terminal: u32, warehouses: i64) -> Home {
+        let (warehouse, district) = (i64::from(terminal) / DISTRICTS % warehouses, i64::from(terminal) % DISTRICTS);
+        Home { warehouse: warehouse + 1, district: district + 1 }
+    }
+}
+
+/// What one transaction is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    NewOrder(NewOrder),
+    Payment(Payment),
+    OrderStatus(OrderStatus),
+    Delivery(Delivery),
+    StockLevel(StockLevel),
+}
+
+impl Input {
+    /// Which of the five transactions it is for, in the order of the specification.
+    pub(super) fn transaction(&self) -> usize {
+        match self {
+            Input::NewOrder(_) => 0,
+            Input::Payment(_) => 1,
+            Input::OrderStatus(_) => 2,
+            Input::Delivery(_) => 3,
+            Input::StockLevel(_) => 4,
+        }
+    }
+}
+
+/// An order of a customer of the terminal's warehouse.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NewOrder {
+    pub(super) warehouse: i64,
+    pub(super) district: i64,
+    pub(super) customer: i64,
+    /// From 5 to 15.
+    pub(super) lines: Vec<Line>,
+}
+
+impl NewOrder {
+    /// Whether the order is to be rolled back.
+    pub(super) fn is_unused(&self) -> bool {
+        self.lines.iter().any(|line| line.item == UNUSED_ITEM)
+    }
+
+    /// Whether all its lines are supplied by its own warehouse.
+    pub(super) fn is_local(&self) -> bool {
+        self.lines.iter().all(|line| line.supply == self.warehouse)
+    }
+}
+
+/// A line of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    pub(super) item: i64,
+    /// The warehouse that supplies it.
+    pub(super) supply: i64,
+    pub(super) quantity: i64,
+}
+
+/// What a customer pays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Payment {
+    pub(super) home: Home,
+    pub(super) customer: Customer,
+    /// In cents.
+    pub(super) amount: i64,
+}
+
+/// A customer, as the terminal's user knows him.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Customer {
+    pub(super) warehouse: i64,
+    pub(super) district: i64,
+    pub(super) by: By,
+}
+
+/// What a customer is known by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    Number(i64),
+    LastName(String),
+}
+
+/// A question for a customer's last order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OrderStatus {
+    pub(super) customer: Customer,
+}
+
+/// The delivery of the oldest order of each district.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Delivery {
+    pub(super) warehouse: i64,
+    pub(super) carrier: i64,
+}
+
+/// A question for the items of a district's last orders of which little is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StockLevel {
+    pub(super) home: Home,
+    pub(super) threshold: i64,
+}
+
+impl Inputs {
+    /// What a terminal is given next. Transactions are drawn independently of one another.
+    pub(super) fn draw(&self, home: Home, draw: &mut dyn Draw) -> Input {
+        match self.transaction(draw) {
+            0 => Input::NewOrder(self.new_order(home, draw)),
+            1 => Input::Payment(self.payment(home, draw)),
+            2 => Input::OrderStatus(self.order_status(home, draw)),
+            3 => Input::Delivery(Delivery { warehouse: home.warehouse, carrier: draw.between(1, 10) }),
+            _ => Input::StockLevel(StockLevel { home, threshold: draw.between(10, 20) }),
+        }
+    }
+
+    fn transaction(&self, draw: &mut dyn Draw) -> usize {
+        let mut left = draw.unit() * self.mix.iter().sum::<f64>();
+        let drawn = self.mix.iter().position(|weight| {
+            left -= weight;
+            left < 0.0
+        });
+        // Rounding may leave something over, which then belongs to the last that is drawn at all.
+        drawn.or_else(|| self.mix.iter().rposition(|weight| *weight > 0.0)).unwrap_or(0)
+    }
+
+    fn new_order(&self, home: Home, draw: &mut dyn Draw) -> NewOrder {
+        let (district, customer) = (draw.between(1, DISTRICTS), self.constants.customer(draw));
+        let count = draw.between(5, 15);
+        let mut lines: Vec<Line> = (0..count).map(|_| self.line(home.warehouse, draw)).collect();
+        if self.sorted_lines {
+            lines.sort_by_key(|line| (line.supply, line.item));
+        }
+        if draw.between(1, 100) == 1
+            && let Some(last) = lines.last_mut()
+        {
+            last.item = UNUSED_ITEM;
+        }
+        NewOrder { warehouse: home.warehouse, district, customer, lines }
+    }
+
+    fn line(&self, home: i64, draw: &mut dyn Draw) -> Line {
+        let item = self.constants.item(draw);
+        let supply = if draw.between(1, 100) == 1 { self.other_than(home, draw) } else { home };
+        Line { item, supply, quantity: draw.between(1, 10) }
+    }
+
+    fn payment(&self, home: Home, draw: &mut dyn Draw) -> Payment {
+        let district = draw.between(1, DISTRICTS);
+        let is_remote = draw.between(1, 100) > 85 && self.warehouses > 1;
+        let customer = match is_remote {
+            true => {
+                let warehouse = self.other_than(home.warehouse, draw);
+                self.customer(warehouse, draw.between(1, DISTRICTS), draw)
+            }
+            false => self.customer(home.warehouse, district, draw),
+        };
+        Payment { home: Home { district, ..home }, customer, amount: draw.between(1_00, 5_000_00) }
+    }
+
+    fn order_status(&self, home: Home, draw: &mut dyn Draw) -> OrderStatus {
+        let district = draw.between(1, DISTRICTS);
+        OrderStatus { customer: self.customer(home.warehouse, district, draw) }
+    }
+
+    fn customer(&self, warehouse: i64, district: i64, draw: &mut dyn Draw) -> Customer {
+        let by = match draw.between(1, 100) <= 60 {
+            true => By::LastName(last_name(self.constants.last_name(draw))),
+            false => By::Number(self.constants.customer(draw)),
+        };
+        Customer { warehouse, district, by }
+    }
+
+    /// Any warehouse but this one; this one where there is no other.
+    fn other_than(&self, home: i64, draw: &mut dyn Draw) -> i64 {
+        if self.warehouses == 1 {
+            return home;
+        }
+        let other = draw.between(1, self.warehouses - 1);
+        if other < home { other } else { other + 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::random::Random;
+    use super::*;
+
+    const HOME: Home = Home { warehouse: 2, district: 7 };
+
+    fn inputs(warehouses: i64) -> Inputs {
+        let mix = [45.0, 43.0, 4.0, 4.0, 4.0];
+        Inputs { warehouses, mix, sorted_lines: true, constants: Constants::of_run(1, 2) }
+    }
+
+    #[test]
+    fn ten_terminals_share_a_warehouse_and_more_begin_again() {
+        let homes = [0, 9, 10, 19, 20].map(|terminal| Home::of(terminal, 2));
+        let expected = [(1, 1), (1, 10), (2, 1), (2, 10), (1, 1)];
+        assert_eq!(homes, expected.map(|(warehouse, district)| Home { warehouse, district }));
+    }
+
+    #[test]
+    fn orders_are_within_what_the_specification_allows() {
+        let mut random = Random::of(1, &[]);
+        for _ in 0..20_000 {
+            let order = inputs(3).new_order(HOME, &mut random);
+            assert!((5..=15).contains(&order.lines.len()) && (1..=10).contains(&order.district));
+            assert!(order.lines.iter().all(|line| (1..=10).contains(&line.quantity) && (1..=3).contains(&line.supply)));
+            let unused = order.lines.iter().position(|line| line.item > ITEMS);
+            assert!(unused.is_none_or(|at| at + 1 == order.lines.len()), "only the last item may be unused");
+            let there = &order.lines[..unused.unwrap_or(order.lines.len())];
+            assert!(there.is_sorted_by_key(|line| (line.supply, line.item)));
+            assert_eq!(order.is_local(), order.lines.iter().all(|line| line.supply == 2));
+        }
+    }
+
+    #[test]
+    fn a_remote_customer_is_of_another_warehouse_and_a_local_one_of_the_district_that_is_paid() {
+        let mut random = Random::of(2, &[]);
+        for _ in 0..20_000 {
+            let payment = inputs(3).payment(HOME, &mut random);
+            assert!((1_00..=5_000_00).contains(&payment.amount));
+            assert_eq!(payment.home.warehouse, 2);
+            if payment.customer.warehouse == 2 {
+                assert_eq!(payment.customer.district, payment.home.district);
+            }
+        }
+    }
+
+    #[test]
+    fn one_warehouse_alone_has_nothing_remote() {
+        let mut random = Random::of(3, &[]);
+        let home = Home { warehouse: 1, district: 1 };
+        for _ in 0..20_000 {
+            assert!(inputs(1).new_order(home, &mut random).is_local());
+            assert_eq!(inputs(1).payment(home, &mut random).customer.warehouse, 1);
+        }
+    }
+
+    #[test]
+    fn a_transaction_without_weight_is_never_drawn() {
+        let mut random = Random::of(4, &[]);
+        let inputs = Inputs { mix: [0.0, 3.0, 0.0, 1.0, 0.0], ..inputs(2) };
+        let mut drawn = [0_u32; 5];
+        (0..10_000).for_each(|_| drawn[inputs.transaction(&mut random)] += 1);
+        assert_eq!((drawn[0], drawn[2], drawn[4]), (0, 0, 0));
+        assert!((7_300..7_700).contains(&drawn[1]), "{drawn:?}");
+    }
+}

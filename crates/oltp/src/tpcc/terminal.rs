@@ -1,0 +1,244 @@
+//! The workload, and its terminals.
+
+use super::attempt::{Attempt, Named, wrong};
+use super::input::{Home, Input, Inputs};
+use super::mix::Mix;
+use super::random::Constants;
+use super::{delivery, new_order, order_status, payment, stock_level};
+use crate::terminal::{Draw, Ended, StatementName, Terminal, Watch, Workload};
+use plimsoll_model::database::MixLine;
+use plimsoll_model::sql::{TPCC_STEPS, Tpcc, Waits};
+use plimsoll_sql::{Connection, SqlError, Statement};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// The statements of each step, between BEGIN and COMMIT. A new order that is to be rolled back has
+/// those of a new order.
+const STATEMENTS: [&[Named]; TPCC_STEPS.len()] = [
+    new_order::STATEMENTS,
+    payment::STATEMENTS,
+    order_status::STATEMENTS,
+    delivery::STATEMENTS,
+    stock_level::STATEMENTS,
+    new_order::STATEMENTS,
+];
+
+/// The step of a new order that is to be rolled back.
+const ROLLBACK: usize = 5;
+
+/// BEGIN, COMMIT and ROLLBACK.
+const CONTROL: usize = 3;
+
+/// Keying times of the five transactions in seconds (clause 5.2.5.2).
+const KEYING: [f64; 5] = [18.0, 3.0, 2.0, 2.0, 2.0];
+
+/// Means of their think times in seconds, which are exponential (clause 5.2.5.4).
+const THINKING: [f64; 5] = [12.0, 12.0, 10.0, 5.0, 5.0];
+
+/// The longest think time, in means.
+const LONGEST_THINKING: f64 = 10.0;
+
+/// TPC-C as a study asks for it.
+pub(crate) fn workload(tpcc: &Tpcc, seed: u64) -> Box<dyn Workload> {
+    let inputs = Inputs {
+        warehouses: i64::from(tpcc.warehouses),
+        mix: tpcc.mix,
+        sorted_lines: tpcc.sorted_lines,
+        constants: Constants::of_run(tpcc.data_seed, seed),
+    };
+    let shared = Shared { inputs, mix: Mix::default(), skipped: AtomicU64::new(0) };
+    Box::new(TpcC { waits: tpcc.waits, shared: Arc::new(shared) })
+}
+
+/// The workload.
+struct TpcC {
+    waits: Waits,
+    shared: Arc<Shared>,
+}
+
+/// What all terminals share.
+struct Shared {
+    inputs: Inputs,
+    mix: Mix,
+    /// Districts without an order to deliver.
+    skipped: AtomicU64,
+}
+
+impl Workload for TpcC {
+    fn statements(&self) -> Vec<StatementName> {
+        let steps = STATEMENTS.iter().enumerate();
+        steps.flat_map(|(step, named)| names(named).map(move |name| StatementName { step, name })).collect()
+    }
+
+    fn terminal(&self, index: u32, _users: u32, mut connection: Connection) -> Result<Box<dyn Terminal>, SqlError> {
+        let warehouses = self.shared.inputs.warehouses;
+        check_size(warehouses, &mut connection)?;
+        Ok(Box::new(Desk {
+            shared: self.shared.clone(),
+            waiting: self.waits.factor(),
+            home: Home::of(index, warehouses),
+            prepared: prepare(&mut connection)?,
+            connection,
+            input: None,
+            waits: (Duration::ZERO, Duration::ZERO),
+        }))
+    }
+
+    fn mix(&self) -> Vec<MixLine> {
+        self.shared.mix.lines(&self.shared.inputs)
+    }
+
+    fn in_words(&self) -> String {
+        let Inputs { warehouses, mix, sorted_lines, constants } = &self.shared.inputs;
+        let waits = match self.waits {
+            Waits::Spec => "as specified".to_owned(),
+            Waits::Zero => "zero".to_owned(),
+            Waits::Scaled(factor) => format!("as specified x {factor}"),
+        };
+        let lines = if *sorted_lines { "sorted by warehouse and item" } else { "as drawn" };
+        let mix = mix.map(|weight| weight.to_string()).join("/");
+        let constants = constants.in_words();
+        let skipped = match self.shared.skipped.load(Relaxed) {
+            0 => String::new(),
+            skipped => format!(", {skipped} districts without an order to deliver"),
+        };
+        format!("TPC-C, {warehouses} warehouses, mix {mix}, waits {waits}, order lines {lines}, {constants}{skipped}")
+    }
+}
+
+/// The names of a transaction's statements, BEGIN and the like included.
+fn names(named: &'static [Named]) -> impl Iterator<Item = String> {
+    let own = named.iter().map(|(name, _)| *name);
+    ["begin"].into_iter().chain(own).chain(["commit", "rollback"]).map(str::to_owned)
+}
+
+/// The data must be that of so many warehouses.
+fn check_size(warehouses: i64, connection: &mut Connection) -> Result<(), SqlError> {
+    let counted = connection.query("SELECT COUNT(*) FROM warehouse")?;
+    let found = counted.rows.first().and_then(|row| row.first().cloned().flatten()).unwrap_or_default();
+    if found != warehouses.to_string() {
+        let advice = "load the data anew, or let the study say how many there are";
+        return Err(wrong(format!("expected {warehouses} warehouses, found {found}; {advice}")));
+    }
+    Ok(())
+}
+
+/// Prepares the statements of the five transactions.
+pub(super) fn prepare(connection: &mut Connection) -> Result<Vec<Vec<Statement>>, SqlError> {
+    let mut all = |named: &&[Named]| named.iter().map(|(_, text)| connection.prepare(text)).collect();
+    STATEMENTS[..ROLLBACK].iter().map(&mut all).collect()
+}
+
+/// A terminal: at a warehouse and district of its own.
+struct Desk {
+    shared: Arc<Shared>,
+    /// What keying and think times are multiplied by.
+    waiting: f64,
+    home: Home,
+    connection: Connection,
+    /// The statements of the five transactions.
+    prepared: Vec<Vec<Statement>>,
+    input: Option<Input>,
+    waits: (Duration, Duration),
+}
+
+impl Terminal for Desk {
+    fn draw(&mut self, draw: &mut dyn Draw) -> usize {
+        let input = self.shared.inputs.draw(self.home, draw);
+        self.shared.mix.count(&input);
+        self.waits = waits(input.transaction(), self.waiting, draw);
+        let step = step(&input);
+        self.input = Some(input);
+        step
+    }
+
+    fn waits(&self) -> (Duration, Duration) {
+        self.waits
+    }
+
+    fn run(&mut self, watch: &mut dyn Watch) -> Result<Ended, SqlError> {
+        let Some(input) = &self.input else { return Err(wrong("expected an input, found none: nothing was drawn")) };
+        run(input, &mut self.connection, &self.prepared, watch, &self.shared.skipped)
+    }
+
+    fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+}
+
+/// The step of an input.
+fn step(input: &Input) -> usize {
+    match input {
+        Input::NewOrder(order) if order.is_unused() => ROLLBACK,
+        input => input.transaction(),
+    }
+}
+
+/// The number of a step's BEGIN among all statements.
+fn first_statement(step: usize) -> usize {
+    STATEMENTS[..step].iter().map(|named| named.len() + CONTROL).sum()
+}
+
+/// Runs a transaction; rolls it back where it fails and the connection is still there.
+pub(super) fn run(
+    input: &Input,
+    connection: &mut Connection,
+    prepared: &[Vec<Statement>],
+    watch: &mut dyn Watch,
+    skipped: &AtomicU64,
+) -> Result<Ended, SqlError> {
+    let (named, first) = (STATEMENTS[step(input)], first_statement(step(input)));
+    let mut attempt = Attempt { connection, watch, named, prepared: &prepared[input.transaction()], first };
+    let ended = match input {
+        Input::NewOrder(order) => new_order::run(order, &mut attempt),
+        Input::Payment(payment) => payment::run(payment, &mut attempt),
+        Input::OrderStatus(question) => order_status::run(question, &mut attempt),
+        Input::Delivery(delivery) => delivery::run(*delivery, skipped, &mut attempt),
+        Input::StockLevel(question) => stock_level::run(*question, &mut attempt),
+    };
+    match ended {
+        // What matters is why it failed, unless now the connection is gone as well.
+        Err(error) if !error.is_fatal() => Err(attempt.roll_back().err().filter(SqlError::is_fatal).unwrap_or(error)),
+        ended => ended,
+    }
+}
+
+/// How long a user keys the input of a transaction, and thinks after it.
+fn waits(transaction: usize, factor: f64, draw: &mut dyn Draw) -> (Duration, Duration) {
+    let means = (-(1.0 - draw.unit()).ln()).min(LONGEST_THINKING);
+    let [keying, thinking] = [KEYING[transaction], means * THINKING[transaction]];
+    (Duration::from_secs_f64(factor * keying), Duration::from_secs_f64(factor * thinking))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::random::Random;
+    use super::*;
+
+    const TPCC: Tpcc =
+        Tpcc { warehouses: 2, waits: Waits::Spec, mix: [45.0, 43.0, 4.0, 4.0, 4.0], sorted_lines: true, data_seed: 1 };
+
+    #[test]
+    fn statements_are_numbered_in_the_order_of_steps() {
+        let statements = workload(&TPCC, 1).statements();
+        for step in 0..TPCC_STEPS.len() {
+            let first = first_statement(step);
+            assert_eq!((statements[first].step, statements[first].name.as_str()), (step, "begin"));
+            let last = &statements[first + STATEMENTS[step].len() + 2];
+            assert_eq!((last.step, last.name.as_str()), (step, "rollback"));
+        }
+        assert_eq!(statements.len(), first_statement(TPCC_STEPS.len()));
+    }
+
+    #[test]
+    fn think_times_have_the_mean_of_the_specification_and_an_end() {
+        let mut random = Random::of(1, &[]);
+        let times: Vec<f64> = (0..50_000).map(|_| waits(2, 0.5, &mut random).1.as_secs_f64()).collect();
+        let mean = times.iter().sum::<f64>() / times.len() as f64;
+        assert!((mean - 5.0).abs() < 0.1, "{mean}");
+        assert!(times.iter().all(|time| *time <= 50.0));
+        assert_eq!(waits(0, 0.5, &mut random).0, Duration::from_secs(9));
+        assert_eq!(waits(0, 0.0, &mut random), (Duration::ZERO, Duration::ZERO));
+    }
+}
