@@ -1,6 +1,7 @@
 //! Why a statement, or a connection, failed.
 
 use plimsoll_model::record::ErrorKind;
+use std::fmt::Display;
 
 /// Why it failed, told apart as users of a database would.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,5 +26,169 @@ impl SqlError {
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         matches!(self.kind, ErrorKind::Connect | ErrorKind::Closed | ErrorKind::Timeout | ErrorKind::Protocol)
+    }
+
+    /// What PostgreSQL says.
+    pub(crate) fn of_sqlstate(code: &str, message: &str) -> SqlError {
+        said(sqlstate_kind(code), code, message, "SQLSTATE")
+    }
+
+    /// What MariaDB or MySQL says.
+    pub(crate) fn of_number(number: u16, message: &str) -> SqlError {
+        said(number_kind(number, message), &number.to_string(), message, "error")
+    }
+
+    /// The server does not speak as its protocol wants it.
+    pub(crate) fn protocol(detail: impl Into<String>) -> SqlError {
+        SqlError::new(ErrorKind::Protocol, detail)
+    }
+
+    /// The same failure, with what was attempted.
+    #[must_use]
+    pub(crate) fn during(mut self, attempt: impl Display) -> SqlError {
+        self.detail = format!("cannot {attempt}: {}", self.detail);
+        self
+    }
+}
+
+fn said(kind: ErrorKind, code: &str, message: &str, name: &str) -> SqlError {
+    let advice = advice(kind, code, message).map(|advice| format!("; {advice}")).unwrap_or_default();
+    SqlError { kind, code: code.to_owned(), detail: format!("{message} ({name} {code}){advice}") }
+}
+
+/// The kind of an SQLSTATE, as in appendix A of PostgreSQL's manual.
+fn sqlstate_kind(code: &str) -> ErrorKind {
+    match code {
+        "40P01" => ErrorKind::Deadlock,
+        "40001" => ErrorKind::Serialization,
+        "55P03" => ErrorKind::LockTimeout,
+        "42501" => ErrorKind::Denied,
+        "53100" => ErrorKind::Space,
+        "53300" | "57P03" | "08001" | "08004" => ErrorKind::Connect,
+        "57P01" | "57P02" | "57P04" | "57P05" | "25P03" => ErrorKind::Closed,
+        "08P01" => ErrorKind::Protocol,
+        _ => match code.get(..2) {
+            Some("08") => ErrorKind::Closed,
+            Some("23") => ErrorKind::Constraint,
+            Some("28") => ErrorKind::Denied,
+            _ => ErrorKind::Sql,
+        },
+    }
+}
+
+/// The kind of one of MariaDB's or MySQL's numbers. Where a disk is full, only the text has the
+/// operating system's number.
+fn number_kind(number: u16, message: &str) -> ErrorKind {
+    match number {
+        1213 => ErrorKind::Deadlock,
+        1020 => ErrorKind::Serialization,
+        1205 => ErrorKind::LockTimeout,
+        1022 | 1048 | 1062 | 1169 | 1216 | 1217 | 1364 | 1451 | 1452 | 1557 | 1586 | 1761 | 1762 | 3819 | 4025 => {
+            ErrorKind::Constraint
+        }
+        1044 | 1045 | 1130 | 1142 | 1143 | 1227 | 1370 | 1698 => ErrorKind::Denied,
+        1021 | 1114 => ErrorKind::Space,
+        1040 | 1129 | 1203 | 1226 => ErrorKind::Connect,
+        1053 | 1080 | 1152 | 1184 | 1927 | 2006 | 2013 => ErrorKind::Closed,
+        _ if message.contains("errno: 28") || message.contains("Errcode: 28") => ErrorKind::Space,
+        _ => ErrorKind::Sql,
+    }
+}
+
+/// What to do about an error that has nothing to do with the statement.
+fn advice(kind: ErrorKind, code: &str, message: &str) -> Option<&'static str> {
+    if ["insecure transport", "no encryption", "SSL off"].iter().any(|sign| message.contains(sign)) {
+        return Some(
+            "the server may want TLS, which is not spoken here: connect by its UNIX socket, or allow plain TCP",
+        );
+    }
+    match (kind, code) {
+        (ErrorKind::Denied, "28P01" | "28000" | "1045" | "1698") => Some("check the user, and its password"),
+        (ErrorKind::Denied, "1130") => Some("allow the user to come from this host"),
+        (ErrorKind::Denied, _) => Some("grant the user this right, or take another user"),
+        (ErrorKind::Connect, "53300" | "1040" | "1203") => {
+            Some("raise max_connections, or take fewer users than the server has connections")
+        }
+        (ErrorKind::Space, _) => Some("make room on the server's disk"),
+        (ErrorKind::Sql, "3D000" | "1049") => Some("create the database, or name another"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sqlstates_are_told_apart() {
+        let cases = [
+            ("40P01", ErrorKind::Deadlock),
+            ("40001", ErrorKind::Serialization),
+            ("55P03", ErrorKind::LockTimeout),
+            ("23505", ErrorKind::Constraint),
+            ("23514", ErrorKind::Constraint),
+            ("28P01", ErrorKind::Denied),
+            ("42501", ErrorKind::Denied),
+            ("53100", ErrorKind::Space),
+            ("53300", ErrorKind::Connect),
+            ("57P03", ErrorKind::Connect),
+            ("57P01", ErrorKind::Closed),
+            ("08006", ErrorKind::Closed),
+            ("08P01", ErrorKind::Protocol),
+            ("3D000", ErrorKind::Sql),
+            ("42P01", ErrorKind::Sql),
+            ("57014", ErrorKind::Sql),
+            ("", ErrorKind::Sql),
+        ];
+        for (code, kind) in cases {
+            assert_eq!(SqlError::of_sqlstate(code, "it failed").kind, kind, "{code}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_told_apart() {
+        let cases = [
+            (1213, ErrorKind::Deadlock),
+            (1020, ErrorKind::Serialization),
+            (1205, ErrorKind::LockTimeout),
+            (1062, ErrorKind::Constraint),
+            (1451, ErrorKind::Constraint),
+            (1452, ErrorKind::Constraint),
+            (1048, ErrorKind::Constraint),
+            (1044, ErrorKind::Denied),
+            (1045, ErrorKind::Denied),
+            (1142, ErrorKind::Denied),
+            (1114, ErrorKind::Space),
+            (1040, ErrorKind::Connect),
+            (1053, ErrorKind::Closed),
+            (1927, ErrorKind::Closed),
+            (1049, ErrorKind::Sql),
+            (1146, ErrorKind::Sql),
+        ];
+        for (number, kind) in cases {
+            assert_eq!(SqlError::of_number(number, "it failed").kind, kind, "{number}");
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_known_by_the_number_of_the_operating_system() {
+        let error = SqlError::of_number(1030, "Got error 28 \"No space left on device\" (errno: 28)");
+        assert_eq!(error.kind, ErrorKind::Space);
+        assert!(error.detail.ends_with("make room on the server's disk"), "{}", error.detail);
+    }
+
+    #[test]
+    fn an_error_says_what_was_attempted_and_what_to_do() {
+        let error = SqlError::of_sqlstate("28P01", "password authentication failed for user \"a\"").during("connect");
+        let expected = "cannot connect: password authentication failed for user \"a\" (SQLSTATE 28P01); \
+                        check the user, and its password";
+        assert_eq!(error.detail, expected);
+    }
+
+    #[test]
+    fn a_server_that_wants_tls_is_told_from_one_that_wants_a_password() {
+        let message = "no pg_hba.conf entry for host \"127.0.0.1\", user \"a\", database \"b\", no encryption";
+        let error = SqlError::of_sqlstate("28000", message);
+        assert!(error.detail.contains("TLS"), "{}", error.detail);
     }
 }

@@ -2,13 +2,25 @@
 //!
 //! A connection belongs to one thread, which makes the call and times it: there is no runtime and
 //! no pool between. Statements are prepared once; their parameters and rows travel in the servers'
-//! own encodings. What is rare (loading, settings, statistics, checks) goes by [`Connection::query`]
-//! and [`Connection::batch`], as text.
+//! own encodings, and a statement takes one write and mostly one read. What is rare (loading,
+//! settings, statistics, checks) goes by [`Connection::query`] and [`Connection::batch`], as text.
+//!
+//! Of PostgreSQL's protocol the rare messages are `postgres-protocol`'s. MariaDB's is small enough
+//! to be written here: `mysql_common` would bring more packages than the protocol has messages.
 
+mod bulk;
 mod connection;
 mod error;
+mod mariadb;
+mod placeholders;
+mod postgresql;
+mod rows;
 mod value;
+mod wire;
 
-pub use connection::{Bulk, Connection, Patience, Statement, Table};
+pub use bulk::Bulk;
+pub use connection::{Connection, Patience, Statement, Table};
 pub use error::SqlError;
-pub use value::{Decimal, Rows, Value};
+pub use placeholders::placeholders;
+pub use rows::Rows;
+pub use value::{Decimal, Value};

@@ -1,0 +1,176 @@
+//! What PostgreSQL's messages say.
+//!
+//! Those of a statement under way are read where they lie; the rest is `postgres-protocol`'s.
+
+use crate::SqlError;
+use crate::wire::Wire;
+use bytes::BytesMut;
+use fallible_iterator::FallibleIterator;
+use plimsoll_model::record::ErrorKind;
+use postgres_protocol::Oid;
+use postgres_protocol::message::backend::{self, Message};
+use postgres_protocol::message::frontend;
+use std::io;
+use std::ops::Range;
+
+/// The tag and the place of the body of the next message.
+#[inline]
+pub(super) fn next(wire: &mut Wire) -> Result<(u8, Range<usize>), SqlError> {
+    let [tag, a, b, c, d] = wire.peek()?;
+    let length = u32::from_be_bytes([a, b, c, d]) as usize;
+    if length < 4 || !is_known(tag) {
+        return Err(SqlError::protocol(format!("it does not speak PostgreSQL's protocol: a message of tag {tag}")));
+    }
+    let start = wire.take(length + 1)?;
+    Ok((tag, start + 5..start + 1 + length))
+}
+
+/// All tags are letters, but for what ends the steps of a prepared statement.
+fn is_known(tag: u8) -> bool {
+    tag.is_ascii_alphabetic() || (b'1'..=b'3').contains(&tag)
+}
+
+/// Reads answers until the server is ready for more. The first error comes out then, so that the
+/// connection can go on; what may come at any time is passed over.
+#[inline]
+pub(super) fn answers(
+    wire: &mut Wire,
+    mut each: impl FnMut(u8, &[u8], Range<usize>) -> Result<(), SqlError>,
+) -> Result<(), SqlError> {
+    let mut failed = None;
+    loop {
+        let (tag, body) = next(wire)?;
+        match tag {
+            backend::READY_FOR_QUERY_TAG => return failed.map_or(Ok(()), Err),
+            backend::ERROR_RESPONSE_TAG => {
+                let (error, is_last) = error(wire.input(), body)?;
+                if is_last {
+                    return Err(SqlError { kind: ErrorKind::Closed, ..error });
+                }
+                failed.get_or_insert(error);
+            }
+            backend::COPY_IN_RESPONSE_TAG => refuse_to_copy(wire)?,
+            backend::NOTICE_RESPONSE_TAG | backend::PARAMETER_STATUS_TAG | backend::NOTIFICATION_RESPONSE_TAG => {}
+            _ => each(tag, wire.input(), body)?,
+        }
+    }
+}
+
+/// Of a message whose body lies there.
+pub(super) fn parsed(input: &[u8], body: Range<usize>) -> Result<Message, SqlError> {
+    let mut bytes = BytesMut::from(&input[body.start - 5..body.end]);
+    let message = Message::parse(&mut bytes).map_err(malformed)?;
+    message.ok_or_else(|| SqlError::protocol("a message of PostgreSQL is cut short"))
+}
+
+/// What an ErrorResponse says, and whether the server ends the connection with it.
+pub(super) fn error(input: &[u8], body: Range<usize>) -> Result<(SqlError, bool), SqlError> {
+    let Message::ErrorResponse(body) = parsed(input, body)? else {
+        return Err(SqlError::protocol("an error of PostgreSQL is none"));
+    };
+    let (mut severity, mut code, mut message, mut more) = Default::default();
+    let mut fields = body.fields();
+    while let Some(field) = fields.next().map_err(malformed)? {
+        let value = String::from_utf8_lossy(field.value_bytes()).into_owned();
+        match field.type_() {
+            b'V' => severity = value,
+            b'C' => code = value,
+            b'M' => message = value,
+            b'D' | b'H' => more = format!("{more}; {value}"),
+            _ => {}
+        }
+    }
+    let is_last = severity == "FATAL" || severity == "PANIC";
+    Ok((SqlError::of_sqlstate(&code, &format!("{message}{more}")), is_last))
+}
+
+/// The names and types of the columns in a RowDescription.
+pub(super) fn columns(input: &[u8], body: Range<usize>) -> Result<Vec<(String, Oid)>, SqlError> {
+    let Message::RowDescription(body) = parsed(input, body)? else { return Ok(Vec::new()) };
+    body.fields().map(|field| Ok((field.name().to_owned(), field.type_oid()))).collect().map_err(malformed)
+}
+
+/// The types of the parameters in a ParameterDescription.
+pub(super) fn parameters(input: &[u8], body: Range<usize>) -> Result<Vec<Oid>, SqlError> {
+    let Message::ParameterDescription(body) = parsed(input, body)? else { return Ok(Vec::new()) };
+    body.parameters().collect().map_err(malformed)
+}
+
+/// The places of the cells in a DataRow, none for NULL.
+#[inline]
+pub(super) fn cells(
+    input: &[u8],
+    body: Range<usize>,
+    mut each: impl FnMut(Option<Range<usize>>),
+) -> Result<(), SqlError> {
+    let cut = || SqlError::protocol("a row of PostgreSQL is cut short");
+    let bytes = &input[..body.end];
+    let (count, mut at) = (bytes.get(body.start..body.start + 2).ok_or_else(cut)?, body.start + 2);
+    for _ in 0..u16::from_be_bytes([count[0], count[1]]) {
+        let length = bytes.get(at..at + 4).ok_or_else(cut)?;
+        let length = i32::from_be_bytes([length[0], length[1], length[2], length[3]]);
+        at += 4;
+        let Ok(length) = usize::try_from(length) else {
+            each(None);
+            continue;
+        };
+        if at + length > body.end {
+            return Err(cut());
+        }
+        each(Some(at..at + length));
+        at += length;
+    }
+    Ok(())
+}
+
+fn refuse_to_copy(wire: &mut Wire) -> Result<(), SqlError> {
+    let mut message = BytesMut::new();
+    encoded(frontend::copy_fail("rows are loaded by `bulk`", &mut message))?;
+    wire.send(&message)
+}
+
+/// What cannot be put into a message: a text with a NUL in it, or one that is too long.
+pub(super) fn encoded(done: io::Result<()>) -> Result<(), SqlError> {
+    done.map_err(|error| SqlError::new(ErrorKind::Sql, format!("it cannot be sent: {error}")))
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
+pub(super) fn malformed(error: io::Error) -> SqlError {
+    SqlError::protocol(format!("a message of PostgreSQL cannot be read: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(body: &[u8]) -> Result<Vec<Option<Range<usize>>>, SqlError> {
+        let mut all = Vec::new();
+        cells(body, 0..body.len(), |cell| all.push(cell))?;
+        Ok(all)
+    }
+
+    #[test]
+    fn cells_lie_one_after_the_other() {
+        let row = [0, 3, 0, 0, 0, 2, 7, 8, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+        assert_eq!(found(&row), Ok(vec![Some(6..8), None, Some(16..16)]));
+    }
+
+    #[test]
+    fn a_row_that_is_cut_short_is_refused() {
+        let row = [0, 1, 0, 0, 0, 2, 7, 8];
+        for length in 0..row.len() {
+            assert!(found(&row[..length]).is_err(), "of {length} bytes");
+        }
+    }
+
+    #[test]
+    fn an_error_tells_whether_the_connection_ends() {
+        let message = |severity: &str| format!("E\0\0\0\0V{severity}\0C57P01\0Mterminating\0\0").into_bytes();
+        for (severity, ends) in [("FATAL", true), ("ERROR", false)] {
+            let mut bytes = message(severity);
+            bytes[4] = bytes.len() as u8 - 1;
+            let (error, is_last) = error(&bytes, 5..bytes.len()).unwrap();
+            assert_eq!((is_last, error.code.as_str()), (ends, "57P01"));
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The rows of an answer, decoded when they are asked for.
+
+use crate::SqlError;
+use crate::value::parse_decimal;
+use plimsoll_model::record::ErrorKind;
+
+/// The rows that a statement gave, as they came; valid until the connection's next call.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) columns: &'a [Encoding],
+    pub(crate) reply: &'a Reply,
+}
+
+/// How the cells of a column are encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// A whole number, the highest byte first, as wide as the cell.
+    BigEndian,
+    /// The same, the lowest byte first.
+    LittleEndian,
+    /// The same without a sign.
+    Unsigned,
+    /// Digits with a sign and a point.
+    Digits,
+    /// Text whose blanks at the end mean nothing.
+    Padded,
+    /// Text.
+    Text,
+    /// Text that was made of what came: it stands in [`Reply::made`].
+    Made,
+}
+
+/// Where a cell stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cell {
+    start: u32,
+    length: u32,
+}
+
+impl Cell {
+    pub(crate) const NULL: Cell = Cell { start: 0, length: u32::MAX };
+
+    /// A cell of so many bytes from here on; the input never grows beyond what 32 bits can say.
+    pub(crate) fn new(start: usize, length: usize) -> Cell {
+        Cell { start: start as u32, length: length as u32 }
+    }
+}
+
+/// What came of the last statement. Its parts are kept from one statement to the next, so that
+/// none of them asks for memory.
+#[derive(Debug, Default)]
+pub(crate) struct Reply {
+    /// Row by row.
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) made: Vec<u8>,
+    pub(crate) rows: usize,
+    pub(crate) affected: u64,
+}
+
+impl Reply {
+    pub(crate) fn clear(&mut self) {
+        self.cells.clear();
+        self.made.clear();
+        self.rows = 0;
+        self.affected = 0;
+    }
+}
+
+impl<'a> Rows<'a> {
+    /// How many rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.reply.rows
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many rows were inserted, deleted, or found for an update, as the server says.
+    #[must_use]
+    pub fn affected(&self) -> u64 {
+        self.reply.affected
+    }
+
+    /// A whole number; none for NULL.
+    ///
+    /// # Errors
+    /// The column is no whole number.
+    pub fn int(&self, row: usize, column: usize) -> Result<Option<i64>, SqlError> {
+        self.decimal(row, column, 0)
+    }
+
+    /// A number with a fixed point, in units of `10^-scale`; none for NULL.
+    ///
+    /// # Errors
+    /// The column is no such number, or has more digits behind the point.
+    pub fn decimal(&self, row: usize, column: usize, scale: u8) -> Result<Option<i64>, SqlError> {
+        let Some((encoding, bytes)) = self.cell(row, column)? else { return Ok(None) };
+        let whole = match encoding {
+            Encoding::BigEndian => big_endian(bytes),
+            Encoding::LittleEndian => little_endian(bytes),
+            Encoding::Unsigned => unsigned(bytes),
+            Encoding::Digits => {
+                let number = str::from_utf8(bytes).ok().and_then(|text| parse_decimal(text, scale));
+                return number.map(Some).ok_or_else(|| unfit(row, column, bytes, "a number of that many places"));
+            }
+            Encoding::Padded | Encoding::Text | Encoding::Made => None,
+        };
+        let number = whole.and_then(|whole| whole.checked_mul(10_i64.checked_pow(scale.into())?));
+        number.map(Some).ok_or_else(|| unfit(row, column, bytes, "a number"))
+    }
+
+    /// A text; none for NULL. Blanks at the end of a CHAR column are left out.
+    ///
+    /// # Errors
+    /// The column is no text.
+    pub fn text(&self, row: usize, column: usize) -> Result<Option<&'a str>, SqlError> {
+        let Some((encoding, bytes)) = self.cell(row, column)? else { return Ok(None) };
+        let text = match encoding {
+            Encoding::BigEndian | Encoding::LittleEndian | Encoding::Unsigned => None,
+            Encoding::Padded => str::from_utf8(bytes).ok().map(|text| text.trim_end_matches(' ')),
+            Encoding::Digits | Encoding::Text | Encoding::Made => str::from_utf8(bytes).ok(),
+        };
+        text.map(Some).ok_or_else(|| unfit(row, column, bytes, "a text"))
+    }
+
+    fn cell(&self, row: usize, column: usize) -> Result<Option<(Encoding, &'a [u8])>, SqlError> {
+        let (Some(encoding), true) = (self.columns.get(column), row < self.len()) else {
+            let (rows, columns) = (self.len(), self.columns.len());
+            let detail = format!("no row {row} and column {column} in an answer of {rows} rows and {columns} columns");
+            return Err(SqlError::new(ErrorKind::Sql, detail));
+        };
+        let cell = self.reply.cells[row * self.columns.len() + column];
+        if cell.length == u32::MAX {
+            return Ok(None);
+        }
+        let source = if *encoding == Encoding::Made { self.reply.made.as_slice() } else { self.bytes };
+        Ok(Some((*encoding, &source[cell.start as usize..][..cell.length as usize])))
+    }
+}
+
+fn big_endian(bytes: &[u8]) -> Option<i64> {
+    Some(match *bytes {
+        [a, b] => i16::from_be_bytes([a, b]).into(),
+        [a, b, c, d] => i32::from_be_bytes([a, b, c, d]).into(),
+        _ => i64::from_be_bytes(bytes.try_into().ok()?),
+    })
+}
+
+fn little_endian(bytes: &[u8]) -> Option<i64> {
+    Some(match *bytes {
+        [a] => (a as i8).into(),
+        [a, b] => i16::from_le_bytes([a, b]).into(),
+        [a, b, c, d] => i32::from_le_bytes([a, b, c, d]).into(),
+        _ => i64::from_le_bytes(bytes.try_into().ok()?),
+    })
+}
+
+fn unsigned(bytes: &[u8]) -> Option<i64> {
+    let mut all = [0; 8];
+    all.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    i64::try_from(u64::from_le_bytes(all)).ok()
+}
+
+fn unfit(row: usize, column: usize, bytes: &[u8], wanted: &str) -> SqlError {
+    let found = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]);
+    let detail = format!("column {column} of row {row} is not {wanted}: `{}`", found.escape_debug());
+    SqlError::new(ErrorKind::Sql, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_cell<T>(encoding: Encoding, bytes: &[u8], look: impl Fn(Rows<'_>) -> T) -> T {
+        let reply = Reply { cells: vec![Cell::new(0, bytes.len())], rows: 1, ..Reply::default() };
+        look(Rows { bytes, columns: &[encoding], reply: &reply })
+    }
+
+    #[test]
+    fn whole_numbers_of_every_width_keep_their_sign() {
+        let int = |encoding, bytes: &[u8]| with_cell(encoding, bytes, |rows| rows.int(0, 0).ok().flatten());
+        assert_eq!(int(Encoding::BigEndian, &[0xff, 0xfe]), Some(-2));
+        assert_eq!(int(Encoding::BigEndian, &(-3_i32).to_be_bytes()), Some(-3));
+        assert_eq!(int(Encoding::BigEndian, &i64::MIN.to_be_bytes()), Some(i64::MIN));
+        assert_eq!(int(Encoding::LittleEndian, &[0xff]), Some(-1));
+        assert_eq!(int(Encoding::LittleEndian, &(-7_i32).to_le_bytes()), Some(-7));
+        assert_eq!(int(Encoding::Unsigned, &[0xff]), Some(255));
+        assert_eq!(int(Encoding::Unsigned, &u64::MAX.to_le_bytes()), None);
+        assert_eq!(int(Encoding::Digits, b"-42"), Some(-42));
+        assert_eq!(int(Encoding::Digits, b"42.00"), Some(42));
+        assert_eq!(int(Encoding::Digits, b"42.01"), None);
+        assert_eq!(int(Encoding::Text, b"42"), None);
+    }
+
+    #[test]
+    fn a_whole_number_is_also_one_with_places() {
+        let found = with_cell(Encoding::BigEndian, &12_i32.to_be_bytes(), |rows| rows.decimal(0, 0, 2));
+        assert_eq!(found, Ok(Some(1200)));
+    }
+
+    #[test]
+    fn blanks_at_the_end_are_kept_where_they_mean_something() {
+        let text = |encoding| with_cell(encoding, b"ab  ", |rows| rows.text(0, 0).map(|text| text.map(str::to_owned)));
+        assert_eq!(text(Encoding::Padded), Ok(Some("ab".to_owned())));
+        assert_eq!(text(Encoding::Text), Ok(Some("ab  ".to_owned())));
+    }
+
+    #[test]
+    fn null_is_none_whatever_the_column() {
+        let reply = Reply { cells: vec![Cell::NULL], rows: 1, ..Reply::default() };
+        let rows = Rows { bytes: &[], columns: &[Encoding::BigEndian], reply: &reply };
+        assert_eq!((rows.int(0, 0), rows.text(0, 0)), (Ok(None), Ok(None)));
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error_that_says_what_is() {
+        let error = with_cell(Encoding::Text, b"a", |rows| rows.text(1, 0).map(|_| ())).unwrap_err();
+        assert!(error.detail.contains("1 rows and 1 columns"), "{}", error.detail);
+    }
+}
