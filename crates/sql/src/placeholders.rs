@@ -1,36 +1,102 @@
 //! Placeholders as every server understands them.
 
-/// The same statement with `$1`, `$2`, … for its `?`s.
+use plimsoll_model::database::Engine;
+
+/// How many parameters a statement takes: as many as it has `?`, or the largest `$n` of PostgreSQL.
+#[must_use]
+pub fn placeholders(sql: &str, engine: Engine) -> usize {
+    let (mut count, mut largest) = (0, 0);
+    for piece in pieces(sql, engine) {
+        match piece {
+            Piece::Placeholder => count += 1,
+            Piece::Numbered(number) => largest = number.parse().unwrap_or(0).max(largest),
+            Piece::Operator | Piece::Text(_) => {}
+        }
+    }
+    count.max(largest)
+}
+
+/// The same statement with PostgreSQL's `$1`, `$2`, … for its `?`s.
 ///
 /// Those in strings, names and comments stay, and so do the operators `?|` and `?&`; `??` is the
 /// operator `?`.
 pub(crate) fn numbered(sql: &str) -> String {
-    let mut numbered = String::with_capacity(sql.len() + 8);
-    let (mut rest, mut count) = (sql, 0);
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            '\'' => string_length(rest, ends_in_e(&numbered)),
-            '"' => quoted_length(rest, '"'),
-            '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => comment_length(rest),
-            '$' => dollar_length(rest),
-            '?' if rest.starts_with("??") => {
-                numbered.push('?');
-                rest = &rest[2..];
-                continue;
-            }
-            '?' if is_placeholder(&rest[1..]) => {
+    let (mut numbered, mut count) = (String::with_capacity(sql.len() + 8), 0);
+    for piece in pieces(sql, Engine::Postgresql) {
+        match piece {
+            Piece::Placeholder => {
                 count += 1;
                 numbered.push_str(&format!("${count}"));
-                rest = &rest[1..];
-                continue;
             }
-            _ => first.len_utf8(),
-        };
-        numbered.push_str(&rest[..length]);
-        rest = &rest[length..];
+            Piece::Operator => numbered.push('?'),
+            Piece::Numbered(number) => {
+                numbered.push('$');
+                numbered.push_str(number);
+            }
+            Piece::Text(text) => numbered.push_str(text),
+        }
     }
     numbered
+}
+
+enum Piece<'a> {
+    /// `?`
+    Placeholder,
+    /// `$1`, without its sign.
+    Numbered(&'a str),
+    /// `??`
+    Operator,
+    /// Anything else: a string, a comment, a character.
+    Text(&'a str),
+}
+
+fn pieces(sql: &str, engine: Engine) -> impl Iterator<Item = Piece<'_>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = &sql[at..];
+        let (length, piece) = match (engine, rest.chars().next()?) {
+            (Engine::Postgresql, first) => postgresql(&sql[..at], rest, first),
+            (Engine::Mariadb, '?') => (1, Piece::Placeholder),
+            (Engine::Mariadb, first) => text(rest, mariadb_length(rest, first)),
+        };
+        at += length;
+        Some(piece)
+    })
+}
+
+fn postgresql<'a>(before: &str, rest: &'a str, first: char) -> (usize, Piece<'a>) {
+    let digits = rest.bytes().skip(1).take_while(u8::is_ascii_digit).count();
+    let length = match first {
+        '?' if rest.starts_with("??") => return (2, Piece::Operator),
+        '?' if is_placeholder(&rest[1..]) => return (1, Piece::Placeholder),
+        '$' if digits > 0 => return (1 + digits, Piece::Numbered(&rest[1..=digits])),
+        '$' => dollar_length(rest),
+        '\'' if !ends_in_e(before) => quoted_length(rest, '\''),
+        '\'' => escaped_length(rest, '\''),
+        '"' => quoted_length(rest, '"'),
+        '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
+        '/' if rest.starts_with("/*") => comment_length(rest),
+        _ => first.len_utf8(),
+    };
+    text(rest, length)
+}
+
+fn mariadb_length(rest: &str, first: char) -> usize {
+    match first {
+        '\'' | '"' => escaped_length(rest, first),
+        '`' => quoted_length(rest, '`'),
+        '#' => rest.find('\n').unwrap_or(rest.len()),
+        // `--1` is twice a minus.
+        '-' if rest.starts_with("--") && !rest[2..].starts_with(|c: char| !c.is_whitespace()) => {
+            rest.find('\n').unwrap_or(rest.len())
+        }
+        '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
+        _ => first.len_utf8(),
+    }
+}
+
+fn text(rest: &str, length: usize) -> (usize, Piece<'_>) {
+    (length, Piece::Text(&rest[..length]))
 }
 
 /// Whether a `?` is a placeholder, from what follows: `?||` is one that something is appended to.
@@ -44,17 +110,14 @@ fn ends_in_e(before: &str) -> bool {
     matches!(before.next(), Some('e' | 'E')) && before.next().is_none_or(|c| !c.is_alphanumeric() && c != '_')
 }
 
-/// A string with its quotes; a backslash hides what follows it in some.
-fn string_length(rest: &str, has_escapes: bool) -> usize {
-    if !has_escapes {
-        return quoted_length(rest, '\'');
-    }
+/// A string with its quotes, in which a backslash hides what follows it.
+fn escaped_length(rest: &str, quote: char) -> usize {
     let mut is_hidden = false;
     for (at, c) in rest.char_indices().skip(1) {
         match c {
             _ if is_hidden => is_hidden = false,
             '\\' => is_hidden = true,
-            '\'' => return at + 1,
+            _ if c == quote => return at + 1,
             _ => {}
         }
     }
@@ -143,10 +206,21 @@ mod tests {
         assert_eq!(numbered("SELECT a ?? 'key' AND b = ?"), "SELECT a ? 'key' AND b = $1");
     }
 
+    #[test]
+    fn placeholders_are_counted_as_the_server_would() {
+        let counts = |sql: &str| [Engine::Postgresql, Engine::Mariadb].map(|engine| placeholders(sql, engine));
+        assert_eq!(counts("SELECT ?, '?', ? /* ? */"), [2, 2]);
+        assert_eq!(counts("SELECT $2 + $1 + $2"), [2, 0]);
+        assert_eq!(counts(r"SELECT 'it\'s ?'"), [1, 0]);
+        assert_eq!(counts("SELECT `?`, \"?\" # ?\n, ? -- ?"), [3, 1]);
+        assert_eq!(counts("SELECT 1--?, 2"), [0, 1]);
+    }
+
     proptest! {
         #[test]
-        fn no_text_is_too_strange(sql in "[ae?'\"$/*\\-\n|ü\\\\]{0,30}") {
+        fn no_text_is_too_strange(sql in "[ae?1'\"$/*\\-#`\n|ü\\\\]{0,30}") {
             let _ = numbered(&sql);
+            let _ = placeholders(&sql, Engine::Mariadb);
         }
     }
 }
