@@ -7,7 +7,7 @@ use crate::placeholders;
 use crate::profile;
 use crate::reach;
 use crate::study::{Parts, PortChoice, Study, TrialSpec, host_of, hosts, length_of, may_load};
-use crate::table::database::DatabaseTables;
+use crate::table::database::{DatabaseTables, kept};
 use crate::table::decide::{check_once, decisions};
 use crate::table::factors::{Factors, Named};
 use crate::table::generator::{self, TargetsTable};
@@ -15,12 +15,13 @@ use crate::table::report::ReportTable;
 use crate::table::root::StudyTable;
 use crate::table::store::Stores;
 use crate::table::target::is_loopback;
+use plimsoll_model::database::Database;
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::trial::TrialLength;
 use plimsoll_model::workload::Steps;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml::de::{DeTable, DeValue};
 
 /// Reads a study from the text of its file.
@@ -167,6 +168,8 @@ struct Tried {
     stores: BTreeSet<String>,
     /// The databases that run in trials whose users work with another one.
     idle_databases: BTreeSet<String>,
+    /// The data of databases that is kept, by its folder.
+    kept: BTreeMap<PathBuf, Database>,
 }
 
 /// Resolves every trial; `None` when something cannot be resolved.
@@ -179,7 +182,8 @@ fn try_every_combination(factors: &[Factor], parts: &Parts, allow: &[String], fa
     }
     let variants = combinations(factors.iter().filter(|factor| factor.is_compared()));
     let mut fine = true;
-    let mut tried = Tried { loopback: true, stores: BTreeSet::new(), idle_databases: BTreeSet::new() };
+    let mut tried =
+        Tried { loopback: true, stores: BTreeSet::new(), idle_databases: BTreeSet::new(), kept: BTreeMap::new() };
     for condition in combinations(factors.iter().filter(|factor| !factor.is_compared())) {
         let mut lengths: Vec<TrialLength> = Vec::new();
         for variant in &variants {
@@ -195,6 +199,7 @@ fn try_every_combination(factors: &[Factor], parts: &Parts, allow: &[String], fa
                         Steps::Http(_) | Steps::Grpc { .. } => {}
                     }
                     check_targets(&spec, parts, allow, faults);
+                    check_kept_data(&spec, parts, &mut tried.kept, faults);
                     lengths.push(length_of(&spec.load));
                 }
                 None => fine = false,
@@ -281,6 +286,18 @@ fn check_target(host: &str, span: &Span, allow: &[String], faults: &mut Faults) 
         let message = format!("load may not go to {host}, which is not this machine");
         let help = format!("if that host is yours to load, say so: `[targets]` with `allow = [\"{host}\"]`");
         faults.add(Fault::error(span, message).help(help));
+    }
+}
+
+/// A folder can keep the data of all trials only if it is the same in all of them.
+fn check_kept_data(spec: &TrialSpec, parts: &Parts, seen: &mut BTreeMap<PathBuf, Database>, faults: &mut Faults) {
+    for (folder, database) in spec.databases.iter().filter_map(kept) {
+        let known = seen.entry(folder).or_insert_with(|| database.clone());
+        if *known != database {
+            let message = format!("`database.{}.data` would keep different data in different trials", database.name);
+            let help = "let the name of the folder depend on what differs, as in \"data/{FACTOR}\"";
+            faults.add(Fault::error(parts.span_of_data(&database.name), message).help(help));
+        }
     }
 }
 

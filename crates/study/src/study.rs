@@ -346,6 +346,12 @@ impl Parts {
         }
     }
 
+    /// Where the study says in which folder the data of this database is kept.
+    pub(crate) fn span_of_data(&self, name: &str) -> &Span {
+        let data = self.database(name).and_then(|table| table.started()?.data.as_ref());
+        data.map_or_else(|| self.span_of_database(name), |data| &data.span)
+    }
+
     /// Where the study says what the database of this name is.
     pub(crate) fn span_of_database(&self, name: &str) -> &Span {
         self.database(name).map_or_else(|| self.workload.target_span(), DatabaseTable::target_span)

@@ -154,6 +154,23 @@ pub(crate) fn optional<T, U>(asked: Option<&T>, resolve: impl FnOnce(&T) -> Opti
     }
 }
 
+/// Resolves every one of `asked`, so that all faults are named.
+pub(crate) fn all<T, U>(asked: &[T], resolve: impl FnMut(&T) -> Option<U>) -> Option<Vec<U>> {
+    let resolved: Vec<Option<U>> = asked.iter().map(resolve).collect();
+    resolved.into_iter().collect()
+}
+
+/// A value as the study has it, or its default.
+pub(crate) fn written_or<'a, T: Scalar>(slot: Option<&'a Slot<T>>, default: &'a str) -> &'a str {
+    slot.map_or(default, Slot::as_written)
+}
+
+/// The number above 0 in `word 0.5`.
+pub(crate) fn number_after(word: &str, text: &str) -> Option<f64> {
+    let number: f64 = text.strip_prefix(word)?.strip_prefix(' ')?.trim().parse().ok()?;
+    (number.is_finite() && number > 0.0).then_some(number)
+}
+
 /// The value of `node`, or a fault that says why it has none.
 fn taken<T: Scalar>(node: &Node<'_>, faults: &mut Faults, take: impl Fn(&Level) -> Result<T, Problem>) -> Option<T> {
     let Some(level) = node.scalar() else {

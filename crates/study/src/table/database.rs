@@ -9,13 +9,15 @@ use crate::processors::CpuSet;
 use crate::scalar::{Length, Port, PositiveLength, Text};
 use crate::scope::Scope;
 use crate::table::only::Only;
-use crate::table::target::host_and_port;
+use crate::table::settings::{SettingValue, check_settings, one_line};
+use crate::table::url::{Url, Variable};
 use crate::template::is_name;
-use crate::value::{Fixed, Problem, Scalar, Slot, optional, word};
-use plimsoll_model::database::{Address, Database, Dataset, Endpoint, Engine, External, Origin, Server, Snapshot};
+use crate::value::{Fixed, Problem, Scalar, Slot, all, optional, word};
+use plimsoll_model::database::{Database, Dataset, Engine, External, Origin, Server, Snapshot};
 use plimsoll_model::factor::{Assignment, Level};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::time::Duration;
 use toml::de::DeValue;
 
@@ -154,11 +156,11 @@ impl ServerTable {
         let engine = self.server.resolve(scope, faults);
         let programs = optional(self.programs.as_ref(), |programs| path(programs, faults));
         let user = optional(self.user.as_ref(), |user| user.resolve(scope, faults));
-        let init = each(self.init.as_deref(), |argument| argument.resolve(scope, faults));
+        let init = all(self.init.as_deref().unwrap_or_default(), |argument| argument.resolve(scope, faults));
         let settings = optional(self.settings.as_ref(), |settings| one_line(settings, scope, faults));
         let data = optional(self.data.as_ref(), |data| path(data, faults));
         let snapshot = optional(self.snapshot.as_ref(), |snapshot| snapshot.resolve(scope, faults));
-        let load = each(self.load.as_deref(), |file| path(file, faults));
+        let load = all(self.load.as_deref().unwrap_or_default(), |file| path(file, faults));
         let warm = optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
         let cpus = optional(self.cpus.as_ref(), |cpus| {
             let set = cpus.resolve(scope, faults)?.among(scope.processors);
@@ -239,67 +241,15 @@ impl ExternalTable {
     }
 }
 
-/// Resolves every entry of an array that the study may leave out.
-fn each<T, U>(asked: Option<&[T]>, resolve: impl FnMut(&T) -> Option<U>) -> Option<Vec<U>> {
-    let resolved: Vec<Option<U>> = asked.unwrap_or_default().iter().map(resolve).collect();
-    resolved.into_iter().collect()
-}
-
-/// Settings go into a file of the server, a line each.
-fn one_line(settings: &Pairs<SettingValue>, scope: &Scope<'_>, faults: &mut Faults) -> Option<Vec<(String, String)>> {
-    let resolved = settings.resolve(scope, faults)?;
-    for (name, value) in &resolved {
-        if value.chars().any(char::is_control) {
-            let place = settings.place_of(name).unwrap_or(&(0..0)).clone();
-            faults.add(Fault::error(&place, format!("the value of the setting `{name}` must be one line of text")));
-            return None;
-        }
-    }
-    Some(resolved)
-}
-
-/// Settings that Plimsoll gives a server itself, so that it touches nothing but its own data.
-const OWN_SETTINGS: [&str; 14] = [
-    "bind_address",
-    "config_file",
-    "data_directory",
-    "datadir",
-    "external_pid_file",
-    "hba_file",
-    "ident_file",
-    "listen_addresses",
-    "pid_file",
-    "port",
-    "socket",
-    "unix_socket_directories",
-    "user",
-    "basedir",
-];
-
-/// Faults for names that no setting has, and for settings that are not the study's to give.
-fn check_settings(settings: &Pairs<SettingValue>, faults: &mut Faults) -> Option<()> {
-    let may = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let mut fine = true;
-    for (name, place) in settings.names() {
-        let plain = name.to_ascii_lowercase().replace('-', "_");
-        let fault = if name.is_empty() || !name.chars().all(may) {
-            Fault::error(place, format!("`{name}` cannot be the name of a setting"))
-                .help("letters, digits, `_`, `-` and `.` make a name")
-        } else if OWN_SETTINGS.contains(&plain.as_str()) {
-            let help = match plain.as_str() {
-                "port" => "the database has a free port, or that of its key `port`",
-                "user" => "the database has a key `user` beside its `settings`",
-                "data_directory" | "datadir" => "the data is in a folder of Plimsoll's own; the key `data` keeps it",
-                _ => "leave it out",
-            };
-            Fault::error(place, format!("the setting `{name}` is given by Plimsoll")).help(help)
-        } else {
-            continue;
-        };
-        faults.add(fault);
-        fine = false;
-    }
-    fine.then_some(())
+/// Where the data of a database is kept, and what it is made from: all but what only matters to a server
+/// that runs. None where it is not kept.
+pub(crate) fn kept(database: &Database) -> Option<(PathBuf, Database)> {
+    let Origin::Started(server) = &database.origin else { return None };
+    let folder = server.data.clone()?;
+    let (ready_within, stop_grace) = (MINUTE, MINUTE);
+    let server = Server { port: 0, cpus: None, ready_within, stop_grace, ..(**server).clone() };
+    let origin = Origin::Started(Box::new(server));
+    Some((folder, Database { origin, settings: Vec::new(), warm: false, ..database.clone() }))
 }
 
 impl FromToml for DatabaseTable {
@@ -435,106 +385,6 @@ impl Scalar for Snapshot {
     }
 }
 
-/// The value of a setting, as both servers write it.
-#[derive(Clone, Debug)]
-pub(crate) struct SettingValue(String);
-
-impl From<SettingValue> for String {
-    fn from(value: SettingValue) -> String {
-        value.0
-    }
-}
-
-impl Scalar for SettingValue {
-    const EXPECTED: &'static str = "a text, a number or a boolean";
-
-    fn from_level(level: &Level) -> Result<Self, Problem> {
-        Ok(SettingValue(match level {
-            Level::Bool(true) => "on".to_owned(),
-            Level::Bool(false) => "off".to_owned(),
-            other => other.to_string(),
-        }))
-    }
-
-    fn schema() -> Schema {
-        Level::schema()
-    }
-}
-
-/// The name of a variable of the environment.
-#[derive(Clone, Debug)]
-pub(crate) struct Variable(String);
-
-impl Scalar for Variable {
-    const EXPECTED: &'static str = "the name of a variable of the environment";
-
-    fn from_level(level: &Level) -> Result<Self, Problem> {
-        let name = level.to_string();
-        let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-        let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if starts && plain { Ok(Variable(name)) } else { Err(Problem::wrong::<Self>(level)) }
-    }
-
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" })
-    }
-}
-
-/// Where a server is that runs already, and who connects.
-#[derive(Clone, Debug)]
-pub(crate) struct Url(Endpoint);
-
-impl Scalar for Url {
-    const EXPECTED: &'static str =
-        "postgresql:// or mariadb:// with USER@HOST:PORT/DATABASE, or with USER@/DATABASE?socket=/PATH";
-
-    fn from_level(level: &Level) -> Result<Self, Problem> {
-        let text = level.to_string();
-        if has_password(&text) {
-            let help = "put it into a variable of the environment, and name that: `password_env = \"NAME\"`";
-            return Err(Problem::new("must not hold a password").help(help));
-        }
-        endpoint(&text).map(Url).ok_or_else(|| Problem::wrong::<Self>(level))
-    }
-
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(postgres(ql)?|mysql|mariadb)://" })
-    }
-}
-
-fn has_password(url: &str) -> bool {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let user = rest.rsplit_once('@').map(|(user, _)| user);
-    user.is_some_and(|user| user.contains(':')) || rest.contains("password=")
-}
-
-fn endpoint(text: &str) -> Option<Endpoint> {
-    let (scheme, rest) = text.split_once("://")?;
-    let (engine, port) = match scheme {
-        "postgresql" | "postgres" => (Engine::Postgresql, 5432),
-        "mysql" | "mariadb" => (Engine::Mariadb, 3306),
-        _ => return None,
-    };
-    let (rest, socket) = match rest.split_once("?socket=") {
-        Some((rest, socket)) => (rest, Some(socket)),
-        None => (rest, None),
-    };
-    let (user, rest) = rest.split_once('@')?;
-    let (place, database) = rest.split_once('/')?;
-    let plain = |text: &str| !text.is_empty() && !text.contains(|c: char| " /?#@:%&".contains(c) || c.is_control());
-    let address = match socket {
-        Some(path) => (place.is_empty() && path.starts_with('/')).then(|| Address::Unix(path.into()))?,
-        None => host_and_port(place, Some(port)).map(|(host, port)| Address::Tcp { host, port })?,
-    };
-    (plain(user) && plain(database)).then(|| Endpoint {
-        engine,
-        address,
-        user: user.to_owned(),
-        password: None,
-        database: database.to_owned(),
-    })
-}
-
 /// The fault for a database that the study does not have.
 pub(crate) fn unknown_database(name: &str, databases: &[(String, DatabaseTable)], span: &Span) -> Fault {
     let known = || databases.iter().map(|(name, _)| name.as_str());
@@ -551,9 +401,10 @@ mod tests {
     use super::*;
     use crate::scope::Bindings;
     use crate::testing::{faults_of, no_faults, read_table};
+    use plimsoll_model::database::Address;
     use plimsoll_model::system::CommandLine;
     use plimsoll_model::units::Processors;
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
 
     fn resolve(text: &str, faults: &mut Faults) -> Option<Database> {
         let bindings = Bindings { ports: [("db".to_owned(), 5433)].into(), ..Bindings::default() };

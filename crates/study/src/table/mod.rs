@@ -8,16 +8,21 @@ pub(crate) mod generator;
 pub(crate) mod grpc;
 pub(crate) mod http;
 pub(crate) mod load;
+pub(crate) mod oltp;
 pub(crate) mod only;
 pub(crate) mod ready;
 pub(crate) mod report;
 pub(crate) mod root;
+pub(crate) mod settings;
 pub(crate) mod sql;
 pub(crate) mod stage;
 pub(crate) mod storage;
 pub(crate) mod store;
 pub(crate) mod system;
 pub(crate) mod target;
+pub(crate) mod tpcc;
+pub(crate) mod transaction;
+pub(crate) mod url;
 pub(crate) mod workload;
 
 use database::{ExternalTable, ServerTable};
@@ -26,15 +31,18 @@ use generator::{GeneratorTable, TargetsTable};
 use grpc::{GrpcStepTable, GrpcTable};
 use http::{HttpStepTable, HttpTable};
 use load::LoadTable;
+use oltp::OltpTable;
 use report::ReportTable;
 use root::StudyTable;
 use sql::SqlTable;
 use storage::{StorageStepTable, StorageTable};
 use store::{DirectoryTable, NfsTable, S3Table};
 use system::SystemTable;
+use tpcc::TpccTable;
+use transaction::{StatementTable, TransactionTable};
 
 /// Where keys belong. What every workload has stands before what only some have.
-const HOMES: [(&str, &[&str]); 21] = [
+const HOMES: [(&str, &[&str]); 24] = [
     ("at the top level of the file", StudyTable::KEYS),
     ("in [targets]", TargetsTable::KEYS),
     ("in [generator]", GeneratorTable::KEYS),
@@ -52,7 +60,10 @@ const HOMES: [(&str, &[&str]); 21] = [
     ("in a step of a gRPC workload", GrpcStepTable::KEYS),
     ("in a step of a storage workload", StorageStepTable::KEYS),
     ("in an action of a storage workload", &["weight"]),
-    ("in a transaction of a SQL workload", &["statements"]),
+    ("in `tpcc` of a SQL workload", TpccTable::KEYS),
+    ("in `oltp` of a SQL workload", OltpTable::KEYS),
+    ("in a transaction of a SQL workload", TransactionTable::KEYS),
+    ("in a statement of a SQL workload", StatementTable::KEYS),
     ("in [load]", LoadTable::KEYS),
     ("in [decide]", DecideTable::KEYS),
     ("in [report]", ReportTable::KEYS),
@@ -75,6 +86,7 @@ mod tests {
     fn keys_find_their_homes() {
         for (key, home) in [
             ("cpus", "in [generator] or in [system.NAME] or in [database.NAME]"),
+            ("warehouses", "in `tpcc` of a SQL workload"),
             ("statements", "in a transaction of a SQL workload"),
             ("isolation", "in [workload] with `protocol = \"sql\"`"),
             ("steps", "in [workload]"),

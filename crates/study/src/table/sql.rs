@@ -1,21 +1,21 @@
 //! `[workload]` with `protocol = "sql"`: transactions on a database.
 
 use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, did_you_mean, one_of};
+use crate::faults::{Faults, did_you_mean};
 use crate::node::table;
-use crate::scalar::{Amount, Length, PositiveLength, Text, Weight, Whole};
+use crate::scalar::{Length, PositiveLength, Text, Whole};
 use crate::scope::Scope;
 use crate::table::database::{DatabaseTable, unknown_database};
+use crate::table::oltp::OltpTable;
+use crate::table::tpcc::TpccTable;
+use crate::table::transaction::TransactionTable;
 use crate::table::workload::Protocol;
-use crate::value::{Fixed, Problem, Scalar, Slot, optional, word};
+use crate::value::{Fixed, Problem, Scalar, Slot, all, optional, word, written_or};
 use plimsoll_model::database::{Address, Database, Dataset, Origin};
 use plimsoll_model::factor::Level;
-use plimsoll_model::load::{LoadModel, LoadProfile, Think};
+use plimsoll_model::load::LoadProfile;
 use plimsoll_model::record::ErrorKind;
-use plimsoll_model::sql::{
-    Distribution, Isolation, Oltp, OltpTest, OwnStatement, Parameter, Retry, Sql, SqlWork, TPCC_STEPS, Tpcc,
-    Transaction, Transport, Waits,
-};
+use plimsoll_model::sql::{Isolation, Retry, Sql, SqlWork, TPCC_STEPS, Transport};
 use plimsoll_model::workload::{Connect, Steps, Target, Workload};
 use schemars::{Schema, json_schema};
 use std::time::Duration;
@@ -48,60 +48,6 @@ table! {
 }
 
 table! {
-    /// TPC-C.
-    struct TpccTable {
-        /// How many warehouses the data has.
-        warehouses: Slot<Warehouses>,
-        /// Keying and think times: as the "spec" has them, "zero", or "scaled N" for N times those. Default: "zero".
-        waits: Option<Slot<Waits>>,
-        /// Weights of new order, payment, order status, delivery and stock level. Default: [45, 43, 4, 4, 4].
-        mix: Option<Vec<Slot<Amount>>>,
-        /// Whether the lines of an order are sorted, so that orders cannot wait for one another in a circle. Default: false.
-        sorted_lines: Option<Slot<bool>>,
-    }
-}
-
-table! {
-    /// One of sysbench's OLTP tests.
-    struct OltpTable {
-        /// Which: "point_select", "read_only", "read_write", "write_only", "update_index", "update_non_index", "insert" or "delete".
-        test: Slot<OltpTest>,
-        /// How many tables there are. Default: 1.
-        tables: Option<Slot<Tables>>,
-        /// Rows of each. Default: 10000.
-        rows: Option<Slot<Rows>>,
-        /// How rows are chosen: "uniform", "special", "pareto N" or "zipf N". Default: "special", as sysbench.
-        distribution: Option<Slot<Distribution>>,
-    }
-}
-
-table! {
-    /// A transaction of the study's own.
-    struct TransactionTable {
-        /// Name in the results.
-        name: Slot<Text>,
-        /// How often it is drawn, beside the other weights. Default: 1.
-        weight: Option<Slot<Weight>>,
-        /// Whether its statements are between BEGIN and COMMIT. Default: true.
-        atomic: Option<Slot<bool>>,
-        /// Its statements, one after the other.
-        statements: Vec<StatementTable>,
-    }
-}
-
-table! {
-    /// A statement.
-    struct StatementTable {
-        /// The SQL, with $1, $2, … (PostgreSQL) or ? (MariaDB) where parameters go.
-        sql: Slot<Text>,
-        /// What the parameters are, in order, each time anew: "1 to 100", "zipf 0.9 1 to 10000", "text 16", "constant x", "same 2" or "feed users.csv:name".
-        parameters: Option<Vec<Slot<Parameter>>>,
-        /// How many rows it must give or change. Default: any number.
-        rows: Option<Slot<RowCount>>,
-    }
-}
-
-table! {
     /// What is tried again.
     struct RetryTable {
         /// After which errors: "deadlock", "serialization" and "lock_timeout".
@@ -111,20 +57,11 @@ table! {
     }
 }
 
-type Warehouses = Whole<1, 100_000>;
-type Tables = Whole<1, 10_000>;
-type Rows = Whole<1, 10_000_000_000>;
-type RowCount = Whole<0, { i64::MAX }>;
 type Attempts = Whole<1, 100>;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const CHECK_WITHIN: Duration = Duration::from_secs(60);
-const MIX: [f64; 5] = [45.0, 43.0, 4.0, 4.0, 4.0];
 const ATTEMPTS: u32 = 3;
-const ROWS: u64 = 10_000;
-
-/// How many terminals a warehouse has (TPC-C 2.1, clause 4.2.2).
-const TERMINALS: f64 = 10.0;
 
 impl SqlTable {
     /// The workload of the trial that `scope` stands for, on one of the study's `databases`. `seed` is
@@ -217,128 +154,6 @@ impl SqlTable {
     }
 }
 
-impl TpccTable {
-    fn resolve(&self, scope: &Scope<'_>, seed: u64, faults: &mut Faults) -> Option<Tpcc> {
-        let warehouses = self.warehouses.resolve(scope, faults);
-        let waits = optional(self.waits.as_ref(), |waits| waits.resolve(scope, faults));
-        let mix = optional(self.mix.as_ref(), |mix| self.mix(mix, scope, faults));
-        let sorted_lines = optional(self.sorted_lines.as_ref(), |sorted| sorted.resolve(scope, faults));
-        Some(Tpcc {
-            warehouses: warehouses?.u32(),
-            waits: waits?.unwrap_or(Waits::Zero),
-            mix: mix?.unwrap_or(MIX),
-            sorted_lines: sorted_lines?.unwrap_or(false),
-            data_seed: seed,
-        })
-    }
-
-    fn mix(&self, mix: &[Slot<Amount>], scope: &Scope<'_>, faults: &mut Faults) -> Option<[f64; 5]> {
-        let weights = all(mix, |weight| weight.resolve(scope, faults).map(|weight| weight.0))?;
-        let found = <[f64; 5]>::try_from(weights).ok().filter(|weights| weights.iter().sum::<f64>() > 0.0);
-        if found.is_none() {
-            let place = mix.first().map_or(&self.place, |first| &first.span);
-            let fault = Fault::error(place, "`workload.tpcc.mix` must be five weights, not all of them zero");
-            faults.add(
-                fault.help("those of new order, payment, order status, delivery and stock level: [45, 43, 4, 4, 4]"),
-            );
-        }
-        found
-    }
-
-    fn in_words(&self) -> String {
-        let mut words =
-            format!("TPC-C, {} warehouses, waits {}", self.warehouses.as_written(), or(self.waits.as_ref(), "zero"));
-        if let Some(mix) = &self.mix {
-            let weights: Vec<&str> = mix.iter().map(Slot::as_written).collect();
-            words += &format!(", mix {}", weights.join(" : "));
-        }
-        match or(self.sorted_lines.as_ref(), "false") {
-            "false" => {}
-            "true" => words += ", lines of orders sorted",
-            other => words += &format!(", lines of orders sorted: {other}"),
-        }
-        words
-    }
-}
-
-impl OltpTable {
-    fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Oltp> {
-        let test = self.test.resolve(scope, faults);
-        let tables = optional(self.tables.as_ref(), |tables| tables.resolve(scope, faults));
-        let rows = optional(self.rows.as_ref(), |rows| rows.resolve(scope, faults));
-        let distribution = optional(self.distribution.as_ref(), |distribution| distribution.resolve(scope, faults));
-        Some(Oltp {
-            test: test?,
-            tables: tables?.map_or(1, Tables::u32),
-            rows: rows?.map_or(ROWS, Rows::u64),
-            distribution: distribution?.unwrap_or(Distribution::Special),
-        })
-    }
-
-    fn in_words(&self) -> String {
-        let rows = or(self.rows.as_ref(), "10000");
-        let tables = match or(self.tables.as_ref(), "1") {
-            "1" => format!("a table of {rows} rows"),
-            tables => format!("{tables} tables of {rows} rows"),
-        };
-        let distribution = or(self.distribution.as_ref(), "special");
-        format!("OLTP {}, {tables}, chosen {distribution}", self.test.as_written())
-    }
-}
-
-impl TransactionTable {
-    fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Transaction> {
-        let name = self.name.resolve(scope, faults);
-        let weight = optional(self.weight.as_ref(), |weight| weight.resolve(scope, faults));
-        let atomic = optional(self.atomic.as_ref(), |atomic| atomic.resolve(scope, faults));
-        let statements = all(&self.statements, |statement| statement.resolve(scope, faults));
-        let statements = statements?;
-        self.check_same(&statements, faults)?;
-        Some(Transaction {
-            name: name?.0,
-            weight: weight?.map_or(1, Weight::u32),
-            atomic: atomic?.unwrap_or(true),
-            statements,
-        })
-    }
-
-    /// A parameter can be the same as one before it, and not as one that is not known yet.
-    fn check_same(&self, statements: &[OwnStatement], faults: &mut Faults) -> Option<()> {
-        let values = statements.iter().flat_map(|statement| &statement.parameters);
-        let slots = self.statements.iter().flat_map(|statement| statement.parameters.iter().flatten());
-        for ((value, slot), number) in values.zip(slots).zip(1..) {
-            let Parameter::Same(other) = value else { continue };
-            if *other < number {
-                continue;
-            }
-            let message = format!("parameter {number} of this transaction cannot be the same as parameter {other}");
-            let help = "parameters are counted from 1 over all statements of the transaction: name an earlier one";
-            faults.add(Fault::error(&slot.span, message).help(help));
-            return None;
-        }
-        Some(())
-    }
-
-    fn in_words(&self) -> String {
-        let weight = self.weight.as_ref().map_or("1", |weight| weight.as_written());
-        format!("{} (weight {weight})", self.name.as_written())
-    }
-}
-
-impl StatementTable {
-    fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<OwnStatement> {
-        let sql = self.sql.resolve(scope, faults);
-        let parameters = all(self.parameters.as_deref().unwrap_or_default(), |parameter| {
-            Some(match parameter.resolve(scope, faults)? {
-                Parameter::Feed { file, column } => Parameter::Feed { file: scope.dir.join(file), column },
-                other => other,
-            })
-        });
-        let rows = optional(self.rows.as_ref(), |rows| rows.resolve(scope, faults));
-        Some(OwnStatement { sql: sql?.0, parameters: parameters?, rows: rows?.map(RowCount::u64) })
-    }
-}
-
 impl RetryTable {
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Retry> {
         let on = all(&self.on, |kind| kind.resolve(scope, faults).map(|kind| kind.0));
@@ -348,7 +163,7 @@ impl RetryTable {
 
     fn in_words(&self) -> String {
         let kinds: Vec<&str> = self.on.iter().map(Slot::as_written).collect();
-        format!("{} attempts after {}", or(self.attempts.as_ref(), "3"), kinds.join(" or "))
+        format!("{} attempts after {}", written_or(self.attempts.as_ref(), "3"), kinds.join(" or "))
     }
 }
 
@@ -369,9 +184,7 @@ impl SqlTable {
             return TPCC_STEPS.map(|name| (name.to_owned(), tpcc.place.clone())).into();
         }
         if let Some(oltp) = &self.oltp {
-            // A test that is a factor may be any.
-            let tests = oltp.test.fixed().map_or(OltpTest::ALL.to_vec(), |test| vec![*test]);
-            return tests.into_iter().map(|test| (test.name().to_owned(), oltp.test.span.clone())).collect();
+            return oltp.step_names();
         }
         let own = self.transactions.iter().flatten();
         own.map(|one| (one.name.as_written().to_owned(), one.place.clone())).collect()
@@ -384,16 +197,13 @@ impl SqlTable {
 
     /// Whether users may pause as TPC-C has it.
     pub(crate) fn has_waits(&self) -> bool {
-        let waits = self.tpcc.as_ref().and_then(|tpcc| tpcc.waits.as_ref());
-        waits.is_some_and(|waits| waits.fixed().is_none_or(|waits| waits.factor() > 0.0))
+        self.tpcc.as_ref().is_some_and(TpccTable::has_waits)
     }
 
     /// What users do, on which database and how, as reports say it.
     pub(crate) fn in_words(&self) -> String {
-        let own = || {
-            let own: Vec<String> = self.transactions.iter().flatten().map(TransactionTable::in_words).collect();
-            own.join(" or ")
-        };
+        let own =
+            || self.transactions.iter().flatten().map(TransactionTable::in_words).collect::<Vec<_>>().join(" or ");
         let work = match (&self.tpcc, &self.oltp) {
             (Some(tpcc), _) => tpcc.in_words(),
             (None, Some(oltp)) => oltp.in_words(),
@@ -401,24 +211,15 @@ impl SqlTable {
         };
         let mut words = format!("SQL on {}: {work}; one connection per user", self.database.as_written());
         if let Some(transport) = &self.transport {
-            words += match transport.as_written() {
-                "unix" => ", UNIX socket",
-                "tcp" => ", TCP",
-                other => return words + &format!(", transport {other}") + &self.conditions_in_words(),
-            };
+            words += &format!(" by {}", transport.as_written());
         }
-        words + &self.conditions_in_words()
-    }
-
-    fn conditions_in_words(&self) -> String {
-        let mut words = String::new();
         if let Some(isolation) = &self.isolation {
             words += &format!(", {}", isolation.as_written());
         }
         if let Some(retry) = &self.retry {
             words += &format!(", {}", retry.in_words());
         }
-        format!("{words}; time-out {}", or(self.timeout.as_ref(), "10s"))
+        format!("{words}; time-out {}", written_or(self.timeout.as_ref(), "10s"))
     }
 
     /// Faults and warnings about the workload as a whole.
@@ -466,47 +267,13 @@ impl SqlTable {
         })
     }
 
-    /// What `sql` and the load must be to one another; `thinks` is whether the study gives think times.
+    /// What `sql` and the load must be to one another.
     pub(crate) fn check_load(&self, sql: &Sql, load: &LoadProfile, faults: &mut Faults) -> Option<()> {
-        let SqlWork::Tpcc(tpcc) = &sql.work else { return Some(()) };
-        let waits = self.tpcc.as_ref().and_then(|tpcc| tpcc.waits.as_ref());
-        let Some(waits) = waits.filter(|_| tpcc.waits.factor() > 0.0) else { return Some(()) };
-        let (message, help) = match &load.model {
-            LoadModel::Open { .. } => {
-                ("keying and think times have a meaning only in closed load (`users`)", "write `waits = \"zero\"`")
-            }
-            LoadModel::Closed { think, .. } if *think != Think::Constant(Duration::ZERO) => (
-                "`tpcc.waits` and `load.think` both say how long users pause",
-                "leave `think` out of `[load]`, or write `waits = \"zero\"`",
-            ),
-            LoadModel::Closed { users, .. } => {
-                let most = f64::from(tpcc.warehouses) * TERMINALS;
-                if tpcc.waits == Waits::Spec && users.peak() > most {
-                    let message = format!(
-                        "{} users are more than the {most} terminals of {} warehouses",
-                        users.peak(),
-                        tpcc.warehouses
-                    );
-                    let fault = Fault::warning(&waits.span, message);
-                    faults.add(fault.help("the specification has ten terminals for each warehouse: name more `warehouses`, or fewer users"));
-                }
-                return Some(());
-            }
-        };
-        faults.add(Fault::error(&waits.span, message).help(help));
-        None
+        match (&self.tpcc, &sql.work) {
+            (Some(table), SqlWork::Tpcc(tpcc)) => table.check_load(tpcc, load, faults),
+            _ => Some(()),
+        }
     }
-}
-
-/// Resolves every one of `asked`, so that all faults are named.
-fn all<T, U>(asked: &[T], resolve: impl FnMut(&T) -> Option<U>) -> Option<Vec<U>> {
-    let resolved: Vec<Option<U>> = asked.iter().map(resolve).collect();
-    resolved.into_iter().collect()
-}
-
-/// A value as the study has it, or its default.
-fn or<'a, T: Scalar>(slot: Option<&'a Slot<T>>, default: &'a str) -> &'a str {
-    slot.map_or(default, Slot::as_written)
 }
 
 impl Scalar for Transport {
@@ -539,74 +306,6 @@ impl Scalar for Isolation {
     }
 }
 
-impl Scalar for OltpTest {
-    const EXPECTED: &'static str = "an OLTP test";
-
-    fn from_level(level: &Level) -> Result<Self, Problem> {
-        let names = OltpTest::ALL.map(OltpTest::name);
-        let near = did_you_mean(&level.to_string(), names);
-        let help = near.unwrap_or_else(|| format!("the tests are {}", one_of(names)));
-        word(level, &OltpTest::ALL.map(|test| (test.name(), test))).map_err(|problem| problem.help(help))
-    }
-
-    fn schema() -> Schema {
-        json_schema!({ "enum": OltpTest::ALL.map(OltpTest::name) })
-    }
-}
-
-/// The most that the times of the specification are multiplied by.
-const LONGEST_WAITS: f64 = 100.0;
-
-impl Scalar for Waits {
-    const EXPECTED: &'static str = "\"spec\", \"zero\" or \"scaled N\" with a number above 0";
-
-    fn from_level(level: &Level) -> Result<Self, Problem> {
-        if let Ok(waits) = word(level, &[("spec", Waits::Spec), ("zero", Waits::Zero)]) {
-            return Ok(waits);
-        }
-        let factor = number_after("scaled", &level.to_string()).filter(|factor| *factor <= LONGEST_WAITS);
-        factor.map(Waits::Scaled).ok_or_else(|| Problem::wrong::<Self>(level))
-    }
-
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(spec|zero|scaled [0-9.]+)$" })
-    }
-}
-
-/// The number above 0 in `word 0.5`.
-fn number_after(word: &str, text: &str) -> Option<f64> {
-    let number: f64 = text.strip_prefix(word)?.strip_prefix(' ')?.trim().parse().ok()?;
-    (number.is_finite() && number > 0.0).then_some(number)
-}
-
-/// The steepest of Zipf's distributions: beyond it, the first row gets all but everything.
-const STEEPEST: f64 = 10.0;
-
-impl Scalar for Distribution {
-    const EXPECTED: &'static str =
-        "\"uniform\", \"special\", \"pareto N\" with a share below 1, or \"zipf N\" with an exponent";
-
-    fn from_level(level: &Level) -> Result<Self, Problem> {
-        distribution(&level.to_string()).ok_or_else(|| Problem::wrong::<Self>(level))
-    }
-
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^(uniform|special|(pareto|zipf) [0-9.]+)$" })
-    }
-}
-
-fn distribution(text: &str) -> Option<Distribution> {
-    match text {
-        "uniform" => Some(Distribution::Uniform),
-        "special" => Some(Distribution::Special),
-        _ => {
-            let pareto = || number_after("pareto", text).filter(|share| *share < 1.0).map(Distribution::Pareto);
-            let zipf = || number_after("zipf", text).filter(|exponent| *exponent <= STEEPEST).map(Distribution::Zipf);
-            pareto().or_else(zipf)
-        }
-    }
-}
-
 /// The kinds of errors after which the same transaction may well succeed.
 const RETRIED: [ErrorKind; 3] = [ErrorKind::Deadlock, ErrorKind::Serialization, ErrorKind::LockTimeout];
 
@@ -627,58 +326,6 @@ impl Scalar for Retried {
     }
 }
 
-/// The longest text that is made up.
-const LONGEST_TEXT: u32 = 1_000_000;
-
-impl Scalar for Parameter {
-    const EXPECTED: &'static str = "a parameter";
-
-    fn from_level(level: &Level) -> Result<Self, Problem> {
-        let Level::Text(text) = level else { return Ok(Parameter::Constant(level.to_string())) };
-        let forms = "write \"1 to 100\", \"zipf 0.9 1 to 100\" (or uniform, special, pareto 0.2), \"text 16\", \"constant x\", \
-                     \"same 1\" or \"feed FILE.csv:COLUMN\"";
-        parameter(text).ok_or_else(|| Problem::wrong::<Self>(level).help(forms))
-    }
-
-    fn schema() -> Schema {
-        json_schema!({ "anyOf": [
-            { "type": ["number", "boolean"] },
-            { "type": "string", "pattern": "^(((uniform|special|(pareto|zipf) [0-9.]+) )?-?[0-9]+ to -?[0-9]+|text [0-9]+|constant .*|same [0-9]+|feed .+:.+)$" },
-        ] })
-    }
-}
-
-fn parameter(text: &str) -> Option<Parameter> {
-    if let Some(number) = number_between(text) {
-        return Some(number);
-    }
-    let (form, rest) = text.split_once(' ')?;
-    match form {
-        "text" => rest.parse().ok().filter(|length| (1..=LONGEST_TEXT).contains(length)).map(Parameter::Text),
-        "constant" => Some(Parameter::Constant(rest.to_owned())),
-        "same" => rest.parse().ok().filter(|number| *number > 0).map(Parameter::Same),
-        "feed" => {
-            let (file, column) = rest.rsplit_once(':')?;
-            let given = !file.is_empty() && !column.is_empty();
-            given.then(|| Parameter::Feed { file: file.into(), column: column.to_owned() })
-        }
-        _ => None,
-    }
-}
-
-/// `1 to 100`, `zipf 0.9 1 to 100`.
-fn number_between(text: &str) -> Option<Parameter> {
-    let (start, high) = text.split_once(" to ")?;
-    let (drawn, low) = start.rsplit_once(' ').unwrap_or(("uniform", start));
-    let (low, high) = (whole(low)?, whole(high)?);
-    let distribution = distribution(drawn)?;
-    (low <= high).then_some(Parameter::Number { low, high, distribution })
-}
-
-fn whole(text: &str) -> Option<i64> {
-    text.trim().replace('_', "").parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -686,7 +333,7 @@ mod tests {
     use crate::table::workload::{Given, WorkloadTable};
     use crate::testing::{faults_of, no_faults, read_table};
     use plimsoll_model::factor::Assignment;
-    use proptest::prelude::*;
+    use plimsoll_model::sql::{Distribution, Oltp, OltpTest, Parameter, Tpcc, Waits};
     use std::path::Path;
 
     fn databases() -> Vec<(String, DatabaseTable)> {
@@ -724,7 +371,13 @@ mod tests {
         let text = "database = 'db'\ntpcc = { warehouses = '{n}' }";
         let workload = resolve(text, &mut no_faults()).expect("a workload");
         assert_eq!((workload.target, workload.connect, workload.timeout), (None, Connect::PerUser, TIMEOUT));
-        let tpcc = Tpcc { warehouses: 4, waits: Waits::Zero, mix: MIX, sorted_lines: false, data_seed: 7 };
+        let tpcc = Tpcc {
+            warehouses: 4,
+            waits: Waits::Zero,
+            mix: [45.0, 43.0, 4.0, 4.0, 4.0],
+            sorted_lines: false,
+            data_seed: 7,
+        };
         let expected = Sql {
             database: "db".to_owned(),
             endpoint: None,
@@ -809,7 +462,7 @@ mod tests {
                 "database = '{e}'\noltp = { test = '{t}', tables = 2, rows = 5 }\ntransport = 'tcp'\n\
                  isolation = 'serializable'\nretry = { on = ['serialization', 'deadlock'] }\ntimeout = '1s'"
             ),
-            "SQL on {e}: OLTP {t}, 2 tables of 5 rows, chosen special; one connection per user, TCP, serializable, \
+            "SQL on {e}: OLTP {t}, 2 tables of 5 rows, chosen special; one connection per user by tcp, serializable, \
              3 attempts after serialization or deadlock; time-out 1s"
         );
         assert_eq!(
@@ -878,20 +531,6 @@ mod tests {
             assert_eq!(resolve(text, &mut faults), None, "{text}");
             let faults: Vec<String> = faults.into_diagnostics().iter().map(ToString::to_string).collect();
             assert!(matches!(faults.as_slice(), [fault] if fault.contains(what)), "{text}: {faults:?}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn every_range_reads_back(low in any::<i64>(), high in any::<i64>()) {
-            let read = parameter(&format!("{low} to {high}"));
-            let expected = Parameter::Number { low, high, distribution: Distribution::Uniform };
-            prop_assert_eq!(read, (low <= high).then_some(expected));
-        }
-
-        #[test]
-        fn no_text_makes_it_panic(text in "(zipf|feed|same|text)?[0-9 :to.é-]{0,12}") {
-            let _ = parameter(&text);
         }
     }
 }

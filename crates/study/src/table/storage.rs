@@ -8,7 +8,7 @@ use crate::scalar::{Objects, PositiveLength, Text, Weight};
 use crate::scope::Scope;
 use crate::table::store::StoreTable;
 use crate::table::workload::Protocol;
-use crate::value::{Fixed, Problem, Scalar, Slot, optional, word};
+use crate::value::{Fixed, Problem, Scalar, Slot, optional, word, written_or};
 use plimsoll_model::factor::Level;
 use plimsoll_model::storage::{Action, Mode, Operation, Payload, S3, Storage, StorageStep, Store, Upload};
 use plimsoll_model::workload::{Connect, Steps, Workload};
@@ -241,7 +241,7 @@ impl StorageTable {
 
     /// Operations, store and what is particular, as reports say it.
     pub(crate) fn in_words(&self) -> String {
-        let payload = match or(self.payload.as_ref(), "random") {
+        let payload = match written_or(self.payload.as_ref(), "random") {
             "zeros" => "zeros for content".to_owned(),
             other => format!("{other} content"),
         };
@@ -250,10 +250,10 @@ impl StorageTable {
             self.work_in_words(),
             self.size.as_written(),
             self.store.as_written(),
-            or(self.mode.as_ref(), "app"),
-            or(self.block.as_ref(), "1MiB"),
+            written_or(self.mode.as_ref(), "app"),
+            written_or(self.block.as_ref(), "1MiB"),
         );
-        match or(self.sync_directory.as_ref(), "true") {
+        match written_or(self.sync_directory.as_ref(), "true") {
             "true" => {}
             "false" => words += ", directory not synced",
             other => words += &format!(", sync_directory {other}"),
@@ -261,17 +261,17 @@ impl StorageTable {
         if let Some(objects) = &self.objects {
             words += &format!(", {} objects kept by each user", objects.as_written());
         }
-        match or(self.overwrite.as_ref(), "false") {
+        match written_or(self.overwrite.as_ref(), "false") {
             "false" => {}
             "true" => words += ", overwritten",
             other => words += &format!(", overwrite {other}"),
         }
-        match or(self.verify.as_ref(), "false") {
+        match written_or(self.verify.as_ref(), "false") {
             "false" => {}
             "true" => words += ", verified when read",
             other => words += &format!(", verify {other}"),
         }
-        format!("{words}; time-out {}", or(self.timeout.as_ref(), "10m"))
+        format!("{words}; time-out {}", written_or(self.timeout.as_ref(), "10m"))
     }
 
     /// `write, then read`, or `read (weight 70) or write (weight 30)`.
@@ -339,11 +339,6 @@ impl StorageStepTable {
         let operation = self.r#do.resolve(scope, faults);
         Some(StorageStep { name: name?.map_or_else(|| self.name().to_owned(), |name| name.0), operation: operation? })
     }
-}
-
-/// A value as the study has it, or its default.
-fn or<'a, T: Scalar>(slot: Option<&'a Slot<T>>, default: &'a str) -> &'a str {
-    slot.map_or(default, Slot::as_written)
 }
 
 impl Scalar for Mode {

@@ -225,6 +225,7 @@ fn databases() {
         ("two kinds of work", with("retry ", "oltp = { test = 'insert' }\nretry ")),
         ("no kind of work", with(TPCC, "#")),
         ("files beside a dataset", with(SERVER, "server = 'mariadb'\nload = ['a.sql']")),
+        ("different data in one folder", with(SERVER, "server = 'mariadb'\ndata = 'data'")),
         (
             "waits and think times",
             with("\"{warehouses}\"", "\"{warehouses}\", waits = \"spec\"")

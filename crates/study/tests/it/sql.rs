@@ -61,6 +61,14 @@ fn a_database_that_is_started_always_has_a_port() {
 }
 
 #[test]
+fn data_is_kept_where_it_is_the_same_in_all_trials() {
+    let folder = "server   = \"mariadb\"\ndata = 'data/{warehouses}'";
+    study(&edited("server   = \"mariadb\"", folder));
+    let said = said(&edited("server   = \"mariadb\"", "server = 'mariadb'\ndata = 'data/{users}'"));
+    assert!(matches!(said.as_slice(), [one] if one.contains("different data in different trials")), "{said:?}");
+}
+
+#[test]
 fn a_study_of_databases_says_what_it_is_about() {
     let facts = study(SQL).facts();
     assert_eq!((facts.protocol.as_str(), facts.loopback, facts.mean_think), ("SQL", true, Some(0.0)));
