@@ -1,5 +1,6 @@
 //! What lies in a database before a trial, and what must hold of it afterwards.
 
+use crate::{own, sbtest, tpcc};
 use plimsoll_model::database::{Condition, Dataset, Endpoint};
 use plimsoll_sql::{Connection, SqlError};
 use std::sync::atomic::AtomicBool;
@@ -12,18 +13,28 @@ use std::time::Duration;
 /// The server refuses, is gone, or its disk is full; or `interrupted` was set.
 pub fn load(
     dataset: &Dataset,
-    _endpoint: &Endpoint,
-    _interrupted: &AtomicBool,
+    endpoint: &Endpoint,
+    interrupted: &AtomicBool,
     progress: &mut dyn FnMut(&str, f64),
 ) -> Result<(), SqlError> {
-    progress(&format!("{dataset:?}"), 1.0);
-    Ok(())
+    match dataset {
+        Dataset::Tpcc { warehouses, seed } => tpcc::load(*warehouses, *seed, endpoint, interrupted, progress),
+        Dataset::Sbtest { tables, rows, seed } => {
+            sbtest::load((*tables, *rows, *seed), endpoint, interrupted, progress)
+        }
+        Dataset::Scripts(files) => own::load_scripts(files, endpoint, interrupted, progress),
+        Dataset::Empty => Ok(()),
+    }
 }
 
 /// The tables of a dataset, where they are known.
 #[must_use]
-pub fn tables(_dataset: &Dataset) -> Vec<String> {
-    Vec::new()
+pub fn tables(dataset: &Dataset) -> Vec<String> {
+    match dataset {
+        Dataset::Tpcc { .. } => tpcc::tables(),
+        Dataset::Sbtest { tables, .. } => sbtest::tables(*tables),
+        Dataset::Scripts(_) | Dataset::Empty => Vec::new(),
+    }
 }
 
 /// Looks at what must hold of the data, for at most `within`. `after_load` also at what holds only
@@ -32,10 +43,13 @@ pub fn tables(_dataset: &Dataset) -> Vec<String> {
 /// # Errors
 /// The server refuses or is gone.
 pub fn conditions(
-    _dataset: &Dataset,
-    _connection: &mut Connection,
-    _after_load: bool,
-    _within: Duration,
+    dataset: &Dataset,
+    connection: &mut Connection,
+    after_load: bool,
+    within: Duration,
 ) -> Result<Vec<Condition>, SqlError> {
-    Ok(Vec::new())
+    match dataset {
+        Dataset::Tpcc { .. } => tpcc::conditions(connection, after_load, within),
+        Dataset::Sbtest { .. } | Dataset::Scripts(_) | Dataset::Empty => Ok(Vec::new()),
+    }
 }

@@ -5,7 +5,13 @@
 //! its own. [`load`] fills an empty database; [`conditions`] looks at one that was used.
 
 mod dataset;
+mod distribution;
+mod own;
+mod rollback;
+mod sbtest;
+mod side_by_side;
 mod terminal;
+mod tpcc;
 
 pub use dataset::{conditions, load, tables};
 pub use terminal::{Draw, Ended, StatementName, Terminal, Watch, Workload, workload};

@@ -1,7 +1,8 @@
 //! The seam between what users do and who runs them.
 
+use crate::{own, sbtest, tpcc};
 use plimsoll_model::database::MixLine;
-use plimsoll_model::sql::Sql;
+use plimsoll_model::sql::{Sql, SqlWork};
 use plimsoll_sql::{Connection, SqlError};
 use std::time::Duration;
 
@@ -86,6 +87,12 @@ pub trait Terminal: Send {
 ///
 /// # Errors
 /// A statement's parameters do not fit its placeholders, or a feed cannot be read.
-pub fn workload(sql: &Sql, _seed: u64) -> Result<Box<dyn Workload>, String> {
-    Err(format!("the workload on `{}` cannot be run yet", sql.database))
+pub fn workload(sql: &Sql, seed: u64) -> Result<Box<dyn Workload>, String> {
+    match &sql.work {
+        SqlWork::Tpcc(tpcc) => Ok(tpcc::workload(tpcc, seed)),
+        SqlWork::Oltp(oltp) => sbtest::workload(oltp),
+        SqlWork::Own(transactions) => {
+            own::workload(transactions, sql.endpoint.as_ref().map(|endpoint| endpoint.engine))
+        }
+    }
 }

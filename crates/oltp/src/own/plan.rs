@@ -1,0 +1,118 @@
+//! The transactions of a study, with their parameters understood.
+
+use super::feed::Feed;
+use super::parameter::Source;
+use super::short_name;
+use crate::terminal::{Draw, StatementName};
+use plimsoll_model::database::Engine;
+use plimsoll_model::sql::{OwnStatement, Transaction};
+use std::ops::Range;
+
+/// What all users share.
+pub(super) struct Plan {
+    pub(super) transactions: Vec<Planned>,
+    pub(super) feeds: Vec<Feed>,
+    /// All weights together.
+    weight: u64,
+}
+
+/// A transaction.
+pub(super) struct Planned {
+    name: String,
+    weight: u64,
+    pub(super) atomic: bool,
+    pub(super) statements: Vec<PlannedStatement>,
+    /// The parameters of all its statements, in order.
+    pub(super) sources: Vec<Source>,
+    /// The number of its first statement among all of the workload: BEGIN, where it has one.
+    pub(super) first: usize,
+}
+
+/// A statement.
+pub(super) struct PlannedStatement {
+    pub(super) sql: String,
+    /// Its parameters among those of the transaction.
+    pub(super) parameters: Range<usize>,
+    pub(super) rows: Option<u64>,
+}
+
+impl Plan {
+    pub(super) fn new(transactions: &[Transaction], engine: Option<Engine>) -> Result<Plan, String> {
+        let mut plan = Plan { transactions: Vec::new(), feeds: Vec::new(), weight: 0 };
+        for transaction in transactions {
+            let first = plan.statement_names().len();
+            let planned = Planned::new(transaction, engine, first, &mut plan.feeds)?;
+            plan.weight += planned.weight;
+            plan.transactions.push(planned);
+        }
+        if plan.weight == 0 {
+            return Err("expected at least one transaction with a weight above 0, found none".to_owned());
+        }
+        Ok(plan)
+    }
+
+    /// Which transaction is next, by weight.
+    pub(super) fn draw(&self, draw: &mut dyn Draw) -> usize {
+        let mut at = draw.between(0, self.weight as i64 - 1) as u64;
+        let drawn = self.transactions.iter().position(|transaction| {
+            let is_it = at < transaction.weight;
+            at = at.saturating_sub(transaction.weight);
+            is_it
+        });
+        drawn.expect("the number is below all weights together")
+    }
+
+    pub(super) fn statement_names(&self) -> Vec<StatementName> {
+        let mut names = Vec::new();
+        for (step, transaction) in self.transactions.iter().enumerate() {
+            let own = transaction.statements.iter().zip(1..);
+            let own = own.map(|(statement, number)| short_name(number, &statement.sql));
+            let (begin, commit) =
+                if transaction.atomic { (Some("begin".to_owned()), Some("commit".to_owned())) } else { (None, None) };
+            names.extend(begin.into_iter().chain(own).chain(commit).map(|name| StatementName { step, name }));
+        }
+        names
+    }
+
+    pub(super) fn in_words(&self) -> String {
+        let named = self.transactions.iter().map(|one| format!("{} (weight {})", one.name, one.weight));
+        format!("the study's own SQL: {}", named.collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl Planned {
+    fn new(
+        transaction: &Transaction,
+        engine: Option<Engine>,
+        first: usize,
+        feeds: &mut Vec<Feed>,
+    ) -> Result<Planned, String> {
+        let Transaction { name, weight, atomic, statements } = transaction;
+        let (mut planned, mut sources) = (Vec::new(), Vec::new());
+        for (statement, number) in statements.iter().zip(1..) {
+            let at = |fault: String| format!("transaction `{name}`, statement {number}: {fault}");
+            fits(statement, engine).map_err(at)?;
+            let before = sources.len();
+            for (parameter, number) in statement.parameters.iter().zip(1..) {
+                let source = Source::new(parameter, sources.len() + 1, feeds);
+                sources.push(source.map_err(|fault| at(format!("parameter {number}: {fault}")))?);
+            }
+            let (sql, rows) = (statement.sql.clone(), statement.rows);
+            planned.push(PlannedStatement { sql, parameters: before..sources.len(), rows });
+        }
+        let (name, weight) = (name.clone(), u64::from(*weight));
+        Ok(Planned { name, weight, atomic: *atomic, statements: planned, sources, first })
+    }
+}
+
+/// Whether a statement has as many parameters as placeholders: as this engine reads it, or as any does.
+fn fits(statement: &OwnStatement, engine: Option<Engine>) -> Result<(), String> {
+    let engines = engine.map_or(vec![Engine::Postgresql, Engine::Mariadb], |engine| vec![engine]);
+    let expected = engines.into_iter().map(|engine| plimsoll_sql::placeholders(&statement.sql, engine));
+    let (expected, found): (Vec<usize>, usize) = (expected.collect(), statement.parameters.len());
+    if expected.contains(&found) {
+        return Ok(());
+    }
+    let (expected, sql) = (expected[0], &statement.sql);
+    Err(format!("expected a parameter for each of its {expected} placeholders, found {found}: `{sql}`"))
+}

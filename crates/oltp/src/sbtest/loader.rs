@@ -1,0 +1,87 @@
+//! Fills an empty database with the tables of the tests.
+
+use super::content::{Content, Row};
+use super::tables;
+use crate::side_by_side::SideBySide;
+use plimsoll_model::database::{Endpoint, Engine};
+use plimsoll_sql::{Connection, SqlError, Value};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Rows that one connection loads before it looks what else is to be done.
+const PART: u64 = 10_000;
+
+/// Loads tables with so many rows each, and makes their indexes; `progress` hears what is done.
+///
+/// # Errors
+/// The server refuses, is gone, or its disk is full; or `interrupted` was set.
+pub(crate) fn load(
+    (count, rows, seed): (u32, u64, u64),
+    endpoint: &Endpoint,
+    interrupted: &AtomicBool,
+    progress: &mut dyn FnMut(&str, f64),
+) -> Result<(), SqlError> {
+    let loaders = SideBySide { endpoint, interrupted };
+    let tables: Vec<(u32, String)> = (1..).zip(tables(count)).collect();
+    loaders.each(&tables, &|connection, (_, table)| connection.batch(&create(endpoint.engine, table)), &mut || ())?;
+    let content = Content::new(rows, seed);
+    let parts: Vec<(u32, u64)> =
+        (1..=count).flat_map(|table| (0..rows).step_by(PART as usize).map(move |first| (table, first + 1))).collect();
+    let (loaded, whole) = (AtomicU64::new(0), (u64::from(count) * rows).max(1));
+    let fill = |connection: &mut Connection, part: &(u32, u64)| {
+        fill(connection, &content, *part, rows).map(|rows| {
+            loaded.fetch_add(rows, Ordering::Relaxed);
+        })
+    };
+    loaders.each(&parts, &fill, &mut || {
+        let share = loaded.load(Ordering::Relaxed) as f64 / whole as f64;
+        progress("loading rows", share * 0.9);
+    })?;
+    loaders.each(&tables, &|connection, (number, table)| finish(connection, *number, table, rows), &mut || {
+        progress("making indexes", 0.95);
+    })?;
+    progress("loaded", 1.0);
+    Ok(())
+}
+
+fn create(engine: Engine, table: &str) -> String {
+    let (id, rest) = match engine {
+        Engine::Postgresql => ("SERIAL", ""),
+        Engine::Mariadb => ("INTEGER NOT NULL AUTO_INCREMENT", " ENGINE = InnoDB"),
+    };
+    format!(
+        "CREATE TABLE {table} (id {id}, k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, \
+         pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id)){rest}"
+    )
+}
+
+/// Loads a part of a table; gives how many rows that are.
+fn fill(
+    connection: &mut Connection,
+    content: &Content,
+    (table, first): (u32, u64),
+    rows: u64,
+) -> Result<u64, SqlError> {
+    // One transaction is one wait for the disk.
+    connection.batch("BEGIN")?;
+    let mut bulk = connection.bulk(&format!("sbtest{table}"), &["id", "k", "c", "pad"])?;
+    let (mut next, mut row) = (content.rows(table, first), Row::default());
+    for id in first..=rows.min(first + PART - 1) {
+        next(&mut row);
+        bulk.row(&[Value::Int(id as i64), Value::Int(row.k), Value::Text(&row.c), Value::Text(&row.pad)])?;
+    }
+    let loaded = bulk.finish()?;
+    connection.batch("COMMIT").map(|()| loaded)
+}
+
+/// Makes the second index, and sees to it that the server knows what it has: otherwise it finds out
+/// during a trial.
+fn finish(connection: &mut Connection, number: u32, table: &str, rows: u64) -> Result<(), SqlError> {
+    connection.batch(&format!("CREATE INDEX k_{number} ON {table}(k)"))?;
+    match connection.engine() {
+        Engine::Postgresql => {
+            connection.query(&format!("SELECT setval('{table}_id_seq', {rows})"))?;
+            connection.batch(&format!("VACUUM (ANALYZE) {table}"))
+        }
+        Engine::Mariadb => connection.query(&format!("ANALYZE TABLE {table}")).map(|_| ()),
+    }
+}

@@ -1,0 +1,137 @@
+//! One user of a test.
+
+use super::Sbtest;
+use super::content::{Row, fill_c};
+use super::statement::{RANGE, Statement, is_transaction};
+use crate::distribution::Numbers;
+use crate::rollback::rolled_back;
+use crate::terminal::{Draw, Ended, Terminal, Watch};
+use plimsoll_model::record::ErrorKind;
+use plimsoll_sql::{Connection, SqlError, Statement as Prepared, Value};
+
+pub(super) struct User {
+    connection: Connection,
+    groups: Vec<&'static [Statement]>,
+    kinds: Vec<Statement>,
+    ids: Numbers,
+    tables: u32,
+    is_transaction: bool,
+    /// For each table, each of `kinds`.
+    prepared: Vec<Prepared>,
+    input: Input,
+}
+
+/// What the next transaction does.
+#[derive(Default)]
+struct Input {
+    actions: Vec<Action>,
+    /// What an update writes into the column `c`.
+    c: String,
+    /// The row that is inserted.
+    row: Row,
+}
+
+#[derive(Clone, Copy)]
+struct Action {
+    statement: Statement,
+    /// Among the statements of the test.
+    kind: usize,
+    prepared: Prepared,
+    id: i64,
+}
+
+impl User {
+    pub(super) fn new(test: &Sbtest, mut connection: Connection) -> Result<User, SqlError> {
+        let mut prepared = Vec::new();
+        for table in 1..=test.oltp.tables {
+            for statement in &test.kinds {
+                prepared.push(connection.prepare(&statement.sql(connection.engine(), table))?);
+            }
+        }
+        Ok(User {
+            connection,
+            groups: test.groups.clone(),
+            kinds: test.kinds.clone(),
+            ids: test.ids.clone(),
+            tables: test.oltp.tables,
+            is_transaction: is_transaction(test.oltp.test),
+            prepared,
+            input: Input::default(),
+        })
+    }
+
+    fn run_statements(&mut self, watch: &mut dyn Watch) -> Result<(), SqlError> {
+        let User { connection, input, is_transaction, kinds, .. } = self;
+        let first = usize::from(*is_transaction);
+        if *is_transaction {
+            watch.statement(0, &mut || connection.batch("BEGIN"))?;
+        }
+        for action in &input.actions {
+            watch.statement(first + action.kind, &mut || action.run(connection, input))?;
+        }
+        if *is_transaction {
+            watch.statement(first + kinds.len(), &mut || connection.batch("COMMIT"))?;
+        }
+        Ok(())
+    }
+}
+
+impl Terminal for User {
+    fn draw(&mut self, draw: &mut dyn Draw) -> usize {
+        let Input { actions, c, row } = &mut self.input;
+        actions.clear();
+        for group in &self.groups {
+            let table = draw.between(1, self.tables.into()) as usize;
+            let mut id = 0;
+            for statement in *group {
+                match statement {
+                    Statement::Insert | Statement::NewRow => row.fill(&self.ids, draw),
+                    _ => id = self.ids.draw(draw),
+                }
+                if *statement == Statement::UpdateNonIndex {
+                    fill_c(c, draw);
+                }
+                let kind = self.kinds.iter().position(|kind| kind == statement).expect("each is among the kinds");
+                let prepared = self.prepared[(table - 1) * self.kinds.len() + kind];
+                actions.push(Action { statement: *statement, kind, prepared, id });
+            }
+        }
+        0
+    }
+
+    fn run(&mut self, watch: &mut dyn Watch) -> Result<Ended, SqlError> {
+        match self.run_statements(watch) {
+            Ok(()) => Ok(Ended::Committed),
+            Err(error) if self.is_transaction => Err(rolled_back(&mut self.connection, error)),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+}
+
+impl Action {
+    fn run(&self, connection: &mut Connection, input: &Input) -> Result<(), SqlError> {
+        let id = Value::Int(self.id);
+        let Input { c, row, .. } = input;
+        let row = [id, Value::Int(row.k), Value::Text(&row.c), Value::Text(&row.pad)];
+        let rows = match self.statement {
+            Statement::PointSelect | Statement::UpdateIndex | Statement::Delete => {
+                connection.execute(self.prepared, &[id])?
+            }
+            Statement::SimpleRange | Statement::SumRange | Statement::OrderRange | Statement::DistinctRange => {
+                connection.execute(self.prepared, &[id, Value::Int(self.id + RANGE - 1)])?
+            }
+            Statement::UpdateNonIndex => connection.execute(self.prepared, &[Value::Text(c), id])?,
+            Statement::Insert => connection.execute(self.prepared, &row)?,
+            Statement::NewRow => connection.execute(self.prepared, &row[1..])?,
+        };
+        if self.statement == Statement::PointSelect && rows.len() != 1 {
+            let (id, found) = (self.id, rows.len());
+            return Err(SqlError::new(ErrorKind::Check, format!("expected one row with the id {id}, found {found}")));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,3 @@
+//! Workloads on servers of PostgreSQL and MariaDB.
+
+mod sbtest;
