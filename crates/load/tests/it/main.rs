@@ -2,6 +2,7 @@
 
 mod grpc;
 mod http;
+mod sql;
 mod storage;
 #[path = "../support/mod.rs"]
 mod support;
