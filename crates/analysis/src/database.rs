@@ -43,6 +43,8 @@ use plimsoll_model::sql::TPCC_STEPS;
 pub struct DatabaseReport {
     /// What is known of each server.
     pub servers: Vec<Server>,
+    /// The names of the databases.
+    pub databases: Vec<String>,
     /// Whether the load is SQL; otherwise the databases stand behind something else.
     pub is_sql: bool,
     /// What throughput is: new orders per minute, or iterations per second.
@@ -75,7 +77,7 @@ impl DatabaseReport {
 /// What the trials say of databases; none where there are none. It takes what the analysis says of
 /// measures already.
 pub(crate) fn report(input: &Input, readers: &[Reader<'_>], analysis: &Analysis) -> Option<DatabaseReport> {
-    if !readers.iter().any(|reader| !reader.result().summary.databases.is_empty()) {
+    if all(readers).next().is_none() {
         return None;
     }
     let is_sql = readers.iter().any(|reader| work(reader).is_some());
@@ -84,6 +86,7 @@ pub(crate) fn report(input: &Input, readers: &[Reader<'_>], analysis: &Analysis)
     let scene = Scene { input, readers, analysis, grid: &grid, throughput: &throughput };
     Some(DatabaseReport {
         servers: server::servers(&scene),
+        databases: distinct(all(readers).map(|facts| facts.name.clone())),
         is_sql,
         best: is_sql.then(|| best::best(&scene)).flatten(),
         ahead: if is_sql { ahead::notes(&scene) } else { Vec::new() },
@@ -95,6 +98,11 @@ pub(crate) fn report(input: &Input, readers: &[Reader<'_>], analysis: &Analysis)
         throughput: throughput.clone(),
         grid: grid.clone(),
     })
+}
+
+/// Everything that trials say of databases.
+fn all<'a>(readers: &'a [Reader<'_>]) -> impl Iterator<Item = &'a DatabaseFacts> {
+    readers.iter().flat_map(|reader| &reader.result().summary.databases)
 }
 
 /// What every part of the report is made from.

@@ -1,7 +1,7 @@
 //! The files of a report.
 
 use crate::chart::{Drawing, Surface, png, svg};
-use crate::page::Page;
+use crate::page::{Block, Page};
 use crate::{figures, json, tables};
 use askama::Template;
 use plimsoll_analysis::{Analysis, Input};
@@ -39,6 +39,7 @@ pub fn render(input: &Input, analysis: &Analysis) -> Vec<Document> {
         document("comparisons.csv", tables::comparisons(input, analysis)),
     ];
     documents.extend(analysis.storage.iter().map(|report| document("storage.csv", tables::storage(input, report))));
+    documents.extend(analysis.database.iter().map(|report| document("database.csv", tables::database(input, report))));
     for figure in figures::figures(input, analysis) {
         documents.extend(drawn(&figure.name, &figure.title, &figure.draw()));
     }

@@ -1,7 +1,9 @@
 //! Which charts a report has.
 
+mod database;
 mod storage;
 
+pub(crate) use database::{of_database, over_one_trial};
 pub(crate) use storage::of_storage;
 
 use crate::chart::{Axis, Figure, Forest, ForestRow, Line, Panel, Point, Style, are_numbers, position, share_axes};
@@ -14,11 +16,14 @@ use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 use plimsoll_model::result::TrialResult;
 use std::collections::BTreeMap;
 
-/// The charts of storage, over the conditions and over time.
+/// The charts of storage and of databases, over the conditions and over time.
 pub(crate) fn figures(input: &Input, analysis: &Analysis) -> Vec<Figure> {
     let tables = analysis.storage.iter().flat_map(|report| &report.tables);
     let storage = tables.filter_map(|table| of_storage(input, table));
-    storage.chain(over_conditions(input, analysis)).chain(over_time(input)).collect()
+    let database = analysis.database.iter().flat_map(|report| {
+        [of_database(input, analysis, report), over_one_trial(input, analysis, report)].into_iter().flatten()
+    });
+    storage.chain(database).chain(over_conditions(input, analysis)).chain(over_time(input)).collect()
 }
 
 pub(crate) fn over_conditions(input: &Input, analysis: &Analysis) -> Vec<Figure> {

@@ -3,6 +3,7 @@
 //! The form is versioned. Fields are added without a new version; what changes or goes away makes
 //! a new one.
 
+mod database;
 mod storage;
 
 use plimsoll_analysis::compare::{Comparison, POWER};
@@ -46,6 +47,8 @@ struct Report<'a> {
     could_have_seen: Vec<SensitivityRow>,
     #[serde(skip_serializing_if = "Option::is_none")]
     storage: Option<storage::Storage<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database: Option<database::Database<'a>>,
     findings: Vec<FindingRow<'a>>,
     protocol: &'a str,
     load: &'a str,
@@ -227,6 +230,7 @@ pub(crate) fn json(input: &Input, analysis: &Analysis) -> String {
         noise_floors: analysis.floors.iter().map(|one| comparison(input, one)).collect(),
         could_have_seen: analysis.sensitivities.iter().map(sensitivity).collect(),
         storage: analysis.storage.as_ref().map(|report| storage::storage(input, report)),
+        database: analysis.database.as_ref().map(|report| database::database(input, report)),
         findings: findings(analysis),
         protocol: &facts.protocol,
         load: &facts.load,

@@ -1,6 +1,7 @@
 //! What a report says, as texts: the one source of the Markdown and the HTML template.
 
 mod cells;
+mod database;
 pub(crate) mod facts;
 mod storage;
 
@@ -8,6 +9,7 @@ use crate::chart::{Figure, Forest, Surface, svg};
 use crate::method::FloorRow;
 use crate::{figures, method, text};
 use cells::ConditionView;
+pub(crate) use database::Block;
 use facts::Fact;
 use plimsoll_analysis::compare::{Comparison, shown};
 use plimsoll_analysis::findings::{Finding, Gravity};
@@ -30,6 +32,8 @@ pub(crate) struct Page {
     pub(crate) confidence: String,
     pub(crate) how_sure: Vec<Fact>,
     pub(crate) storage: Option<StorageView>,
+    /// What there is to show of databases, from top to bottom; empty where there are none.
+    pub(crate) database: Vec<Block>,
     pub(crate) comparisons: Vec<ComparisonView>,
     pub(crate) floors: Vec<FloorRow>,
     pub(crate) charts: Vec<ChartView>,
@@ -122,6 +126,7 @@ impl Page {
             how_sure: method::how_sure(input, analysis),
             floors: method::floors(input, analysis),
             storage: analysis.storage.as_ref().map(|report| storage::storage(input, report)),
+            database: database::blocks(input, analysis),
             comparisons: comparisons(input, analysis),
             charts: figures::over_conditions(input, analysis).iter().map(chart_view).collect(),
             over_time: figures::over_time(input).iter().map(chart_view).collect(),
@@ -131,7 +136,7 @@ impl Page {
             action_items: input.facts.report.action_items.clone(),
             headline: words::measure(&headline(&input.facts).measure, &input.facts.protocol),
             trials: trials(input),
-            notes: facts::notes(input, analysis.storage.is_some()),
+            notes: facts::notes(input, analysis),
             host: facts::host(&input.host),
             versions: [facts::versions(&input.versions), facts::commands(input)].concat(),
             redo: facts::redo(input),

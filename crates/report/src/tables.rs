@@ -1,5 +1,6 @@
 //! The numbers as CSV, for other programs: tidy, in base units, nothing rounded.
 
+use plimsoll_analysis::database::{Cell as DatabaseCell, DatabaseReport};
 use plimsoll_analysis::estimate::CONFIDENCE;
 use plimsoll_analysis::measure::Reader;
 use plimsoll_analysis::storage::{Cell, StorageReport};
@@ -180,6 +181,89 @@ fn storage_cell(cell: &OrReason<Cell>) -> Vec<String> {
     let why = cell.interval.as_ref().err().cloned().unwrap_or_default();
     let last = [cell.mode.clone(), number(cell.cached), cell.not_durable.to_string(), why];
     counts.into_iter().chain(numbers.map(number)).chain(last).collect()
+}
+
+/// The columns of databases.
+const DATABASE: [&str; 10] = ["condition", "variant", "kind", "of", "name", "quantity", "unit", "value", "sd", "n"];
+
+/// A row for each number of each cell, then the settings in force; durations in seconds.
+pub(crate) fn database(input: &Input, report: &DatabaseReport) -> String {
+    let mut table = Table::default();
+    table.row(DATABASE.map(str::to_owned));
+    for cell in &report.cells {
+        let place = [input.plan.conditions[cell.condition].to_string(), input.plan.label(cell.variant)];
+        let rows = [transactions(cell), attempts(cell), statements(cell), statistics(cell)].concat();
+        rows.into_iter().for_each(|row| table.row(place.iter().cloned().chain(row)));
+    }
+    for row in &report.settings {
+        for value in &row.values {
+            let asked = value.asked.clone().map(|asked| ("asked", asked));
+            for (quantity, text) in [("in_force", value.in_force.clone())].into_iter().chain(asked) {
+                let start = [&value.place, "", "setting", &row.database, &row.name, quantity, "", &text, "", ""];
+                table.row(start.map(str::to_owned));
+            }
+        }
+    }
+    table.text()
+}
+
+/// What follows condition and variant.
+type Rest = [String; 8];
+
+fn rest((kind, of, name): (&str, &str, &str), quantity: &str, of_unit: &str, value: impl ToString, n: usize) -> Rest {
+    let value = value.to_string();
+    [kind, of, name, quantity, of_unit, &value, "", &n.to_string()].map(str::to_owned)
+}
+
+fn transactions(cell: &DatabaseCell) -> Vec<Rest> {
+    let n = cell.trials.len();
+    let of = |one: &plimsoll_analysis::database::Transaction| {
+        let place = ("transaction", "", one.name.as_str());
+        let mut rows = vec![
+            rest(place, "total", "count", one.total, n),
+            rest(place, "share", "share", one.share, n),
+            rest(place, "mean", "seconds", one.mean, n),
+            rest(place, "p90", "seconds", one.p90, n),
+            rest(place, "rollbacks", "count", one.rollbacks, n),
+            rest(place, "failed", "count", one.failed, n),
+        ];
+        rows.extend(one.limit.map(|limit| rest(place, "limit", "seconds", limit.seconds, n)));
+        rows.extend(one.limit.map(|limit| rest(place, "within_limit", "", limit.holds, n)));
+        rows
+    };
+    cell.transactions.iter().flat_map(of).collect()
+}
+
+fn attempts(cell: &DatabaseCell) -> Vec<Rest> {
+    let kinds = cell.errors.iter().map(|one| ("error", one)).chain(cell.retries.iter().map(|one| ("retry", one)));
+    kinds
+        .map(|(what, (kind, count))| rest((what, "", kind.name()), "total", "count", count, cell.trials.len()))
+        .collect()
+}
+
+fn statements(cell: &DatabaseCell) -> Vec<Rest> {
+    let n = cell.trials.len();
+    let of = |one: &plimsoll_analysis::database::Statement| {
+        let place = ("statement", one.transaction.as_str(), one.statement.as_str());
+        vec![
+            rest(place, "runs", "count", one.runs, n),
+            rest(place, "runs_per_transaction", "count", number(one.per_transaction), n),
+            rest(place, "mean", "seconds", one.mean, n),
+            rest(place, "longest", "seconds", one.longest, n),
+            rest(place, "share", "share", number(one.share), n),
+            rest(place, "failed", "count", one.failed, n),
+        ]
+    };
+    cell.statements.iter().flat_map(of).collect()
+}
+
+fn statistics(cell: &DatabaseCell) -> Vec<Rest> {
+    let of = |one: &plimsoll_analysis::database::Statistic| {
+        let mut row = rest(("statistic", &one.of, &one.name), "mean", &unit(one.unit), one.mean, one.n);
+        row[6] = number(one.sd);
+        row
+    };
+    cell.statistics.iter().map(of).collect()
 }
 
 /// The columns of the comparisons.

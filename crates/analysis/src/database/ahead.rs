@@ -17,12 +17,20 @@ pub(super) fn notes(scene: &Scene<'_>) -> Vec<String> {
     }
     let of_row = |row| {
         let ahead = Ahead { scene, row };
-        let label = &ahead.row.label;
-        let prefix = if label.is_empty() { String::new() } else { format!("With {label}: ") };
         let told = ahead.most().into_iter().chain(ahead.crossovers());
-        told.map(|sentence| format!("{prefix}{sentence}")).collect::<Vec<_>>()
+        told.map(|sentence| with_setting(&ahead.row.label, &sentence)).collect::<Vec<_>>()
     };
     scene.grid.rows.iter().flat_map(of_row).collect()
+}
+
+/// The sentence for a setting, if there is one. A variant's name keeps its first letter as it is.
+fn with_setting(setting: &str, sentence: &str) -> String {
+    match sentence.split_once(' ') {
+        _ if !setting.is_empty() => format!("With {setting}, {sentence}"),
+        Some(("which", rest)) => format!("Which {rest}"),
+        Some(("the", rest)) => format!("The {rest}"),
+        _ => sentence.to_owned(),
+    }
 }
 
 /// One setting.

@@ -1,6 +1,6 @@
 //! What is known of each server: version, how it was reached, where its data came from.
 
-use super::{Scene, distinct};
+use super::{Scene, all, distinct};
 use crate::measure::Reader;
 use crate::quantity::show;
 use crate::words::list;
@@ -18,8 +18,7 @@ pub struct Server {
 }
 
 pub(super) fn servers(scene: &Scene<'_>) -> Vec<Server> {
-    let all = || scene.readers.iter().flat_map(|reader| &reader.result().summary.databases);
-    distinct(all().map(|facts| &facts.name)).into_iter().flat_map(|name| of_name(scene, name)).collect()
+    distinct(all(scene.readers).map(|facts| &facts.name)).into_iter().flat_map(|name| of_name(scene, name)).collect()
 }
 
 fn of_name(scene: &Scene<'_>, name: &str) -> Vec<Server> {

@@ -14,6 +14,8 @@ pub struct Statistic {
     pub of: String,
     /// What is counted.
     pub name: String,
+    /// Whether that is a server's own name, which means nothing on another.
+    pub own: bool,
     /// What in.
     pub unit: Unit,
     /// Mean of the trials' means.
@@ -39,6 +41,7 @@ pub(super) const WRITTEN: &str = "written to storage";
 struct Value {
     of: String,
     name: String,
+    own: bool,
     unit: Unit,
     value: f64,
 }
@@ -51,7 +54,8 @@ pub(super) fn statistics(readers: &[&Reader<'_>]) -> Vec<Statistic> {
         let values: Vec<f64> =
             all.iter().filter(|one| (&one.of, &one.name) == (of, name)).map(|one| one.value).collect();
         let sd = standard_deviation(&values);
-        Some(Statistic { of: of.clone(), name: name.clone(), unit, mean: mean(&values)?, sd, n: values.len() })
+        let own = all.iter().any(|one| (&one.of, &one.name) == (of, name) && one.own);
+        Some(Statistic { of: of.clone(), name: name.clone(), own, unit, mean: mean(&values)?, sd, n: values.len() })
     };
     places.into_iter().filter_map(statistic).collect()
 }
@@ -65,7 +69,7 @@ fn of_trial(reader: &Reader<'_>) -> Vec<Value> {
 fn of_database(reader: &Reader<'_>, database: &str) -> Vec<Value> {
     let counter = |name: &str| counter(reader, database, name);
     let value = |name: &str, unit, value: Option<f64>| {
-        Some(Value { of: database.to_owned(), name: name.to_owned(), unit, value: value? })
+        Some(Value { of: database.to_owned(), name: name.to_owned(), own: false, unit, value: value? })
     };
     let ratio = |of: Option<f64>, to: Option<f64>| of.zip(to).filter(|(_, to)| *to > 0.0).map(|(of, to)| of / to);
     let mut values = Vec::new();
@@ -82,7 +86,8 @@ fn of_database(reader: &Reader<'_>, database: &str) -> Vec<Value> {
         }
     }
     for name in own_counters(reader, database) {
-        values.push(value(name, Unit::Count, counter(name)));
+        let own = value(name, Unit::Count, counter(name));
+        values.push(own.map(|own| Value { own: true, ..own }));
     }
     let process = |of: fn(&ProcessSample) -> f64| {
         let seconds = samples_by_second(reader.result(), Some(database), of);
@@ -129,7 +134,7 @@ fn of_machine(reader: &Reader<'_>) -> Vec<Value> {
     ]
     .into_iter()
     .filter_map(|(of, name, value)| {
-        Some(Value { of: of.to_owned(), name: name.to_owned(), unit: Unit::Cores, value: value? })
+        Some(Value { of: of.to_owned(), name: name.to_owned(), own: false, unit: Unit::Cores, value: value? })
     })
     .collect()
 }

@@ -139,11 +139,11 @@ fn lines_cross_only_where_intervals_lie_apart() {
             "5.0 carries most at 4 threads: 42.9 % more than 5.1 at 4 threads (60,598 /min against 42,419 /min).",
             "5.1 carries most from 16 threads to 64 threads: 50.0 % more than 5.0 at 16 threads (90,897 /min against \
              60,598 /min), 50.0 % more than 5.0 at 64 threads (90,897 /min against 60,598 /min).",
-            "the lines of 5.0 and 5.1 cross between 4 threads, where 5.0 carries more, and 16 threads, where 5.1 does.",
+            "The lines of 5.0 and 5.1 cross between 4 threads, where 5.0 carries more, and 16 threads, where 5.1 does.",
         ]
     );
     let close = report(&grid(&[8], &[4, 16], 3, |spot| around(100.0, spot.repeat + spot.version as u32))).ahead;
-    assert_eq!(close, ["the intervals of 5.0 and 5.1 overlap at every load: none of them is shown to carry most."]);
+    assert_eq!(close, ["The intervals of 5.0 and 5.1 overlap at every load: none of them is shown to carry most."]);
 }
 
 /// 5.1 gains 40 % with concurrency 8; without a limit both are the same, and faster.

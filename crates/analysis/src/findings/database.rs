@@ -2,9 +2,12 @@
 //! safety away or differ where nobody meant them to, a load that never lets go, data in memory.
 
 use super::{Context, Finding, Gravity, told_once, which};
-use crate::database::{Check, DatabaseReport, MixCheck, SettingRow, SettingValue, Statistic};
+use crate::OrReason;
+use crate::database::{
+    BestRatio, BestRow, Check, DatabaseReport, MixCheck, Ratio, SettingRow, SettingValue, Statistic,
+};
 use crate::measure::Reader;
-use crate::quantity::{grouped, percent, show, significant};
+use crate::quantity::{change, grouped, percent, show, significant};
 use crate::words::{counted, list};
 use plimsoll_model::database::DatabaseFacts;
 use plimsoll_model::measure::Unit;
@@ -34,6 +37,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         safety_for_speed(report),
         unequal(context, report),
         shared_processors(context, report),
+        best_says_otherwise(context, report),
         closed(context, report),
         in_memory(context),
         grew(context),
@@ -64,9 +68,12 @@ fn broken(report: &DatabaseReport) -> Option<Finding> {
 }
 
 fn unseen(report: &DatabaseReport) -> Option<Finding> {
-    let of_check =
-        |check: &Check| told_once(check.unseen.iter().map(|(trial, why)| (*trial, format!("{}: {why}", check.name))));
-    let evidence: Vec<String> = report.checks.iter().flat_map(of_check).collect();
+    let line = |check: &Check| {
+        let trials: Vec<u32> = check.unseen.iter().map(|(trial, _)| *trial).collect();
+        let (_, why) = check.unseen.first()?;
+        Some(format!("{}, after {}: {why}", check.name, which(&trials)))
+    };
+    let evidence: Vec<String> = report.checks.iter().filter_map(line).collect();
     (!evidence.is_empty()).then(|| Finding {
         gravity: Gravity::Caution,
         topic: "conditions not looked at",
@@ -182,6 +189,48 @@ fn shared_processors(context: &Context<'_>, report: &DatabaseReport) -> Option<F
             percent(*most)
         ),
         evidence: shares.into_iter().map(|(_, text)| text).collect(),
+    })
+}
+
+/// Variants that differ at the same setting, and not each at its best, or the other way round.
+fn best_says_otherwise(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
+    let best = report.best.as_ref()?;
+    let line = |row: &BestRow, one: &BestRatio| {
+        let (at_best, confirmed) = (side(&one.best)?, side(&one.confirmed)?);
+        let settings = report.grid.rows.iter().zip(&one.alike);
+        let others: Vec<String> = settings
+            .filter(|(_, ratio)| side(ratio).is_some_and(|side| side != 0 && side != at_best))
+            .filter_map(|(row, ratio)| Some(format!("{} with {}", change(ratio.as_ref().ok()?.value), row.label)))
+            .collect();
+        let ratio = change(one.best.as_ref().ok()?.value);
+        let (level, variant) = (report.grid.level(row.level), context.variant(one.variant));
+        let text = format!("{level}, {variant}: {ratio} at the best settings, {}", others.join(", "));
+        (!others.is_empty() && confirmed == at_best).then_some(text)
+    };
+    let evidence: Vec<String> =
+        best.rows.iter().flat_map(|row| row.ratios.iter().filter_map(move |one| line(row, one))).collect();
+    (!evidence.is_empty()).then(|| Finding {
+        gravity: Gravity::Caution,
+        topic: "the best settings say otherwise",
+        sentence: format!(
+            "At the same setting variants differ from {} in a way in which they do not, each at the setting that is best \
+             for it: what a setting costs one of them is not what the other is better by. Who tunes the setting meets \
+             the second number.",
+            context.variant(0)
+        ),
+        evidence,
+    })
+}
+
+/// On which side of no difference an interval lies: 0 where it holds that.
+fn side(ratio: &OrReason<Ratio>) -> Option<i8> {
+    let interval = ratio.as_ref().ok()?.interval.as_ref().ok()?;
+    Some(if interval.low > 1.0 {
+        1
+    } else if interval.high < 1.0 {
+        -1
+    } else {
+        0
     })
 }
 
@@ -326,7 +375,7 @@ fn bytes(text: &str) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::analyse;
-    use crate::database::testing::{change_facts, study};
+    use crate::database::testing::{change_facts, grid, study};
     use crate::{Input, findings::Finding};
     use plimsoll_model::database::{Condition, MixLine};
 
@@ -373,7 +422,7 @@ mod tests {
         assert_eq!(found.gravity, Gravity::Problem);
         assert_eq!(found.evidence, ["trial 3: 1: w_ytd = sum(d_ytd): warehouse 1: 300000.00 and 300010.00"]);
         let unseen = finding(&input, "conditions not looked at").expect("a finding");
-        assert_eq!(unseen.evidence, ["trial 4: 1: w_ytd = sum(d_ytd): the time was up"]);
+        assert_eq!(unseen.evidence, ["1: w_ytd = sum(d_ytd), after trial 4: the time was up"]);
         assert_eq!(finding(&study(), "data that is not right"), None);
     }
 
@@ -400,6 +449,24 @@ mod tests {
             finding(&other, "unequal settings").expect("a finding").evidence,
             ["innodb_io_capacity of db: 5 (5.0), 6 (5.1)"]
         );
+    }
+
+    #[test]
+    fn the_same_setting_and_the_best_ones_are_held_against_each_other() {
+        let seed = |limited: f64| {
+            grid(&[8, 0], &[4, 16], 3, move |spot| {
+                let rate = match (spot.setting, spot.version) {
+                    (0, 0) => 100.0,
+                    (0, _) => limited,
+                    _ => 200.0,
+                };
+                rate * (1.0 + f64::from((spot.repeat + spot.version as u32) % 3) / 100.0)
+            })
+        };
+        let found = finding(&seed(140.0), "the best settings say otherwise").expect("a finding");
+        assert!(found.evidence[0].contains(" at the best settings, +39.6 % with concurrency = 8"), "{:?}", found.evidence);
+        assert!(found.evidence[0].starts_with("4 threads, 5.1: "), "{:?}", found.evidence);
+        assert_eq!(finding(&seed(100.0), "the best settings say otherwise"), None);
     }
 
     #[test]

@@ -162,7 +162,7 @@ pub(crate) fn redo(input: &Input) -> Vec<String> {
 }
 
 /// What the numbers mean.
-pub(crate) fn notes(input: &Input, storage: bool) -> Vec<Fact> {
+pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     let mut notes = vec![
         fact(
             "n",
@@ -221,7 +221,7 @@ pub(crate) fn notes(input: &Input, storage: bool) -> Vec<Fact> {
              what users who arrive on their own would wait is not measured.",
         )
     });
-    if storage {
+    if analysis.storage.is_some() {
         notes.push(fact(
             "Storage",
             "mean, standard deviation (±) and percentiles of a cell are those of all operations of the trials that count; \
@@ -229,6 +229,16 @@ pub(crate) fn notes(input: &Input, storage: bool) -> Vec<Fact> {
              one operation at a time, in units of 1,000. open, data, sync and close are medians of what is timed apart. app: \
              nothing is synced; durable: file and directory are; cold: what is read was dropped from the page cache before; \
              direct: past the page cache. cache: half or more of what was read lay in the page cache.",
+        ));
+    }
+    if analysis.database.is_some() {
+        notes.push(fact(
+            "Databases",
+            "NOTPM: TPC-C's new orders that were committed in a minute of the measure phase; neither those that are rolled \
+             back by intent nor those that failed. It is no tpmC. In the summaries a transaction's average, 90th percentile \
+             and total are those of all trials that count, its rollbacks those that its input asks for. Statistics are means \
+             over the measure phase, by the server's own account; ± is the standard deviation between trials. What a cell is \
+             consistent with as its limit follows from fixed rules on these means, and is no proof.",
         ));
     }
     let needed = grouped(1000.0);

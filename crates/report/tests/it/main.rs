@@ -1,6 +1,7 @@
 //! The report of a study like the first one, looked at from outside.
 
 mod between;
+mod database;
 mod documents;
 mod sample;
 mod storage;

@@ -1,0 +1,131 @@
+//! The charts of databases: throughput by load, a panel for each setting; and what one trial's
+//! server did, second by second.
+
+use super::{axis_of, variants};
+use crate::chart::{Axis, Figure, Line, Panel, Point, Style, position, share_axes};
+use plimsoll_analysis::database::DatabaseReport;
+use plimsoll_analysis::grid::Row;
+use plimsoll_analysis::measure::samples_by_second;
+use plimsoll_analysis::{Analysis, Input, words};
+use plimsoll_model::measure::Unit;
+use plimsoll_model::result::TrialResult;
+
+/// Throughput; none where the load is not SQL, or nothing was measured.
+pub(crate) fn of_database(input: &Input, analysis: &Analysis, report: &DatabaseReport) -> Option<Figure> {
+    let panel = |row: &Row| {
+        let style = if report.grid.is_numeric() { Style::Intervals } else { Style::Apart };
+        let line = |variant: usize| Line { variant, style, points: points(analysis, report, row, variant) };
+        let title = if row.label.is_empty() { "all settings alike".to_owned() } else { row.label.clone() };
+        let lines = (0..input.plan.variants.len()).map(line).collect();
+        Panel::new(title, axis_of(&report.grid), report.throughput.unit(), lines)
+    };
+    let mut panels: Vec<Panel> = report.grid.rows.iter().filter(|_| report.is_sql).filter_map(panel).collect();
+    share_axes(&mut panels);
+    let of_axis = report.grid.axis.as_ref().map(|factor| format!(", by {factor}")).unwrap_or_default();
+    (!panels.is_empty()).then(|| Figure {
+        name: "database-throughput".to_owned(),
+        title: format!("Throughput: {}{of_axis}", words::measure(&report.throughput, &input.facts.protocol)),
+        caption: "Dots: geometric mean of the repeats, with its 95 % interval where there is one. All panels have the \
+                  same scale."
+            .to_owned(),
+        variants: variants(input),
+        panels,
+    })
+}
+
+fn points(analysis: &Analysis, report: &DatabaseReport, row: &Row, variant: usize) -> Vec<Point> {
+    let point = |(level, condition): &(usize, usize)| {
+        let estimate = analysis.estimate(*condition, variant, &report.throughput)?;
+        let ends = estimate.interval.iter().flat_map(|interval| [interval.low, interval.high]);
+        Some(Point {
+            x: position(&report.grid.levels, *level),
+            centre: estimate.summary.as_ref().ok()?.centre,
+            values: ends.collect(),
+        })
+    };
+    row.places.iter().filter_map(point).collect()
+}
+
+/// What the server of one trial of each variant counted: of the trial with the median throughput
+/// under the condition that is shown.
+pub(crate) fn over_one_trial(input: &Input, analysis: &Analysis, report: &DatabaseReport) -> Option<Figure> {
+    let trials: Vec<(usize, &TrialResult)> = (0..input.plan.variants.len())
+        .filter_map(|variant| Some((variant, median_trial(input, analysis, report, variant)?)))
+        .collect();
+    let counters = [
+        ("commits", "commits per second", Unit::PerSecond),
+        ("log_syncs", "syncs of the log per second", Unit::PerSecond),
+        ("log_bytes", "bytes to the log per second", Unit::BytesPerSecond),
+        ("page_reads", "pages asked of the kernel per second", Unit::PerSecond),
+        ("lock_waits", "sessions that wait for a lock", Unit::Count),
+    ];
+    let of_counter =
+        |(counter, title, unit): (&str, &str, Unit)| panel(title, unit, &trials, |trial| counted(trial, counter));
+    let cpu = panel("CPU of the databases, cores", Unit::Cores, &trials, cpu_of_databases);
+    let panels: Vec<Panel> = counters.into_iter().filter_map(of_counter).chain(cpu).collect();
+    let numbers: Vec<String> = trials.iter().map(|(_, trial)| trial.summary.trial.number.to_string()).collect();
+    (!panels.is_empty()).then(|| Figure {
+        name: "database-over-time".to_owned(),
+        title: format!("What the server did, {}", words::condition(&input.plan.conditions[report.shown])),
+        caption: format!(
+            "One trial of each variant, that of the median throughput: {}. By the server's own account, and the kernel's.",
+            numbers.join(", ")
+        ),
+        variants: variants(input),
+        panels,
+    })
+}
+
+fn median_trial<'a>(
+    input: &'a Input,
+    analysis: &Analysis,
+    report: &DatabaseReport,
+    variant: usize,
+) -> Option<&'a TrialResult> {
+    let mut values = analysis.estimate(report.shown, variant, &report.throughput)?.values.clone();
+    values.sort_by(|one, other| one.value.total_cmp(&other.value));
+    let median = values.get(values.len().checked_sub(1)? / 2)?;
+    input.trials.iter().find(|result| result.summary.trial.number == median.trial)
+}
+
+/// None where there is nothing but zeros.
+fn panel(
+    title: &str,
+    unit: Unit,
+    trials: &[(usize, &TrialResult)],
+    of: impl Fn(&TrialResult) -> Vec<(f64, f64)>,
+) -> Option<Panel> {
+    let line = |(variant, trial): &(usize, &TrialResult)| {
+        let window = trial.summary.window.seconds();
+        let inside = of(trial).into_iter().filter(|(at, _)| *at > 0.0 && *at < window + 0.5);
+        let points = inside.map(|(x, value)| Point { x, centre: value, values: vec![value] });
+        Line { variant: *variant, style: Style::Band, points: points.collect() }
+    };
+    let lines: Vec<Line> = trials.iter().map(line).collect();
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let last = points().map(|point| point.x).fold(1.0, f64::max);
+    let something = points().any(|point| point.centre > 0.0);
+    if something { Panel::new(title.to_owned(), Axis::of_seconds(0.0, last), unit, lines) } else { None }
+}
+
+/// All databases together, where there are several.
+fn counted(trial: &TrialResult, counter: &str) -> Vec<(f64, f64)> {
+    let mut seconds: Vec<(f64, f64)> = Vec::new();
+    for sample in trial.databases.iter().filter(|sample| sample.counter == counter) {
+        match seconds.iter_mut().find(|(at, _)| (at - sample.at).abs() < 0.5) {
+            Some((_, value)) if trial.summary.databases.len() > 1 => *value += sample.value,
+            _ => seconds.push((sample.at, sample.value)),
+        }
+    }
+    seconds
+}
+
+fn cpu_of_databases(trial: &TrialResult) -> Vec<(f64, f64)> {
+    let mut seconds: std::collections::BTreeMap<i64, f64> = std::collections::BTreeMap::new();
+    for facts in &trial.summary.databases {
+        for (second, cores) in samples_by_second(trial, Some(&facts.name), |sample| sample.cpu_cores) {
+            *seconds.entry(second).or_default() += cores;
+        }
+    }
+    seconds.into_iter().map(|(second, cores)| ((second + 1) as f64, cores)).collect()
+}

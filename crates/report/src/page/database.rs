@@ -1,0 +1,101 @@
+//! Databases as they are shown: blocks from top to bottom, of which most are tables.
+
+mod best;
+mod sheets;
+
+use super::facts::{Fact, fact};
+use super::{ChartView, chart_view};
+use crate::{figures, text};
+use plimsoll_analysis::database::DatabaseReport;
+use plimsoll_analysis::{Analysis, Input, words};
+
+/// A part of the section.
+pub(crate) enum Block {
+    Facts(Vec<Fact>),
+    Notes(Vec<String>),
+    Chart(ChartView),
+    Sheet(Sheet),
+}
+
+/// A table.
+pub(crate) struct Sheet {
+    pub(crate) title: String,
+    /// What it shows.
+    pub(crate) note: String,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Vec<String>>,
+    /// What stands below it.
+    pub(crate) below: Vec<String>,
+    /// Whether the page shows it without being asked.
+    pub(crate) open: bool,
+    /// Whether the page alone has it, because elsewhere it would be too wide or too long.
+    pub(crate) page_only: bool,
+}
+
+pub(crate) struct Column {
+    pub(crate) title: String,
+    /// Whether it holds words.
+    pub(crate) words: bool,
+}
+
+impl Sheet {
+    fn new(title: impl Into<String>, note: impl Into<String>, columns: Vec<Column>, rows: Vec<Vec<String>>) -> Sheet {
+        let (title, note) = (title.into(), note.into());
+        Sheet { title, note, columns, rows, below: Vec::new(), open: true, page_only: false }
+    }
+}
+
+fn words_in(title: impl Into<String>) -> Column {
+    Column { title: title.into(), words: true }
+}
+
+fn numbers_in(title: impl Into<String>) -> Column {
+    Column { title: title.into(), words: false }
+}
+
+/// Everything that there is to show; empty where there are no databases.
+pub(crate) fn blocks(input: &Input, analysis: &Analysis) -> Vec<Block> {
+    let Some(report) = &analysis.database else { return Vec::new() };
+    let scene = Scene { input, analysis, report };
+    let servers = report.servers.iter().map(|one| fact(one.name.clone(), text::unbroken(&one.facts.join("; "))));
+    let ahead: Vec<String> = report.ahead.iter().map(|note| text::unbroken(note)).collect();
+    let chart = |figure: Option<crate::chart::Figure>| figure.map(|figure| Block::Chart(chart_view(&figure)));
+    let mut blocks = vec![Block::Facts(servers.collect())];
+    blocks.extend(chart(figures::of_database(input, analysis, report)));
+    blocks.extend((!ahead.is_empty()).then_some(Block::Notes(ahead)));
+    blocks.extend(scene.best().map(Block::Sheet));
+    blocks.extend(scene.limits().map(Block::Sheet));
+    blocks.extend(scene.summaries().into_iter().map(Block::Sheet));
+    blocks.extend(scene.latencies().into_iter().map(Block::Sheet));
+    blocks.extend(scene.statements().map(Block::Sheet));
+    blocks.extend(scene.statistics().into_iter().map(Block::Sheet));
+    blocks.extend(chart(figures::over_one_trial(input, analysis, report)));
+    blocks.extend([scene.settings(), scene.checks(), scene.mix()].into_iter().flatten().map(Block::Sheet));
+    blocks
+}
+
+/// What every table is made from.
+struct Scene<'a> {
+    input: &'a Input,
+    analysis: &'a Analysis,
+    report: &'a DatabaseReport,
+}
+
+impl Scene<'_> {
+    fn variant(&self, index: usize) -> String {
+        self.input.plan.label(index)
+    }
+
+    fn condition(&self, index: usize) -> String {
+        words::condition(&self.input.plan.conditions[index])
+    }
+
+    /// The condition whose tables stand first.
+    fn shown(&self) -> String {
+        self.condition(self.report.shown)
+    }
+}
+
+fn dash() -> String {
+    "–".to_owned()
+}
