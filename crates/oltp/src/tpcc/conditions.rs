@@ -116,7 +116,7 @@ pub(crate) fn conditions(
     let deadline = Instant::now() + within;
     let asked = QUERIES.iter().zip(1..).filter(|(_, number)| after_load || *number != AFTER_LOAD);
     let conditions = asked.map(|((name, query), _)| look(connection, name, query, deadline)).collect();
-    connection.batch(&time_limit(connection.engine(), Duration::ZERO))?;
+    limit(connection, Duration::ZERO)?;
     conditions
 }
 
@@ -128,7 +128,7 @@ fn look(connection: &mut Connection, name: &str, query: &str, deadline: Instant)
     if left.is_zero() {
         return Ok(too_late(name));
     }
-    connection.batch(&time_limit(connection.engine(), left))?;
+    limit(connection, left)?;
     match connection.query(&format!("{query} LIMIT 3")) {
         Ok(broken) => Ok(Condition { name, holds: Some(broken.rows.is_empty()), detail: in_words(&broken) }),
         Err(error) if !error.is_fatal() && Instant::now() >= deadline => Ok(too_late(name)),
@@ -136,12 +136,14 @@ fn look(connection: &mut Connection, name: &str, query: &str, deadline: Instant)
     }
 }
 
-/// The statement by which the server ends a query that takes longer; zero is no limit.
-fn time_limit(engine: Engine, limit: Duration) -> String {
-    match engine {
+/// From now on the server ends queries that take longer; zero is no limit. MySQL knows no such
+/// setting: there only the connection's own time-out ends a query.
+fn limit(connection: &mut Connection, limit: Duration) -> Result<(), SqlError> {
+    let statement = match connection.engine() {
         Engine::Postgresql => format!("SET statement_timeout = {}", limit.as_millis()),
         Engine::Mariadb => format!("SET SESSION max_statement_time = {}", limit.as_secs_f64()),
-    }
+    };
+    connection.batch(&statement).or_else(|error| if error.is_fatal() { Err(error) } else { Ok(()) })
 }
 
 /// The first rows that break a condition: `w_id 1, w_ytd 300001.00, paid 300000.00; …`.

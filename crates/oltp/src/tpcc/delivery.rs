@@ -3,10 +3,10 @@
 
 use super::attempt::{Attempt, decimal, int, statements};
 use super::input::Delivery;
+use super::mix::Mix;
 use super::rows::{DISTRICTS, money};
 use crate::terminal::Ended;
 use plimsoll_sql::{SqlError, Value};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 // What a transaction changed it also sees, whatever its isolation: so what must not be older than
 // its locks is read after it was changed.
@@ -27,7 +27,8 @@ statements! {
 }
 
 /// Runs it. Districts without an order to deliver are left out, and counted.
-pub(super) fn run(delivery: Delivery, skipped: &AtomicU64, attempt: &mut Attempt<'_>) -> Result<Ended, SqlError> {
+pub(super) fn run(delivery: Delivery, mix: &Mix, attempt: &mut Attempt<'_>) -> Result<Ended, SqlError> {
+    let mut skipped = 0;
     attempt.begin()?;
     for district in 1..=DISTRICTS {
         let ids = [delivery.warehouse, district].map(Value::Int);
@@ -37,12 +38,12 @@ pub(super) fn run(delivery: Delivery, skipped: &AtomicU64, attempt: &mut Attempt
         })?;
         match oldest {
             Some(order) => deliver(delivery, district, order, attempt)?,
-            None => {
-                skipped.fetch_add(1, Relaxed);
-            }
+            None => skipped += 1,
         }
     }
-    attempt.commit()
+    let ended = attempt.commit()?;
+    mix.skip(skipped);
+    Ok(ended)
 }
 
 /// Delivers one order.

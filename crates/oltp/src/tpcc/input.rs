@@ -2,7 +2,7 @@
 //! numbers (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1 and 2.8.1).
 
 use super::random::{Constants, ITEMS, last_name};
-use super::rows::DISTRICTS;
+use super::rows::{DISTRICTS, DOLLAR};
 use crate::terminal::Draw;
 
 /// An item that does not exist: the last of an order that is to be rolled back.
@@ -189,7 +189,7 @@ impl Inputs {
             }
             false => self.customer(home.warehouse, district, draw),
         };
-        Payment { home: Home { district, ..home }, customer, amount: draw.between(1_00, 5_000_00) }
+        Payment { home: Home { district, ..home }, customer, amount: draw.between(DOLLAR, 5_000 * DOLLAR) }
     }
 
     fn order_status(&self, home: Home, draw: &mut dyn Draw) -> OrderStatus {
@@ -254,7 +254,7 @@ mod tests {
         let mut random = Random::of(2, &[]);
         for _ in 0..20_000 {
             let payment = inputs(3).payment(HOME, &mut random);
-            assert!((1_00..=5_000_00).contains(&payment.amount));
+            assert!((DOLLAR..=5_000 * DOLLAR).contains(&payment.amount));
             assert_eq!(payment.home.warehouse, 2);
             if payment.customer.warehouse == 2 {
                 assert_eq!(payment.customer.district, payment.home.district);

@@ -6,6 +6,7 @@
 //! 16,000 times.
 
 use super::input::{By, Customer, Input, Inputs};
+use super::rows::DISTRICTS;
 use plimsoll_model::database::MixLine;
 use plimsoll_model::sql::TPCC_STEPS;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -30,6 +31,7 @@ pub(super) struct Mix {
     remote_payments: AtomicU64,
     payments_by_name: AtomicU64,
     questions_by_name: AtomicU64,
+    skipped: AtomicU64,
 }
 
 impl Mix {
@@ -55,11 +57,16 @@ impl Mix {
         self.transactions[input.transaction()].fetch_add(1, Relaxed);
     }
 
+    /// Counts districts of a delivery that had no order to deliver.
+    pub(super) fn skip(&self, districts: u64) {
+        self.skipped.fetch_add(districts, Relaxed);
+    }
+
     /// Whether all that was counted is mixed as `inputs` asks for and the specification demands.
     /// What was never given has no line.
     pub(super) fn lines(&self, inputs: &Inputs) -> Vec<MixLine> {
         let transactions = self.transactions.each_ref().map(|count| count.load(Relaxed));
-        let [orders, payments, questions, ..] = transactions;
+        let [orders, payments, questions, deliveries, _] = transactions;
         let lines = self.lines.load(Relaxed);
         let all = transactions.iter().sum();
         let weights: f64 = inputs.mix.iter().sum();
@@ -82,6 +89,9 @@ impl Mix {
         expectations.push(Expectation::share("payments by last name", payments_by_name, payments, 0.6, 0.03));
         let questions_by_name = load(&self.questions_by_name);
         expectations.push(Expectation::share("order status by last name", questions_by_name, questions, 0.6, 0.03));
+        // No input, but what follows from the mix: it is to be told, and any share is allowed.
+        let (skipped, visited) = (load(&self.skipped), deliveries * DISTRICTS as u64);
+        expectations.push(Expectation::share("districts without an order to deliver", skipped, visited, 0.0, 1.0));
         expectations.iter().filter(|expectation| expectation.n > 0).map(Expectation::line).collect()
     }
 }
@@ -158,7 +168,7 @@ mod tests {
         for seed in 0..20 {
             let lines = lines(&inputs(10, MIX), 50_000, seed, |_, _| {});
             assert_eq!(wrong(&lines), [""; 0], "{lines:?}");
-            assert_eq!(lines.len(), 11);
+            assert_eq!(lines.len(), 12);
         }
     }
 

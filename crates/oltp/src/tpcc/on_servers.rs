@@ -4,6 +4,7 @@
 use super::input::{
     By, Customer, Delivery, Home, Input, Line, NewOrder, OrderStatus, Payment, StockLevel, UNUSED_ITEM,
 };
+use super::mix::Mix;
 use super::random::Random;
 use super::{conditions, load, loader, schema, terminal};
 use crate::terminal::{Ended, Watch};
@@ -137,7 +138,7 @@ fn the_server_counts_the_statements_of_the_specification(endpoint: &Endpoint) {
     let prepared = terminal::prepare(&mut connection).expect("the tables are there");
     for (input, statements, ended) in cases {
         let (before, mut heard) = (executed(&mut connection), Count::default());
-        let found = terminal::run(&input, &mut connection, &prepared, &mut heard, &AtomicU64::new(0));
+        let found = terminal::run(&input, &mut connection, &prepared, &mut heard, &Mix::default());
         assert_eq!(found, Ok(ended), "{input:?}");
         assert_eq!(executed(&mut connection) - before, statements, "{input:?}");
         assert_eq!(heard.0, statements + 2, "{input:?}");

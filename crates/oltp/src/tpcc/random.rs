@@ -92,12 +92,6 @@ impl Constants {
         Constants { last_name, ..Constants::drawn(&mut random) }
     }
 
-    /// As the report of a run discloses them.
-    pub(super) fn in_words(&self) -> String {
-        let Constants { last_name, customer, item } = self;
-        format!("NURand's C {last_name} for last names, {customer} for customers, {item} for items")
-    }
-
     fn drawn(random: &mut Random) -> Constants {
         Constants { last_name: 0, customer: random.between(0, 1023), item: random.between(0, 8191) }
     }

@@ -8,6 +8,8 @@ use plimsoll_sql::{Decimal, SqlError, Value};
 
 /// Districts of a warehouse.
 pub(super) const DISTRICTS: i64 = 10;
+/// In cents.
+pub(super) const DOLLAR: i64 = 100;
 /// Orders of a district at first, one for each customer; from this one on they are undelivered.
 const FIRST_UNDELIVERED: i64 = 2_101;
 /// When all that is loaded happened: the same for every load, so that loads are equal.
@@ -80,7 +82,7 @@ fn items(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
     let mut random = source.random(2, 0);
     for item in 1..=ITEMS {
         let (image, name) = (random.between(1, 10_000), random.letters(14, 24));
-        let (price, data) = (random.between(1_00, 100_00), brand(&mut random));
+        let (price, data) = (random.between(DOLLAR, 100 * DOLLAR), brand(&mut random));
         sink(&[Value::Int(item), Value::Int(image), Value::Text(&name), money(price), Value::Text(&data)])?;
     }
     Ok(())
@@ -91,7 +93,7 @@ fn warehouse(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
     let (name, address, tax) = (random.letters(6, 10), Address::of(&mut random), random.between(0, 2_000));
     let [street_1, street_2, city, state, zip] = address.values();
     let id = Value::Int(source.warehouse);
-    sink(&[id, Value::Text(&name), street_1, street_2, city, state, zip, rate(tax), money(300_000_00)])
+    sink(&[id, Value::Text(&name), street_1, street_2, city, state, zip, rate(tax), money(300_000 * DOLLAR)])
 }
 
 fn districts(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
@@ -100,7 +102,7 @@ fn districts(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
         let (name, address, tax) = (random.letters(6, 10), Address::of(&mut random), random.between(0, 2_000));
         let [street_1, street_2, city, state, zip] = address.values();
         let (id, warehouse) = (Value::Int(district), Value::Int(source.warehouse));
-        let (payments, next) = (money(30_000_00), Value::Int(CUSTOMERS + 1));
+        let (payments, next) = (money(30_000 * DOLLAR), Value::Int(CUSTOMERS + 1));
         let name = Value::Text(&name);
         sink(&[id, warehouse, name, street_1, street_2, city, state, zip, rate(tax), payments, next])?;
     }
@@ -134,10 +136,10 @@ fn customers(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
                 Value::Text(&phone),
                 THEN,
                 Value::Text(credit),
-                money(50_000_00),
+                money(50_000 * DOLLAR),
                 rate(discount),
-                money(-10_00),
-                money(10_00),
+                money(-10 * DOLLAR),
+                money(10 * DOLLAR),
                 Value::Int(1),
                 Value::Int(0),
                 Value::Text(&data),
@@ -154,7 +156,7 @@ fn history(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
         for customer in 1..=CUSTOMERS {
             let data = random.letters(12, 24);
             let (customer, district) = (Value::Int(customer), Value::Int(district));
-            sink(&[customer, district, warehouse, district, warehouse, THEN, money(10_00), Value::Text(&data)])?;
+            sink(&[customer, district, warehouse, district, warehouse, THEN, money(10 * DOLLAR), Value::Text(&data)])?;
         }
     }
     Ok(())
@@ -197,7 +199,7 @@ fn order_lines(source: Source, sink: &mut Sink<'_>) -> Result<(), SqlError> {
         for (order, lines) in source.line_counts(district) {
             for number in 1..=lines {
                 let (item, text) = (random.between(1, ITEMS), random.letters(24, 24));
-                let amount = random.between(1, 9_999_99);
+                let amount = random.between(1, 10_000 * DOLLAR - 1);
                 let delivered = order < FIRST_UNDELIVERED;
                 sink(&[
                     Value::Int(order),

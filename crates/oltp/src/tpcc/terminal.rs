@@ -10,7 +10,6 @@ use plimsoll_model::database::MixLine;
 use plimsoll_model::sql::{TPCC_STEPS, Tpcc, Waits};
 use plimsoll_sql::{Connection, SqlError, Statement};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// The statements of each step, between BEGIN and COMMIT. A new order that is to be rolled back has
@@ -47,7 +46,7 @@ pub(crate) fn workload(tpcc: &Tpcc, seed: u64) -> Box<dyn Workload> {
         sorted_lines: tpcc.sorted_lines,
         constants: Constants::of_run(tpcc.data_seed, seed),
     };
-    let shared = Shared { inputs, mix: Mix::default(), skipped: AtomicU64::new(0) };
+    let shared = Shared { inputs, mix: Mix::default() };
     Box::new(TpcC { waits: tpcc.waits, shared: Arc::new(shared) })
 }
 
@@ -61,8 +60,6 @@ struct TpcC {
 struct Shared {
     inputs: Inputs,
     mix: Mix,
-    /// Districts without an order to deliver.
-    skipped: AtomicU64,
 }
 
 impl Workload for TpcC {
@@ -90,20 +87,15 @@ impl Workload for TpcC {
     }
 
     fn in_words(&self) -> String {
-        let Inputs { warehouses, mix, sorted_lines, constants } = &self.shared.inputs;
+        let Inputs { warehouses, mix, sorted_lines, .. } = &self.shared.inputs;
         let waits = match self.waits {
             Waits::Spec => "as specified".to_owned(),
             Waits::Zero => "zero".to_owned(),
             Waits::Scaled(factor) => format!("as specified x {factor}"),
         };
-        let lines = if *sorted_lines { "sorted by warehouse and item" } else { "as drawn" };
         let mix = mix.map(|weight| weight.to_string()).join("/");
-        let constants = constants.in_words();
-        let skipped = match self.shared.skipped.load(Relaxed) {
-            0 => String::new(),
-            skipped => format!(", {skipped} districts without an order to deliver"),
-        };
-        format!("TPC-C, {warehouses} warehouses, mix {mix}, waits {waits}, order lines {lines}, {constants}{skipped}")
+        let lines = if *sorted_lines { "sorted by warehouse and item" } else { "as drawn" };
+        format!("TPC-C, {warehouses} warehouses, mix {mix}, waits {waits}, order lines {lines}")
     }
 }
 
@@ -159,7 +151,7 @@ impl Terminal for Desk {
 
     fn run(&mut self, watch: &mut dyn Watch) -> Result<Ended, SqlError> {
         let Some(input) = &self.input else { return Err(wrong("expected an input, found none: nothing was drawn")) };
-        run(input, &mut self.connection, &self.prepared, watch, &self.shared.skipped)
+        run(input, &mut self.connection, &self.prepared, watch, &self.shared.mix)
     }
 
     fn connection(&mut self) -> &mut Connection {
@@ -186,7 +178,7 @@ pub(super) fn run(
     connection: &mut Connection,
     prepared: &[Vec<Statement>],
     watch: &mut dyn Watch,
-    skipped: &AtomicU64,
+    mix: &Mix,
 ) -> Result<Ended, SqlError> {
     let (named, first) = (STATEMENTS[step(input)], first_statement(step(input)));
     let mut attempt = Attempt { connection, watch, named, prepared: &prepared[input.transaction()], first };
@@ -194,7 +186,7 @@ pub(super) fn run(
         Input::NewOrder(order) => new_order::run(order, &mut attempt),
         Input::Payment(payment) => payment::run(payment, &mut attempt),
         Input::OrderStatus(question) => order_status::run(question, &mut attempt),
-        Input::Delivery(delivery) => delivery::run(*delivery, skipped, &mut attempt),
+        Input::Delivery(delivery) => delivery::run(*delivery, mix, &mut attempt),
         Input::StockLevel(question) => stock_level::run(*question, &mut attempt),
     };
     match ended {
