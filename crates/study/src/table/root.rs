@@ -191,6 +191,11 @@ impl StudyTable {
                 faults.add(fault.help("measure `iterations.rate`"));
                 return;
             }
+            Series::FirstByte(_) if self.workload().is_some_and(|work| work.sql().is_some()) => {
+                let fault = Fault::error(&measure.span, "of transactions, the time to the first byte is not known");
+                faults.add(fault.help("measure `request_duration`"));
+                return;
+            }
             Series::RequestDuration(Some(name))
             | Series::ResponseTime(Some(name))
             | Series::FirstByte(Some(name))

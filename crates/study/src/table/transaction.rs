@@ -28,7 +28,7 @@ table! {
 table! {
     /// A statement.
     struct StatementTable {
-        /// The SQL, with $1, $2, … (PostgreSQL) or ? (MariaDB) where parameters go.
+        /// The SQL, with ? where parameters go; for PostgreSQL also $1, $2, …, and ?? for its operator ?.
         sql: Slot<Text>,
         /// What the parameters are, in order, each time anew: "1 to 100", "zipf 0.9 1 to 10000", "text 16", "constant x", "same 2" or "feed users.csv:name".
         parameters: Option<Vec<Slot<Parameter>>>,

@@ -237,6 +237,7 @@ fn databases() {
                 .replace("users    = \"{users}\"", "rate = \"{users}\"")
         ),
         ("new orders of another workload", with(TPCC, "oltp = { test = 'insert', rows = \"{warehouses}\" }")),
+        ("first byte of a transaction", with("request_duration:payment", "time_to_first_byte:payment")),
         ("measure of no transaction", with("request_duration:payment", "request_duration:paymnt")),
         ("measure of no system", with("request_duration:payment.p95", "cpu:postgres.avg")),
         (
