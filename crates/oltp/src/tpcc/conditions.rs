@@ -115,9 +115,10 @@ pub(crate) fn conditions(
 ) -> Result<Vec<Condition>, SqlError> {
     let deadline = Instant::now() + within;
     let asked = QUERIES.iter().zip(1..).filter(|(_, number)| after_load || *number != AFTER_LOAD);
-    let conditions = asked.map(|((name, query), _)| look(connection, name, query, deadline)).collect();
+    let conditions = asked.map(|((name, query), _)| look(connection, name, query, deadline));
+    let conditions = conditions.collect::<Result<Vec<Condition>, SqlError>>()?;
     limit(connection, Duration::ZERO)?;
-    conditions
+    Ok(conditions)
 }
 
 /// Looks at one condition.

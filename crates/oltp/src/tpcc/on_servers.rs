@@ -20,6 +20,9 @@ const SEED: u64 = 11;
 const TPCC: Tpcc =
     Tpcc { warehouses: 1, waits: Waits::Zero, mix: [45.0, 43.0, 4.0, 4.0, 4.0], sorted_lines: true, data_seed: SEED };
 
+/// What transactions at the same time may do to one another.
+const AGAIN: [ErrorKind; 3] = [ErrorKind::Deadlock, ErrorKind::Serialization, ErrorKind::LockTimeout];
+
 /// Hears of statements, and counts them.
 #[derive(Default)]
 struct Count(u64);
@@ -57,7 +60,9 @@ fn holds_what_it_promises(endpoint: &Endpoint) {
     a_load_is_interrupted(&again);
     another_number_of_warehouses_is_refused(endpoint);
     the_server_counts_the_statements_of_the_specification(endpoint);
-    many_transactions_leave_the_conditions_whole(endpoint);
+    for isolation in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"] {
+        many_transactions_end_well(endpoint, isolation);
+    }
     assert_eq!(broken(&mut connection, false), [""; 0]);
     what_is_broken_on_purpose_is_found(&mut connection);
     the_time_for_conditions_ends(&mut connection);
@@ -165,22 +170,23 @@ fn executed(connection: &mut Connection) -> u64 {
 }
 
 /// Four terminals, side by side.
-fn many_transactions_leave_the_conditions_whole(endpoint: &Endpoint) {
-    const EACH: u64 = 250;
+fn many_transactions_end_well(endpoint: &Endpoint, isolation: &str) {
+    const EACH: u64 = 150;
     let workload = terminal::workload(&TPCC, 5);
     let rolled_back = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for index in 0..4 {
             let (workload, rolled_back) = (&workload, &rolled_back);
             scope.spawn(move || {
-                let mut terminal = workload.terminal(index, 4, open(endpoint)).expect("one warehouse is there");
+                let mut terminal =
+                    workload.terminal(index, 4, isolated(endpoint, isolation)).expect("one warehouse is there");
                 let mut random = Random::of(5, &[u64::from(index)]);
                 for _ in 0..EACH {
                     let step = terminal.draw(&mut random);
                     let ended = loop {
                         match terminal.run(&mut Count::default()) {
                             Ok(ended) => break ended,
-                            Err(error) => assert_eq!(error.kind, ErrorKind::Deadlock, "{error}"),
+                            Err(error) => assert!(AGAIN.contains(&error.kind), "{isolation}: {error}"),
                         }
                     };
                     assert_eq!(ended == Ended::RolledBack, step == 5);
@@ -193,6 +199,17 @@ fn many_transactions_leave_the_conditions_whole(endpoint: &Endpoint) {
     assert!(mix.iter().all(|line| line.holds), "{mix:?}");
     assert_eq!(mix[..5].iter().map(|line| (line.found * line.n as f64).round() as u64).sum::<u64>(), 4 * EACH);
     assert!(rolled_back.into_inner() > 0, "one new order in a hundred is rolled back");
+}
+
+/// A connection whose transactions see so much of one another.
+fn isolated(endpoint: &Endpoint, isolation: &str) -> Connection {
+    let mut connection = open(endpoint);
+    let characteristics = match endpoint.engine {
+        Engine::Postgresql => "SESSION CHARACTERISTICS AS TRANSACTION",
+        Engine::Mariadb => "SESSION TRANSACTION",
+    };
+    connection.batch(&format!("SET {characteristics} ISOLATION LEVEL {isolation}")).expect("every server knows it");
+    connection
 }
 
 /// Each statement breaks what it breaks, and nothing else.
