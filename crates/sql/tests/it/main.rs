@@ -17,11 +17,9 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// Runs a case against both servers.
 fn on_each_server(case: impl Fn(&Database)) {
-    for engine in [Engine::Postgresql, Engine::Mariadb] {
-        if let Some(server) = shared(engine) {
-            case(&server);
-        }
-    }
+    // Both are held to the end, so that tests at the same time need not start them again.
+    let servers = [Engine::Postgresql, Engine::Mariadb].map(shared);
+    servers.iter().flatten().for_each(|server| case(server));
 }
 
 /// Runs a case on a connection to each server, by each transport.
