@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 /// should be equal, those before say where.
 type Query = (&'static str, &'static str);
 
+/// The codes by which servers say that they ended a query because its time was up.
+const TIME_IS_UP: [&str; 2] = ["57014", "1969"];
+
 /// The number of the condition that holds only as long as nothing was ordered or delivered.
 const AFTER_LOAD: usize = 11;
 
@@ -132,7 +135,7 @@ fn look(connection: &mut Connection, name: &str, query: &str, deadline: Instant)
     limit(connection, left)?;
     match connection.query(&format!("{query} LIMIT 3")) {
         Ok(broken) => Ok(Condition { name, holds: Some(broken.rows.is_empty()), detail: in_words(&broken) }),
-        Err(error) if !error.is_fatal() && Instant::now() >= deadline => Ok(too_late(name)),
+        Err(error) if TIME_IS_UP.contains(&error.code.as_str()) => Ok(too_late(name)),
         Err(error) => Err(error),
     }
 }
@@ -141,7 +144,8 @@ fn look(connection: &mut Connection, name: &str, query: &str, deadline: Instant)
 /// setting: there only the connection's own time-out ends a query.
 fn limit(connection: &mut Connection, limit: Duration) -> Result<(), SqlError> {
     let statement = match connection.engine() {
-        Engine::Postgresql => format!("SET statement_timeout = {}", limit.as_millis()),
+        // Zero milliseconds would be no limit at all.
+        Engine::Postgresql => format!("SET statement_timeout = {}", limit.as_micros().div_ceil(1_000)),
         Engine::Mariadb => format!("SET SESSION max_statement_time = {}", limit.as_secs_f64()),
     };
     connection.batch(&statement).or_else(|error| if error.is_fatal() { Err(error) } else { Ok(()) })
