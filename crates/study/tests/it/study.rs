@@ -185,9 +185,10 @@ fn numbers_are_written_in_every_way_that_toml_has() {
 fn the_studies_of_this_repository_have_no_faults() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
     let mut read = 0;
-    for entry in std::fs::read_dir(folder).expect("the studies") {
-        let path = entry.expect("an entry").path().join("study.toml");
-        if path.exists() {
+    let entries =
+        |folder: &Path| std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    for folder in entries(&folder).filter(|path| path.is_dir()) {
+        for path in entries(&folder).filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
             study(&std::fs::read_to_string(&path).expect("a study"));
             read += 1;
         }
