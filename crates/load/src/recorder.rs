@@ -124,8 +124,8 @@ impl Recorder {
         for slots in [&mut self.warmup, &mut self.measure] {
             slots.resize_with(self.subjects.len(), Slot::default);
         }
-        let times = threads.into_iter().map(|thread| (thread, user_time(thread))).collect();
-        Recorder { processor: Processor::UserTimes(times), ..self }
+        let times = threads.into_iter().map(|thread| (thread, user_time(&task(thread)))).collect();
+        Recorder { processor: Processor::UserTimes(user_time(PROCESS), times), ..self }
     }
 
     /// The instant at which the present second is over.
@@ -274,9 +274,10 @@ fn put(histogram: &mut hdrhistogram::Histogram<u64>, value: u64) {
 enum Processor {
     /// All time of the calling thread: it is the one that generates load.
     OwnThread(Nanos),
-    /// The time of the threads of these numbers outside the kernel: what they do there, for a file
-    /// system or a socket, is the very work that is measured.
-    UserTimes(Vec<(i32, Nanos)>),
+    /// The time of the whole process outside the kernel, and that of the threads of these numbers:
+    /// what they do inside, for a file system or a socket, is the very work that is measured. Each
+    /// of many threads may take less than the kernel's clock ticks; the process tells that too.
+    UserTimes(Nanos, Vec<(i32, Nanos)>),
 }
 
 impl Processor {
@@ -287,9 +288,10 @@ impl Processor {
                 let used = passed(before, own_time());
                 (used, used)
             }
-            Processor::UserTimes(threads) => {
-                let used = threads.iter_mut().map(|(thread, before)| passed(before, user_time(*thread)));
-                used.fold((Nanos(0), Nanos(0)), |(all, most), used| (Nanos(all.0 + used.0), most.max(used)))
+            Processor::UserTimes(process, threads) => {
+                let used = threads.iter_mut().map(|(thread, before)| passed(before, user_time(&task(*thread))));
+                let busiest = used.max().unwrap_or(Nanos(0));
+                (passed(process, user_time(PROCESS)), busiest)
             }
         }
     }
@@ -307,10 +309,18 @@ fn own_time() -> Nanos {
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// The user time of a thread of this process; zero when it has ended.
-fn user_time(thread: i32) -> Nanos {
+/// Where the kernel tells of this process.
+const PROCESS: &str = "/proc/self/stat";
+
+/// Where it tells of a thread of it.
+fn task(thread: i32) -> String {
+    format!("/proc/self/task/{thread}/stat")
+}
+
+/// The user time of a process or thread; zero when it has ended.
+fn user_time(path: &str) -> Nanos {
     let read = || {
-        let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).ok()?;
+        let stat = std::fs::read_to_string(path).ok()?;
         // The name of the program, in brackets, may hold anything (proc_pid_stat(5)).
         stat.rsplit_once(')')?.1.split_whitespace().nth(11)?.parse::<u64>().ok()
     };

@@ -145,7 +145,7 @@ impl Calls for SqlCrew {
     fn begin_iteration(&self, user: &mut SqlUser, random: &mut Random) -> Range<usize> {
         if user.terminal.is_err() {
             user.terminal = self.connect(user.index, &user.over);
-            user.bytes = (0, 0);
+            user.bytes = user.terminal.as_mut().map_or((0, 0), |terminal| terminal.connection().bytes());
         }
         if let Ok(terminal) = &mut user.terminal {
             user.step = terminal.draw(&mut Drawn(random));

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU32;
 struct Sleeps {
     call: Duration,
     before: Duration,
+    waits: (Duration, Duration),
     /// The call of this number, from 1, does not come back before `hangs_for` is over.
     hangs: Option<(u32, Duration)>,
     refuses: bool,
@@ -26,6 +27,10 @@ impl Calls for Sleeps {
 
     fn begin_iteration(&self, _user: &mut u32, _random: &mut Random) -> Range<usize> {
         0..2
+    }
+
+    fn waits(&self, _user: &u32) -> (Duration, Duration) {
+        self.waits
     }
 
     fn before_call(&self, _user: &mut u32, _step: usize) -> Result<(), Failure> {
@@ -119,6 +124,29 @@ fn what_comes_before_a_call_is_not_timed() {
     for subject in [Subject::Iteration, request("write")] {
         assert!(tallies[&subject].service.max() < 100_000_000, "{subject}: {}", tallies[&subject].service.max());
     }
+}
+
+#[test]
+fn a_user_waits_before_and_after_an_iteration_and_neither_is_part_of_it() {
+    let stop = Stop::After(Duration::from_millis(950));
+    let waits = (Duration::from_millis(100), Duration::from_millis(200));
+    let (tallies, _) = run_all(Sleeps { waits, ..Sleeps::default() }, 1, &closed(1.0, stop)).expect("a run");
+    let iterations = &tallies[&Subject::Iteration];
+    // Due at 100, 400 and 700 ms, or later; the next one would be due at 1000 ms.
+    assert!((1..=3).contains(&iterations.count()), "{}", iterations.count());
+    assert!(iterations.service.max() < 100_000_000, "{}", iterations.service.max());
+}
+
+#[test]
+fn what_is_typed_in_the_warm_up_and_sent_in_the_measure_phase_counts() {
+    let calls = || Sleeps { waits: (Duration::from_millis(300), Duration::ZERO), ..Sleeps::default() };
+    let stop = Stop::After(Duration::from_millis(200));
+    let load = LoadProfile { warmup: Duration::from_millis(200), ..closed(1.0, stop) };
+    let (tallies, _) = run_all(calls(), 1, &load).expect("a run");
+    assert_eq!(tallies[&Subject::Iteration].count(), 1);
+    let model = LoadModel::Open { rate: Profile::constant(20.0), arrivals: Arrivals::Constant, max_users: 1 };
+    let (tallies, _) = run_all(calls(), 1, &LoadProfile { model, ..load }).expect("a run");
+    assert_eq!(tallies[&Subject::Iteration].count(), 4, "arrivals do not wait for typing");
 }
 
 #[test]
