@@ -1,24 +1,26 @@
 //! The databases of a run, on the disk.
 
-use plimsoll_model::database::{Database, Endpoint};
+use crate::engine::{self, Installation, LOADED, RUN, first_database};
+use crate::error::DatabaseError;
+use crate::home::{Claim, Copy, Home, check as check_home, claim, give_back, made_from};
+use crate::making::{Making, endpoint};
+use crate::ready::{Waiting, connect, with_interruption};
+use crate::scratch::Scratch;
+use crate::{external, settings};
+use plimsoll_model::database::{Address, Database, Endpoint, External, Origin, Server, Snapshot};
 use plimsoll_model::event::Event;
 use plimsoll_model::sql::Transport;
 use plimsoll_model::storage::Secret;
-use plimsoll_model::system::SystemSpec;
+use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, SystemSpec};
 use plimsoll_system::{Launcher, Running};
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
-/// Why a database cannot be had. The text says what was expected, what was found, and what to do.
-#[derive(Debug, thiserror::Error)]
-pub enum DatabaseError {
-    /// The run is to stop.
-    #[error("interrupted")]
-    Interrupted,
-    /// It does not work.
-    #[error("{0}")]
-    Failed(String),
-}
+/// How long an external server may take to answer.
+const EXTERNAL_WITHIN: Duration = Duration::from_secs(10);
 
 /// Hears of data that is made.
 pub type OnData<'a> = dyn FnMut(&Event) + 'a;
@@ -26,14 +28,41 @@ pub type OnData<'a> = dyn FnMut(&Event) + 'a;
 /// The databases of a run. Whatever was made for it, and is not to be kept, is removed when this is
 /// dropped.
 #[derive(Debug)]
-pub struct Databases {}
+pub struct Databases {
+    launcher: Launcher,
+    logs: PathBuf,
+    scratch: Scratch,
+    /// The data that is there, by the name of its database and what it was made from.
+    homes: BTreeMap<(String, String), Arc<Home>>,
+    /// Passwords of external ones.
+    passwords: Vec<Secret>,
+}
 
 impl Databases {
-    /// For a run that starts servers with `launcher`, writes what they print into files of `logs`, and
-    /// is over when `interrupted` is set.
+    /// For a run that starts servers with `launcher`, and writes what they print into files of
+    /// `logs`.
     #[must_use]
-    pub fn new(_launcher: &Launcher, _logs: &Path) -> Databases {
-        Databases {}
+    pub fn new(launcher: &Launcher, logs: &Path) -> Databases {
+        Databases {
+            launcher: launcher.clone(),
+            logs: logs.to_owned(),
+            scratch: Scratch::new(),
+            homes: BTreeMap::new(),
+            passwords: Vec::new(),
+        }
+    }
+
+    /// The folder of everything that the run makes and does not keep. It is there once a database
+    /// was staged; [`remove_left`](crate::remove_left) removes it if the run was killed.
+    #[must_use]
+    pub fn place(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// What must not stand in a bundle.
+    #[must_use]
+    pub fn secrets(&self) -> Vec<Secret> {
+        self.homes.values().map(|home| home.password.clone()).chain(self.passwords.iter().cloned()).collect()
     }
 
     /// Readies a database for a trial: its data is initialised and loaded, if this is the first time;
@@ -44,23 +73,186 @@ impl Databases {
     /// the study, …
     pub fn stage(
         &mut self,
-        _database: &Database,
-        _interrupted: &AtomicBool,
-        _on_data: &mut OnData<'_>,
+        database: &Database,
+        interrupted: &AtomicBool,
+        on_data: &mut OnData<'_>,
     ) -> Result<Staged, DatabaseError> {
-        Err(DatabaseError::Failed("databases cannot be started yet".to_owned()))
+        match &database.origin {
+            Origin::Started(server) => self.stage_started(database, server, interrupted, on_data),
+            Origin::External(external) => self.stage_external(database, external, interrupted),
+        }
     }
 
-    /// The folder for everything that is not to be kept.
-    #[must_use]
-    pub fn place(&self) -> &Path {
-        Path::new("")
+    fn stage_started(
+        &mut self,
+        database: &Database,
+        server: &Server,
+        interrupted: &AtomicBool,
+        on_data: &mut OnData<'_>,
+    ) -> Result<Staged, DatabaseError> {
+        let first = |faults: Vec<String>| DatabaseError::failed(faults.join("; "));
+        let installation = Installation::find(database.engine, server).map_err(first)?;
+        let faults = engine::check_asked(database, server);
+        if !faults.is_empty() {
+            return Err(first(faults));
+        }
+        let making = Making {
+            launcher: &self.launcher,
+            logs: &self.logs,
+            database,
+            server,
+            installation: &installation,
+            interrupted,
+        };
+        let home = home_of(&mut self.homes, &mut self.scratch, &making, on_data)?;
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(DatabaseError::Interrupted);
+        }
+        let begin = Instant::now();
+        let (data, copy, how) = match server.snapshot {
+            Snapshot::Copy => {
+                let (copy, method) = home.copy(&installation)?;
+                (copy.0.clone(), Some(copy), method.in_words())
+            }
+            Snapshot::Template => (home.snapshot(), None, "template database"),
+        };
+        let place = home.place(data, server.port);
+        Ok(Staged {
+            system: Some(system(
+                database,
+                server,
+                &installation,
+                &home,
+                installation.serve(&place, &database.settings),
+            )),
+            restored: (how.to_owned(), begin.elapsed().as_secs_f64()),
+            data: if home.kept { "kept from an earlier run" } else { "initialised and loaded by the run" }.to_owned(),
+            size: Some(home.size),
+            database: database.clone(),
+            endpoint: endpoint(database, &place, &home.password, if copy.is_some() { LOADED } else { RUN }),
+            started: Some(Started {
+                port: server.port,
+                within: server.ready_within,
+                major: installation.major(),
+                template_took: OnceLock::new(),
+                _copy: copy,
+                _home: home,
+            }),
+        })
     }
 
-    /// What must not stand in a bundle.
-    #[must_use]
-    pub fn secrets(&self) -> Vec<Secret> {
-        Vec::new()
+    fn stage_external(
+        &mut self,
+        database: &Database,
+        external: &External,
+        interrupted: &AtomicBool,
+    ) -> Result<Staged, DatabaseError> {
+        let password = external::password(database, external).map_err(DatabaseError::Failed)?;
+        if let Some(password) = password.as_ref().filter(|password| !self.passwords.contains(password)) {
+            self.passwords.push(password.clone());
+        }
+        let log = self.logs.join(format!("data-{}.log", database.name));
+        let restored = external::restore(&self.launcher, database, external, &log, interrupted)?;
+        Ok(Staged {
+            system: None,
+            restored,
+            data: "external".to_owned(),
+            size: None,
+            database: database.clone(),
+            endpoint: Endpoint { password, ..external.endpoint.clone() },
+            started: None,
+        })
+    }
+}
+
+/// What would go wrong with a database, as far as can be told without starting anything or touching
+/// any file: programs, the user of the operating system, the folder of its data.
+#[must_use]
+pub fn check(database: &Database) -> Vec<String> {
+    match &database.origin {
+        Origin::Started(server) => {
+            let mut faults = engine::check_asked(database, server);
+            match Installation::find(database.engine, server) {
+                Ok(installation) => faults.extend(check_data(database, server, &installation).err()),
+                Err(found) => faults.extend(found),
+            }
+            faults
+        }
+        Origin::External(external) => external::password(database, external).err().into_iter().collect(),
+    }
+}
+
+fn check_data(database: &Database, server: &Server, installation: &Installation) -> Result<(), String> {
+    let made_from = made_from(installation, server, &database.dataset).map_err(|error| error.to_string())?;
+    let Some(folder) = &server.data else { return Ok(()) };
+    installation.user.check_can_enter(folder)?;
+    check_home(folder, &made_from).map_err(|error| error.to_string())
+}
+
+/// The data of a database: what the run has, what an earlier one has kept, or what is made now.
+fn home_of(
+    homes: &mut BTreeMap<(String, String), Arc<Home>>,
+    scratch: &mut Scratch,
+    making: &Making<'_>,
+    on_data: &mut OnData<'_>,
+) -> Result<Arc<Home>, DatabaseError> {
+    let (database, server) = (making.database, making.server);
+    let made_from = made_from(making.installation, server, &database.dataset)?;
+    let key = (database.name.clone(), format!("{:?} {:?} {made_from:?}", server.data, making.installation.programs));
+    if let Some(home) = homes.get(&key) {
+        return Ok(Arc::clone(home));
+    }
+    let begin = Instant::now();
+    let own = scratch.folder()?;
+    let sockets = own.join("s");
+    making.installation.user.make_folder(&sockets, 0o755).map_err(DatabaseError::io("make", &sockets))?;
+    let (folder, claim) = match &server.data {
+        Some(data) => {
+            let data = std::path::absolute(data).map_err(DatabaseError::io("find", data))?;
+            let claim = claim(&data, &made_from)?;
+            (data, claim)
+        }
+        None => (own, Claim::Empty { lock: None, made: true }),
+    };
+    let home = match claim {
+        Claim::Kept { lock, size, password } => Home::kept(folder, sockets, lock, size, password),
+        Claim::Empty { lock, made } => {
+            let data = making.make(&folder, &sockets, on_data);
+            let home = data.and_then(|password| Home::made(folder.clone(), sockets, lock, password, made_from));
+            home.inspect_err(|_| give_back(&folder, made))?
+        }
+    };
+    on_data(&Event::DataReady {
+        database: database.name.clone(),
+        kept: home.kept,
+        took: begin.elapsed(),
+        size: home.size,
+    });
+    let home = Arc::new(home);
+    homes.insert(key, Arc::clone(&home));
+    Ok(home)
+}
+
+fn system(
+    database: &Database,
+    server: &Server,
+    installation: &Installation,
+    home: &Home,
+    start: Vec<String>,
+) -> SystemSpec {
+    let version = vec![installation.programs.server.display().to_string(), "--version".to_owned()];
+    SystemSpec {
+        name: database.name.clone(),
+        dir: home.folder().to_owned(),
+        build: None,
+        start: CommandLine(start),
+        env: BTreeMap::new(),
+        // That it answers is asked in its own language, by `Staged::wait_ready`.
+        ready: Ready { probe: Probe::Started, within: server.ready_within },
+        stop: StopPolicy { signal: engine::stop_signal(database.engine), grace: server.stop_grace },
+        cpus: server.cpus.clone(),
+        version: Some(CommandLine(version)),
+        port: Some(server.port),
     }
 }
 
@@ -76,13 +268,34 @@ pub struct Staged {
     pub data: String,
     /// Bytes of the data, where that is known.
     pub size: Option<u64>,
+    database: Database,
+    /// By its UNIX socket, if the run starts it.
+    endpoint: Endpoint,
+    started: Option<Started>,
+}
+
+/// What is known of a server that the run starts.
+#[derive(Debug)]
+struct Started {
+    port: u16,
+    within: Duration,
+    major: u32,
+    /// How long copying the template took, in seconds.
+    template_took: OnceLock<f64>,
+    /// Removed before the folder that it lies in.
+    _copy: Option<Copy>,
+    _home: Arc<Home>,
 }
 
 impl Staged {
-    /// Where it can be reached.
+    /// Where it can be reached. An external one is where its URL says, whatever the transport.
     #[must_use]
-    pub fn endpoint(&self, _transport: Transport) -> Option<Endpoint> {
-        None
+    pub fn endpoint(&self, transport: Transport) -> Option<Endpoint> {
+        let tcp = |started: &Started| Address::Tcp { host: "127.0.0.1".to_owned(), port: started.port };
+        Some(match (&self.started, transport) {
+            (Some(started), Transport::Tcp) => Endpoint { address: tcp(started), ..self.endpoint.clone() },
+            _ => self.endpoint.clone(),
+        })
     }
 
     /// Waits until the server answers, compares the settings in force with those that the study asks
@@ -90,21 +303,45 @@ impl Staged {
     ///
     /// # Errors
     /// It ends, does not get ready in time, or has another setting in force.
-    pub fn wait_ready(&self, _running: Option<&Running>, _interrupted: &AtomicBool) -> Result<(), DatabaseError> {
+    pub fn wait_ready(&self, running: Option<&Running>, interrupted: &AtomicBool) -> Result<(), DatabaseError> {
+        let within = self.started.as_ref().map_or(EXTERNAL_WITHIN, |started| started.within);
+        let waiting = Waiting { running, within, interrupted };
+        let ready = with_interruption(interrupted, |over| self.ready(&waiting, &over));
+        let ready = ready.map_err(|error| settings::explained(error, &self.database, running));
+        if interrupted.load(Ordering::Relaxed) { Err(DatabaseError::Interrupted) } else { ready }
+    }
+
+    fn ready(&self, waiting: &Waiting<'_>, over: &Arc<AtomicBool>) -> Result<(), DatabaseError> {
+        let failed = |action| DatabaseError::sql(&self.database.name, action);
+        if let Some(started) = self.started.as_ref().filter(|_| self.endpoint.database == RUN) {
+            let mut connection = connect(&self.service(), waiting, Arc::clone(over))?;
+            let begin = Instant::now();
+            engine::copy_template(&mut connection, started.major).map_err(failed("copy the template"))?;
+            let _ = started.template_took.set(begin.elapsed().as_secs_f64());
+        }
+        let mut connection = connect(&self.endpoint, waiting, Arc::clone(over))?;
+        settings::check(&mut connection, &self.database, waiting.running)?;
+        if self.database.warm {
+            engine::warm(&mut connection, self.started.is_some()).map_err(failed("read the tables"))?;
+        }
+        if self.started.is_some() {
+            engine::rest(&mut connection).map_err(failed("write what is new"))?;
+        }
         Ok(())
     }
-}
 
-/// What would keep a database from being had, before anything is started.
-#[must_use]
-pub fn check(_database: &Database) -> Vec<String> {
-    Vec::new()
-}
+    /// Where the server can be looked at without being counted among those who use the database.
+    pub(crate) fn service(&self) -> Endpoint {
+        let database = match self.started {
+            Some(_) => first_database(self.database.engine).to_owned(),
+            None => self.endpoint.database.clone(),
+        };
+        Endpoint { database, ..self.endpoint.clone() }
+    }
 
-/// Removes what a killed run left at `place`. Gives whether there was any.
-///
-/// # Errors
-/// The folder is not one of ours, or its run is alive.
-pub fn remove_left(_place: &Path) -> Result<bool, DatabaseError> {
-    Ok(false)
+    /// How long restoring took, in seconds.
+    pub(crate) fn restore_seconds(&self) -> f64 {
+        let template = self.started.as_ref().and_then(|started| started.template_took.get());
+        template.copied().unwrap_or(self.restored.1)
+    }
 }

@@ -5,8 +5,24 @@
 //! database for one trial. Nothing of a server that was there before is touched: data lies in folders
 //! that Plimsoll made and marked, and a folder without that mark is refused.
 
+mod account;
+mod counters;
 mod databases;
+mod disk;
+mod engine;
+mod error;
+mod external;
+mod home;
 mod look;
+mod making;
+mod mark;
+mod programs;
+mod ready;
+mod safety;
+mod scratch;
+mod settings;
 
-pub use databases::{DatabaseError, Databases, OnData, Staged, check, remove_left};
+pub use databases::{Databases, OnData, Staged, check};
+pub use error::DatabaseError;
 pub use look::{Look, after, facts};
+pub use scratch::remove_left;

@@ -1,49 +1,214 @@
 //! What is looked at while a database runs, and after.
 
-use crate::databases::{DatabaseError, Staged};
-use plimsoll_model::database::{Database, DatabaseFacts};
+use crate::counters::{Counters, Question};
+use crate::databases::Staged;
+use crate::error::DatabaseError;
+use crate::ready::{open, with_interruption};
+use crate::safety;
+use crate::settings::InForce;
+use plimsoll_model::database::{Address, Condition, Database, DatabaseFacts, Endpoint};
 use plimsoll_model::sample::DatabaseSample;
 use plimsoll_model::sql::Transport;
-use std::sync::atomic::AtomicBool;
+use plimsoll_sql::{Connection, Patience};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Looks at what a database counts once a second, from its start until it is stopped.
+/// Time between two looks.
+const EVERY: Duration = Duration::from_secs(1);
+/// A last span shorter than this gives no sample.
+const SHORTEST: Duration = Duration::from_millis(100);
+/// How long one look may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Looks at what a database counts once a second, from its start until it is stopped or dropped.
 #[derive(Debug)]
-pub struct Look {}
+pub struct Look {
+    began: Instant,
+    over: Arc<AtomicBool>,
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<Vec<DatabaseSample>>>,
+}
 
 impl Look {
     /// Begins, with a connection of its own.
     ///
     /// # Errors
     /// The server does not answer.
-    pub fn start(_database: &Database, _staged: &Staged) -> Result<Look, DatabaseError> {
-        Ok(Look {})
+    pub fn start(database: &Database, staged: &Staged) -> Result<Look, DatabaseError> {
+        let over = Arc::new(AtomicBool::new(false));
+        let failed = || DatabaseError::sql(&database.name, "look at the counters");
+        let patience = Patience { over: Arc::clone(&over), ..Patience::of(PATIENCE) };
+        let mut connection = Connection::open(&staged.service(), patience).map_err(failed())?;
+        let endpoint = endpoint(staged, Transport::Unix);
+        let question = Question::new(&mut connection, &endpoint.database).map_err(failed())?;
+        let began = Instant::now();
+        let last = question.ask(&mut connection).map_err(failed())?;
+        let (stop, stopped) = mpsc::channel();
+        let series = Series {
+            database: database.name.clone(),
+            connection,
+            question,
+            began,
+            at: began,
+            last,
+            samples: Vec::new(),
+        };
+        let thread = thread::Builder::new().name("look".to_owned()).spawn(move || series.follow(&stopped));
+        let thread = thread.map_err(|error| DatabaseError::Failed(format!("failed to start a thread: {error}")))?;
+        Ok(Look { began, over, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The samples, with instants from `zero`.
+    /// The samples, with instants from `zero`. A server that has died gives those until then.
     #[must_use]
-    pub fn stop(self, _zero: Instant) -> Vec<DatabaseSample> {
-        Vec::new()
+    pub fn stop(mut self, zero: Instant) -> Vec<DatabaseSample> {
+        self.stop = None;
+        let shift = signed_seconds(self.began, zero);
+        let mut samples = self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+        samples.iter_mut().for_each(|sample| sample.at -= shift);
+        samples
     }
+}
+
+impl Drop for Look {
+    fn drop(&mut self) {
+        self.stop = None;
+        self.over.store(true, Ordering::Relaxed); // whoever wants the last sample calls `stop`
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The samples so far, with instants from the first look.
+struct Series {
+    database: String,
+    connection: Connection,
+    question: Question,
+    began: Instant,
+    at: Instant,
+    last: Counters,
+    samples: Vec<DatabaseSample>,
+}
+
+impl Series {
+    /// Looks at each whole second from the start until told to stop, and then once more.
+    fn follow(mut self, stopped: &Receiver<()>) -> Vec<DatabaseSample> {
+        loop {
+            let due = self.began + next_whole_second(self.began.elapsed());
+            let is_there = match stopped.recv_timeout(due.saturating_duration_since(Instant::now())) {
+                Err(RecvTimeoutError::Timeout) => self.look(),
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if !is_there {
+                return self.samples; // that it has died is seen by others
+            }
+        }
+        if self.at.elapsed() >= SHORTEST {
+            self.look();
+        }
+        self.samples
+    }
+
+    /// Adds a sample of each counter; whether the server answered.
+    fn look(&mut self) -> bool {
+        let now = Instant::now();
+        let Ok(counters) = self.question.ask(&mut self.connection) else { return false };
+        let at = now.duration_since(self.began).as_secs_f64();
+        for (counter, value) in counters.since(&self.last, now.duration_since(self.at)) {
+            self.samples.push(DatabaseSample { at, database: self.database.clone(), counter, value });
+        }
+        (self.at, self.last) = (now, counters);
+        true
+    }
+}
+
+/// When the next look is due: seconds that were missed are not made up for, so looks never drift.
+fn next_whole_second(elapsed: Duration) -> Duration {
+    EVERY * (u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX - 1) + 1)
+}
+
+/// Seconds from `from` to `to`, negative if `to` is the earlier one.
+fn signed_seconds(from: Instant, to: Instant) -> f64 {
+    to.checked_duration_since(from).map_or_else(|| -from.duration_since(to).as_secs_f64(), |span| span.as_secs_f64())
 }
 
 /// What is known of the database, while it runs: version, settings in force and their risks.
 ///
 /// # Errors
 /// The server does not answer.
-pub fn facts(database: &Database, _staged: &Staged, _transport: Transport) -> Result<DatabaseFacts, DatabaseError> {
-    Ok(DatabaseFacts { name: database.name.clone(), ..DatabaseFacts::default() })
+pub fn facts(database: &Database, staged: &Staged, transport: Transport) -> Result<DatabaseFacts, DatabaseError> {
+    let endpoint = endpoint(staged, transport);
+    let mut connection = open(&endpoint, Patience::of(PATIENCE))?;
+    let in_force = InForce::read(&mut connection).map_err(DatabaseError::sql(&database.name, "read the settings"))?;
+    Ok(DatabaseFacts {
+        name: database.name.clone(),
+        version: connection.version(),
+        transport: match &endpoint.address {
+            Address::Unix(_) => "UNIX socket".to_owned(),
+            tcp => format!("TCP to {tcp}"),
+        },
+        isolation: isolation(&in_force),
+        data: staged.data.clone(),
+        restored: staged.restored.0.clone(),
+        restore_seconds: staged.restore_seconds(),
+        size: staged.size,
+        settings: safety::told(database.engine, &database.settings, &in_force),
+        ..DatabaseFacts::default()
+    })
+}
+
+/// The isolation level of transactions that ask for none: `READ COMMITTED`.
+fn isolation(in_force: &InForce) -> String {
+    let names = ["default_transaction_isolation", "transaction_isolation", "tx_isolation"];
+    let level = names.iter().find_map(|name| in_force.get(name));
+    level.map(|level| level.shown.to_uppercase().replace('-', " ")).unwrap_or_default()
 }
 
 /// What must hold of the data after the load, looked at for at most `within`.
 ///
 /// # Errors
-/// The server does not answer.
+/// The server does not answer, or `interrupted` is set.
 pub fn after(
-    _database: &Database,
-    _staged: &Staged,
-    _within: Duration,
-    _interrupted: &AtomicBool,
-) -> Result<Vec<plimsoll_model::database::Condition>, DatabaseError> {
-    Ok(Vec::new())
+    database: &Database,
+    staged: &Staged,
+    within: Duration,
+    interrupted: &AtomicBool,
+) -> Result<Vec<Condition>, DatabaseError> {
+    let looked = with_interruption(interrupted, |over| {
+        let patience = Patience { over, ..Patience::of(within + PATIENCE) }; // it is ended by the server before
+        let mut connection = open(&endpoint(staged, Transport::Unix), patience)?;
+        plimsoll_oltp::conditions(&database.dataset, &mut connection, false, within)
+            .map_err(DatabaseError::sql(&database.name, "look at the data"))
+    });
+    if interrupted.load(Ordering::Relaxed) { Err(DatabaseError::Interrupted) } else { looked }
+}
+
+fn endpoint(staged: &Staged, transport: Transport) -> Endpoint {
+    staged.endpoint(transport).expect("what is staged can be reached")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_isolation_level_is_told_alike_for_all_servers() {
+        for (name, value, told) in [
+            ("default_transaction_isolation", "read committed", "READ COMMITTED"),
+            ("tx_isolation", "REPEATABLE-READ", "REPEATABLE READ"),
+            ("transaction_isolation", "SERIALIZABLE", "SERIALIZABLE"),
+        ] {
+            assert_eq!(isolation(&InForce::of(&[(name, value)])), told);
+        }
+    }
+
+    #[test]
+    fn looks_are_due_at_whole_seconds_whatever_the_delay() {
+        for (elapsed, due) in [(0, 1), (999, 1), (1000, 2), (1040, 2), (4100, 5)] {
+            assert_eq!(next_whole_second(Duration::from_millis(elapsed)), Duration::from_secs(due), "{elapsed} ms");
+        }
+    }
 }

@@ -104,7 +104,7 @@ pub enum SystemError {
     CommandFailed {
         /// The system.
         system: String,
-        /// What it is for: `build` or `version`.
+        /// What it is for: `build`, `version`, …
         purpose: &'static str,
         /// The command.
         command: CommandLine,

@@ -48,17 +48,30 @@ impl Launcher {
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Duration, SystemError> {
         let Some(command) = &spec.build else { return Ok(Duration::ZERO) };
+        self.run(spec, "build", command, log, interrupted)
+    }
+
+    /// Runs a command of a system to its end, with its output appended to `log`; gives the time that
+    /// it took. `purpose` says in an error what it is for.
+    pub fn run(
+        &self,
+        spec: &SystemSpec,
+        purpose: &'static str,
+        command: &CommandLine,
+        log: &Path,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Duration, SystemError> {
         check_folder(spec)?;
         let start = Instant::now();
         let (output, file) = open(spec, log)?;
-        let mut build = Supervised::start(self, Task { spec, command, cpus: None, output: file })?;
-        let exit = wait_for(&mut build, spec, None, interrupted)?.expect("without a limit, it ends or fails");
-        build.stop(&AT_ONCE)?; // a build may leave daemons
+        let mut run = Supervised::start(self, Task { spec, command, cpus: None, output: file })?;
+        let exit = wait_for(&mut run, spec, None, interrupted)?.expect("without a limit, it ends or fails");
+        run.stop(&AT_ONCE)?; // it may leave daemons
         if exit.is_success() {
             return Ok(start.elapsed());
         }
         let (system, command, output) = (spec.name.clone(), command.clone(), Box::new(output.last()));
-        Err(SystemError::CommandFailed { system, purpose: "build", command, exit, output })
+        Err(SystemError::CommandFailed { system, purpose, command, exit, output })
     }
 
     /// Starts the system, with its output appended to the file `output`. It runs when this comes

@@ -1,0 +1,259 @@
+//! What servers count, and how much of it a second had.
+
+use plimsoll_model::database::Engine;
+use plimsoll_sql::{Connection, SqlError};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// All counters at one instant, by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Counters(BTreeMap<String, Count>);
+
+/// A value that was counted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Count {
+    /// Grows all the time.
+    Total(f64),
+    /// Comes and goes.
+    Now(f64),
+}
+
+/// What is asked, once a second.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Question {
+    engine: Engine,
+    texts: Vec<String>,
+}
+
+/// Counters of MariaDB: ours (or its own name, where no other server has it), its, and whether it
+/// grows. What differs between versions is simply not there in some.
+const MARIADB: [(&str, &str, bool); 27] = [
+    ("commits", "Com_commit", true),
+    ("rollbacks", "Com_rollback", true),
+    ("statements", "Questions", true),
+    ("rows_read", "Handler_read_first", true),
+    ("rows_read", "Handler_read_key", true),
+    ("rows_read", "Handler_read_last", true),
+    ("rows_read", "Handler_read_next", true),
+    ("rows_read", "Handler_read_prev", true),
+    ("rows_read", "Handler_read_rnd", true),
+    ("rows_read", "Handler_read_rnd_next", true),
+    ("rows_written", "Handler_write", true),
+    ("rows_written", "Handler_update", true),
+    ("rows_written", "Handler_delete", true),
+    ("page_hits", "Innodb_buffer_pool_read_requests", true),
+    ("page_reads", "Innodb_buffer_pool_reads", true),
+    ("log_bytes", "Innodb_os_log_written", true),
+    ("log_syncs", "Innodb_os_log_fsyncs", true),
+    ("lock_waits", "Innodb_row_lock_current_waits", false),
+    ("deadlocks", "Innodb_deadlocks", true),
+    ("Innodb_log_waits", "Innodb_log_waits", true),
+    ("Innodb_data_fsyncs", "Innodb_data_fsyncs", true),
+    ("Innodb_buffer_pool_wait_free", "Innodb_buffer_pool_wait_free", true),
+    ("Innodb_row_lock_waits", "Innodb_row_lock_waits", true),
+    ("Innodb_buffer_pool_pages_dirty", "Innodb_buffer_pool_pages_dirty", false),
+    ("Innodb_checkpoint_age", "Innodb_checkpoint_age", false),
+    ("Threads_running", "Threads_running", false),
+    ("Threads_connected", "Threads_connected", false),
+];
+
+/// Kinds of waits of PostgreSQL's sessions: what they wait for inside the server, and for their
+/// client.
+const WAITS: [&str; 7] = ["Lock", "LWLock", "IO", "Client", "BufferPin", "IPC", "Timeout"];
+
+impl Question {
+    /// What to ask of a server about its database `name`.
+    pub(crate) fn new(connection: &mut Connection, name: &str) -> Result<Question, SqlError> {
+        let engine = connection.engine();
+        let texts = match engine {
+            Engine::Postgresql => {
+                let version = connection.query("SHOW server_version_num")?;
+                let number = version.rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok()).unwrap_or(0);
+                postgresql(number, name)
+            }
+            Engine::Mariadb => vec![mariadb()],
+        };
+        Ok(Question { engine, texts })
+    }
+
+    /// The counters by now.
+    pub(crate) fn ask(&self, connection: &mut Connection) -> Result<Counters, SqlError> {
+        let mut rows = Vec::new();
+        for text in &self.texts {
+            let table = connection.query(text)?;
+            rows.extend(table.rows.into_iter().filter_map(|row| {
+                let mut cells = row.into_iter().flatten();
+                Some((cells.next()?, cells.next()?.parse().ok()?))
+            }));
+        }
+        Ok(Counters::of(self.engine, &rows))
+    }
+}
+
+impl Counters {
+    fn of(engine: Engine, rows: &[(String, f64)]) -> Counters {
+        let mut counters = BTreeMap::new();
+        match engine {
+            Engine::Postgresql => {
+                counters.extend(WAITS.map(|kind| (format!("waits:{kind}"), Count::Now(0.0))));
+                counters.insert("lock_waits".to_owned(), Count::Now(0.0));
+                for (name, value) in rows {
+                    let now = name.starts_with("waits:");
+                    if name == "waits:Lock" {
+                        counters.insert("lock_waits".to_owned(), Count::Now(*value));
+                    }
+                    counters.insert(name.clone(), if now { Count::Now(*value) } else { Count::Total(*value) });
+                }
+            }
+            Engine::Mariadb => {
+                for (ours, theirs, grows) in MARIADB {
+                    let Some((_, value)) = rows.iter().find(|(name, _)| name.eq_ignore_ascii_case(theirs)) else {
+                        continue;
+                    };
+                    let before = match counters.get(ours) {
+                        Some(Count::Total(before)) => *before,
+                        _ => 0.0,
+                    };
+                    let count = if grows { Count::Total(before + value) } else { Count::Now(*value) };
+                    counters.insert(ours.to_owned(), count);
+                }
+                // Requests include those that then had to read.
+                if let (Some(Count::Total(reads)), Some(Count::Total(hits))) =
+                    (counters.get("page_reads").copied(), counters.get_mut("page_hits"))
+                {
+                    *hits -= reads;
+                }
+            }
+        }
+        Counters(counters)
+    }
+
+    /// What came to pass since `before`, per second, and what there is by now. A counter that was set
+    /// back in between is left out.
+    pub(crate) fn since(&self, before: &Counters, span: Duration) -> Vec<(String, f64)> {
+        let seconds = span.as_secs_f64();
+        let of = |(name, count): (&String, &Count)| {
+            let value = match (count, before.0.get(name)) {
+                (Count::Now(now), _) => *now,
+                (Count::Total(after), Some(Count::Total(before))) if after >= before && seconds > 0.0 => {
+                    (after - before) / seconds
+                }
+                _ => return None,
+            };
+            Some((name.clone(), value))
+        };
+        self.0.iter().filter_map(of).collect()
+    }
+}
+
+/// One statement for all that is counted, and one for what sessions wait for at this instant. The
+/// names of columns are the views' of each version.
+fn postgresql(version: u32, database: &str) -> Vec<String> {
+    let mut counted = vec![
+        ("commits", "d.xact_commit"),
+        ("rollbacks", "d.xact_rollback"),
+        ("rows_read", "d.tup_returned"),
+        ("rows_written", "d.tup_inserted + d.tup_updated + d.tup_deleted"),
+        ("page_hits", "d.blks_hit"),
+        ("page_reads", "d.blks_read"),
+        ("log_bytes", "pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')"),
+        ("deadlocks", "d.deadlocks"),
+        ("temp_bytes", "d.temp_bytes"),
+    ];
+    if (140_000..180_000).contains(&version) {
+        counted.push(("log_syncs", "(SELECT wal_sync FROM pg_stat_wal)"));
+        counted.push(("wal_buffers_full", "(SELECT wal_buffers_full FROM pg_stat_wal)"));
+    }
+    if version >= 180_000 {
+        counted.push(("log_syncs", "(SELECT sum(fsyncs) FROM pg_stat_io WHERE object = 'wal')"));
+    }
+    if version >= 170_000 {
+        counted.push(("checkpoints", "(SELECT num_timed + num_requested FROM pg_stat_checkpointer)"));
+        counted.push(("buffers_checkpoint", "(SELECT buffers_written FROM pg_stat_checkpointer)"));
+    } else {
+        counted.push(("checkpoints", "(SELECT checkpoints_timed + checkpoints_req FROM pg_stat_bgwriter)"));
+        counted.push(("buffers_checkpoint", "(SELECT buffers_checkpoint FROM pg_stat_bgwriter)"));
+        counted.push(("buffers_backend", "(SELECT buffers_backend FROM pg_stat_bgwriter)"));
+    }
+    let pairs: Vec<String> = counted.iter().map(|(name, of)| format!("('{name}', ({of})::numeric)")).collect();
+    let name = database.replace('\'', "''");
+    vec![
+        format!(
+            "SELECT v.* FROM pg_stat_database d CROSS JOIN LATERAL (VALUES {}) v WHERE d.datname = '{name}'",
+            pairs.join(", ")
+        ),
+        format!(
+            "SELECT 'waits:' || wait_event_type, count(*) FROM pg_stat_activity \
+             WHERE datname = '{name}' AND wait_event_type IS NOT NULL AND pid <> pg_backend_pid() GROUP BY 1"
+        ),
+    ]
+}
+
+fn mariadb() -> String {
+    let names: Vec<String> = MARIADB.iter().map(|(_, theirs, _)| format!("'{theirs}'")).collect();
+    format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({})", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counters(engine: Engine, rows: &[(&str, f64)]) -> Counters {
+        let rows: Vec<(String, f64)> = rows.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+        Counters::of(engine, &rows)
+    }
+
+    fn value(samples: &[(String, f64)], name: &str) -> Option<f64> {
+        samples.iter().find(|(counter, _)| counter == name).map(|(_, value)| *value)
+    }
+
+    #[test]
+    fn totals_become_rates_and_what_comes_and_goes_stays_as_it_is() {
+        let before = counters(
+            Engine::Mariadb,
+            &[
+                ("Com_commit", 100.0),
+                ("Handler_write", 10.0),
+                ("Handler_update", 20.0),
+                ("Innodb_buffer_pool_read_requests", 1000.0),
+                ("Innodb_buffer_pool_reads", 100.0),
+                ("Threads_running", 9.0),
+                ("Questions", 50.0),
+            ],
+        );
+        let after = counters(
+            Engine::Mariadb,
+            &[
+                ("COM_COMMIT", 150.0),
+                ("Handler_write", 12.0),
+                ("Handler_update", 25.0),
+                ("Innodb_buffer_pool_read_requests", 1500.0),
+                ("Innodb_buffer_pool_reads", 200.0),
+                ("Threads_running", 4.0),
+                ("Innodb_row_lock_current_waits", 3.0),
+                ("Questions", 10.0),
+            ],
+        );
+        let samples = after.since(&before, Duration::from_millis(500));
+        assert_eq!(value(&samples, "commits"), Some(100.0));
+        assert_eq!(value(&samples, "rows_written"), Some(14.0));
+        assert_eq!(value(&samples, "page_reads"), Some(200.0));
+        assert_eq!(value(&samples, "page_hits"), Some(800.0), "without those that had to read");
+        assert_eq!(value(&samples, "Threads_running"), Some(4.0));
+        assert_eq!(value(&samples, "lock_waits"), Some(3.0));
+        assert_eq!(value(&samples, "statements"), None, "it was set back");
+        assert_eq!(value(&samples, "log_syncs"), None, "this version does not count them");
+    }
+
+    #[test]
+    fn nobody_waiting_is_zero_and_not_unknown() {
+        let quiet = counters(Engine::Postgresql, &[("commits", 1.0)]);
+        let busy = counters(Engine::Postgresql, &[("commits", 3.0), ("waits:Lock", 5.0), ("waits:Extension", 1.0)]);
+        let second = Duration::from_secs(1);
+        assert_eq!(value(&quiet.since(&busy, second), "lock_waits"), Some(0.0));
+        assert_eq!(value(&busy.since(&quiet, second), "lock_waits"), Some(5.0));
+        assert_eq!(value(&busy.since(&quiet, second), "waits:Lock"), Some(5.0));
+        assert_eq!(value(&busy.since(&quiet, second), "waits:Extension"), Some(1.0));
+        assert_eq!(value(&busy.since(&quiet, second), "commits"), Some(2.0));
+    }
+}

@@ -1,0 +1,169 @@
+//! Room on a disk, and copies of folders.
+
+use crate::account::Account;
+use crate::error::DatabaseError;
+use rustix::fs::{ioctl_ficlone, statvfs, syncfs};
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// What a server may write beside a copy before the disk is full.
+const MARGIN: u64 = 64 << 20;
+
+/// How files were copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    /// As references to the same blocks.
+    Reflink,
+    /// Byte by byte.
+    Plain,
+}
+
+impl Method {
+    /// As reports say it.
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Method::Reflink => "copied (reflink)",
+            Method::Plain => "copied",
+        }
+    }
+}
+
+/// Copies the folder `from` with all that is in it to `to`, which becomes the user's, and sees to it
+/// that writing back the copy does not disturb whatever comes next.
+pub(crate) fn copy(from: &Path, to: &Path, user: &Account, size: u64) -> Result<Method, DatabaseError> {
+    let mut copier = Copier { user, size, method: Method::Reflink };
+    copier.folder(from, to)?;
+    sync(to)?;
+    Ok(copier.method)
+}
+
+/// Writes all of the disk on which `path` lies.
+pub(crate) fn sync(path: &Path) -> Result<(), DatabaseError> {
+    let write = || io::Result::Ok(syncfs(File::open(path)?)?);
+    write().map_err(DatabaseError::io("sync the disk of", path))
+}
+
+struct Copier<'a> {
+    user: &'a Account,
+    size: u64,
+    /// References, until the file system refuses the first.
+    method: Method,
+}
+
+impl Copier<'_> {
+    fn folder(&mut self, from: &Path, to: &Path) -> Result<(), DatabaseError> {
+        self.user.make_folder(to, 0o700).map_err(DatabaseError::io("make", to))?;
+        for entry in entries(from)? {
+            let to = to.join(entry.file_name());
+            let kind = entry.file_type().map_err(DatabaseError::io("read", &entry.path()))?;
+            if kind.is_dir() {
+                self.folder(&entry.path(), &to)?;
+            } else {
+                self.file(&entry.path(), &to)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, from: &Path, to: &Path) -> Result<(), DatabaseError> {
+        let failed = DatabaseError::io("copy", from);
+        let mut source = File::open(from).map_err(DatabaseError::io("read", from))?;
+        let mut target = File::create_new(to).map_err(DatabaseError::io("make", to))?;
+        if self.method == Method::Reflink && ioctl_ficlone(&target, &source).is_err() {
+            self.method = Method::Plain;
+            check_room(to.parent().unwrap_or(to), self.size, "a copy of the data, which every trial needs")?;
+        }
+        let mut rest = || {
+            if self.method == Method::Plain {
+                io::copy(&mut source, &mut target)?;
+            }
+            target.set_permissions(source.metadata()?.permissions())?;
+            self.user.give(to)
+        };
+        rest().map_err(failed)
+    }
+}
+
+/// Bytes of all files below `folder`, as long as all of it lies there: what a link leads to would be
+/// shared by all copies.
+pub(crate) fn size_of(folder: &Path) -> Result<u64, DatabaseError> {
+    let mut size = 0;
+    for entry in entries(folder)? {
+        let metadata = entry.metadata().map_err(DatabaseError::io("look at", &entry.path()))?;
+        if metadata.is_symlink() {
+            return Err(DatabaseError::Failed(format!(
+                "{} is a link to another place, which cannot be restored with the data; leave out the argument of \
+                 `init`, or the tablespace, that makes it",
+                entry.path().display()
+            )));
+        }
+        size += if metadata.is_dir() { size_of(&entry.path())? } else { metadata.len() };
+    }
+    Ok(size)
+}
+
+fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, DatabaseError> {
+    let read = || fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>();
+    read().map_err(DatabaseError::io("list", folder))
+}
+
+/// Fails unless there is room for `size` bytes, and a little more, where `folder` lies.
+fn check_room(folder: &Path, size: u64, what: &str) -> Result<(), DatabaseError> {
+    let free = free(folder)?;
+    if free >= size + MARGIN {
+        return Ok(());
+    }
+    Err(DatabaseError::Failed(format!(
+        "no space: {what}, takes {} MiB, and {} MiB are free on the disk of {}; free some of it, or let `data` name a \
+         folder on another disk",
+        (size >> 20) + (MARGIN >> 20),
+        free >> 20,
+        folder.display()
+    )))
+}
+
+/// Bytes that are free where `folder` lies.
+pub(crate) fn free(folder: &Path) -> Result<u64, DatabaseError> {
+    let room = statvfs(folder).map_err(io::Error::from).map_err(DatabaseError::io("look at the disk of", folder))?;
+    Ok(room.f_bavail * room.f_frsize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn a_copy_has_all_files_with_their_content_and_modes_and_its_size_is_known() {
+        let place = tempfile::tempdir().unwrap();
+        let (from, to) = (place.path().join("from"), place.path().join("to"));
+        fs::create_dir_all(from.join("base/empty")).unwrap();
+        fs::write(from.join("PG_VERSION"), "15\n").unwrap();
+        fs::write(from.join("base/1"), vec![7; 100_000]).unwrap();
+        fs::set_permissions(from.join("base/1"), fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(size_of(&from).unwrap(), 100_003);
+        copy(&from, &to, &Account::find(None).unwrap(), 100_003).unwrap();
+        assert_eq!(size_of(&to).unwrap(), 100_003);
+        assert_eq!(fs::read(to.join("base/1")).unwrap(), vec![7; 100_000]);
+        assert!(to.join("base/empty").is_dir());
+        assert_eq!(fs::metadata(to.join("base/1")).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::metadata(&to).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn data_that_leads_elsewhere_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        symlink("/elsewhere", place.path().join("pg_wal")).unwrap();
+        let said = size_of(place.path()).unwrap_err().to_string();
+        assert!(said.contains("pg_wal is a link to another place"), "{said}");
+    }
+
+    #[test]
+    fn a_disk_that_is_too_small_is_named_with_what_it_would_take() {
+        let place = tempfile::tempdir().unwrap();
+        check_room(place.path(), 0, "nothing").unwrap();
+        let said = check_room(place.path(), 1 << 60, "a copy").unwrap_err().to_string();
+        assert!(said.starts_with("no space: a copy, takes 1099511627840 MiB, and "), "{said}");
+    }
+}

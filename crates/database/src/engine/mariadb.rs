@@ -1,0 +1,136 @@
+//! MariaDB.
+
+use super::{Installation, LOADED, Place, Setting, USER, names_of};
+use plimsoll_model::storage::Secret;
+use plimsoll_sql::{Connection, SqlError};
+use std::path::Path;
+
+/// What a run chooses by itself.
+pub(super) const OWN_SETTINGS: &[&str] = &[
+    "datadir",
+    "socket",
+    "port",
+    "bind_address",
+    "basedir",
+    "user",
+    "init_file",
+    "skip_grant_tables",
+    "skip_networking",
+];
+
+/// The same for what initialises.
+pub(super) const OWN_ARGUMENTS: &[&str] =
+    &["--datadir", "--ldata", "--user", "--basedir", "--no-defaults", "--defaults-file", "--defaults-extra-file"];
+
+/// Arguments of the script that initialises; it hands all others to the server, which needs them
+/// whenever it serves the data.
+const OF_THE_SCRIPT: [&str; 6] =
+    ["--auth-root", "--builddir", "--cross-bootstrap", "--force", "--skip-test-db", "--extra-file"];
+
+/// Where the log is resized to after the load: the default of current versions.
+const LOG_AFTER_LOAD: u64 = 96 << 20;
+
+pub(super) fn initialise(installation: &Installation, place: &Place) -> Vec<String> {
+    let mut command = vec![installation.programs.initialise.display().to_string(), "--no-defaults".to_owned()];
+    command.extend(base(installation));
+    command.push(format!("--datadir={}", place.data.display()));
+    // Names of hosts are not looked up, here and whenever it serves.
+    command.extend(["--force", "--skip-name-resolve"].map(str::to_owned));
+    command.extend(installation.init.iter().cloned());
+    command
+}
+
+pub(super) fn serve(installation: &Installation, place: &Place, settings: &[Setting]) -> Vec<String> {
+    let mut command = vec![installation.programs.server.display().to_string(), "--no-defaults".to_owned()];
+    command.extend(base(installation));
+    let of_server = |argument: &&String| !OF_THE_SCRIPT.iter().any(|own| argument.starts_with(own));
+    command.extend(installation.init.iter().filter(of_server).cloned());
+    command.extend(settings.iter().map(|(name, value)| format!("--{}={value}", name.replace('_', "-"))));
+    command.extend([
+        format!("--datadir={}", place.data.display()),
+        format!("--socket={}", super::socket(installation.engine, place).display()),
+        format!("--port={}", place.port),
+        format!("--pid-file={}", place.sockets.join("process").display()),
+        "--bind-address=127.0.0.1".to_owned(),
+        "--skip-name-resolve".to_owned(),
+    ]);
+    command
+}
+
+fn base(installation: &Installation) -> Option<String> {
+    installation.programs.base.as_ref().map(|base| format!("--basedir={}", base.display()))
+}
+
+/// Nothing is synced before the end, and no page is written twice. The shutdown leaves nothing to be
+/// purged.
+pub(super) fn settings_to_load(first: &Path) -> Vec<Setting> {
+    let settings = [
+        ("innodb_flush_log_at_trx_commit", "0"),
+        ("innodb_doublewrite", "0"),
+        ("innodb_log_file_size", "512M"),
+        ("innodb_buffer_pool_size", "512M"),
+        ("innodb_fast_shutdown", "0"),
+        ("innodb_io_capacity", "10000"),
+        ("innodb_io_capacity_max", "20000"),
+        ("max_allowed_packet", "64M"),
+    ];
+    let mut settings: Vec<Setting> =
+        settings.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+    settings.push(("init_file".to_owned(), first.display().to_string()));
+    settings
+}
+
+/// What the server does before it lets anybody in.
+pub(super) fn first_statements(password: &Secret) -> String {
+    let hosts = ["localhost", "127.0.0.1"];
+    let user = |host: &str| {
+        format!(
+            "CREATE USER '{USER}'@'{host}' IDENTIFIED BY '{}';\nGRANT ALL ON *.* TO '{USER}'@'{host}' WITH GRANT OPTION;\n",
+            password.0
+        )
+    };
+    hosts.map(user).concat()
+}
+
+/// Nobody else may enter: servers come with a root who needs no password, or one of the system's.
+pub(super) fn make_database(connection: &mut Connection) -> Result<(), SqlError> {
+    let others = format!(
+        "SELECT concat(quote(user), '@', quote(host)) FROM mysql.user \
+         WHERE user NOT IN ('{USER}', 'mariadb.sys', 'PUBLIC') AND host <> ''"
+    );
+    for other in names_of(connection, &others)? {
+        connection.batch(&format!("DROP USER {other}"))?;
+    }
+    connection.batch("DROP DATABASE IF EXISTS test")?;
+    connection.batch(&format!("CREATE DATABASE {LOADED} CHARACTER SET utf8mb4"))
+}
+
+pub(super) fn settle(connection: &mut Connection) -> Result<(), SqlError> {
+    for table in tables(connection)? {
+        connection.query(&format!("ANALYZE TABLE {table}"))?;
+    }
+    // A large log would be copied for every trial. Older versions cannot do this while they run;
+    // they do it when they start for a trial.
+    let _ = connection.batch(&format!("SET GLOBAL innodb_log_file_size = {LOG_AFTER_LOAD}"));
+    Ok(())
+}
+
+/// Rows lie in the primary key; further keys are read one by one.
+pub(super) fn warm(connection: &mut Connection) -> Result<(), SqlError> {
+    let scans = "SELECT concat('SELECT count(`', column_name, '`) FROM `', table_schema, '`.`', table_name, \
+                 '` FORCE INDEX (`', index_name, '`)') FROM information_schema.statistics \
+                 WHERE seq_in_index = 1 AND table_schema = database() ORDER BY index_name <> 'PRIMARY'";
+    for table in tables(connection)? {
+        connection.query(&format!("SELECT count(*) FROM {table}"))?;
+    }
+    for scan in names_of(connection, scans)? {
+        connection.query(&scan)?;
+    }
+    Ok(())
+}
+
+fn tables(connection: &mut Connection) -> Result<Vec<String>, SqlError> {
+    let tables = "SELECT concat('`', table_schema, '`.`', table_name, '`') FROM information_schema.tables \
+                  WHERE table_type = 'BASE TABLE' AND table_schema = database()";
+    names_of(connection, tables)
+}

@@ -1,0 +1,230 @@
+//! What differs between kinds of servers: their command lines, and what readies loaded data.
+
+mod mariadb;
+mod postgresql;
+
+use crate::account::Account;
+use crate::error::DatabaseError;
+use crate::programs::Programs;
+use crate::scratch::random_text;
+use plimsoll_model::database::{Database, Engine, Server};
+use plimsoll_model::storage::Secret;
+use plimsoll_model::system::StopSignal;
+use plimsoll_sql::{Connection, SqlError};
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Whom a run connects as.
+pub(crate) const USER: &str = "plimsoll";
+/// The database that is loaded.
+pub(crate) const LOADED: &str = "plimsoll";
+/// The database that a trial uses, where it is made from a template.
+pub(crate) const RUN: &str = "run";
+
+/// A server as it is installed, and who runs it.
+#[derive(Clone, Debug)]
+pub(crate) struct Installation {
+    pub(crate) engine: Engine,
+    pub(crate) programs: Programs,
+    /// `PostgreSQL 15.18`.
+    pub(crate) version: String,
+    pub(crate) user: Account,
+    /// The study's arguments for what initialises.
+    pub(crate) init: Vec<String>,
+}
+
+/// Where one server keeps its data and listens.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) data: PathBuf,
+    /// Folder of its UNIX socket.
+    pub(crate) sockets: PathBuf,
+    pub(crate) port: u16,
+}
+
+/// A setting: name and value.
+pub(crate) type Setting = (String, String);
+
+impl Installation {
+    /// Finds what the study asks for.
+    pub(crate) fn find(engine: Engine, server: &Server) -> Result<Installation, Vec<String>> {
+        let user = Account::find(server.user.as_deref());
+        let programs = Programs::find(engine, server.programs.as_deref());
+        let (user, programs) = match (user, programs) {
+            (Ok(user), Ok(programs)) => (user, programs),
+            (user, programs) => return Err(user.err().into_iter().chain(programs.err()).collect()),
+        };
+        user.check_can_enter(&programs.server).map_err(|fault| vec![fault])?;
+        let version = programs.version(engine).map_err(|fault| vec![fault])?;
+        Ok(Installation { engine, programs, version, user, init: server.init.clone() })
+    }
+
+    /// The command that makes data in `place`, which is an empty folder. `password` is the file that
+    /// has the user's.
+    pub(crate) fn initialise(&self, place: &Place, password: &Path) -> Vec<String> {
+        let command = match self.engine {
+            Engine::Postgresql => postgresql::initialise(self, place, password),
+            Engine::Mariadb => mariadb::initialise(self, place),
+        };
+        self.as_user(command)
+    }
+
+    /// The command that serves the data for its load: fast, and nothing safe. `first` is the file
+    /// with what is to be done first.
+    pub(crate) fn serve_to_load(&self, place: &Place, first: &Path) -> Vec<String> {
+        self.as_user(match self.engine {
+            Engine::Postgresql => postgresql::serve(self, place, &postgresql::settings_to_load(self.major())),
+            Engine::Mariadb => mariadb::serve(self, place, &mariadb::settings_to_load(first)),
+        })
+    }
+
+    /// The command that serves the data for a trial.
+    pub(crate) fn serve(&self, place: &Place, settings: &[Setting]) -> Vec<String> {
+        self.as_user(match self.engine {
+            Engine::Postgresql => postgresql::serve(self, place, settings),
+            Engine::Mariadb => mariadb::serve(self, place, settings),
+        })
+    }
+
+    /// What the file that [`Installation::initialise`] and [`Installation::serve_to_load`] read says.
+    pub(crate) fn first_words(&self, password: &Secret) -> String {
+        match self.engine {
+            Engine::Postgresql => password.0.clone(),
+            Engine::Mariadb => mariadb::first_statements(password),
+        }
+    }
+
+    fn as_user(&self, command: Vec<String>) -> Vec<String> {
+        self.user.prefix().into_iter().chain(command).collect()
+    }
+
+    /// 15 of `PostgreSQL 15.18`.
+    pub(crate) fn major(&self) -> u32 {
+        let number = self.version.rsplit(' ').next().unwrap_or_default();
+        number.split(|c: char| !c.is_ascii_digit()).next().and_then(|major| major.parse().ok()).unwrap_or(0)
+    }
+}
+
+/// The socket of a server at `place`.
+pub(crate) fn socket(engine: Engine, place: &Place) -> PathBuf {
+    match engine {
+        Engine::Postgresql => place.sockets.join(format!(".s.PGSQL.{}", place.port)),
+        Engine::Mariadb => place.sockets.join("socket"),
+    }
+}
+
+/// The database of a server that is always there.
+pub(crate) fn first_database(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Postgresql => "postgres",
+        Engine::Mariadb => "mysql",
+    }
+}
+
+/// What asks a server to end in order, without waiting for those who are connected.
+pub(crate) fn stop_signal(engine: Engine) -> StopSignal {
+    match engine {
+        // "Fast shutdown". Its backends, each in a session of its own, do not get the signal.
+        Engine::Postgresql => StopSignal::Int,
+        Engine::Mariadb => StopSignal::Term,
+    }
+}
+
+/// Makes the empty database that is to be loaded, and takes away what else the server came with.
+pub(crate) fn make_database(connection: &mut Connection) -> Result<(), SqlError> {
+    match connection.engine() {
+        Engine::Postgresql => connection.batch(&format!("CREATE DATABASE {LOADED}")),
+        Engine::Mariadb => mariadb::make_database(connection),
+    }
+}
+
+/// Brings loaded data into the state in which a server would have it that was left alone for long.
+pub(crate) fn settle(connection: &mut Connection) -> Result<(), SqlError> {
+    match connection.engine() {
+        Engine::Postgresql => postgresql::settle(connection),
+        Engine::Mariadb => mariadb::settle(connection),
+    }
+}
+
+/// Takes away what would differ from trial to trial, once the server that loaded has ended.
+pub(crate) fn tidy(engine: Engine, data: &Path) {
+    if engine == Engine::Mariadb {
+        // The list of pages to be read again at the start: trials begin with an empty cache.
+        let _ = std::fs::remove_file(data.join("ib_buffer_pool"));
+    }
+}
+
+/// Makes the trial's database from the template, over a connection to another database.
+pub(crate) fn copy_template(connection: &mut Connection, major: u32) -> Result<(), SqlError> {
+    connection.batch(&format!("DROP DATABASE IF EXISTS {RUN}"))?;
+    // Before 15, files were copied always; since then it is one of two ways.
+    let strategy = if major >= 15 { " STRATEGY = FILE_COPY" } else { "" };
+    connection.batch(&format!("CREATE DATABASE {RUN} TEMPLATE {LOADED}{strategy}"))
+}
+
+/// Reads all tables and their keys. `may_add` lets something be added to the database for that.
+pub(crate) fn warm(connection: &mut Connection, may_add: bool) -> Result<(), SqlError> {
+    match connection.engine() {
+        Engine::Postgresql => postgresql::warm(connection, may_add),
+        Engine::Mariadb => mariadb::warm(connection),
+    }
+}
+
+/// Writes what is new in memory, so that it is not written during the load.
+pub(crate) fn rest(connection: &mut Connection) -> Result<(), SqlError> {
+    match connection.engine() {
+        Engine::Postgresql => connection.batch("CHECKPOINT"),
+        Engine::Mariadb => Ok(()), // reading alone makes nothing new
+    }
+}
+
+/// Settings and arguments that would take the server away from where the run put it.
+pub(crate) fn check_asked(database: &Database, server: &Server) -> Vec<String> {
+    let (settings, arguments) = match database.engine {
+        Engine::Postgresql => (postgresql::OWN_SETTINGS, postgresql::OWN_ARGUMENTS),
+        Engine::Mariadb => (mariadb::OWN_SETTINGS, mariadb::OWN_ARGUMENTS),
+    };
+    let name = &database.name;
+    let settings = database.settings.iter().filter(|(setting, _)| settings.contains(&plain(setting).as_str()));
+    let settings = settings.map(|(setting, _)| {
+        format!("the setting `{setting}` of the database `{name}` is Plimsoll's own to choose; leave it out")
+    });
+    let is_own = |argument: &&String| {
+        let asked = argument.split('=').next().unwrap_or(argument);
+        arguments.iter().any(|own| asked == *own || (own.len() == 2 && asked.starts_with(own)))
+    };
+    let init = server.init.iter().filter(is_own).map(|argument| {
+        format!(
+            "the argument `{argument}` in `init` of the database `{name}` is Plimsoll's own to choose; leave it out"
+        )
+    });
+    settings.chain(init).collect()
+}
+
+/// A setting's name as the server shows it.
+pub(crate) fn plain(setting: &str) -> String {
+    setting.to_lowercase().replace('-', "_")
+}
+
+/// A password that nobody can guess, and that needs no quoting.
+pub(crate) fn new_password() -> Result<Secret, DatabaseError> {
+    random_text(32).map(Secret).map_err(DatabaseError::io("read", Path::new("/dev/urandom")))
+}
+
+/// Writes a file that only its user can read.
+pub(crate) fn write_secret(path: &Path, text: &str, user: Option<&Account>) -> Result<(), DatabaseError> {
+    let write = || {
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+        file.write_all(text.as_bytes())?;
+        user.map_or(Ok(()), |user| user.give(path))
+    };
+    write().map_err(DatabaseError::io("write", path))
+}
+
+/// Identifiers of all tables, quoted, with their databases where those are to be named.
+fn names_of(connection: &mut Connection, sql: &str) -> Result<Vec<String>, SqlError> {
+    let rows = connection.query(sql)?.rows;
+    Ok(rows.into_iter().filter_map(|mut row| row.swap_remove(0)).collect())
+}

@@ -1,0 +1,92 @@
+//! PostgreSQL.
+
+use super::{Installation, Place, Setting, USER, names_of};
+use plimsoll_sql::{Connection, SqlError};
+use std::path::Path;
+
+/// What a run chooses by itself.
+pub(super) const OWN_SETTINGS: &[&str] = &[
+    "port",
+    "listen_addresses",
+    "unix_socket_directories",
+    "data_directory",
+    "config_file",
+    "hba_file",
+    "ident_file",
+    "logging_collector",
+];
+
+/// The same for `initdb`. A log elsewhere would be shared by all copies of the data.
+pub(super) const OWN_ARGUMENTS: &[&str] =
+    &["-D", "--pgdata", "-U", "--username", "--pwfile", "-W", "--pwprompt", "-X", "--waldir"];
+
+pub(super) fn initialise(installation: &Installation, place: &Place, password: &Path) -> Vec<String> {
+    let mut command = vec![installation.programs.initialise.display().to_string()];
+    command.push(format!("--pgdata={}", place.data.display()));
+    command.push(format!("--username={USER}"));
+    command.push(format!("--pwfile={}", password.display()));
+    command.extend(["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"].map(str::to_owned));
+    command.extend(installation.init.iter().cloned());
+    command
+}
+
+pub(super) fn serve(installation: &Installation, place: &Place, settings: &[Setting]) -> Vec<String> {
+    let own = [
+        ("listen_addresses", "127.0.0.1".to_owned()),
+        ("port", place.port.to_string()),
+        ("unix_socket_directories", place.sockets.display().to_string()),
+    ];
+    let asked = settings.iter().map(|(name, value)| format!("{name}={value}"));
+    let all = asked.chain(own.map(|(name, value)| format!("{name}={value}")));
+    let mut command = vec![installation.programs.server.display().to_string()];
+    command.extend(["-D".to_owned(), place.data.display().to_string()]);
+    command.extend(all.flat_map(|setting| ["-c".to_owned(), setting]));
+    command
+}
+
+/// Nothing is synced before the end, and no row is written twice.
+pub(super) fn settings_to_load(major: u32) -> Vec<Setting> {
+    let mut settings = vec![
+        ("fsync", "off"),
+        ("full_page_writes", "off"),
+        ("synchronous_commit", "off"),
+        ("autovacuum", "off"),
+        ("wal_level", "minimal"),
+        ("max_wal_senders", "0"),
+        ("max_wal_size", "4GB"),
+        ("checkpoint_timeout", "1h"),
+        ("shared_buffers", "256MB"),
+        ("maintenance_work_mem", "256MB"),
+    ];
+    if major >= 12 {
+        // Segments of the log are made as they are needed and removed after, so that the snapshot
+        // does not hold old ones.
+        settings.extend([("wal_recycle", "off"), ("wal_init_zero", "off")]);
+    }
+    settings.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+pub(super) fn settle(connection: &mut Connection) -> Result<(), SqlError> {
+    connection.batch("VACUUM ANALYZE")?;
+    connection.batch("CHECKPOINT")
+}
+
+/// Tables and keys go into the server's own cache where the extension for that is at hand: a scan of
+/// a large table does not stay there. `may_add` lets it be added to the database.
+pub(super) fn warm(connection: &mut Connection, may_add: bool) -> Result<(), SqlError> {
+    if may_add {
+        let _ = connection.batch("CREATE EXTENSION IF NOT EXISTS pg_prewarm"); // not installed everywhere
+    }
+    let of_users =
+        "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname NOT IN ('pg_catalog', 'information_schema')";
+    let all =
+        format!("SELECT count(pg_prewarm(c.oid)) FROM pg_class c {of_users} AND c.relkind IN ('r', 'i', 'm', 't')");
+    if connection.query(&all).is_ok() {
+        return Ok(());
+    }
+    let tables = format!("SELECT c.oid::regclass::text FROM pg_class c {of_users} AND c.relkind = 'r'");
+    for table in names_of(connection, &tables)? {
+        connection.query(&format!("SELECT count(*) FROM {table}"))?;
+    }
+    Ok(())
+}

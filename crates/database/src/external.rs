@@ -1,0 +1,53 @@
+//! Servers that run already: nothing is made, dropped or loaded there but by the study's command.
+
+use crate::error::DatabaseError;
+use plimsoll_model::database::{Database, External};
+use plimsoll_model::storage::Secret;
+use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, StopSignal, SystemSpec};
+use plimsoll_system::Launcher;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The password, from the environment.
+pub(crate) fn password(database: &Database, external: &External) -> Result<Option<Secret>, String> {
+    let Some(variable) = &external.password_variable else { return Ok(external.endpoint.password.clone()) };
+    match std::env::var(variable) {
+        Ok(password) => Ok(Some(Secret(password))),
+        Err(_) => Err(format!(
+            "the password of the database `{}` is to be in the variable {variable} of the environment, which is not \
+             set; set it, or correct `password_env`",
+            database.name
+        )),
+    }
+}
+
+/// Runs the study's command, if there is one: in words, and how many seconds it took.
+pub(crate) fn restore(
+    launcher: &Launcher,
+    database: &Database,
+    external: &External,
+    log: &Path,
+    interrupted: &AtomicBool,
+) -> Result<(String, f64), DatabaseError> {
+    let Some(command) = &external.restore else { return Ok(("not restored".to_owned(), 0.0)) };
+    let spec = spec(database, external, command);
+    let took = launcher.run(&spec, "restore", command, log, &|| interrupted.load(Ordering::Relaxed))?;
+    Ok((format!("`{command}`"), took.as_secs_f64()))
+}
+
+fn spec(database: &Database, external: &External, command: &CommandLine) -> SystemSpec {
+    SystemSpec {
+        name: database.name.clone(),
+        dir: external.dir.clone(),
+        build: None,
+        start: command.clone(),
+        env: BTreeMap::new(),
+        ready: Ready { probe: Probe::Started, within: Duration::ZERO },
+        stop: StopPolicy { signal: StopSignal::Kill, grace: Duration::ZERO },
+        cpus: None,
+        version: None,
+        port: None,
+    }
+}

@@ -1,0 +1,227 @@
+//! Where the data of one database lies between trials, and how it comes there.
+
+use crate::disk::{self, Method};
+use crate::engine::{self, Installation, Place};
+use crate::error::DatabaseError;
+use crate::mark::{Found, LOCK, MARK, Mark, lock};
+use crate::scratch::open_folder;
+use plimsoll_model::database::{Dataset, Server, Snapshot};
+use plimsoll_model::storage::Secret;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The data as it was loaded.
+const SNAPSHOT: &str = "loaded";
+/// The password of its user, for later runs.
+const PASSWORD: &str = "password";
+/// Copies for trials, with a number.
+const COPY: &str = "trial-";
+
+/// The data of one database.
+#[derive(Debug)]
+pub(crate) struct Home {
+    folder: PathBuf,
+    /// Held as long as a folder that is kept is in use.
+    _lock: Option<File>,
+    /// The folder for its socket.
+    pub(crate) sockets: PathBuf,
+    pub(crate) password: Secret,
+    /// Bytes of the snapshot.
+    pub(crate) size: u64,
+    /// Whether an earlier run has made it.
+    pub(crate) kept: bool,
+    copies: AtomicU32,
+}
+
+/// A folder that is to hold the data of a database.
+#[derive(Debug)]
+pub(crate) enum Claim {
+    /// It holds what is asked for.
+    Kept { lock: File, size: u64, password: Secret },
+    /// It is empty by now.
+    Empty { lock: Option<File>, made: bool },
+}
+
+/// What a snapshot is made from, in words: two that agree in all of this are the same.
+pub(crate) fn made_from(
+    installation: &Installation,
+    server: &Server,
+    dataset: &Dataset,
+) -> Result<BTreeMap<String, String>, DatabaseError> {
+    let snapshot = match server.snapshot {
+        Snapshot::Copy => "copy",
+        Snapshot::Template => "template",
+    };
+    let mut parts = vec![
+        ("server", installation.version.clone()),
+        ("init", installation.init.join(" ")),
+        ("user", installation.user.name.clone()),
+        ("snapshot", snapshot.to_owned()),
+    ];
+    match dataset {
+        Dataset::Tpcc { warehouses, seed } => {
+            parts.extend([
+                ("data", "TPC-C".to_owned()),
+                ("warehouses", warehouses.to_string()),
+                ("seed", seed.to_string()),
+            ]);
+        }
+        Dataset::Sbtest { tables, rows, seed } => {
+            parts.extend([("data", "sysbench OLTP".to_owned()), ("tables", tables.to_string())]);
+            parts.extend([("rows", rows.to_string()), ("seed", seed.to_string())]);
+        }
+        Dataset::Scripts(files) => {
+            let hash = |file: &PathBuf| plimsoll_system::sha256(file).map_err(DatabaseError::io("read", file));
+            let hashes = files.iter().map(hash).collect::<Result<Vec<String>, _>>()?;
+            parts.push(("data", format!("SQL files with SHA-256 {}", hashes.join(", "))));
+        }
+        Dataset::Empty => parts.push(("data", "nothing".to_owned())),
+    }
+    Ok(parts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+/// What keeps a folder from holding the data, looked at without touching it.
+pub(crate) fn check(folder: &Path, asked: &BTreeMap<String, String>) -> Result<(), DatabaseError> {
+    match Mark::find(folder) {
+        Found::Empty => Ok(()),
+        Found::Foreign(why) => Err(DatabaseError::Failed(format!(
+            "{} was not made by Plimsoll: {why}; it is left as it is. Let `data` name a folder that is empty or not \
+             there yet",
+            folder.display()
+        ))),
+        Found::Marked(mark) if !mark.finished => Ok(()),
+        Found::Marked(mark) => match mark.differences(asked) {
+            none if none.is_empty() => Ok(()),
+            differences => Err(DatabaseError::Failed(format!(
+                "the data kept in {} is not what the study asks for ({}); let `data` name another folder (it may hold \
+                 placeholders, like `data-{{version}}`), or remove this one, so that it is made anew",
+                folder.display(),
+                differences.join("; ")
+            ))),
+        },
+    }
+}
+
+/// Takes a folder that is to be kept for this run alone.
+pub(crate) fn claim(folder: &Path, asked: &BTreeMap<String, String>) -> Result<Claim, DatabaseError> {
+    check(folder, asked)?;
+    let made = !folder.exists();
+    if made {
+        let parent = folder.parent().unwrap_or(folder);
+        let make = || fs::create_dir_all(parent).and_then(|()| open_folder(folder));
+        make().map_err(DatabaseError::io("make", folder))?;
+    }
+    let lock = lock(folder)?;
+    check(folder, asked)?; // another run may have had it until now
+    remove_copies(folder);
+    match Mark::find(folder) {
+        Found::Marked(mark) if mark.finished => {
+            let path = folder.join(PASSWORD);
+            let password = fs::read_to_string(&path).map(Secret).map_err(DatabaseError::io("read", &path))?;
+            Ok(Claim::Kept { lock, size: mark.size, password })
+        }
+        _ => {
+            clear(folder)?;
+            Mark::begun(asked.clone()).write(folder)?;
+            Ok(Claim::Empty { lock: Some(lock), made })
+        }
+    }
+}
+
+/// What a killed run has left.
+fn remove_copies(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(COPY) {
+            let _ = fs::remove_dir_all(entry.path()); // the disk then lacks room for the next
+        }
+    }
+}
+
+/// Removes what was made in a folder of ours so far, but for its mark.
+fn clear(folder: &Path) -> Result<(), DatabaseError> {
+    let snapshot = folder.join(SNAPSHOT);
+    if snapshot.exists() {
+        fs::remove_dir_all(&snapshot).map_err(DatabaseError::io("remove", &snapshot))?;
+    }
+    let _ = fs::remove_file(folder.join(PASSWORD)); // it may not be there
+    Ok(())
+}
+
+/// Leaves a folder as it was before it was claimed.
+pub(crate) fn give_back(folder: &Path, made: bool) {
+    // What cannot be removed carries the mark of data that is not finished, and is made anew.
+    if clear(folder).is_ok() {
+        let _ = fs::remove_file(folder.join(MARK));
+        let _ = fs::remove_file(folder.join(LOCK));
+        if made {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+impl Home {
+    /// A folder whose data is there.
+    pub(crate) fn kept(folder: PathBuf, sockets: PathBuf, lock: File, size: u64, password: Secret) -> Home {
+        Home { folder, _lock: Some(lock), sockets, password, size, kept: true, copies: AtomicU32::new(0) }
+    }
+
+    /// A folder whose data was just made.
+    pub(crate) fn made(
+        folder: PathBuf,
+        sockets: PathBuf,
+        lock: Option<File>,
+        password: Secret,
+        made_from: BTreeMap<String, String>,
+    ) -> Result<Home, DatabaseError> {
+        let snapshot = folder.join(SNAPSHOT);
+        let size = disk::size_of(&snapshot)?;
+        if lock.is_some() {
+            engine::write_secret(&folder.join(PASSWORD), &password.0, None)?;
+            disk::sync(&folder)?; // the mark must not be there before the data
+            Mark::begun(made_from).finished(size).write(&folder)?;
+        } else {
+            disk::sync(&folder)?;
+        }
+        Ok(Home { folder, _lock: lock, sockets, password, size, kept: false, copies: AtomicU32::new(0) })
+    }
+
+    /// Where commands of the server may run.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The data as it was loaded.
+    pub(crate) fn snapshot(&self) -> PathBuf {
+        snapshot_in(&self.folder)
+    }
+
+    /// Copies the snapshot for a trial.
+    pub(crate) fn copy(&self, installation: &Installation) -> Result<(Copy, Method), DatabaseError> {
+        let number = self.copies.fetch_add(1, Ordering::Relaxed) + 1;
+        let copy = Copy(self.folder.join(format!("{COPY}{number}")));
+        let method = disk::copy(&self.snapshot(), &copy.0, &installation.user, self.size)?;
+        Ok((copy, method))
+    }
+
+    /// A place to serve `data` of it.
+    pub(crate) fn place(&self, data: PathBuf, port: u16) -> Place {
+        Place { data, sockets: self.sockets.clone(), port }
+    }
+}
+
+/// Where the snapshot lies in the folder of a home.
+pub(crate) fn snapshot_in(folder: &Path) -> PathBuf {
+    folder.join(SNAPSHOT)
+}
+
+/// The copy of a trial, which goes with it.
+#[derive(Debug)]
+pub(crate) struct Copy(pub(crate) PathBuf);
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0); // what stays is removed with the rest, or by the next run
+    }
+}

@@ -1,0 +1,209 @@
+//! Makes the data of a database: initialises it, loads it, and brings it to rest.
+
+use crate::engine::{self, Installation, LOADED, Place, USER, first_database};
+use crate::error::DatabaseError;
+use crate::ready::{Waiting, connect, with_interruption};
+use crate::{disk, home};
+use plimsoll_model::database::{Address, Database, Endpoint, Server};
+use plimsoll_model::event::Event;
+use plimsoll_model::storage::Secret;
+use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, SystemSpec};
+use plimsoll_sql::{Connection, Patience, SqlError};
+use plimsoll_system::{Exit, Launcher, Running};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a server may take to end after a load: it then writes all that it has kept in memory.
+const STOP_GRACE: Duration = Duration::from_secs(1800);
+/// How long it may take to begin.
+const READY_WITHIN: Duration = Duration::from_secs(120);
+/// How long one statement may take that brings loaded data to rest.
+const SETTLE_WITHIN: Duration = Duration::from_secs(3600);
+/// Progress is told this often at most.
+const TELL_EVERY: Duration = Duration::from_millis(200);
+/// With less than this, a disk is full: servers keep files of this size.
+const FULL: u64 = 16 << 20;
+
+/// The making of one database's data.
+pub(crate) struct Making<'a> {
+    pub(crate) launcher: &'a Launcher,
+    pub(crate) logs: &'a Path,
+    pub(crate) database: &'a Database,
+    pub(crate) server: &'a Server,
+    pub(crate) installation: &'a Installation,
+    pub(crate) interrupted: &'a AtomicBool,
+}
+
+impl Making<'_> {
+    /// Makes the data in `folder`, a folder of ours, and gives the password of its user.
+    pub(crate) fn make(
+        &self,
+        folder: &Path,
+        sockets: &Path,
+        on_data: &mut dyn FnMut(&Event),
+    ) -> Result<Secret, DatabaseError> {
+        let user = &self.installation.user;
+        let data = home::snapshot_in(folder);
+        user.make_folder(&data, 0o700).map_err(DatabaseError::io("make", &data))?;
+        user.check_can_enter(&data).map_err(DatabaseError::Failed)?;
+        let place = Place { data, sockets: sockets.to_owned(), port: self.server.port };
+        let password = engine::new_password()?;
+        let first = First::write(sockets, &self.installation.first_words(&password), self.installation)?;
+        self.tell("initialising", 0.0, on_data);
+        self.initialise(&place, &first.0).map_err(|error| self.explained(error, folder))?;
+        self.load(&place, first, &password, on_data).map_err(|error| self.explained(error, folder))?;
+        engine::tidy(self.database.engine, &place.data);
+        Ok(password)
+    }
+
+    fn initialise(&self, place: &Place, first: &Path) -> Result<(), DatabaseError> {
+        let spec = self.spec(place, self.installation.initialise(place, first));
+        self.launcher.run(&spec, "initialising", &spec.start, &self.log(), &|| self.is_interrupted())?;
+        Ok(())
+    }
+
+    fn load(
+        &self,
+        place: &Place,
+        first: First,
+        password: &Secret,
+        on_data: &mut dyn FnMut(&Event),
+    ) -> Result<(), DatabaseError> {
+        let spec = self.spec(place, self.installation.serve_to_load(place, &first.0));
+        let running = self.launcher.start(&spec, &self.log())?;
+        let endpoint = |database: &str| endpoint(self.database, place, password, database);
+        let waiting = Waiting { running: Some(&running), within: READY_WITHIN, interrupted: self.interrupted };
+        let mut connection = connect(&endpoint(first_database(self.database.engine)), &waiting, Arc::default())?;
+        drop(first); // it was read before anybody was let in
+        let failed = |action| DatabaseError::sql(&self.database.name, action);
+        engine::make_database(&mut connection).map_err(failed("make the database"))?;
+        drop(connection);
+        self.fill(&endpoint(LOADED), &running, on_data)?;
+        self.tell("bringing to rest", 1.0, on_data);
+        self.settle(&endpoint(LOADED)).map_err(|error| self.with_server(&error, "bring the data to rest", &running))?;
+        if self.is_interrupted() {
+            return Err(DatabaseError::Interrupted);
+        }
+        self.stop(running)
+    }
+
+    fn fill(
+        &self,
+        endpoint: &Endpoint,
+        running: &Running,
+        on_data: &mut dyn FnMut(&Event),
+    ) -> Result<(), DatabaseError> {
+        let mut told = Instant::now();
+        let mut progress = |doing: &str, done: f64| {
+            if told.elapsed() >= TELL_EVERY {
+                told = Instant::now();
+                self.tell(doing, done, on_data);
+            }
+        };
+        let loaded = plimsoll_oltp::load(&self.database.dataset, endpoint, self.interrupted, &mut progress);
+        loaded.map_err(|error| self.with_server(&error, "load the data", running))
+    }
+
+    fn settle(&self, endpoint: &Endpoint) -> Result<(), SqlError> {
+        with_interruption(self.interrupted, |over| {
+            let patience = Patience { over, ..Patience::of(SETTLE_WITHIN) };
+            engine::settle(&mut Connection::open(endpoint, patience)?)
+        })
+    }
+
+    fn stop(&self, running: Running) -> Result<(), DatabaseError> {
+        let last = running.last_output();
+        let stopped = running.stop()?;
+        if stopped.exit == Some(Exit::Code(0)) && stopped.killed == 0 {
+            return Ok(());
+        }
+        Err(DatabaseError::Failed(format!(
+            "the server of the database `{}` did not end in order after its data was loaded; {last}",
+            self.database.name
+        )))
+    }
+
+    /// What the server's client said, and how the server ended if it did.
+    fn with_server(&self, error: &SqlError, action: &str, running: &Running) -> DatabaseError {
+        if self.is_interrupted() {
+            return DatabaseError::Interrupted;
+        }
+        let ended = running.check().err().map(|ended| format!("; {ended}")).unwrap_or_default();
+        DatabaseError::Failed(format!("failed to {action} of the database `{}`: {error}{ended}", self.database.name))
+    }
+
+    /// Says of a failure that the disk was full, where that is so.
+    fn explained(&self, error: DatabaseError, folder: &Path) -> DatabaseError {
+        let free = disk::free(folder).unwrap_or(u64::MAX);
+        let text = error.to_string();
+        let full = ["No space left", "Disk full", "is full", "rrcode: 28", "errno: 28", "error number 28"];
+        if free > FULL && !full.iter().any(|words| text.contains(words)) {
+            return error;
+        }
+        error.after(&format!(
+            "no space: the disk of {} is full while the data of the database `{}` is made; free some of it, or let \
+             `data` name a folder on another disk",
+            folder.display(),
+            self.database.name
+        ))
+    }
+
+    fn spec(&self, place: &Place, command: Vec<String>) -> SystemSpec {
+        SystemSpec {
+            name: self.database.name.clone(),
+            dir: place.sockets.clone(),
+            build: None,
+            start: CommandLine(command),
+            env: BTreeMap::new(),
+            ready: Ready { probe: Probe::Started, within: READY_WITHIN },
+            stop: StopPolicy { signal: engine::stop_signal(self.database.engine), grace: STOP_GRACE },
+            cpus: None,
+            version: None,
+            port: Some(place.port),
+        }
+    }
+
+    fn log(&self) -> PathBuf {
+        self.logs.join(format!("data-{}.log", self.database.name))
+    }
+
+    fn tell(&self, doing: &str, done: f64, on_data: &mut dyn FnMut(&Event)) {
+        on_data(&Event::DataProgress { database: self.database.name.clone(), doing: doing.to_owned(), done });
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+/// How the server at `place` is reached by its socket.
+pub(crate) fn endpoint(database: &Database, place: &Place, password: &Secret, name: &str) -> Endpoint {
+    Endpoint {
+        engine: database.engine,
+        address: Address::Unix(engine::socket(database.engine, place)),
+        user: USER.to_owned(),
+        password: Some(password.clone()),
+        database: name.to_owned(),
+    }
+}
+
+/// The file with what a server reads first, which has the password; removed when dropped.
+struct First(PathBuf);
+
+impl First {
+    fn write(folder: &Path, words: &str, installation: &Installation) -> Result<First, DatabaseError> {
+        let first = First(folder.join("first"));
+        engine::write_secret(&first.0, words, Some(&installation.user))?;
+        Ok(first)
+    }
+}
+
+impl Drop for First {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0); // it goes with its folder at the latest
+    }
+}

@@ -1,0 +1,160 @@
+//! Where the programs of a server are.
+
+use plimsoll_model::database::Engine;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The programs of one server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Programs {
+    /// Serves.
+    pub(crate) server: PathBuf,
+    /// Makes an empty folder into data.
+    pub(crate) initialise: PathBuf,
+    /// The folder above them, where a study names one: some servers find their texts by it alone.
+    pub(crate) base: Option<PathBuf>,
+}
+
+impl Programs {
+    /// Looks in the folder that a study names, and only there; without one, in the search path and
+    /// where packages put them.
+    pub(crate) fn find(engine: Engine, named: Option<&Path>) -> Result<Programs, String> {
+        let folders = named.map_or_else(|| usual(engine), near);
+        let (server, initialise) = names(engine);
+        let find = |names: &[&str]| {
+            let files = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
+            files.into_iter().find(|file| file.is_file()).ok_or_else(|| missing(engine, names, &folders))
+        };
+        let (server, initialise) = (find(server)?, find(initialise)?);
+        let base = named.and_then(|_| Some(server.parent()?.parent()?.to_owned()));
+        Ok(Programs { server, initialise, base })
+    }
+
+    /// What the server says of itself: `PostgreSQL 15.18`, `MariaDB 10.11.19`.
+    pub(crate) fn version(&self, engine: Engine) -> Result<String, String> {
+        let asked = Command::new(&self.server).arg("--version").stdin(Stdio::null()).output();
+        let said = asked.map_err(|error| format!("{} --version does not run: {error}", self.server.display()))?;
+        let text = String::from_utf8_lossy(&said.stdout).into_owned();
+        version(engine, &text).ok_or_else(|| {
+            let errors = String::from_utf8_lossy(&said.stderr);
+            let found = text.lines().chain(errors.lines()).next().unwrap_or("nothing");
+            format!("`{} --version` was to say which {engine} it is, and said: {found}", self.server.display())
+        })
+    }
+}
+
+/// The version in `postgres (PostgreSQL) 15.18 (Debian …)`, `mariadbd  Ver 10.11.19-MariaDB-… for …`.
+fn version(engine: Engine, said: &str) -> Option<String> {
+    let marker = match engine {
+        Engine::Postgresql => "(PostgreSQL)",
+        Engine::Mariadb => "Ver",
+    };
+    let version = said.split_whitespace().skip_while(|word| *word != marker).nth(1)?;
+    let number = version.split('-').next()?;
+    let name =
+        if engine == Engine::Mariadb && !version.contains("MariaDB") { "MySQL".to_owned() } else { engine.to_string() };
+    Some(format!("{name} {number}"))
+}
+
+/// Names of the server, and of what initialises: newest first.
+fn names(engine: Engine) -> (&'static [&'static str], &'static [&'static str]) {
+    match engine {
+        Engine::Postgresql => (&["postgres"], &["initdb"]),
+        Engine::Mariadb => (&["mariadbd", "mysqld"], &["mariadb-install-db", "mysql_install_db"]),
+    }
+}
+
+/// Folders of an installation of which one is named: its programs may lie in several.
+fn near(named: &Path) -> Vec<PathBuf> {
+    let above = named.parent().unwrap_or(named);
+    let inside = ["bin", "sbin", "scripts"];
+    let beside = inside.iter().map(|name| above.join(name));
+    let below = inside.iter().map(|name| named.join(name));
+    std::iter::once(named.to_owned()).chain(below).chain(beside).collect()
+}
+
+/// The search path, and where the packages of Debian have them.
+fn usual(engine: Engine) -> Vec<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
+    match engine {
+        Engine::Postgresql => folders.extend(newest_first(Path::new("/usr/lib/postgresql"))),
+        Engine::Mariadb => folders.extend(["/usr/sbin", "/usr/libexec", "/usr/bin"].map(PathBuf::from)),
+    }
+    folders
+}
+
+/// `15/bin`, `14/bin`, … below `folder`.
+fn newest_first(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut versions: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    versions.sort_unstable_by(|a, b| b.cmp(a));
+    versions.iter().map(|version| folder.join(version.to_string()).join("bin")).collect()
+}
+
+fn missing(engine: Engine, names: &[&str], folders: &[PathBuf]) -> String {
+    let package = match engine {
+        Engine::Postgresql => "postgresql-15 (or another version of it)",
+        Engine::Mariadb => "mariadb-server-core",
+    };
+    let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    format!(
+        "{engine} was not found: looked for `{}` in {}; install the package {package}, or name the folder of its \
+         programs by `programs`",
+        names.join("` or `"),
+        folders.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_what_servers_print() {
+        for (engine, said, read) in [
+            (Engine::Postgresql, "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", "PostgreSQL 15.18"),
+            (Engine::Postgresql, "postgres (PostgreSQL) 17devel", "PostgreSQL 17devel"),
+            (
+                Engine::Mariadb,
+                "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)",
+                "MariaDB 10.11.19",
+            ),
+            (Engine::Mariadb, "./mysqld  Ver 10.1.23-MariaDB for Linux on x86_64 (MariaDB Server)", "MariaDB 10.1.23"),
+            (Engine::Mariadb, "mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL Community Server - GPL)", "MySQL 8.0.36"),
+        ] {
+            assert_eq!(version(engine, said).as_deref(), Some(read), "{said}");
+        }
+        assert_eq!(version(Engine::Postgresql, "Python 3.11"), None);
+    }
+
+    #[test]
+    fn a_named_folder_is_looked_in_with_its_neighbours_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let said = Programs::find(Engine::Mariadb, Some(root)).unwrap_err();
+        assert!(said.contains("looked for `mariadbd` or `mysqld` in"), "{said}");
+        assert!(said.contains("mariadb-server-core") && !said.contains("/usr/sbin"), "{said}");
+        for file in ["bin/mysqld", "scripts/mysql_install_db"] {
+            fs::create_dir(root.join(file).parent().unwrap()).unwrap();
+            fs::write(root.join(file), "").unwrap();
+        }
+        for named in [root.to_owned(), root.join("bin")] {
+            let found = Programs::find(Engine::Mariadb, Some(&named)).unwrap();
+            assert_eq!(found.server, root.join("bin/mysqld"));
+            assert_eq!(found.initialise, root.join("scripts/mysql_install_db"));
+            assert_eq!(found.base.as_deref(), Some(root));
+        }
+    }
+
+    #[test]
+    fn of_several_versions_the_newest_comes_first() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["9", "15", "14", "common"] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let found = newest_first(folder.path());
+        assert_eq!(found, ["15/bin", "14/bin", "9/bin"].map(|name| folder.path().join(name)));
+    }
+}

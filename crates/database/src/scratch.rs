@@ -1,0 +1,150 @@
+//! The folder of a run for everything that is not to be kept.
+
+use crate::error::DatabaseError;
+use crate::mark::{Found, Mark, lock};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The standard place for large temporary files. Paths below it are short, as those of UNIX sockets
+/// must be (107 bytes), and unlike `/tmp`, it is on a disk.
+const PLACE: &str = "/var/tmp";
+const PREFIX: &str = "plimsoll-";
+
+/// A folder of a run, with a name from the start; made when first asked for, removed when dropped.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    path: PathBuf,
+    lock: Option<File>,
+    homes: u32,
+}
+
+impl Scratch {
+    /// For this run, with a name that no other has.
+    pub(crate) fn new() -> Scratch {
+        let name = random_text(8).unwrap_or_else(|_| std::process::id().to_string());
+        Scratch { path: Path::new(PLACE).join(format!("{PREFIX}{}", name.to_lowercase())), lock: None, homes: 0 }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A new folder in it.
+    pub(crate) fn folder(&mut self) -> Result<PathBuf, DatabaseError> {
+        self.make()?;
+        self.homes += 1;
+        let folder = self.path.join(self.homes.to_string());
+        open_folder(&folder).map_err(DatabaseError::io("make", &folder))?;
+        Ok(folder)
+    }
+
+    fn make(&mut self) -> Result<(), DatabaseError> {
+        if self.lock.is_some() {
+            return Ok(());
+        }
+        sweep(Path::new(PLACE));
+        open_folder(&self.path).map_err(DatabaseError::io("make", &self.path))?;
+        // The mark comes after the lock, so that nobody takes it for what a killed run left.
+        self.lock = Some(lock(&self.path)?);
+        Mark::begun(BTreeMap::new()).write(&self.path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if self.lock.is_some() {
+            let _ = fs::remove_dir_all(&self.path); // what stays is swept by the next run
+        }
+    }
+}
+
+/// Removes what a killed run left at `place`, the folder that [`Databases::place`] named. Gives
+/// whether there was any.
+///
+/// # Errors
+/// The folder is not one of ours, or its run is alive.
+///
+/// [`Databases::place`]: crate::Databases::place
+pub fn remove_left(place: &Path) -> Result<bool, DatabaseError> {
+    match Mark::find(place) {
+        Found::Empty if !place.exists() => return Ok(false),
+        Found::Marked(_) => {}
+        Found::Empty => return Err(foreign(place, "it is empty")),
+        Found::Foreign(why) => return Err(foreign(place, &why)),
+    }
+    let _lock = lock(place)?;
+    fs::remove_dir_all(place).map_err(DatabaseError::io("remove", place))?;
+    Ok(true)
+}
+
+fn foreign(place: &Path, why: &str) -> DatabaseError {
+    DatabaseError::Failed(format!("{} was not made by Plimsoll: {why}; it is left as it is", place.display()))
+}
+
+/// Removes what killed runs of this user left.
+fn sweep(place: &Path) {
+    let own = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        let ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
+            && entry.metadata().is_ok_and(|folder| folder.is_dir() && folder.uid() == own);
+        if ours {
+            let _ = remove_left(&entry.path()); // of a run that lives, or of somebody else
+        }
+    }
+}
+
+/// A folder of ours that others may pass through, to what is theirs in it.
+pub(crate) fn open_folder(path: &Path) -> io::Result<()> {
+    fs::create_dir(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o711))
+}
+
+/// Letters and digits that nobody can guess.
+pub(crate) fn random_text(length: usize) -> io::Result<String> {
+    let mut bytes = vec![0_u8; length];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    // 32 of them, so that each is as likely as the others.
+    let letters = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+    Ok(bytes.iter().map(|byte| char::from(letters[usize::from(byte % 32)])).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scratch_folder_is_made_late_and_goes_with_its_run() {
+        let mut scratch = Scratch::new();
+        let path = scratch.path().to_owned();
+        assert!(!path.exists());
+        let (first, second) = (scratch.folder().unwrap(), scratch.folder().unwrap());
+        assert_ne!(first, second);
+        assert!(first.starts_with(&path) && first.is_dir());
+        let said = remove_left(&path).unwrap_err().to_string();
+        assert!(said.contains("in use by another run"), "{said}");
+        drop(scratch);
+        assert!(!path.exists());
+        assert!(!remove_left(&path).unwrap());
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_swept_and_what_is_not_ours_stays() {
+        let place = tempfile::tempdir().unwrap();
+        let [left, alive, foreign, other] =
+            ["plimsoll-left", "plimsoll-alive", "plimsoll-foreign", "other"].map(|name| place.path().join(name));
+        for folder in [&left, &alive, &foreign, &other] {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join("file"), "").unwrap();
+        }
+        for folder in [&left, &alive, &other] {
+            Mark::begun(BTreeMap::new()).write(folder).unwrap();
+        }
+        let _alive = lock(&alive).unwrap();
+        sweep(place.path());
+        assert_eq!([&left, &alive, &foreign, &other].map(|folder| folder.exists()), [false, true, true, true]);
+        assert!(remove_left(&foreign).unwrap_err().to_string().contains("was not made by Plimsoll"));
+    }
+}

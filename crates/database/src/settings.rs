@@ -1,0 +1,284 @@
+//! Settings as a server says they are, held against those that a study asks for.
+
+use crate::engine::plain;
+use crate::error::DatabaseError;
+use plimsoll_model::database::{Database, Engine};
+use plimsoll_sql::{Connection, SqlError};
+use plimsoll_system::Running;
+use std::collections::BTreeMap;
+
+/// Fails unless every setting that the study asks for is in force.
+pub(crate) fn check(
+    connection: &mut Connection,
+    database: &Database,
+    running: Option<&Running>,
+) -> Result<(), DatabaseError> {
+    let read = InForce::read(connection);
+    let in_force = read.map_err(DatabaseError::sql(&database.name, "read the settings"))?;
+    let version = connection.version();
+    let faults = database.settings.iter().filter_map(|(name, asked)| {
+        let fault = fault(name, asked, &in_force, &version)?;
+        let said = said_of(name, running).map(|line| format!(" (it said: {line})")).unwrap_or_default();
+        Some(format!("{fault}{said}"))
+    });
+    let faults: Vec<String> = faults.collect();
+    if faults.is_empty() {
+        return Ok(());
+    }
+    Err(DatabaseError::Failed(format!(
+        "the database `{}` does not run as the study asks: {}",
+        database.name,
+        faults.join("; ")
+    )))
+}
+
+/// What is wrong with one setting.
+fn fault(name: &str, asked: &str, in_force: &InForce, version: &str) -> Option<String> {
+    match in_force.get(name) {
+        None => Some(format!(
+            "the setting `{name}` is not known to {version}: it was accepted and does nothing; leave it out, or use a \
+             version that has it"
+        )),
+        Some(found) if found.is(asked) => None,
+        Some(found) => Some(format!(
+            "the setting `{name}` is to be `{asked}`, and `{}` is in force; ask for a value that the server takes, or \
+             look for what overrides it",
+            found.shown
+        )),
+    }
+}
+
+/// What a server said last that has to do with a setting.
+fn said_of(name: &str, running: Option<&Running>) -> Option<String> {
+    let lines = running?.last_output().lines;
+    lines.into_iter().find(|line| plain(line).contains(&plain(name)))
+}
+
+/// Why a server did not begin, where that was for a setting.
+pub(crate) fn explained(error: DatabaseError, database: &Database, running: Option<&Running>) -> DatabaseError {
+    if running.is_none_or(|running| running.check().is_ok()) {
+        return error;
+    }
+    let refused = database.settings.iter().find_map(|setting| Some((setting, said_of(&setting.0, running)?)));
+    let Some(((name, value), line)) = refused else { return error };
+    error.after(&format!(
+        "the database `{}` does not start with the setting `{name}` = `{value}`: {line}. Its version may lack it, or \
+         not take the value; correct `settings`",
+        database.name
+    ))
+}
+
+/// All settings in force, by name.
+#[derive(Debug, Default)]
+pub(crate) struct InForce(BTreeMap<String, Value>);
+
+/// A setting in force.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Value {
+    /// As it is shown to people: `128MB`.
+    pub(crate) shown: String,
+    /// In its unit: 16384.
+    plain: String,
+    /// The unit of numbers without one: `8kB`; empty where there is none.
+    unit: String,
+}
+
+impl InForce {
+    /// Reads them all.
+    pub(crate) fn read(connection: &mut Connection) -> Result<InForce, SqlError> {
+        let sql = match connection.engine() {
+            Engine::Postgresql => "SELECT name, current_setting(name, true), setting, unit FROM pg_settings",
+            Engine::Mariadb => "SHOW GLOBAL VARIABLES",
+        };
+        let table = connection.query(sql)?;
+        let values = table.rows.into_iter().map(|row| {
+            let mut cells = row.into_iter().map(Option::unwrap_or_default);
+            let mut next = || cells.next().unwrap_or_default();
+            let (name, shown) = (plain(&next()), next());
+            let value = next();
+            let plain = if value.is_empty() { shown.clone() } else { value };
+            (name, Value { shown, plain, unit: next() })
+        });
+        Ok(InForce(values.collect()))
+    }
+
+    /// The one of this name, as a study or a server writes it. `skip_x` is the opposite of `x`.
+    pub(crate) fn get(&self, name: &str) -> Option<Value> {
+        let name = plain(name);
+        let opposite = || {
+            let value = self.0.get(name.strip_prefix("skip_")?)?;
+            Some(Value::of(if truth(&value.plain)? { "OFF" } else { "ON" }))
+        };
+        self.0.get(&name).cloned().or_else(opposite)
+    }
+}
+
+impl Value {
+    fn of(text: &str) -> Value {
+        Value { shown: text.to_owned(), plain: text.to_owned(), unit: String::new() }
+    }
+
+    /// Whether this is what `asked` means.
+    pub(crate) fn is(&self, asked: &str) -> bool {
+        let asked = unquoted(asked);
+        asked.eq_ignore_ascii_case(&self.plain)
+            || asked.eq_ignore_ascii_case(&self.shown)
+            || truth(asked).is_some_and(|asked| truth(&self.plain) == Some(asked))
+            || self.is_amount(asked)
+            || parts(asked) == parts(&self.plain)
+            // PostgreSQL tells what compressing means by itself.
+            || (truth(asked) == Some(true) && self.plain == "pglz")
+    }
+
+    /// Whether `asked` is the same amount, after the server has rounded it to its unit.
+    fn is_amount(&self, asked: &str) -> bool {
+        let unit = factor_of(&self.unit);
+        let (Some(unit), Some(asked), Some(found)) = (unit, amount(asked, unit), amount(&self.plain, unit)) else {
+            return false;
+        };
+        let rounding = if self.unit.is_empty() { 0.0 } else { unit / 2.0 };
+        (asked - found).abs() <= rounding.max(found.abs() * 1e-9)
+    }
+}
+
+fn unquoted(text: &str) -> &str {
+    let text = text.trim();
+    let within = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    within('\'').or_else(|| within('"')).unwrap_or(text)
+}
+
+fn truth(text: &str) -> Option<bool> {
+    match text.to_lowercase().as_str() {
+        "on" | "true" | "yes" | "1" => Some(true),
+        "off" | "false" | "no" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// An amount in bytes, in seconds, or of whatever has no unit. A number alone is in units of `unit`.
+fn amount(text: &str, unit: Option<f64>) -> Option<f64> {
+    let (number, suffix) = split(text);
+    let number: f64 = number.parse().ok()?;
+    Some(number * if suffix.is_empty() { unit? } else { factor(suffix)? })
+}
+
+/// Of a unit like `8kB` or `ms`; 1 where there is none.
+fn factor_of(unit: &str) -> Option<f64> {
+    match split(unit) {
+        ("", "") => Some(1.0),
+        ("", suffix) => factor(suffix),
+        _ => amount(unit, None),
+    }
+}
+
+/// A number and what follows it.
+fn split(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && !".-+".contains(c)).unwrap_or(text.len());
+    (&text[..end], text[end..].trim())
+}
+
+fn factor(suffix: &str) -> Option<f64> {
+    let power = |exponent: i32| 1024_f64.powi(exponent);
+    Some(match suffix.to_lowercase().as_str() {
+        "b" => 1.0,
+        "k" | "kb" => power(1),
+        "m" | "mb" => power(2),
+        "g" | "gb" => power(3),
+        "t" | "tb" => power(4),
+        "p" | "pb" => power(5),
+        "e" | "eb" => power(6),
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86400.0,
+        _ => return None,
+    })
+}
+
+/// The entries of a list in any order, and paths with or without a slash at the end.
+fn parts(text: &str) -> Vec<String> {
+    let part = |part: &str| {
+        let part = unquoted(part).to_lowercase();
+        if part.len() > 1 { part.trim_end_matches('/').to_owned() } else { part }
+    };
+    let mut parts: Vec<String> = text.split(',').map(part).collect();
+    parts.sort_unstable();
+    parts
+}
+
+#[cfg(test)]
+impl InForce {
+    /// These.
+    pub(crate) fn of(values: &[(&str, &str)]) -> InForce {
+        InForce(values.iter().map(|&(name, text)| (name.to_owned(), Value::of(text))).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(plain: &str, unit: &str) -> Value {
+        Value { shown: format!("{plain} {unit}"), plain: plain.to_owned(), unit: unit.to_owned() }
+    }
+
+    #[test]
+    fn the_same_setting_may_be_written_in_many_ways() {
+        for (asked, in_force, unit) in [
+            ("128MB", "16384", "8kB"),
+            ("134217728B", "16384", "8kB"),
+            ("0.125GB", "16384", "8kB"),
+            ("16384", "16384", "8kB"),
+            ("1001kB", "125", "8kB"), // rounded by the server
+            ("256M", "268435456", ""),
+            ("256m", "268435456", ""),
+            ("5min", "300", "s"),
+            ("300s", "300", "s"),
+            ("0.2s", "200", "ms"),
+            ("200", "200", "ms"),
+            ("1h", "60", "min"),
+            ("1", "ON", ""),
+            ("true", "on", ""),
+            ("OFF", "off", ""),
+            ("no", "0", ""),
+            ("90", "90.000000", ""),
+            ("'a, b'", "b,a", ""),
+            ("/tmp/x/", "/tmp/x", ""),
+            ("O_DIRECT", "O_DIRECT", ""),
+            ("-1", "-1", "ms"),
+            ("on", "pglz", ""),
+        ] {
+            assert!(value(in_force, unit).is(asked), "{asked} is {in_force} {unit}");
+        }
+    }
+
+    #[test]
+    fn other_settings_are_told_apart() {
+        for (asked, in_force, unit) in [
+            ("128MB", "16385", "8kB"),
+            ("256M", "268435457", ""),
+            ("200", "201", "ms"),
+            ("on", "off", ""),
+            ("1", "2", ""),
+            ("0", "2", ""),
+            ("90.2", "90.4", ""),
+            ("on", "local", ""),
+            ("a,b", "a", ""),
+            ("", "x", ""),
+        ] {
+            assert!(!value(in_force, unit).is(asked), "{asked} is not {in_force} {unit}");
+        }
+    }
+
+    #[test]
+    fn a_setting_that_is_skipped_is_the_opposite() {
+        let in_force = InForce::of(&[("log_bin", "OFF"), ("name_resolve", "ON"), ("innodb_doublewrite", "ON")]);
+        assert!(in_force.get("skip-log-bin").unwrap().is("ON"));
+        assert!(in_force.get("skip-name-resolve").unwrap().is("off"));
+        assert!(in_force.get("innodb-doublewrite").unwrap().is("1"));
+        assert_eq!(in_force.get("innodb_thread_concurrency"), None);
+    }
+}

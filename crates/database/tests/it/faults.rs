@@ -1,0 +1,98 @@
+//! What goes wrong while data is made, and before.
+
+use crate::common::{NEVER, Place, names_in, processes_with, server, settings};
+use plimsoll_database::{DatabaseError, check};
+use plimsoll_model::database::Engine;
+use plimsoll_model::event::Event;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[test]
+fn a_disk_that_is_full_while_data_is_loaded_is_named_and_nothing_is_left() {
+    let place = Place::new();
+    let rows = "CREATE TABLE filler (id INT PRIMARY KEY, text TEXT);\n";
+    let postgresql =
+        format!("{rows}INSERT INTO filler SELECT n, repeat('x', 1900) FROM generate_series(1, 100000) AS n;\n");
+    let mariadb = format!("{rows}INSERT INTO filler SELECT seq, repeat('x', 1900) FROM seq_1_to_100000;\n");
+    for (engine, script, size) in [(Engine::Postgresql, postgresql, "100m"), (Engine::Mariadb, mariadb, "640m")] {
+        let Some(mut database) = place.database(engine, &script) else { continue };
+        let disk = place.path("disk");
+        let Some(_mounted) = Disk::mount(&disk, size) else { return };
+        server(&mut database).data = Some(disk.join("data"));
+        let mut databases = place.databases();
+        let error = databases.stage(&database, &NEVER, &mut |_| ()).unwrap_err();
+        let said = error.to_string();
+        assert!(said.starts_with(&format!("no space: the disk of {} is full", disk.join("data").display())), "{said}");
+        assert_eq!(names_in(&disk), Vec::<String>::new());
+        assert_eq!(processes_with(&disk.display().to_string()), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn an_interrupted_load_leaves_nothing() {
+    let place = Place::new();
+    for engine in [Engine::Postgresql, Engine::Mariadb] {
+        let Some(mut database) = place.database(engine, "") else { continue };
+        let folder = place.path("data");
+        for kept in [None, Some(folder.clone())] {
+            server(&mut database).data = kept;
+            let interrupted = AtomicBool::new(false);
+            let mut databases = place.databases();
+            let run = databases.place().to_owned();
+            let mut on_data = |event: &Event| {
+                let rests = matches!(event, Event::DataProgress { doing, .. } if doing == "bringing to rest");
+                interrupted.store(rests, Ordering::Relaxed);
+            };
+            let error = databases.stage(&database, &interrupted, &mut on_data).unwrap_err();
+            assert!(matches!(error, DatabaseError::Interrupted), "{error}");
+            drop(databases);
+            assert!(!run.exists() && !folder.exists());
+            assert_eq!(processes_with(&run.display().to_string()), Vec::<String>::new());
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_is_said_before_anything_is_started() {
+    let place = Place::new();
+    for engine in [Engine::Postgresql, Engine::Mariadb] {
+        let Some(database) = place.database(engine, "") else { continue };
+        let fault_of = |change: &dyn Fn(&mut plimsoll_model::database::Database)| {
+            let mut changed = database.clone();
+            change(&mut changed);
+            let faults = check(&changed).join("; ");
+            let staged = place.databases().stage(&changed, &NEVER, &mut |_| panic!("nothing may be made"));
+            assert_eq!(staged.unwrap_err().to_string(), faults);
+            faults
+        };
+        let said = fault_of(&|database| server(database).user = Some("no-such-user".to_owned()));
+        assert!(said.contains("the user `no-such-user`, who is to run the server, is not in /etc/passwd"), "{said}");
+        let said = fault_of(&|database| server(database).programs = Some(place.path("nowhere")));
+        assert!(said.contains("was not found: looked for `") && said.contains("nowhere/bin"), "{said}");
+        let said = fault_of(&|database| database.settings = settings(&[("port", "5432")]));
+        assert!(said.contains("the setting `port` of the database `db` is Plimsoll's own to choose"), "{said}");
+    }
+}
+
+/// A small file system in memory, which only root can mount.
+struct Disk<'a>(&'a Path);
+
+impl Disk<'_> {
+    fn mount<'a>(path: &'a Path, size: &str) -> Option<Disk<'a>> {
+        std::fs::create_dir_all(path).unwrap();
+        let options = format!("size={size},mode=755");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(path).output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Disk(path));
+        }
+        plimsoll_testkit::skipped("a small disk cannot be mounted here: a full disk is not tried");
+        None
+    }
+}
+
+impl Drop for Disk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).status();
+    }
+}

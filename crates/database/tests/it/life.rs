@@ -1,0 +1,276 @@
+//! A database from its making to the end of the run, trial by trial.
+
+use crate::common::{
+    NEVER, PATIENCE, Place, accounts, connect, files_with, launcher, processes_with, ready_events, server, settings,
+    start,
+};
+use plimsoll_database::{Databases, Look, after, check, facts};
+use plimsoll_model::database::{Database, Dataset, Engine, External, Origin, Snapshot};
+use plimsoll_model::event::Event;
+use plimsoll_model::sql::Transport;
+use plimsoll_model::system::CommandLine;
+use plimsoll_sql::Connection;
+use rustix::process::{Pid, Signal, kill_process};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+#[test]
+fn postgresql_is_loaded_once_and_each_trial_finds_what_was_loaded() {
+    live(
+        Engine::Postgresql,
+        &[("shared_buffers", "64MB"), ("synchronous_commit", "off"), ("checkpoint-timeout", "10min")],
+        ("synchronous_commit", "off", "lose the last committed transactions"),
+    );
+}
+
+#[test]
+fn mariadb_is_loaded_once_and_each_trial_finds_what_was_loaded() {
+    live(
+        Engine::Mariadb,
+        &[("innodb_buffer_pool_size", "64M"), ("innodb-doublewrite", "0"), ("max_connections", "50")],
+        ("innodb_doublewrite", "OFF", "half old, half new"),
+    );
+}
+
+fn live(engine: Engine, asked: &[(&str, &str)], risky: (&str, &str, &str)) {
+    let place = Place::new();
+    let Some(mut database) = place.database(engine, "") else { return };
+    database.settings = settings(asked);
+    let mut databases = place.databases();
+    let mut events = Vec::new();
+    a_trial_changes_the_data(&place, &mut databases, &database, risky, &mut events);
+    a_trial_with_a_killed_server_fails(&place, &mut databases, &database, &mut events);
+    the_next_finds_what_was_loaded(&place, &mut databases, &database, &mut events);
+    assert_eq!(ready_events(&events), [false], "its data is made once: {events:?}");
+    a_setting_that_is_unknown_is_named(&place, &mut databases, &database);
+    a_setting_that_is_not_in_force_is_named(&place, &mut databases, &database);
+    a_server_that_runs_already_is_left_alone(&place, &mut databases, &database);
+
+    let run = databases.place().to_owned();
+    let passwords = databases.secrets();
+    assert!(!passwords.is_empty());
+    for password in &passwords {
+        assert_eq!(files_with(&place.path("logs"), &password.0), Vec::<PathBuf>::new());
+        assert_eq!(processes_with(&password.0), Vec::<String>::new());
+    }
+    assert!(run.is_dir());
+    drop(databases);
+    assert!(!run.exists());
+    assert_eq!(processes_with(&run.display().to_string()), Vec::<String>::new());
+}
+
+fn a_trial_changes_the_data(
+    place: &Place,
+    databases: &mut Databases,
+    database: &Database,
+    risky: (&str, &str, &str),
+    events: &mut Vec<Event>,
+) {
+    let staged = databases.stage(database, &NEVER, &mut |event| events.push(event.clone())).unwrap();
+    assert_eq!(staged.data, "initialised and loaded by the run");
+    assert!(["copied", "copied (reflink)"].contains(&staged.restored.0.as_str()), "{:?}", staged.restored);
+    let running = start(&staged, place).unwrap();
+    assert_eq!(accounts(&staged), [(1, 10), (2, 20), (3, 30)]);
+    for password in databases.secrets() {
+        assert_eq!(processes_with(&password.0), Vec::<String>::new());
+    }
+
+    let look = Look::start(database, &staged).unwrap();
+    let mut connection = connect(&staged);
+    for amount in 0..50 {
+        connection.batch(&format!("UPDATE account SET amount = {amount} WHERE id = 1")).unwrap();
+    }
+    connection.batch("DELETE FROM account WHERE id = 3").unwrap();
+    std::thread::sleep(Duration::from_millis(1500)); // PostgreSQL's sessions tell what they did once a second
+    connection.batch("DELETE FROM account WHERE id = 4").unwrap();
+    let samples = look.stop(Instant::now());
+    let sum = |counter: &str| -> f64 {
+        let of = samples.iter().filter(|sample| sample.counter == counter && sample.database == "db");
+        of.map(|sample| sample.value).sum()
+    };
+    assert!(sum("rows_written") > 10.0, "{samples:?}");
+    assert!(sum("log_bytes") > 1000.0, "{samples:?}");
+    assert!(samples.iter().any(|sample| sample.counter == "lock_waits" && sample.value == 0.0), "{samples:?}");
+    assert!(samples.iter().all(|sample| (-60.0..1.0).contains(&sample.at)), "{samples:?}");
+
+    let facts = facts(database, &staged, Transport::Tcp).unwrap();
+    assert!(facts.version.starts_with(&database.engine.to_string()), "{facts:?}");
+    assert!(facts.transport.starts_with("TCP to 127.0.0.1:"), "{facts:?}");
+    assert!(["READ COMMITTED", "REPEATABLE READ"].contains(&facts.isolation.as_str()), "{facts:?}");
+    let asked: Vec<&str> = facts.settings.iter().filter_map(|setting| setting.asked.as_deref()).collect();
+    assert_eq!(asked, database.settings.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>());
+    let (name, value, lost) = risky;
+    let setting = facts.settings.iter().find(|setting| setting.name == name).unwrap();
+    assert_eq!(setting.in_force, value);
+    assert!(setting.risk.as_ref().unwrap().contains(lost), "{setting:?}");
+    assert_eq!(after(database, &staged, PATIENCE, &NEVER).unwrap(), []);
+
+    let stopped = running.stop().unwrap();
+    assert!(stopped.exit.unwrap().is_success() && stopped.killed == 0, "{stopped:?}");
+}
+
+fn a_trial_with_a_killed_server_fails(
+    place: &Place,
+    databases: &mut Databases,
+    database: &Database,
+    events: &mut Vec<Event>,
+) {
+    let staged = databases.stage(database, &NEVER, &mut |event| events.push(event.clone())).unwrap();
+    let running = start(&staged, place).unwrap();
+    let first = running.processes().into_iter().min().unwrap();
+    kill_process(Pid::from_raw(first).unwrap(), Signal::KILL).unwrap();
+    let begin = Instant::now();
+    while running.check().is_ok() {
+        assert!(begin.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let said = staged.wait_ready(Some(&running), &NEVER).unwrap_err().to_string();
+    assert!(said.contains("ended by itself") && said.contains("signal 9"), "{said}");
+}
+
+fn the_next_finds_what_was_loaded(
+    place: &Place,
+    databases: &mut Databases,
+    database: &Database,
+    events: &mut Vec<Event>,
+) {
+    let staged = databases.stage(database, &NEVER, &mut |event| events.push(event.clone())).unwrap();
+    let running = start(&staged, place).unwrap();
+    assert_eq!(accounts(&staged), [(1, 10), (2, 20), (3, 30)]);
+    let home = staged.system.as_ref().unwrap().dir.clone();
+    let copies = || {
+        let names = crate::common::names_in(&home);
+        names.into_iter().filter(|name| name.starts_with("trial-")).count()
+    };
+    assert_eq!(copies(), 1);
+    running.stop().unwrap();
+    drop(staged);
+    assert_eq!(copies(), 0);
+}
+
+fn a_setting_that_is_unknown_is_named(place: &Place, databases: &mut Databases, database: &Database) {
+    let database = Database { settings: settings(&[("no_such_setting", "1")]), ..database.clone() };
+    let staged = databases.stage(&database, &NEVER, &mut |_| ()).unwrap();
+    let said = start(&staged, place).unwrap_err().to_string();
+    let expected = match database.engine {
+        Engine::Postgresql => "FATAL:  unrecognized configuration parameter \"no_such_setting\"",
+        Engine::Mariadb => "unknown variable 'no-such-setting=1'",
+    };
+    assert!(said.contains("does not start with the setting `no_such_setting` = `1`: "), "{said}");
+    assert!(said.contains(expected), "{said}");
+}
+
+fn a_setting_that_is_not_in_force_is_named(place: &Place, databases: &mut Databases, database: &Database) {
+    let (asked, expected) = match database.engine {
+        // A smaller one is taken.
+        Engine::Mariadb => (("table_definition_cache", "100"), "is to be `100`, and `400` is in force"),
+        Engine::Postgresql => (("work_mem", "4MB"), "is to be `4MB`, and `5MB` is in force"),
+    };
+    let mut database = database.clone();
+    database.settings = settings(&[asked]);
+    let staged = databases.stage(&database, &NEVER, &mut |_| ()).unwrap();
+    if database.engine == Engine::Postgresql {
+        let plain = Database { settings: Vec::new(), ..database.clone() };
+        let before = databases.stage(&plain, &NEVER, &mut |_| ()).unwrap();
+        drop(before);
+        let spec = staged.system.as_ref().unwrap();
+        let running = launcher().start(spec, &place.path("logs/db.log")).unwrap();
+        staged.wait_ready(Some(&running), &NEVER).unwrap();
+        connect(&staged).batch("ALTER DATABASE plimsoll SET work_mem = '5MB'").unwrap();
+        let said = staged.wait_ready(Some(&running), &NEVER).unwrap_err().to_string();
+        assert!(said.contains(expected), "{said}");
+        return;
+    }
+    let said = start(&staged, place).unwrap_err().to_string();
+    assert!(said.contains("the setting `table_definition_cache`") && said.contains(expected), "{said}");
+    // A setting that this version knows only to say that it does nothing.
+    let ignored = Database { settings: settings(&[("innodb_thread_concurrency", "8")]), ..database };
+    let staged = databases.stage(&ignored, &NEVER, &mut |_| ()).unwrap();
+    if let Err(error) = start(&staged, place) {
+        let said = error.to_string();
+        assert!(said.contains("the setting `innodb_thread_concurrency` is not known to MariaDB"), "{said}");
+        assert!(said.contains("does nothing"), "{said}");
+    }
+}
+
+fn a_server_that_runs_already_is_left_alone(place: &Place, databases: &mut Databases, database: &Database) {
+    let plain = Database { settings: Vec::new(), ..database.clone() };
+    let own = databases.stage(&plain, &NEVER, &mut |_| ()).unwrap();
+    let running = start(&own, place).unwrap();
+    let mut external = External {
+        endpoint: own.endpoint(Transport::Tcp).unwrap(),
+        password_variable: None,
+        restore: Some(CommandLine(["sh", "-c", "echo restored > restored"].map(str::to_owned).to_vec())),
+        dir: place.folder.path().to_owned(),
+    };
+    let of = |external: &External, asked: &[(&str, &str)]| Database {
+        origin: Origin::External(external.clone()),
+        settings: settings(asked),
+        dataset: Dataset::Empty,
+        warm: false,
+        ..database.clone()
+    };
+    let fitting = of(&external, &[("max_connections", if database.engine == Engine::Mariadb { "151" } else { "100" })]);
+    let staged = databases.stage(&fitting, &NEVER, &mut |_| panic!("nothing is made")).unwrap();
+    assert!(staged.system.is_none());
+    assert_eq!((staged.data.as_str(), staged.restored.0.contains("echo restored")), ("external", true));
+    assert!(place.path("restored").exists());
+    staged.wait_ready(None, &NEVER).unwrap();
+    assert_eq!(facts(&fitting, &staged, Transport::Unix).unwrap().restored, staged.restored.0);
+    assert_eq!(accounts(&staged), [(1, 10), (2, 20), (3, 30)]);
+
+    let other = of(&external, &[("max_connections", "7")]);
+    let staged = databases.stage(&other, &NEVER, &mut |_| ()).unwrap();
+    let said = staged.wait_ready(None, &NEVER).unwrap_err().to_string();
+    assert!(said.contains("the setting `max_connections` is to be `7`"), "{said}");
+
+    external.restore = Some(CommandLine(["sh", "-c", "echo no dump; exit 3"].map(str::to_owned).to_vec()));
+    let said = databases.stage(&of(&external, &[]), &NEVER, &mut |_| ()).unwrap_err().to_string();
+    assert!(
+        said.contains("the restore command `sh -c echo no dump; exit 3`") && said.contains("exit code 3"),
+        "{said}"
+    );
+
+    external.password_variable = Some("PLIMSOLL_NO_SUCH_VARIABLE".to_owned());
+    let said = check(&of(&external, &[])).join("; ");
+    assert!(said.contains("PLIMSOLL_NO_SUCH_VARIABLE of the environment, which is not set"), "{said}");
+    running.stop().unwrap();
+}
+
+#[test]
+fn a_template_is_copied_by_the_server_itself() {
+    let place = Place::new();
+    let Some(mut database) = place.database(Engine::Postgresql, "") else { return };
+    server(&mut database).snapshot = Snapshot::Template;
+    let mut databases = place.databases();
+    for _trial in 0..2 {
+        let staged = databases.stage(&database, &NEVER, &mut |_| ()).unwrap();
+        let running = start(&staged, &place).unwrap();
+        assert_eq!(staged.endpoint(Transport::Unix).unwrap().database, "run");
+        assert_eq!(accounts(&staged), [(1, 10), (2, 20), (3, 30)]);
+        connect(&staged).batch("DELETE FROM account").unwrap();
+        let facts = facts(&database, &staged, Transport::Unix).unwrap();
+        assert_eq!((facts.restored.as_str(), facts.transport.as_str()), ("template database", "UNIX socket"));
+        assert!(facts.restore_seconds > 0.0);
+        running.stop().unwrap();
+    }
+}
+
+#[test]
+fn nobody_enters_mariadb_without_a_password() {
+    let place = Place::new();
+    let Some(database) = place.database(Engine::Mariadb, "") else { return };
+    let mut databases = place.databases();
+    let staged = databases.stage(&database, &NEVER, &mut |_| ()).unwrap();
+    let running = start(&staged, &place).unwrap();
+    let users = connect(&staged).query("SELECT DISTINCT user FROM mysql.user ORDER BY user").unwrap();
+    let users: Vec<String> = users.rows.into_iter().flatten().flatten().collect();
+    assert!(users.iter().all(|user| ["mariadb.sys", "plimsoll", "PUBLIC"].contains(&user.as_str())), "{users:?}");
+    let mut endpoint = staged.endpoint(Transport::Unix).unwrap();
+    for user in ["root", "nobody", ""] {
+        (endpoint.user, endpoint.password) = (user.to_owned(), None);
+        let refused = Connection::open(&endpoint, plimsoll_sql::Patience::of(PATIENCE));
+        assert!(refused.is_err(), "`{user}` enters");
+    }
+    running.stop().unwrap();
+}

@@ -1,0 +1,6 @@
+//! Databases as a run uses them, with real servers of both kinds.
+
+mod common;
+mod faults;
+mod kept;
+mod life;
