@@ -15,6 +15,7 @@ mod differences;
 mod drift;
 mod findings;
 mod rows;
+mod sql;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +28,7 @@ use crate::findings::Finding;
 use crate::verdict::{Outcome, Verdict};
 use crate::{Analysis, Input, OrReason, level, words};
 use differences::{Differences, differences, distinct, is_same, place, shared};
+use plimsoll_model::database::Database;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::measure::Measure;
@@ -65,6 +67,8 @@ pub struct Resolved {
     pub condition: Assignment,
     /// The systems.
     pub systems: Vec<SystemSpec>,
+    /// The databases.
+    pub databases: Vec<Database>,
     /// What a user does.
     pub workload: Workload,
     /// How load is offered.

@@ -1,7 +1,7 @@
 //! What a bundle says of itself as a list of named texts, so that two bundles can be held against
 //! each other name by name.
 
-use super::Resolved;
+use super::{Resolved, sql};
 use plimsoll_model::host::Host;
 use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Profile, Shape, Stop, Think};
 use plimsoll_model::storage::{Action, BucketStyle, Credentials, Payload, S3, Storage, Store, Upload};
@@ -18,7 +18,7 @@ pub(super) type Named = (String, String);
 /// The longest text of a value in messages; what is longer is cut.
 const LONGEST: usize = 120;
 
-fn named(name: impl Into<String>, value: impl AsRef<str>) -> Named {
+pub(super) fn named(name: impl Into<String>, value: impl AsRef<str>) -> Named {
     let value = value.as_ref();
     let cut = match value.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{} …", &value[..end]),
@@ -33,7 +33,8 @@ fn or_none<T: ToString>(value: Option<T>) -> String {
 
 /// What decides whether the numbers of a cell mean the same as those of another: load and workload.
 pub(super) fn meaning(cell: &Resolved) -> Vec<Named> {
-    [load(&cell.load), workload(&cell.workload)].concat()
+    let data = cell.databases.iter().flat_map(sql::data).collect();
+    [load(&cell.load), workload(&cell.workload), data].concat()
 }
 
 /// What may be the subject of a comparison: how systems are started, and where load goes.
@@ -48,6 +49,7 @@ pub(super) fn settings(cell: &Resolved) -> Vec<Named> {
         all.extend(store(&storage.store));
     }
     all.extend(cell.systems.iter().flat_map(system));
+    all.extend(cell.databases.iter().flat_map(sql::database));
     all
 }
 
@@ -123,7 +125,7 @@ fn workload(workload: &Workload) -> Vec<Named> {
             all.extend(calls.iter().flat_map(grpc_step));
         }
         Steps::Storage(storage) => all.extend(self::storage(storage)),
-        Steps::Sql(sql) => all.push(named("database", sql.database.clone())),
+        Steps::Sql(work) => all.extend(sql::work(work)),
     }
     all
 }

@@ -51,6 +51,7 @@ fn cells(input: &Input) -> Vec<Resolved> {
         variant: variant.clone(),
         condition: Assignment::default(),
         systems: vec![system(&variant.label())],
+        databases: Vec::new(),
         workload: Workload {
             target: Some(Target { host: "127.0.0.1".to_owned(), port: 1, tls: None }),
             connect: Connect::PerUser,

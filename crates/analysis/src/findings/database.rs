@@ -464,7 +464,11 @@ mod tests {
             })
         };
         let found = finding(&seed(140.0), "the best settings say otherwise").expect("a finding");
-        assert!(found.evidence[0].contains(" at the best settings, +39.6 % with concurrency = 8"), "{:?}", found.evidence);
+        assert!(
+            found.evidence[0].contains(" at the best settings, +39.6 % with concurrency = 8"),
+            "{:?}",
+            found.evidence
+        );
         assert!(found.evidence[0].starts_with("4 threads, 5.1: "), "{:?}", found.evidence);
         assert_eq!(finding(&seed(100.0), "the best settings say otherwise"), None);
     }

@@ -169,6 +169,7 @@ fn resolved(study: &Study, plan: &Plan, stand_in: u16) -> OrReason<Vec<Resolved>
                 variant: variant.clone(),
                 condition: condition.clone(),
                 systems: spec.systems,
+                databases: spec.databases,
                 workload: spec.workload,
                 load: spec.load,
             };

@@ -21,15 +21,15 @@ pub(crate) struct Figure {
 impl Figure {
     /// All panels on one sheet, under title and legend.
     pub(crate) fn draw(&self) -> Drawing {
-        let columns = self.panels.len().min(COLUMNS);
-        let rows = self.panels.len().div_ceil(COLUMNS);
+        let columns = if self.panels.len() == 4 { 2 } else { self.panels.len().min(COLUMNS) };
+        let rows = self.panels.len().div_ceil(columns.max(1));
         let width = columns as f64 * (WIDTH + GAP) + GAP;
         let height = HEAD + rows as f64 * (HEIGHT + GAP);
         let mut drawing = Drawing::new(width, height);
         drawing.heading((GAP, 22.0), &self.title);
         legend(&mut drawing, &self.variants, (GAP, 43.0));
         for (index, panel) in self.panels.iter().enumerate() {
-            let (column, row) = ((index % COLUMNS) as f64, (index / COLUMNS) as f64);
+            let (column, row) = ((index % columns) as f64, (index / columns) as f64);
             drawing.place(panel.draw(), (GAP + column * (WIDTH + GAP), HEAD + row * (HEIGHT + GAP)));
         }
         drawing

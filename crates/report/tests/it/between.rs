@@ -51,6 +51,7 @@ fn cells(input: &Input, argument: &str) -> Vec<Resolved> {
                     version: None,
                     port: Some(1),
                 }],
+                databases: Vec::new(),
                 workload: Workload {
                     target: Some(Target { host: "127.0.0.1".to_owned(), port: 1, tls: None }),
                     connect: Connect::PerUser,

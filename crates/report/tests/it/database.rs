@@ -12,7 +12,9 @@ use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
 use plimsoll_model::study::Decision;
 use plimsoll_model::trial::Trial;
 use plimsoll_model::units::Nanos;
+use plimsoll_report::Document;
 use serde_json::Value;
+use std::sync::LazyLock;
 
 const SECONDS: i64 = 10;
 const VERSIONS: [&str; 2] = ["5.0.72", "5.1.30"];
@@ -264,11 +266,13 @@ fn section(markdown: &str, title: &str) -> String {
     body.split("\n## ").next().expect("a text").to_owned()
 }
 
+/// Rendered once for all tests.
+static REPORT: LazyLock<Vec<Document>> = LazyLock::new(|| documents(&study()));
+
 #[test]
 fn the_markdown_of_a_study_of_versions() {
-    let documents = documents(&study());
-    keep(&documents, "database");
-    let markdown = text(&documents, "report.md");
+    keep(&REPORT, "database");
+    let markdown = text(&REPORT, "report.md");
     assert_eq!(markdown.matches("tpmC").count(), markdown.matches("no tpmC").count(), "nothing is called that");
     insta::assert_snapshot!(format!("{}\n---\n{}", section(&markdown, "Database"), section(&markdown, "Findings")));
 }
@@ -289,31 +293,28 @@ fn where_settings_are_compared_they_are_the_lines_of_one_chart() {
 
 #[test]
 fn the_page_is_well_formed_and_has_a_panel_for_each_setting() {
-    let documents = documents(&study());
-    let html = text(&documents, "report.html");
+    let html = text(&REPORT, "report.html");
     assert_well_formed(&html);
     let section = html.split("<section class=\"database\">").nth(1).expect("a section");
     let section = section.split("</section>").next().expect("a section");
     assert!(!section.contains("NaN") && !section.contains(">inf"), "a number is missing");
     let figure = section.split("<figure>").nth(1).expect("a chart");
     assert_eq!(figure.split("</figure>").next().expect("a chart").matches("<svg").count(), SETTINGS.len());
-    let markdown = text(&documents, "report.md");
+    let markdown = text(&REPORT, "report.md");
     for chart in ["database-throughput", "database-over-time"] {
-        assert_well_formed(&text(&documents, &format!("charts/{chart}.svg")));
+        assert_well_formed(&text(&REPORT, &format!("charts/{chart}.svg")));
         assert!(markdown.contains(&format!("charts/{chart}.png")), "{chart}");
     }
 }
 
 #[test]
 fn programs_get_every_number() {
-    let input = study();
-    let documents = documents(&input);
-    let json: Value = serde_json::from_str(&text(&documents, "report.json")).expect("JSON");
+    let json: Value = serde_json::from_str(&text(&REPORT, "report.json")).expect("JSON");
     let database = &json["database"];
     assert_eq!(database["cells"].as_array().expect("cells").len(), 2 * SETTINGS.len() * THREADS.len());
     assert_eq!(database["best"].as_array().expect("a row for each load").len(), THREADS.len());
     assert_eq!(database["throughput"], "new_orders.rate");
-    let csv = text(&documents, "database.csv");
+    let csv = text(&REPORT, "database.csv");
     let columns = csv.lines().next().expect("a head").split(',').count();
     assert_eq!(columns, 10);
     for row in [

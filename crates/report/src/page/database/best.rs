@@ -9,54 +9,48 @@ impl Scene<'_> {
     pub(super) fn best(&self) -> Option<Sheet> {
         let best = self.report.best.as_ref()?;
         let baseline = self.variant(0);
+        let several = self.input.plan.variants.len() > 2;
         let axis = self.report.grid.axis.clone().unwrap_or_default();
-        let columns = vec![
-            words_in(axis),
-            words_in("variant"),
-            words_in(format!("best setting of {baseline}")),
-            words_in("best setting of the variant"),
-            numbers_in("at the best settings"),
-            numbers_in("settings picked by other repeats"),
-            words_in("at the same setting"),
-        ];
+        let variant = if several { "the variant".to_owned() } else { self.variant(1) };
+        let both = self.report.grid.rows.iter().map(|row| numbers_in(format!("both with {}", row.label)));
+        let columns = [words_in(axis)]
+            .into_iter()
+            .chain(several.then(|| words_in("variant")))
+            .chain([numbers_in(format!("best for {baseline}")), numbers_in(format!("best for {variant}"))])
+            .chain([numbers_in("each at its best"), numbers_in("picked by other repeats")])
+            .chain(both);
         let row = |row: &BestRow, ratio: &BestRatio| {
-            vec![
-                self.report.grid.level(row.level),
-                self.variant(ratio.variant),
-                self.setting(&row.best[0]),
-                self.setting(&row.best[ratio.variant]),
-                shown(&ratio.best),
-                shown(&ratio.confirmed),
-                self.alike(ratio),
-            ]
+            [self.report.grid.level(row.level)]
+                .into_iter()
+                .chain(several.then(|| self.variant(ratio.variant)))
+                .chain([self.setting(&row.best[0]), self.setting(&row.best[ratio.variant])])
+                .chain([shown(&ratio.best), shown(&ratio.confirmed)])
+                .chain(ratio.alike.iter().map(shown))
+                .collect()
         };
         let rows = best.rows.iter().flat_map(|one| one.ratios.iter().map(move |ratio| row(one, ratio)));
         let note = format!(
             "Each variant against {baseline}, once at the setting that is best for it and once at the same setting. The best \
              of several is biased upward, because chance helps the one that is picked: trust it where the next column, in \
              which the setting of each repeat is picked by the other repeats alone, says the same, or where new trials \
-             confirm it. Intervals: 95 %."
+             confirm it. Not apart: not shown to be better than all other settings. Intervals: 95 %."
         );
-        Some(Sheet::new("Best of the grid beside the same setting", note, columns, rows.collect()))
+        Some(Sheet::new("Best of the grid beside the same setting", note, columns.collect(), rows.collect()))
     }
 
     fn setting(&self, best: &OrReason<Best>) -> String {
         let Ok(best) = best else { return dash() };
         let label = &self.report.grid.rows[best.setting].label;
-        let apart = if best.apart { "" } else { ", not shown to be better than the next" };
-        format!("{label} ({}{apart})", show(best.centre, self.report.throughput.unit()))
-    }
-
-    fn alike(&self, ratio: &BestRatio) -> String {
-        let rows = self.report.grid.rows.iter().zip(&ratio.alike);
-        rows.map(|(row, ratio)| format!("{}: {}", row.label, shown(ratio))).collect::<Vec<_>>().join("; ")
+        let apart = if best.apart { "" } else { "\nnot apart" };
+        format!("{label}\n{}{apart}", show(best.centre, self.report.throughput.unit()))
     }
 }
 
+/// The ratio, and its interval on a line of its own.
 fn shown(ratio: &OrReason<Ratio>) -> String {
     let Ok(Ratio { value, interval }) = ratio else { return dash() };
     match interval {
-        Ok(interval) => format!("{} ({})", change(*value), changes(interval.low, interval.high).join(" … ")),
-        Err(_) => format!("{} (no interval)", change(*value)),
+        Ok(interval) => format!("{}\n({})", change(*value), changes(interval.low, interval.high).join(" … ")),
+        Err(_) => format!("{}\n(no interval)", change(*value)),
     }
 }

@@ -24,10 +24,9 @@ const QUANTILES: [(&str, measure::Statistic); 5] = [
 impl Scene<'_> {
     /// What the cells are consistent with as their limit.
     pub(super) fn limits(&self) -> Option<Sheet> {
-        let cpu = |cell: &Cell| cell.statistic("host", "CPU").map_or_else(dash, |one| show(one.mean, Unit::Cores));
         let row = |cell: &Cell, suspect: &Suspect| {
             let place = [self.condition(cell.condition), self.variant(cell.variant)];
-            place.into_iter().chain([suspect.what.to_owned(), suspect.evidence.clone(), cpu(cell)]).collect()
+            place.into_iter().chain([suspect.what.to_owned(), suspect.evidence.clone()]).collect()
         };
         let rows: Vec<Vec<String>> =
             self.measured().flat_map(|cell| cell.suspects.iter().map(move |one| row(cell, one))).collect();
@@ -41,10 +40,9 @@ impl Scene<'_> {
             many if many > LONG => vec![format!("Not shown by the evidence: what limits {many} other cells.")],
             _ => vec![format!("Not shown by the evidence: what limits {}.", silent.join("; "))],
         };
-        let columns = ["condition", "variant", "consistent with this limit", "numbers"].map(words_in).into_iter();
+        let columns = ["condition", "variant", "consistent with this limit", "numbers"].map(words_in).into();
         let note = "What throughput may be limited by, by fixed rules on means over the measure phase. None of it is proof: \
                     other causes can look the same.";
-        let columns = columns.chain([numbers_in("CPU of the host")]).collect();
         let open = rows.len() <= LONG;
         let any = self.measured().next().is_some();
         any.then(|| Sheet { open, below, ..Sheet::new("What limits throughput", note, columns, rows) })
@@ -94,11 +92,13 @@ impl Scene<'_> {
             format!("Throughput: {} {what}{interval}", grouped(summary.centre.round()))
         });
         let trials = cell.trials.len();
+        let warmup = self.input.plan.lengths[cell.condition].warmup;
         let minutes = significant(cell.seconds / trials.max(1) as f64 / 60.0);
         throughput
             .into_iter()
             .chain([
                 format!("Duration: {minutes} minutes measured in each of {}", counted(trials, "trial")),
+                format!("Ramp up: {} minutes of warm-up before", significant(warmup.as_secs_f64() / 60.0)),
                 format!("Unknown errors: {}", kinds(&cell.errors)),
                 format!("Retries, in whole trials: {}", kinds(&cell.retries)),
             ])
