@@ -5,7 +5,7 @@ use crate::faults::Faults;
 use crate::quick;
 use crate::scalar::Port;
 use crate::scope::{Bindings, Scope};
-use crate::table::database::DatabaseTable;
+use crate::table::database::{DatabaseTable, warn_of_few_connections};
 use crate::table::load::LoadTable;
 use crate::table::sql::{self, SqlTable};
 use crate::table::store::StoreTable;
@@ -228,13 +228,16 @@ impl Parts {
     fn join_database(&self, spec: &mut TrialSpec, faults: &mut Faults) -> Option<()> {
         let (Steps::Sql(sql), Some(table)) = (&spec.workload.steps, self.workload.sql()) else { return Some(()) };
         table.check_load(sql, &spec.load, faults)?;
+        let database = spec.databases.iter_mut().find(|database| database.name == sql.database)?;
+        let span = self.span_of_database(&sql.database);
+        warn_of_few_connections(database, &spec.load, span, faults);
+        sql::warn_of_what_is_left(sql, database, span, faults);
         let Some(dataset) = sql::dataset(sql, self.seed) else { return Some(()) };
         if let Some(span) = self.database(&sql.database).and_then(DatabaseTable::load_span) {
             let fault = Fault::error(span, format!("the data of `{}` is made by the workload", sql.database));
             faults.add(fault.help("leave `load` out: it is for `transactions` of your own"));
             return None;
         }
-        let database = spec.databases.iter_mut().find(|database| database.name == sql.database)?;
         database.dataset = dataset;
         Some(())
     }

@@ -15,6 +15,7 @@ use crate::template::is_name;
 use crate::value::{Fixed, Problem, Scalar, Slot, all, optional, word};
 use plimsoll_model::database::{Database, Dataset, Engine, External, Origin, Server, Snapshot};
 use plimsoll_model::factor::{Assignment, Level};
+use plimsoll_model::load::{LoadModel, LoadProfile};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -238,6 +239,31 @@ impl ExternalTable {
             dataset: Dataset::Empty,
             warm: warm?.unwrap_or(false),
         })
+    }
+}
+
+/// Connections of Plimsoll's own, beside those of the users.
+const OWN_CONNECTIONS: u32 = 3;
+
+/// Warns of more users than the server has connections, if the study leaves their number to it.
+pub(crate) fn warn_of_few_connections(database: &Database, load: &LoadProfile, span: &Span, faults: &mut Faults) {
+    let told = database.settings.iter().any(|(name, _)| name.replace('-', "_") == "max_connections");
+    if told || matches!(database.origin, Origin::External(_)) {
+        return;
+    }
+    let most = match database.engine {
+        Engine::Postgresql => 100,
+        Engine::Mariadb => 151,
+    };
+    let (users, or_fewer) = match &load.model {
+        LoadModel::Closed { users, .. } => (users.peak() as u32, "offer fewer `users`"),
+        LoadModel::Open { max_users, .. } => (*max_users, "give the load fewer `max_users`"),
+    };
+    let needed = users.saturating_add(OWN_CONNECTIONS);
+    if needed > most {
+        let message = format!("{users} users take more than the {most} connections of {}", database.engine);
+        let help = format!("add `max_connections = {needed}` to its `settings`, or {or_fewer}");
+        faults.add(Fault::warning(span, message).help(help));
     }
 }
 

@@ -11,11 +11,11 @@ use crate::table::tpcc::TpccTable;
 use crate::table::transaction::TransactionTable;
 use crate::table::workload::Protocol;
 use crate::value::{Fixed, Problem, Scalar, Slot, all, optional, word, written_or};
-use plimsoll_model::database::{Address, Database, Dataset, Origin};
+use plimsoll_model::database::{Address, Database, Dataset, External, Origin};
 use plimsoll_model::factor::Level;
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::record::ErrorKind;
-use plimsoll_model::sql::{Isolation, Retry, Sql, SqlWork, TPCC_STEPS, Transport};
+use plimsoll_model::sql::{Isolation, OltpTest, OwnStatement, Retry, Sql, SqlWork, TPCC_STEPS, Transport};
 use plimsoll_model::workload::{Connect, Steps, Target, Workload};
 use schemars::{Schema, json_schema};
 use std::time::Duration;
@@ -176,6 +176,21 @@ pub(crate) fn dataset(sql: &Sql, seed: u64) -> Option<Dataset> {
     }
 }
 
+/// Warns where trials find what earlier ones have left in a server that runs already.
+pub(crate) fn warn_of_what_is_left(sql: &Sql, database: &Database, span: &Span, faults: &mut Faults) {
+    let Origin::External(External { restore: None, .. }) = &database.origin else { return };
+    let reads = |statement: &OwnStatement| statement.sql.trim_start().to_lowercase().starts_with("select");
+    let writes = match &sql.work {
+        SqlWork::Tpcc(_) => true,
+        SqlWork::Oltp(oltp) => !matches!(oltp.test, OltpTest::PointSelect | OltpTest::ReadOnly),
+        SqlWork::Own(own) => !own.iter().flat_map(|transaction| &transaction.statements).all(reads),
+    };
+    if writes {
+        let message = format!("trials find in `{}` what earlier ones have left: nothing restores it", database.name);
+        faults.add(Fault::warning(span, message).help("add `restore` with a command that brings its data back"));
+    }
+}
+
 // What is known before any trial.
 impl SqlTable {
     /// The names of the steps, and where each stands.
@@ -333,7 +348,7 @@ mod tests {
     use crate::table::workload::{Given, WorkloadTable};
     use crate::testing::{faults_of, no_faults, read_table};
     use plimsoll_model::factor::Assignment;
-    use plimsoll_model::sql::{Distribution, Oltp, OltpTest, Parameter, Tpcc, Waits};
+    use plimsoll_model::sql::{Distribution, Oltp, Parameter, Tpcc, Waits};
     use std::path::Path;
 
     fn databases() -> Vec<(String, DatabaseTable)> {

@@ -107,20 +107,19 @@ fn a_workload_of_another_protocol_may_have_a_database_behind_it() {
 }
 
 #[test]
-fn more_users_than_terminals_are_a_warning() {
-    let text = edited("warehouses = \"{warehouses}\"", "warehouses = \"{warehouses}\", waits = \"spec\"");
-    let found = said(&text.replace("[1, 8]", "[1, 11]"));
-    assert!(
-        matches!(found.as_slice(), [one] if one.contains("warning: 11 users are more than the 10 terminals of 1 warehouse")),
-        "{found:?}"
-    );
-}
-
-#[test]
-fn a_database_beside_the_one_that_is_used_is_a_warning() {
-    let found = said(&edited("only     = { engine = \"mariadb\" }", ""));
-    assert!(
-        matches!(found.as_slice(), [one] if one.contains("warning: database `mariadb` runs in trials that do not use it")),
-        "{found:?}"
-    );
+fn what_is_likely_to_go_wrong_is_a_warning() {
+    let specified = "warehouses = \"{warehouses}\", waits = \"spec\"";
+    let external = "url = 'mysql://me@localhost/shop'";
+    for (old, new, says) in [
+        ("warehouses = \"{warehouses}\"", specified, "11 users are more than the 10 terminals of 1 warehouse"),
+        ("[1, 8]", "[1, 151]", "151 users take more than the 151 connections of MariaDB"),
+        ("[1, 8]", "[1, 98]", "98 users take more than the 100 connections of PostgreSQL"),
+        ("server   = \"mariadb\"", external, "nothing restores it"),
+        ("only     = { engine = \"mariadb\" }", "", "database `mariadb` runs in trials that do not use it"),
+    ] {
+        let text = edited(old, new).replace("[1, 8]", "[1, 11]");
+        let found = said(&text);
+        assert!(found.iter().any(|one| one.contains("warning: ") && one.contains(says)), "{new}: {found:?}");
+        assert!(read_text(&text).0.is_some(), "{found:?}");
+    }
 }
