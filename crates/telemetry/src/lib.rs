@@ -8,7 +8,9 @@
 //!
 //! - CPU of processes that ended in a span is counted, as their parents report it once they have
 //!   waited for them. It is lost where a parent ignores `SIGCHLD`.
-//! - Resident memory is the sum over processes: pages that several share count for each.
+//! - Resident memory is the sum over processes. Memory that they share by intent (a database's buffers)
+//!   counts once, as much of it as the process has that has touched most; pages of a program's file count
+//!   for each.
 //! - IO is what reached storage or its page cache's write side, not what a cached read gave. It
 //!   is 0 where the kernel does not let it be read (another user's process).
 //! - Context switches of threads that ended within a span are lost.

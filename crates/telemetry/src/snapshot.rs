@@ -47,7 +47,10 @@ pub(crate) struct Totals {
 /// What a process has at an instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Holdings {
+    /// Its own resident memory, in bytes: without what it shares.
     pub(crate) resident: u64,
+    /// Resident memory that other processes may hold as well, in bytes: a database's buffers.
+    pub(crate) shared: u64,
     pub(crate) threads: u64,
     pub(crate) open_files: u64,
 }
@@ -95,8 +98,10 @@ fn reading(process: &Process, stat: &Stat) -> Reading {
     if matches!(stat.state, 'Z' | 'X') {
         return Reading { totals: totals(process, stat), ..Reading::default() };
     }
+    let shared = process.status().ok().and_then(|status| status.rssshmem).unwrap_or(0) * 1024;
     let holds = Holdings {
-        resident: stat.rss.saturating_mul(procfs::page_size()),
+        resident: stat.rss.saturating_mul(procfs::page_size()).saturating_sub(shared),
+        shared,
         threads: u64::try_from(stat.num_threads).unwrap_or(0),
         open_files: process.fd_count().map_or(0, |count| count as u64),
     };

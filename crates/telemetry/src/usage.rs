@@ -12,7 +12,7 @@ pub(crate) fn usage(before: &Snapshot, after: &Snapshot, span: Duration, ticks_p
     ProcessSample {
         processes: holds.len() as u64,
         cpu_cores: ticks / ticks_per_second as f64 / span.as_secs_f64(),
-        resident: holds.iter().map(|holds| holds.resident).sum(),
+        resident: resident(&holds),
         threads: holds.iter().map(|holds| holds.threads).sum(),
         open_files: holds.iter().map(|holds| holds.open_files).sum(),
         read_bytes: grown(before, after, |totals| totals.read_bytes),
@@ -20,6 +20,12 @@ pub(crate) fn usage(before: &Snapshot, after: &Snapshot, span: Duration, ticks_p
         context_switches: switches(before, after),
         ..ProcessSample::default()
     }
+}
+
+/// What all hold for themselves, and what they share, once: as much as any one of them has of it.
+fn resident(holds: &[&Holdings]) -> u64 {
+    let own: u64 = holds.iter().map(|holds| holds.resident).sum();
+    own + holds.iter().map(|holds| holds.shared).max().unwrap_or(0)
 }
 
 /// CPU of living processes, and of those that ended.
@@ -82,7 +88,7 @@ mod tests {
     fn snapshot(above: (u64, u64), rows: &[Row]) -> Snapshot {
         let totals = |cpu, children_cpu, written_bytes| Totals { cpu, children_cpu, read_bytes: 0, written_bytes };
         let process = |&(pid, started, cpu, children_cpu, written): &Row| {
-            let holds = Some(Holdings { resident: 4096, threads: 2, open_files: 3 });
+            let holds = Some(Holdings { resident: 4096, shared: 1 << 20, threads: 2, open_files: 3 });
             let switches = [(pid, cpu * 10)].into();
             (Identity { pid, started }, Reading { totals: totals(cpu, children_cpu, written), holds, switches })
         };
@@ -157,7 +163,7 @@ mod tests {
         let zombie = after.processes.get_mut(&Identity { pid: 12, started: 1 }).unwrap();
         zombie.holds = None;
         let sample = usage(&Snapshot::default(), &after, SPAN, 100);
-        assert_eq!((sample.processes, sample.threads, sample.open_files, sample.resident), (2, 4, 6, 8192));
+        assert_eq!((sample.processes, sample.threads, sample.open_files, sample.resident), (2, 4, 6, 8192 + (1 << 20)));
         assert!(sample.cpu_cores > 0.0, "a zombie's CPU still counts");
     }
 
