@@ -62,8 +62,18 @@ impl Making<'_> {
 
     fn initialise(&self, place: &Place, first: &Path) -> Result<(), DatabaseError> {
         let spec = self.spec(place, self.installation.initialise(place, first));
-        self.launcher.run(&spec, "initialising", &spec.start, &self.log(), &|| self.is_interrupted())?;
-        Ok(())
+        let ended = self.launcher.run(&spec, "initialising", &spec.start, &self.log(), &|| self.is_interrupted());
+        ended.map(drop).map_err(|error| match self.first_error_in_log() {
+            // What comes last is advice on how to start servers by hand.
+            Some(line) => DatabaseError::from(error).after(&line),
+            None => error.into(),
+        })
+    }
+
+    /// The first line of the log in which a server complains.
+    fn first_error_in_log(&self) -> Option<String> {
+        let log = fs::read_to_string(self.log()).ok()?;
+        Some(log.lines().find(|line| line.contains("ERROR"))?.trim().to_owned())
     }
 
     fn load(

@@ -34,6 +34,7 @@ pub(super) fn initialise(installation: &Installation, place: &Place) -> Vec<Stri
     let mut command = vec![installation.programs.initialise.display().to_string(), "--no-defaults".to_owned()];
     command.extend(base(installation));
     command.push(format!("--datadir={}", place.data.display()));
+    command.push(temporary(place));
     // Names of hosts are not looked up, here and whenever it serves.
     command.extend(["--force", "--skip-name-resolve"].map(str::to_owned));
     command.extend(installation.init.iter().cloned());
@@ -45,6 +46,7 @@ pub(super) fn serve(installation: &Installation, place: &Place, settings: &[Sett
     command.extend(base(installation));
     let of_server = |argument: &&String| !OF_THE_SCRIPT.iter().any(|own| argument.starts_with(own));
     command.extend(installation.init.iter().filter(of_server).cloned());
+    command.push(temporary(place));
     command.extend(settings.iter().map(|(name, value)| format!("--{}={value}", name.replace('_', "-"))));
     command.extend([
         format!("--datadir={}", place.data.display()),
@@ -59,6 +61,12 @@ pub(super) fn serve(installation: &Installation, place: &Place, settings: &[Sett
 
 fn base(installation: &Installation) -> Option<String> {
     installation.programs.base.as_ref().map(|base| format!("--basedir={}", base.display()))
+}
+
+/// A server that starts removes the temporary tables of all others in the same folder, so that none
+/// may use `/tmp`.
+fn temporary(place: &Place) -> String {
+    format!("--tmpdir={}", place.sockets.display())
 }
 
 /// Nothing is synced before the end, and no page is written twice. The shutdown leaves nothing to be

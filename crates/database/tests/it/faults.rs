@@ -32,24 +32,22 @@ fn a_disk_that_is_full_while_data_is_loaded_is_named_and_nothing_is_left() {
 #[test]
 fn an_interrupted_load_leaves_nothing() {
     let place = Place::new();
-    for engine in [Engine::Postgresql, Engine::Mariadb] {
+    let folder = place.path("data");
+    for (engine, kept) in [(Engine::Postgresql, Some(folder.clone())), (Engine::Mariadb, None)] {
         let Some(mut database) = place.database(engine, "") else { continue };
-        let folder = place.path("data");
-        for kept in [None, Some(folder.clone())] {
-            server(&mut database).data = kept;
-            let interrupted = AtomicBool::new(false);
-            let mut databases = place.databases();
-            let run = databases.place().to_owned();
-            let mut on_data = |event: &Event| {
-                let rests = matches!(event, Event::DataProgress { doing, .. } if doing == "bringing to rest");
-                interrupted.store(rests, Ordering::Relaxed);
-            };
-            let error = databases.stage(&database, &interrupted, &mut on_data).unwrap_err();
-            assert!(matches!(error, DatabaseError::Interrupted), "{error}");
-            drop(databases);
-            assert!(!run.exists() && !folder.exists());
-            assert_eq!(processes_with(&run.display().to_string()), Vec::<String>::new());
-        }
+        server(&mut database).data = kept;
+        let interrupted = AtomicBool::new(false);
+        let mut databases = place.databases();
+        let run = databases.place().to_owned();
+        let mut on_data = |event: &Event| {
+            let rests = matches!(event, Event::DataProgress { doing, .. } if doing == "bringing to rest");
+            interrupted.store(rests, Ordering::Relaxed);
+        };
+        let error = databases.stage(&database, &interrupted, &mut on_data).unwrap_err();
+        assert!(matches!(error, DatabaseError::Interrupted), "{error}");
+        drop(databases);
+        assert!(!run.exists() && !folder.exists());
+        assert_eq!(processes_with(&run.display().to_string()), Vec::<String>::new());
     }
 }
 
