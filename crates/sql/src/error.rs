@@ -190,5 +190,8 @@ mod tests {
         let message = "no pg_hba.conf entry for host \"127.0.0.1\", user \"a\", database \"b\", no encryption";
         let error = SqlError::of_sqlstate("28000", message);
         assert!(error.detail.contains("TLS"), "{}", error.detail);
+        let message = "Connections using insecure transport are prohibited while --require_secure_transport=ON.";
+        let error = SqlError::of_number(3159, message);
+        assert!(error.detail.contains("TLS"), "{}", error.detail);
     }
 }

@@ -15,7 +15,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// What one answer may have in all: places in it are kept in 32 bits.
 const LARGEST: usize = u32::MAX as usize;
 
-/// The input grows by at least so much.
+/// What the input has room for at first.
 const ROOM: usize = 16 * 1024;
 
 enum Stream {
@@ -120,16 +120,15 @@ impl Wire {
         }
     }
 
-    /// Room for what is waited for, and for as much as comes with it.
+    /// Room for what comes next. It grows with what has come, not with what was announced: that may
+    /// be nonsense from a server of another kind.
     fn make_room(&mut self, length: usize) -> Result<(), SqlError> {
-        let needed = self.at.saturating_add(length);
-        if needed > LARGEST {
+        if self.at.saturating_add(length) > LARGEST {
             let detail = format!("the answer has more than {LARGEST} bytes; ask for less at once");
             return Err(SqlError::new(ErrorKind::Protocol, detail));
         }
-        if self.input.len() < needed || self.input.len() == self.end {
-            let grown = needed.max(self.input.len() * 2).max(ROOM).min(LARGEST);
-            self.input.resize(grown, 0);
+        if self.input.len() == self.end {
+            self.input.resize((self.end * 2).min(LARGEST), 0);
         }
         Ok(())
     }
@@ -253,6 +252,17 @@ mod tests {
         writer.join().unwrap();
         assert!(taken == expected);
         assert_eq!(wire.bytes(), (0, 100_000));
+    }
+
+    #[test]
+    fn what_is_only_announced_takes_no_memory() {
+        let (mut wire, mut other) = pair(Patience::of(Duration::from_secs(1000)));
+        other.write_all(&[0; 100]).unwrap();
+        drop(other);
+        wire.begin();
+        assert_eq!(wire.take(1 << 31).unwrap_err().kind, ErrorKind::Closed);
+        assert_eq!(wire.input().len(), ROOM);
+        assert_eq!(wire.take(LARGEST + 1).unwrap_err().kind, ErrorKind::Protocol);
     }
 
     #[test]

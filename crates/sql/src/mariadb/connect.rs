@@ -15,6 +15,9 @@ const COLLATION: u8 = 45;
 const NATIVE: &str = "mysql_native_password";
 const CACHING_SHA2: &str = "caching_sha2_password";
 
+/// The number of the error.
+const ACCESS_DENIED: &str = "1045";
+
 /// What a server says first.
 struct Greeting {
     version: String,
@@ -33,8 +36,17 @@ pub(super) fn connect(wire: &mut Wire, endpoint: &Endpoint) -> Result<(String, A
     packet::begin(&mut out);
     let abilities = greeting.respond(endpoint, &mut out)?;
     packet::send(wire, number.wrapping_add(1), &mut out)?;
-    authenticate(wire, endpoint, greeting.method)?;
-    Ok((greeting.version, abilities))
+    let offers_tls = greeting.abilities.can(capability::TLS) && matches!(endpoint.address, Address::Tcp { .. });
+    match authenticate(wire, endpoint, greeting.method) {
+        Err(error) if error.code == ACCESS_DENIED && offers_tls => Err(perhaps_for_want_of_tls(error)),
+        done => done.map(|()| (greeting.version, abilities)),
+    }
+}
+
+/// MariaDB does not say that it wants TLS: it denies access.
+fn perhaps_for_want_of_tls(error: SqlError) -> SqlError {
+    let advice = "if the user must come by TLS, which is not spoken here, connect by the server's UNIX socket";
+    SqlError { detail: format!("{}; {advice}", error.detail), ..error }
 }
 
 impl Greeting {

@@ -27,6 +27,7 @@ mod capability {
     const LONG_FLAG: u64 = 1 << 2;
     const CONNECT_WITH_DB: u64 = 1 << 3;
     pub(super) const PROTOCOL_41: u64 = 1 << 9;
+    pub(super) const TLS: u64 = 1 << 11;
     const TRANSACTIONS: u64 = 1 << 13;
     pub(super) const SECURE_CONNECTION: u64 = 1 << 15;
     const MULTI_STATEMENTS: u64 = 1 << 16;

@@ -312,6 +312,7 @@ impl Moment {
 mod tests {
     use super::*;
     use crate::{Decimal, Rows};
+    use proptest::prelude::*;
 
     fn statement(parameters: usize, columns: &[(u8, bool, u8)]) -> Prepared {
         let (shapes, encodings) = columns.iter().map(|(kind, sign, places)| column(*kind, *sign, *places)).unzip();
@@ -370,5 +371,21 @@ mod tests {
         execution.row(Reader::new(&row, 0..row.len())).unwrap();
         let rows = Rows { bytes: &row, columns: prepared.columns(), reply: &reply };
         assert_eq!((rows.int(0, 0), rows.text(0, 1), rows.int(0, 2)), (Ok(Some(-2)), Ok(None), Ok(Some(200))));
+    }
+
+    proptest! {
+        #[test]
+        fn no_row_is_read_beyond_its_end(row in proptest::collection::vec(any::<u8>(), 0..60), kinds: [u8; 4]) {
+            let mut prepared = statement(0, &kinds.map(|kind| (kind % 16, kind > 127, kind % 7)));
+            let mut reply = Reply::default();
+            let mut execution = Execution::new(&mut prepared, &mut reply);
+            prop_assert!(execution.begin(4, false).is_ok());
+            if execution.row(Reader::new(&row, 0..row.len())).is_ok() {
+                let rows = Rows { bytes: &row, columns: prepared.columns(), reply: &reply };
+                for column in 0..4 {
+                    let _ = (rows.int(0, column), rows.text(0, column));
+                }
+            }
+        }
     }
 }

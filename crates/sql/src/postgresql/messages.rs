@@ -142,6 +142,7 @@ pub(super) fn malformed(error: io::Error) -> SqlError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn found(body: &[u8]) -> Result<Vec<Option<Range<usize>>>, SqlError> {
         let mut all = Vec::new();
@@ -171,6 +172,22 @@ mod tests {
             bytes[4] = bytes.len() as u8 - 1;
             let (error, is_last) = error(&bytes, 5..bytes.len()).unwrap();
             assert_eq!((is_last, error.code.as_str()), (ends, "57P01"));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_row_is_read_beyond_its_end(body in proptest::collection::vec(0_u8..3, 0..40)) {
+            for cell in found(&body).into_iter().flatten().flatten() {
+                prop_assert!(cell.end <= body.len());
+            }
+        }
+
+        #[test]
+        fn nonsense_is_no_error_message(content in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let length = (content.len() as u32 + 4).to_be_bytes();
+            let bytes = [b"E", &length[..], &content].concat();
+            let _ = error(&bytes, 5..bytes.len());
         }
     }
 }

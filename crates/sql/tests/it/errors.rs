@@ -26,6 +26,40 @@ fn a_wrong_password_is_refused_and_not_told() {
     });
 }
 
+/// PostgreSQL has four ways to know who connects by TCP: two are spoken by all other tests.
+#[test]
+fn old_ways_to_prove_a_password_are_spoken_and_tls_is_not() {
+    let Some(server) = postgresql() else { return };
+    let mut admin = open(&server.unix());
+    let rules = cell(&mut admin, "SHOW hba_file");
+    for sql in [
+        "SET password_encryption = 'md5'",
+        "CREATE ROLE clear LOGIN PASSWORD 'old horse'; CREATE ROLE hashed LOGIN PASSWORD 'old horse'",
+        &format!(
+            "COPY (VALUES ('host all clear all password'), ('host all hashed all md5'), ('hostssl all all all md5')) \
+             TO '{rules}'"
+        ),
+        "SELECT pg_reload_conf()",
+    ] {
+        admin.batch(sql).unwrap();
+    }
+    let as_user = |user: &str| {
+        let password = Some(Secret("old horse".to_owned()));
+        let endpoint = Endpoint { user: user.to_owned(), password, ..server.tcp() };
+        Connection::open(&endpoint, Patience::of(LONG)).map(drop)
+    };
+    // Until the rules are in force: with a hash of the old kind, SCRAM cannot succeed.
+    let begin = Instant::now();
+    while as_user("clear").is_err() {
+        assert!(begin.elapsed() < LONG, "{:?}", as_user("clear"));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(as_user("hashed"), Ok(()));
+    let error = as_user("tester").unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Denied, "{error}");
+    assert!(error.detail.contains("TLS"), "{error}");
+}
+
 #[test]
 fn a_missing_database_and_a_missing_user_are_named() {
     on_each_server(|server| {
