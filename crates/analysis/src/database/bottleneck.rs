@@ -128,7 +128,12 @@ fn processors(means: &Means) -> Option<Suspect> {
     let share = |name: &str, cores: Option<f64>| {
         cores.map(|cores| format!(", {name} {} ({})", show(cores, Unit::Cores), percent(cores / used)))
     };
-    let parts: String = [share("database", server), share("generator", generator)].into_iter().flatten().collect();
+    let others = means.host.zip(of_both).map(|(host, both)| (host - both).max(0.0));
+    let parts: String =
+        [share("database", server), share("generator", generator), share("other programs and the kernel", others)]
+            .into_iter()
+            .flatten()
+            .collect();
     Some(suspect("processors", format!("{} of {processors} used{parts}", show(used, Unit::Cores))))
 }
 

@@ -111,8 +111,8 @@ fn means(scene: &Scene<'_>, cell: &Cell) -> Means {
     Means::new(cell, &names, scene.input.host.processors as f64, plimsoll_statistics::mean(&users))
 }
 
-/// The users at work, on average over what counts.
-pub(super) fn users(reader: &Reader<'_>) -> Option<f64> {
+/// The most users that were at work at once.
+fn users(reader: &Reader<'_>) -> Option<f64> {
     let rows = reader.result().generator.iter().filter(|row| reader.result().counts_second(row.second));
-    plimsoll_statistics::mean(&rows.map(|row| row.users as f64).collect::<Vec<_>>())
+    rows.map(|row| row.users).max().map(|users| users as f64)
 }

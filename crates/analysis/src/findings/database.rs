@@ -263,7 +263,9 @@ fn in_memory(context: &Context<'_>) -> Option<Finding> {
         let cache = facts.settings.iter().find(|setting| CACHES.contains(&setting.name.as_str()));
         let Some((cache, size)) = cache.zip(facts.size) else { continue };
         let Some(bytes) = bytes(&cache.in_force) else { continue };
-        let (size, room) = (size as f64, show(bytes, Unit::Bytes));
+        let size = size as f64;
+        let plain = cache.in_force.parse::<u64>().is_ok();
+        let room = if plain { show(bytes, Unit::Bytes) } else { cache.in_force.clone() };
         let text =
             format!("{}: {} of files before a trial, {} = {room}", facts.name, show(size, Unit::Bytes), cache.name);
         if size <= bytes {
@@ -322,8 +324,8 @@ fn grew(context: &Context<'_>) -> Option<Finding> {
 fn terminals(context: &Context<'_>) -> Option<Finding> {
     let of = |reader: &Reader<'_>, facts: &DatabaseFacts| {
         let terminals = TERMINALS * warehouses(&facts.work.workload)?;
-        let users = reader.result().generator.iter().map(|row| row.users).max()? as f64;
-        Some((users / terminals, format!("{} users for {terminals:.0} terminals", grouped(users))))
+        let users = reader.result().generator.iter().map(|row| row.users).max()?;
+        Some((users as f64 / terminals, format!("{} for {terminals:.0} terminals", counted(users as usize, "user"))))
     };
     let mut seen: Vec<(f64, String)> = works(context).filter_map(|(reader, facts)| of(reader, facts)).collect();
     seen.sort_by(|one, other| one.0.total_cmp(&other.0));

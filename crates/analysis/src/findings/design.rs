@@ -121,7 +121,8 @@ fn too_few_requests(context: &Context<'_>) -> Option<Finding> {
 fn durability(context: &Context<'_>) -> Option<Finding> {
     let mut settings: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (variant, commands) in context.input.facts.commands.iter().enumerate() {
-        for (written, weakness) in commands.iter().flat_map(|command| weakened_in(command)) {
+        let commands = commands.iter().filter(|command| !starts_database(context, command));
+        for (written, weakness) in commands.flat_map(|command| weakened_in(command)) {
             let text = format!("{written}: {} ({})", weakness.risk, weakness.source);
             let variants = settings.entry(text).or_default();
             let name = context.variant(variant);
@@ -140,6 +141,12 @@ fn durability(context: &Context<'_>) -> Option<Finding> {
         ),
         evidence: settings.into_iter().map(|(text, variants)| format!("{}: {text}", variants.join(", "))).collect(),
     })
+}
+
+/// A database says itself which settings are in force, and has a finding of its own for them.
+fn starts_database(context: &Context<'_>, command: &str) -> bool {
+    let name = command.split(':').next().unwrap_or_default();
+    context.analysis.database.as_ref().is_some_and(|report| report.databases.iter().any(|database| database == name))
 }
 
 fn quick(context: &Context<'_>) -> Option<Finding> {

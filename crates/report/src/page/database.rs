@@ -67,7 +67,7 @@ pub(crate) fn blocks(input: &Input, analysis: &Analysis) -> Vec<Block> {
     blocks.extend(scene.limits().map(Block::Sheet));
     blocks.extend(scene.summaries().into_iter().map(Block::Sheet));
     blocks.extend(scene.latencies().into_iter().map(Block::Sheet));
-    blocks.extend(scene.statements().map(Block::Sheet));
+    blocks.extend(scene.statements().into_iter().map(Block::Sheet));
     blocks.extend(scene.statistics().into_iter().map(Block::Sheet));
     blocks.extend(chart(figures::over_one_trial(input, analysis, report)));
     blocks.extend([scene.settings(), scene.checks(), scene.mix()].into_iter().flatten().map(Block::Sheet));

@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 /// Rows from which on a table is closed until it is asked for.
 const LONG: usize = 12;
 
+/// Statements of a variant that are shown first.
+const MOST: usize = 6;
+
 /// Quantiles of a latency.
 const QUANTILES: [(&str, measure::Statistic); 5] = [
     ("p50", measure::Statistic::Med),
@@ -142,30 +145,35 @@ impl Scene<'_> {
         }
     }
 
-    /// The statements of all variants under the condition that is shown.
-    pub(super) fn statements(&self) -> Option<Sheet> {
-        let row = |variant: usize, one: &Statement| {
-            vec![
-                self.variant(variant),
-                one.transaction.clone(),
-                one.statement.clone(),
-                one.per_transaction.map_or_else(dash, significant),
-                show(one.mean, Unit::Seconds),
-                show(one.longest, Unit::Seconds),
-                one.share.map_or_else(dash, percent),
-                grouped(one.failed as f64),
-            ]
+    /// The statements of all variants under the condition that is shown: first those that take most of
+    /// the time, then all.
+    pub(super) fn statements(&self) -> Vec<Sheet> {
+        let rows = |most: usize| -> Vec<Vec<String>> {
+            let of_cell = |cell: &Cell| {
+                let mut statements: Vec<&Statement> = cell.statements.iter().collect();
+                if statements.len() > most {
+                    statements.sort_by(|one, other| time(other).total_cmp(&time(one)));
+                }
+                let name = self.variant(cell.variant);
+                statements.into_iter().take(most).map(|one| statement(&name, one)).collect::<Vec<_>>()
+            };
+            self.first_cells().flat_map(of_cell).collect()
         };
-        let rows: Vec<Vec<String>> =
-            self.first_cells().flat_map(|cell| cell.statements.iter().map(move |one| row(cell.variant, one))).collect();
-        let columns = ["variant", "transaction", "statement"].map(words_in).into_iter();
-        let numbers = ["runs each", "mean", "longest", "share of its time", "failed"].map(numbers_in);
-        let note = "Share: of all the time of the transaction; what is missing passed between statements. Failed: in whole \
-                    trials.";
-        (!rows.is_empty()).then(|| Sheet {
-            open: false,
-            ..Sheet::new(format!("Statements, {}", self.shown()), note, columns.chain(numbers).collect(), rows)
-        })
+        let columns = || {
+            let columns = ["variant", "transaction", "statement"].map(words_in).into_iter();
+            columns.chain(["runs each", "mean", "longest", "share of its time", "failed"].map(numbers_in)).collect()
+        };
+        let (most, all) = (rows(MOST), rows(usize::MAX));
+        let shown = self.shown();
+        let note = format!(
+            "The {MOST} of each variant that took most time in all. Share: of all the time of the transaction; what is missing \
+             passed between statements. Failed: in whole trials. database.csv has every statement under every condition."
+        );
+        let sheet = |title: String, note: String, rows| Sheet::new(title, note, columns(), rows);
+        let first = sheet(format!("Statements that take most time, {shown}"), note, most);
+        let every = sheet(format!("All statements, {shown}"), String::new(), all);
+        let every = Sheet { open: false, page_only: true, ..every };
+        [first, every].into_iter().filter(|sheet| !sheet.rows.is_empty()).collect()
     }
 
     /// What was counted: under the condition that is shown a row for each number, then all cells.
@@ -285,6 +293,24 @@ impl Scene<'_> {
             ..Sheet::new("Whether the input is mixed as it should be", note, columns, rows)
         })
     }
+}
+
+/// What a statement took in all.
+fn time(one: &Statement) -> f64 {
+    one.mean * one.runs as f64
+}
+
+fn statement(variant: &str, one: &Statement) -> Vec<String> {
+    vec![
+        variant.to_owned(),
+        one.transaction.clone(),
+        one.statement.clone(),
+        one.per_transaction.map_or_else(dash, significant),
+        show(one.mean, Unit::Seconds),
+        show(one.longest, Unit::Seconds),
+        one.share.map_or_else(dash, percent),
+        grouped(one.failed as f64),
+    ]
 }
 
 fn transaction(one: &Transaction) -> Vec<String> {
