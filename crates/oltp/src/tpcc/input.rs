@@ -31,10 +31,13 @@ pub(super) struct Home {
 }
 
 impl Home {
-    /// Ten terminals to a warehouse, one for each district; more begin with the first again.
+    /// Ten terminals belong to a warehouse, one to each district; more begin with the first again.
+    /// Fewer are spread over all warehouses: if they filled one after the other, those of the first
+    /// would wait for one another while the rest of the data lay still, and a load over more and
+    /// more users would bend where the next warehouse begins.
     pub(super) fn of(terminal: u32, warehouses: i64) -> Home {
-        let (warehouse, district) = (i64::from(terminal) / DISTRICTS % warehouses, i64::from(terminal) % DISTRICTS);
-        Home { warehouse: warehouse + 1, district: district + 1 }
+        let terminal = i64::from(terminal);
+        Home { warehouse: terminal % warehouses + 1, district: terminal / warehouses % DISTRICTS + 1 }
     }
 }
 
@@ -219,6 +222,7 @@ impl Inputs {
 mod tests {
     use super::super::random::Random;
     use super::*;
+    use std::collections::BTreeSet;
 
     const HOME: Home = Home { warehouse: 2, district: 7 };
 
@@ -228,10 +232,13 @@ mod tests {
     }
 
     #[test]
-    fn ten_terminals_share_a_warehouse_and_more_begin_again() {
-        let homes = [0, 9, 10, 19, 20].map(|terminal| Home::of(terminal, 2));
-        let expected = [(1, 1), (1, 10), (2, 1), (2, 10), (1, 1)];
-        assert_eq!(homes, expected.map(|(warehouse, district)| Home { warehouse, district }));
+    fn terminals_are_spread_over_warehouses_ten_to_each() {
+        let home = |(warehouse, district)| Home { warehouse, district };
+        assert_eq!([0, 1, 2, 29].map(|terminal| Home::of(terminal, 3)), [(1, 1), (2, 1), (3, 1), (3, 10)].map(home));
+        let homes: BTreeSet<(i64, i64)> =
+            (0..30).map(|terminal| Home::of(terminal, 3)).map(|home| (home.warehouse, home.district)).collect();
+        assert_eq!(homes.len(), 30, "each district has its terminal");
+        assert_eq!(Home::of(30, 3), Home::of(0, 3), "more begin again");
     }
 
     #[test]
