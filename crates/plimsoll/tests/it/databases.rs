@@ -1,15 +1,17 @@
 //! Database studies from end to end on servers of this machine, and what goes wrong with them.
 
-use crate::common::{Ended, Place, Started, edited, is_nowhere};
+use crate::common::{Ended, Place, Started, edited, files, is_nowhere, wait_until};
 use plimsoll_bundle::Contents;
-use plimsoll_model::database::{Address, Endpoint};
+use plimsoll_model::database::{Address, Endpoint, Engine};
 use plimsoll_model::trial::Validity;
+use plimsoll_sql::{Connection, Patience};
 use plimsoll_testkit::database::{PASSWORD, USER};
-use plimsoll_testkit::skipped;
+use plimsoll_testkit::{Mounted, skipped};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A server that a study starts.
 struct Server {
@@ -45,6 +47,9 @@ const MARIADB: Server = Server {
 
 const SERVERS: [Server; 2] = [POSTGRESQL, MARIADB];
 
+/// What users do in [`study`].
+const OLTP: &str = "oltp     = { test = \"read_write\", rows = 1000 }";
+
 const RUN: [&str; 4] = ["run", "study.toml", "--out", "bundle"];
 const RESUME: [&str; 5] = ["run", "study.toml", "--resume", "--out", "bundle"];
 
@@ -67,7 +72,7 @@ settings = {{ {setting} = "{{safety}}" }}
 [workload]
 protocol = "sql"
 database = "db"
-oltp     = {{ test = "read_write", rows = 1000 }}
+{OLTP}
 
 [load]
 users    = 2
@@ -185,8 +190,7 @@ fn assert_whole(server: &Server, bundle: &Contents) {
 #[test]
 fn tpc_c_is_held_to_its_conditions_and_its_input() {
     for server in SERVERS {
-        let tpcc =
-            edited(&study(&server), "oltp     = { test = \"read_write\", rows = 1000 }", "tpcc = { warehouses = 1 }");
+        let tpcc = edited(&study(&server), OLTP, "tpcc = { warehouses = 1 }");
         let tpcc = edited(&edited(&tpcc, "repeats  = 2", "repeats  = 1"), "\"1s\"", "\"3s\"");
         let Some(place) = place(&tpcc) else { continue };
         place.plimsoll(&RUN).with_any_verdict();
@@ -197,6 +201,59 @@ fn tpc_c_is_held_to_its_conditions_and_its_input() {
             assert!(facts.conditions.iter().all(|condition| condition.holds == Some(true)), "{:?}", facts.conditions);
             assert!(facts.work.mix.len() >= 5 && facts.work.mix.iter().all(|line| line.holds), "{:?}", facts.work.mix);
         }
+    }
+}
+
+/// A payment that nobody made, as somebody might who broke in.
+#[test]
+fn data_that_breaks_a_condition_fails_the_trial_and_the_block_runs_again() {
+    let tpcc = edited(&study(&POSTGRESQL), OLTP, "tpcc = { warehouses = 1 }");
+    let Some(place) = place(&edited(&edited(&tpcc, "repeats  = 2", "repeats  = 1"), "\"1s\"", "\"3s\"")) else {
+        return;
+    };
+    let run = under_load(&place, &RUN, 1);
+    break_in(working_in(&data(&place))[0]).batch("UPDATE warehouse SET w_ytd = w_ytd + 1").unwrap();
+    run.end().says(&[
+        "1/2",
+        "failed: wrong data in `db`: consistency condition 1",
+        "block 1 does not count and runs again",
+        "4/4",
+    ]);
+    let counted: Vec<bool> = bundle(&place).trials.iter().map(|trial| trial.summary.validity.counts()).collect();
+    assert_eq!(counted, [false, true, true, true], "the data was restored");
+}
+
+/// A connection without a password to the data of the PostgreSQL server with this process.
+fn break_in(server: i32) -> Connection {
+    let folder = PathBuf::from(format!("/proc/{server}/cwd"));
+    fs::write(folder.join("pg_hba.conf"), "local all all trust\n").unwrap();
+    kill_process(Pid::from_raw(server).unwrap(), Signal::HUP).unwrap();
+    let state = fs::read_to_string(folder.join("postmaster.pid")).unwrap();
+    let lines: Vec<&str> = state.lines().collect();
+    let endpoint = Endpoint {
+        engine: Engine::Postgresql,
+        address: Address::Unix(Path::new(lines[4]).join(format!(".s.PGSQL.{}", lines[3]))),
+        user: "plimsoll".to_owned(),
+        password: None,
+        database: "plimsoll".to_owned(),
+    };
+    let open = || Connection::open(&endpoint, Patience::of(Duration::from_secs(10)));
+    wait_until("a way in", || open().is_ok());
+    open().unwrap()
+}
+
+#[test]
+fn a_disk_that_is_full_before_the_data_is_whole_is_named_and_left_as_it_was() {
+    for server in SERVERS {
+        let Some(disk) = Mounted::new("tmpfs", "size=100m,mode=755") else { return };
+        let folder = disk.path().join("data");
+        let kept = format!("data     = \"{}\"\nsettings =", folder.display());
+        let much = edited(&edited(&study(&server), "rows = 1000 ", "rows = 2000000 "), "settings =", &kept);
+        let Some(place) = place(&much) else { continue };
+        place.plimsoll(&RUN).with(3).says(&["full", &folder.display().to_string()]);
+        place.nothing_runs();
+        assert_eq!(working_in(disk.path()), [0_i32; 0]);
+        assert_eq!(files(disk.path()), [""; 0].map(PathBuf::from), "it is given back");
     }
 }
 
@@ -286,7 +343,7 @@ fn kill_9_leaves_no_server_and_the_run_that_goes_on_removes_the_data() {
         run.signal(Signal::KILL);
         run.end();
         place.wait_for_silence();
-        crate::common::wait_until("the end of every server", || working_in(&data).is_empty());
+        wait_until("the end of every server", || working_in(&data).is_empty());
         assert!(data.is_dir(), "nobody was there to remove it");
         place.plimsoll(&RESUME).with_any_verdict().says(&["1 of them done before", "4/4"]);
         is_gone(&place, &data);
@@ -319,7 +376,8 @@ fn data_that_is_kept_is_made_once_for_all_runs() {
         assert!(again.says(&["kept from an earlier run"]).stderr.matches("data of db").count() == 1);
         let other = edited(&kept, "rows = 1000", "rows = 1001");
         place.write("study.toml", other);
-        place.plimsoll(&["run", "study.toml", "--out", "other"]).says(&["data", "1000"]);
+        let refused = place.plimsoll(&["run", "study.toml", "--out", "other"]).with(2);
+        refused.says(&["1 table of 1001 rows", "1 table of 1000 rows", "nothing was started"]);
         place.nothing_runs();
     }
 }
@@ -331,7 +389,7 @@ fn external(server: &Endpoint, engine: &str, database: &str) -> String {
     let study =
         edited(&study, "server   = \"postgresql\"", &format!("url = \"{engine}://{USER}@{host}:{port}/{database}\""));
     let study = edited(&study, "settings = { synchronous_commit = \"{safety}\" }", "password_env = \"TEST_PASSWORD\"");
-    let study = edited(&study, "oltp     = { test = \"read_write\", rows = 1000 }", OWN);
+    let study = edited(&study, OLTP, OWN);
     edited(&study, r#"safety = { levels = ["on", "off"], compare = true, baseline = "on" }"#, FACTOR)
 }
 
@@ -394,7 +452,7 @@ fn a_server_of_another_machine_is_not_loaded_unless_the_study_lists_it() {
         "server   = \"postgresql\"",
         "url = \"postgresql://tester@192.0.2.1:5432/postgres\"",
     );
-    let place = Place::with_study(&edited(&study, "oltp     = { test = \"read_write\", rows = 1000 }", OWN));
+    let place = Place::with_study(&edited(&study, OLTP, &OWN.replace("{value}", "1")));
     place.plimsoll(&RUN).with(2).says(&["192.0.2.1", "[targets]"]);
 }
 
