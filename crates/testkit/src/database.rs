@@ -270,6 +270,8 @@ impl Programs {
         let errors = said.try_clone().map_err(|error| error.to_string())?;
         let mut command = Command::new(program);
         command.current_dir(folder).stdin(Stdio::null()).stdout(said).stderr(errors);
+        // MariaDB removes the temporary tables of others from a folder that it shares with them.
+        command.env("TMPDIR", folder);
         if let Some(user) = self.user {
             command.uid(user.id).gid(user.group);
         }
@@ -316,7 +318,7 @@ impl Programs {
                 command.args(["--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0"]);
                 command.args([format!("--datadir={}", path("data")), format!("--socket={}", path("socket"))]);
                 command.args([format!("--port={port}"), format!("--init-file={}", path("first.sql"))]);
-                command.args([format!("--pid-file={}", path("process")), format!("--tmpdir={}", folder.display())]);
+                command.arg(format!("--pid-file={}", path("process")));
             }
         }
         command.spawn().map_err(|error| format!("{} does not start: {error}", self.serve.display()))
