@@ -2,7 +2,7 @@
 
 use super::results::{Sink, results};
 use super::{Mariadb, QUERY, packet};
-use crate::{SqlError, Value};
+use crate::{SqlError, Table, Value};
 use std::io::Write;
 
 /// An INSERT gets about so long, if the server takes it.
@@ -27,10 +27,10 @@ pub(super) struct Insert {
 impl Mariadb {
     /// From now on rows are taken.
     pub(crate) fn insert_begin(&mut self, table: &str, columns: &str) -> Result<(), SqlError> {
-        let allowed = self.query("SELECT @@max_allowed_packet")?;
+        let mut allowed = Table::default();
+        self.command(QUERY, b"SELECT @@max_allowed_packet")?;
+        let state = results(&mut self.wire, self.abilities, &mut allowed)?;
         let allowed = allowed.rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok()).unwrap_or(LONGEST);
-        self.command(QUERY, b"DO 0")?;
-        let state = results(&mut self.wire, self.abilities, &mut super::Nothing)?;
         packet::begin(&mut self.out);
         self.out.push(QUERY);
         write!(self.out, "INSERT INTO {table} ({columns}) VALUES ").expect("memory takes every write");
@@ -80,18 +80,6 @@ impl Mariadb {
 }
 
 impl Sink for Insert {
-    fn begin(&mut self, _columns: usize, _are_new: bool) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn column(&mut self, _description: packet::Reader<'_>) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn row(&mut self, _row: packet::Reader<'_>) -> Result<(), SqlError> {
-        Ok(())
-    }
-
     fn changed(&mut self, rows: u64) {
         self.inserted += rows;
     }

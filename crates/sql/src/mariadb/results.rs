@@ -14,19 +14,25 @@ const LOCAL_FILE: u8 = 0xfb;
 const END: u8 = 0xfe;
 const ERROR: u8 = 0xff;
 
-/// Takes results as they come.
+/// Takes results as they come, and of each what it cares for.
 pub(super) trait Sink {
     /// A result with rows of so many columns. `are_new` is whether each of them is described.
-    fn begin(&mut self, columns: usize, are_new: bool) -> Result<(), SqlError>;
+    fn begin(&mut self, _columns: usize, _are_new: bool) -> Result<(), SqlError> {
+        Ok(())
+    }
 
     /// What a column is.
-    fn column(&mut self, description: Reader<'_>) -> Result<(), SqlError>;
+    fn column(&mut self, _description: Reader<'_>) -> Result<(), SqlError> {
+        Ok(())
+    }
 
     /// A row.
-    fn row(&mut self, row: Reader<'_>) -> Result<(), SqlError>;
+    fn row(&mut self, _row: Reader<'_>) -> Result<(), SqlError> {
+        Ok(())
+    }
 
     /// A result without rows.
-    fn changed(&mut self, rows: u64);
+    fn changed(&mut self, _rows: u64) {}
 }
 
 /// Reads everything that a statement gives; gives the server's state after it.
@@ -115,21 +121,7 @@ fn end(mut reader: Reader<'_>) -> Result<u16, SqlError> {
 /// Cares for nothing.
 pub(super) struct Nothing;
 
-impl Sink for Nothing {
-    fn begin(&mut self, _columns: usize, _are_new: bool) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn column(&mut self, _description: Reader<'_>) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn row(&mut self, _row: Reader<'_>) -> Result<(), SqlError> {
-        Ok(())
-    }
-
-    fn changed(&mut self, _rows: u64) {}
-}
+impl Sink for Nothing {}
 
 /// Of several results, the last that has rows.
 impl Sink for Table {
@@ -152,8 +144,6 @@ impl Sink for Table {
         self.rows.push(cells.collect::<Result<_, SqlError>>()?);
         Ok(())
     }
-
-    fn changed(&mut self, _rows: u64) {}
 }
 
 fn text(bytes: &[u8]) -> String {
