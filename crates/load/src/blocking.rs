@@ -92,6 +92,8 @@ struct Shared {
     over: Arc<AtomicBool>,
     seed: u64,
     books: Vec<Mutex<Book>>,
+    /// None before the load, and after the books are closed.
+    ledger: Mutex<Option<Ledger>>,
 }
 
 /// What offers iterations.
@@ -124,10 +126,10 @@ pub(crate) fn run<C: Calls>(
         return Err(error);
     }
     let clock = Clock::start(job.load.warmup);
-    let (ledger, receiver) = shared.open_books(&crew.names, clock);
+    let receiver = shared.open_books(&crew.names, clock);
     shared.clock.set(clock).expect("the clock starts once");
     threads.iter().for_each(|thread| thread.thread().unpark());
-    Ok((Keeper::new(&shared, crew, job, clock, receiver, threads).keep(ledger, on_interval), clock))
+    Ok((Keeper::new(&shared, crew, job, clock, receiver, threads).keep(on_interval), clock))
 }
 
 /// Waits until every user is ready.
@@ -183,11 +185,12 @@ impl Shared {
             over: Arc::new(AtomicBool::new(false)),
             seed: job.seed,
             books: (0..crew.users).map(|_| Mutex::default()).collect(),
+            ledger: Mutex::default(),
         }
     }
 
     /// From now on what users note counts; seconds that are full come out of the receiver.
-    fn open_books(&self, names: &[&str], clock: Clock) -> (Ledger, Receiver<Handover>) {
+    fn open_books(&self, names: &[&str], clock: Clock) -> Receiver<Handover> {
         let mut threads = vec![own_thread()];
         for index in 0..self.books.len() {
             let mut book = self.book(index);
@@ -197,7 +200,23 @@ impl Shared {
         let (sender, receiver) = channel();
         let open_load = matches!(self.source, Source::Open(_));
         let recorder = Recorder::new(names, open_load, clock.first(), self.window_end, 0, sender);
-        (Ledger::new(recorder.of_blocking_users(threads)), receiver)
+        *self.ledger() = Some(Ledger::new(recorder.of_blocking_users(threads)));
+        receiver
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Option<Ledger>> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Files what a user has noted, where that has become much. It does not wait for others that file:
+    /// there will be more next time.
+    fn relieve(&self, book: &mut Book) {
+        if book.is_full()
+            && let Ok(mut ledger) = self.ledger.try_lock()
+            && let Some(ledger) = &mut *ledger
+        {
+            ledger.relieve(book);
+        }
     }
 
     fn book(&self, index: usize) -> MutexGuard<'_, Book> {

@@ -1,12 +1,17 @@
 //! What users take note of, and who files it.
 //!
 //! Each user writes into a book of its own; one ledger has the histograms of all. So a user is as
-//! small as what it has noted since the last look, and its second costs nothing to hand over.
+//! small as what it has noted since the last look, and its second costs nothing to hand over. The
+//! keeper looks often; users that note more than it comes to file do so themselves, many entries at
+//! a time.
 
 use super::Shared;
 use crate::recorder::{Recorder, SubjectIndex};
 use plimsoll_model::record::{ErrorKind, Exchange, RecordedPhase};
 use plimsoll_model::units::{Instant, Nanos};
+
+/// A user that has so many entries files them itself, if nobody else files at present.
+const MANY: usize = 512;
 
 /// The notes of one user, written by whoever holds the lock: the user, or the keeper.
 #[derive(Default)]
@@ -15,6 +20,8 @@ pub(super) struct Book {
     /// recorded again.
     pub(super) is_open: bool,
     entries: Vec<Entry>,
+    /// Entries that were left when the user last filed itself.
+    left: usize,
     /// Whether the user is in an iteration, or between two of them.
     pub(super) is_active: bool,
     pub(super) at_work: Option<AtWork>,
@@ -56,6 +63,11 @@ impl Book {
             self.entries.push(entry);
         }
     }
+
+    /// Whether the user should file itself what it has noted.
+    pub(super) fn is_full(&self) -> bool {
+        self.entries.len() >= self.left + MANY
+    }
 }
 
 impl Entry {
@@ -65,6 +77,17 @@ impl Entry {
             Entry::Exchange(_, _, exchange) => exchange.done,
             Entry::Late(at, _) => *at,
             Entry::Failure(..) => Instant(i64::MIN),
+        }
+    }
+
+    fn file(self, recorder: &mut Recorder) {
+        match self {
+            Entry::Exchange(subject, phase, exchange) => recorder.record(subject, phase, &exchange),
+            Entry::Late(at, by) => {
+                recorder.roll(at);
+                recorder.record_lateness(by);
+            }
+            Entry::Failure(subject, kind, detail) => recorder.keep_example(subject, kind, detail),
         }
     }
 }
@@ -80,10 +103,20 @@ impl Ledger {
         for index in 0..shared.books.len() {
             let mut book = shared.book(index);
             self.entries.append(&mut book.entries);
+            book.left = 0;
             users += u64::from(book.is_active);
             in_flight += u64::from(book.at_work.is_some());
         }
         (self.recorder.generator.users, self.recorder.generator.in_flight) = (users, in_flight);
+    }
+
+    /// Files what belongs to the present second of one user: the second itself is for the keeper to
+    /// end, when it has seen all users.
+    pub(super) fn relieve(&mut self, book: &mut Book) {
+        let boundary = self.recorder.boundary();
+        let present = book.entries.iter().take_while(|entry| entry.at() < boundary).count();
+        book.entries.drain(..present).for_each(|entry| entry.file(&mut self.recorder));
+        book.left = book.entries.len();
     }
 
     pub(super) fn add(&mut self, entry: Entry) {
@@ -101,16 +134,7 @@ impl Ledger {
             // What ended before the second did belongs to it, whoever noted it.
             self.entries.sort_by_key(Entry::at);
         }
-        for entry in self.entries.drain(..) {
-            match entry {
-                Entry::Exchange(subject, phase, exchange) => self.recorder.record(subject, phase, &exchange),
-                Entry::Late(at, by) => {
-                    self.recorder.roll(at);
-                    self.recorder.record_lateness(by);
-                }
-                Entry::Failure(subject, kind, detail) => self.recorder.keep_example(subject, kind, detail),
-            }
-        }
+        self.entries.drain(..).for_each(|entry| entry.file(&mut self.recorder));
         self.recorder.roll(now);
     }
 

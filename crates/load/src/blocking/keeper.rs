@@ -39,15 +39,15 @@ impl<'a> Keeper<'a> {
     }
 
     /// Looks after the load until it is over, and hands over what was recorded.
-    pub(super) fn keep(self, mut ledger: Ledger, on_interval: &mut dyn FnMut(Interval)) -> Vec<Findings> {
+    pub(super) fn keep(self, on_interval: &mut dyn FnMut(Interval)) -> Vec<Findings> {
         let mut collector = Collector::new(1);
         while !self.is_over() {
             std::thread::sleep(LOOK_EVERY);
-            self.keep_seconds(&mut ledger);
+            self.keep_seconds();
             self.receiver.try_iter().for_each(|handover| collector.take(handover, on_interval));
         }
         self.shared.over.store(true, Ordering::Relaxed);
-        self.close_books(ledger);
+        self.close_books();
         let hung = self.wait_for_all();
         self.receiver.try_iter().for_each(|handover| collector.take(handover, on_interval));
         let mut findings = collector.finish(on_interval);
@@ -72,8 +72,10 @@ impl<'a> Keeper<'a> {
     }
 
     /// Files what users have noted so far.
-    fn keep_seconds(&self, ledger: &mut Ledger) {
+    fn keep_seconds(&self) {
         let now = self.clock.now();
+        let mut ledger = self.shared.ledger();
+        let Some(ledger) = &mut *ledger else { return };
         ledger.set_backlog(self.backlog(now));
         ledger.collect(self.shared);
         ledger.file(now);
@@ -98,7 +100,8 @@ impl<'a> Keeper<'a> {
     }
 
     /// Counts what never came to its end, and closes the books.
-    fn close_books(&self, mut ledger: Ledger) {
+    fn close_books(&self) {
+        let Some(mut ledger) = self.shared.ledger().take() else { return };
         let interrupted = self.job.interrupted.load(Ordering::Relaxed);
         let unsent = self.unsent();
         let unfinished = (0..self.users.len()).filter_map(|index| {

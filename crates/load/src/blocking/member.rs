@@ -216,6 +216,7 @@ impl<C: Calls> Worker<'_, C> {
         if let Some(Failure { kind, detail }) = failure {
             book.note(Entry::Failure(request(step), kind, detail));
         }
+        self.shared.relieve(&mut book);
     }
 
     /// Records an iteration: it took as long as its calls, without what came between them.

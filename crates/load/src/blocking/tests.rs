@@ -117,6 +117,15 @@ fn a_quota_of_all_is_shared() {
 }
 
 #[test]
+fn nothing_is_lost_however_much_is_noted_at_once() {
+    let stop = Stop::Iterations { count: 50_000, limit: Duration::from_secs(60) };
+    let (tallies, _) = run_all(Sleeps::default(), 8, &closed(8.0, stop)).expect("a run");
+    for subject in [Subject::Iteration, request("read"), Subject::Part(Part::Data, "write".to_owned())] {
+        assert_eq!(tallies[&subject].count(), 50_000, "{subject}");
+    }
+}
+
+#[test]
 fn what_comes_before_a_call_is_not_timed() {
     let stop = Stop::Iterations { count: 5, limit: Duration::from_secs(20) };
     let calls = Sleeps { before: Duration::from_millis(100), ..Sleeps::default() };
