@@ -1,10 +1,12 @@
 //! Fills an empty database: several connections side by side take parts of the tables one after the
-//! other, then make their indexes.
+//! other, then make their indexes. At the end the conditions are looked at.
 
+use super::attempt::wrong;
+use super::conditions;
 use super::rows::{Part, parts};
 use super::schema::{TABLES, Table};
 use crate::side_by_side::SideBySide;
-use plimsoll_model::database::{Endpoint, Engine};
+use plimsoll_model::database::{Condition, Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_sql::{Connection, Patience, SqlError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -14,6 +16,9 @@ use std::time::Duration;
 /// The longest that making an empty table may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long conditions are looked at after a load; what takes longer is left to the trials.
+const CHECK_WITHIN: Duration = Duration::from_secs(60);
+
 /// Making the indexes of a row takes about this share of what loading it takes.
 const INDEXES: f64 = 0.2;
 
@@ -21,7 +26,8 @@ const INDEXES: f64 = 0.2;
 /// `progress` hears what is loaded and which share of the whole is done.
 ///
 /// # Errors
-/// The server refuses, is gone, or its disk is full; or `interrupted` was set.
+/// The server refuses, is gone, or its disk is full; `interrupted` was set; or what was loaded breaks
+/// a condition.
 pub(crate) fn load(
     warehouses: u32,
     seed: u64,
@@ -37,7 +43,8 @@ pub(crate) fn load(
     let loaders = SideBySide { endpoint, interrupted };
     let mut look = || load.tell(progress);
     loaders.each(&load.parts, &|connection, part| load.fill(connection, part), &mut look)?;
-    loaders.each(&TABLES, &|connection, table| load.finish(connection, table), &mut look)
+    loaders.each(&TABLES, &|connection, table| load.finish(connection, table), &mut look)?;
+    loaders.each(&[()], &|connection, ()| load.check(connection), &mut look)
 }
 
 /// A load under way.
@@ -60,7 +67,7 @@ impl Load<'_> {
 
     /// Loads a part of a table.
     fn fill(&self, connection: &mut Connection, part: &Part) -> Result<(), SqlError> {
-        self.begin("loading", part.table);
+        self.begin(format!("loading {}", part.table.name));
         let mut bulk = connection.bulk(part.table.name, &part.table.column_names())?;
         part.fill(self.seed, &mut |row| {
             if self.interrupted.load(Relaxed) {
@@ -75,7 +82,7 @@ impl Load<'_> {
 
     /// Makes a table's indexes, and lets the server look at what is in it.
     fn finish(&self, connection: &mut Connection, table: &Table) -> Result<(), SqlError> {
-        self.begin("indexing", table);
+        self.begin(format!("indexing {}", table.name));
         if connection.engine() == Engine::Postgresql {
             connection.batch("SET maintenance_work_mem = '256MB'")?;
         }
@@ -87,8 +94,20 @@ impl Load<'_> {
         Ok(())
     }
 
-    fn begin(&self, verb: &str, table: &Table) {
-        *self.doing.lock().unwrap_or_else(PoisonError::into_inner) = format!("{verb} {}", table.name);
+    /// Looks at all conditions: one of them can be looked at only now.
+    fn check(&self, connection: &mut Connection) -> Result<(), SqlError> {
+        self.begin("checking what was loaded".to_owned());
+        let conditions = conditions(connection, true, CHECK_WITHIN)?;
+        match conditions.into_iter().find(|condition| condition.holds == Some(false)) {
+            None => Ok(()),
+            Some(Condition { name, detail, .. }) => {
+                Err(wrong(format!("expected that of the loaded data condition {name} holds, found {detail}")))
+            }
+        }
+    }
+
+    fn begin(&self, doing: String) {
+        *self.doing.lock().unwrap_or_else(PoisonError::into_inner) = doing;
     }
 
     fn tell(&self, progress: &mut dyn FnMut(&str, f64)) {
