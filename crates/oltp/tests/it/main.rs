@@ -1,3 +1,4 @@
 //! Workloads on servers of PostgreSQL and MariaDB.
 
+mod own;
 mod sbtest;
