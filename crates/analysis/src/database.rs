@@ -77,9 +77,7 @@ impl DatabaseReport {
 /// What the trials say of databases; none where there are none. It takes what the analysis says of
 /// measures already.
 pub(crate) fn report(input: &Input, readers: &[Reader<'_>], analysis: &Analysis) -> Option<DatabaseReport> {
-    if all(readers).next().is_none() {
-        return None;
-    }
+    all(readers).next()?;
     let is_sql = readers.iter().any(|reader| work(reader).is_some());
     let grid = Grid::new(&input.facts, &input.plan);
     let throughput = throughput(readers);

@@ -210,7 +210,7 @@ pub(crate) fn database(input: &Input, report: &DatabaseReport) -> String {
 /// What follows condition and variant.
 type Rest = [String; 8];
 
-fn rest((kind, of, name): (&str, &str, &str), quantity: &str, of_unit: &str, value: impl ToString, n: usize) -> Rest {
+fn rest((kind, of, name): (&str, &str, &str), quantity: &str, of_unit: &str, value: &dyn ToString, n: usize) -> Rest {
     let value = value.to_string();
     [kind, of, name, quantity, of_unit, &value, "", &n.to_string()].map(str::to_owned)
 }
@@ -220,15 +220,15 @@ fn transactions(cell: &DatabaseCell) -> Vec<Rest> {
     let of = |one: &plimsoll_analysis::database::Transaction| {
         let place = ("transaction", "", one.name.as_str());
         let mut rows = vec![
-            rest(place, "total", "count", one.total, n),
-            rest(place, "share", "share", one.share, n),
-            rest(place, "mean", "seconds", one.mean, n),
-            rest(place, "p90", "seconds", one.p90, n),
-            rest(place, "rollbacks", "count", one.rollbacks, n),
-            rest(place, "failed", "count", one.failed, n),
+            rest(place, "total", "count", &one.total, n),
+            rest(place, "share", "share", &one.share, n),
+            rest(place, "mean", "seconds", &one.mean, n),
+            rest(place, "p90", "seconds", &one.p90, n),
+            rest(place, "rollbacks", "count", &one.rollbacks, n),
+            rest(place, "failed", "count", &one.failed, n),
         ];
-        rows.extend(one.limit.map(|limit| rest(place, "limit", "seconds", limit.seconds, n)));
-        rows.extend(one.limit.map(|limit| rest(place, "within_limit", "", limit.holds, n)));
+        rows.extend(one.limit.map(|limit| rest(place, "limit", "seconds", &limit.seconds, n)));
+        rows.extend(one.limit.map(|limit| rest(place, "within_limit", "", &limit.holds, n)));
         rows
     };
     cell.transactions.iter().flat_map(of).collect()
@@ -246,12 +246,12 @@ fn statements(cell: &DatabaseCell) -> Vec<Rest> {
     let of = |one: &plimsoll_analysis::database::Statement| {
         let place = ("statement", one.transaction.as_str(), one.statement.as_str());
         vec![
-            rest(place, "runs", "count", one.runs, n),
-            rest(place, "runs_per_transaction", "count", number(one.per_transaction), n),
-            rest(place, "mean", "seconds", one.mean, n),
-            rest(place, "longest", "seconds", one.longest, n),
-            rest(place, "share", "share", number(one.share), n),
-            rest(place, "failed", "count", one.failed, n),
+            rest(place, "runs", "count", &one.runs, n),
+            rest(place, "runs_per_transaction", "count", &number(one.per_transaction), n),
+            rest(place, "mean", "seconds", &one.mean, n),
+            rest(place, "longest", "seconds", &one.longest, n),
+            rest(place, "share", "share", &number(one.share), n),
+            rest(place, "failed", "count", &one.failed, n),
         ]
     };
     cell.statements.iter().flat_map(of).collect()
@@ -259,7 +259,7 @@ fn statements(cell: &DatabaseCell) -> Vec<Rest> {
 
 fn statistics(cell: &DatabaseCell) -> Vec<Rest> {
     let of = |one: &plimsoll_analysis::database::Statistic| {
-        let mut row = rest(("statistic", &one.of, &one.name), "mean", &unit(one.unit), one.mean, one.n);
+        let mut row = rest(("statistic", &one.of, &one.name), "mean", &unit(one.unit), &one.mean, one.n);
         row[6] = number(one.sd);
         row
     };

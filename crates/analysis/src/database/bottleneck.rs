@@ -19,6 +19,9 @@ pub struct Suspect {
 /// Share of the machine's processors from which on they are called busy.
 const BUSY: f64 = 0.9;
 
+/// What the limit is called where something else uses most of the processors.
+const TAKEN: &str = "processors, which others use";
+
 /// Share of the transactions' time in COMMIT from which on syncs of the log may be the limit.
 const COMMITTING: f64 = 0.3;
 
@@ -134,7 +137,9 @@ fn processors(means: &Means) -> Option<Suspect> {
             .into_iter()
             .flatten()
             .collect();
-    Some(suspect("processors", format!("{} of {processors} used{parts}", show(used, Unit::Cores))))
+    // Where most of them went to others, it is not the database that lacks them.
+    let what = if others.is_some_and(|others| others > used / 2.0) { TAKEN } else { "processors" };
+    Some(suspect(what, format!("{} of {processors} used{parts}", show(used, Unit::Cores))))
 }
 
 /// The time of COMMIT is the most that a sync can take: others may wait in it as well.
@@ -205,6 +210,7 @@ mod tests {
             (idle.clone(), &[][..]),
             (Means { host: Some(1.85), ..idle.clone() }, &["processors"]),
             (Means { host: None, server: Some(1.3), generator: Some(0.6), ..idle.clone() }, &["processors"]),
+            (Means { host: Some(1.9), server: Some(0.3), generator: Some(0.1), ..idle.clone() }, &[TAKEN]),
             (Means { commit: Some((0.6, 0.002)), log_syncs: Some(400.0), ..idle.clone() }, &["syncs of the log"]),
             (Means { commit: Some((0.6, 0.002)), log_syncs: Some(3.0), ..idle.clone() }, &[]),
             (Means { commit: Some((0.1, 0.002)), log_syncs: Some(400.0), ..idle.clone() }, &[]),

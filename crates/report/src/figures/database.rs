@@ -12,10 +12,11 @@ use plimsoll_model::result::TrialResult;
 
 /// Throughput; none where the load is not SQL, or nothing was measured.
 pub(crate) fn of_database(input: &Input, analysis: &Analysis, report: &DatabaseReport) -> Option<Figure> {
+    let throughput = words::measure(&report.throughput, &input.facts.protocol);
     let panel = |row: &Row| {
         let style = if report.grid.is_numeric() { Style::Intervals } else { Style::Apart };
         let line = |variant: usize| Line { variant, style, points: points(analysis, report, row, variant) };
-        let title = if row.label.is_empty() { "all settings alike".to_owned() } else { row.label.clone() };
+        let title = if row.label.is_empty() { throughput.clone() } else { row.label.clone() };
         let lines = (0..input.plan.variants.len()).map(line).collect();
         Panel::new(title, axis_of(&report.grid), report.throughput.unit(), lines)
     };
@@ -24,7 +25,7 @@ pub(crate) fn of_database(input: &Input, analysis: &Analysis, report: &DatabaseR
     let of_axis = report.grid.axis.as_ref().map(|factor| format!(", by {factor}")).unwrap_or_default();
     (!panels.is_empty()).then(|| Figure {
         name: "database-throughput".to_owned(),
-        title: format!("Throughput: {}{of_axis}", words::measure(&report.throughput, &input.facts.protocol)),
+        title: format!("Throughput: {throughput}{of_axis}"),
         caption: "Dots: geometric mean of the repeats, with its 95 % interval where there is one. All panels have the \
                   same scale."
             .to_owned(),

@@ -43,6 +43,11 @@ impl Sheet {
         let (title, note) = (title.into(), note.into());
         Sheet { title, note, columns, rows, below: Vec::new(), open: true, page_only: false }
     }
+
+    /// Whether a narrow page shows each row as lines, because it would be too wide.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.columns.len() > 8 || self.rows.iter().flatten().any(|cell| cell.chars().count() > 40)
+    }
 }
 
 fn words_in(title: impl Into<String>) -> Column {

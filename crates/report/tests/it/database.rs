@@ -158,7 +158,7 @@ fn record(result: &mut TrialResult, step: &str, rate: f64, mean: f64, noise: &mu
         let alike = count / 20 + u64::from(index < count % 20);
         tally.service.record_n((mean * long * noise.around_one(0.1).max(0.1)) as u64, alike).expect("in range");
     }
-    if step == "payment" && result.summary.trial.number % 7 == 0 {
+    if step == "payment" && result.summary.trial.number.is_multiple_of(7) {
         tally.errors.insert(ErrorKind::LockTimeout, 3);
     }
     result.tallies.entry(Subject::Iteration).or_default().merge(&tally);
@@ -212,7 +212,7 @@ fn facts(trial: Trial, rate: f64, mean: f64) -> DatabaseFacts {
         holds,
         detail: detail.to_owned(),
     };
-    let in_time = (trial.number % 5 != 0).then_some(true);
+    let in_time = (!trial.number.is_multiple_of(5)).then_some(true);
     DatabaseFacts {
         name: "db".to_owned(),
         version: format!("MySQL {}", VERSIONS[version]),

@@ -41,8 +41,8 @@ impl Scene<'_> {
     fn setting(&self, best: &OrReason<Best>) -> String {
         let Ok(best) = best else { return dash() };
         let label = &self.report.grid.rows[best.setting].label;
-        let apart = if best.apart { "" } else { "\nnot apart" };
-        format!("{label}\n{}{apart}", show(best.centre, self.report.throughput.unit()))
+        let apart = if best.apart { "" } else { ",\nnot apart" };
+        format!("{label},\n{}{apart}", show(best.centre, self.report.throughput.unit()))
     }
 }
 

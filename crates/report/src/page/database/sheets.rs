@@ -270,7 +270,7 @@ impl Scene<'_> {
     }
 
     pub(super) fn mix(&self) -> Option<Sheet> {
-        let one = |value: f64| if value < 1.0 { hundredths(value) } else { significant(value) };
+        let one = |value: f64| if value <= 1.0 { hundredths(value) } else { significant(value) };
         let both = |(low, high): (f64, f64)| format!("{} … {}", one(low), one(high));
         let rows: Vec<Vec<String>> = self
             .report
