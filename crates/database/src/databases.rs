@@ -133,7 +133,7 @@ impl Databases {
             started: Some(Started {
                 port: server.port,
                 within: server.ready_within,
-                major: installation.major(),
+                version: installation.number(),
                 template_took: OnceLock::new(),
                 _copy: copy,
                 _home: home,
@@ -279,7 +279,7 @@ pub struct Staged {
 struct Started {
     port: u16,
     within: Duration,
-    major: u32,
+    version: (u32, u32),
     /// How long copying the template took, in seconds.
     template_took: OnceLock<f64>,
     /// Removed before the folder that it lies in.
@@ -316,7 +316,7 @@ impl Staged {
         if let Some(started) = self.started.as_ref().filter(|_| self.endpoint.database == RUN) {
             let mut connection = connect(&self.service(), waiting, Arc::clone(over))?;
             let begin = Instant::now();
-            engine::copy_template(&mut connection, started.major).map_err(failed("copy the template"))?;
+            engine::copy_template(&mut connection, started.version).map_err(failed("copy the template"))?;
             let _ = started.template_took.set(begin.elapsed().as_secs_f64());
         }
         let mut connection = connect(&self.endpoint, waiting, Arc::clone(over))?;

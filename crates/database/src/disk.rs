@@ -32,7 +32,7 @@ impl Method {
 /// Copies the folder `from` with all that is in it to `to`, which becomes the user's, and sees to it
 /// that writing back the copy does not disturb whatever comes next.
 pub(crate) fn copy(from: &Path, to: &Path, user: &Account, size: u64) -> Result<Method, DatabaseError> {
-    let mut copier = Copier { user, size, method: Method::Reflink };
+    let mut copier = Copier { place: to, user, size, method: Method::Reflink };
     copier.folder(from, to)?;
     sync(to)?;
     Ok(copier.method)
@@ -45,8 +45,10 @@ pub(crate) fn sync(path: &Path) -> Result<(), DatabaseError> {
 }
 
 struct Copier<'a> {
-    user: &'a Account,
+    /// The whole copy, and its size.
+    place: &'a Path,
     size: u64,
+    user: &'a Account,
     /// References, until the file system refuses the first.
     method: Method,
 }
@@ -72,7 +74,7 @@ impl Copier<'_> {
         let mut target = File::create_new(to).map_err(DatabaseError::io("make", to))?;
         if self.method == Method::Reflink && ioctl_ficlone(&target, &source).is_err() {
             self.method = Method::Plain;
-            check_room(to.parent().unwrap_or(to), self.size, "a copy of the data, which every trial needs")?;
+            check_room(self.place, self.size, "a copy of the data, which every trial needs")?;
         }
         let mut rest = || {
             if self.method == Method::Plain {

@@ -19,6 +19,10 @@ const PASSWORD: &str = "password";
 /// Copies for trials, with a number.
 const COPY: &str = "trial-";
 
+/// Raised whenever `plimsoll_oltp::load` makes other tables, or other rows, of the same dataset: data
+/// that was kept before is then refused.
+const SCHEMA: u32 = 1;
+
 /// The data of one database.
 #[derive(Debug)]
 pub(crate) struct Home {
@@ -59,6 +63,7 @@ pub(crate) fn made_from(
         ("init", installation.init.join(" ")),
         ("user", installation.user.name.clone()),
         ("snapshot", snapshot.to_owned()),
+        ("schema", SCHEMA.to_string()),
     ];
     match dataset {
         Dataset::Tpcc { warehouses, seed } => {
@@ -223,5 +228,36 @@ pub(crate) struct Copy(pub(crate) PathBuf);
 impl Drop for Copy {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0); // what stays is removed with the rest, or by the next run
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made_from(schema: &str) -> BTreeMap<String, String> {
+        [("data", "TPC-C"), ("schema", schema)].map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+    }
+
+    #[test]
+    fn a_snapshot_that_is_older_than_the_schema_is_refused_and_left() {
+        let folder = tempfile::tempdir().unwrap();
+        Mark::begun(made_from("1")).finished(7).write(folder.path()).unwrap();
+        assert!(check(folder.path(), &made_from("1")).is_ok());
+        let said = claim(folder.path(), &made_from("2")).unwrap_err().to_string();
+        assert!(said.contains("schema: it has 1, the study asks for 2"), "{said}");
+        assert!(said.contains("let `data` name another folder") && said.contains("remove this one"), "{said}");
+        assert!(folder.path().join(MARK).exists() && !folder.path().join(LOCK).exists());
+    }
+
+    #[test]
+    fn a_folder_is_given_back_as_it_was_found() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("deeper/data");
+        let Claim::Empty { lock, made } = claim(&folder, &made_from("1")).unwrap() else { panic!("it is empty") };
+        assert!(lock.is_some() && made);
+        fs::create_dir(folder.join(SNAPSHOT)).unwrap();
+        give_back(&folder, made);
+        assert!(!folder.exists() && place.path().join("deeper").exists());
     }
 }

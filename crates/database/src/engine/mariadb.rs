@@ -27,9 +27,6 @@ pub(super) const OWN_ARGUMENTS: &[&str] =
 const OF_THE_SCRIPT: [&str; 6] =
     ["--auth-root", "--builddir", "--cross-bootstrap", "--force", "--skip-test-db", "--extra-file"];
 
-/// Where the log is resized to after the load: the default of current versions.
-const LOG_AFTER_LOAD: u64 = 96 << 20;
-
 pub(super) fn initialise(installation: &Installation, place: &Place) -> Vec<String> {
     let mut command = vec![installation.programs.initialise.display().to_string(), "--no-defaults".to_owned()];
     command.extend(base(installation));
@@ -70,12 +67,11 @@ fn temporary(place: &Place) -> String {
 }
 
 /// Nothing is synced before the end, and no page is written twice. The shutdown leaves nothing to be
-/// purged.
+/// purged. The log has its usual size: a large one would be copied for every trial, and hardly helps.
 pub(super) fn settings_to_load(first: &Path) -> Vec<Setting> {
     let settings = [
         ("innodb_flush_log_at_trx_commit", "0"),
         ("innodb_doublewrite", "0"),
-        ("innodb_log_file_size", "512M"),
         ("innodb_buffer_pool_size", "512M"),
         ("innodb_fast_shutdown", "0"),
         ("innodb_io_capacity", "10000"),
@@ -117,9 +113,6 @@ pub(super) fn settle(connection: &mut Connection) -> Result<(), SqlError> {
     for table in tables(connection)? {
         connection.query(&format!("ANALYZE TABLE {table}"))?;
     }
-    // A large log would be copied for every trial. Older versions cannot do this while they run;
-    // they do it when they start for a trial.
-    let _ = connection.batch(&format!("SET GLOBAL innodb_log_file_size = {LOG_AFTER_LOAD}"));
     Ok(())
 }
 

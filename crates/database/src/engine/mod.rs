@@ -75,7 +75,7 @@ impl Installation {
     /// with what is to be done first.
     pub(crate) fn serve_to_load(&self, place: &Place, first: &Path) -> Vec<String> {
         self.as_user(match self.engine {
-            Engine::Postgresql => postgresql::serve(self, place, &postgresql::settings_to_load(self.major())),
+            Engine::Postgresql => postgresql::serve(self, place, &postgresql::settings_to_load(self.number())),
             Engine::Mariadb => mariadb::serve(self, place, &mariadb::settings_to_load(first)),
         })
     }
@@ -100,10 +100,10 @@ impl Installation {
         self.user.prefix().into_iter().chain(command).collect()
     }
 
-    /// 15 of `PostgreSQL 15.18`.
-    pub(crate) fn major(&self) -> u32 {
-        let number = self.version.rsplit(' ').next().unwrap_or_default();
-        number.split(|c: char| !c.is_ascii_digit()).next().and_then(|major| major.parse().ok()).unwrap_or(0)
+    /// 15 and 18 of `PostgreSQL 15.18`.
+    pub(crate) fn number(&self) -> (u32, u32) {
+        let mut numbers = self.version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok());
+        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
     }
 }
 
@@ -157,10 +157,10 @@ pub(crate) fn tidy(engine: Engine, data: &Path) {
 }
 
 /// Makes the trial's database from the template, over a connection to another database.
-pub(crate) fn copy_template(connection: &mut Connection, major: u32) -> Result<(), SqlError> {
+pub(crate) fn copy_template(connection: &mut Connection, version: (u32, u32)) -> Result<(), SqlError> {
     connection.batch(&format!("DROP DATABASE IF EXISTS {RUN}"))?;
     // Before 15, files were copied always; since then it is one of two ways.
-    let strategy = if major >= 15 { " STRATEGY = FILE_COPY" } else { "" };
+    let strategy = if version >= (15, 0) { " STRATEGY = FILE_COPY" } else { "" };
     connection.batch(&format!("CREATE DATABASE {RUN} TEMPLATE {LOADED}{strategy}"))
 }
 

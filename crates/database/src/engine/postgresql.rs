@@ -45,7 +45,7 @@ pub(super) fn serve(installation: &Installation, place: &Place, settings: &[Sett
 }
 
 /// Nothing is synced before the end, and no row is written twice.
-pub(super) fn settings_to_load(major: u32) -> Vec<Setting> {
+pub(super) fn settings_to_load(version: (u32, u32)) -> Vec<Setting> {
     let mut settings = vec![
         ("fsync", "off"),
         ("full_page_writes", "off"),
@@ -58,7 +58,7 @@ pub(super) fn settings_to_load(major: u32) -> Vec<Setting> {
         ("shared_buffers", "256MB"),
         ("maintenance_work_mem", "256MB"),
     ];
-    if major >= 12 {
+    if version >= (12, 0) {
         // Segments of the log are made as they are needed and removed after, so that the snapshot
         // does not hold old ones.
         settings.extend([("wal_recycle", "off"), ("wal_init_zero", "off")]);

@@ -15,7 +15,7 @@ fn a_disk_that_is_full_while_data_is_loaded_is_named_and_nothing_is_left() {
     let postgresql =
         format!("{rows}INSERT INTO filler SELECT n, repeat('x', 1900) FROM generate_series(1, 100000) AS n;\n");
     let mariadb = format!("{rows}INSERT INTO filler SELECT seq, repeat('x', 1900) FROM seq_1_to_100000;\n");
-    for (engine, script, size) in [(Engine::Postgresql, postgresql, "100m"), (Engine::Mariadb, mariadb, "640m")] {
+    for (engine, script, size) in [(Engine::Postgresql, postgresql, "100m"), (Engine::Mariadb, mariadb, "260m")] {
         let Some(mut database) = place.database(engine, &script) else { continue };
         let disk = place.path("disk");
         let Some(_mounted) = Disk::mount(&disk, size) else { return };
