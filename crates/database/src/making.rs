@@ -90,7 +90,7 @@ impl Making<'_> {
         let mut connection = connect(&endpoint(first_database(self.database.engine)), &waiting, Arc::default())?;
         drop(first); // it was read before anybody was let in
         let failed = |action| DatabaseError::sql(&self.database.name, action);
-        engine::make_database(&mut connection).map_err(failed("make the database"))?;
+        engine::make_database(&mut connection).map_err(failed("ready the server"))?;
         drop(connection);
         self.fill(&endpoint(LOADED), &running, on_data)?;
         self.tell("bringing to rest", 1.0, on_data);
