@@ -239,10 +239,8 @@ fn side(ratio: &OrReason<Ratio>) -> Option<i8> {
 
 /// Users who never wait ask for as much as the system gives.
 fn closed(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
-    let workloads: BTreeSet<&str> = works(context).map(|(_, facts)| facts.work.workload.as_str()).collect();
-    let zero = !workloads.is_empty() && workloads.iter().all(|workload| waits_are_zero(workload));
     let closed = report.is_sql && !context.input.facts.open_load && context.input.facts.mean_think == Some(0.0);
-    (zero && closed).then(|| Finding {
+    closed.then(|| Finding {
         gravity: Gravity::Note,
         topic: "capacity, not response",
         sentence:
@@ -252,11 +250,6 @@ fn closed(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
                 .to_owned(),
         evidence: Vec::new(),
     })
-}
-
-/// Whether users of a workload never wait by themselves; only TPC-C knows waits.
-pub(super) fn waits_are_zero(workload: &str) -> bool {
-    !workload.starts_with("TPC-C") || workload.contains("waits zero")
 }
 
 /// Whether reads are answered by the server's own cache. Its files can be larger than that, because
@@ -406,8 +399,6 @@ mod tests {
         assert_eq!(warehouses("TPC-C, 10 warehouses, waits zero"), Some(10.0));
         assert_eq!(warehouses("TPC-C, 1 warehouse, waits zero"), Some(1.0));
         assert_eq!(warehouses("sysbench read_write, 2 tables"), None);
-        assert!(waits_are_zero("TPC-C, 2 warehouses, waits zero") && waits_are_zero("sysbench read_write"));
-        assert!(!waits_are_zero("TPC-C, 2 warehouses, waits spec"));
     }
 
     #[test]
@@ -484,8 +475,8 @@ mod tests {
     #[test]
     fn what_a_load_without_waits_means_is_told_once() {
         assert!(finding(&study(), "capacity, not response").is_some());
-        let waiting =
-            change_facts(study(), |_, facts| facts.work.workload = "TPC-C, 2 warehouses, waits spec".to_owned());
+        let mut waiting = study();
+        waiting.facts.mean_think = None;
         assert!(finding(&waiting, "capacity, not response").is_none());
     }
 

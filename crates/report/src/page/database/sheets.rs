@@ -75,7 +75,7 @@ impl Scene<'_> {
         let rows = cell.transactions.iter().map(transaction).collect();
         let title = format!("Transactions of {}, {}", self.variant(cell.variant), self.shown());
         let note = format!(
-            "{} together.{}",
+            "Of {}.{}",
             counted(cell.trials.len(), "trial"),
             if is_tpcc { " Rollbacks are those that TPC-C asks for, one in a hundred new orders." } else { "" }
         );
