@@ -33,7 +33,7 @@ warmup   = "0s"
 duration = "{half}ms"
 """
 
-URL = "{scheme}://{user}@localhost/{database}?socket={socket}"
+URL = "{scheme}://{user}@/{database}?socket={socket}"
 SCHEMES = {"mysql": "mariadb", "pgsql": "postgresql"}
 
 
