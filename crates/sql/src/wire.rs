@@ -3,6 +3,7 @@
 use crate::{Patience, SqlError};
 use plimsoll_model::database::Address;
 use plimsoll_model::record::ErrorKind;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
@@ -106,7 +107,7 @@ impl Wire {
             let room = &mut self.input[self.end..];
             let done = match &mut self.stream {
                 Stream::Tcp(stream) => stream.read(room),
-                Stream::Unix(stream) => stream.read(room),
+                Stream::Unix(stream) => wait_until_readable(stream).and_then(|()| stream.read(room)),
             };
             match done {
                 Ok(0) => return Err(gone("the server closed the connection")),
@@ -176,6 +177,16 @@ impl Wire {
             return Ok(());
         };
         Err(SqlError::new(ErrorKind::Timeout, fault))
+    }
+}
+
+/// Waits until something can be read, at most a tick. A read that blocks on a UNIX socket is also woken
+/// when the server takes what was sent, for nothing: that costs both sides more than one call more.
+fn wait_until_readable(stream: &UnixStream) -> io::Result<()> {
+    let tick = Timespec::try_from(TICK).expect("a tick is short");
+    match poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&tick))? {
+        0 => Err(io::ErrorKind::WouldBlock.into()),
+        _ => Ok(()),
     }
 }
 
