@@ -2,9 +2,10 @@
 
 use crate::error::DatabaseError;
 use crate::mark::{Found, Mark, lock};
+use plimsoll_system::random_text;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -100,15 +101,6 @@ fn sweep(place: &Path) {
 pub(crate) fn open_folder(path: &Path) -> io::Result<()> {
     fs::create_dir(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o711))
-}
-
-/// Letters and digits that nobody can guess.
-pub(crate) fn random_text(length: usize) -> io::Result<String> {
-    let mut bytes = vec![0_u8; length];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    // 32 of them, so that each is as likely as the others.
-    let letters = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
-    Ok(bytes.iter().map(|byte| char::from(letters[usize::from(byte % 32)])).collect())
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use plimsoll_model::result::TrialSummary;
 use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::trial::Validity;
 use plimsoll_study::Study;
+use plimsoll_system::random_text;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 
 /// Variables of the environment that hold secrets whatever the study.
 const SECRET_VARIABLES: [&str; 2] = ["AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"];
@@ -77,25 +77,4 @@ fn told_by_server(facts: &mut DatabaseFacts) -> impl Iterator<Item = &mut String
     let settings =
         facts.settings.iter_mut().flat_map(|setting| setting.asked.iter_mut().chain([&mut setting.in_force]));
     [&mut facts.version, &mut facts.restored].into_iter().chain(details).chain(settings)
-}
-
-/// Letters and digits that nobody can guess: not from the study's seed, which everybody knows.
-fn random_text(length: usize) -> io::Result<String> {
-    let mut bytes = vec![0_u8; length];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    // 32 of them, so that each is as likely as the others.
-    let letters = b"ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
-    Ok(bytes.iter().map(|byte| char::from(letters[usize::from(byte % 32)])).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_two_texts_are_alike() {
-        let texts = [random_text(40).expect("random numbers"), random_text(40).expect("random numbers")];
-        assert_ne!(texts[0], texts[1]);
-        assert!(texts.iter().all(|text| text.len() == 40 && text.chars().all(|c| c.is_ascii_alphanumeric())));
-    }
 }
