@@ -62,6 +62,13 @@ pub(crate) fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = 
     nearest(word, candidates).map(|candidate| format!("did you mean `{candidate}`?"))
 }
 
+/// The fault for a `name` at `span` that nothing of this kind has.
+pub(crate) fn unknown<'a>(kind: &str, name: &str, known: impl IntoIterator<Item = &'a str>, span: &Span) -> Fault {
+    let known: Vec<&str> = known.into_iter().collect();
+    let help = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("{kind}s are {}", one_of(known)));
+    Fault::error(span, format!("no {kind} is named `{name}`")).help(help)
+}
+
 /// The candidate nearest to `word`, if one is near enough to be a slip.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();

@@ -1,7 +1,7 @@
 //! Single values of a study: fixed ones, and slots that placeholders fill in for each trial.
 
 use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
+use crate::faults::{Faults, did_you_mean};
 use crate::node::{FromToml, Node, in_words};
 use crate::scope::Scope;
 use crate::template::Template;
@@ -55,7 +55,11 @@ impl Problem {
 /// The value that `level` names, if it is one of `words`.
 pub(crate) fn word<T: Scalar>(level: &Level, words: &[(&str, T)]) -> Result<T, Problem> {
     let named = words.iter().find(|(word, _)| matches!(level, Level::Text(text) if text == word));
-    named.map(|(_, value)| value.clone()).ok_or_else(|| Problem::wrong::<T>(level))
+    let wrong = || {
+        let near = did_you_mean(&level.to_string(), words.iter().map(|(word, _)| *word));
+        Problem::wrong::<T>(level).maybe_help(near)
+    };
+    named.map(|(_, value)| value.clone()).ok_or_else(wrong)
 }
 
 /// A value that is the same for every trial.

@@ -2,16 +2,16 @@
 
 use crate::command::Command;
 use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, did_you_mean, one_of};
+use crate::faults::Faults;
 use crate::node::{FromToml, Node, table};
 use crate::pairs::Pairs;
 use crate::processors::CpuSet;
 use crate::scalar::{Length, Port, PositiveLength, Text};
 use crate::scope::Scope;
+use crate::table::named::{AllOf, Named};
 use crate::table::only::Only;
 use crate::table::settings::{SettingValue, check_settings, one_line};
 use crate::table::url::{Url, Variable};
-use crate::template::is_name;
 use crate::value::{Fixed, Problem, Scalar, Slot, all, optional, word};
 use plimsoll_model::database::{Database, Dataset, Engine, External, Origin, Server, Snapshot};
 use plimsoll_model::factor::{Assignment, Level};
@@ -20,7 +20,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
-use toml::de::DeValue;
 
 table! {
     /// A database server that is initialised and loaded once, and started for each trial.
@@ -325,21 +324,19 @@ impl JsonSchema for DatabaseTable {
     }
 }
 
-/// All databases in the order of the file, which is the order in which they start. Names are known
-/// even where the rest is wrong.
-#[derive(Clone, Debug)]
-pub(crate) struct DatabaseTables(pub(crate) Vec<(String, Span, Option<DatabaseTable>)>);
+impl Named for DatabaseTable {
+    const KIND: &'static str = "database";
+    const MARKS: &'static [&'static str] = &ORIGINS;
+}
+
+/// All databases.
+pub(crate) type DatabaseTables = AllOf<DatabaseTable>;
 
 impl DatabaseTables {
     /// Those that the run starts, or may start: nothing is known of one that is wrong.
     pub(crate) fn started(&self) -> Vec<&str> {
         let started = |table: &Option<DatabaseTable>| table.as_ref().is_none_or(|table| table.started().is_some());
         self.0.iter().filter(|(.., table)| started(table)).map(|(name, ..)| name.as_str()).collect()
-    }
-
-    /// The databases, if all are as they should be.
-    pub(crate) fn whole(&self) -> Option<Vec<(String, DatabaseTable)>> {
-        self.0.iter().map(|(name, _, table)| Some((name.clone(), table.clone()?))).collect()
     }
 
     /// Whether the database called `name` runs already.
@@ -349,49 +346,11 @@ impl DatabaseTables {
     }
 }
 
-impl FromToml for DatabaseTables {
-    fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
-        let table = node.table(faults)?;
-        let is_table = |node: &Node<'_>| matches!(node.value, DeValue::Table(_));
-        if let Some((key, _)) = table.entries().iter().find(|(key, node)| ORIGINS.contains(key) && !is_table(node)) {
-            let fault = Fault::error(&node.place(), format!("`database` has `{key}`, but no name"));
-            faults.add(fault.help("write `[database.NAME]`, with a name of your choice"));
-            return None;
-        }
-        let mut databases = Vec::new();
-        for (name, node) in table.entries() {
-            if !is_name(name) || *name == "plimsoll" {
-                let message = format!("a database cannot be named `{name}`");
-                let help = "a name is a letter, then letters, digits, `_` and `-`; `plimsoll` is taken";
-                faults.add(Fault::error(&node.place(), message).help(help));
-            }
-            databases.push(((*name).to_owned(), node.place(), DatabaseTable::from_toml(node, faults)));
-        }
-        Some(DatabaseTables(databases))
-    }
-}
-
-impl JsonSchema for DatabaseTables {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Databases".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<DatabaseTable>() })
-    }
-}
-
 impl Scalar for Engine {
     const EXPECTED: &'static str = "\"postgresql\" or \"mariadb\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        let words = [("postgresql", Engine::Postgresql), ("mariadb", Engine::Mariadb)];
-        let near = did_you_mean(&level.to_string(), words.map(|(word, _)| word));
-        word(level, &words).map_err(|problem| problem.maybe_help(near))
+        word(level, &[("postgresql", Engine::Postgresql), ("mariadb", Engine::Mariadb)])
     }
 
     fn schema() -> Schema {
@@ -409,17 +368,6 @@ impl Scalar for Snapshot {
     fn schema() -> Schema {
         json_schema!({ "enum": ["copy", "template"] })
     }
-}
-
-/// The fault for a database that the study does not have.
-pub(crate) fn unknown_database(name: &str, databases: &[(String, DatabaseTable)], span: &Span) -> Fault {
-    let known = || databases.iter().map(|(name, _)| name.as_str());
-    let help = match did_you_mean(name, known()) {
-        Some(meant) => meant,
-        None if databases.is_empty() => format!("say what it is in `[database.{name}]`"),
-        None => format!("databases are {}", one_of(known())),
-    };
-    Fault::error(span, format!("no database is named `{name}`")).help(help)
 }
 
 #[cfg(test)]

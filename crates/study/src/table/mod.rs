@@ -8,6 +8,7 @@ pub(crate) mod generator;
 pub(crate) mod grpc;
 pub(crate) mod http;
 pub(crate) mod load;
+pub(crate) mod named;
 pub(crate) mod oltp;
 pub(crate) mod only;
 pub(crate) mod ready;

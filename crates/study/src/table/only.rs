@@ -1,7 +1,7 @@
 //! `only`: the trials in which a system is started.
 
 use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, all_of, did_you_mean, one_of};
+use crate::faults::{Faults, all_of, did_you_mean, unknown};
 use crate::node::{FromToml, Node};
 use crate::table::factors::Factors;
 use crate::value::Fixed;
@@ -50,9 +50,7 @@ impl Limit {
     }
 
     fn report_factor(&self, factors: &[&str], faults: &mut Faults) {
-        let near = did_you_mean(&self.factor, factors.iter().copied());
-        let help = near.unwrap_or_else(|| format!("factors are {}", one_of(factors.iter().copied())));
-        faults.add(Fault::error(&self.place, format!("no factor is named `{}`", self.factor)).help(help));
+        faults.add(unknown("factor", &self.factor, factors.iter().copied(), &self.place));
     }
 
     fn check_levels(&self, known: &[Level], faults: &mut Faults) {

@@ -1,7 +1,7 @@
 //! The study file as a whole: its tables, and what they must be to one another.
 
 use crate::diagnostic::Fault;
-use crate::faults::{Faults, did_you_mean, one_of};
+use crate::faults::{Faults, unknown};
 use crate::node::{Part, table};
 use crate::profile::Profiles;
 use crate::scalar::{Look, NoiseFloor, Repeats, Seed, SpareBlocks, Text};
@@ -10,6 +10,7 @@ use crate::table::decide::DecideTable;
 use crate::table::factors::Factors;
 use crate::table::generator::{GeneratorTable, TargetsTable};
 use crate::table::load::LoadTable;
+use crate::table::named::AllOf;
 use crate::table::report::ReportTable;
 use crate::table::sql::SqlTable;
 use crate::table::store::Stores;
@@ -125,19 +126,19 @@ impl StudyTable {
 
     /// The systems; none when the study has none.
     pub(crate) fn systems(&self) -> Option<&Systems> {
-        static NONE: Systems = Systems(Vec::new());
+        static NONE: Systems = AllOf(Vec::new());
         self.system.as_ref().map_or(Some(&NONE), Part::as_whole)
     }
 
     /// The databases; none when the study has none.
     pub(crate) fn databases(&self) -> Option<&DatabaseTables> {
-        static NONE: DatabaseTables = DatabaseTables(Vec::new());
+        static NONE: DatabaseTables = AllOf(Vec::new());
         self.database.as_ref().map_or(Some(&NONE), Part::as_whole)
     }
 
     /// The stores; none when the study has none.
     pub(crate) fn stores(&self) -> Option<&Stores> {
-        static NONE: Stores = Stores(Vec::new());
+        static NONE: Stores = AllOf(Vec::new());
         self.store.as_ref().map_or(Some(&NONE), Part::as_whole)
     }
 
@@ -217,18 +218,13 @@ impl StudyTable {
             _ => return,
         };
         let Some(known) = known.filter(|known| !known.contains(name)) else { return };
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        let help =
-            did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("{kind}s are {}", one_of(known)));
-        faults.add(Fault::error(&measure.span, format!("no {kind} is named `{name}`")).help(help));
+        faults.add(unknown(kind, name, known.iter().map(String::as_str), &measure.span));
     }
 
     fn check_axis(&self, axis: &Fixed<Text>, faults: &mut Faults) {
         let Some(names) = self.factors().map(Factors::names) else { return };
         if !names.contains(&axis.value.0.as_str()) {
-            let help = did_you_mean(&axis.value.0, names.iter().copied());
-            let help = help.unwrap_or_else(|| format!("factors are {}", one_of(names)));
-            faults.add(Fault::error(&axis.span, format!("no factor is named `{}`", axis.value.0)).help(help));
+            faults.add(unknown("factor", &axis.value.0, names, &axis.span));
         }
     }
 

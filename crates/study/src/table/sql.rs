@@ -1,11 +1,12 @@
 //! `[workload]` with `protocol = "sql"`: transactions on a database.
 
 use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, did_you_mean};
+use crate::faults::Faults;
 use crate::node::table;
 use crate::scalar::{Length, PositiveLength, Text, Whole};
 use crate::scope::Scope;
-use crate::table::database::{DatabaseTable, unknown_database};
+use crate::table::database::DatabaseTable;
+use crate::table::named;
 use crate::table::oltp::OltpTable;
 use crate::table::tpcc::TpccTable;
 use crate::table::transaction::TransactionTable;
@@ -108,10 +109,7 @@ impl SqlTable {
         faults: &mut Faults,
     ) -> Option<Database> {
         let name = self.database.resolve(scope, faults)?.0;
-        let Some((_, table)) = databases.iter().find(|(known, _)| *known == name) else {
-            faults.add(unknown_database(&name, databases, &self.database.span));
-            return None;
-        };
+        let table = named::find(databases, &name, &self.database.span, faults)?;
         if !table.runs(scope.assignment) {
             faults.add(scope.not_running("database", &name, &self.database.span));
             return None;
@@ -312,8 +310,7 @@ impl Scalar for Isolation {
             ("repeatable read", Isolation::RepeatableRead),
             ("serializable", Isolation::Serializable),
         ];
-        let near = did_you_mean(&level.to_string(), words.map(|(word, _)| word));
-        word(level, &words).map_err(|problem| problem.maybe_help(near))
+        word(level, &words)
     }
 
     fn schema() -> Schema {
@@ -332,8 +329,7 @@ impl Scalar for Retried {
     const EXPECTED: &'static str = "\"deadlock\", \"serialization\" or \"lock_timeout\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        let near = did_you_mean(&level.to_string(), RETRIED.map(ErrorKind::name));
-        word(level, &RETRIED.map(|kind| (kind.name(), Retried(kind)))).map_err(|problem| problem.maybe_help(near))
+        word(level, &RETRIED.map(|kind| (kind.name(), Retried(kind))))
     }
 
     fn schema() -> Schema {

@@ -2,10 +2,11 @@
 
 use crate::bytes::{Block, Size, aligned_instead, shown};
 use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, did_you_mean, one_of};
+use crate::faults::Faults;
 use crate::node::table;
 use crate::scalar::{Objects, PositiveLength, Text, Weight};
 use crate::scope::Scope;
+use crate::table::named;
 use crate::table::store::StoreTable;
 use crate::table::workload::Protocol;
 use crate::value::{Fixed, Problem, Scalar, Slot, optional, word, written_or};
@@ -129,17 +130,8 @@ impl StorageTable {
         faults: &mut Faults,
     ) -> Option<(String, Store)> {
         let name = self.store.resolve(scope, faults)?.0;
-        if let Some((_, table)) = stores.iter().find(|(known, _)| *known == name) {
-            return table.resolve(&name, scope, faults).map(|store| (name, store));
-        }
-        let known = || stores.iter().map(|(name, _)| name.as_str());
-        let help = match did_you_mean(&name, known()) {
-            Some(meant) => meant,
-            None if stores.is_empty() => format!("say where it is in `[store.{name}]`"),
-            None => format!("stores are {}", one_of(known())),
-        };
-        faults.add(Fault::error(&self.store.span, format!("no store is named `{name}`")).help(help));
-        None
+        let table = named::find(stores, &name, &self.store.span, faults)?;
+        table.resolve(&name, scope, faults).map(|store| (name, store))
     }
 
     /// What an iteration does, and the steps of all actions in one list.

@@ -6,14 +6,13 @@ use crate::faults::{Faults, one_of};
 use crate::node::{FromToml, Node, table};
 use crate::scalar::{Retries, Text};
 use crate::scope::Scope;
+use crate::table::named::{AllOf, Named};
 use crate::table::target::{Address, TlsTable, host_and_port};
-use crate::template::is_name;
 use crate::value::{Fixed, Problem, Scalar, Slot, optional, word};
 use plimsoll_model::factor::Level;
 use plimsoll_model::storage::{BucketStyle, Credentials, NFS_PORT, Nfs, NfsPorts, S3, Store, Upload};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
-use toml::de::DeValue;
 
 table! {
     /// A directory of this machine, or of a network file system that is mounted here.
@@ -205,55 +204,21 @@ impl JsonSchema for StoreTable {
     }
 }
 
-/// All stores in the order of the file. Names are known even where the rest is wrong.
-#[derive(Clone, Debug)]
-pub(crate) struct Stores(pub(crate) Vec<(String, Span, Option<StoreTable>)>);
+impl Named for StoreTable {
+    const KIND: &'static str = "store";
+    const MARKS: &'static [&'static str] = &PLACES;
+    const SAYS: &'static str = "where it is";
+    const TAKEN: &'static [&'static str] = &[];
+}
+
+/// All stores.
+pub(crate) type Stores = AllOf<StoreTable>;
 
 impl Stores {
     /// Those that have a key pair, or may have one: nothing is known of a store that is wrong.
     pub(crate) fn keyed(&self) -> Vec<&str> {
         let keyed = self.0.iter().filter(|(.., table)| table.as_ref().is_none_or(StoreTable::is_keyed));
         keyed.map(|(name, ..)| name.as_str()).collect()
-    }
-
-    /// The stores, if all are as they should be.
-    pub(crate) fn whole(&self) -> Option<Vec<(String, StoreTable)>> {
-        self.0.iter().map(|(name, _, table)| Some((name.clone(), table.clone()?))).collect()
-    }
-}
-
-impl FromToml for Stores {
-    fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
-        let table = node.table(faults)?;
-        let is_table = |node: &Node<'_>| matches!(node.value, DeValue::Table(_));
-        if let Some((key, _)) = table.entries().iter().find(|(key, node)| PLACES.contains(key) && !is_table(node)) {
-            let fault = Fault::error(&node.place(), format!("`store` has `{key}`, but no name"));
-            faults.add(fault.help("write `[store.NAME]`, with a name of your choice"));
-            return None;
-        }
-        let mut stores = Vec::new();
-        for (name, node) in table.entries() {
-            if !is_name(name) {
-                let fault = Fault::error(&node.place(), format!("a store cannot be named `{name}`"));
-                faults.add(fault.help("a name is a letter, then letters, digits, `_` and `-`"));
-            }
-            stores.push(((*name).to_owned(), node.place(), StoreTable::from_toml(node, faults)));
-        }
-        Some(Stores(stores))
-    }
-}
-
-impl JsonSchema for Stores {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Stores".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<StoreTable>() })
     }
 }
 

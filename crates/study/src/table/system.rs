@@ -1,24 +1,22 @@
 //! `[system.NAME]`: a process that is started for each trial.
 
 use crate::command::Command;
-use crate::diagnostic::{Fault, Span};
+use crate::diagnostic::Fault;
 use crate::faults::Faults;
-use crate::node::{FromToml, Node, TableNode, table};
+use crate::node::table;
 use crate::pairs::Pairs;
 use crate::processors::CpuSet;
 use crate::scalar::{Length, Port, Text};
 use crate::scope::Scope;
+use crate::table::named::{AllOf, Named};
 use crate::table::only::Only;
 use crate::table::ready::{ReadyValue, ready_by_default};
-use crate::template::is_name;
 use crate::value::{Problem, Scalar, Slot, optional};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::system::{StopPolicy, StopSignal, SystemSpec};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use std::borrow::Cow;
+use schemars::{Schema, json_schema};
 use std::collections::BTreeSet;
 use std::time::Duration;
-use toml::de::DeValue;
 
 table! {
     /// A process that is started for each trial and stopped after it.
@@ -134,10 +132,13 @@ impl Scalar for StopSignal {
     }
 }
 
-/// All systems in the order of the file, which is the order in which they start. Names are known
-/// even where the rest is wrong.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Systems(pub(crate) Vec<(String, Span, Option<SystemTable>)>);
+impl Named for SystemTable {
+    const KIND: &'static str = "system";
+    const MARKS: &'static [&'static str] = SystemTable::KEYS;
+}
+
+/// All systems.
+pub(crate) type Systems = AllOf<SystemTable>;
 
 impl Systems {
     pub(crate) fn names(&self) -> Vec<&str> {
@@ -156,53 +157,6 @@ impl Systems {
                 faults.add(fault.label("a port that only the system knows").help(help));
             }
         }
-    }
-
-    /// The systems, if all are as they should be.
-    pub(crate) fn whole(&self) -> Option<Vec<(String, SystemTable)>> {
-        self.0.iter().map(|(name, _, table)| Some((name.clone(), table.clone()?))).collect()
-    }
-}
-
-impl FromToml for Systems {
-    fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
-        let table = node.table(faults)?;
-        if let Some(key) = first_key_of_a_system(&table) {
-            let fault = Fault::error(&node.place(), format!("`system` has `{key}`, but no name"));
-            faults.add(fault.help("write `[system.NAME]`, with a name of your choice"));
-            return None;
-        }
-        let mut systems = Vec::new();
-        for (name, node) in table.entries() {
-            if !is_name(name) || *name == "plimsoll" {
-                let message = format!("a system cannot be named `{name}`");
-                let help = "a name is a letter, then letters, digits, `_` and `-`; `plimsoll` is taken";
-                faults.add(Fault::error(&node.place(), message).help(help));
-            }
-            systems.push(((*name).to_owned(), node.place(), SystemTable::from_toml(node, faults)));
-        }
-        Some(Systems(systems))
-    }
-}
-
-/// A key that should stand in `[system.NAME]`, and not in `[system]` itself.
-fn first_key_of_a_system<'a>(systems: &TableNode<'a>) -> Option<&'a str> {
-    let is_table = |node: &Node<'_>| matches!(node.value, DeValue::Table(_));
-    let mut entries = systems.entries().iter();
-    entries.find(|(key, node)| SystemTable::KEYS.contains(key) && !is_table(node)).map(|(key, _)| *key)
-}
-
-impl JsonSchema for Systems {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Systems".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<SystemTable>() })
     }
 }
 

@@ -1,0 +1,91 @@
+//! Tables of which a study has as many as it likes: `[system.NAME]`, `[database.NAME]`, `[store.NAME]`.
+
+use crate::diagnostic::{Fault, Span};
+use crate::faults::{Faults, unknown};
+use crate::node::{FromToml, Node, TableNode};
+use crate::template::is_name;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+use toml::de::DeValue;
+
+/// A table that has a name.
+pub(crate) trait Named: FromToml + JsonSchema + Clone {
+    /// `system`, `database` or `store`.
+    const KIND: &'static str;
+    /// Keys that tell such a table from the one around it.
+    const MARKS: &'static [&'static str];
+    /// What it says in the first place.
+    const SAYS: &'static str = "what it is";
+    /// Names that mean something else.
+    const TAKEN: &'static [&'static str] = &["plimsoll"];
+}
+
+/// All tables of a kind in the order of the file, which is the order in which systems start. Names are
+/// known even where the rest is wrong.
+#[derive(Clone, Debug)]
+pub(crate) struct AllOf<T>(pub(crate) Vec<(String, Span, Option<T>)>);
+
+impl<T: Named> AllOf<T> {
+    /// The tables, if all are as they should be.
+    pub(crate) fn whole(&self) -> Option<Vec<(String, T)>> {
+        self.0.iter().map(|(name, _, table)| Some((name.clone(), table.clone()?))).collect()
+    }
+}
+
+impl<T: Named> FromToml for AllOf<T> {
+    fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
+        let table = node.table(faults)?;
+        let kind = T::KIND;
+        if let Some(key) = first_mark::<T>(&table) {
+            let fault = Fault::error(&node.place(), format!("`{kind}` has `{key}`, but no name"));
+            faults.add(fault.help(format!("write `[{kind}.NAME]`, with a name of your choice")));
+            return None;
+        }
+        let mut all = Vec::new();
+        for (name, node) in table.entries() {
+            if !is_name(name) || T::TAKEN.contains(name) {
+                let fault = Fault::error(&node.place(), format!("a {kind} cannot be named `{name}`"));
+                let taken: String = T::TAKEN.iter().map(|name| format!("; `{name}` is taken")).collect();
+                faults.add(fault.help(format!("a name is a letter, then letters, digits, `_` and `-`{taken}")));
+            }
+            all.push(((*name).to_owned(), node.place(), T::from_toml(node, faults)));
+        }
+        Some(AllOf(all))
+    }
+}
+
+/// A key that should stand in a table with a name, and not in the one around it.
+fn first_mark<'a, T: Named>(all: &TableNode<'a>) -> Option<&'a str> {
+    let is_table = |node: &Node<'_>| matches!(node.value, DeValue::Table(_));
+    all.entries().iter().find(|(key, node)| T::MARKS.contains(key) && !is_table(node)).map(|(key, _)| *key)
+}
+
+impl<T: Named> JsonSchema for AllOf<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}s", T::KIND).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<T>() })
+    }
+}
+
+/// The table called `name`, which stands at `span`.
+pub(crate) fn find<'a, T: Named>(
+    all: &'a [(String, T)],
+    name: &str,
+    span: &Span,
+    faults: &mut Faults,
+) -> Option<&'a T> {
+    let found = all.iter().find(|(known, _)| known == name);
+    if found.is_none() {
+        let fault = unknown(T::KIND, name, all.iter().map(|(name, _)| name.as_str()), span);
+        let first = format!("say {} in `[{}.{name}]`", T::SAYS, T::KIND);
+        faults.add(if all.is_empty() { fault.help(first) } else { fault });
+    }
+    found.map(|(_, table)| table)
+}
