@@ -150,7 +150,16 @@ impl Making<'_> {
     fn explained(&self, error: DatabaseError, folder: &Path) -> DatabaseError {
         let free = disk::free(folder).unwrap_or(u64::MAX);
         let text = error.to_string();
-        let full = ["No space left", "Disk full", "is full", "rrcode: 28", "errno: 28", "error number 28"];
+        let full = [
+            "No space left",
+            "Disk full",
+            "SQLSTATE 53100",
+            "is full",
+            "rrcode: 28",
+            "errno: 28",
+            "error number 28",
+            "with error 28",
+        ];
         if free > FULL && !full.iter().any(|words| text.contains(words)) {
             return error;
         }

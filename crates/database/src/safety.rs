@@ -67,7 +67,7 @@ const MARIADB: &[Rule] = &[
         setting: "sync_binlog",
         risks: &[(
             "0",
-            "a loss of power can lose the end of the binary log, so that replicas and recoveries to a point in time lack transactions (where log_bin is on)",
+            "a loss of power can lose the end of the binary log, so that replicas and recoveries to a point in time lack transactions",
         )],
     },
     Rule {
@@ -126,6 +126,9 @@ pub(crate) fn told(engine: Engine, asked: &[(String, String)], in_force: &InForc
 
 /// What can be lost with the value that a setting has.
 fn risk(rules: &[Rule], name: &str, in_force: &InForce) -> Option<String> {
+    if name == "sync_binlog" && in_force.get("log_bin").is_some_and(|log| log.is("off")) {
+        return None; // there is no binary log
+    }
     let rule = rules.iter().find(|rule| rule.setting == name)?;
     let found = in_force.get(name)?;
     rule.risks.iter().find(|(value, _)| found.is(value)).map(|(_, lost)| (*lost).to_owned())
@@ -168,6 +171,17 @@ mod tests {
         assert!(of("innodb_doublewrite").risk.unwrap().contains("half old, half new"));
         assert!(of("innodb_flush_log_at_trx_commit").risk.unwrap().contains("loss of power can lose"));
         assert_eq!(of("innodb_flush_log_at_trx_commit").asked, None);
+    }
+
+    #[test]
+    fn a_binary_log_that_is_not_synced_is_a_risk_where_there_is_one() {
+        let lost = |log: &[(&str, &str)]| {
+            let in_force = InForce::of(&[log, &[("sync_binlog", "0")]].concat());
+            told(Engine::Mariadb, &[], &in_force).into_iter().find_map(|setting| setting.risk)
+        };
+        assert_eq!(lost(&[("log_bin", "OFF")]), None);
+        assert!(lost(&[("log_bin", "ON")]).unwrap().contains("the end of the binary log"));
+        assert!(lost(&[]).is_some());
     }
 
     #[test]

@@ -10,13 +10,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
 fn a_disk_that_is_full_while_data_is_loaded_is_named_and_nothing_is_left() {
-    let place = Place::new();
     let rows = "CREATE TABLE filler (id INT PRIMARY KEY, text TEXT);\n";
     let postgresql =
         format!("{rows}INSERT INTO filler SELECT n, repeat('x', 1900) FROM generate_series(1, 100000) AS n;\n");
     let mariadb = format!("{rows}INSERT INTO filler SELECT seq, repeat('x', 1900) FROM seq_1_to_100000;\n");
-    for (engine, script, size) in [(Engine::Postgresql, postgresql, "100m"), (Engine::Mariadb, mariadb, "260m")] {
-        let Some(mut database) = place.database(engine, &script) else { continue };
+    // The last is too small for the server's log alone.
+    let too_small = [
+        (Engine::Postgresql, postgresql.as_str(), "100m"),
+        (Engine::Mariadb, mariadb.as_str(), "260m"),
+        (Engine::Mariadb, "", "60m"),
+    ];
+    for (engine, script, size) in too_small {
+        let place = Place::new();
+        let Some(mut database) = place.database(engine, script) else { continue };
         let disk = place.path("disk");
         let Some(_mounted) = Disk::mount(&disk, size) else { return };
         server(&mut database).data = Some(disk.join("data"));
