@@ -57,6 +57,11 @@ pub(super) fn settings_to_load(version: (u32, u32)) -> Vec<Setting> {
         ("checkpoint_timeout", "1h"),
         ("shared_buffers", "256MB"),
         ("maintenance_work_mem", "256MB"),
+        // In the data folder, so that none stays in /dev/shm if the server is killed. A trial leaves
+        // it as it is: these files are written back, which would be measured. What stays in any case
+        // is 56 bytes of System V's memory, which say that the folder is in use; they end with
+        // `shmctl`, a system call that no safe library offers.
+        ("dynamic_shared_memory_type", "mmap"),
     ];
     if version >= (12, 0) {
         // Segments of the log are made as they are needed and removed after, so that the snapshot
