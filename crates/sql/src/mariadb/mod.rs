@@ -108,8 +108,8 @@ impl Mariadb {
         packet::send(&mut self.wire, 0, &mut self.out)?;
         self.reply.clear();
         let mut execution = Execution::new(prepared, &mut self.reply);
-        results(&mut self.wire, self.abilities, &mut execution)?;
-        Ok(())
+        let done = results(&mut self.wire, self.abilities, &mut execution).map(drop);
+        done.inspect_err(|_| prepared.forget_kinds())
     }
 
     pub(crate) fn rows(&self, statement: usize) -> Rows<'_> {

@@ -33,7 +33,10 @@ const IS_UNSIGNED: u16 = 1 << 5;
 /// A prepared statement.
 pub(super) struct Prepared {
     id: u32,
-    parameters: usize,
+    /// The type of each parameter, as the server knows it from the last time.
+    kinds: Vec<u8>,
+    /// Whether the server knows them.
+    are_known: bool,
     shapes: Vec<Shape>,
     encodings: Vec<Encoding>,
 }
@@ -63,7 +66,8 @@ impl Prepared {
         }
         let id = reader.u32()?;
         let (columns, parameters) = (reader.u16()?.into(), reader.u16()?.into());
-        let mut prepared = Prepared { id, parameters, shapes: Vec::new(), encodings: Vec::new() };
+        let kinds = vec![kind::NULL; parameters];
+        let mut prepared = Prepared { id, kinds, are_known: false, shapes: Vec::new(), encodings: Vec::new() };
         descriptions(wire, abilities, parameters, |_| Ok(()))?;
         descriptions(wire, abilities, columns, |description| prepared.add_column(description))?;
         Ok(prepared)
@@ -75,9 +79,9 @@ impl Prepared {
 
     /// Writes the command that runs it.
     #[inline]
-    pub(super) fn bind(&self, values: &[Value<'_>], out: &mut Vec<u8>) -> Result<(), SqlError> {
-        if values.len() != self.parameters {
-            return Err(wrong_count(self.parameters, values.len()));
+    pub(super) fn bind(&mut self, values: &[Value<'_>], out: &mut Vec<u8>) -> Result<(), SqlError> {
+        if values.len() != self.kinds.len() {
+            return Err(wrong_count(self.kinds.len(), values.len()));
         }
         out.push(EXECUTE);
         out.extend_from_slice(&self.id.to_le_bytes());
@@ -88,20 +92,20 @@ impl Prepared {
         }
         let nulls = out.len();
         out.resize(nulls + values.len().div_ceil(8), 0);
-        // Types follow.
-        out.push(1);
         for (number, value) in values.iter().enumerate() {
             let kind = match value {
                 Value::Null => {
                     out[nulls + number / 8] |= 1 << (number % 8);
-                    kind::NULL
+                    continue; // of any type
                 }
                 Value::Int(_) => kind::LONGLONG,
                 Value::Decimal(_) => kind::NEWDECIMAL,
                 Value::Text(_) => kind::VAR_STRING,
             };
-            out.extend_from_slice(&[kind, 0]);
+            self.are_known &= self.kinds[number] == kind;
+            self.kinds[number] = kind;
         }
+        self.put_kinds(out);
         for value in values {
             match value {
                 Value::Null => {}
@@ -111,6 +115,20 @@ impl Prepared {
             }
         }
         Ok(())
+    }
+
+    /// Types follow where the server does not know them.
+    fn put_kinds(&mut self, out: &mut Vec<u8>) {
+        out.push(u8::from(!self.are_known));
+        if !self.are_known {
+            out.extend(self.kinds.iter().flat_map(|kind| [*kind, 0]));
+        }
+        self.are_known = true;
+    }
+
+    /// After a command that failed, perhaps before the server has read it.
+    pub(super) fn forget_kinds(&mut self) {
+        self.are_known = false;
     }
 
     fn forget_columns(&mut self) {
@@ -316,7 +334,7 @@ mod tests {
 
     fn statement(parameters: usize, columns: &[(u8, bool, u8)]) -> Prepared {
         let (shapes, encodings) = columns.iter().map(|(kind, sign, places)| column(*kind, *sign, *places)).unzip();
-        Prepared { id: 9, parameters, shapes, encodings }
+        Prepared { id: 9, kinds: vec![kind::NULL; parameters], are_known: false, shapes, encodings }
     }
 
     fn text_of(kind: u8, places: u8, cell: &[u8]) -> String {
@@ -344,6 +362,24 @@ mod tests {
             b"\x02ab",
         ];
         assert_eq!(out, expected.concat());
+    }
+
+    #[test]
+    fn types_are_sent_only_where_the_server_does_not_know_them() {
+        let mut statement = statement(2, &[]);
+        let sent = |statement: &mut Prepared, values: [Value<'_>; 2]| {
+            let mut out = Vec::new();
+            statement.bind(&values, &mut out).unwrap();
+            let types = out.split_off(11);
+            (types[0] == 1).then(|| [types[1], types[3]])
+        };
+        assert_eq!(sent(&mut statement, [Value::Int(1), Value::Null]), Some([kind::LONGLONG, kind::NULL]));
+        assert_eq!(sent(&mut statement, [Value::Int(2), Value::Null]), None);
+        assert_eq!(sent(&mut statement, [Value::Int(2), Value::Text("a")]), Some([kind::LONGLONG, kind::VAR_STRING]));
+        assert_eq!(sent(&mut statement, [Value::Null, Value::Null]), None);
+        assert_eq!(sent(&mut statement, [Value::Text("b"), Value::Null]), Some([kind::VAR_STRING; 2]));
+        statement.forget_kinds();
+        assert_eq!(sent(&mut statement, [Value::Text("b"), Value::Null]), Some([kind::VAR_STRING; 2]));
     }
 
     #[test]

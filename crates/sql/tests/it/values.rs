@@ -2,7 +2,7 @@
 
 use crate::{make, on_each, run};
 use plimsoll_model::record::ErrorKind;
-use plimsoll_sql::{Decimal, Value};
+use plimsoll_sql::{Connection, Decimal, Value};
 
 const COLUMNS: &str = "small SMALLINT, whole INT, big BIGINT, price DECIMAL(16,4), fixed CHAR(8), free VARCHAR(30), \
                        long TEXT, moment TIMESTAMP NULL, day DATE";
@@ -80,6 +80,32 @@ fn parameters_are_taken_for_what_the_column_is() {
         let rows = run(connection, "SELECT whole, price, letters FROM converted", &[]).unwrap();
         let found = (rows.int(0, 0), rows.decimal(0, 1, 2), rows.text(0, 2));
         assert_eq!(found, (Ok(Some(12)), Ok(Some(700)), Ok(Some("-5"))));
+    });
+}
+
+#[test]
+fn parameters_may_change_their_type_from_one_execution_to_the_next() {
+    on_each(|connection| {
+        make(connection, "retyped", "id INT PRIMARY KEY, letters VARCHAR(20)");
+        let insert = connection.prepare("INSERT INTO retyped (id, letters) VALUES (?, ?)").unwrap();
+        let insert_all = |connection: &mut Connection, values: &[[Value<'_>; 2]]| {
+            for row in values {
+                assert_eq!(connection.execute(insert, row).map(|rows| rows.affected()), Ok(1), "{row:?}");
+            }
+        };
+        let (one, two) = ([Value::Int(1), Value::Null], [Value::Int(2), Value::Text("two")]);
+        insert_all(connection, &[one, two, [Value::Text("3"), Value::Int(-3)]]);
+        assert_eq!(connection.execute(insert, &two).unwrap_err().kind, ErrorKind::Constraint);
+        insert_all(connection, &[[Value::Int(4), Value::Text("four")]]);
+        // The server prepares it again by itself.
+        connection.batch("ALTER TABLE retyped ADD COLUMN more INT").unwrap();
+        insert_all(connection, &[[Value::Int(5), Value::Text("five")], [Value::Int(6), Value::Null]]);
+        let found = connection.query("SELECT id, letters FROM retyped ORDER BY id").unwrap();
+        let found: Vec<[Option<&str>; 2]> =
+            found.rows.iter().map(|row| [row[0].as_deref(), row[1].as_deref()]).collect();
+        let expected = [None, Some("two"), Some("-3"), Some("four"), Some("five"), None];
+        let ids = ["1", "2", "3", "4", "5", "6"].map(Some);
+        assert_eq!(found, std::array::from_fn::<_, 6, _>(|row| [ids[row], expected[row]]));
     });
 }
 
