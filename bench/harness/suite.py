@@ -45,12 +45,14 @@ class Suite:
     measure: Callable
     server: Callable = no_server
     rounds: int | None = None
+    on_all_processors: bool = False
     note: str = ""
 
     def conditions(self, settings):
         server = "" if self.server is no_server else f"; server on processor {settings.server_cpu}, on loopback"
         rounds = self.rounds or settings.rounds
-        return f"Rounds: {rounds}, order seed {settings.seed}; tools on processor {settings.generator_cpu}{server}"
+        tools = "on all processors" if self.on_all_processors else f"on processor {settings.generator_cpu}"
+        return f"Rounds: {rounds}, order seed {settings.seed}; tools {tools}{server}"
 
 
 def run_suite(suite, absent, settings, folder, say):
