@@ -3,6 +3,11 @@
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
+/// The least pause of a user in closed load after a failure that may show that nothing works, so
+/// that what is broken is not answered with a busy loop: after every connection that could not be
+/// made; where calls block, after every failure that is no [conflict](crate::record::ErrorKind::is_conflict).
+pub const AFTER_FAILURE: Duration = Duration::from_millis(10);
+
 /// How load is offered in a trial. Warm-up offers the profile's first value; the measure phase
 /// follows the stages; draining starts nothing new.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,6 +52,15 @@ impl LoadProfile {
     pub fn is_constant(&self) -> bool {
         let (LoadModel::Closed { users: profile, .. } | LoadModel::Open { rate: profile, .. }) = &self.model;
         profile.is_constant() && matches!(self.stop, Stop::After(_))
+    }
+
+    /// The most users that are at work at once.
+    #[must_use]
+    pub fn most_users(&self) -> u32 {
+        match &self.model {
+            LoadModel::Closed { users, .. } => users.peak().ceil() as u32,
+            LoadModel::Open { max_users, .. } => *max_users,
+        }
     }
 }
 

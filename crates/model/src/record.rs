@@ -138,6 +138,13 @@ impl ErrorKind {
             ErrorKind::Sql => "sql",
         }
     }
+
+    /// Whether a transaction was ended so that others can go on: nothing is broken, and it may be
+    /// tried again at once.
+    #[must_use]
+    pub fn is_conflict(self) -> bool {
+        matches!(self, ErrorKind::Deadlock | ErrorKind::Serialization | ErrorKind::LockTimeout)
+    }
 }
 
 impl fmt::Display for ErrorKind {

@@ -4,9 +4,11 @@ use super::{Context, Finding, Gravity, examples};
 use crate::measure::Reader;
 use crate::quantity::{grouped, percent, show};
 use crate::words;
+use plimsoll_model::load::AFTER_FAILURE;
 use plimsoll_model::measure::{Measure, Series, Unit};
 use plimsoll_model::record::{ErrorKind, Subject};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// A share of the iteration below which requests are not what is mainly timed.
 const MAINLY: f64 = 0.8;
@@ -116,27 +118,32 @@ struct Busy {
     users: f64,
     /// The share of them that throughput × (duration + think time) accounts for.
     share: f64,
-    /// How far from 1 that may be by chance.
-    tolerance: f64,
+    /// Where that share may lie though all of them were at work.
+    allowed: RangeInclusive<f64>,
 }
 
 impl Busy {
-    /// Little's law: in a closed loop every user is in an iteration or thinks, so X·(R + Z) = N.
+    /// Little's law: in a closed loop every user is in an iteration or pauses, so X·(R + Z) = N.
     ///
-    /// A count of whole iterations may be off by one for each user, and random think times make
-    /// that of n iterations scatter by 1/√n.
-    fn of(reader: &Reader<'_>, think: f64) -> Option<Busy> {
+    /// A count of whole iterations may be off by one for each user, random think times make that of
+    /// n iterations scatter by 1/√n, and the [edges](Edges) of the measure phase add to the law or
+    /// take from it.
+    fn of(reader: &Reader<'_>, think: f64, after_failure: f64) -> Option<Busy> {
         let users = users(reader)?;
         let value = |measure: &str| reader.value(&measure.parse().expect("a measure")).ok();
         let (rate, duration) = (value("iterations.rate")?, value("iteration_duration.avg")?);
+        let seconds = reader.result().counted_seconds();
         let cycle = duration + think;
         let by_chance = if think > 0.0 { 3.0 / value("iterations.count")?.sqrt() } else { 0.0 };
-        let tolerance = LITTLE.max(cycle / reader.result().counted_seconds()).max(by_chance);
-        Some(Busy { users, share: rate * cycle / users, tolerance })
+        let tolerance = LITTLE.max(cycle / seconds).max(by_chance);
+        let edges = Edges::of(reader);
+        let share_of = |time: f64| time / (users * seconds);
+        let allowed = 1.0 - tolerance - share_of(edges.before)..=1.0 + tolerance + share_of(edges.after);
+        Some(Busy { users, share: rate * cycle / users + share_of(after_failure), allowed })
     }
 
     fn is_off(&self) -> bool {
-        (self.share - 1.0).abs() > self.tolerance
+        !self.allowed.contains(&self.share)
     }
 
     fn in_words(&self) -> String {
@@ -149,12 +156,52 @@ impl Busy {
     }
 }
 
+/// The time, in seconds, of the iterations that lie over an edge of what is measured.
+///
+/// Those that end after the measure phase are part of its durations as a whole, and those that
+/// began before it are not. Each user has one at either edge. That one is longer than others: a
+/// long iteration lies over a given instant more often than a short one, and where the system
+/// stalls, all users wait in one that may be many times the mean. In a short trial they are a good
+/// part of all its time.
+struct Edges {
+    before: f64,
+    after: f64,
+}
+
+impl Edges {
+    fn of(reader: &Reader<'_>) -> Edges {
+        let result = reader.result();
+        let ended = |when: &dyn Fn(i64) -> bool| -> f64 {
+            let rows = result.seconds.iter().filter(|row| row.subject == "iteration" && when(row.second));
+            rows.map(|row| row.count as f64 * row.mean / 1e9).sum()
+        };
+        let within = ended(&|second| result.counts_second(second));
+        let after = ended(&|second| second as f64 >= result.summary.window.seconds());
+        let begun_within = total(reader.tally(&Subject::Iteration));
+        Edges { before: (within + after - begun_within).max(0.0), after }
+    }
+}
+
 /// Closed loops with the same think time in all trials, and what their users did.
 fn busy<'a>(context: &'a Context<'_>) -> Vec<(&'a Reader<'a>, Busy)> {
     let Some(think) = context.input.facts.mean_think.filter(|_| !context.input.facts.open_load) else {
         return Vec::new();
     };
-    context.counted().filter_map(|reader| Some((reader, Busy::of(reader, think)?))).collect()
+    let blocks = context.analysis.storage.is_some() || context.input.facts.protocol == "SQL";
+    let busy = |reader: &Reader<'_>| Busy::of(reader, think, paused_after_failures(reader, think, blocks));
+    context.counted().filter_map(|reader| Some((reader, busy(reader)?))).collect()
+}
+
+/// The time, in seconds, in which users paused only because an iteration had failed. Users whose
+/// calls block do so after every failure but a conflict, others where there is no connection.
+fn paused_after_failures(reader: &Reader<'_>, think: f64, blocks: bool) -> f64 {
+    let pauses = |kind: ErrorKind| match blocks {
+        true => !kind.is_conflict(),
+        false => matches!(kind, ErrorKind::Connect | ErrorKind::Tls),
+    };
+    let errors = reader.tally(&Subject::Iteration).map(|tally| &tally.errors).into_iter().flatten();
+    let failed: u64 = errors.filter(|(kind, _)| pauses(**kind)).map(|(_, count)| count).sum();
+    failed as f64 * (AFTER_FAILURE.as_secs_f64() - think).max(0.0)
 }
 
 fn littles_law(context: &Context<'_>) -> Option<Finding> {
@@ -316,4 +363,121 @@ fn saturated(context: &Context<'_>) -> Option<Finding> {
         sentence: format!("{} durations above {longest} are counted as {longest}.", grouped(count as f64)),
         evidence: Vec::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{input, trial};
+    use crate::{Input, analyse};
+    use plimsoll_model::record::Tally;
+    use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult};
+    use plimsoll_model::units::Nanos;
+
+    /// Begin and end of an iteration, in milliseconds from the start of the measure phase.
+    type Span = (i64, i64);
+
+    /// What stays of users that each did these iterations, in a measure phase of so many seconds.
+    fn closed_loop(users: &[Vec<Span>], seconds: i64) -> TrialResult {
+        let window = seconds * 1000;
+        let mut result = trial(1.0);
+        result.summary.window = Nanos(window as u64 * 1_000_000);
+        result.generator = (0..seconds)
+            .map(|second| GeneratorRow { second, users: users.len() as u64, ..GeneratorRow::default() })
+            .collect();
+        let mut tally = Tally::default();
+        let mut ended: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
+        for (begin, end) in users.iter().flatten() {
+            let took = (end - begin) as u64 * 1_000_000;
+            ended.entry(end.div_euclid(1000)).or_default().push(took as f64);
+            if (0..window).contains(begin) {
+                tally.service.record(took).expect("in range");
+            }
+        }
+        let row = |(second, took): (i64, Vec<f64>)| LoadSecond {
+            second,
+            subject: "iteration".to_owned(),
+            count: took.len() as u64,
+            mean: took.iter().sum::<f64>() / took.len() as f64,
+            ..LoadSecond::default()
+        };
+        result.seconds = ended.into_iter().map(row).collect();
+        result.tallies = [(Subject::Iteration, tally)].into();
+        result
+    }
+
+    /// Iterations of 10 ms without a pause, from `from` up to `until`.
+    fn short(from: i64, until: i64) -> Vec<Span> {
+        (from..until).step_by(10).map(|begin| (begin, begin + 10)).collect()
+    }
+
+    fn busy(result: &TrialResult) -> Busy {
+        Busy::of(&Reader::new(result), 0.0, 0.0).expect("a closed loop")
+    }
+
+    fn topics(result: &TrialResult) -> Vec<&'static str> {
+        analyse(&alike(result)).findings.iter().map(|finding| finding.topic).collect()
+    }
+
+    fn alike(result: &TrialResult) -> Input {
+        input(3, |_| result.clone())
+    }
+
+    #[test]
+    fn users_that_are_busy_all_the_time_keep_littles_law() {
+        let found = busy(&closed_loop(&vec![short(-1000, 3000); 4], 3));
+        assert!((found.share - 1.0).abs() < 1e-3 && !found.is_off(), "{}", found.in_words());
+    }
+
+    #[test]
+    fn a_stall_over_the_end_of_a_short_trial_is_no_breach_of_littles_law() {
+        // All users wait from 2.8 s to 3.4 s: 0.4 s of each lie after the end, 4/30 of the phase.
+        let stalled = || [short(-1000, 2800), vec![(2800, 3400)]].concat();
+        let result = closed_loop(&vec![stalled(); 4], 3);
+        let found = busy(&result);
+        assert!((found.share - 34.0 / 30.0).abs() < 1e-3, "{}", found.in_words());
+        assert!((found.allowed.end() - (1.02 + 0.6 / 3.0)).abs() < 1e-3, "{:?}", found.allowed);
+        assert!(!topics(&result).contains(&"Little's law"));
+    }
+
+    #[test]
+    fn a_stall_over_the_start_of_a_short_trial_is_none_either() {
+        let stalled = || [short(-1000, -200), vec![(-200, 400)], short(400, 3000)].concat();
+        let found = busy(&closed_loop(&vec![stalled(); 4], 3));
+        assert!((found.share - 26.0 / 30.0).abs() < 0.01 && !found.is_off(), "{}", found.in_words());
+        assert!((found.allowed.start() - (0.98 - 0.6 / 3.0)).abs() < 1e-3, "{:?}", found.allowed);
+    }
+
+    #[test]
+    fn time_that_passes_outside_iterations_is_found_in_a_long_trial() {
+        // After each 10 ms the generator takes 0.4 ms for itself: 4 %; with a stall at the end.
+        let slow = |user: i64| (0..2900).map(move |n| (n * 10 + n * 2 / 5 + user, n * 10 + n * 2 / 5 + user + 10));
+        let users: Vec<Vec<Span>> = (0..4).map(|user| slow(user).chain([(30_200, 30_400)]).collect()).collect();
+        let result = closed_loop(&users, 30);
+        assert!(busy(&result).is_off(), "{}", busy(&result).in_words());
+        assert!(topics(&result).contains(&"Little's law"));
+    }
+
+    #[test]
+    fn the_pause_after_a_failure_is_time_of_the_users() {
+        // Every second iteration fails, and 10 ms follow it: iterations are 2/3 of the time.
+        let user: Vec<Span> = (0..100).flat_map(|n| [(n * 30, n * 30 + 10), (n * 30 + 10, n * 30 + 20)]).collect();
+        let mut result = closed_loop(&[user.clone(), user], 3);
+        let failed = |result: &mut TrialResult, kind| {
+            let tally = result.tallies.get_mut(&Subject::Iteration).expect("iterations");
+            tally.errors = [(kind, 200)].into();
+        };
+        for (kind, protocol, off) in [
+            (ErrorKind::Connect, "gRPC", false),
+            (ErrorKind::Status, "gRPC", true),
+            (ErrorKind::Constraint, "SQL", false),
+            (ErrorKind::Deadlock, "SQL", true),
+        ] {
+            failed(&mut result, kind);
+            let mut input = alike(&result);
+            input.facts.protocol = protocol.to_owned();
+            let found = analyse(&input).findings.iter().any(|finding| finding.topic == "idle users");
+            assert_eq!(found, off, "{kind} over {protocol}");
+        }
+    }
 }

@@ -7,16 +7,13 @@ use crate::clock::{Clock, nanos};
 use crate::recorder::{ITERATION, part, request};
 use crate::run::{RunError, settle};
 use crate::schedule::{Random, think_time, users_at};
+use plimsoll_model::load::AFTER_FAILURE;
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome, RecordedPhase};
 use plimsoll_model::units::{Instant, Nanos, Processors};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
-
-/// A user that fails at once waits this long before it tries again, so that what is broken is not
-/// answered with a busy loop.
-const AFTER_FAILURE: Duration = Duration::from_millis(10);
 
 /// A virtual user, before it runs.
 pub(super) struct Member<C> {
@@ -233,7 +230,10 @@ impl<C: Calls> Worker<'_, C> {
     /// Pauses between two iterations, for what the study asks for and the user needs; returns
     /// whether to go on.
     fn rest(&mut self, outcome: Outcome, after: Duration) -> bool {
-        let least = if outcome == Outcome::Ok { 0 } else { nanos(AFTER_FAILURE) };
+        let least = match outcome {
+            Outcome::Failed(kind) if !kind.is_conflict() => nanos(AFTER_FAILURE),
+            _ => 0,
+        };
         let Source::Closed { think, .. } = &self.shared.source else { return !self.shared.is_over() };
         let pause = (think_time(*think, &mut self.random) + nanos(after)).max(least);
         if pause == 0 {

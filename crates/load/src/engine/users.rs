@@ -6,13 +6,9 @@ use crate::protocol::{Protocol, Reply};
 use crate::recorder::{ITERATION, request};
 use crate::schedule::think_time;
 use crate::timers::{Alarm, Deadline};
+use plimsoll_model::load::AFTER_FAILURE;
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::{Instant, Nanos};
-use std::time::Duration;
-
-/// A user whose connection could not be made waits this long before the next attempt, so that a
-/// dead system is not answered with a busy loop.
-const AFTER_REFUSAL: Duration = Duration::from_millis(10);
 
 /// A virtual user.
 #[derive(Debug)]
@@ -212,7 +208,7 @@ impl<P: Protocol> Engine<'_, P> {
             Source::Closed { .. } if index as usize >= self.active => self.park(index),
             Source::Closed { think, .. } => {
                 let refused = matches!(outcome, Outcome::Failed(ErrorKind::Connect | ErrorKind::Tls));
-                let least = if refused { nanos(AFTER_REFUSAL) } else { 0 };
+                let least = if refused { nanos(AFTER_FAILURE) } else { 0 };
                 let pause = think_time(think, &mut self.random).max(least);
                 if pause > 0 {
                     self.users[index as usize].activity = Activity::Thinking;
