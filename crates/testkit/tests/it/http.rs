@@ -107,7 +107,7 @@ fn a_connection_is_kept_and_delays_are_kept_to() {
     let mut client = Kept::to(server.address());
     for _ in 0..10 {
         let took = client.exchange();
-        assert!(took >= delay && took < delay * 20, "{took:?}");
+        assert!(took >= delay, "{took:?}");
     }
     drop(client);
     assert_eq!((server.record().connections(), server.record().requests()), (1, 10));
@@ -119,7 +119,7 @@ fn a_connection_is_kept_and_delays_are_kept_to() {
 
 #[test]
 fn a_stall_holds_every_request_in_it() {
-    let (at, length) = (Duration::from_millis(50), Duration::from_millis(300));
+    let (at, length) = (Duration::from_millis(50), Duration::from_millis(1500));
     let server = Server::start(Behaviour::stalling(at, length, Reply::of_size(2))).unwrap();
     let mut clients: Vec<Kept> = (0..3).map(|_| Kept::to(server.address())).collect();
     clients[0].exchange();
