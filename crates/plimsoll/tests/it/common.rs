@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Long enough for anything that must happen, on the busiest machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(240);
 
 /// The environment variable by which a test knows the processes that it caused.
 const MARK: &str = "PLIMSOLL_TEST_PLACE";
@@ -52,6 +52,14 @@ max_lateness = "10s"
 
 /// How the system of [`TINY`] is started.
 pub(crate) const START: &str = r#"start = "'{plimsoll}' demo-server --mode {mode} --listen {address}""#;
+
+/// Waits in a shell until both users of [`TINY`] are connected to the server at `$1`.
+pub(crate) const WAIT_FOR_USERS: &str = r#"
+wait_for_users() {
+    at=:$(printf %04X "${1##*:}")
+    until [ "$(awk -v at="$at" '$4 == "01" && $2 ~ at "$"' /proc/net/tcp | wc -l)" -ge 2 ]; do sleep 0.05; done
+}
+"#;
 
 /// A folder for one test, with the study `study.toml`. Every process that comes of a command run
 /// in it carries the folder's name in its environment.

@@ -1,14 +1,15 @@
 //! Systems that do not come up, die under load, or reply wrongly: exit code 3, and why.
 
-use crate::common::{Place, START, TINY, edited};
+use crate::common::{Place, START, TINY, WAIT_FOR_USERS, edited};
 use plimsoll_model::trial::Validity;
 
-/// Serves until it is stopped; in the mode `dying` a second.
+/// Serves until it is stopped; in the mode `dying` until it has users.
 const SERVER: &str = r#"
 "$1" demo-server --mode mutex --listen "$3" &
 server=$!
 if [ "$2" = dying ]; then
-    sleep 1
+    wait_for_users "$3"
+    sleep 0.2
     echo "fatal: out of memory"
     kill -9 $server
     exit 7
@@ -24,9 +25,9 @@ fn validities(place: &Place) -> Vec<(usize, Validity)> {
 #[test]
 fn a_system_that_dies_under_load_fails_its_trials_and_no_others() {
     let study = edited(TINY, START, "start = \"sh '../server.sh' '{plimsoll}' {mode} {address}\"\ndir = \"work\"");
-    let study = study.replace("\"inputQ\"", "\"dying\"").replace("\"300ms\"", "\"2s\"");
+    let study = study.replace("\"inputQ\"", "\"dying\"").replace("\"300ms\"", "\"1s\"");
     let place = Place::with_study(&edited(&study, "repeats  = 2", "repeats  = 1"));
-    place.write("server.sh", SERVER);
+    place.write("server.sh", [WAIT_FOR_USERS, SERVER].concat());
     std::fs::create_dir(place.path("work")).unwrap();
     let ended = place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(3).says(&[
         "dying · users = 2 · failed: the system `counter` ended by itself",

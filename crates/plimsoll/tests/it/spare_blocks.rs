@@ -1,6 +1,6 @@
 //! A block in which a trial does not count runs again as a whole, also after `kill -9`.
 
-use crate::common::{Place, START, Started, TINY, edited};
+use crate::common::{Place, START, Started, TINY, WAIT_FOR_USERS, edited};
 use plimsoll_bundle::Contents;
 use rustix::process::Signal;
 
@@ -10,7 +10,8 @@ echo >> starts
 "$1" demo-server --mode "$2" --listen "$3" &
 server=$!
 if [ "$(wc -l < starts)" -eq 3 ]; then
-    sleep 0.3
+    wait_for_users "$3"
+    sleep 0.2
     kill -9 $server
     exit 7
 fi
@@ -22,7 +23,7 @@ const RUN: [&str; 4] = ["run", "study.toml", "--out", "bundle"];
 fn place() -> Place {
     let study = edited(TINY, START, "start = \"sh server.sh '{plimsoll}' {mode} {address}\"");
     let place = Place::with_study(&edited(&study, "\"300ms\"", "\"1s\""));
-    place.write("server.sh", SERVER);
+    place.write("server.sh", [WAIT_FOR_USERS, SERVER].concat());
     place
 }
 

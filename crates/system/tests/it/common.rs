@@ -12,7 +12,7 @@ use tempfile::TempDir;
 pub(crate) const FIXTURE: &str = env!("CARGO_BIN_EXE_system-fixture");
 
 /// Long enough for anything that must happen, on the busiest machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A folder for one test, and a mark that every process of its system carries.
 pub(crate) struct Place {
