@@ -1,0 +1,245 @@
+//! The rows of a file, as one text and where its cells end.
+
+use crate::fault::{Fault, FeedFault, Place};
+use crate::{csv, json};
+use std::path::{Path, PathBuf};
+
+/// A file with columns and rows, read once.
+#[derive(Debug)]
+pub struct Table {
+    file: PathBuf,
+    columns: Vec<Column>,
+    rows: usize,
+    /// All cells, one behind the other.
+    text: String,
+    /// Row by row, each with as many as there are columns.
+    cells: Vec<CellEnd>,
+}
+
+/// What stands in a row under a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell<'a> {
+    /// A text: all there is in CSV, and strings of JSON without their quotes.
+    Text(&'a str),
+    /// A number, object, array, `true`, `false` or `null`, as JSON has it.
+    Json(&'a str),
+}
+
+#[derive(Debug)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    /// Where the first row stands that lacks it: objects need not all have the same names.
+    pub(crate) absent: Option<Place>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct CellEnd {
+    end: u32,
+    is_json: bool,
+}
+
+/// A table that is being read.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) columns: Vec<Column>,
+    text: String,
+    cells: Vec<CellEnd>,
+}
+
+impl<'a> Cell<'a> {
+    /// What it holds, whatever it is.
+    #[must_use]
+    pub fn as_str(self) -> &'a str {
+        match self {
+            Cell::Text(text) | Cell::Json(text) => text,
+        }
+    }
+}
+
+impl Table {
+    /// Reads a file: one whose name ends in `.json` as an array of objects, any other as CSV whose
+    /// first line names the columns. Without a single row it is refused.
+    pub fn read(file: &Path) -> Result<Table, FeedFault> {
+        let unreadable = |error: &dyn std::fmt::Display| format!("failed to read it: {error}");
+        let bytes = std::fs::read(file).map_err(|error| in_file(file, Fault::of_file(unreadable(&error))))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let valid = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]).into_owned();
+            in_file(file, Fault::at(Place::START.behind(&valid), "expected text in UTF-8, found other bytes"))
+        })?;
+        Table::parse(file, &text)
+    }
+
+    /// The table that a file of this name and content is.
+    pub fn parse(file: &Path, text: &str) -> Result<Table, FeedFault> {
+        let is_json = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let read = if is_json { json::read(text) } else { csv::read(text) };
+        let draft = read.map_err(|fault| in_file(file, fault))?;
+        if draft.cells.is_empty() {
+            let rows = if is_json { "objects in its array" } else { "rows below the names of the columns" };
+            return Err(in_file(file, Fault::of_file(format!("expected {rows}, found none"))));
+        }
+        let Draft { columns, text, cells } = draft;
+        Ok(Table { file: file.to_owned(), rows: cells.len() / columns.len(), columns, text, cells })
+    }
+
+    /// The file that was read.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// How many rows there are; at least one.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Where the column of this name stands. One that some row lacks is refused.
+    pub fn column(&self, name: &str) -> Result<usize, FeedFault> {
+        let Some(index) = self.columns.iter().position(|column| column.name == name) else {
+            let known: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
+            let what = format!("expected a column `{name}`, found `{}`", known.join("`, `"));
+            return Err(in_file(&self.file, Fault::of_file(what)));
+        };
+        match self.columns[index].absent {
+            None => Ok(index),
+            Some(place) => {
+                let what = format!("expected a value for `{name}` in each object, found one without");
+                Err(in_file(&self.file, Fault::at(place, what)))
+            }
+        }
+    }
+
+    /// The cell in this row, under a column that [`Table::column`] has found.
+    #[must_use]
+    pub fn cell(&self, row: usize, column: usize) -> Cell<'_> {
+        let index = row * self.columns.len() + column;
+        let start = index.checked_sub(1).map_or(0, |before| self.cells[before].end);
+        let CellEnd { end, is_json } = self.cells[index];
+        let text = &self.text[start as usize..end as usize];
+        if is_json { Cell::Json(text) } else { Cell::Text(text) }
+    }
+}
+
+impl Draft {
+    /// Appends the next cell of the row.
+    pub(crate) fn push(&mut self, cell: Cell<'_>) -> Result<(), Fault> {
+        self.text.push_str(cell.as_str());
+        let end = u32::try_from(self.text.len());
+        let end = end.map_err(|_| Fault::of_file("expected less than 4 GiB of text, found more"))?;
+        self.cells.push(CellEnd { end, is_json: matches!(cell, Cell::Json(_)) });
+        Ok(())
+    }
+
+    pub(crate) fn add_column(&mut self, name: String, place: Place) -> Result<(), Fault> {
+        if self.columns.iter().any(|column| column.name == name) {
+            return Err(Fault::at(place, format!("expected each column once, found `{name}` again")));
+        }
+        self.columns.push(Column { name, absent: None });
+        Ok(())
+    }
+}
+
+fn in_file(file: &Path, Fault { place, what }: Fault) -> FeedFault {
+    FeedFault { file: file.to_owned(), place, what }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_file_is_read_by_what_its_name_ends_in() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (rows, objects) = (folder.path().join("rows.csv"), folder.path().join("objects.JSON"));
+        fs::write(&rows, "\u{feff}id,name\n1,Ann\n2,Bob\n").expect("written");
+        fs::write(&objects, "\u{feff}[{\"id\": 1, \"name\": \"Ann\"}, {\"id\": 2, \"name\": \"Bob\"}]")
+            .expect("written");
+        for (file, id) in [(rows, Cell::Text("2")), (objects, Cell::Json("2"))] {
+            let table = Table::read(&file).expect("a feed");
+            assert_eq!((table.rows(), table.file()), (2, file.as_path()));
+            let (first, second) = (table.column("id").expect("there"), table.column("name").expect("there"));
+            assert_eq!((table.cell(1, first), table.cell(0, second)), (id, Cell::Text("Ann")));
+        }
+    }
+
+    #[test]
+    fn faults_say_where_they_are() {
+        let cases = [
+            ("a.csv", "", "feed `a.csv`: expected the names of columns in the first line, found nothing"),
+            ("a.csv", "id,name\n", "feed `a.csv`: expected rows below the names of the columns, found none"),
+            ("a.csv", "id,id\n1,2\n", "feed `a.csv`, line 1, column 4: expected each column once, found `id` again"),
+            (
+                "a.csv",
+                "id,name\n1,Ann\n2\n",
+                "feed `a.csv`, line 3, column 2: expected 2 cells as there are columns, found 1: `name` is missing",
+            ),
+            (
+                "a.csv",
+                "id,name\n1,Änn,x,y\n",
+                "feed `a.csv`, line 2, column 7: expected 2 cells as there are columns, found 4: `x` is too many",
+            ),
+            (
+                "a.csv",
+                "id,name\n1,\"Ann\n",
+                "feed `a.csv`, line 2, column 3: expected another quote after this one, found the end of the file",
+            ),
+            (
+                "a.csv",
+                "id,name\n1,\"A\"nn\n",
+                "feed `a.csv`, line 2, column 6: expected a comma or the end of the line after a closing quote, found `n`",
+            ),
+            ("a.json", "[]", "feed `a.json`: expected objects in its array, found none"),
+            ("a.json", "[{}]", "feed `a.json`: expected objects in its array, found none"),
+            ("a.json", "[{\"a\": 1},\n {]", "feed `a.json`, line 2, column 3: expected JSON: key must be a string"),
+            ("a.json", "{\"a\": 1}", "feed `a.json`, line 1, column 1: expected an array of objects, found an object"),
+            ("a.json", "[{\"a\": 1},\n  7]", "feed `a.json`, line 2, column 3: expected an object, found a number"),
+            (
+                "a.json",
+                "[{\"a\": 1,\n \"a\": 2}]",
+                "feed `a.json`, line 1, column 2: expected each name once in an object, found `a` again",
+            ),
+            (
+                "a.json",
+                "[{\"a\": \"\\ud800\"}]",
+                "feed `a.json`, line 1, column 8: expected a text, found one that is none: unexpected end of hex escape",
+            ),
+        ];
+        for (file, text, expected) in cases {
+            let fault = Table::parse(Path::new(file), text).expect_err(text);
+            assert_eq!(fault.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_or_no_text_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let missing = Table::read(&folder.path().join("none.csv")).expect_err("it is not there").to_string();
+        assert!(missing.contains("none.csv`: failed to read it: No such file"), "{missing}");
+        let latin = folder.path().join("latin.csv");
+        fs::write(&latin, b"id,name\n1,M\xfcller\n").expect("written");
+        let fault = Table::read(&latin).expect_err("it is not UTF-8");
+        assert_eq!(
+            (fault.place, fault.what.as_str()),
+            (Some(Place { line: 2, column: 4 }), "expected text in UTF-8, found other bytes")
+        );
+    }
+
+    #[test]
+    fn a_column_must_be_there_in_each_row() {
+        let text = "[{\"id\": 1, \"name\": \"Ann\"},\n {\"id\": 2, \"city\": null}]";
+        let table = Table::parse(Path::new("a.json"), text).expect("a feed");
+        assert_eq!(table.column("id"), Ok(0));
+        let faults = ["name", "city", "nme"].map(|name| table.column(name).expect_err(name).to_string());
+        assert_eq!(
+            faults,
+            [
+                "feed `a.json`, line 2, column 2: expected a value for `name` in each object, found one without",
+                "feed `a.json`, line 1, column 2: expected a value for `city` in each object, found one without",
+                "feed `a.json`: expected a column `nme`, found `id`, `name`, `city`",
+            ]
+        );
+    }
+}

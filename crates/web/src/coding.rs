@@ -1,0 +1,233 @@
+//! Content codings: RFC 9110, section 8.4, with a bound on what a body may grow to.
+
+use brotli_decompressor::Decompressor;
+use flate2::Compression;
+use flate2::bufread::{DeflateDecoder, GzEncoder, MultiGzDecoder, ZlibDecoder, ZlibEncoder};
+use std::fmt;
+use std::io::Read;
+
+/// How the body of a message was made smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Coding {
+    /// `gzip`: RFC 1952.
+    Gzip,
+    /// `deflate`: RFC 1951 inside of RFC 1950.
+    Deflate,
+    /// `br`: RFC 7932.
+    Brotli,
+}
+
+/// Why a body cannot be decoded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CodingFault {
+    /// A coding that is not known here.
+    #[error("expected a body in `gzip`, `deflate` or `br`, found the content coding `{0}`")]
+    Unknown(String),
+    /// It is larger than it may be.
+    #[error("expected at most {limit} bytes in a decoded body, found more ({coding})")]
+    TooLarge {
+        /// How it is coded.
+        coding: Coding,
+        /// How many bytes it may have.
+        limit: usize,
+    },
+    /// It is cut off, or no such coding at all.
+    #[error("expected a body in `{coding}`, found something else: {why}")]
+    Damaged {
+        /// How it should be coded.
+        coding: Coding,
+        /// What the decoder says.
+        why: String,
+    },
+}
+
+impl Coding {
+    /// All that can be decoded.
+    pub const ALL: [Coding; 3] = [Coding::Gzip, Coding::Deflate, Coding::Brotli];
+
+    /// As headers name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Coding::Gzip => "gzip",
+            Coding::Deflate => "deflate",
+            Coding::Brotli => "br",
+        }
+    }
+
+    /// The coding of a name, in any case; `x-gzip` is `gzip` (RFC 9110, section 8.4.1.3).
+    #[must_use]
+    pub fn named(name: &str) -> Option<Coding> {
+        let name = if name.eq_ignore_ascii_case("x-gzip") { "gzip" } else { name };
+        Coding::ALL.into_iter().find(|coding| coding.name().eq_ignore_ascii_case(name))
+    }
+
+    /// What the values of a header `Content-Encoding` name, in the order in which they were applied.
+    pub fn read_list(header: &str) -> Result<Vec<Coding>, CodingFault> {
+        let names = header.split(',').map(|name| name.trim_matches([' ', '\t']));
+        let named = names.filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case("identity"));
+        named.map(|name| Coding::named(name).ok_or_else(|| CodingFault::Unknown(name.to_owned()))).collect()
+    }
+}
+
+impl fmt::Display for Coding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The body before these codings were applied, one after the other. Neither it nor anything between
+/// has more than `limit` bytes. A body that is empty, as that of a reply to HEAD, stays so.
+pub fn decode(body: Vec<u8>, applied: &[Coding], limit: usize) -> Result<Vec<u8>, CodingFault> {
+    if body.is_empty() {
+        return Ok(body);
+    }
+    applied.iter().rev().try_fold(body, |body, coding| decode_one(&body, *coding, limit))
+}
+
+fn decode_one(body: &[u8], coding: Coding, limit: usize) -> Result<Vec<u8>, CodingFault> {
+    match coding {
+        Coding::Gzip => read(MultiGzDecoder::new(body), coding, limit),
+        Coding::Deflate if is_zlib(body) => read(ZlibDecoder::new(body), coding, limit),
+        // Some servers leave the format of RFC 1950 out (RFC 9110, section 8.4.1.2).
+        Coding::Deflate => read(DeflateDecoder::new(body), coding, limit),
+        Coding::Brotli => read(Decompressor::new(body, 4096), coding, limit),
+    }
+}
+
+/// RFC 1950, section 2.2: the method is 8, and the first two bytes are a multiple of 31.
+fn is_zlib(body: &[u8]) -> bool {
+    matches!(body, [cmf, flags, ..] if cmf & 0x0f == 8 && u16::from_be_bytes([*cmf, *flags]) % 31 == 0)
+}
+
+fn read(decoder: impl Read, coding: Coding, limit: usize) -> Result<Vec<u8>, CodingFault> {
+    let mut out = Vec::new();
+    let one_more = (limit as u64).saturating_add(1);
+    let taken = decoder.take(one_more).read_to_end(&mut out);
+    taken.map_err(|error| CodingFault::Damaged { coding, why: error.to_string() })?;
+    if out.len() > limit {
+        return Err(CodingFault::TooLarge { coding, limit });
+    }
+    Ok(out)
+}
+
+/// The body in this coding; `None` for those that can only be decoded here.
+#[must_use]
+pub fn encode(body: &[u8], coding: Coding) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let read = match coding {
+        Coding::Gzip => GzEncoder::new(body, Compression::default()).read_to_end(&mut out),
+        Coding::Deflate => ZlibEncoder::new(body, Compression::default()).read_to_end(&mut out),
+        Coding::Brotli => return None,
+    };
+    read.ok().map(|_| out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::bufread::DeflateEncoder;
+    use proptest::prelude::*;
+
+    const TEXT: &[u8] = b"the same text, and the same text again";
+
+    /// The text, as the reference encoder writes it.
+    const BROTLI: [u8; 22] = [
+        0x1b, 0x25, 0x00, 0x18, 0xa5, 0x41, 0xca, 0xe8, 0xf0, 0xe4, 0x21, 0x8b, 0x80, 0x93, 0x90, 0xb0, 0x88, 0xa0,
+        0x2d, 0x0f, 0x50, 0x1c,
+    ];
+
+    fn decoded(body: &[u8], codings: &str, limit: usize) -> Result<Vec<u8>, CodingFault> {
+        decode(body.to_vec(), &Coding::read_list(codings)?, limit)
+    }
+
+    fn encoded(body: &[u8], coding: Coding) -> Vec<u8> {
+        encode(body, coding).expect("gzip and deflate can be encoded")
+    }
+
+    #[test]
+    fn headers_name_codings() {
+        let list = |header| Coding::read_list(header);
+        assert_eq!(list("gzip, BR"), Ok(vec![Coding::Gzip, Coding::Brotli]));
+        assert_eq!(list("x-gzip ,deflate,, identity"), Ok(vec![Coding::Gzip, Coding::Deflate]));
+        assert_eq!(list(""), Ok(vec![]));
+        assert_eq!(list("gzip, zstd"), Err(CodingFault::Unknown("zstd".to_owned())));
+    }
+
+    #[test]
+    fn each_coding_is_undone() {
+        let body = TEXT;
+        let (gzip, zlib) = (encoded(body, Coding::Gzip), encoded(body, Coding::Deflate));
+        assert_eq!(decoded(&gzip, "gzip", 100).as_deref(), Ok(body));
+        assert_eq!(decoded(&[gzip.clone(), gzip].concat(), "gzip", 100), Ok(body.repeat(2)), "two members");
+        assert_eq!(decoded(&zlib, "deflate", 100).as_deref(), Ok(body));
+        let mut bare = Vec::new();
+        DeflateEncoder::new(body, Compression::default()).read_to_end(&mut bare).expect("memory can be read");
+        assert_eq!(decoded(&bare, "deflate", 100).as_deref(), Ok(body));
+        assert_eq!(decoded(&BROTLI, "br", 100).as_deref(), Ok(TEXT));
+        assert_eq!(encode(body, Coding::Brotli), None);
+    }
+
+    #[test]
+    fn the_last_coding_is_undone_first() {
+        let twice = encoded(&encoded(b"body", Coding::Deflate), Coding::Gzip);
+        assert_eq!(decoded(&twice, "deflate, gzip", 100).as_deref(), Ok(b"body".as_slice()));
+        assert!(decoded(&twice, "gzip, deflate", 100).is_err());
+    }
+
+    #[test]
+    fn a_body_that_is_not_coded_as_it_says_is_a_fault() {
+        let gzip = encoded(b"body", Coding::Gzip);
+        for (body, coding) in [
+            (&gzip[..gzip.len() - 1], "gzip"),
+            (b"plain".as_slice(), "gzip"),
+            (b"plain", "deflate"),
+            (b"plain", "br"),
+            (&BROTLI[..12], "br"),
+        ] {
+            let found = decoded(body, coding, 100);
+            assert!(matches!(found, Err(CodingFault::Damaged { .. })), "{coding}: {found:?}");
+        }
+        assert_eq!(decoded(b"", "gzip", 0).as_deref(), Ok([].as_slice()), "a reply to HEAD");
+    }
+
+    #[test]
+    fn a_bomb_is_refused() {
+        let zeros = vec![0; 10 << 20];
+        for coding in [Coding::Gzip, Coding::Deflate] {
+            let bomb = encoded(&zeros, coding);
+            assert_eq!(decode(bomb, &[coding], 1000), Err(CodingFault::TooLarge { coding, limit: 1000 }));
+        }
+        let coding = Coding::Brotli;
+        assert_eq!(decode(BROTLI.to_vec(), &[coding], 30), Err(CodingFault::TooLarge { coding, limit: 30 }));
+    }
+
+    proptest! {
+        #[test]
+        fn decoding_never_exceeds_its_bound(
+            body in prop::collection::vec(any::<u8>(), 0..300),
+            repeats in 1_usize..40,
+            gzip in any::<bool>(),
+            limit in 0_usize..4000,
+        ) {
+            let coding = if gzip { Coding::Gzip } else { Coding::Deflate };
+            let body = body.repeat(repeats);
+            match decode(encoded(&body, coding), &[coding], limit) {
+                Ok(found) => prop_assert!(found.len() <= limit && found == body),
+                Err(fault) => {
+                    prop_assert!(body.len() > limit);
+                    prop_assert_eq!(fault, CodingFault::TooLarge { coding, limit });
+                }
+            }
+        }
+
+        #[test]
+        fn no_bytes_break_a_decoder(body in prop::collection::vec(any::<u8>(), 0..200)) {
+            for coding in Coding::ALL {
+                if let Ok(found) = decode(body.clone(), &[coding], 1000) {
+                    prop_assert!(found.len() <= 1000);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What a client of HTTP needs besides a connection: URLs and how references resolve against them,
+//! cookies, content codings, and the bodies of forms.
+//!
+//! Everything here is a pure function of its arguments: nothing is read or sent, and whoever needs
+//! the time hands it over. So flows and scripts share it, and tests need no server.
+
+pub mod coding;
+pub mod cookie;
+pub mod form;
+pub mod multipart;
+pub mod percent;
+pub mod url;
+
+pub use coding::{Coding, CodingFault};
+pub use cookie::{Jar, SetCookie, UnixSeconds};
+pub use url::{Place, Scheme, Url, UrlFault};
