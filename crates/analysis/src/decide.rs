@@ -14,8 +14,8 @@
 //! 3. All else is *open*, with the number of repeats that would probably decide it.
 //!
 //! Two things take a decision back: a rank-based interval of the same numbers that decides
-//! otherwise, and a noise floor that is wider than the margin or leaves out 0. By the strict rule
-//! such a floor comes first, and leaves everything open.
+//! otherwise, and a noise floor that is wider than the margin or leaves out 0. Such a floor leaves
+//! everything open; by a milder rule, all but differences that lie beyond it.
 
 use plimsoll_model::study::FloorRule;
 use plimsoll_statistics::{HodgesLehmann, Interval, TTest, hodges_lehmann, holm, one_sample, repeats_needed, welch};
@@ -160,7 +160,9 @@ pub enum Basis {
         doubt: Doubt,
         /// The interval of the baseline against its duplicate.
         floor: Interval,
-        /// Repeats in all that would probably narrow it enough.
+        /// A difference is shown, and lies beyond all that the baseline may differ from itself.
+        beyond: bool,
+        /// Repeats in all that would probably decide over a narrower floor.
         needed: Option<usize>,
     },
     /// Fewer than [`LEAST`] repeats are left.
@@ -230,22 +232,20 @@ impl One<'_> {
     }
 
     fn decision(&self, floor: Option<&Floor>) -> (Outcome, Basis) {
-        let interval = self.interval();
-        let (outcome, basis) = self.by(interval, self.adjusted_p <= self.alpha);
-        if let Some(basis) = floor.and_then(|floor| self.left_open(&basis, floor)) {
-            return (Outcome::Open, basis);
+        let by_itself = self.by_itself();
+        match floor {
+            Some(floor) => self.over(floor, by_itself),
+            None => by_itself,
         }
-        let floor = floor.map(|floor| &floor.evidence);
-        if outcome == Outcome::Open {
-            return (outcome, self.with_floor_to_come(basis, floor));
-        }
-        let has_a_say = self.evidence.n >= LEAST_SECOND_OPINION;
-        let ranked = self.evidence.shift.as_ref().filter(|_| has_a_say).and_then(|shift| shift.interval);
-        if let Some(ranked) = ranked.filter(|ranked| self.by(*ranked, true).0 != outcome) {
-            return (Outcome::Open, Basis::OutlierSensitive { ranked });
-        }
-        match floor.and_then(|floor| self.taken_back(outcome, interval, floor)) {
-            Some(basis) => (Outcome::Open, basis),
+    }
+
+    /// What the values say: Student's interval, unless ranks object.
+    fn by_itself(&self) -> (Outcome, Basis) {
+        let (outcome, basis) = self.by(self.interval(), self.adjusted_p <= self.alpha);
+        let may_object = outcome != Outcome::Open && self.evidence.n >= LEAST_SECOND_OPINION;
+        let ranked = self.evidence.shift.as_ref().filter(|_| may_object).and_then(|shift| shift.interval);
+        match ranked.filter(|ranked| self.by(*ranked, true).0 != outcome) {
+            Some(ranked) => (Outcome::Open, Basis::OutlierSensitive { ranked }),
             None => (outcome, basis),
         }
     }
@@ -267,34 +267,30 @@ impl One<'_> {
         }
     }
 
-    /// Why nothing is decided over this noise floor, if the rule is strict and the floor in doubt:
-    /// it must come to fit into the margin, whatever the comparison itself says.
-    fn left_open(&self, basis: &Basis, Floor { evidence, rule }: &Floor) -> Option<Basis> {
-        let doubt = doubt(evidence, self.margin, self.alpha).filter(|_| *rule == FloorRule::Strict)?;
-        let of_its_own = match basis {
-            Basis::Unclear { needed } | Basis::OneOfMany { needed, .. } => *needed,
-            _ => Some(self.evidence.n),
+    /// What is left of that over a noise floor.
+    fn over(&self, Floor { evidence: floor, rule }: &Floor, (outcome, basis): (Outcome, Basis)) -> (Outcome, Basis) {
+        let Some(doubt) = doubt(floor, self.margin, self.alpha) else { return (outcome, basis) };
+        let of_floor = floor.test.interval(1.0 - self.alpha);
+        let beyond = lies_beyond(of_floor, outcome, self.interval());
+        let narrowed = narrowed(floor, self.margin, self.alpha).filter(|_| doubt == Doubt::Wide);
+        let needed = match (rule, outcome) {
+            (FloorRule::Strict, _) => self.needed_for(&basis).zip(narrowed).map(|(one, other)| one.max(other)),
+            (FloorRule::Beyond, Outcome::Open) if doubt == Doubt::Wide => {
+                return (outcome, self.with_floor_to_come(basis, floor));
+            }
+            (FloorRule::Beyond, _) if beyond || outcome == Outcome::Open => return (outcome, basis),
+            (FloorRule::Beyond, Outcome::Equivalent) => narrowed,
+            (FloorRule::Beyond, _) => narrowed.into_iter().chain(self.needed_beyond(floor)).min(),
         };
-        let narrowed = narrowed(evidence, self.margin, self.alpha).filter(|_| doubt == Doubt::Wide);
-        let needed = of_its_own.zip(narrowed).map(|(one, other)| one.max(other));
-        Some(Basis::NoiseFloor { doubt, floor: evidence.test.interval(1.0 - self.alpha), needed })
+        (Outcome::Open, Basis::NoiseFloor { doubt, floor: of_floor, beyond, needed })
     }
 
-    /// Why a decision cannot stand on this noise floor. A difference does, whatever the floor,
-    /// where its whole interval lies beyond all that the baseline may differ from itself.
-    fn taken_back(&self, outcome: Outcome, interval: Interval, floor: &Evidence) -> Option<Basis> {
-        let doubt = doubt(floor, self.margin, self.alpha)?;
-        let of_floor = floor.test.interval(1.0 - self.alpha);
-        let reach = of_floor.low.abs().max(of_floor.high.abs());
-        let stands = match outcome {
-            Outcome::Above => interval.low > reach,
-            Outcome::Below => interval.high < -reach,
-            Outcome::Equivalent | Outcome::Open => false,
-        };
-        let narrowed = narrowed(floor, self.margin, self.alpha).filter(|_| doubt == Doubt::Wide);
-        let beyond = (outcome != Outcome::Equivalent).then(|| self.beyond(floor)).flatten();
-        let needed = narrowed.into_iter().chain(beyond).min();
-        (!stands).then_some(Basis::NoiseFloor { doubt, floor: of_floor, needed })
+    /// The repeats that this basis asks for; those that there are, where the values have decided.
+    fn needed_for(&self, basis: &Basis) -> Option<usize> {
+        match basis {
+            Basis::Unclear { needed } | Basis::OneOfMany { needed, .. } => *needed,
+            _ => Some(self.evidence.n),
+        }
     }
 
     /// The repeats after which one of the two claims would probably hold, if the difference is
@@ -312,7 +308,7 @@ impl One<'_> {
 
     /// The repeats after which the difference would probably lie beyond whatever the noise floor
     /// explains, should it never become narrow: both intervals shrink, and must not meet.
-    fn beyond(&self, floor: &Evidence) -> Option<usize> {
+    fn needed_beyond(&self, floor: &Evidence) -> Option<usize> {
         let gap = self.evidence.test.estimate.abs() - floor.test.estimate.abs();
         let spread = self.evidence.sd() + floor.sd();
         let needed = repeats_needed(spread, self.evidence.n, gap, self.alpha * self.share(), MOST_FORECAST);
@@ -324,21 +320,29 @@ impl One<'_> {
         if self.adjusted_p > 0.0 { (self.p / self.adjusted_p).clamp(1e-6, 1.0) } else { 1.0 }
     }
 
-    /// The forecast of an open comparison must also bring the noise floor inside the margin, or the
-    /// difference beyond it.
-    fn with_floor_to_come(&self, basis: Basis, floor: Option<&Evidence>) -> Basis {
-        let Some(floor) = floor.filter(|floor| doubt(floor, self.margin, self.alpha) == Some(Doubt::Wide)) else {
-            return basis;
-        };
+    /// By the milder rule, the forecast of an open comparison must also bring the noise floor inside
+    /// the margin, or the difference beyond it.
+    fn with_floor_to_come(&self, basis: Basis, floor: &Evidence) -> Basis {
         let both = |needed: Option<usize>| {
             let narrow = needed.zip(narrowed(floor, self.margin, self.alpha)).map(|(one, other)| one.max(other));
-            narrow.into_iter().chain(self.beyond(floor)).min()
+            narrow.into_iter().chain(self.needed_beyond(floor)).min()
         };
         match basis {
             Basis::Unclear { needed } => Basis::Unclear { needed: both(needed) },
             Basis::OneOfMany { family, needed } => Basis::OneOfMany { family, needed: both(needed) },
             basis => basis,
         }
+    }
+}
+
+/// Whether an interval that decides this lies wholly beyond all that the baseline may differ from
+/// itself.
+fn lies_beyond(floor: Interval, outcome: Outcome, interval: Interval) -> bool {
+    let reach = floor.low.abs().max(floor.high.abs());
+    match outcome {
+        Outcome::Above => interval.low > reach,
+        Outcome::Below => interval.high < -reach,
+        Outcome::Equivalent | Outcome::Open => false,
     }
 }
 
@@ -440,11 +444,46 @@ mod tests {
         assert!(matches!(decision.basis, Basis::OutlierSensitive { .. }), "{decision:?}");
     }
 
+    fn ruled(differences: &[f64], floor: &[f64], rule: FloorRule) -> Decision {
+        decide(&[over(differences, floor, rule)], ALPHA).remove(0)
+    }
+
     #[test]
-    fn a_noise_floor_in_doubt_takes_decisions_back_that_it_could_explain() {
-        let with = |differences: &[f64], floor: &[f64]| {
-            decide(&[over(differences, floor, FloorRule::Explains)], ALPHA).remove(0)
+    fn a_noise_floor_in_doubt_leaves_everything_open() {
+        let (quiet, biased, wide) = (around(0.0, 0.02, 5), around(0.03, 0.01, 5), around(0.0, 0.08, 5));
+        let (twentyfold, same, unclear) = (around(3.0, 0.01, 5), around(0.0, 0.03, 5), around(0.02, 0.06, 5));
+        for (floor, doubt) in [(&biased, Doubt::NotZero), (&wide, Doubt::Wide)] {
+            for (differences, lies_beyond) in [(&twentyfold, true), (&same, false), (&unclear, false)] {
+                let decision = ruled(differences, floor, FloorRule::default());
+                assert_eq!(decision.outcome, Outcome::Open, "{differences:?}");
+                let Basis::NoiseFloor { doubt: found, beyond, needed, .. } = decision.basis else {
+                    panic!("{decision:?}")
+                };
+                assert_eq!((found, beyond), (doubt, lies_beyond), "{differences:?}");
+                assert_eq!(needed.is_some_and(|needed| needed > 5), doubt == Doubt::Wide, "repeats cure no bias");
+            }
+        }
+        for differences in [&twentyfold, &same, &unclear] {
+            let decision = ruled(differences, &quiet, FloorRule::default());
+            assert_eq!(decision, one(differences), "a floor that holds does nothing");
+        }
+    }
+
+    #[test]
+    fn a_wide_floor_asks_for_the_repeats_that_both_need() {
+        let needed = |differences: &[f64], floor: &[f64]| match ruled(differences, floor, FloorRule::Strict).basis {
+            Basis::NoiseFloor { needed, .. } | Basis::Unclear { needed } => needed.expect("a forecast"),
+            other => panic!("{other:?}"),
         };
+        let (quiet, wide, wider) = (around(0.0, 0.02, 5), around(0.0, 0.06, 5), around(0.0, 0.5, 5));
+        let (decided, unclear) = (around(1.0, 0.01, 5), around(0.02, 0.2, 5));
+        assert!(needed(&unclear, &quiet) > needed(&decided, &wide), "the values take longer");
+        assert_eq!(needed(&unclear, &wide), needed(&unclear, &quiet));
+        assert_eq!(needed(&unclear, &wider).cmp(&needed(&decided, &wider)), std::cmp::Ordering::Equal);
+    }
+
+    #[test]
+    fn by_the_milder_rule_a_floor_takes_back_what_it_could_explain() {
         let (quiet, biased, wide) = (around(0.0, 0.02, 5), around(0.03, 0.01, 5), around(0.0, 0.08, 5));
         let (small, large, same) = (around(0.06, 0.03, 5), around(0.5, 0.1, 5), around(0.0, 0.03, 5));
         for (differences, floor, outcome) in [
@@ -457,53 +496,30 @@ mod tests {
             (&same, &wide, Outcome::Open),
             (&large, &wide, Outcome::Above),
         ] {
-            assert_eq!(with(differences, floor).outcome, outcome, "{differences:?} over {floor:?}");
+            assert_eq!(ruled(differences, floor, FloorRule::Beyond).outcome, outcome, "{differences:?} over {floor:?}");
         }
-        let Basis::NoiseFloor { doubt, needed, .. } = with(&same, &biased).basis else { panic!("not the floor") };
-        assert_eq!((doubt, needed), (Doubt::NotZero, None), "more repeats do not help against a bias");
-        let Basis::NoiseFloor { doubt, needed, .. } = with(&same, &wide).basis else { panic!("not the floor") };
-        assert!(doubt == Doubt::Wide && needed.is_some_and(|needed| needed > 5));
-    }
-
-    #[test]
-    fn by_the_strict_rule_a_noise_floor_in_doubt_leaves_everything_open() {
-        let (quiet, biased, wide) = (around(0.0, 0.02, 5), around(0.03, 0.01, 5), around(0.0, 0.08, 5));
-        let (twentyfold, same, unclear) = (around(3.0, 0.01, 5), around(0.0, 0.03, 5), around(0.02, 0.06, 5));
-        let with =
-            |differences: &[f64], floor: &[f64], rule| decide(&[over(differences, floor, rule)], ALPHA).remove(0);
         for (floor, doubt) in [(&biased, Doubt::NotZero), (&wide, Doubt::Wide)] {
-            assert_eq!(with(&twentyfold, floor, FloorRule::Explains).outcome, Outcome::Above);
-            for differences in [&twentyfold, &same, &unclear] {
-                let strict = with(differences, floor, FloorRule::Strict);
-                assert_eq!(strict.outcome, Outcome::Open, "{differences:?}");
-                let Basis::NoiseFloor { doubt: found, needed, .. } = strict.basis else { panic!("{strict:?}") };
-                assert_eq!((found, needed.is_some()), (doubt, doubt == Doubt::Wide), "{differences:?}");
-            }
-        }
-        for differences in [&twentyfold, &same, &unclear] {
-            assert_eq!(
-                with(differences, &quiet, FloorRule::Strict),
-                one(differences),
-                "a floor that holds does nothing"
-            );
+            let decision = ruled(&same, floor, FloorRule::Beyond);
+            let Basis::NoiseFloor { doubt: found, needed, .. } = decision.basis else { panic!("{decision:?}") };
+            assert_eq!((found, needed.is_some_and(|needed| needed > 5)), (doubt, doubt == Doubt::Wide));
         }
     }
 
     #[test]
-    fn by_the_strict_rule_only_a_narrow_floor_decides() {
+    fn only_the_milder_rule_waits_for_a_difference_to_lie_beyond() {
         let wide = around(0.0, 2.0, 5);
         let large = around(3.0, 2.5, 5);
-        let needed = |rule| match decide(&[over(&large, &wide, rule)], ALPHA).remove(0).basis {
+        let needed = |rule| match ruled(&large, &wide, rule).basis {
             Basis::NoiseFloor { needed, .. } => needed,
             other => panic!("{other:?}"),
         };
-        assert!(needed(FloorRule::Explains).is_some_and(|needed| needed < 50), "beyond the floor");
+        assert!(needed(FloorRule::Beyond).is_some_and(|needed| needed < 50), "beyond the floor");
         assert_eq!(needed(FloorRule::Strict), None, "so wide a floor does not fit into the margin");
     }
 
     #[test]
     fn a_floor_of_too_few_repeats_raises_no_doubt() {
-        for rule in [FloorRule::Explains, FloorRule::Strict] {
+        for rule in [FloorRule::Beyond, FloorRule::Strict] {
             let question = over(&around(0.0, 0.03, 5), &[0.3, 0.5], rule);
             assert_eq!(decide(&[question], ALPHA)[0].outcome, Outcome::Equivalent, "{rule:?}");
         }
@@ -526,7 +542,7 @@ mod tests {
             values in prop::collection::vec(prop_oneof![Just(0.0), -1e3..1e3_f64, Just(1e-300)], 0..12),
             floor in prop::collection::vec(-1e3..1e3_f64, 0..12),
             margin in 1e-6..10.0_f64,
-            rule in prop_oneof![Just(FloorRule::Explains), Just(FloorRule::Strict)],
+            rule in prop_oneof![Just(FloorRule::Beyond), Just(FloorRule::Strict)],
         ) {
             let question = Question { margin, ..over(&values, &floor, rule) };
             for decision in decide(&[question.clone(), question], ALPHA) {

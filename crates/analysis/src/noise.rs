@@ -1,9 +1,9 @@
 //! What a machine's noise floor means for studies to come: how small a change they could see.
 
-use crate::compare::{Comparison, POWER, natural_interval};
-use crate::decide::Doubt;
+use crate::compare::{Comparison, POWER, additive_margin, natural};
+use crate::decide::{Doubt, LEAST, MOST_FORECAST};
 use crate::{Analysis, Input, OrReason};
-use plimsoll_statistics::{Interval, smallest_detectable, standard_deviation};
+use plimsoll_statistics::{repeats_needed, smallest_detectable, standard_deviation};
 
 /// The baseline against itself under a condition, in a measure that decides.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +17,8 @@ pub struct Noise<'a> {
     /// The smallest change that a study could show with [`POWER`], by its repeats, if its pairs
     /// spread like these; or why that cannot be said.
     pub detectable: OrReason<Vec<(usize, f64)>>,
+    /// The repeats with which the floor of a study probably lies within the margin.
+    pub needed: Option<usize>,
 }
 
 /// The noise floors of `analysis`, and what studies of so many repeats could see over them.
@@ -24,23 +26,33 @@ pub struct Noise<'a> {
 pub fn noise<'a>(input: &Input, analysis: &'a Analysis, repeats: &[usize]) -> Vec<Noise<'a>> {
     let of_floor = |floor: &'a Comparison| {
         let margin = crate::margin(&input.facts, &floor.measure)?;
-        let detectable = detectable(floor, repeats, analysis.alpha);
-        Some(Noise { floor, margin, doubt: floor.doubt(margin), detectable })
+        let spread = spread(floor);
+        let detectable = spread.clone().and_then(|sd| detectable(floor, sd, repeats, analysis.alpha));
+        let needed = spread.ok().and_then(|sd| needed(floor, sd, margin, analysis.alpha));
+        Some(Noise { floor, margin, doubt: floor.doubt(margin), detectable, needed })
     };
     analysis.floors.iter().filter_map(of_floor).collect()
 }
 
-fn detectable(floor: &Comparison, repeats: &[usize], alpha: f64) -> OrReason<Vec<(usize, f64)>> {
-    let contrast = floor.contrast.as_ref().map_err(Clone::clone)?;
-    contrast.interval.as_ref().map_err(Clone::clone)?;
+/// The standard deviation of the differences of its pairs.
+fn spread(floor: &Comparison) -> OrReason<f64> {
+    floor.contrast.as_ref().map_err(Clone::clone)?.interval.as_ref().map_err(Clone::clone)?;
     let effect = floor.measure.effect();
     let differences: Vec<f64> = floor.pairs.iter().map(|pair| pair.difference(effect)).collect();
-    let sd = standard_deviation(&differences).ok_or("there is no spread to tell it from")?;
+    standard_deviation(&differences).ok_or_else(|| "there is no spread to tell it from".to_owned())
+}
+
+fn detectable(floor: &Comparison, sd: f64, repeats: &[usize], alpha: f64) -> OrReason<Vec<(usize, f64)>> {
     let smallest = |&n: &usize| {
         let change = smallest_detectable(sd, n, alpha, POWER)?;
-        Some((n, natural_interval(effect, Interval { low: change, high: change }).high))
+        Some((n, natural(floor.measure.effect(), change)))
     };
     repeats.iter().map(smallest).collect::<Option<Vec<_>>>().ok_or_else(|| "so few repeats show nothing".to_owned())
+}
+
+fn needed(floor: &Comparison, sd: f64, margin: f64, alpha: f64) -> Option<usize> {
+    let margin = additive_margin(floor.measure.effect(), margin);
+    Some(repeats_needed(sd, floor.pairs.len(), margin, alpha, MOST_FORECAST)?.max(LEAST))
 }
 
 #[cfg(test)]
@@ -61,5 +73,19 @@ mod tests {
         let sizes: Vec<f64> =
             noise[0].detectable.as_ref().expect("five pairs").iter().map(|(_, change)| *change).collect();
         assert!(sizes[0] > sizes[1] && sizes[1] > sizes[2] && sizes[2] > 1.0, "{sizes:?}");
+    }
+
+    #[test]
+    fn a_narrower_margin_takes_more_repeats() {
+        let mut input = input(5, |number| trial(1.0 + f64::from(number % 4) / 100.0));
+        input.plan.variants.truncate(1);
+        input.plan.with_duplicate = true;
+        let analysis = analyse(&input);
+        let mut needed = |margin: f64| {
+            input.facts.decide.iter_mut().for_each(|decision| decision.margin = margin);
+            noise(&input, &analysis, &[]).iter().filter_map(|one| one.needed).max().expect("a forecast")
+        };
+        let (narrow, wide) = (needed(0.005), needed(0.5));
+        assert!(narrow > wide && wide >= LEAST, "{narrow} and {wide}");
     }
 }

@@ -25,8 +25,10 @@ pub struct Verdict {
     pub needed: Option<usize>,
     /// Whether it is shown that the variant is not worse than the baseline by the margin.
     pub not_inferior: bool,
-    /// Whether the noise floor took a decision back.
+    /// Whether the noise floor leaves it open.
     pub over_floor: bool,
+    /// Whether it does so although a difference is shown that lies beyond the floor.
+    pub beyond_floor: bool,
 }
 
 /// A verdict in a word.
@@ -76,6 +78,7 @@ pub(crate) fn verdict(comparison: &Comparison, decision: &Decision, margin: f64,
         needed: None,
         not_inferior: false,
         over_floor: false,
+        beyond_floor: false,
     };
     match (&comparison.contrast, spoilt) {
         (Err(reason), _) => void(reason.clone()),
@@ -111,6 +114,7 @@ pub fn of_decision(measure: &Measure, n: usize, decision: &Decision, margin: f64
         needed: needed(&decision.basis),
         not_inferior: not_inferior(measure, decision, margin),
         over_floor: matches!(decision.basis, Basis::NoiseFloor { .. }),
+        beyond_floor: matches!(decision.basis, Basis::NoiseFloor { beyond: true, .. }),
     }
 }
 
@@ -170,31 +174,38 @@ impl Reason<'_> {
                  result; look at them",
                 self.reach(Some(*ranked))
             ),
-            Basis::NoiseFloor { doubt: Doubt::NotZero, floor, .. } => format!(
-                "the machine is in doubt: the baseline against its own duplicate reaches {}, which leaves out no \
-                 difference; find out what differs between trials of the same system",
-                self.reach(Some(*floor))
-            ),
-            Basis::NoiseFloor { doubt: Doubt::Wide, floor, needed } => format!(
-                "the noise floor is too high: the baseline against its own duplicate reaches {}, further than the margin \
-                 of {margin}; {}",
-                self.reach(Some(*floor)),
-                forecast(*needed)
-            ),
+            Basis::NoiseFloor { doubt, floor, beyond, needed } => {
+                let in_doubt = match doubt {
+                    Doubt::NotZero => "excludes a change of zero".to_owned(),
+                    Doubt::Wide => format!("is wider than the margin of {margin}"),
+                };
+                let itself = match self.decision.interval {
+                    Some(itself) if *beyond => {
+                        format!("; the difference itself, {}, lies beyond it", self.ends(itself))
+                    }
+                    _ => String::new(),
+                };
+                let next = next_over_floor(*doubt, *beyond, *needed);
+                format!("the noise floor ({}) {in_doubt}{itself}; {next}", self.ends(*floor))
+            }
             Basis::TooFew => too_few(self.n),
         }
     }
 
     /// `from −4.0 % to +8.1 %`.
     fn reach(&self, interval: Option<Interval>) -> String {
-        let Some(interval) = interval else { return "nowhere".to_owned() };
-        let [low, high] = ends(natural_interval(self.measure.effect(), interval), self.measure);
-        format!("from {low} to {high}")
+        interval.map_or("nowhere".to_owned(), |interval| format!("from {}", self.ends(interval)))
+    }
+
+    /// `−4.0 % to +8.1 %`.
+    fn ends(&self, interval: Interval) -> String {
+        ends(natural_interval(self.measure.effect(), interval), self.measure).join(" to ")
     }
 }
 
 /// A forecast from a few repeats knows two digits at most: `37`, `250`.
-pub(crate) fn roughly(repeats: usize) -> String {
+#[must_use]
+pub fn roughly(repeats: usize) -> String {
     let rounded = if repeats < 100 { repeats } else { repeats.next_multiple_of(10) };
     grouped(rounded as f64)
 }
@@ -209,10 +220,29 @@ fn forecast(needed: Option<usize>) -> String {
     }
 }
 
+/// What to do about a noise floor in doubt. The milder rule is named where it would let the
+/// difference stand.
+fn next_over_floor(doubt: Doubt, beyond: bool, needed: Option<usize>) -> String {
+    const MILDER: &str = "`noise_floor = \"beyond\"`";
+    if doubt == Doubt::NotZero {
+        let or = if beyond { format!(", or declare {MILDER}") } else { String::new() };
+        return format!("let `plimsoll doctor --aa` tell whether that was chance{or}");
+    }
+    let ways = if beyond { format!(", a wider margin or {MILDER}") } else { " or a wider margin".to_owned() };
+    match needed {
+        Some(needed) => format!("to decide: about {} repeats in all, a quieter machine{ways}", roughly(needed)),
+        None => format!(
+            "to decide: longer trials, a quieter machine{ways}, because it would take more than {} repeats",
+            grouped(MOST_FORECAST as f64)
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Evidence, Question, decide};
+    use crate::decide::{Evidence, Floor, Question, decide};
+    use plimsoll_model::study::FloorRule;
 
     fn verdict_on(measure: &str, differences: &[f64], margin: f64) -> Verdict {
         let measure: Measure = measure.parse().expect("a measure");
@@ -244,6 +274,55 @@ mod tests {
         assert!(open.reason.contains("within 5 % is shown; about "), "{}", open.reason);
         let uncertain = verdict_on("iterations.rate", &[0.05, 0.06, 0.04], 0.05);
         assert_eq!(uncertain.in_words(), "better, size uncertain");
+    }
+
+    #[test]
+    fn a_floor_in_doubt_says_what_lies_beyond_it_and_what_would_decide() {
+        let over = |differences: &[f64], floor: &[f64]| {
+            let [evidence, floor] = [differences, floor].map(|values| Evidence::paired(values, 1e-9, 0.05));
+            let floor = floor.map(|evidence| Floor { evidence, rule: FloorRule::default() });
+            let question = Question { evidence, margin: 0.05, floor };
+            let measure: Measure = "iterations.rate".parse().expect("a measure");
+            let verdict = of_decision(&measure, differences.len(), &decide(&[question], 0.05).remove(0), 0.05);
+            assert_eq!((verdict.outcome, verdict.over_floor), (Outcome::Inconclusive, true));
+            verdict
+        };
+        let (many_times, same) = ([3.0, 3.01, 2.99], [0.0, 0.01, -0.01]);
+        let (wide, wilder, biased) = ([0.0, 0.04, -0.04], [0.0, 2.0, -2.0], [0.10, 0.11, 0.09]);
+        for (differences, floor, beyond, reason) in [
+            (
+                many_times,
+                wide,
+                true,
+                "the noise floor (−9.5 % to +10.4 %) is wider than the margin of 5 %; the difference itself, ×19.6 to \
+                 ×20.6, lies beyond it; to decide: about 14 repeats in all, a quieter machine, a wider margin or \
+                 `noise_floor = \"beyond\"`",
+            ),
+            (
+                same,
+                wide,
+                false,
+                "the noise floor (−9.5 % to +10.4 %) is wider than the margin of 5 %; to decide: about 14 repeats in all, a \
+                 quieter machine or a wider margin",
+            ),
+            (
+                same,
+                wilder,
+                false,
+                "the noise floor (×0.0070 to ×144) is wider than the margin of 5 %; to decide: longer trials, a quieter \
+                 machine or a wider margin, because it would take more than 1,000 repeats",
+            ),
+            (
+                many_times,
+                biased,
+                true,
+                "the noise floor (+7.8 % to +13.3 %) excludes a change of zero; the difference itself, ×19.6 to ×20.6, lies \
+                 beyond it; let `plimsoll doctor --aa` tell whether that was chance, or declare `noise_floor = \"beyond\"`",
+            ),
+        ] {
+            let verdict = over(&differences, &floor);
+            assert_eq!((verdict.beyond_floor, verdict.reason.as_str()), (beyond, reason));
+        }
     }
 
     #[test]

@@ -39,10 +39,10 @@ pub fn with_floor(trials: &Trials, margin: f64, alpha: f64) -> Question {
     ruled(trials, margin, alpha, FloorRule::default())
 }
 
-/// The same with `noise_floor = "strict"`.
+/// The same with `noise_floor = "beyond"`.
 #[must_use]
-pub fn with_strict_floor(trials: &Trials, margin: f64, alpha: f64) -> Question {
-    ruled(trials, margin, alpha, FloorRule::Strict)
+pub fn with_milder_floor(trials: &Trials, margin: f64, alpha: f64) -> Question {
+    ruled(trials, margin, alpha, FloorRule::Beyond)
 }
 
 fn ruled(trials: &Trials, margin: f64, alpha: f64, rule: FloorRule) -> Question {

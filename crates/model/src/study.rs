@@ -66,11 +66,13 @@ pub struct Decision {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FloorRule {
-    /// It takes back what it could explain: a difference that lies wholly beyond it stands.
-    #[default]
-    Explains,
     /// It makes all of them inconclusive.
+    #[default]
     Strict,
+    /// It takes back what it could explain: a difference that lies wholly beyond it stands. Older
+    /// bundles call that `explains`.
+    #[serde(alias = "explains")]
+    Beyond,
 }
 
 /// What the report is to show.

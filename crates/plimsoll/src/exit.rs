@@ -88,6 +88,7 @@ mod tests {
             needed: None,
             not_inferior,
             over_floor: false,
+            beyond_floor: false,
         }
     }
 

@@ -46,19 +46,19 @@ impl Scalar for bool {
 pub(crate) struct NoiseFloor(pub(crate) Option<FloorRule>);
 
 impl Scalar for NoiseFloor {
-    const EXPECTED: &'static str = "true, false or \"strict\"";
+    const EXPECTED: &'static str = "true, false or \"beyond\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        if matches!(level, Level::Text(text) if text == "strict") {
-            return Ok(NoiseFloor(Some(FloorRule::Strict)));
+        if matches!(level, Level::Text(text) if text == "beyond") {
+            return Ok(NoiseFloor(Some(FloorRule::Beyond)));
         }
-        let wrong = || Problem::wrong::<Self>(level).maybe_help(did_you_mean(&level.to_string(), ["strict"]));
+        let wrong = || Problem::wrong::<Self>(level).maybe_help(did_you_mean(&level.to_string(), ["beyond"]));
         let measured = bool::from_level(level).map_err(|_| wrong())?;
         Ok(NoiseFloor(measured.then(FloorRule::default)))
     }
 
     fn schema() -> Schema {
-        json_schema!({ "enum": [true, false, "strict"] })
+        json_schema!({ "enum": [true, false, "beyond"] })
     }
 }
 

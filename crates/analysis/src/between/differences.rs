@@ -145,7 +145,7 @@ fn minor(side: &Side<'_>) -> Vec<Named> {
         ("repeats".to_owned(), plan.repeats.to_string()),
         ("baseline".to_owned(), plan.variants[0].label()),
         ("noise floor measured".to_owned(), yes(plan.with_duplicate)),
-        ("noise floor strict".to_owned(), yes(facts.floor_rule == FloorRule::Strict)),
+        ("differences beyond the noise floor stand".to_owned(), yes(facts.floor_rule == FloorRule::Beyond)),
         ("first look (--quick)".to_owned(), yes(facts.quick)),
         ("profile".to_owned(), facts.profile.clone().unwrap_or_else(|| "none".to_owned())),
     ];

@@ -210,9 +210,9 @@ impl Pair<'_> {
     fn judge(&self, made: &mut [Made]) {
         let is_judged = |made: &&mut Made| self.basis == Basis::Values || self.nothing_differs || !made.row.is_baseline;
         let judged: Vec<&mut Made> = made.iter_mut().filter(is_judged).collect();
-        // Who asked for the strict rule in one of the studies did so for its numbers here as well.
-        let strict = self.sides().iter().any(|side| side.input.facts.floor_rule == FloorRule::Strict);
-        let rule = if strict { FloorRule::Strict } else { FloorRule::Explains };
+        // The milder rule holds where both studies declared it.
+        let milder = self.sides().iter().all(|side| side.input.facts.floor_rule == FloorRule::Beyond);
+        let rule = if milder { FloorRule::Beyond } else { FloorRule::Strict };
         let questions: Vec<Question> = judged
             .iter()
             .map(|made| Question {
@@ -286,5 +286,6 @@ fn void(margin: f64, reason: String) -> Verdict {
         needed: None,
         not_inferior: false,
         over_floor: false,
+        beyond_floor: false,
     }
 }

@@ -171,7 +171,7 @@ fn unpaired(effort: Effort) -> Section {
     }
     Section::new("Pairs, and what they cost and give")
         .text(
-            "A variant that is slower by 5 %: how often the 95 % interval leaves out equality, in percent of the studies. \
+            "A variant that is slower by 5 %: how often the 95 % interval excludes equality, in percent of the studies. \
              Where trials of a block have nothing in common, pairs cost some power at few repeats, because they leave \
              fewer degrees of freedom. Where blocks differ by three times as much as the trials in one, as they do on a \
              machine that changes over hours, only pairs find anything.",

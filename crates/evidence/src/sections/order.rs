@@ -78,7 +78,7 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     vec![
         Section::new("Order")
             .text(format!(
-                "Two equal systems, n = {N}, cv {:.0} %: how often the 95 % interval leaves out equality, in percent of \
+                "Two equal systems, n = {N}, cv {:.0} %: how often the 95 % interval excludes equality, in percent of \
                  the studies, whatever the margin.",
                 CV * 100.0
             ))
@@ -91,7 +91,7 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
             )
             .check(Check::one("AAAABBBB is flagged and void", Demand::AtLeast(1.0), flagged))
             .check(Check::one("randomised blocks are flagged", Demand::AtMost(0.0), wrongly))
-            .check(Check { what: "product, interval leaves out equality", demand: Demand::AtMost(0.055), cells: product })
+            .check(Check { what: "product, interval excludes equality", demand: Demand::AtMost(0.055), cells: product })
             .check(Check {
                 what: "false alarms of AAAAABBBBB that the flag saves from, about half",
                 demand: Demand::Within(0.4, 0.6),

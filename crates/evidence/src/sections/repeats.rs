@@ -39,6 +39,7 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
             (0.03, 1.08),
             (0.05, 1.0),
             (0.05, 1.1),
+            (0.05, 2.0),
         ] {
             let name = format!("repeats {n} {cv} {ratio}");
             let fates = values(&name, effort, |draws| fate(n, cv, ratio, draws));
@@ -66,7 +67,7 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
             .text(format!(
                 "A study of n repeats, with its noise floor, leaves its verdict open and asks for more repeats. Those are \
                  run, and all are decided together: how often does that reach a verdict? Forecasts above {MOST} repeats \
-                 are not followed up. In all, {all} of the studies that were followed up are decided."
+                 are not followed up, and over a floor that excludes equality there is none. In all, {all} of the studies that were followed up are decided."
             ))
             .table(&["n", "cv", "R", "open, %", "asks for (median)", "followed up, % of these", "then decided, %"], rows)
             .check(Check { what: "decided after as many repeats as were asked for", demand: Demand::AtLeast(0.7), cells }),

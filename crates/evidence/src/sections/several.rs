@@ -61,7 +61,7 @@ fn study(kin: Kin, n: usize, draws: &mut Draws) -> [bool; 2] {
     [together, questions.iter().any(differs_by_itself)]
 }
 
-/// Whether the 95 % interval leaves out equality, and does not lie inside the margin either.
+/// Whether the 95 % interval excludes equality, and does not lie inside the margin either.
 fn differs_by_itself(question: &Question) -> bool {
     let interval = question.evidence.as_ref().map(|evidence| evidence.test.interval(1.0 - ALPHA));
     let inside = |interval: Interval| interval.low.min(-interval.high) >= -question.margin;

@@ -32,7 +32,7 @@ table! {
         repeats: Option<Part<Fixed<Repeats>>>,
         /// Seed of everything random: the order of trials, arrivals, think times. Default: 1.
         seed: Option<Part<Fixed<Seed>>>,
-        /// Whether each block holds the baseline a second time, to measure by how much two runs of the same thing differ; "strict": and where they differ too much, no verdict stands. Default: true.
+        /// Whether each block holds the baseline a second time, to measure by how much two runs of the same thing differ. Where they differ too much, no verdict stands; with "beyond", differences that lie wholly beyond that still do. Default: true.
         noise_floor: Option<Part<Fixed<NoiseFloor>>>,
         /// How many blocks may be run again because a trial in them did not count. Default: a quarter of them, at least 1.
         spare_blocks: Option<Part<Fixed<SpareBlocks>>>,

@@ -10,6 +10,7 @@ use crate::say;
 use plimsoll_analysis::decide::Doubt;
 use plimsoll_analysis::noise::{Noise, noise};
 use plimsoll_analysis::quantity::{confidence, margin, percent};
+use plimsoll_analysis::verdict::roughly;
 use plimsoll_analysis::{Analysis, Input, analyse, compare, words};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -78,7 +79,11 @@ fn told(input: &Input, analysis: &Analysis, noise: &[Noise<'_>]) -> String {
             Ok(contrast) => {
                 let interval = match &contrast.interval {
                     Ok(interval) => {
-                        format!("{} interval {}", confidence(analysis.alpha), one.floor.ends(*interval).join(" … "))
+                        format!(
+                            "{} interval {}",
+                            confidence(analysis.alpha),
+                            one.floor.ends(*interval, one.floor.notation()).join(" … ")
+                        )
                     }
                     Err(reason) => reason.clone(),
                 };
@@ -113,12 +118,18 @@ fn conclusion(noise: &Noise<'_>) -> String {
                 .to_owned()
         }
         Some(Doubt::Wide) => format!(
-            "Problem: the floor is wider than the margin of {margin}. Take more blocks, longer trials, a quieter machine \
-             or a larger margin."
+            "Problem: the floor is wider than the margin of {margin}, so no verdict would stand. Take {}, longer trials, a \
+             quieter machine or a larger margin.",
+            noise.needed.map_or("more blocks".to_owned(), |needed| format!("about {} repeats", roughly(needed)))
         ),
         None if noise.detectable.is_err() => {
             format!("Nothing is known of it yet: take more blocks, at least {}.", plimsoll_analysis::decide::LEAST)
         }
-        None => format!("Fine: the floor lies within the margin of {margin}."),
+        None => {
+            let needed = noise.needed.map_or(String::new(), |needed| {
+                format!(" A study probably takes {} repeats for that; with fewer, no verdict stands.", roughly(needed))
+            });
+            format!("Fine: the floor lies within the margin of {margin}.{needed}")
+        }
     }
 }
