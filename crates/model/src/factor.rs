@@ -101,18 +101,22 @@ impl Assignment {
     }
 
     /// The levels alone: `mutex`, or `mutex, pool = 10` for several factors; `all` for none. A number
-    /// says nothing without the name of its factor.
+    /// says nothing without the name of its factor, nor does a switch: `fsync = off`.
     #[must_use]
     pub fn label(&self) -> String {
         if self.0.is_empty() {
             return "all".to_owned();
         }
         let named = |(factor, level): &(String, Level)| match level {
-            Level::Text(text) => text.clone(),
+            Level::Text(text) if !is_switch(text) => text.clone(),
             level => format!("{factor} = {level}"),
         };
         self.0.iter().map(named).collect::<Vec<String>>().join(", ")
     }
+}
+
+fn is_switch(text: &str) -> bool {
+    ["on", "off", "yes", "no", "true", "false"].iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
 impl fmt::Display for Assignment {
@@ -141,6 +145,8 @@ mod tests {
         assert_eq!(both.label(), "users = 10, size = 4");
         let mode = Assignment(vec![("mode".to_owned(), Level::Text("mutex".to_owned()))]);
         assert_eq!(mode.and(&both).label(), "mutex, users = 10, size = 4");
+        let switched = Assignment(vec![("fsync".to_owned(), Level::Text("off".to_owned()))]);
+        assert_eq!(switched.label(), "fsync = off");
         assert_eq!(both.get("size"), Some(&Level::Integer(4)));
         assert_eq!(both.get("mode"), None);
     }

@@ -2,6 +2,7 @@
 
 use super::described::{Named, named};
 use crate::quantity::grouped;
+use crate::words::counted;
 use plimsoll_model::database::{Database, Dataset, Origin, Server, Snapshot};
 use plimsoll_model::sql::{
     Distribution, OwnStatement, Parameter, Retry, Sql, SqlWork, Tpcc, Transaction, Transport, Waits,
@@ -88,7 +89,7 @@ fn parameter(parameter: &Parameter) -> String {
 /// What lies in a database before every trial: where it differs, numbers do not mean the same.
 pub(super) fn data(database: &Database) -> Vec<Named> {
     let dataset = match &database.dataset {
-        Dataset::Tpcc { warehouses, .. } => format!("TPC-C, {warehouses} warehouses"),
+        Dataset::Tpcc { warehouses, .. } => format!("TPC-C, {}", counted(*warehouses as usize, "warehouse")),
         Dataset::Sbtest { tables, rows, .. } => {
             format!("{tables} tables of sysbench, {} rows each", grouped(*rows as f64))
         }

@@ -95,7 +95,8 @@ impl Workload for TpcC {
         };
         let mix = mix.map(|weight| weight.to_string()).join("/");
         let lines = if *sorted_lines { "sorted by warehouse and item" } else { "as drawn" };
-        format!("TPC-C, {warehouses} warehouses, mix {mix}, waits {waits}, order lines {lines}")
+        let plural = if *warehouses == 1 { "" } else { "s" };
+        format!("TPC-C, {warehouses} warehouse{plural}, mix {mix}, waits {waits}, order lines {lines}")
     }
 }
 
