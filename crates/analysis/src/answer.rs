@@ -1,26 +1,45 @@
 //! The answer to the study's question: a sentence for each measure that decides and each variant.
 
-use crate::compare::{Comparison, Contrast, ends, shown};
+use crate::compare::{Comparison, Contrast, ends_in, shown, shown_in};
 use crate::estimate::Interval;
-use crate::quantity::{MULTIPLE, confidence, margin, multiple, size_of_change};
+use crate::quantity::{Notation, confidence, margin, multiple, size_of_change};
 use crate::verdict::{Outcome, Verdict, roughly};
 use crate::{Input, words};
 use plimsoll_model::measure::{Effect, Measure};
+use std::fmt;
 
 /// What the study says to its question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// By the headline measure: for each variant a sentence for each outcome, the worst first.
-    pub headline: Vec<String>,
+    pub headline: Vec<Sentence>,
     /// The same by the other measures that decide.
-    pub further: Vec<String>,
+    pub further: Vec<Sentence>,
+}
+
+/// A sentence of the answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sentence {
+    /// The verdict that it tells; none where nothing is compared.
+    pub outcome: Option<Outcome>,
+    /// What is said.
+    pub claim: String,
+    /// What it rests on, or what it would take; it may be empty.
+    pub evidence: String,
+}
+
+impl fmt::Display for Sentence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let blank = if self.evidence.starts_with('(') { " " } else { "" };
+        write!(f, "{}{blank}{}.", self.claim, self.evidence)
+    }
 }
 
 impl Answer {
     /// The headline as a paragraph.
     #[must_use]
     pub fn paragraph(&self) -> String {
-        self.headline.join(" ")
+        self.headline.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -28,14 +47,15 @@ pub(crate) fn answer(input: &Input, comparisons: &[Comparison], alpha: f64) -> A
     let headline = crate::headline(&input.facts);
     let mut further: Vec<&Measure> = input.facts.decide.iter().map(|decision| &decision.measure).collect();
     further.retain(|measure| **measure != headline.measure);
-    let sentences = |measure: &Measure| -> Vec<String> {
+    let sentences = |measure: &Measure| -> Vec<Sentence> {
         (1..input.plan.variants.len())
             .flat_map(|variant| Speaker { input, comparisons, variant, measure, alpha }.sentences())
             .collect()
     };
     let mut first = sentences(&headline.measure);
     if first.is_empty() {
-        first.push("There is one variant only, so nothing is compared.".to_owned());
+        let claim = "There is one variant only, so nothing is compared".to_owned();
+        first.push(Sentence { outcome: None, claim, evidence: String::new() });
     }
     Answer { headline: first, further: further.into_iter().flat_map(sentences).collect() }
 }
@@ -72,7 +92,7 @@ struct Speaker<'a> {
 }
 
 impl Speaker<'_> {
-    fn sentences(&self) -> Vec<String> {
+    fn sentences(&self) -> Vec<Sentence> {
         let mut sentences = Vec::new();
         for group in GROUPS.iter().filter_map(|(outcome, material)| self.group(*outcome, *material)) {
             let start = if sentences.is_empty() {
@@ -80,7 +100,9 @@ impl Speaker<'_> {
             } else {
                 String::new()
             };
-            sentences.push(format!("{}.", capitalised(&(start + &self.clause(&group)))));
+            let (claim, evidence) = self.clause(&group);
+            let outcome = Some(group.verdict.outcome);
+            sentences.push(Sentence { outcome, claim: capitalised(&(start + &claim)), evidence });
         }
         sentences
     }
@@ -104,8 +126,8 @@ impl Speaker<'_> {
         })
     }
 
-    /// What can be said of the conditions that share an outcome.
-    fn clause(&self, group: &Group<'_>) -> String {
+    /// What can be said of the conditions that share an outcome, and what that rests on.
+    fn clause(&self, group: &Group<'_>) -> (String, String) {
         let (name, baseline) = (self.input.plan.label(self.variant), self.input.plan.label(0));
         let Group { contrasts, verdict, place, .. } = group;
         let margin = margin(verdict.margin, self.measure);
@@ -117,29 +139,29 @@ impl Speaker<'_> {
                 } else {
                     String::new()
                 };
-                format!("{name} {difference} {baseline} {place}{unsure} ({})", self.evidence(contrasts))
+                (format!("{name} {difference} {baseline} {place}{unsure}"), self.evidence(contrasts))
             }
             Outcome::Equivalent => {
-                format!("{name} and {baseline} are equal within ±{margin} {place} ({})", self.evidence(contrasts))
+                (format!("{name} and {baseline} are equal within ±{margin} {place}"), self.evidence(contrasts))
             }
             Outcome::Inconclusive if contrasts.iter().all(|contrast| contrast.interval.is_err()) => {
-                let sizes = self.between(contrasts, |value| shown(value, self.measure));
-                format!("{name} against {baseline} is {sizes} {place}, without a verdict: {}", verdict.reason)
+                let notation = notation(contrasts);
+                let sizes = self.between(contrasts, |value| shown_in(value, self.measure, notation));
+                let claim = format!("{name} against {baseline} is {sizes} {place}, without a verdict");
+                (claim, format!(": {}", verdict.reason))
             }
-            Outcome::Inconclusive => format!(
-                "it is undecided {place} whether {name} and {baseline} differ ({}){}",
-                self.evidence(contrasts),
-                undecided(group)
+            Outcome::Inconclusive => (
+                format!("it is undecided {place} whether {name} and {baseline} differ"),
+                self.evidence(contrasts) + &undecided(group),
             ),
-            Outcome::Void => format!("nothing can be said of {name} {place}: {}", verdict.reason),
+            Outcome::Void => (format!("nothing can be said of {name} {place}"), format!(": {}", verdict.reason)),
         }
     }
 
     /// `takes 3.1 % to 9.6 % longer than`, `takes 18 to 116 times as long as`.
     fn difference(&self, contrasts: &[&Contrast]) -> String {
         let more = contrasts[0].value > self.none();
-        let ratios = self.measure.effect() == Effect::Ratio;
-        if ratios && contrasts.iter().any(|contrast| contrast.value >= MULTIPLE) {
+        if self.measure.effect() == Effect::Ratio && notation(contrasts) == Notation::Multiples {
             let (verb, what) = words::verb_of_multiple(self.measure);
             return format!("{verb} {} times as {what} as", self.between(contrasts, multiple));
         }
@@ -180,10 +202,16 @@ impl Speaker<'_> {
         let (least, most) =
             contrasts.iter().fold((usize::MAX, 0), |(least, most), one| (least.min(one.n), most.max(one.n)));
         let n = if least == most { format!("n = {most}") } else { format!("n = {least} to {most}") };
-        let [low, high] = ends(Interval { low, high }, self.measure);
+        let [low, high] = ends_in(Interval { low, high }, self.measure, notation(contrasts));
         let intervals = if contrasts.len() == 1 { "interval" } else { "intervals within" };
-        format!("{} {intervals} {low} to {high}, {n}", confidence(self.alpha))
+        format!("({} {intervals} {low} to {high}, {n})", confidence(self.alpha))
     }
+}
+
+/// The notation that suits all ratios of a sentence.
+fn notation(contrasts: &[&Contrast]) -> Notation {
+    let ends = contrasts.iter().filter_map(|contrast| contrast.interval.as_ref().ok()).map(|interval| interval.high);
+    Notation::of(contrasts.iter().map(|contrast| contrast.value).chain(ends))
 }
 
 /// Why it is undecided, or what would decide, where that is the same for all.
@@ -192,14 +220,27 @@ fn undecided(group: &Group<'_>) -> String {
     if let [one] = verdicts[..] {
         return format!("; {}", one.reason);
     }
-    if verdicts.iter().all(|verdict| verdict.over_floor) {
-        return "; the baseline against its own duplicate differs too much for that".to_owned();
-    }
     let needed: Option<Vec<usize>> = verdicts.iter().map(|verdict| verdict.needed).collect();
-    match needed.and_then(|needed| needed.into_iter().max()) {
+    let repeats = match needed.and_then(|needed| needed.into_iter().max()) {
         Some(most) => format!("; about {} repeats in all would probably decide", roughly(most)),
         None => String::new(),
+    };
+    over_floor(&verdicts) + &repeats
+}
+
+/// In how many of several comparisons the noise floor is in doubt, and how many differ beyond it.
+fn over_floor(verdicts: &[&Verdict]) -> String {
+    let (all, over) = (verdicts.len(), verdicts.iter().filter(|verdict| verdict.over_floor).count());
+    if over == 0 {
+        return String::new();
     }
+    let place = if over == all { String::new() } else { format!(" in {over} of these {all}") };
+    let beyond = match verdicts.iter().filter(|verdict| verdict.beyond_floor).count() {
+        0 => String::new(),
+        beyond if beyond == over => ", though each difference lies beyond that".to_owned(),
+        beyond => format!(", though {beyond} of {over} differences lie beyond that"),
+    };
+    format!("; the baseline against its own duplicate differs too much for a verdict{place}{beyond}")
 }
 
 /// With a capital at the start, unless that is a name of the study's.
@@ -236,6 +277,20 @@ mod tests {
         let answer = analyse(&input).answer.paragraph();
         assert!(answer.contains(" times as long as old in all trials (95 % interval ×"), "{answer}");
         assert!(answer.starts_with("By p95 of iteration_duration, new takes "), "{answer}");
+    }
+
+    #[test]
+    fn a_sentence_has_its_verdict_and_evidence_apart() {
+        let answer = analyse(&input(4, |number| {
+            let noise = 1.0 + f64::from(number % 3) / 100.0;
+            trial(if number % 2 == 1 { noise } else { 1.2 * noise })
+        }))
+        .answer;
+        let first = &answer.headline[0];
+        assert_eq!(first.outcome, Some(crate::verdict::Outcome::Worse));
+        assert!(first.claim.ends_with("longer than old in all trials"), "{first:?}");
+        assert!(first.evidence.starts_with("(95 % interval +") && first.evidence.ends_with("n = 4)"), "{first:?}");
+        assert_eq!(first.to_string(), format!("{} {}.", first.claim, first.evidence));
     }
 
     #[test]

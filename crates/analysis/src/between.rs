@@ -22,9 +22,10 @@ mod tests;
 pub use differences::{Difference, Kind};
 pub use findings::NOISE_FLOORS;
 
-use crate::compare::{Exploratory, ends, shown};
+use crate::compare::{Exploratory, ends_in, shown_in};
 use crate::estimate::{Interval, summarise};
 use crate::findings::Finding;
+use crate::quantity::Notation;
 use crate::verdict::{Outcome, Verdict};
 use crate::{Analysis, Input, OrReason, level, words};
 use differences::{Differences, differences, distinct, is_same, place, shared};
@@ -238,7 +239,12 @@ impl Change {
     /// As people read it: `+3.1 %`, `×6.2`, `+0.12 points`.
     #[must_use]
     pub fn shown(&self, measure: &Measure) -> String {
-        shown(self.value, measure)
+        shown_in(self.value, measure, self.notation())
+    }
+
+    /// The notation that suits value and interval.
+    fn notation(&self) -> Notation {
+        Notation::of(self.interval.iter().map(|interval| interval.high).chain([self.value]))
     }
 
     /// Both ends of its interval, in one unit, or why there is none.
@@ -246,7 +252,7 @@ impl Change {
     /// # Errors
     /// There are too few values.
     pub fn ends(&self, measure: &Measure) -> OrReason<[String; 2]> {
-        self.interval.clone().map(|interval| ends(interval, measure))
+        self.interval.clone().map(|interval| ends_in(interval, measure, self.notation()))
     }
 }
 

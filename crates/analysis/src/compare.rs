@@ -7,7 +7,7 @@
 
 use crate::decide::{Decision, Doubt, Evidence, Floor, LEAST, Question, decide, doubt_of};
 use crate::order;
-use crate::quantity::{change, changes, difference};
+use crate::quantity::{Notation, difference};
 use crate::values::Values;
 use crate::verdict::{self, Verdict};
 use crate::{Input, OrReason};
@@ -166,8 +166,9 @@ impl Maker<'_> {
         let mut pairs = Vec::new();
         let mut dropped = Vec::new();
         let mut requests = f64::INFINITY;
+        let refused = self.refusal(variant, index);
         for block in self.blocks() {
-            match self.pair(variant, block, index) {
+            match refused.clone().map_or_else(|| self.pair(variant, block, index), Err) {
                 Ok((pair, fewest)) => {
                     pairs.push(pair);
                     requests = requests.min(fewest);
@@ -190,6 +191,14 @@ impl Maker<'_> {
         let comparison =
             Comparison { condition, variant, measure, pairs, dropped, contrast, verdict: None, exploratory: None };
         Made { comparison, evidence, margin: self.margin(index) }
+    }
+
+    /// Why the two are not compared, though pairs of trials may have values.
+    fn refusal(&self, variant: usize, index: usize) -> Option<String> {
+        [0, variant].into_iter().find_map(|one| {
+            let reason = self.values.refusal((self.condition, one), index)?;
+            Some(format!("{} has no value: {reason}", self.input.plan.label(one)))
+        })
     }
 
     /// The blocks of the condition that were not run again, in the order of the plan.
@@ -383,37 +392,67 @@ impl Comparison {
         doubt_of(additive, additive_margin(effect, margin))
     }
 
+    /// The notation that suits all numbers of this comparison.
+    #[must_use]
+    pub fn notation(&self) -> Notation {
+        notation([self])
+    }
+
     /// What the variant differs by: `+3.1 %`, `×6.2`, `+0.12 points`.
     ///
     /// # Errors
     /// Why there is no contrast.
-    pub fn change(&self) -> OrReason<String> {
+    pub fn change(&self, notation: Notation) -> OrReason<String> {
         let contrast = self.contrast.as_ref().map_err(Clone::clone)?;
-        Ok(shown(contrast.value, &self.measure))
+        Ok(shown_in(contrast.value, &self.measure, notation))
     }
 
-    /// Both ends of an interval of this comparison, in one unit.
+    /// Both ends of an interval of this comparison.
     #[must_use]
-    pub fn ends(&self, interval: Interval) -> [String; 2] {
-        ends(interval, &self.measure)
+    pub fn ends(&self, interval: Interval, notation: Notation) -> [String; 2] {
+        ends_in(interval, &self.measure, notation)
     }
 }
 
-/// A contrast in a measure, as people read it.
+/// The notation that suits all numbers of these comparisons: those of a table.
+#[must_use]
+pub fn notation<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Notation {
+    let ratios = comparisons.into_iter().filter(|one| one.measure.effect() == Effect::Ratio);
+    Notation::of(ratios.filter_map(|one| one.contrast.as_ref().ok()).map(Contrast::largest))
+}
+
+impl Contrast {
+    /// The largest number that is shown of it.
+    pub(crate) fn largest(&self) -> f64 {
+        let interval = self.interval.clone().unwrap_or(self.range).high;
+        let ranked = self.ranked.and_then(|ranked| ranked.interval).map_or(interval, |interval| interval.high);
+        self.value.max(interval).max(ranked)
+    }
+}
+
+/// A contrast in a measure by itself, as people read it.
 #[must_use]
 pub fn shown(value: f64, measure: &Measure) -> String {
+    shown_in(value, measure, Notation::of([value]))
+}
+
+/// The same beside others.
+#[must_use]
+pub fn shown_in(value: f64, measure: &Measure, notation: Notation) -> String {
     match measure.effect() {
-        Effect::Ratio => change(value),
+        Effect::Ratio => notation.show(value),
         Effect::Difference => difference(value, measure.unit()),
     }
 }
 
 /// Both ends of an interval of a contrast in a measure.
 pub(crate) fn ends(interval: Interval, measure: &Measure) -> [String; 2] {
-    match measure.effect() {
-        Effect::Ratio => changes(interval.low, interval.high),
-        Effect::Difference => [interval.low, interval.high].map(|end| difference(end, measure.unit())),
-    }
+    ends_in(interval, measure, Notation::of([interval.low, interval.high]))
+}
+
+/// The same beside others.
+pub(crate) fn ends_in(interval: Interval, measure: &Measure, notation: Notation) -> [String; 2] {
+    [interval.low, interval.high].map(|end| shown_in(end, measure, notation))
 }
 
 #[cfg(test)]
@@ -481,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn a_noise_floor_in_doubt_takes_a_small_difference_back() {
+    fn a_noise_floor_in_doubt_leaves_no_verdict() {
         let noise = |block: u32| 1.0 + f64::from(block % 3) / 1000.0;
         let study = || {
             input(5, |number| {
@@ -490,22 +529,26 @@ mod tests {
             })
         };
         assert_eq!(compared(&study()).verdict.expect("it decides").outcome, Outcome::Worse);
-        let quiet = with_duplicate(study(), |block| trial(noise(block)));
+        let quiet = with_duplicate(study(), |block| trial(noise(block) - 0.001));
         assert_eq!(compared(&quiet).verdict.expect("it decides").outcome, Outcome::Worse);
         let biased = with_duplicate(study(), |block| trial(1.2 * noise(block)));
         let verdict = compared(&biased).verdict.expect("it decides");
         assert_eq!(verdict.outcome, Outcome::Inconclusive);
-        assert!(verdict.reason.starts_with("the machine is in doubt"), "{}", verdict.reason);
+        assert!(verdict.reason.starts_with("the noise floor ("), "{}", verdict.reason);
         let floors = analyse(&biased).floors;
         assert_eq!(floors.len(), 2, "one for each measure that decides");
-        let far = with_duplicate(input(5, |number| trial(if number % 2 == 1 { 1.0 } else { 20.0 })), |block| {
+        let mut far = with_duplicate(input(5, |number| trial(if number % 2 == 1 { 1.0 } else { 20.0 })), |block| {
             trial(1.2 * noise(block))
         });
+        let verdict = compared(&far).verdict.expect("it decides");
+        assert_eq!(
+            (verdict.outcome, verdict.not_inferior),
+            (Outcome::Inconclusive, false),
+            "×20, but not from nothing"
+        );
+        assert!(verdict.reason.contains("; the difference itself, "), "{}", verdict.reason);
+        far.facts.floor_rule = FloorRule::Beyond;
         assert_eq!(compared(&far).verdict.expect("it decides").outcome, Outcome::Worse, "×20 is no noise");
-        let mut strict = far;
-        strict.facts.floor_rule = FloorRule::Strict;
-        let verdict = compared(&strict).verdict.expect("it decides");
-        assert_eq!((verdict.outcome, verdict.not_inferior), (Outcome::Inconclusive, false), "×20, by the strict rule");
     }
 
     #[test]
@@ -544,12 +587,12 @@ mod tests {
             compared(&input)
         };
         let none = study(0, 0.05);
-        assert_eq!(none.change(), Ok("±0 points".to_owned()));
+        assert_eq!(none.change(none.notation()), Ok("±0 points".to_owned()));
         assert_eq!(none.verdict.as_ref().expect("it decides").outcome, Outcome::Equivalent);
         let unknown = study(0, 0.001).verdict.expect("it decides");
         assert_eq!(unknown.outcome, Outcome::Inconclusive, "3,000 requests cannot show less than 0.1 points of errors");
         let many = study(50, 0.001);
-        assert_eq!(many.change(), Ok("+5 points".to_owned()));
+        assert_eq!(many.change(many.notation()), Ok("+5 points".to_owned()));
         assert_eq!(many.verdict.expect("it decides").outcome, Outcome::Worse);
     }
 

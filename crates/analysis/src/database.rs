@@ -59,6 +59,8 @@ pub struct DatabaseReport {
     pub cells: Vec<Cell>,
     /// The condition under which the baseline carries most: its tables stand first.
     pub shown: usize,
+    /// What the rules of limits would need and no server counted, in words.
+    pub unseen: Vec<String>,
     /// The settings in force.
     pub settings: Vec<SettingRow>,
     /// What must hold of the data.
@@ -82,13 +84,16 @@ pub(crate) fn report(input: &Input, readers: &[Reader<'_>], analysis: &Analysis)
     let grid = Grid::new(&input.facts, &input.plan);
     let throughput = throughput(readers);
     let scene = Scene { input, readers, analysis, grid: &grid, throughput: &throughput };
+    let databases = distinct(all(readers).map(|facts| facts.name.clone()));
+    let cells = cell::cells(&scene);
     Some(DatabaseReport {
         servers: server::servers(&scene),
-        databases: distinct(all(readers).map(|facts| facts.name.clone())),
+        unseen: bottleneck::unseen(&cells, &databases),
+        databases,
         is_sql,
         best: is_sql.then(|| best::best(&scene)).flatten(),
         ahead: if is_sql { ahead::notes(&scene) } else { Vec::new() },
-        cells: cell::cells(&scene),
+        cells,
         shown: shown(&scene),
         settings: settings::settings(&scene),
         checks: checks::checks(readers),

@@ -6,6 +6,7 @@
 use crate::OrReason;
 use crate::compare::too_few;
 use crate::decide::LEAST;
+use crate::measure::Reader;
 use crate::values::Values;
 use plimsoll_model::measure::Measure;
 use plimsoll_statistics::{mean, median, one_sample, standard_deviation};
@@ -68,22 +69,23 @@ impl Summary {
 
 /// The estimate of the measure at an index from the trials of a cell that count.
 pub(crate) fn estimate(table: &Values<'_>, (condition, variant): (usize, usize), measure: usize) -> Estimate {
-    let mut values = Vec::new();
-    let mut missing = None;
-    for (reader, value) in table.of_cell(condition, variant, measure) {
+    let of_cell = || table.of_cell(condition, variant, measure);
+    let value = |(reader, value): (&Reader<'_>, &OrReason<f64>)| {
         let trial = reader.trial();
-        match value {
-            Ok(value) => values.push(TrialValue { trial: trial.number, block: trial.block, value: *value }),
-            Err(reason) => missing = missing.or(Some(reason.clone())),
-        }
-    }
-    let plain: Vec<f64> = values.iter().map(|one| one.value).collect();
-    let none = || missing.clone().unwrap_or_else(|| "no trial counts".to_owned());
+        Some(TrialValue { trial: trial.number, block: trial.block, value: *value.as_ref().ok()? })
+    };
+    let values: Vec<TrialValue> = of_cell().filter_map(value).collect();
+    let missing = || of_cell().find_map(|(_, value)| value.clone().err());
+    let plain = match table.refusal((condition, variant), measure) {
+        Some(reason) => Err(reason),
+        None if values.is_empty() => Err(missing().unwrap_or_else(|| "no trial counts".to_owned())),
+        None => Ok(values.iter().map(|one| one.value).collect::<Vec<f64>>()),
+    };
     Estimate {
         measure: table.measures()[measure].clone(),
         values,
-        summary: summarise(&plain).ok_or_else(none),
-        interval: if plain.is_empty() { Err(none()) } else { interval_of_centre(&plain) },
+        summary: plain.clone().and_then(|plain| summarise(&plain).ok_or_else(|| "no trial counts".to_owned())),
+        interval: plain.and_then(|plain| interval_of_centre(&plain)),
     }
 }
 

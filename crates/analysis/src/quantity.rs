@@ -14,6 +14,7 @@ pub fn show(value: f64, unit: Unit) -> String {
         Unit::PerSecond => format!("{} /s", significant(value)),
         Unit::PerMinute if value >= 100.0 => format!("{} /min", grouped(value.round())),
         Unit::PerMinute => format!("{} /min", significant(value)),
+        Unit::Cores if value == 0.0 => "0 cores".to_owned(),
         Unit::Cores if value < 0.0995 => format!("{value:.3} cores"),
         Unit::Cores => format!("{value:.2} cores"),
         Unit::Share => percent(value),
@@ -54,6 +55,43 @@ pub fn change(ratio: f64) -> String {
     format!("{sign}{digits} %")
 }
 
+/// How ratios that stand together are written: all as changes, or all as multiples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notation {
+    /// `+3.1 %`, `−0.4 %`.
+    Changes,
+    /// `×6.2`, `×0.98`.
+    Multiples,
+}
+
+impl Notation {
+    /// What suits all of these `ratios`.
+    #[must_use]
+    pub fn of(ratios: impl IntoIterator<Item = f64>) -> Notation {
+        if ratios.into_iter().any(|ratio| ratio >= MULTIPLE) { Notation::Multiples } else { Notation::Changes }
+    }
+
+    /// A ratio in this notation.
+    #[must_use]
+    pub fn show(self, ratio: f64) -> String {
+        match self {
+            Notation::Changes => change(ratio),
+            Notation::Multiples => times(ratio),
+        }
+    }
+}
+
+/// A ratio as a multiple: with a digit more near 1, and with two where it is small.
+fn times(ratio: f64) -> String {
+    let decimals = match ratio {
+        ratio if ratio <= 0.0 || ratio >= 1.0995 => return format!("×{}", significant(ratio)),
+        ratio if ratio > 0.9 => 3,
+        ratio if ratio >= 0.0995 => 2,
+        ratio => (1.0 - ratio.log10().floor()) as usize,
+    };
+    format!("×{ratio:.decimals$}")
+}
+
 /// A difference in a unit, with its sign: `+0.12 points` for shares, `−3` for counts.
 #[must_use]
 pub fn difference(value: f64, unit: Unit) -> String {
@@ -92,14 +130,6 @@ pub fn p_value(p: f64) -> String {
 #[must_use]
 pub fn confidence(alpha: f64) -> String {
     format!("{} %", without_trailing_zeros(&format!("{:.1}", (1.0 - alpha) * 100.0)))
-}
-
-/// Two ratios that belong together, both as changes or both as multiples: `−0.4 %` and `+3.1 %`,
-/// `×0.90` and `×6.2`.
-#[must_use]
-pub fn changes(low: f64, high: f64) -> [String; 2] {
-    let multiples = low.max(high) >= MULTIPLE;
-    [low, high].map(|ratio| if multiples { format!("×{}", significant(ratio)) } else { change(ratio) })
 }
 
 /// The size of a change without its direction: `3.1 %`.
@@ -180,6 +210,7 @@ mod tests {
             (3.25, Unit::PerSecond, "3.25 /s"),
             (0.514, Unit::Cores, "0.51 cores"),
             (0.0712, Unit::Cores, "0.071 cores"),
+            (0.0, Unit::Cores, "0 cores"),
             (0.0, Unit::Share, "0 %"),
             (0.0123, Unit::Share, "1.2 %"),
             (0.000_02, Unit::Share, "0.002 %"),
@@ -209,9 +240,14 @@ mod tests {
         for (low, high, expected) in
             [(0.996, 1.031, ["−0.4 %", "+3.1 %"]), (0.9, 6.2, ["×0.90", "×6.20"]), (17.96, 116.2, ["×18.0", "×116"])]
         {
-            assert_eq!(changes(low, high), expected);
+            assert_eq!([low, high].map(|ratio| Notation::of([low, high]).show(ratio)), expected);
         }
         assert_eq!([17.96, 116.2, 6.21].map(multiple), ["18", "116", "6.21"]);
+        let together = [17.96, 1.031, 0.9996, 0.4, 0.004_21];
+        assert_eq!(
+            together.map(|ratio| Notation::of(together).show(ratio)),
+            ["×18.0", "×1.031", "×1.000", "×0.40", "×0.0042"]
+        );
     }
 
     #[test]

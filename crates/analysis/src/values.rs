@@ -2,7 +2,7 @@
 
 use crate::measure::Reader;
 use crate::{Input, OrReason, words};
-use plimsoll_model::measure::Measure;
+use plimsoll_model::measure::{Measure, Statistic};
 use std::collections::BTreeMap;
 
 /// What each trial gave for each measure, and where to find a trial by its place in the plan.
@@ -52,6 +52,22 @@ impl<'a> Values<'a> {
             .map(move |(reader, row)| (reader, &row[measure]))
     }
 
+    /// Why a percentile that some trials of a cell have does not stand for the cell. It stands for all
+    /// of them or for none: those that have too few values are the slow ones, and without them the
+    /// p99 of the others may lie below the p95 of all.
+    pub(crate) fn refusal(&self, (condition, variant): (usize, usize), measure: usize) -> Option<String> {
+        let of_cell: Vec<(&Reader<'_>, &OrReason<f64>)> = self.of_cell(condition, variant, measure).collect();
+        let missing: Vec<(u32, &String)> =
+            of_cell.iter().filter_map(|(reader, value)| Some((reader.trial().number, value.as_ref().err()?))).collect();
+        let (trial, reason) = missing.first().filter(|_| missing.len() < of_cell.len())?;
+        matches!(self.measures[measure].statistic, Statistic::Percentile(_)).then(|| {
+            let (without, all) = (missing.len(), of_cell.len());
+            format!(
+                "a percentile is that of all trials or none, and {without} of {all} have none (trial {trial}: {reason})"
+            )
+        })
+    }
+
     /// The trial of a variant in a block, if it counts and gave a value.
     pub(crate) fn in_block(
         &self,
@@ -73,5 +89,39 @@ impl<'a> Values<'a> {
             Ok(value) => Ok((reader, *value)),
             Err(reason) => Err(format!("{} has no value: {reason}", name())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analyse;
+    use crate::testing::{input, trial};
+    use plimsoll_model::measure::Measure;
+
+    #[test]
+    fn a_percentile_is_that_of_all_trials_or_of_none() {
+        // Trial 3, of the baseline, has 250 calls that take ten times as long: enough for p95 alone.
+        let input = input(3, |number| {
+            let mut result = trial(1.0 + f64::from(number) / 100.0);
+            for tally in result.tallies.values_mut().filter(|_| number == 3) {
+                tally.service.clear();
+                tally.service.record_n(1_000_000_000, 250).expect("in range");
+            }
+            result
+        });
+        let analysis = analyse(&input);
+        let of = |text: &str, variant| {
+            let measure: Measure = text.parse().expect("a measure");
+            analysis.estimate(0, variant, &measure).expect("an estimate").summary.clone()
+        };
+        assert!(of("request_duration.p95", 0).expect("all have it").centre > 0.2);
+        let refused = of("request_duration.p99", 0).expect_err("one has too few");
+        assert_eq!(
+            refused,
+            "a percentile is that of all trials or none, and 1 of 3 have none (trial 3: p99 takes 1,000 requests, found 250)"
+        );
+        assert!(of("request_duration.p99", 1).is_ok(), "the other variant has it");
+        let compared = analysis.comparison(0, 1, &"request_duration.p99".parse().expect("a measure"));
+        assert!(compared.expect("a comparison").contrast.as_ref().is_err_and(|reason| reason.contains(&refused)));
     }
 }

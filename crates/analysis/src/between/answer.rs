@@ -107,8 +107,8 @@ pub(super) fn sizes(changes: &[&Change], measure: &Measure) -> String {
     let least = changes.iter().min_by(|one, other| size(one).total_cmp(&size(other)));
     let most = changes.iter().max_by(|one, other| size(one).total_cmp(&size(other)));
     match (changes, least, most) {
-        ([one], ..) => match &one.interval {
-            Ok(interval) => format!("{}, interval {}", one.shown(measure), ends(*interval, measure).join(" … ")),
+        ([one], ..) => match one.ends(measure) {
+            Ok(ends) => format!("{}, interval {}", one.shown(measure), ends.join(" … ")),
             Err(_) => one.shown(measure),
         },
         (_, Some(least), Some(most)) => {

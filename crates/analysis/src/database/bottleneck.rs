@@ -117,6 +117,20 @@ pub(super) fn suspects(means: &Means, before: Option<&Means>) -> Vec<Suspect> {
     [processors(means), log_syncs(means), locks(means, before), reads(means)].into_iter().flatten().collect()
 }
 
+/// Which evidence is not there, because a server does not count it: a rule without its numbers is
+/// silent, and that says nothing.
+pub(super) fn unseen(cells: &[Cell], databases: &[String]) -> Vec<String> {
+    let counts = |database: &str, name: &str| cells.iter().any(|cell| cell.statistic(database, name).is_some());
+    let blind = databases.iter().filter(|database| counts(database, "commits") && !counts(database, "log_syncs"));
+    let most = cells.iter().filter_map(commit).map(|(share, _)| share).reduce(f64::max);
+    let commit = most.map(|share| format!(" (COMMIT takes up to {} of the time of transactions)", percent(share)));
+    let commit = commit.unwrap_or_default();
+    let line = |database: &String| {
+        format!("{database} does not count the syncs of its log, so whether they are the limit cannot be said{commit}.")
+    };
+    blind.map(line).collect()
+}
+
 fn suspect(what: &'static str, evidence: String) -> Suspect {
     Suspect { what, evidence }
 }

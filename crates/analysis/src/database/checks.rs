@@ -3,6 +3,7 @@
 
 use super::{distinct, work};
 use crate::measure::Reader;
+use crate::quantity::significant;
 use plimsoll_model::database::{Condition, MixLine};
 
 /// Something that must hold of the data after a trial.
@@ -27,10 +28,20 @@ pub struct MixCheck {
     pub trials: usize,
     /// The least and the largest that were found.
     pub found: (f64, f64),
-    /// The least and the most that is right.
+    /// The least and the most that is right in a trial: the trial with the fewest inputs is allowed the
+    /// most, because chance moves it furthest.
     pub right: (f64, f64),
     /// The trials in which it is not.
     pub wrong: Vec<u32>,
+}
+
+impl MixCheck {
+    /// A value of it, as people read it: shares as percentages.
+    #[must_use]
+    pub fn show(&self, value: f64) -> String {
+        let is_share = self.found.1 <= 1.0;
+        if is_share { format!("{:.2} %", value.min(1.0) * 100.0) } else { significant(value) }
+    }
 }
 
 pub(super) fn checks(readers: &[Reader<'_>]) -> Vec<Check> {
@@ -61,15 +72,15 @@ pub(super) fn mix(readers: &[Reader<'_>]) -> Vec<MixCheck> {
     let names = distinct(lines().map(|(_, line)| &line.name));
     let check = |name: &String| {
         let these: Vec<(u32, &MixLine)> = lines().filter(|(_, line)| &line.name == name).collect();
-        let found = these.iter().map(|(_, line)| line.found);
-        let (_, first) = these.first()?;
-        Some(MixCheck {
+        let least = |of: fn(&MixLine) -> f64| these.iter().map(|(_, line)| of(line)).fold(f64::INFINITY, f64::min);
+        let most = |of: fn(&MixLine) -> f64| these.iter().map(|(_, line)| of(line)).fold(f64::NEG_INFINITY, f64::max);
+        MixCheck {
             name: name.clone(),
             trials: these.len(),
-            found: (found.clone().fold(f64::INFINITY, f64::min), found.fold(f64::NEG_INFINITY, f64::max)),
-            right: (first.low, first.high),
+            found: (least(|line| line.found), most(|line| line.found)),
+            right: (least(|line| line.low), most(|line| line.high)),
             wrong: these.iter().filter(|(_, line)| !line.holds).map(|(trial, _)| *trial).collect(),
-        })
+        }
     };
-    names.into_iter().filter_map(check).collect()
+    names.into_iter().map(check).collect()
 }

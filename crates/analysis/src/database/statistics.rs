@@ -3,7 +3,8 @@
 
 use super::distinct;
 use crate::measure::{Reader, samples_by_second};
-use plimsoll_model::measure::Unit;
+use plimsoll_model::measure::{self, Measure, Series, Unit};
+use plimsoll_model::result::TrialResult;
 use plimsoll_model::sample::{DATABASE_COUNTERS, HostSample, ProcessSample};
 use plimsoll_statistics::{mean, standard_deviation};
 
@@ -18,13 +19,16 @@ pub struct Statistic {
     pub own: bool,
     /// What in.
     pub unit: Unit,
-    /// Mean of the trials' means.
+    /// Arithmetic mean of the trials' means, so that they add up.
     pub mean: f64,
     /// Standard deviation of the trials' means; none for one trial.
     pub sd: Option<f64>,
     /// Trials that have it.
     pub n: usize,
 }
+
+/// How much later than the measure phase its last sample may be taken, in seconds.
+const LATE: f64 = 0.05;
 
 pub(super) const GENERATOR: &str = "generator";
 pub(super) const HOST: &str = "host";
@@ -35,7 +39,10 @@ pub(super) const SYNCS_PER_COMMIT: &str = "log syncs per commit";
 pub(super) const CPU: &str = "CPU";
 pub(super) const IO_WAIT: &str = "waiting for IO";
 pub(super) const READ: &str = "read from storage";
-pub(super) const WRITTEN: &str = "written to storage";
+/// The kernel counts what a process makes dirty in the page cache, and by the folio: a write of 8 kB
+/// into one of 128 kB counts as 128 kB. What reaches the disk is less.
+pub(super) const WRITTEN: &str = "made dirty in the page cache";
+pub(super) const ITERATIONS: &str = "iterations";
 
 /// A mean of one trial, before trials are put together.
 struct Value {
@@ -100,14 +107,25 @@ fn of_database(reader: &Reader<'_>, database: &str) -> Vec<Value> {
     values.into_iter().flatten().filter(|one| one.value.is_finite()).collect()
 }
 
-/// The mean of a counter over what counts of the measure phase. A sample tells of the second that
-/// ends with it.
+/// The mean of a counter over what counts of the measure phase: how much there was over how long, for
+/// the span of a sample reaches back to the one before, and the last one may be short.
 fn counter(reader: &Reader<'_>, database: &str, name: &str) -> Option<f64> {
-    let counts = |at: f64| reader.result().counts_second((at - 0.5).floor() as i64);
-    let samples = reader.result().databases.iter().filter(|sample| sample.database == database);
-    let values: Vec<f64> =
-        samples.filter(|sample| sample.counter == name && counts(sample.at)).map(|sample| sample.value).collect();
-    mean(&values)
+    let samples = reader.result().databases.iter().filter(|one| one.database == database && one.counter == name);
+    let mut samples: Vec<(f64, f64)> = samples.map(|sample| (sample.at, sample.value)).collect();
+    samples.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let before = [None].into_iter().chain(samples.iter().map(|sample| Some(sample.0)));
+    let spans =
+        samples.iter().zip(before).map(|((at, value), before)| (*at, *value, before.map_or(1.0, |before| at - before)));
+    let counted = spans.filter(|(at, ..)| tells_of_measure_phase(reader.result(), *at));
+    let (amount, span) =
+        counted.fold((0.0, 0.0), |(amount, all), (_, value, span)| (amount + value * span, all + span));
+    (span > 0.0).then(|| amount / span)
+}
+
+/// Whether the sample of this instant tells of seconds that count. One that ends after the measure
+/// phase does not: some servers hold back what sessions count, and tell it when these end.
+fn tells_of_measure_phase(result: &TrialResult, at: f64) -> bool {
+    at <= result.summary.window.seconds() + LATE && result.counts_second((at - 0.5).floor() as i64)
 }
 
 /// What a server counts by a name of its own.
@@ -124,17 +142,19 @@ fn of_machine(reader: &Reader<'_>) -> Vec<Value> {
     let rows = result.generator.iter().filter(|row| result.counts_second(row.second));
     let generator: Vec<f64> = rows.map(|row| row.cpu_cores).collect();
     let host = |of: fn(&HostSample) -> f64| {
-        let samples = result.host.iter().filter(|sample| result.counts_second((sample.at - 0.5).floor() as i64));
+        let samples = result.host.iter().filter(|sample| tells_of_measure_phase(result, sample.at));
         mean(&samples.map(of).collect::<Vec<_>>())
     };
+    let iterations = reader.value(&Measure::new(Series::Iterations, measure::Statistic::Rate)).ok();
     [
-        (GENERATOR, CPU, mean(&generator)),
-        (HOST, CPU, host(|sample| sample.cpu_cores)),
-        (HOST, IO_WAIT, host(|sample| sample.iowait_cores)),
+        (GENERATOR, ITERATIONS, Unit::PerSecond, iterations),
+        (GENERATOR, CPU, Unit::Cores, mean(&generator)),
+        (HOST, CPU, Unit::Cores, host(|sample| sample.cpu_cores)),
+        (HOST, IO_WAIT, Unit::Cores, host(|sample| sample.iowait_cores)),
     ]
     .into_iter()
-    .filter_map(|(of, name, value)| {
-        Some(Value { of: of.to_owned(), name: name.to_owned(), own: false, unit: Unit::Cores, value: value? })
+    .filter_map(|(of, name, unit, value)| {
+        Some(Value { of: of.to_owned(), name: name.to_owned(), own: false, unit, value: value? })
     })
     .collect()
 }

@@ -1,6 +1,7 @@
 //! What transactions took: DBT-2's summary, and TPC-C's limits.
 
-use crate::measure::{Reader, merged};
+use crate::measure::{Reader, merged, values_needed};
+use plimsoll_model::measure::Statistic;
 use plimsoll_model::record::{Subject, Tally};
 use plimsoll_model::sql::TPCC_STEPS;
 use std::collections::BTreeSet;
@@ -18,8 +19,8 @@ pub struct Transaction {
     pub share: f64,
     /// Mean duration, in seconds.
     pub mean: f64,
-    /// 90th percentile, in seconds.
-    pub p90: f64,
+    /// 90th percentile, in seconds; none where there are too few for it.
+    pub p90: Option<f64>,
     /// How many failed.
     pub failed: u64,
     /// How many were rolled back because their input asks for it.
@@ -41,8 +42,8 @@ impl Transaction {
 pub struct Limit {
     /// In seconds.
     pub seconds: f64,
-    /// Whether they do.
-    pub holds: bool,
+    /// Whether they do, where there is a 90th percentile.
+    pub holds: Option<bool>,
 }
 
 /// TPC-C's transactions in DBT-2's order, as it names them, with the limits of the 90th percentile
@@ -86,7 +87,7 @@ fn of_tpcc((name, title, limit): (&str, &str, f64), mut tally: Tally, rolled_bac
         rollbacks = rolled_back.count() - rolled_back.failed();
     }
     let row = row((name, title), &tally, all);
-    let limit = Limit { seconds: limit, holds: row.p90 <= limit };
+    let limit = Limit { seconds: limit, holds: row.p90.map(|p90| p90 <= limit) };
     Transaction { rollbacks, limit: Some(limit), ..row }
 }
 
@@ -97,7 +98,8 @@ fn row((name, title): (&str, &str), tally: &Tally, all: u64) -> Transaction {
         total: tally.count(),
         share: tally.count() as f64 / all.max(1) as f64,
         mean: tally.service.mean() / 1e9,
-        p90: tally.service.value_at_quantile(0.9) as f64 / 1e9,
+        p90: (Some(tally.service.len()) >= values_needed(Statistic::Percentile(90.0)))
+            .then(|| tally.service.value_at_quantile(0.9) as f64 / 1e9),
         failed: tally.failed(),
         rollbacks: 0,
         limit: None,

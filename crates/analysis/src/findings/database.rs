@@ -7,10 +7,11 @@ use crate::database::{
     BestRatio, BestRow, Check, DatabaseReport, MixCheck, Ratio, SettingRow, SettingValue, Statistic,
 };
 use crate::measure::Reader;
-use crate::quantity::{change, grouped, percent, show, significant};
+use crate::quantity::{Notation, grouped, percent, show};
 use crate::words::{counted, list};
 use plimsoll_model::database::DatabaseFacts;
-use plimsoll_model::measure::Unit;
+use plimsoll_model::measure::{Series, Unit};
+use plimsoll_model::record::ErrorKind;
 use std::collections::BTreeSet;
 
 /// Orders of a warehouse of TPC-C before a trial.
@@ -28,6 +29,9 @@ const SHARED: f64 = 0.1;
 /// Share of page requests that a cache has to answer for the data to be called in memory.
 const CACHED: f64 = 0.995;
 
+/// Share of a trial's transactions from which on their failing is a problem.
+const FAILED: f64 = 0.1;
+
 /// Settings that say how large the server's own cache is.
 const CACHES: [&str; 2] = ["innodb_buffer_pool_size", "shared_buffers"];
 
@@ -35,6 +39,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let Some(report) = &context.analysis.database else { return Vec::new() };
     [
         broken(report),
+        failing(context, report),
         unseen(report),
         mixed_otherwise(report),
         safety_for_speed(report),
@@ -70,6 +75,49 @@ fn broken(report: &DatabaseReport) -> Option<Finding> {
     })
 }
 
+/// Trials in which so many transactions failed that their numbers are those of failing.
+fn failing(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
+    let mut trials: Vec<(f64, String)> = context
+        .counted()
+        .filter_map(|reader| {
+            let (failed, all) = (reader.requests().failed(), reader.requests().count());
+            let share = failed as f64 / all.max(1) as f64;
+            let kinds: Vec<String> =
+                reader.requests().errors.iter().map(|(kind, count)| of_kind(*kind, *count)).collect();
+            let (failed, all) = (grouped(failed as f64), grouped(all as f64));
+            let text = format!(
+                "{}: {failed} of {all} failed ({}): {}",
+                context.trial(reader),
+                percent(share),
+                kinds.join(", ")
+            );
+            (report.is_sql && share >= FAILED).then_some((share, text))
+        })
+        .collect();
+    trials.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let (most, _) = trials.first()?;
+    let counted_alone = match report.throughput.series {
+        Series::NewOrders => "NOTPM counts only those that succeeded, while durations count all",
+        _ => "durations and iterations per second count them like the others, commits do not",
+    };
+    Some(Finding {
+        gravity: Gravity::Problem,
+        topic: "transactions that fail",
+        sentence: format!(
+            "In {} {} or more of the transactions failed, up to {}: {counted_alone}. Such a trial measures failing as much as \
+             working; retries (`retry`), fewer users or another isolation level change that.",
+            counted(trials.len(), "trial"),
+            percent(FAILED),
+            percent(*most)
+        ),
+        evidence: trials.into_iter().map(|(_, text)| text).collect(),
+    })
+}
+
+fn of_kind(kind: ErrorKind, count: u64) -> String {
+    format!("{kind} {}", grouped(count as f64))
+}
+
 fn unseen(report: &DatabaseReport) -> Option<Finding> {
     let line = |check: &Check| {
         let trials: Vec<u32> = check.unseen.iter().map(|(trial, _)| *trial).collect();
@@ -90,15 +138,8 @@ fn unseen(report: &DatabaseReport) -> Option<Finding> {
 fn mixed_otherwise(report: &DatabaseReport) -> Option<Finding> {
     let line = |mix: &MixCheck| {
         let ((least, most), (low, high)) = (mix.found, mix.right);
-        format!(
-            "{}: {} to {}, where {} to {} is right, in {}",
-            mix.name,
-            significant(least),
-            significant(most),
-            significant(low),
-            significant(high),
-            which(&mix.wrong)
-        )
+        let [least, most, low, high] = [least, most, low, high].map(|value| mix.show(value));
+        format!("{}: {least} to {most}, where {low} to {high} is right, in {}", mix.name, which(&mix.wrong))
     };
     let evidence: Vec<String> = report.mix.iter().filter(|mix| !mix.wrong.is_empty()).map(line).collect();
     (!evidence.is_empty()).then(|| Finding {
@@ -200,12 +241,15 @@ fn best_says_otherwise(context: &Context<'_>, report: &DatabaseReport) -> Option
     let best = report.best.as_ref()?;
     let line = |row: &BestRow, one: &BestRatio| {
         let (at_best, confirmed) = (side(&one.best)?, side(&one.confirmed)?);
+        let notation = Notation::of(one.alike.iter().chain([&one.best]).flatten().map(|ratio| ratio.value));
         let settings = report.grid.rows.iter().zip(&one.alike);
         let others: Vec<String> = settings
             .filter(|(_, ratio)| side(ratio).is_some_and(|side| side != 0 && side != at_best))
-            .filter_map(|(row, ratio)| Some(format!("{} with {}", change(ratio.as_ref().ok()?.value), row.label)))
+            .filter_map(|(row, ratio)| {
+                Some(format!("{} with {}", notation.show(ratio.as_ref().ok()?.value), row.label))
+            })
             .collect();
-        let ratio = change(one.best.as_ref().ok()?.value);
+        let ratio = notation.show(one.best.as_ref().ok()?.value);
         let (level, variant) = (report.grid.level(row.level), context.variant(one.variant));
         let text = format!("{level}, {variant}: {ratio} at the best settings, {}", others.join(", "));
         (!others.is_empty() && confirmed == at_best).then_some(text)
@@ -225,7 +269,7 @@ fn best_says_otherwise(context: &Context<'_>, report: &DatabaseReport) -> Option
     })
 }
 
-/// On which side of no difference an interval lies: 0 where it holds that.
+/// On which side of 1 an interval lies: 0 where it includes that.
 fn side(ratio: &OrReason<Ratio>) -> Option<i8> {
     let interval = ratio.as_ref().ok()?.interval.as_ref().ok()?;
     Some(if interval.low > 1.0 {
@@ -379,6 +423,7 @@ mod tests {
     use crate::database::testing::{change_facts, grid, study};
     use crate::{Input, findings::Finding};
     use plimsoll_model::database::{Condition, MixLine};
+    use plimsoll_model::record::Subject;
 
     fn finding(input: &Input, topic: &str) -> Option<Finding> {
         analyse(input).findings.into_iter().find(|finding| finding.topic == topic)
@@ -487,6 +532,25 @@ mod tests {
         let larger = change_facts(study(), |_, facts| facts.size = Some(2_000_000_000));
         assert!(finding(&larger, "data in memory").is_none());
         assert!(finding(&larger, "data larger than the cache").is_some());
+    }
+
+    #[test]
+    fn a_trial_whose_transactions_mostly_fail_is_a_problem() {
+        let failing = |share: f64| {
+            let mut input = study();
+            let tallies = &mut input.trials[1].tallies;
+            for tally in
+                tallies.iter_mut().filter(|(subject, _)| matches!(subject, Subject::Request(_))).map(|one| one.1)
+            {
+                tally.errors = [(ErrorKind::Deadlock, (tally.count() as f64 * share) as u64)].into();
+            }
+            finding(&input, "transactions that fail")
+        };
+        let found = failing(0.7).expect("a finding");
+        assert_eq!(found.gravity, Gravity::Problem);
+        assert!(found.sentence.contains("up to 70 %: NOTPM counts only those that succeeded"), "{}", found.sentence);
+        assert!(found.evidence[0].contains(" failed (70 %): deadlock "), "{:?}", found.evidence);
+        assert_eq!(failing(0.05), None);
     }
 
     #[test]

@@ -111,7 +111,8 @@ fn too_few_requests(context: &Context<'_>) -> Option<Finding> {
         topic: "too few requests",
         sentence: format!(
             "Some percentiles are not given, because they would rest on too few values: fewer than {BEYOND:.0} in a trial \
-             lie beyond them. Longer trials have more."
+             lie beyond them. Where some trials of a variant under a condition lack one, it is not taken from the others \
+             alone, nor compared: those with few requests are the slow ones. Longer trials have more."
         ),
         evidence,
     })

@@ -96,7 +96,7 @@ fn host(context: &Context<'_>, trials: &[Seen<'_>]) -> Option<Finding> {
         .then(|| format!("other programs used {} of {processors:.0} in half of the trials, or more", cores(usual)));
     let busy = standing_out(trials, STANDS_OUT * processors, |seen| seen.others).map(|(seen, value, usual)| {
         let trial = context.trial(seen.reader);
-        format!("{trial}: other programs used {}, where {} are usual", cores(value), cores(usual))
+        format!("{trial}: other programs used {}; half of the trials alike had {} or less", cores(value), cores(usual))
     });
     tell("other programs ran", crowded.into_iter().chain(busy).collect());
     let stolen =
@@ -106,7 +106,11 @@ fn host(context: &Context<'_>, trials: &[Seen<'_>]) -> Option<Finding> {
     tell("the hypervisor took processors away", stolen.collect());
     let waiting = standing_out(trials, STANDS_OUT * processors, |seen| seen.iowait).map(|(seen, value, usual)| {
         let trial = context.trial(seen.reader);
-        format!("{trial}: processors waited for storage for {}, where {} are usual", cores(value), cores(usual))
+        format!(
+            "{trial}: processors waited for storage for {}; half of the trials alike had {} or less",
+            cores(value),
+            cores(usual)
+        )
     });
     tell("storage was slower", waiting.collect());
     let memory = context.input.host.memory_limit.or(context.input.host.memory).unwrap_or(0) as f64;
@@ -289,9 +293,17 @@ mod tests {
     fn whatever_else_went_on_is_told_with_its_trial() {
         type Change = fn(&mut HostSample);
         let cases: [(Change, &str, &str); 4] = [
-            (|sample| sample.cpu_cores = 2.6, "other programs ran", "other programs used 1.10 cores, where 0.10 cores"),
+            (
+                |sample| sample.cpu_cores = 2.6,
+                "other programs ran",
+                "other programs used 1.10 cores; half of the trials alike had 0.10 cores or less",
+            ),
             (|sample| sample.steal_cores = 0.3, "the hypervisor took processors away", "took 0.30 cores away"),
-            (|sample| sample.iowait_cores = 1.0, "storage was slower", "for 1.00 cores, where 0.050 cores are usual"),
+            (
+                |sample| sample.iowait_cores = 1.0,
+                "storage was slower",
+                "for 1.00 cores; half of the trials alike had 0.050 cores or less",
+            ),
             (|sample| sample.memory_available = 200_000_000, "memory ran short", "only 200 MB of 8.00 GB"),
         ];
         for (change, kind, line) in cases {

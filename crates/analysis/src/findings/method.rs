@@ -49,9 +49,9 @@ fn noise_floor(context: &Context<'_>) -> Option<Finding> {
         context.analysis.floors.iter().filter_map(|floor| Some((floor, doubt(floor)?))).collect();
     let evidence = doubtful.iter().map(|(floor, doubt)| {
         let interval = floor.contrast.as_ref().ok().and_then(|contrast| contrast.interval.clone().ok());
-        let reach = interval.map(|interval| floor.ends(interval).join(" to ")).unwrap_or_default();
+        let reach = interval.map(|interval| floor.ends(interval, floor.notation()).join(" to ")).unwrap_or_default();
         let what = match doubt {
-            Doubt::NotZero => "leaves out no difference".to_owned(),
+            Doubt::NotZero => "excludes a change of zero".to_owned(),
             Doubt::Wide => {
                 let declared = margin_of(&context.input.facts, &floor.measure).unwrap_or_default();
                 format!("is wider than the margin of {}", margin(declared, &floor.measure))
@@ -69,18 +69,31 @@ fn noise_floor(context: &Context<'_>) -> Option<Finding> {
         topic: "noise floor",
         sentence: format!(
             "In {} of {} comparisons of the baseline with its own duplicate the machine is in doubt ({} \
-             intervals): there, {}. By chance alone, one in twenty leaves out no difference. A quiet machine, processors \
-             of their own for system and generator, longer trials and more repeats help.",
+             intervals): there, {}. By chance alone, one in twenty excludes a change of zero. A quiet machine, processors \
+             of their own for system and generator, longer trials and more repeats help.{}",
             doubtful.len(),
             context.analysis.floors.len(),
             confidence(context.analysis.alpha),
             match context.input.facts.floor_rule {
-                FloorRule::Explains => "only differences that lie wholly beyond that stand",
-                FloorRule::Strict => "no verdict stands, by the strict rule that the study asks for",
-            }
+                FloorRule::Strict => "no verdict stands",
+                FloorRule::Beyond => "only differences that lie wholly beyond that stand, as the study asks for",
+            },
+            beyond_floor(context)
         ),
         evidence: evidence.collect(),
     })
+}
+
+/// Differences that no noise floor explains, and that have no verdict all the same.
+fn beyond_floor(context: &Context<'_>) -> String {
+    match context.analysis.verdicts().filter(|verdict| verdict.beyond_floor).count() {
+        0 => String::new(),
+        count => format!(
+            " Of the variants' differences {count} without a verdict {} wholly beyond the floor: a study that declares \
+             `noise_floor = \"beyond\"` lets such stand.",
+            if count == 1 { "lies" } else { "lie" }
+        ),
+    }
 }
 
 fn no_noise_floor(context: &Context<'_>) -> Option<Finding> {

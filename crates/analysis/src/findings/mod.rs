@@ -119,7 +119,7 @@ fn told_once(lines: impl IntoIterator<Item = (u32, String)>) -> Vec<String> {
     }
     let mut told: Vec<(Vec<u32>, String)> = by_text.into_iter().map(|(text, trials)| (trials, text)).collect();
     told.sort();
-    told.into_iter().map(|(trials, text)| format!("{}: {text}", named(&trials))).collect()
+    told.into_iter().map(|(trials, text)| format!("{}: {text}", which(&trials))).collect()
 }
 
 /// Trials by number if they are few, otherwise how many.
