@@ -8,10 +8,11 @@ pub(crate) use storage::of_storage;
 
 use crate::chart::{Axis, Figure, Forest, ForestRow, Line, Panel, Point, Style, are_numbers, position, share_axes};
 use crate::text;
-use plimsoll_analysis::compare::Comparison;
+use plimsoll_analysis::compare::{Comparison, notation};
 use plimsoll_analysis::grid::{Grid, Row};
 use plimsoll_analysis::measure::samples_by_second;
-use plimsoll_analysis::{Analysis, Input, estimate, words};
+use plimsoll_analysis::quantity::Notation;
+use plimsoll_analysis::{Analysis, Input, decisions, estimate, words};
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 use plimsoll_model::result::TrialResult;
 use std::collections::BTreeMap;
@@ -86,11 +87,12 @@ pub(crate) fn forest(input: &Input, analysis: &Analysis, measure: &Measure) -> F
         .find(|one| &one.measure == measure)
         .and_then(|one| one.verdict.as_ref())
         .map(|verdict| verdict.margin);
+    let notation = notation(analysis.comparisons.iter().filter(|one| &one.measure == measure));
     let rows = analysis.comparisons.iter().filter(|one| &one.measure == measure).map(|one| {
         let condition = words::condition(&input.plan.conditions[one.condition]);
         let variant = input.plan.variants[one.variant].label();
         let label = if several { format!("{condition}: {variant}") } else { condition };
-        forest_row(analysis, one, label)
+        forest_row(analysis, one, label, notation)
     });
     let variants = variants(input);
     let against = if several { "the other variants".to_owned() } else { variants[1].clone() };
@@ -104,7 +106,7 @@ pub(crate) fn forest(input: &Input, analysis: &Analysis, measure: &Measure) -> F
     }
 }
 
-fn forest_row(analysis: &Analysis, comparison: &Comparison, label: String) -> ForestRow {
+fn forest_row(analysis: &Analysis, comparison: &Comparison, label: String, notation: Notation) -> ForestRow {
     let interval = |one: &Comparison| {
         let interval = one.contrast.as_ref().ok()?.interval.as_ref().ok()?;
         Some((interval.low, interval.high))
@@ -117,7 +119,7 @@ fn forest_row(analysis: &Analysis, comparison: &Comparison, label: String) -> Fo
         interval: interval(comparison),
         pairs: comparison.pairs.iter().map(|pair| pair.contrast(effect)).collect(),
         floor: analysis.floor(comparison.condition, &comparison.measure).and_then(interval),
-        text: text::comparison(comparison),
+        text: text::comparison(comparison, notation),
     }
 }
 
@@ -155,29 +157,52 @@ struct Charts<'a> {
 }
 
 impl Charts<'_> {
+    /// Median and tail, and whatever else of the series decides.
     fn percentiles(&self, row: &Row, series: &Series) -> Option<Figure> {
-        let of = |statistic| Measure::new(series.clone(), statistic);
-        let panels = [
-            ("median", of(Statistic::Med)),
-            ("95th percentile", of(Statistic::Percentile(95.0))),
-            ("99th percentile", of(Statistic::Percentile(99.0))),
-        ];
+        let deciding = decisions(&self.input.facts).into_iter().map(|decision| decision.measure);
+        let mut statistics: Vec<Statistic> =
+            deciding.filter(|measure| &measure.series == series).map(|measure| measure.statistic).collect();
+        for usual in [Statistic::Med, Statistic::Percentile(95.0), Statistic::Percentile(99.0)] {
+            if !statistics.contains(&usual) {
+                statistics.push(usual);
+            }
+        }
+        statistics.sort_by(|one, other| place_of(*one).total_cmp(&place_of(*other)));
+        let panel = |one: Statistic| (name_of(one), Measure::new(series.clone(), one));
+        let panels: Vec<(String, Measure)> = statistics.into_iter().map(panel).collect();
         let name = words::series(series, &self.input.facts.protocol);
         self.figure(row, &name, &name, &panels)
     }
 
+    /// What decides and is no duration, then throughput and its cost.
     fn throughput_and_cost(&self, row: &Row) -> Option<Figure> {
-        let panels = [
-            ("iterations per second", Measure::new(Series::Iterations, Statistic::Rate)),
-            ("CPU of the system, cores", Measure::new(Series::Cpu(None), Statistic::Avg)),
-            ("memory of the system, peak", Measure::new(Series::Memory(None), Statistic::Max)),
-        ];
+        let deciding = decisions(&self.input.facts).into_iter().map(|decision| decision.measure);
+        let deciding = deciding.filter(|measure| measure.unit() != Unit::Seconds);
+        let mut panels: Vec<(String, Measure)> =
+            deciding.map(|measure| (words::measure(&measure, &self.input.facts.protocol), measure)).collect();
+        for (title, series, statistic) in [
+            ("iterations per second", Series::Iterations, Statistic::Rate),
+            ("CPU of the system, cores", Series::Cpu(None), Statistic::Avg),
+            ("memory of the system, peak", Series::Memory(None), Statistic::Max),
+        ] {
+            let measure = Measure::new(series, statistic);
+            if !panels.iter().any(|(_, known)| *known == measure) {
+                panels.push((title.to_owned(), measure));
+            }
+        }
         self.figure(row, "throughput", "Throughput and what it costs", &panels)
     }
 
-    fn figure(&self, row: &Row, name: &str, title: &str, panels: &[(&str, Measure)]) -> Option<Figure> {
-        let mut panels: Vec<Panel> =
-            panels.iter().filter_map(|(title, measure)| self.panel(row, title, measure)).collect();
+    /// The panels, of which those that decide say so.
+    fn figure(&self, row: &Row, name: &str, title: &str, panels: &[(String, Measure)]) -> Option<Figure> {
+        let decisions = decisions(&self.input.facts);
+        let mark = |measure: &Measure| {
+            if decisions.iter().any(|one| &one.measure == measure) { ", decides" } else { "" }
+        };
+        let mut panels: Vec<Panel> = panels
+            .iter()
+            .filter_map(|(title, measure)| self.panel(row, &format!("{title}{}", mark(measure)), measure))
+            .collect();
         share_axes(&mut panels);
         (!panels.is_empty()).then(|| Figure {
             name: text::slug(&format!("{name} {}", row.label)),
@@ -207,6 +232,27 @@ impl Charts<'_> {
         let summary = estimate.summary.as_ref().ok()?;
         let values = estimate.values.iter().map(|one| one.value).collect();
         Some(Point { x: position(&self.grid.levels, level), centre: summary.centre, values })
+    }
+}
+
+/// Where a statistic stands among others of a duration.
+fn place_of(statistic: Statistic) -> f64 {
+    match statistic {
+        Statistic::Percentile(p) => p,
+        Statistic::Med => 50.0,
+        Statistic::Max => 101.0,
+        Statistic::Min => -1.0,
+        _ => -2.0,
+    }
+}
+
+fn name_of(statistic: Statistic) -> String {
+    match statistic {
+        Statistic::Percentile(p) => format!("{p}th percentile"),
+        Statistic::Med => "median".to_owned(),
+        Statistic::Max => "largest".to_owned(),
+        Statistic::Min => "least".to_owned(),
+        _ => "mean".to_owned(),
     }
 }
 

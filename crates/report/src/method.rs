@@ -1,9 +1,10 @@
 //! How sure a study is: its noise floor, what it could have seen, and the rules by which it decided.
 
 use crate::page::facts::{Fact, fact};
-use plimsoll_analysis::compare::{Comparison, FALSE_DISCOVERIES, POWER, shown};
+use plimsoll_analysis::compare::{Comparison, FALSE_DISCOVERIES, POWER, notation, shown};
 use plimsoll_analysis::decide::Doubt;
-use plimsoll_analysis::quantity::{confidence, margin, percent};
+use plimsoll_analysis::estimate::Interval;
+use plimsoll_analysis::quantity::{Notation, confidence, margin, percent};
 use plimsoll_analysis::sensitivity::Sensitivity;
 use plimsoll_analysis::{Analysis, Input, decisions, words};
 use plimsoll_model::measure::Direction;
@@ -46,11 +47,12 @@ pub(crate) struct FloorRow {
 
 /// The noise floor under each condition, in each measure that decides.
 pub(crate) fn floors(input: &Input, analysis: &Analysis) -> Vec<FloorRow> {
+    let notation = notation(&analysis.floors);
     let row = |one: &Comparison| FloorRow {
         condition: words::condition(&input.plan.conditions[one.condition]),
         measure: words::measure(&one.measure, &input.facts.protocol),
-        change: one.change().unwrap_or_else(|_| "–".to_owned()),
-        interval: crate::text::interval(one),
+        change: one.change(notation).unwrap_or_else(|_| "–".to_owned()),
+        interval: crate::text::interval(one, notation),
         n: one.pairs.len(),
         margin: margin(margin_of(input, one), &one.measure),
         doubt: match (one.contrast.as_ref().map(|contrast| contrast.interval.is_ok()), one.doubt(margin_of(input, one)))
@@ -90,7 +92,7 @@ fn noise_floor(input: &Input, analysis: &Analysis) -> String {
         let low = intervals.clone().map(|interval| interval.low).reduce(f64::min)?;
         let high = intervals.map(|interval| interval.high).reduce(f64::max)?;
         let [low, high] =
-            known.iter().find(|one| &one.measure == measure)?.ends(plimsoll_analysis::estimate::Interval { low, high });
+            known.iter().find(|one| &one.measure == measure)?.ends(Interval { low, high }, Notation::of([low, high]));
         Some(format!("{low} to {high} in {}", words::measure(measure, &input.facts.protocol)))
     };
     let reaches: Vec<String> = decisions(&input.facts).iter().filter_map(|decision| of(&decision.measure)).collect();
@@ -100,18 +102,19 @@ fn noise_floor(input: &Input, analysis: &Analysis) -> String {
     let held = match doubtful {
         0 => "within the margin everywhere".to_owned(),
         some if some == known.len() => {
-            "beyond the margin, or away from no difference, everywhere: two equal systems differ as much here"
+            "beyond the margin, or excluding a change of zero, everywhere: two equal systems differ as much here"
                 .to_owned()
         }
-        some => format!("beyond the margin, or away from no difference, in {some} of {} comparisons", known.len()),
+        some => format!("beyond the margin, or excluding a change of zero, in {some} of {} comparisons", known.len()),
     };
-    let strict = match input.facts.floor_rule {
-        FloorRule::Strict => "; wherever it is in doubt, no verdict stands (`noise_floor = \"strict\"`)",
-        FloorRule::Explains => "",
+    let rule = match (input.facts.floor_rule, doubtful) {
+        (FloorRule::Strict, 0) => "",
+        (FloorRule::Strict, _) => "; no verdict stands there",
+        (FloorRule::Beyond, _) => "; differences that lie wholly beyond it stand (`noise_floor = \"beyond\"`)",
     };
     let intervals = if known.len() == 1 { "interval" } else { "intervals" };
     format!(
-        "the baseline against its own duplicate reaches {} ({} {intervals}): {held}{strict}",
+        "the baseline against its own duplicate reaches {} ({} {intervals}): {held}{rule}",
         reaches.join(", and "),
         confidence(analysis.alpha)
     )
@@ -177,6 +180,9 @@ pub fn gate(input: &Input, analysis: &Analysis) -> String {
         let place = words::condition(&input.plan.conditions[one.condition]);
         let measure = words::measure(&one.measure, &input.facts.protocol);
         let reach = match worse_end(one) {
+            Some(_) if one.verdict.as_ref().is_some_and(|verdict| verdict.over_floor) => {
+                "has a noise floor in doubt".to_owned()
+            }
             Some(end) => format!("may reach {end}, where the margin is {limit}"),
             None => "is not known".to_owned(),
         };
@@ -192,7 +198,7 @@ pub fn gate(input: &Input, analysis: &Analysis) -> String {
 /// The end of the interval on the side that is worse.
 fn worse_end(comparison: &Comparison) -> Option<String> {
     let interval = *comparison.contrast.as_ref().ok()?.interval.as_ref().ok()?;
-    let [low, high] = comparison.ends(interval);
+    let [low, high] = comparison.ends(interval, comparison.notation());
     Some(match comparison.measure.direction() {
         Direction::Lower => high,
         Direction::Higher => low,

@@ -11,9 +11,10 @@ use crate::{figures, method, text};
 use cells::ConditionView;
 pub(crate) use database::Block;
 use facts::Fact;
-use plimsoll_analysis::compare::{Comparison, shown};
+use plimsoll_analysis::answer::Sentence;
+use plimsoll_analysis::compare::{Comparison, notation, shown_in};
 use plimsoll_analysis::findings::{Finding, Gravity};
-use plimsoll_analysis::quantity::{confidence, margin, show};
+use plimsoll_analysis::quantity::{Notation, confidence, margin, show};
 use plimsoll_analysis::{Analysis, Input, headline, words};
 use plimsoll_model::measure::{Direction, Measure};
 use plimsoll_model::result::{TrialResult, TrialSummary};
@@ -23,8 +24,8 @@ use storage::StorageView;
 pub(crate) struct Page {
     pub(crate) title: String,
     pub(crate) question: String,
-    pub(crate) answer: Vec<String>,
-    pub(crate) further: Vec<String>,
+    pub(crate) answer: Vec<SentenceView>,
+    pub(crate) further: Vec<SentenceView>,
     pub(crate) problems: Vec<FindingView>,
     pub(crate) findings: Vec<FindingView>,
     pub(crate) facts: Vec<Fact>,
@@ -48,6 +49,16 @@ pub(crate) struct Page {
     pub(crate) host: Vec<Fact>,
     pub(crate) versions: Vec<Fact>,
     pub(crate) redo: Vec<String>,
+}
+
+/// A sentence of the answer.
+pub(crate) struct SentenceView {
+    /// The verdict in a word; empty where there is none.
+    pub(crate) verdict: String,
+    pub(crate) claim: String,
+    pub(crate) evidence: String,
+    /// All of it.
+    pub(crate) whole: String,
 }
 
 pub(crate) struct FindingView {
@@ -117,8 +128,8 @@ impl Page {
         Page {
             title: input.facts.title.clone(),
             question: input.facts.question.clone(),
-            answer: analysis.answer.headline.iter().map(|sentence| text::unbroken(sentence)).collect(),
-            further: analysis.answer.further.iter().map(|sentence| text::unbroken(sentence)).collect(),
+            answer: analysis.answer.headline.iter().map(sentence_view).collect(),
+            further: analysis.answer.further.iter().map(sentence_view).collect(),
             problems: problems.into_iter().map(finding_view).collect(),
             findings: findings.into_iter().map(finding_view).collect(),
             facts: facts::facts(input, analysis),
@@ -142,6 +153,20 @@ impl Page {
             redo: facts::redo(input),
         }
     }
+}
+
+fn sentence_view(sentence: &Sentence) -> SentenceView {
+    SentenceView {
+        verdict: sentence.outcome.map(|outcome| outcome.to_string()).unwrap_or_default(),
+        claim: text::unbroken(&sentence.claim),
+        evidence: text::unbroken(&without_brackets(sentence.evidence.trim_start_matches(": "))),
+        whole: text::unbroken(&sentence.to_string()),
+    }
+}
+
+/// Evidence as it stands on a line of its own.
+fn without_brackets(evidence: &str) -> String {
+    evidence.strip_prefix('(').map_or_else(|| evidence.to_owned(), |rest| rest.replacen(')', "", 1))
 }
 
 /// Lines of evidence that a finding shows; the JSON has all.
@@ -185,6 +210,7 @@ fn comparison_view(input: &Input, analysis: &Analysis, measure: &Measure) -> Com
     let forest = figures::forest(input, analysis, measure);
     let reach = forest.reach();
     let of_measure: Vec<&Comparison> = analysis.comparisons.iter().filter(|one| &one.measure == measure).collect();
+    let notation = notation(of_measure.iter().copied());
     let verdict = of_measure.iter().find_map(|one| one.verdict.as_ref());
     let better = match measure.direction() {
         Direction::Lower => "Less is better",
@@ -201,13 +227,18 @@ fn comparison_view(input: &Input, analysis: &Analysis, measure: &Measure) -> Com
         name: figures::forest_name(input, measure),
         title: forest.title.clone(),
         note,
-        rows: of_measure.iter().map(|one| comparison_row(input, analysis, one, &forest)).collect(),
+        rows: of_measure.iter().map(|one| comparison_row(input, analysis, one, (&forest, notation))).collect(),
         ticks: reach.ticks(STRIP_WIDTH).into_iter().map(|(value, label)| (share(value), label)).collect(),
         margin: forest.within_margin().map(|(low, high)| (share(low), 100.0 - share(high))),
     }
 }
 
-fn comparison_row(input: &Input, analysis: &Analysis, one: &Comparison, forest: &Forest) -> ComparisonRow {
+fn comparison_row(
+    input: &Input,
+    analysis: &Analysis,
+    one: &Comparison,
+    (forest, notation): (&Forest, Notation),
+) -> ComparisonRow {
     let place = analysis
         .comparisons
         .iter()
@@ -228,15 +259,15 @@ fn comparison_row(input: &Input, analysis: &Analysis, one: &Comparison, forest: 
     let ranked =
         contrast.ok().and_then(|contrast| contrast.ranked).and_then(|ranked| Some((ranked.value, ranked.interval?)));
     let ranked = ranked.map(|(value, interval)| {
-        format!("by ranks {} ({})", shown(value, &one.measure), one.ends(interval).join(" … "))
+        format!("by ranks {} ({})", shown_in(value, &one.measure, notation), one.ends(interval, notation).join(" … "))
     });
     ComparisonRow {
         condition: words::condition(&input.plan.conditions[one.condition]),
         baseline: centre(0).unwrap_or_else(dash),
         variant: input.plan.label(one.variant),
         value: centre(one.variant).unwrap_or_else(dash),
-        change: one.change().unwrap_or_else(|_| dash()),
-        interval: text::interval(one),
+        change: one.change(notation).unwrap_or_else(|_| dash()),
+        interval: text::interval(one, notation),
         missing: missing.filter(|_| one.verdict.is_none()).cloned().or(stands_out).unwrap_or_default(),
         n: one.pairs.len(),
         verdict: one.verdict.as_ref().map(|verdict| verdict.outcome.to_string()).unwrap_or_default(),

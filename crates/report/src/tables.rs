@@ -223,12 +223,14 @@ fn transactions(cell: &DatabaseCell) -> Vec<Rest> {
             rest(place, "total", "count", &one.total, n),
             rest(place, "share", "share", &one.share, n),
             rest(place, "mean", "seconds", &one.mean, n),
-            rest(place, "p90", "seconds", &one.p90, n),
+            rest(place, "p90", "seconds", &number(one.p90), n),
             rest(place, "rollbacks", "count", &one.rollbacks, n),
             rest(place, "failed", "count", &one.failed, n),
         ];
         rows.extend(one.limit.map(|limit| rest(place, "limit", "seconds", &limit.seconds, n)));
-        rows.extend(one.limit.map(|limit| rest(place, "within_limit", "", &limit.holds, n)));
+        rows.extend(one.limit.map(|limit| {
+            rest(place, "within_limit", "", &limit.holds.map(|holds| holds.to_string()).unwrap_or_default(), n)
+        }));
         rows
     };
     cell.transactions.iter().flat_map(of).collect()

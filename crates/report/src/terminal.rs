@@ -1,6 +1,6 @@
 //! The answer and a compact table, for a terminal 100 columns wide.
 
-use plimsoll_analysis::compare::Comparison;
+use plimsoll_analysis::compare::{Comparison, notation};
 use plimsoll_analysis::findings::Gravity;
 use plimsoll_analysis::quantity::{confidence, show};
 use plimsoll_analysis::{Analysis, Input, decisions, words};
@@ -14,7 +14,7 @@ const WIDTH: usize = 100;
 pub fn terminal(input: &Input, analysis: &Analysis) -> String {
     let mut text = format!("{}\n\n", wrapped(&input.facts.question, ""));
     for sentence in analysis.answer.headline.iter().chain(&analysis.answer.further) {
-        writeln!(text, "{}", wrapped(sentence, "  ")).expect("writing to a string does not fail");
+        writeln!(text, "{}", wrapped(&sentence.to_string(), "  ")).expect("writing to a string does not fail");
     }
     if input.plan.variants.len() > 1 {
         for decision in decisions(&input.facts) {
@@ -58,15 +58,17 @@ fn table(input: &Input, analysis: &Analysis, measure: &Measure) -> String {
         let summary = estimate.and_then(|estimate| estimate.summary.as_ref().ok());
         summary.map_or("–".to_owned(), |summary| show(summary.centre, measure.unit()))
     };
-    for comparison in analysis.comparisons.iter().filter(|one| &one.measure == measure) {
+    let of_measure = || analysis.comparisons.iter().filter(|one| &one.measure == measure);
+    let notation = notation(of_measure());
+    for comparison in of_measure() {
         let (condition, variant) = (comparison.condition, comparison.variant);
         let value = centre(condition, variant);
         rows.push(vec![
             words::condition(&input.plan.conditions[condition]),
             centre(condition, 0),
             if several { format!("{} {value}", name(variant)) } else { value },
-            comparison.change().unwrap_or_else(|_| "–".to_owned()),
-            crate::text::interval(comparison),
+            comparison.change(notation).unwrap_or_else(|_| "–".to_owned()),
+            crate::text::interval(comparison, notation),
             comparison.pairs.len().to_string(),
             verdict(comparison),
         ]);

@@ -1,6 +1,7 @@
 //! Texts that several documents share.
 
 use plimsoll_analysis::compare::Comparison;
+use plimsoll_analysis::quantity::Notation;
 use plimsoll_analysis::{Input, RUN_AGAIN, words};
 use plimsoll_model::result::TrialResult;
 
@@ -18,19 +19,19 @@ pub(crate) fn slug(text: &str) -> String {
 }
 
 /// A comparison in a line: `+3.1 % (+1.2 % … +5.0 %), n = 5, worse`.
-pub(crate) fn comparison(comparison: &Comparison) -> String {
-    let Ok(change) = comparison.change() else { return "no comparison".to_owned() };
+pub(crate) fn comparison(comparison: &Comparison, notation: Notation) -> String {
+    let Ok(change) = comparison.change(notation) else { return "no comparison".to_owned() };
     let verdict = comparison.verdict.as_ref().map(|verdict| format!(", {}", verdict.in_words())).unwrap_or_default();
-    format!("{change} ({}), n = {}{verdict}", interval(comparison), comparison.pairs.len())
+    format!("{change} ({}), n = {}{verdict}", interval(comparison, notation), comparison.pairs.len())
 }
 
 /// The interval of a comparison, or what there is instead of one.
-pub(crate) fn interval(comparison: &Comparison) -> String {
+pub(crate) fn interval(comparison: &Comparison, notation: Notation) -> String {
     match &comparison.contrast {
         Err(_) => "–".to_owned(),
         Ok(contrast) => match contrast.interval {
-            Ok(interval) => comparison.ends(interval).join(" … "),
-            Err(_) if contrast.n > 1 => format!("range {}", comparison.ends(contrast.range).join(" … ")),
+            Ok(interval) => comparison.ends(interval, notation).join(" … "),
+            Err(_) if contrast.n > 1 => format!("range {}", comparison.ends(contrast.range, notation).join(" … ")),
             Err(_) => "no interval".to_owned(),
         },
     }

@@ -7,6 +7,9 @@ use plimsoll_model::measure::Unit;
 /// Values that span more than this factor are drawn on a logarithmic axis.
 const WIDE: f64 = 20.0;
 
+/// Gaps between levels that differ by this factor make an axis logarithmic too.
+const UNEVEN: f64 = 4.0;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     pub(crate) label: String,
@@ -76,7 +79,7 @@ impl Axis {
             levels.iter().enumerate().map(|(index, level)| (at(index), level.to_string())).collect();
         let low = ticks.iter().map(|tick| tick.0).fold(f64::INFINITY, f64::min);
         let high = ticks.iter().map(|tick| tick.0).fold(f64::NEG_INFINITY, f64::max);
-        let logarithmic = are_numbers(levels) && low > 0.0 && high / low > WIDE;
+        let logarithmic = are_numbers(levels) && low > 0.0 && (high / low > WIDE || grow_apart(&ticks));
         let (low, high) = if logarithmic {
             let room = (high / low).powf(0.06);
             (low / room, high * room)
@@ -116,6 +119,14 @@ impl Axis {
         kept.push(last.clone());
         kept
     }
+}
+
+/// Whether ticks are so unevenly spaced, as those of levels that double, that the small ones would
+/// crowd on a linear axis.
+fn grow_apart(ticks: &[(f64, String)]) -> bool {
+    let gaps = ticks.windows(2).map(|pair| pair[1].0 - pair[0].0);
+    let (least, most) = gaps.fold((f64::INFINITY, 0.0_f64), |(least, most), gap| (least.min(gap), most.max(gap)));
+    least > 0.0 && least.is_finite() && most >= UNEVEN * least
 }
 
 /// Where the level of this index lies on an [`Axis::of_levels`].
@@ -226,6 +237,8 @@ mod tests {
         let axis = Axis::of_levels("users", &users);
         assert!((axis.share(100.0) - 0.5).abs() < 1e-9);
         assert_eq!(axis.label, "users (log scale)");
+        let doubled = Axis::of_levels("threads", &[1, 2, 4, 8, 16].map(Level::Integer));
+        assert_eq!(doubled.ticks_with_room(250.0).len(), 5, "every level has its label");
         let words = ["local", "nfs", "s3"].map(|word| Level::Text(word.to_owned()));
         let axis = Axis::of_levels("storage", &words);
         assert!((axis.share(position(&words, 1)) - 0.5).abs() < 1e-9);

@@ -3,7 +3,7 @@
 use super::drawing::{Anchor, Drawing, Mark, Paint, width_of};
 use super::figure::legend;
 use plimsoll_analysis::compare::additive_margin;
-use plimsoll_analysis::quantity::difference;
+use plimsoll_analysis::quantity::{Notation, difference, grouped};
 use plimsoll_model::measure::{Effect, Unit};
 
 const ROW: f64 = 22.0;
@@ -39,31 +39,13 @@ pub(crate) struct ForestRow {
 }
 
 /// Ratios that axes label, from the smallest difference to the largest.
-const ROUND: [(f64, &str); 23] = [
-    (0.99, "−1 %"),
-    (1.01, "+1 %"),
-    (0.98, "−2 %"),
-    (1.02, "+2 %"),
-    (0.95, "−5 %"),
-    (1.05, "+5 %"),
-    (0.9, "−10 %"),
-    (1.1, "+10 %"),
-    (0.8, "−20 %"),
-    (1.2, "+20 %"),
-    (0.7, "−30 %"),
-    (1.3, "+30 %"),
-    (0.5, "−50 %"),
-    (1.5, "+50 %"),
-    (0.2, "−80 %"),
-    (2.0, "×2"),
-    (0.1, "−90 %"),
-    (5.0, "×5"),
-    (10.0, "×10"),
-    (0.01, "−99 %"),
-    (100.0, "×100"),
-    (0.001, "−99.9 %"),
-    (1000.0, "×1,000"),
+const ROUND: [f64; 23] = [
+    0.99, 1.01, 0.98, 1.02, 0.95, 1.05, 0.9, 1.1, 0.8, 1.2, 0.7, 1.3, 0.5, 1.5, 0.2, 2.0, 0.1, 5.0, 10.0, 0.01, 100.0,
+    0.001, 1000.0,
 ];
+
+/// How far a label may reach beyond the end of its axis, in pixels.
+const OVER_THE_END: f64 = 14.0;
 
 /// How far a forest reaches on both sides of no difference, on the scale on which that is 0:
 /// logarithms of ratios, or differences.
@@ -71,6 +53,7 @@ const ROUND: [(f64, &str); 23] = [
 pub(crate) struct Reach {
     effect: Effect,
     unit: Unit,
+    notation: Notation,
     far: f64,
 }
 
@@ -88,7 +71,11 @@ impl Reach {
             apart > f64::midpoint(width_of(&one.1), width_of(&other.1)) + 8.0
         };
         let mut kept = vec![(nothing(self.effect), "same".to_owned())];
-        for tick in self.round().into_iter().filter(|(value, _)| self.holds(*value)) {
+        let has_room = |(value, label): &(f64, String)| {
+            let from_end = self.share(*value).min(1.0 - self.share(*value)) * length;
+            width_of(label) / 2.0 <= from_end + OVER_THE_END
+        };
+        for tick in self.round().into_iter().filter(|tick| self.holds(tick.0) && has_room(tick)) {
             if kept.iter().all(|one| fits(one, &tick)) {
                 kept.push(tick);
             }
@@ -104,12 +91,22 @@ impl Reach {
     /// What can be labelled, the largest first.
     fn round(self) -> Vec<(f64, String)> {
         match self.effect {
-            Effect::Ratio => ROUND.into_iter().rev().map(|(ratio, label)| (ratio, label.to_owned())).collect(),
+            Effect::Ratio => ROUND.into_iter().rev().map(|ratio| (ratio, round_ratio(ratio, self.notation))).collect(),
             Effect::Difference => {
                 let ends = round_below(self.far).flat_map(|size| [size, -size]);
                 ends.map(|end| (end, difference(end, self.unit))).collect()
             }
         }
+    }
+}
+
+/// A round ratio, as short as it can be written: `−99.9 %`, `×0.001`.
+fn round_ratio(ratio: f64, notation: Notation) -> String {
+    let short = |value: f64| format!("{value:.3}").trim_end_matches('0').trim_end_matches('.').to_owned();
+    match notation {
+        Notation::Multiples if ratio >= 1000.0 => format!("×{}", grouped(ratio)),
+        Notation::Multiples => format!("×{}", short(ratio)),
+        Notation::Changes => format!("{}{} %", if ratio < 1.0 { "−" } else { "+" }, short((ratio - 1.0).abs() * 100.0)),
     }
 }
 
@@ -160,7 +157,8 @@ impl Forest {
         };
         let rounded = steps.iter().map(|step| step.ln()).find(|step| far <= *step);
         let far = rounded.unwrap_or(if far > 0.0 { far * 1.05 } else { 1.0 });
-        Reach { effect: self.effect, unit: self.unit, far }
+        let shown = self.rows.iter().flat_map(|row| row.value.into_iter().chain(row.interval.map(|ends| ends.1)));
+        Reach { effect: self.effect, unit: self.unit, notation: Notation::of(shown), far }
     }
 
     pub(crate) fn draw(&self) -> Drawing {
@@ -244,12 +242,12 @@ mod tests {
     use super::*;
 
     fn ratios(far: f64) -> Reach {
-        Reach { effect: Effect::Ratio, unit: Unit::Seconds, far: far.ln() }
+        Reach { effect: Effect::Ratio, unit: Unit::Seconds, notation: Notation::of([far]), far: far.ln() }
     }
 
     #[test]
     fn differences_have_labels_in_their_unit() {
-        let reach = Reach { effect: Effect::Difference, unit: Unit::Share, far: 0.0023 };
+        let reach = Reach { effect: Effect::Difference, unit: Unit::Share, notation: Notation::Changes, far: 0.0023 };
         let labels: Vec<String> = reach.ticks(STRIP).into_iter().map(|tick| tick.1).collect();
         assert_eq!(labels, ["−0.2 points", "−0.1 points", "same", "+0.1 points", "+0.2 points"]);
         assert!((reach.share(0.0) - 0.5).abs() < 1e-12 && reach.share(0.0023) > 0.999);
@@ -272,7 +270,11 @@ mod tests {
             }
         }
         let labels = |far| ratios(far).ticks(STRIP).into_iter().map(|tick| tick.1).collect::<Vec<_>>();
-        assert_eq!(labels(1.1), ["−5 %", "−2 %", "same", "+2 %", "+5 %", "+10 %"]);
-        assert_eq!(labels(1000.0), ["−99.9 %", "−99 %", "−90 %", "same", "×10", "×100", "×1,000"]);
+        assert_eq!(
+            labels(1.1),
+            ["−5 %", "−2 %", "same", "+2 %", "+5 %"],
+            "what would reach beyond the end has no label"
+        );
+        assert_eq!(labels(1000.0), ["×0.01", "×0.1", "same", "×10", "×100"]);
     }
 }

@@ -166,10 +166,12 @@ impl Area<'_> {
             drawing.text((right, TOP - 6.0), "log scale", Anchor::End, Paint::Muted);
         }
         drawing.line((self.left, bottom), (right, bottom), Paint::Muted, 1.0);
-        for (value, label) in self.panel.x.ticks_with_room(right - self.left) {
-            let x = self.x(value);
+        for (value, _) in &self.panel.x.ticks {
+            let x = self.x(*value);
             drawing.line((x, bottom), (x, bottom + 4.0), Paint::Muted, 1.0);
-            drawing.text((x, bottom + 17.0), label, Anchor::Middle, Paint::Muted);
+        }
+        for (value, label) in self.panel.x.ticks_with_room(right - self.left) {
+            drawing.text((self.x(value), bottom + 17.0), label, Anchor::Middle, Paint::Muted);
         }
         let middle = f64::midpoint(self.left, right);
         drawing.text((middle, HEIGHT - 7.0), &self.panel.x.label, Anchor::Middle, Paint::Muted);

@@ -26,9 +26,10 @@ pub(crate) fn of_database(input: &Input, analysis: &Analysis, report: &DatabaseR
     (!panels.is_empty()).then(|| Figure {
         name: "database-throughput".to_owned(),
         title: format!("Throughput: {throughput}{of_axis}"),
-        caption: "Dots: geometric mean of the repeats, with its 95 % interval where there is one. All panels have the \
-                  same scale."
-            .to_owned(),
+        caption: format!(
+            "Dots: geometric mean of the repeats, with its 95 % interval where there is one.{}",
+            if panels.len() > 1 { " All panels have the same scale." } else { "" }
+        ),
         variants: variants(input),
         panels,
     })
@@ -98,7 +99,7 @@ fn panel(
 ) -> Option<Panel> {
     let line = |(variant, trial): &(usize, &TrialResult)| {
         let window = trial.summary.window.seconds();
-        let inside = of(trial).into_iter().filter(|(at, _)| *at > 0.0 && *at < window + 0.5);
+        let inside = of(trial).into_iter().filter(|(at, _)| *at > 0.0 && *at < window + 0.05);
         let points = inside.map(|(x, value)| Point { x, centre: value, values: vec![value] });
         Line { variant: *variant, style: Style::Band, points: points.collect() }
     };

@@ -74,7 +74,7 @@ struct TransactionEntry<'a> {
     total: u64,
     share: f64,
     mean: f64,
-    p90: f64,
+    p90: Option<f64>,
     failed: u64,
     rollbacks: u64,
     limit: Option<f64>,
@@ -216,7 +216,7 @@ fn cell<'a>(input: &Input, cell: &'a Cell) -> CellEntry<'a> {
         failed: one.failed,
         rollbacks: one.rollbacks,
         limit: one.limit.map(|limit| limit.seconds),
-        within_limit: one.limit.map(|limit| limit.holds),
+        within_limit: one.limit.and_then(|limit| limit.holds),
     });
     let statements = cell.statements.iter().map(|one| StatementEntry {
         transaction: &one.transaction,

@@ -143,23 +143,31 @@ impl Table<'_> {
     }
 
     fn amount(&self, name: &str, series: &Series, [one, other]: [Statistic; 2]) -> AmountRow {
+        let with = |value: String, spread: &str| format!("{value} {spread}").trim_end().to_owned();
         let cell = |variant| {
-            let (first, _) = self.value(variant, series, one);
-            let (second, spread) = self.value(variant, series, other);
-            format!("{first}, {second} {spread}").trim_end().to_owned()
+            let (first, of_first) = self.value(variant, series, one);
+            let (second, of_second) = self.value(variant, series, other);
+            // A count over windows of one length spreads as its rate does; a peak has no spread.
+            let of_first = if of_second.is_empty() { of_first.as_str() } else { "" };
+            format!("{}, {}", with(first, of_first), with(second, &of_second))
         };
         AmountRow { name: name.to_owned(), variants: self.variants().map(cell).collect() }
     }
 
-    /// The centre of the repeats, and their spread.
+    /// The centre of the repeats, and their spread; of extremes the extreme of all repeats.
     fn value(&self, variant: usize, series: &Series, statistic: Statistic) -> (String, String) {
         let measure = Measure::new(series.clone(), statistic);
         let estimate = self.analysis.estimate(self.condition, variant, &measure);
         match estimate.map(|estimate| &estimate.summary) {
-            Some(Ok(summary)) => {
-                let spread = summary.relative_sd().filter(|sd| *sd > 0.0).map(|sd| format!("± {:.1} %", sd * 100.0));
-                (show(summary.centre, measure.unit()), spread.unwrap_or_default())
-            }
+            Some(Ok(summary)) => match statistic {
+                Statistic::Min => (show(summary.min, measure.unit()), String::new()),
+                Statistic::Max => (show(summary.max, measure.unit()), String::new()),
+                _ => {
+                    let spread =
+                        summary.relative_sd().filter(|sd| *sd > 0.0).map(|sd| format!("± {:.1} %", sd * 100.0));
+                    (show(summary.centre, measure.unit()), spread.unwrap_or_default())
+                }
+            },
             _ => ("–".to_owned(), String::new()),
         }
     }

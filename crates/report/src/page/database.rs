@@ -44,6 +44,19 @@ impl Sheet {
         Sheet { title, note, columns, rows, below: Vec::new(), open: true, page_only: false }
     }
 
+    /// Without the columns in which no row says anything; the first stays.
+    fn without_empty(mut self) -> Sheet {
+        let says = |cell: &String| !["", "0", "–"].contains(&cell.as_str());
+        let kept: Vec<bool> = (0..self.columns.len())
+            .map(|column| column == 0 || self.rows.iter().any(|row| says(&row[column])))
+            .collect();
+        let keep = |column: &usize| kept[*column];
+        self.rows =
+            self.rows.iter().map(|row| (0..row.len()).filter(keep).map(|at| row[at].clone()).collect()).collect();
+        self.columns = self.columns.into_iter().enumerate().filter(|(at, _)| kept[*at]).map(|(_, one)| one).collect();
+        self
+    }
+
     /// Whether a narrow page shows each row as lines, because it would be too wide.
     pub(crate) fn is_wide(&self) -> bool {
         self.columns.len() > 8 || self.rows.iter().flatten().any(|cell| cell.chars().count() > 40)

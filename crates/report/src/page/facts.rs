@@ -173,7 +173,8 @@ pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
             "Values",
             "each trial gives one number per measure; tables show the geometric mean over the repeats (the arithmetic mean \
              where one is zero), and ± the standard deviation between repeats as a share of the mean. That is the spread of \
-             trials, not an interval.",
+             trials, not an interval. min, max and peak are those of all trials. A percentile that one of them has too few \
+             values for is not taken from the others.",
         ),
         fact(
             "Changes",
@@ -184,7 +185,7 @@ pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
         ),
         fact(
             "Verdicts",
-            "equivalent: the interval lies within the margin. Better or worse: it lies on one side of no difference, also \
+            "equivalent: the interval lies within the margin. Better or worse: all of it lies on one side of zero, also \
              after the adjustment for all comparisons that decide (Holm); size uncertain: it reaches into the margin. \
              Inconclusive: neither, or ranks or the noise floor speak against it. Void: nothing to decide with.",
         ),
@@ -192,11 +193,12 @@ pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
             "Noise floor",
             format!(
                 "each block holds the baseline twice; the second one, its duplicate, is compared with nothing else. What \
-                 these two differ by is the machine's doing. Where their interval leaves out no difference, or is wider than \
+                 these two differ by is the machine's doing. Where their interval excludes a change of zero, or is wider than \
                  the margin, {}.",
                 match input.facts.floor_rule {
-                    FloorRule::Explains => "only differences that lie wholly beyond it stand",
-                    FloorRule::Strict => "no verdict stands: the study asks for this stricter rule",
+                    FloorRule::Strict => "no verdict stands",
+                    FloorRule::Beyond =>
+                        "only differences that lie wholly beyond it stand: the study asks for this milder rule",
                 }
             ),
         ),

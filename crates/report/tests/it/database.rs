@@ -308,6 +308,32 @@ fn the_page_is_well_formed_and_has_a_panel_for_each_setting() {
 }
 
 #[test]
+fn everything_that_decides_has_a_chart_over_the_load() {
+    let svg = text(&REPORT, "charts/request-duration-new-order-concurrency-8.svg");
+    assert!(svg.contains("90th percentile, decides"), "{svg}");
+    let svg = text(&REPORT, "charts/throughput-concurrency-8.svg");
+    assert!(svg.contains("new orders per minute (NOTPM), decides"), "{svg}");
+}
+
+#[test]
+fn the_answer_comes_first_then_comparisons_then_details() {
+    let order = [">Comparisons<", ">How sure this is<", ">Findings<", ">What was run<", ">Database<", ">Charts<"];
+    let html = text(&REPORT, "report.html");
+    let places: Vec<usize> = order.iter().map(|title| html.find(title).expect(title)).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    assert!(html.find("class=\"lead\"").is_some_and(|answer| answer < places[0]));
+}
+
+#[test]
+fn columns_that_say_nothing_are_left_out_and_lengths_have_their_unit() {
+    let markdown = text(&REPORT, "report.md");
+    let database = section(&markdown, "Database");
+    assert!(!database.contains("| did not hold |"), "every condition that was looked at held");
+    assert!(database.contains("| was not looked at | why |"), "{database}");
+    assert!(database.contains("- Duration: 10 s measured in each of "), "{database}");
+}
+
+#[test]
 fn programs_get_every_number() {
     let json: Value = serde_json::from_str(&text(&REPORT, "report.json")).expect("JSON");
     let database = &json["database"];

@@ -3,7 +3,7 @@
 use super::{Scene, Sheet, dash, numbers_in, words_in};
 use plimsoll_analysis::OrReason;
 use plimsoll_analysis::database::{Best, BestRatio, BestRow, Ratio};
-use plimsoll_analysis::quantity::{change, changes, show};
+use plimsoll_analysis::quantity::{Notation, show};
 
 impl Scene<'_> {
     pub(super) fn best(&self) -> Option<Sheet> {
@@ -19,13 +19,17 @@ impl Scene<'_> {
             .chain([numbers_in(format!("best for {baseline}")), numbers_in(format!("best for {variant}"))])
             .chain([numbers_in("each at its best"), numbers_in("picked by other repeats")])
             .chain(both);
+        let all = best.rows.iter().flat_map(|row| &row.ratios);
+        let ratios = all.flat_map(|one| one.alike.iter().chain([&one.best, &one.confirmed])).flatten();
+        let notation = Notation::of(ratios.map(|ratio| ratio.interval.as_ref().map_or(ratio.value, |one| one.high)));
+        let shown = |ratio: &OrReason<Ratio>| shown(ratio, notation);
         let row = |row: &BestRow, ratio: &BestRatio| {
             [self.report.grid.level(row.level)]
                 .into_iter()
                 .chain(several.then(|| self.variant(ratio.variant)))
                 .chain([self.setting(&row.best[0]), self.setting(&row.best[ratio.variant])])
                 .chain([shown(&ratio.best), shown(&ratio.confirmed)])
-                .chain(ratio.alike.iter().map(shown))
+                .chain(ratio.alike.iter().map(&shown))
                 .collect()
         };
         let rows = best.rows.iter().flat_map(|one| one.ratios.iter().map(move |ratio| row(one, ratio)));
@@ -47,10 +51,11 @@ impl Scene<'_> {
 }
 
 /// The ratio, and its interval on a line of its own.
-fn shown(ratio: &OrReason<Ratio>) -> String {
+fn shown(ratio: &OrReason<Ratio>, notation: Notation) -> String {
     let Ok(Ratio { value, interval }) = ratio else { return dash() };
+    let value = notation.show(*value);
     match interval {
-        Ok(interval) => format!("{}\n({})", change(*value), changes(interval.low, interval.high).join(" … ")),
-        Err(_) => format!("{}\n(no interval)", change(*value)),
+        Ok(interval) => format!("{value}\n({} … {})", notation.show(interval.low), notation.show(interval.high)),
+        Err(_) => format!("{value}\n(no interval)"),
     }
 }

@@ -2,7 +2,7 @@
 //! checks.
 
 use super::{Column, Scene, Sheet, dash, numbers_in, words_in};
-use plimsoll_analysis::database::{Cell, SettingValue, Statement, Statistic, Suspect, Transaction};
+use plimsoll_analysis::database::{Cell, MixCheck, SettingValue, Statement, Statistic, Suspect, Transaction};
 use plimsoll_analysis::quantity::{grouped, percent, show, significant};
 use plimsoll_analysis::words::{self, counted};
 use plimsoll_model::measure::{self, Measure, Series, Unit};
@@ -38,11 +38,12 @@ impl Scene<'_> {
             .filter(|cell| cell.suspects.is_empty())
             .map(|cell| format!("{}, {}", self.condition(cell.condition), self.variant(cell.variant)))
             .collect();
-        let below = match silent.len() {
-            0 => Vec::new(),
-            many if many > LONG => vec![format!("Not shown by the evidence: what limits {many} other cells.")],
-            _ => vec![format!("Not shown by the evidence: what limits {}.", silent.join("; "))],
-        };
+        let mut below = self.report.unseen.clone();
+        below.extend(match silent.len() {
+            0 => None,
+            many if many > LONG => Some(format!("Not shown by the evidence: what limits {many} other cells.")),
+            _ => Some(format!("Not shown by the evidence: what limits {}.", silent.join("; "))),
+        });
         let columns = ["condition", "variant", "consistent with this limit", "numbers"].map(words_in).into();
         let note = "What throughput may be limited by, by fixed rules on means over the measure phase. None of it is proof: \
                     other causes can look the same.";
@@ -74,10 +75,12 @@ impl Scene<'_> {
         columns.extend(is_tpcc.then(|| words_in("90th % within the limit")));
         let rows = cell.transactions.iter().map(transaction).collect();
         let title = format!("Transactions of {}, {}", self.variant(cell.variant), self.shown());
+        let few = cell.transactions.iter().any(|one| one.p90.is_none());
         let note = format!(
-            "Of {}.{}",
+            "All transactions of {} together, those that began in the measure phase; throughput counts what ended in it.{}{}",
             counted(cell.trials.len(), "trial"),
-            if is_tpcc { " Rollbacks are those that TPC-C asks for, one in a hundred new orders." } else { "" }
+            if is_tpcc { " Rollbacks are those that TPC-C asks for, one in a hundred new orders." } else { "" },
+            if few { " A 90th percentile takes 100 of them." } else { "" }
         );
         Sheet { below: self.below(cell), open: cell.variant < 2, ..Sheet::new(title, note, columns, rows) }
     }
@@ -92,17 +95,22 @@ impl Scene<'_> {
                 .map(|one| format!(", 95 % interval {} … {}", show(one.low, unit), show(one.high, unit)))
                 .unwrap_or_default();
             let what = words::measure(&self.report.throughput, &self.input.facts.protocol);
-            format!("Throughput: {} {what}{interval}", grouped(summary.centre.round()))
+            format!(
+                "Throughput: {} {what} in the geometric mean of the trials, as in charts and comparisons{interval}; {} in \
+                 their arithmetic mean, which is that of all trials together",
+                grouped(summary.centre.round()),
+                grouped(summary.mean.round())
+            )
         });
         let trials = cell.trials.len();
-        let warmup = self.input.plan.lengths[cell.condition].warmup;
-        let minutes = significant(cell.seconds / trials.max(1) as f64 / 60.0);
+        let warmup = self.input.plan.lengths[cell.condition].warmup.as_secs_f64();
+        let measured = span(cell.seconds / trials.max(1) as f64);
         throughput
             .into_iter()
             .chain([
-                format!("Duration: {minutes} minutes measured in each of {}", counted(trials, "trial")),
-                format!("Ramp up: {} minutes of warm-up before", significant(warmup.as_secs_f64() / 60.0)),
-                format!("Unknown errors: {}", kinds(&cell.errors)),
+                format!("Duration: {measured} measured in each of {}", counted(trials, "trial")),
+                format!("Ramp up: {} of warm-up before", span(warmup)),
+                format!("Failed transactions: {}", kinds(&cell.errors)),
                 format!("Retries, in whole trials: {}", kinds(&cell.retries)),
             ])
             .collect()
@@ -126,7 +134,8 @@ impl Scene<'_> {
             let measure = Measure::new(series.clone(), statistic);
             let estimate = self.analysis.estimate(cell.condition, cell.variant, &measure);
             let summary = estimate.and_then(|one| one.summary.as_ref().ok());
-            summary.map_or_else(dash, |summary| show(summary.centre, Unit::Seconds))
+            let largest = statistic == measure::Statistic::Max;
+            summary.map_or_else(dash, |one| show(if largest { one.max } else { one.centre }, Unit::Seconds))
         };
         let row = |cell: &Cell| {
             let start = [self.condition(cell.condition), self.variant(cell.variant)];
@@ -138,7 +147,8 @@ impl Scene<'_> {
             page_only: true,
             ..Sheet::new(
                 format!("Latency of {title}"),
-                "Geometric means of the trials' percentiles, failed transactions included.",
+                "Geometric means of the trials' percentiles, failed transactions included; –: a trial has too few for it. max: \
+                 the longest of all trials.",
                 columns.into_iter().chain(QUANTILES.map(|(name, _)| numbers_in(name))).collect(),
                 self.measured().map(row).collect(),
             )
@@ -169,7 +179,7 @@ impl Scene<'_> {
             "The {MOST} of each variant that took most time in all. Share: of all the time of the transaction; what is missing \
              passed between statements. Failed: in whole trials. database.csv has every statement under every condition."
         );
-        let sheet = |title: String, note: String, rows| Sheet::new(title, note, columns(), rows);
+        let sheet = |title: String, note: String, rows| Sheet::new(title, note, columns(), rows).without_empty();
         let first = sheet(format!("Statements that take most time, {shown}"), note, most);
         let every = sheet(format!("All statements, {shown}"), String::new(), all);
         let every = Sheet { open: false, page_only: true, ..every };
@@ -187,8 +197,10 @@ impl Scene<'_> {
         if kinds.is_empty() {
             return Vec::new();
         }
-        let note = "Means over the measure phase, by the server's own account and the kernel's; ± the standard deviation \
-                    between trials.";
+        let note = "By the server's own account and the kernel's. Means over the measure phase, and arithmetic means over \
+                    the trials, so that they add up (throughput in charts and comparisons is a geometric mean); ± the \
+                    standard deviation between trials. Made dirty in the page cache: the kernel counts whole blocks of \
+                    pages there, however little was written to one, so this may be many times what reaches the disk.";
         let value = |cell: &Cell, (of, name): (&str, &str)| cell.statistic(of, name).map_or_else(dash, counted_in);
         let first: Vec<&Cell> = self.first_cells().collect();
         let columns = [words_in("")].into_iter().chain(first.iter().map(|cell| numbers_in(self.variant(cell.variant))));
@@ -197,17 +209,31 @@ impl Scene<'_> {
             .map(|kind| [self.counter(*kind)].into_iter().chain(first.iter().map(|cell| value(cell, *kind))).collect());
         let title = format!("Statistics, {}", self.shown());
         let at_first = Sheet::new(title, note, columns.collect(), rows.collect());
-        let columns: Vec<Column> = [words_in("condition"), words_in("variant")]
-            .into_iter()
-            .chain(kinds.iter().map(|kind| numbers_in(self.counter(*kind))))
-            .collect();
-        let row = |cell: &Cell| {
-            let start = [self.condition(cell.condition), self.variant(cell.variant)];
-            start.into_iter().chain(kinds.iter().map(|kind| value(cell, *kind))).collect()
-        };
-        let rows = self.measured().map(row).collect();
-        let all = Sheet::new("Statistics under all conditions", "", columns, rows);
+        let all = Sheet::new("Statistics under all conditions", "", self.by_condition(), self.of_kinds(&kinds));
         vec![at_first, Sheet { open: false, page_only: true, ..all }]
+    }
+
+    fn by_condition(&self) -> Vec<Column> {
+        let variants = (0..self.input.plan.variants.len()).map(|variant| numbers_in(self.variant(variant)));
+        [words_in(""), words_in("condition")].into_iter().chain(variants).collect()
+    }
+
+    /// A row for each number under each condition; none for what was zero everywhere.
+    fn of_kinds(&self, kinds: &[(&str, &str)]) -> Vec<Vec<String>> {
+        let row = |kind: (&str, &str), condition: usize| {
+            let values =
+                self.report.at(condition).map(|cell| cell.statistic(kind.0, kind.1).map_or_else(dash, counted_in));
+            [self.counter(kind), self.condition(condition)].into_iter().chain(values).collect::<Vec<String>>()
+        };
+        let counted = |kind: &&(&str, &str)| {
+            self.measured().any(|cell| cell.statistic(kind.0, kind.1).is_some_and(|one| one.mean > 0.0))
+        };
+        let conditions = 0..self.input.plan.conditions.len();
+        kinds
+            .iter()
+            .filter(counted)
+            .flat_map(|kind| conditions.clone().map(|condition| row(*kind, condition)))
+            .collect()
     }
 
     /// `commits`, `CPU of host`: of several databases, whose commits.
@@ -237,7 +263,7 @@ impl Scene<'_> {
         let columns = ["database", "setting", "asked", "in force", "where", "what can be lost"].map(words_in).into();
         let note =
             "Those that the study asks for, and those that trade safety for speed, as the server says them itself.";
-        (!rows.is_empty()).then(|| Sheet::new("Settings", note, columns, rows))
+        (!rows.is_empty()).then(|| Sheet::new("Settings", note, columns, rows).without_empty())
     }
 
     pub(super) fn checks(&self) -> Option<Sheet> {
@@ -246,32 +272,30 @@ impl Scene<'_> {
             .checks
             .iter()
             .map(|check| {
-                let broken: Vec<String> =
-                    check.broken.iter().map(|(trial, found)| format!("trial {trial}: {found}")).collect();
-                let unseen = check.unseen.first().map(|(_, why)| format!("{} ({why})", check.unseen.len()));
+                let broken = check.broken.iter().map(|(trial, found)| format!("trial {trial}: {found}"));
+                let unseen = check.unseen.first().map(|(_, why)| format!("not looked at: {why}"));
                 vec![
                     check.name.clone(),
                     check.held.to_string(),
                     check.broken.len().to_string(),
-                    unseen.unwrap_or_else(|| "0".to_owned()),
-                    broken.join("; "),
+                    check.unseen.len().to_string(),
+                    broken.chain(unseen).collect::<Vec<String>>().join("; "),
                 ]
             })
             .collect();
         let columns = vec![
             words_in("condition on the data"),
             numbers_in("trials after which it held"),
-            numbers_in("did not"),
-            words_in("was not looked at"),
-            words_in("found"),
+            numbers_in("did not hold"),
+            numbers_in("was not looked at"),
+            words_in("why"),
         ];
         let note = "After every trial, those that do not count included, while its server still runs.";
-        (!rows.is_empty()).then(|| Sheet::new("Whether the data is right", note, columns, rows))
+        (!rows.is_empty()).then(|| Sheet::new("Whether the data is right", note, columns, rows).without_empty())
     }
 
     pub(super) fn mix(&self) -> Option<Sheet> {
-        let one = |value: f64| if value <= 1.0 { hundredths(value) } else { significant(value) };
-        let both = |(low, high): (f64, f64)| format!("{} … {}", one(low), one(high));
+        let both = |mix: &MixCheck, (low, high): (f64, f64)| format!("{} … {}", mix.show(low), mix.show(high));
         let rows: Vec<Vec<String>> = self
             .report
             .mix
@@ -282,12 +306,19 @@ impl Scene<'_> {
                 } else {
                     format!("not in {}", counted(mix.wrong.len(), "trial"))
                 };
-                vec![mix.name.clone(), mix.trials.to_string(), both(mix.found), both(mix.right), wrong]
+                vec![mix.name.clone(), mix.trials.to_string(), both(mix, mix.found), both(mix, mix.right), wrong]
             })
             .collect();
-        let columns =
-            vec![words_in("input"), numbers_in("trials"), numbers_in("found"), numbers_in("right"), words_in("holds")];
-        let note = "What users were given to do, as shares or means of a trial: the least and the largest.";
+        let columns = vec![
+            words_in("input"),
+            numbers_in("trials"),
+            numbers_in("found"),
+            numbers_in("allowed"),
+            words_in("holds"),
+        ];
+        let note = "What users were given to do, as shares or means of a trial: the least and the largest. Allowed: what TPC-C \
+                    tolerates and chance makes of a trial, most in the one with the fewest inputs; each trial is held \
+                    against its own.";
         (!rows.is_empty()).then(|| Sheet {
             open: false,
             ..Sheet::new("Whether the input is mixed as it should be", note, columns, rows)
@@ -315,14 +346,14 @@ fn statement(variant: &str, one: &Statement) -> Vec<String> {
 
 fn transaction(one: &Transaction) -> Vec<String> {
     let limit = one.limit.map(|limit| {
-        let holds = if limit.holds { "yes" } else { "no" };
+        let holds = limit.holds.map_or("–", |holds| if holds { "yes" } else { "no" });
         format!("{holds} ({} s)", limit.seconds)
     });
     [
         one.title.clone(),
         format!("{:.2}", one.share * 100.0),
         show(one.mean, Unit::Seconds),
-        show(one.p90, Unit::Seconds),
+        one.p90.map_or_else(dash, |p90| show(p90, Unit::Seconds)),
         grouped(one.total as f64),
         grouped(one.rollbacks as f64),
         format!("{:.2}", one.rolled_back() * 100.0),
@@ -331,6 +362,12 @@ fn transaction(one: &Transaction) -> Vec<String> {
     .into_iter()
     .chain(limit)
     .collect()
+}
+
+/// A length of time: `3 s`, `15 minutes`.
+fn span(seconds: f64) -> String {
+    let (length, unit) = if seconds < 120.0 { (seconds, "s") } else { (seconds / 60.0, "minutes") };
+    format!("{} {unit}", (length * 10.0).round() / 10.0)
 }
 
 /// `0`, or `6 (deadlock 4, lock_timeout 2)`.
@@ -346,6 +383,7 @@ fn kinds(counts: &BTreeMap<ErrorKind, u64>) -> String {
 
 fn counted_in(one: &Statistic) -> String {
     let value = match one.unit {
+        Unit::Count if one.mean > 0.0 && one.mean < 0.0995 => format!("{:.3}", one.mean),
         Unit::Count => significant(one.mean),
         Unit::Share => hundredths(one.mean),
         unit => show(one.mean, unit),
