@@ -29,15 +29,12 @@ fn check_and_plan_start_nothing() {
 
 #[test]
 fn check_says_with_its_place_what_a_trial_cannot_have() {
-    let study = edited(
-        &edited(&telltale(), "\"1ms\"", "\"20ms\""),
-        "[load]",
-        "[decide]\nmeasure = \"request_duration.p95\"\n\n[load]",
-    );
+    let study = edited(&telltale(), "\"1ms\"", "\"20ms\"");
+    let study = edited(&study, "iteration_duration.p50", "request_duration.p95");
     let place = Place::with_study(&study);
     place.plimsoll(&["check", "study.toml"]).with(0).prints(&["no errors"]).says(&[
         "p95 takes 200 requests; 2 users with 20 ms of thinking do at most 30 in 300 ms",
-        "study.toml:33:12",
+        "study.toml:30:12",
         "duration = \"300ms\"",
     ]);
 }

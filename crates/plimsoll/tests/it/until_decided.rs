@@ -15,7 +15,7 @@ fn with_looks(study: &str) -> String {
 fn decidable() -> String {
     let study = edited(&with_looks(TINY), "duration = \"300ms\"", "duration = \"10s\"\niterations_per_user = 20")
         .replace("\"50ms\"", "\"0s\"");
-    format!("{study}\n[decide]\nmeasure = \"iterations.count\"\n")
+    edited(&study, "iteration_duration.p50", "iterations.count")
 }
 
 #[test]

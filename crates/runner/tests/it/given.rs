@@ -30,7 +30,8 @@ steps    = [{ get = "/{path}" }]
 users    = 1
 think    = "1ms"
 warmup   = "0s"
-duration = "30ms"
+duration = "20s"
+iterations = 5
 
 [generator]
 max_cpu      = "100%"
