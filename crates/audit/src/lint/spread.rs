@@ -41,7 +41,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         topic: "claim not borne out",
         sentence: "By the spread of its own runs, a change that is claimed may be none.".to_owned(),
         evidence: changes,
-        advice: "Call it inconclusive, and repeat the runs until the interval leaves out no change.",
+        advice: "Call it inconclusive, and repeat the runs until the interval excludes a change of zero.",
     });
     let same = (!same.is_empty()).then(|| Finding {
         gravity: Gravity::Caution,

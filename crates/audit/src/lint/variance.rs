@@ -46,7 +46,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         topic: "usual variance",
         sentence: "A change within the usual variance is called one: runs of the same thing differ as much.".to_owned(),
         evidence: within,
-        advice: "Call it inconclusive, or repeat the comparison until an interval leaves out no change.",
+        advice: "Call it inconclusive, or repeat the comparison until an interval excludes a change of zero.",
     });
     within.into_iter().chain(past).collect()
 }
