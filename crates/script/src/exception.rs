@@ -1,0 +1,57 @@
+//! From what the engine threw to an [`Exception`] with its place, or to the limit that was broken.
+
+use crate::fault::Exception;
+use crate::program::Program;
+use rquickjs::{CaughtError, Coerced, Ctx, Error, FromJs, Value};
+
+/// What was thrown. Of several places, the first in the script's own code counts: natives have none.
+pub(crate) fn caught(ctx: &Ctx<'_>, program: &Program, error: Error) -> Exception {
+    match CaughtError::from_error(ctx, error) {
+        CaughtError::Exception(error) => of_value(ctx, program, &error.into_object().into_value()),
+        CaughtError::Value(value) => of_value(ctx, program, &value),
+        CaughtError::Error(error) => Exception { message: error.to_string(), place: None, stack: String::new() },
+    }
+}
+
+/// What a promise was rejected with, or a value that was thrown.
+pub(crate) fn of_value<'js>(ctx: &Ctx<'js>, program: &Program, value: &Value<'js>) -> Exception {
+    let message = text(ctx, value.clone());
+    let stack = value.as_exception().and_then(rquickjs::Exception::stack).unwrap_or_default();
+    let place = places(&stack).find_map(|(file, line, column)| program.place(file, line, column));
+    Exception { message, place, stack }
+}
+
+/// A value as `String(value)` has it. What throws when it is asked has no text.
+pub(crate) fn text<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> String {
+    let text = match value.as_symbol() {
+        Some(_) => return "a symbol".to_owned(),
+        None => Coerced::<String>::from_js(ctx, value),
+    };
+    text.map(|text| text.0).unwrap_or_else(|_| {
+        ctx.catch();
+        "a value that has no text".to_owned()
+    })
+}
+
+/// The places in a stack of the engine, whose lines are `    at call (file:line:column)` or `    at file:line:column`.
+pub(crate) fn places(stack: &str) -> impl Iterator<Item = (&str, usize, usize)> {
+    stack.lines().filter_map(|line| {
+        let call = line.trim_start().strip_prefix("at ")?;
+        let place = call.rsplit_once(" (").map_or(call, |(_, place)| place.trim_end_matches(')'));
+        let mut parts = place.rsplitn(3, ':');
+        let (column, line, file) = (parts.next()?, parts.next()?, parts.next()?);
+        Some((file, line.parse().ok()?, column.parse().ok()?))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read_from_stacks() {
+        let stack = "    at get (native)\n    at buy (lib/a b.js:12:5)\n    at <anonymous> (load.js:3:40)\n    at load.js:2:24\n";
+        let found: Vec<_> = places(stack).collect();
+        assert_eq!(found, [("lib/a b.js", 12, 5), ("load.js", 3, 40), ("load.js", 2, 24)]);
+    }
+}

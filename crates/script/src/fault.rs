@@ -1,0 +1,130 @@
+//! What is wrong in a script before it runs, and what it threw when it ran: always with the place, where there is one.
+
+use std::fmt;
+
+/// A place in a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The module, as it was named: the path of the script as it was given, other paths relative to that.
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+    /// The line itself; empty where it is not known.
+    pub text: String,
+}
+
+impl Place {
+    /// The place of the byte `offset` of `source`.
+    #[must_use]
+    pub fn in_text(file: &str, source: &str, offset: usize) -> Self {
+        let mut offset = offset.min(source.len());
+        while !source.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let start = source[..offset].rfind('\n').map_or(0, |at| at + 1);
+        let line = source[..start].matches('\n').count() + 1;
+        let column = source[start..offset].chars().count() + 1;
+        let text = source[start..].lines().next().unwrap_or_default();
+        Self { file: file.to_owned(), line, column, text: text.to_owned() }
+    }
+
+    /// The line with a mark under the place, as a reader wants to see it. Of a long line, what is near.
+    #[must_use]
+    pub fn drawn(&self) -> String {
+        const WIDTH: usize = 120;
+        let skipped = (self.column - 1).saturating_sub(WIDTH / 2);
+        let near: String = self.text.chars().skip(skipped).take(WIDTH).collect();
+        // Tabs stay tabs under themselves, so that the mark stands where the reader's terminal puts the place.
+        let ahead = near.chars().take(self.column - 1 - skipped);
+        let indent: String = ahead.map(|char| if char == '\t' { '\t' } else { ' ' }).collect();
+        let (number, margin) = (self.line, " ".repeat(self.line.to_string().len()));
+        format!("{number} | {near}\n{margin} | {indent}^\n")
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// Why a script cannot be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Where; None when the file as a whole cannot be read.
+    pub place: Option<Place>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Fault {
+    /// The fault, with the line and a mark under the place.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let drawn = self.place.as_ref().map(Place::drawn).unwrap_or_default();
+        format!("{self}\n{drawn}")
+    }
+}
+
+impl fmt::Display for Fault {
+    /// One line: `load.js:3:7: unexpected token; …`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.place {
+            write!(f, "{place}: ")?;
+        }
+        f.write_str(&self.message)?;
+        self.help.iter().try_for_each(|help| write!(f, "; {help}"))
+    }
+}
+
+/// What a script threw and did not catch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exception {
+    /// As `String(error)` has it: `TypeError: not a function`.
+    pub message: String,
+    /// Where it was thrown, in the script's own code; None for what is no `Error`.
+    pub place: Option<Place>,
+    /// The calls that led there, a line each, as the engine writes them; empty for what is no `Error`.
+    pub stack: String,
+}
+
+impl fmt::Display for Exception {
+    /// One line: `TypeError: not a function (load.js:3:7)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.place.iter().try_for_each(|place| write!(f, " ({place})"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_counts_characters_and_knows_its_line() {
+        let source = "one\nzwölf = ;\r\nthree";
+        let place = Place::in_text("load.js", source, source.find(';').expect("it is there"));
+        assert_eq!(place.to_string(), "load.js:2:9");
+        assert_eq!(place.text, "zwölf = ;");
+        assert_eq!(place.drawn(), "2 | zwölf = ;\n  |         ^\n");
+    }
+
+    #[test]
+    fn the_end_of_a_text_is_a_place() {
+        let place = Place::in_text("load.js", "a\n", 99);
+        assert_eq!((place.line, place.column, place.text.as_str()), (2, 1, ""));
+    }
+
+    #[test]
+    fn of_a_long_line_what_is_near_is_shown() {
+        let source = format!("{}!{}", "a".repeat(5000), "b".repeat(5000));
+        let drawn = Place::in_text("min.js", &source, 5000).drawn();
+        let lines: Vec<&str> = drawn.lines().collect();
+        assert_eq!(lines[0].len(), 124);
+        assert_eq!(lines[0].find('!'), lines[1].find('^'));
+    }
+}

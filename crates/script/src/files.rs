@@ -1,0 +1,141 @@
+//! The files that a script may read: those in its own folder, and in the folders that a person has allowed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Reads files inside the folders that are allowed, each once: all runtimes of a program share what was read.
+#[derive(Debug)]
+pub struct Files {
+    folders: Vec<PathBuf>,
+    read: Mutex<BTreeMap<PathBuf, Arc<[u8]>>>,
+}
+
+/// Why a file was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// It lies elsewhere, if only by a symbolic link.
+    #[error("`{}` lies outside the folders that this script may read ({}); allow its folder, or move the file", path.display(), listed(folders))]
+    Outside {
+        /// As the script named it.
+        path: PathBuf,
+        /// Those that are allowed.
+        folders: Vec<PathBuf>,
+    },
+    /// It cannot be read.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Unreadable {
+        /// As the script named it.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl Files {
+    /// Files in `folders`, and below.
+    ///
+    /// # Errors
+    /// One of the folders cannot be found.
+    pub fn within<P: AsRef<Path>>(folders: impl IntoIterator<Item = P>) -> Result<Self, FileError> {
+        let folders = folders.into_iter().map(|folder| canonical(folder.as_ref())).collect::<Result<_, _>>()?;
+        Ok(Self { folders, read: Mutex::default() })
+    }
+
+    /// The content of a file.
+    ///
+    /// # Errors
+    /// It lies outside of what is allowed, or cannot be read.
+    pub fn read(&self, path: &Path) -> Result<Arc<[u8]>, FileError> {
+        // Where it really lies: neither `..` nor a symbolic link leads out.
+        let real = match canonical(path) {
+            Err(_) if !self.may_name(path) => return Err(self.outside(path)),
+            real => real?,
+        };
+        if !self.folders.iter().any(|folder| real.starts_with(folder)) {
+            return Err(self.outside(path));
+        }
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(content) = read.get(&real) {
+            return Ok(Arc::clone(content));
+        }
+        let content = std::fs::read(&real).map_err(|source| FileError::Unreadable { path: path.to_owned(), source })?;
+        let content: Arc<[u8]> = content.into();
+        read.insert(real, Arc::clone(&content));
+        Ok(content)
+    }
+
+    /// Every file that was read so far, with its content.
+    #[must_use]
+    pub fn all_read(&self) -> Vec<(PathBuf, Arc<[u8]>)> {
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        read.iter().map(|(path, content)| (path.clone(), Arc::clone(content))).collect()
+    }
+
+    /// Whether a path that leads nowhere at least lies in an allowed folder: of others, a script is not told whether
+    /// they exist.
+    fn may_name(&self, path: &Path) -> bool {
+        let folder = path.ancestors().skip(1).find_map(|folder| match folder.as_os_str().is_empty() {
+            true => Path::new(".").canonicalize().ok(),
+            false => folder.canonicalize().ok(),
+        });
+        folder.is_some_and(|folder| self.folders.iter().any(|allowed| folder.starts_with(allowed)))
+    }
+
+    fn outside(&self, path: &Path) -> FileError {
+        FileError::Outside { path: path.to_owned(), folders: self.folders.clone() }
+    }
+}
+
+fn canonical(path: &Path) -> Result<PathBuf, FileError> {
+    path.canonicalize().map_err(|source| FileError::Unreadable { path: path.to_owned(), source })
+}
+
+fn listed(folders: &[PathBuf]) -> String {
+    let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    folders.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder `in` that is allowed, and a file beside it that is not.
+    fn folders() -> (tempfile::TempDir, Files) {
+        let home = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(home.path().join("in/deep")).expect("a folder");
+        std::fs::write(home.path().join("in/deep/data.csv"), "a,b").expect("a file");
+        std::fs::write(home.path().join("secret"), "no").expect("a file");
+        let files = Files::within([home.path().join("in")]).expect("the folder is there");
+        (home, files)
+    }
+
+    #[test]
+    fn a_file_inside_is_read_once() {
+        let (home, files) = folders();
+        let path = home.path().join("in/deep/../deep/data.csv");
+        let first = files.read(&path).expect("it is allowed");
+        std::fs::write(&path, "changed").expect("a file");
+        let second = files.read(&path).expect("it is allowed");
+        assert!(Arc::ptr_eq(&first, &second));
+        assert_eq!(files.all_read().len(), 1);
+    }
+
+    #[test]
+    fn nothing_leads_out() {
+        let (home, files) = folders();
+        std::os::unix::fs::symlink(home.path().join("secret"), home.path().join("in/link")).expect("a link");
+        for path in ["in/../secret", "secret", "in/link", "in/../not-there"] {
+            let refused = files.read(&home.path().join(path)).expect_err("it lies outside");
+            assert!(matches!(refused, FileError::Outside { .. }), "{path}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_missing_file_inside_is_named() {
+        let (home, files) = folders();
+        let missing = files.read(&home.path().join("in/gone.csv")).expect_err("it is not there");
+        assert!(missing.to_string().contains("gone.csv`: No such file"), "{missing}");
+    }
+}

@@ -1,0 +1,161 @@
+//! What the engine lacks and every script expects: timers, a console, `open`, and variables that whoever runs the
+//! script sets.
+#![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
+
+use crate::event_loop::{Event, EventLoop, Level, OpId, Operations, Then};
+use crate::exception::text;
+use crate::program::{Program, beside};
+use plimsoll_model::units::Nanos;
+use rquickjs::function::{Opt, Rest};
+use rquickjs::{
+    ArrayBuffer, Coerced, Ctx, Exception, Function, IntoJs, Object, Persistent, Result, String as Text, Value,
+};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A value that comes from outside.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Data {
+    /// A number, at less cost than its JSON.
+    Number(f64),
+    /// A text in JSON.
+    Json(Rc<str>),
+}
+
+impl Data {
+    pub(crate) fn value<'js>(&self, ctx: &Ctx<'js>) -> Result<Value<'js>> {
+        match self {
+            Data::Number(number) => number.into_js(ctx),
+            Data::Json(text) => ctx.json_parse(text.as_bytes()),
+        }
+    }
+}
+
+/// Gives global variables their values.
+pub(crate) fn set(ctx: &Ctx<'_>, variables: &[(Rc<str>, Data)]) -> Result<()> {
+    let globals = ctx.globals();
+    variables.iter().try_for_each(|(name, data)| globals.set(&**name, data.value(ctx)?))
+}
+
+/// Everything of this module but the variables.
+pub(crate) fn install<'js, P: Operations>(ctx: &Ctx<'js>, program: &Arc<Program>) -> Result<()> {
+    let globals = ctx.globals();
+    globals.set("setTimeout", Function::new(ctx.clone(), set_timeout::<P>)?)?;
+    globals.set("setInterval", Function::new(ctx.clone(), set_interval::<P>)?)?;
+    globals.set("clearTimeout", Function::new(ctx.clone(), clear::<P>)?)?;
+    globals.set("clearInterval", Function::new(ctx.clone(), clear::<P>)?)?;
+    globals.set("console", console::<P>(ctx)?)?;
+    let program = Arc::clone(program);
+    let open = move |ctx: Ctx<'js>, path: String, mode: Opt<String>| -> Result<Value<'js>> {
+        open::<P>(&ctx, &program, &path, mode.0.as_deref())
+    };
+    globals.set("open", Function::new(ctx.clone(), open)?)
+}
+
+fn set_timeout<'js, P: Operations>(
+    ctx: Ctx<'js>,
+    function: Function<'js>,
+    delay: Opt<Coerced<f64>>,
+    arguments: Rest<Value<'js>>,
+) -> Result<OpId> {
+    begin_timer::<P>(&ctx, function, span(delay), None, arguments.0)
+}
+
+fn set_interval<'js, P: Operations>(
+    ctx: Ctx<'js>,
+    function: Function<'js>,
+    period: Opt<Coerced<f64>>,
+    arguments: Rest<Value<'js>>,
+) -> Result<OpId> {
+    // No less than a millisecond, as elsewhere: a user whose interval is always due would never let another run.
+    let period = span(period).max(Nanos(1_000_000));
+    begin_timer::<P>(&ctx, function, period, Some(period), arguments.0)
+}
+
+fn clear<P: Operations>(ctx: Ctx<'_>, id: Opt<Coerced<f64>>) -> Result<()> {
+    if let Some(Coerced(id)) = id.0 {
+        EventLoop::<P>::of(&ctx)?.cancel(id as OpId);
+    }
+    Ok(())
+}
+
+/// Milliseconds, of which none or less is at once.
+fn span(milliseconds: Opt<Coerced<f64>>) -> Nanos {
+    let milliseconds = milliseconds.0.map_or(0.0, |given| given.0);
+    Nanos((milliseconds * 1e6) as u64)
+}
+
+fn begin_timer<'js, P: Operations>(
+    ctx: &Ctx<'js>,
+    function: Function<'js>,
+    delay: Nanos,
+    period: Option<Nanos>,
+    arguments: Vec<Value<'js>>,
+) -> Result<OpId> {
+    let events = EventLoop::<P>::of(ctx)?;
+    let function = Persistent::save(ctx, function);
+    let arguments = Persistent::save(ctx, arguments);
+    let due = events.now().after(delay);
+    let handler = move |ctx: &Ctx<'_>, _: Event<P::Event>| {
+        let function: Function<'_> = function.clone().restore(ctx)?;
+        function.call::<_, ()>((Rest(arguments.clone().restore(ctx)?),))?;
+        let again = |period| Ok(Then::At(EventLoop::<P>::of(ctx)?.now().after(period)));
+        period.map_or(Ok(Then::Done), again)
+    };
+    Ok(events.at(due, Box::new(handler)))
+}
+
+fn console<'js, P: Operations>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
+    let console = Object::new(ctx.clone())?;
+    let methods = [
+        ("debug", Level::Debug),
+        ("log", Level::Info),
+        ("info", Level::Info),
+        ("warn", Level::Warn),
+        ("error", Level::Error),
+    ];
+    for (name, level) in methods {
+        let write = move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<()> {
+            let words: Vec<String> = values.0.into_iter().map(|value| shown(&ctx, value)).collect();
+            EventLoop::<P>::of(&ctx)?.host().console(level, &words.join(" "));
+            Ok(())
+        };
+        console.set(name, Function::new(ctx.clone(), write)?)?;
+    }
+    Ok(console)
+}
+
+/// A value as a person wants to read it: errors with their stack, other objects as JSON.
+fn shown<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> String {
+    if let Some(error) = value.as_exception() {
+        let stack = error.stack().unwrap_or_default();
+        return format!("{}\n{stack}", text(ctx, value)).trim_end().to_owned();
+    }
+    if value.is_object() && !value.is_function() {
+        match ctx.json_stringify(value.clone()) {
+            Ok(Some(json)) => return json.to_string().unwrap_or_default(),
+            Ok(None) => {}
+            Err(_) => drop(ctx.catch()),
+        }
+    }
+    text(ctx, value)
+}
+
+/// `open(path)` is a file as text, `open(path, "b")` as bytes; relative to the module that calls it, and only while
+/// the script is loaded: later it would read a file in the middle of what is measured.
+fn open<'js, P: Operations>(ctx: &Ctx<'js>, program: &Program, path: &str, mode: Option<&str>) -> Result<Value<'js>> {
+    if !EventLoop::<P>::of(ctx)?.is_loading() {
+        let message = "open() works only while the script is loaded: call it outside of functions";
+        return Err(Exception::throw_message(ctx, message));
+    }
+    // What called may be a function of the engine: `files.map(open)`.
+    let caller = (0..4).find_map(|level| ctx.script_or_module_name(level)?.to_string().ok());
+    let path = beside(caller.as_deref().unwrap_or(program.entry()), path);
+    let content =
+        program.files().read(Path::new(&path)).map_err(|error| Exception::throw_message(ctx, &error.to_string()))?;
+    match mode {
+        Some("b") => Ok(ArrayBuffer::new_copy(ctx.clone(), &content)?.into_value()),
+        _ => Ok(Text::from_str(ctx.clone(), &String::from_utf8_lossy(&content))?.into_value()),
+    }
+}

@@ -1,0 +1,418 @@
+//! A script with everything that it imports: found, read, checked, and compiled once for all runtimes.
+
+use crate::fault::{Fault, Place};
+use crate::files::Files;
+use crate::module::{Module, Text};
+use crate::native::Natives;
+use rquickjs::loader::{ImportAttributes, Loader, Resolver};
+use rquickjs::module::{Declared, WriteOptions};
+use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Error, Runtime};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A script that can be run, by any number of runtimes on any threads.
+pub struct Program {
+    entry: String,
+    modules: HashMap<String, Compiled>,
+    exports: Vec<String>,
+    natives: Natives,
+    files: Files,
+}
+
+/// What is kept of a module.
+struct Compiled {
+    bytecode: Box<[u8]>,
+    /// For the place where an exception was thrown.
+    source: String,
+    code: String,
+    /// What it asks for, and the names of the modules which that is.
+    links: HashMap<String, String>,
+}
+
+/// Where the text of a script comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Entry<'a> {
+    /// A file.
+    File(&'a Path),
+    /// A text. What it imports lies beside where its name says.
+    Text {
+        /// Its name, in places: `-`.
+        name: &'a str,
+        /// What it says.
+        text: &'a str,
+    },
+}
+
+impl Program {
+    /// Reads a script and all that it imports, and compiles it.
+    ///
+    /// # Errors
+    /// All faults of all modules, in the order of their places.
+    pub fn load(entry: Entry<'_>, files: Files, natives: Natives) -> Result<Arc<Self>, Vec<Fault>> {
+        let mut reading =
+            Reading { files, natives, modules: BTreeMap::new(), links: HashMap::new(), faults: Vec::new() };
+        let entry = reading.begin(entry);
+        reading.check_names();
+        let Reading { files, natives, modules, mut links, mut faults } = reading;
+        if !faults.is_empty() {
+            faults.sort_by_key(|fault| fault.place.as_ref().map(|at| (at.file.clone(), at.line, at.column)));
+            return Err(faults);
+        }
+        let exports = exports(&modules, &links, &natives, &entry, &mut BTreeSet::new());
+        let mut bytecode = compile(&modules, &links, &natives).map_err(|fault| vec![fault])?;
+        let compiled = modules.into_iter().filter_map(|(name, module)| {
+            let links = links.remove(&name).unwrap_or_default();
+            let bytecode = bytecode.remove(&name)?.into();
+            Some((name, Compiled { bytecode, source: module.source, code: module.code, links }))
+        });
+        Ok(Arc::new(Self {
+            modules: compiled.collect(),
+            entry,
+            exports: exports.into_iter().collect(),
+            natives,
+            files,
+        }))
+    }
+
+    /// What the script itself exports, in alphabetical order; `default` is one of them.
+    #[must_use]
+    pub fn exports(&self) -> &[String] {
+        &self.exports
+    }
+
+    /// The files that it may read, and those that were read so far: the modules are among them.
+    #[must_use]
+    pub fn files(&self) -> &Files {
+        &self.files
+    }
+
+    /// The name of the script itself.
+    #[must_use]
+    pub fn entry(&self) -> &str {
+        &self.entry
+    }
+
+    /// A place as the engine tells it; None where there is no such module.
+    pub(crate) fn place(&self, file: &str, line: usize, column: usize) -> Option<Place> {
+        let module = self.modules.get(file)?;
+        Text { name: file, source: &module.source, code: &module.code }.engine_place(line, column)
+    }
+
+    /// What gives a runtime its modules.
+    pub(crate) fn provide(self: &Arc<Self>, runtime: &Runtime) {
+        runtime.set_loader(Provider(Arc::clone(self)), Provider(Arc::clone(self)));
+    }
+
+    fn load_module<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<rquickjs::Module<'js, Declared>> {
+        if let Some(native) = self.natives.declare(ctx, name) {
+            return native;
+        }
+        let module = self.modules.get(name).ok_or_else(|| Error::new_loading(name))?;
+        #[expect(unsafe_code, reason = "the engine reads bytecode as it is")]
+        // SAFETY: the bytes were written by `compile`, in this process and by this version of the engine, and cannot
+        // be reached from outside. The engine copies them.
+        unsafe {
+            rquickjs::Module::load(ctx.clone(), &module.bytecode)
+        }
+    }
+}
+
+/// A script while its modules are being read.
+struct Reading {
+    files: Files,
+    natives: Natives,
+    modules: BTreeMap<String, Module>,
+    /// For each module: what it asks for, and what that is.
+    links: Links,
+    faults: Vec<Fault>,
+}
+
+type Links = HashMap<String, HashMap<String, String>>;
+
+/// What a module asks for.
+enum Target {
+    Native,
+    /// The name of a module in a file.
+    File(String),
+}
+
+impl Reading {
+    /// Reads the entry and all that follows from it; gives the name of the entry.
+    fn begin(&mut self, entry: Entry<'_>) -> String {
+        let (name, text) = match entry {
+            Entry::File(path) => (named(path), None),
+            Entry::Text { name, text } => (name.to_owned(), Some(text.to_owned())),
+        };
+        match text.map_or_else(|| self.read(&name), Ok) {
+            Ok(text) => self.add(&name, text),
+            Err(message) => self.faults.push(Fault { place: None, message, help: None }),
+        }
+        name
+    }
+
+    fn read(&self, name: &str) -> Result<String, String> {
+        let content = self.files.read(Path::new(name)).map_err(|error| error.to_string())?;
+        let text = String::from_utf8(content.to_vec()).map_err(|_| format!("`{name}` is no text in UTF-8"))?;
+        Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
+    }
+
+    /// Adds a module, and those that it asks for.
+    fn add(&mut self, name: &str, text: String) {
+        let module = match Module::parse(name, text) {
+            Ok(module) => module,
+            Err(faults) => return self.faults.extend(faults),
+        };
+        let requests: Vec<_> =
+            module.requests.iter().map(|(request, at)| (request.clone(), module.place(*at))).collect();
+        self.modules.insert(name.to_owned(), module);
+        for (request, place) in requests {
+            if let Err(fault) = self.follow(name, &request, &place) {
+                self.faults.push(fault);
+            }
+        }
+    }
+
+    /// Reads the module that `base` calls `request`, unless it is known.
+    fn follow(&mut self, base: &str, request: &str, place: &Place) -> Result<(), Fault> {
+        let target = self.resolve(base, request, place)?;
+        let links = self.links.entry(base.to_owned()).or_default();
+        match target {
+            Target::Native => {
+                links.insert(request.to_owned(), request.to_owned());
+            }
+            Target::File(name) => {
+                links.insert(request.to_owned(), name.clone());
+                if !self.modules.contains_key(&name) {
+                    let fault = |message| Fault { place: Some(place.clone()), message, help: None };
+                    let text = self.read(&name).map_err(fault)?;
+                    self.add(&name, text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn resolve(&self, base: &str, request: &str, place: &Place) -> Result<Target, Fault> {
+        let fault = |message, help| Err(Fault { place: Some(place.clone()), message, help });
+        if request.starts_with("./") || request.starts_with("../") || request.starts_with('/') {
+            if Path::new(request).extension().is_some_and(|extension| extension == "json") {
+                let help = format!("read it with `JSON.parse(open('{request}'))`");
+                return fault(format!("`{request}` is no module"), Some(help));
+            }
+            return Ok(Target::File(beside(base, request)));
+        }
+        if self.natives.exports(request).is_some() {
+            return Ok(Target::Native);
+        }
+        if let Some(reason) = self.natives.refusal(request) {
+            return fault(reason, None);
+        }
+        if request.contains("://") {
+            let help = "save it beside the script and import that file".to_owned();
+            return fault(format!("`{request}` is not fetched: modules are files"), Some(help));
+        }
+        let help = nearest(request, self.natives.names()).or_else(|| {
+            let beside = Path::new(&beside(base, request)).exists();
+            beside.then(|| format!("a file is imported as `./{request}`"))
+        });
+        fault(format!("there is no module `{request}`"), help)
+    }
+
+    /// Looks whether every name that is imported is exported.
+    fn check_names(&mut self) {
+        let mut faults = Vec::new();
+        for module in self.modules.values() {
+            for want in &module.wants {
+                let target = self.links.get(&module.name).and_then(|links| links.get(&want.request));
+                let Some(target) = target.filter(|target| self.is_known(target)) else { continue };
+                let exports = exports(&self.modules, &self.links, &self.natives, target, &mut BTreeSet::new());
+                if exports.contains(&want.name) {
+                    continue;
+                }
+                let message = match want.name.as_str() {
+                    "default" => format!("`{}` has no default export", want.request),
+                    name => format!("`{}` exports no `{name}`", want.request),
+                };
+                let help = nearest(&want.name, exports.iter().map(String::as_str));
+                faults.push(Fault { place: Some(module.place(want.offset)), message, help });
+            }
+        }
+        self.faults.extend(faults);
+    }
+
+    /// Whether a module and all whose names it hands on could be read. Of others nothing can be said.
+    fn is_known(&self, name: &str) -> bool {
+        if self.natives.exports(name).is_some() {
+            return true;
+        }
+        let Some(module) = self.modules.get(name) else { return false };
+        let target = |request: &String| self.links.get(name).and_then(|links| links.get(request));
+        module.stars.iter().all(|star| {
+            target(star)
+                .is_some_and(|target| self.modules.contains_key(target) || self.natives.exports(target).is_some())
+        })
+    }
+}
+
+/// Every name that a module exports, also those it hands on. `seen` ends circles.
+fn exports(
+    modules: &BTreeMap<String, Module>,
+    links: &Links,
+    natives: &Natives,
+    name: &str,
+    seen: &mut BTreeSet<String>,
+) -> BTreeSet<String> {
+    if let Some(exports) = natives.exports(name) {
+        return exports.iter().map(|name| (*name).to_owned()).collect();
+    }
+    let Some(module) = modules.get(name).filter(|_| seen.insert(name.to_owned())) else { return BTreeSet::new() };
+    let mut found: BTreeSet<String> = module.exports.iter().cloned().collect();
+    for star in &module.stars {
+        if let Some(target) = links.get(name).and_then(|links| links.get(star)) {
+            let mut handed_on = exports(modules, links, natives, target, seen);
+            handed_on.remove("default");
+            found.append(&mut handed_on);
+        }
+    }
+    found
+}
+
+fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    let most = name.chars().count() / 3;
+    let edits = known.map(|known| (strsim::damerau_levenshtein(name, known), known));
+    let (_, nearest) = edits.filter(|(edits, _)| *edits <= most).min()?;
+    Some(format!("did you mean `{nearest}`?"))
+}
+
+/// The name of the module that `base` calls `request`: its path, without detours.
+pub(crate) fn beside(base: &str, request: &str) -> String {
+    let folder = Path::new(base).parent().unwrap_or(Path::new(""));
+    named(&folder.join(request))
+}
+
+fn named(path: &Path) -> String {
+    let mut name = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if name.file_name().is_some() => {
+                name.pop();
+            }
+            other => name.push(other),
+        }
+    }
+    name.display().to_string()
+}
+
+/// The bytecode of every module.
+fn compile(
+    modules: &BTreeMap<String, Module>,
+    links: &Links,
+    natives: &Natives,
+) -> Result<HashMap<String, Vec<u8>>, Fault> {
+    let codes = modules.values().map(|module| (module.name.clone(), module.code.clone()));
+    let compiler = Compiler(Rc::new(Compiling {
+        codes: codes.collect(),
+        links: links.clone(),
+        natives: natives.clone(),
+        written: RefCell::default(),
+    }));
+    let unavailable =
+        |error: Error| Fault { place: None, message: format!("cannot start the engine: {error}"), help: None };
+    let runtime = Runtime::new().map_err(unavailable)?;
+    let context = Context::full(&runtime).map_err(unavailable)?;
+    runtime.set_loader(compiler.clone(), compiler.clone());
+    context.with(|ctx| {
+        modules.keys().try_for_each(|name| {
+            if compiler.0.written.borrow().contains_key(name) {
+                return Ok(());
+            }
+            let compiled = compiler.0.compile(&ctx, name).catch(&ctx).map(|_| ());
+            compiled.map_err(|error| engine_fault(modules, &error))
+        })
+    })?;
+    Ok(compiler.0.written.take())
+}
+
+/// Compiles modules when the engine asks for them: it does when it compiles one that imports them.
+#[derive(Clone)]
+struct Compiler(Rc<Compiling>);
+
+struct Compiling {
+    codes: HashMap<String, String>,
+    links: Links,
+    natives: Natives,
+    written: RefCell<HashMap<String, Vec<u8>>>,
+}
+
+impl Compiling {
+    fn compile<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<rquickjs::Module<'js, Declared>> {
+        let code = self.codes.get(name).ok_or_else(|| Error::new_loading(name))?;
+        let module = rquickjs::Module::declare(ctx.clone(), name, code.as_str())?;
+        let bytecode = module.write(WriteOptions::default())?;
+        self.written.borrow_mut().insert(name.to_owned(), bytecode);
+        Ok(module)
+    }
+}
+
+/// What the engine does not take although the parser did. Its line is true, its column may be that of a neighbour.
+fn engine_fault(modules: &BTreeMap<String, Module>, error: &CaughtError<'_>) -> Fault {
+    let CaughtError::Exception(exception) = error else {
+        return Fault { place: None, message: error.to_string(), help: None };
+    };
+    let stack = exception.stack().unwrap_or_default();
+    let mut places = crate::exception::places(&stack);
+    let place = places.find_map(|(file, line, column)| modules.get(file)?.text().engine_place(line, column));
+    Fault { place, message: exception.message().unwrap_or_default(), help: None }
+}
+
+/// Gives a runtime the modules of a program.
+struct Provider(Arc<Program>);
+
+type Attributes<'js> = Option<ImportAttributes<'js>>;
+
+impl Resolver for Provider {
+    fn resolve<'js>(&mut self, _: &Ctx<'js>, base: &str, name: &str, _: Attributes<'js>) -> rquickjs::Result<String> {
+        // The script itself is asked for by its own name, and from nowhere.
+        if base.is_empty() {
+            return Ok(name.to_owned());
+        }
+        let found = self.0.modules.get(base).and_then(|from| from.links.get(name).cloned());
+        found.ok_or_else(|| Error::new_resolving(base, name))
+    }
+}
+
+impl Loader for Provider {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _: Attributes<'js>,
+    ) -> rquickjs::Result<rquickjs::Module<'js, Declared>> {
+        self.0.load_module(ctx, name)
+    }
+}
+
+impl Resolver for Compiler {
+    fn resolve<'js>(&mut self, _: &Ctx<'js>, base: &str, name: &str, _: Attributes<'js>) -> rquickjs::Result<String> {
+        let found = self.0.links.get(base).and_then(|links| links.get(name).cloned());
+        found.ok_or_else(|| Error::new_resolving(base, name))
+    }
+}
+
+impl Loader for Compiler {
+    fn load<'js>(
+        &mut self,
+        ctx: &Ctx<'js>,
+        name: &str,
+        _: Attributes<'js>,
+    ) -> rquickjs::Result<rquickjs::Module<'js, Declared>> {
+        match self.0.natives.declare(ctx, name) {
+            Some(native) => native,
+            None => self.0.compile(ctx, name),
+        }
+    }
+}

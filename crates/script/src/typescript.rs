@@ -1,0 +1,483 @@
+//! TypeScript without its types: what only the type checker needs becomes spaces, so that every line and column stays
+//! true. Types are stripped and nothing is compiled: enums, namespaces with values, decorators and parameter properties
+//! are refused.
+
+use oxc_ast::ast::{
+    ArrowFunctionExpression, Class, ClassElement, Declaration, Decorator, ExportAllDeclaration,
+    ExportDefaultDeclaration, ExportDefaultDeclarationKind, ExportNamedDeclaration, FormalParameter, Function,
+    IdentifierReference, ImportDeclaration, ImportDeclarationSpecifier, MethodDefinition, MethodDefinitionType,
+    Program, PropertyDefinition, PropertyDefinitionType, Statement, TSAsExpression, TSClassImplements,
+    TSEnumDeclaration, TSExportAssignment, TSGlobalDeclaration, TSImportEqualsDeclaration, TSIndexSignature,
+    TSInterfaceDeclaration, TSModuleDeclaration, TSNamespaceExportDeclaration, TSNonNullExpression,
+    TSSatisfiesExpression, TSThisParameter, TSTypeAliasDeclaration, TSTypeAnnotation, TSTypeAssertion,
+    TSTypeParameterDeclaration, TSTypeParameterInstantiation, VariableDeclaration, VariableDeclarator,
+};
+use oxc_ast_visit::{Visit, walk};
+use oxc_span::{GetSpan, Span};
+use oxc_syntax::scope::ScopeFlags;
+use std::collections::HashSet;
+
+/// What cannot be stripped, and where it starts.
+pub(crate) struct Refused {
+    pub(crate) offset: usize,
+    pub(crate) what: &'static str,
+    pub(crate) instead: &'static str,
+}
+
+/// The text of `program` as JavaScript, every character in its place.
+pub(crate) fn strip(program: &Program<'_>) -> Result<String, Vec<Refused>> {
+    let source = program.source_text;
+    let mut types = Types { source, marks: vec![KEEP; source.len()], used: HashSet::new(), refused: Vec::new() };
+    types.visit_program(program);
+    types.imports(program);
+    if types.refused.is_empty() { Ok(types.text()) } else { Err(types.refused) }
+}
+
+/// The mark of a byte that stays as it is; any other mark is the character that takes its place.
+const KEEP: u8 = 0;
+
+struct Types<'a> {
+    source: &'a str,
+    /// One for each byte of the source; what is written for a character is the mark of its first byte.
+    marks: Vec<u8>,
+    /// The names that stand in places of values.
+    used: HashSet<&'a str>,
+    refused: Vec<Refused>,
+}
+
+impl<'a> Types<'a> {
+    fn text(&self) -> String {
+        let written = |(at, char): (usize, char)| match self.marks[at] {
+            KEEP => char,
+            _ if matches!(char, '\n' | '\r' | '\u{2028}' | '\u{2029}') => char,
+            mark => char::from(mark),
+        };
+        self.source.char_indices().map(written).collect()
+    }
+
+    fn blank(&mut self, span: Span) {
+        self.marks[span.start as usize..span.end as usize].fill(b' ');
+    }
+
+    /// A statement or member goes. A semicolon stays, so that the line before does not run into the line after.
+    fn blank_statement(&mut self, span: Span) {
+        self.blank(span);
+        self.marks[span.start as usize] = b';';
+    }
+
+    /// From one byte to another.
+    fn between(&self, from: u32, to: u32) -> &'a str {
+        &self.source[from as usize..to.max(from) as usize]
+    }
+
+    /// The first `word` between two places goes.
+    fn blank_word(&mut self, from: u32, to: u32, word: &str) {
+        if let Some(at) = self.between(from, to).find(word) {
+            let start = from + at as u32;
+            self.blank(Span::new(start, start + word.len() as u32));
+        }
+    }
+
+    /// An item of a list goes, with the comma that follows.
+    fn blank_item(&mut self, span: Span) {
+        let rest = &self.source[span.end as usize..];
+        let gap = rest.len() - rest.trim_start().len();
+        let comma = if rest[gap..].starts_with(',') { gap as u32 + 1 } else { 0 };
+        self.blank(Span::new(span.start, span.end + comma));
+    }
+
+    /// What follows an expression (`as T`) goes. Where the next line would be taken for its arguments or index, it is
+    /// a line of its own in TypeScript, and needs a semicolon.
+    fn blank_after(&mut self, expression: Span, whole: Span) {
+        self.blank(Span::new(expression.end, whole.end));
+        let rest = &self.source[whole.end as usize..];
+        let next = rest.trim_start();
+        let on_next_line = rest[..rest.len() - next.len()].contains('\n');
+        if on_next_line && next.starts_with(['(', '[', '`']) {
+            self.marks[whole.end as usize - 1] = b';';
+        }
+    }
+
+    fn refuse(&mut self, span: Span, what: &'static str, instead: &'static str) {
+        self.refused.push(Refused { offset: span.start as usize, what, instead });
+    }
+
+    /// Modifiers that stand before a member's key.
+    fn blank_modifiers(&mut self, member: Span, key: Span) {
+        for word in ["public", "private", "protected", "readonly", "override", "abstract"] {
+            self.blank_word(member.start, key.start, word);
+        }
+    }
+
+    /// Imports of names that are nowhere used as values are imports of types, as TypeScript sees them.
+    fn imports(&mut self, program: &Program<'a>) {
+        for statement in &program.body {
+            if let Statement::ImportDeclaration(import) = statement {
+                self.import(import);
+            }
+        }
+    }
+
+    fn import(&mut self, import: &ImportDeclaration<'a>) {
+        let Some(specifiers) = &import.specifiers else { return };
+        let is_value = |specifier: &&ImportDeclarationSpecifier<'a>| {
+            let of_type =
+                matches!(specifier, ImportDeclarationSpecifier::ImportSpecifier(one) if one.import_kind.is_type());
+            !of_type && self.used.contains(specifier.local().name.as_str())
+        };
+        let (values, types): (Vec<_>, Vec<_>) = specifiers.iter().partition(is_value);
+        if import.import_kind.is_type() || (values.is_empty() && !types.is_empty()) {
+            return self.blank_statement(import.span);
+        }
+        for specifier in types {
+            if let ImportDeclarationSpecifier::ImportNamespaceSpecifier(all) = specifier {
+                // `import value, * as types`: the comma before it goes as well.
+                self.blank_word(import.span.start, all.span.start, ",");
+            }
+            self.blank_item(specifier.span());
+        }
+    }
+}
+
+const CONSTANTS: &str = "write a constant object";
+
+impl<'a> Visit<'a> for Types<'a> {
+    fn visit_identifier_reference(&mut self, it: &IdentifierReference<'a>) {
+        self.used.insert(it.name.as_str());
+    }
+
+    fn visit_ts_type_annotation(&mut self, it: &TSTypeAnnotation<'a>) {
+        self.blank(it.span);
+    }
+
+    fn visit_ts_type_parameter_declaration(&mut self, it: &TSTypeParameterDeclaration<'a>) {
+        self.blank(it.span);
+    }
+
+    fn visit_ts_type_parameter_instantiation(&mut self, it: &TSTypeParameterInstantiation<'a>) {
+        self.blank(it.span);
+    }
+
+    fn visit_ts_class_implements(&mut self, _: &TSClassImplements<'a>) {}
+
+    fn visit_ts_type_alias_declaration(&mut self, it: &TSTypeAliasDeclaration<'a>) {
+        self.blank_statement(it.span);
+    }
+
+    fn visit_ts_interface_declaration(&mut self, it: &TSInterfaceDeclaration<'a>) {
+        self.blank_statement(it.span);
+    }
+
+    fn visit_ts_enum_declaration(&mut self, it: &TSEnumDeclaration<'a>) {
+        if it.declare { self.blank_statement(it.span) } else { self.refuse(it.span, "an enum", CONSTANTS) }
+    }
+
+    fn visit_ts_module_declaration(&mut self, it: &TSModuleDeclaration<'a>) {
+        if it.declare {
+            self.blank_statement(it.span);
+        } else {
+            self.refuse(it.span, "a namespace", "write a module of its own");
+        }
+    }
+
+    fn visit_ts_global_declaration(&mut self, it: &TSGlobalDeclaration<'a>) {
+        self.blank_statement(it.span);
+    }
+
+    fn visit_ts_namespace_export_declaration(&mut self, it: &TSNamespaceExportDeclaration<'a>) {
+        self.blank_statement(it.span);
+    }
+
+    fn visit_ts_import_equals_declaration(&mut self, it: &TSImportEqualsDeclaration<'a>) {
+        if it.import_kind.is_type() {
+            self.blank_statement(it.span);
+        } else {
+            self.refuse(it.span, "an `import … =`", "write `import … from`");
+        }
+    }
+
+    fn visit_ts_export_assignment(&mut self, it: &TSExportAssignment<'a>) {
+        self.refuse(it.span, "an `export =`", "write `export default`");
+    }
+
+    fn visit_decorator(&mut self, it: &Decorator<'a>) {
+        self.refuse(it.span, "a decorator", "call the function yourself");
+    }
+
+    fn visit_ts_as_expression(&mut self, it: &TSAsExpression<'a>) {
+        self.blank_after(it.expression.span(), it.span);
+        self.visit_expression(&it.expression);
+    }
+
+    fn visit_ts_satisfies_expression(&mut self, it: &TSSatisfiesExpression<'a>) {
+        self.blank_after(it.expression.span(), it.span);
+        self.visit_expression(&it.expression);
+    }
+
+    fn visit_ts_non_null_expression(&mut self, it: &TSNonNullExpression<'a>) {
+        self.blank(Span::new(it.span.end - 1, it.span.end));
+        self.visit_expression(&it.expression);
+    }
+
+    fn visit_ts_type_assertion(&mut self, it: &TSTypeAssertion<'a>) {
+        self.blank(Span::new(it.span.start, it.expression.span().start));
+        self.visit_expression(&it.expression);
+    }
+
+    /// Looked at when all names are known: see `imports`.
+    fn visit_import_declaration(&mut self, _: &ImportDeclaration<'a>) {}
+
+    fn visit_export_all_declaration(&mut self, it: &ExportAllDeclaration<'a>) {
+        if it.export_kind.is_type() {
+            self.blank_statement(it.span);
+        }
+    }
+
+    fn visit_export_named_declaration(&mut self, it: &ExportNamedDeclaration<'a>) {
+        if it.export_kind.is_type() || it.declaration.as_ref().is_some_and(is_of_types) {
+            return self.blank_statement(it.span);
+        }
+        for specifier in &it.specifiers {
+            if specifier.export_kind.is_type() {
+                self.blank_item(specifier.span);
+            }
+        }
+        walk::walk_export_named_declaration(self, it);
+    }
+
+    fn visit_export_default_declaration(&mut self, it: &ExportDefaultDeclaration<'a>) {
+        let of_types = match &it.declaration {
+            ExportDefaultDeclarationKind::TSInterfaceDeclaration(_) => true,
+            ExportDefaultDeclarationKind::FunctionDeclaration(function) => function.body.is_none(),
+            _ => false,
+        };
+        if of_types { self.blank_statement(it.span) } else { walk::walk_export_default_declaration(self, it) }
+    }
+
+    fn visit_formal_parameter(&mut self, it: &FormalParameter<'a>) {
+        if it.accessibility.is_some() || it.readonly || it.r#override {
+            self.refuse(it.span, "a parameter property", "declare the property and assign it");
+        }
+        if it.pattern.optional {
+            let annotation = it.pattern.type_annotation.as_ref().map(|annotation| annotation.span.start);
+            // The pattern itself ends after the mark, and no `?` but that can stand right before its type.
+            let end = annotation.unwrap_or(it.span.end);
+            if let Some(at) = self.between(it.span.start, end).rfind('?') {
+                let mark = it.span.start + at as u32;
+                self.blank(Span::new(mark, mark + 1));
+            }
+        }
+        walk::walk_formal_parameter(self, it);
+    }
+
+    fn visit_function(&mut self, it: &Function<'a>, flags: ScopeFlags) {
+        if it.body.is_none() { self.blank_statement(it.span) } else { walk::walk_function(self, it, flags) }
+    }
+
+    /// A line break between `)` and `=>` is no JavaScript: where the type of the result has one, the `)` moves behind it.
+    fn visit_arrow_function_expression(&mut self, it: &ArrowFunctionExpression<'a>) {
+        walk::walk_arrow_function_expression(self, it);
+        if let Some(result) = &it.return_type
+            && self.between(result.span.start, result.span.end).contains('\n')
+        {
+            self.marks[it.params.span.end as usize - 1] = b' ';
+            self.marks[result.span.end as usize - 1] = b')';
+        }
+    }
+
+    fn visit_ts_this_parameter(&mut self, it: &TSThisParameter<'a>) {
+        self.blank_item(it.span);
+    }
+
+    fn visit_variable_declaration(&mut self, it: &VariableDeclaration<'a>) {
+        if it.declare { self.blank_statement(it.span) } else { walk::walk_variable_declaration(self, it) }
+    }
+
+    fn visit_variable_declarator(&mut self, it: &VariableDeclarator<'a>) {
+        if it.definite
+            && let Some(annotation) = &it.id.type_annotation
+        {
+            self.blank_word(it.span.start, annotation.span.start, "!");
+        }
+        walk::walk_variable_declarator(self, it);
+    }
+
+    fn visit_class(&mut self, it: &Class<'a>) {
+        if it.declare {
+            return self.blank_statement(it.span);
+        }
+        if it.r#abstract {
+            self.blank_word(it.span.start, it.body.span.start, "abstract");
+        }
+        if let Some(first) = it.implements.first()
+            && let Some(at) = self.between(it.span.start, first.span.start).rfind("implements")
+        {
+            self.blank(Span::new(it.span.start + at as u32, it.body.span.start));
+        }
+        walk::walk_class(self, it);
+    }
+
+    fn visit_class_element(&mut self, it: &ClassElement<'a>) {
+        let of_types = match it {
+            ClassElement::MethodDefinition(method) => {
+                method.r#type == MethodDefinitionType::TSAbstractMethodDefinition || method.value.body.is_none()
+            }
+            ClassElement::PropertyDefinition(property) => {
+                property.declare || property.r#type == PropertyDefinitionType::TSAbstractPropertyDefinition
+            }
+            ClassElement::TSIndexSignature(_) => true,
+            ClassElement::StaticBlock(_) | ClassElement::AccessorProperty(_) => false,
+        };
+        if of_types { self.blank_statement(it.span()) } else { walk::walk_class_element(self, it) }
+    }
+
+    fn visit_ts_index_signature(&mut self, it: &TSIndexSignature<'a>) {
+        self.blank_statement(it.span);
+    }
+
+    fn visit_method_definition(&mut self, it: &MethodDefinition<'a>) {
+        let key = it.key.span();
+        self.blank_modifiers(it.span, key);
+        if it.optional {
+            self.blank_word(key.end, it.value.params.span.start, "?");
+        }
+        walk::walk_method_definition(self, it);
+    }
+
+    fn visit_property_definition(&mut self, it: &PropertyDefinition<'a>) {
+        let key = it.key.span();
+        self.blank_modifiers(it.span, key);
+        let end = it.type_annotation.as_ref().map(|annotation| annotation.span.start);
+        let end = end.or(it.value.as_ref().map(|value| value.span().start)).unwrap_or(it.span.end);
+        if it.optional {
+            self.blank_word(key.end, end, "?");
+        }
+        if it.definite {
+            self.blank_word(key.end, end, "!");
+        }
+        walk::walk_property_definition(self, it);
+    }
+}
+
+/// Whether nothing of a declaration is left at run time.
+fn is_of_types(declaration: &Declaration<'_>) -> bool {
+    match declaration {
+        Declaration::TSTypeAliasDeclaration(_) | Declaration::TSInterfaceDeclaration(_) => true,
+        Declaration::FunctionDeclaration(function) => function.body.is_none(),
+        Declaration::VariableDeclaration(variables) => variables.declare,
+        Declaration::ClassDeclaration(class) => class.declare,
+        Declaration::TSEnumDeclaration(constants) => constants.declare,
+        Declaration::TSModuleDeclaration(module) => module.declare,
+        Declaration::TSGlobalDeclaration(_) => true,
+        Declaration::TSImportEqualsDeclaration(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::module::Module;
+
+    /// A module as JavaScript, which the parser has taken. Every character stands where it stood.
+    fn stripped(source: &str) -> String {
+        let module = match Module::parse("load.ts", source.to_owned()) {
+            Ok(module) => module,
+            Err(faults) => panic!("{source}\n{}", faults.iter().map(crate::fault::Fault::render).collect::<String>()),
+        };
+        let widths = |text: &str| text.lines().map(|line| line.chars().count()).collect::<Vec<_>>();
+        assert_eq!(widths(source), widths(&module.code), "{source}\n{}", module.code);
+        module.code
+    }
+
+    #[test]
+    fn types_go_and_values_stay() {
+        let cases = [
+            ("let a: number = 1;", "let a = 1;"),
+            ("let a!: number, b: string | null = null;", "let a , b = null;"),
+            ("function f(a: A, b?: B, ...c: C[]): asserts a is D {}", "function f(a , b , ...c ) {}"),
+            ("function f(this: Window, a: A) {}", "function f( a ) {}"),
+            ("function f(this: Window) {}", "function f( ) {}"),
+            ("function f<T extends U = V>(a: T) { return g<T>(a); }", "function f (a ) { return g (a); }"),
+            ("function f(a: string): string; function f(a: any) { return a; }", "; function f(a ) { return a; }"),
+            ("const f = async <T,>(a: T): Promise<T> => a;", "const f = async (a ) => a;"),
+            ("const f = (a): {\n x: 1;\n} => a;", "const f = (a ) => a;"),
+            ("const a = <any>b as unknown as C;", "const a = b ;"),
+            ("const a = { b: 1 } satisfies C;", "const a = { b: 1 } ;"),
+            ("const a = b!.c![0]!;", "const a = b .c [0] ;"),
+            ("const a = [1, 2] as const\n;(b as any).c()", "const a = [1, 2] ;(b ).c()"),
+            ("const a = b as any\n(c as any).d()", "const a = b ; (c ).d()"),
+            ("type A = { b: string }", ";"),
+            ("let a = 1\ntype B = C\n(a as any).b", "let a = 1 ; (a ).b"),
+            ("interface A extends B { c(): void }", ";"),
+            ("declare const a: number; declare function b(): void; declare module 'c' { }", "; ; ;"),
+            ("declare global { interface A {} }", ";"),
+            ("declare enum A { B }", ";"),
+            ("export type { A } from './a'; export type B = C; export interface D {}", "; ; ;"),
+            ("export { type A, b } from 'b';", "export { b } from 'b';"),
+            ("export type * from './a';", ";"),
+            ("export default interface A {}", ";"),
+            ("export declare const a: number;", ";"),
+            ("import type { A } from './a'; import type B from './b';", "; ;"),
+            ("import { type A, b, type C } from 'd'; b();", "import { b, } from 'd'; b();"),
+            ("import { A, b } from 'c'; let a: A = b;", "import { b } from 'c'; let a = b;"),
+            ("import A, { b } from 'c'; let a: A = b;", "import { b } from 'c'; let a = b;"),
+            ("import a, * as B from 'c'; let d: B.D = a;", "import a from 'c'; let d = a;"),
+            ("import { A } from './a'; let a: A;", "; let a ;"),
+            ("import './a'; import {} from './b';", "import './a'; import {} from './b';"),
+            ("import { A } from './a'; class B implements A {}", "; class B {}"),
+            ("import { A } from './a'; class B extends A<C> {}", "import { A } from './a'; class B extends A {}"),
+            ("abstract class A { abstract b(): void; abstract c: number; d = 1 }", "class A { ; ; d = 1 }"),
+            ("export abstract class A {}", "export class A {}"),
+            ("export default abstract class A {}", "export default class A {}"),
+            (
+                "class A<T> extends B<T> implements C, D<T> { private readonly a?: T; static b!: T; #c: T; [d: string]: T; declare e: T }",
+                "class A extends B { a ; static b ; #c ; ; ; }",
+            ),
+            (
+                "class A { private constructor(a: A); private constructor(a: any) {} protected static async b?(): Promise<void> {} public get c(): C { return 1 } override d() {} }",
+                "class A { ; constructor(a ) {} static async b () {} get c() { return 1 } d() {} }",
+            ),
+            (
+                "class A { readonly = 1; private = 2; static static = 3 }",
+                "class A { readonly = 1; private = 2; static static = 3 }",
+            ),
+            ("try {} catch (e: unknown) {}", "try {} catch (e ) {}"),
+            ("for (const a of b as C[]) {}", "for (const a of b ) {}"),
+            ("const a = b ? (c) : (d): e => f;", "const a = b ? (c) : (d) => f;"),
+            ("new Map<string, Set<number>>(); a<b>`c`; const d = e<f>;", "new Map (); a `c`; const d = e ;"),
+            ("const größe: 'ü' = 'ü' as 'ü';", "const größe = 'ü' ;"),
+            ("let a = b < c, d = e > (f);", "let a = b < c, d = e > (f);"),
+            ("let a: typeof b[number]; let c: import('./d').E;", "let a ; let c ;"),
+        ];
+        for (source, expected) in cases {
+            let words: Vec<String> = stripped(source).split_whitespace().map(str::to_owned).collect();
+            assert_eq!(words.join(" "), expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn what_is_more_than_types_is_refused_where_it_stands() {
+        let cases = [
+            ("enum A { B }", "1:1: an enum"),
+            ("const a = 1;\nexport const enum A { B }", "2:8: an enum"),
+            ("namespace A { export const b = 1; }", "1:1: a namespace"),
+            ("class A { constructor(private b: number) {} }", "1:23: a parameter property"),
+            ("class A { constructor(readonly b: number) {} }", "1:23: a parameter property"),
+            ("@a class A {}", "1:1: a decorator"),
+            ("class A { @a b() {} }", "1:11: a decorator"),
+            ("import a = require('a');", "1:1: an `import … =`"),
+            ("export = a;", "1:1: an `export =`"),
+        ];
+        for (source, expected) in cases {
+            let faults = Module::parse("load.ts", source.to_owned()).err().expect("it is refused");
+            let expected = format!("load.ts:{expected} cannot be run: types are stripped, not compiled");
+            assert!(faults[0].to_string().starts_with(&expected), "{source}: {}", faults[0]);
+        }
+    }
+
+    #[test]
+    fn a_fault_has_its_place_behind_letters_that_are_longer_than_one_byte() {
+        let faults = Module::parse("load.ts", "let a: 'üüü' = 1; let a = 2;".to_owned()).err().expect("it has a fault");
+        let place = faults[0].place.as_ref().expect("it has a place");
+        assert_eq!((place.column, place.text.as_str()), (23, "let a: 'üüü' = 1; let a = 2;"));
+    }
+}

@@ -1,0 +1,457 @@
+//! One user of a script: a runtime of the engine on its own fibre, run from outside a step at a time.
+//!
+//! What has to be so, and why:
+//! - **The runtime is made on its fibre.** The engine counts the depth of its stack from where the runtime was made,
+//!   and one made elsewhere throws at once, or never.
+//! - **Whatever touches the runtime happens on its fibre**, within one `Context::with`: while the fibre is parked there
+//!   the runtime is borrowed, and to ask it anything from outside panics. So limits and hooks are set before, and what
+//!   the outside wants is a task that the fibre finds when it goes on.
+//! - **Persistent values go before the runtime**, whose end would find them otherwise: [`EventLoop::close`].
+//! - **A runtime whose modules are still at an `await` is leaked.** The engine (0.15.1) frees a module before what
+//!   waits for it, and writes where it was.
+//! - **Freed memory stays with the allocator.** What a process holds after its users have ended is no leak.
+
+use crate::event_loop::{Event, EventLoop, Host, OpId, Operations, Request};
+use crate::exception;
+use crate::fault::Exception;
+use crate::fibre::{Fibre, park};
+use crate::globals::{self, Data};
+use crate::program::Program;
+use plimsoll_model::units::{Instant, Nanos};
+use rquickjs::context::intrinsic;
+use rquickjs::promise::PromiseState;
+use rquickjs::{Context, Ctx, Error, Function, Module, Object, Promise, Runtime, Value};
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What of the language a script has: all but `performance`, which would be another clock than the host's, and `atob`.
+type Intrinsics = (
+    intrinsic::Date,
+    intrinsic::Eval,
+    intrinsic::RegExpCompiler,
+    intrinsic::RegExp,
+    intrinsic::Json,
+    intrinsic::MapSet,
+    intrinsic::TypedArrays,
+    intrinsic::Promise,
+    intrinsic::Proxy,
+    intrinsic::WeakRef,
+);
+
+/// What natives have of the stack below where scripts end. The engine looks at its limit only when it calls, and
+/// needs some of this to throw. Not touched, it takes no memory.
+const BELOW: usize = 256 * 1024;
+
+/// What a user may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of what its script holds.
+    pub memory: usize,
+    /// Bytes of stack for the calls of its script; a call takes some 640.
+    pub stack: usize,
+    /// How long it may run without parking.
+    pub busy: Nanos,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { memory: 64 << 20, stack: 1 << 20, busy: Nanos(1_000_000_000) }
+    }
+}
+
+/// A limit that was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// [`Limits::memory`]
+    Memory,
+    /// [`Limits::stack`]
+    Stack,
+    /// [`Limits::busy`]
+    Busy,
+}
+
+/// What makes a user different from others of the same program.
+pub struct Setup {
+    /// What it may take.
+    pub limits: Limits,
+    /// Time and console.
+    pub host: Rc<dyn Host>,
+    /// Global variables, before any module runs: `__VU`, `__ENV`.
+    pub globals: Vec<(Rc<str>, Data)>,
+    /// What natives need, before any module runs: userdata, global objects.
+    pub prepare: Option<Prepare>,
+}
+
+/// See [`Setup::prepare`].
+pub type Prepare = Box<dyn for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<()>>;
+
+/// A call of a function that the script exports.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Its name.
+    pub function: Rc<str>,
+    /// What it is called with.
+    pub arguments: Vec<Data>,
+    /// Global variables to be set before: `__ITER`.
+    pub globals: Vec<(Rc<str>, Data)>,
+    /// Whether what it returns is wanted.
+    pub result: Wanted,
+}
+
+/// What a call is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// What it does.
+    Nothing,
+    /// What it returns, or its promise resolves to. (To turn a large response into JSON that nobody reads is dear.)
+    Json,
+}
+
+/// Why a user gave the thread back.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Parked {
+    /// It waits for what it has requested, or for a call.
+    Waiting,
+    /// Its call is over, and everything that the call began: with what it returned, as JSON, where that was wanted and
+    /// is anything; or with what it threw. The user can be called again.
+    Over(Result<Option<String>, Exception>),
+    /// It has ended for good.
+    Ended(End),
+}
+
+/// How a user has ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    /// It was stopped from outside.
+    Stopped,
+    /// It broke a limit.
+    Limit(Limit),
+    /// Its modules threw while they were loaded.
+    NotLoaded(Exception),
+}
+
+/// A user of a script. It runs only in [`Vm::load`], [`Vm::call`], [`Vm::read`], [`Vm::wake`] and [`Vm::stop`], until
+/// it parks; what it wants lies in [`Vm::next_request`] then.
+///
+/// One that has ended stays so, and is [`End::Stopped`] whatever is asked of it. Dropped, it is stopped first.
+pub struct Vm<P: Operations> {
+    fibre: Fibre,
+    shared: Rc<Shared<P>>,
+}
+
+/// What fibre and outside hand each other.
+struct Shared<P: Operations> {
+    events: Rc<EventLoop<P>>,
+    task: RefCell<Option<Task>>,
+    parked: RefCell<Option<Parked>>,
+    /// Since when it runs.
+    running_since: Cell<Instant>,
+    was_too_long: Cell<bool>,
+}
+
+enum Task {
+    Call(Call),
+    Read(Rc<str>),
+}
+
+impl<P: Operations> Vm<P> {
+    /// A user that has not begun. Its memory is taken when it is loaded.
+    ///
+    /// # Errors
+    /// There is no room for its stack: see [`crate::fibre::most`].
+    pub fn new(program: &Arc<Program>, setup: Setup) -> io::Result<Self> {
+        let now = setup.host.now();
+        let shared = Rc::new(Shared {
+            events: Rc::new(EventLoop::new(Rc::clone(&setup.host))),
+            task: RefCell::default(),
+            parked: RefCell::default(),
+            running_since: Cell::new(now),
+            was_too_long: Cell::default(),
+        });
+        let stack = setup.limits.stack + BELOW;
+        let body = Body { program: Arc::clone(program), shared: Rc::clone(&shared), is_half_loaded: Cell::default() };
+        let fibre = Fibre::new(stack, move || body.run(setup))?;
+        Ok(Self { fibre, shared })
+    }
+
+    /// Makes its runtime and runs its modules; [`Parked::Over`] when that is done.
+    pub fn load(&mut self) -> Parked {
+        self.resume()
+    }
+
+    /// Calls a function.
+    ///
+    /// # Panics
+    /// Another call is under way.
+    pub fn call(&mut self, call: Call) -> Parked {
+        self.begin(Task::Call(call))
+    }
+
+    /// What the script exports under a name, as JSON; None where there is nothing of that name, or a function.
+    ///
+    /// # Panics
+    /// A call is under way.
+    pub fn read(&mut self, name: &str) -> Parked {
+        self.begin(Task::Read(name.into()))
+    }
+
+    /// Tells it that an operation has answered.
+    pub fn wake(&mut self, id: OpId, event: Event<P::Event>) -> Parked {
+        if self.shared.events.deliver(id, event) { self.resume() } else { Parked::Waiting }
+    }
+
+    /// Ends it, whatever it does: neither `catch` nor `finally` sees it.
+    pub fn stop(&mut self) -> Parked {
+        self.shared.events.stop();
+        self.resume()
+    }
+
+    /// What it wants next, in the order in which it wanted it.
+    pub fn next_request(&mut self) -> Option<Request<P::Op>> {
+        self.shared.events.next_request()
+    }
+
+    /// Whether it has ended for good.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.fibre.has_ended()
+    }
+
+    fn begin(&mut self, task: Task) -> Parked {
+        let before = self.shared.task.replace(Some(task));
+        assert!(before.is_none(), "a user makes one call at a time");
+        self.resume()
+    }
+
+    fn resume(&mut self) -> Parked {
+        if self.fibre.has_ended() {
+            return Parked::Ended(End::Stopped);
+        }
+        self.shared.running_since.set(self.shared.events.now());
+        self.fibre.resume();
+        self.shared.parked.take().unwrap_or(Parked::Waiting)
+    }
+}
+
+impl<P: Operations> Drop for Vm<P> {
+    fn drop(&mut self) {
+        // Where it does not end (after a panic), its fibre is leaked.
+        if !std::thread::panicking() && self.fibre.has_begun() {
+            self.stop();
+        }
+    }
+}
+
+/// What runs on the fibre of a user.
+struct Body<P: Operations> {
+    program: Arc<Program>,
+    shared: Rc<Shared<P>>,
+    /// Whether its modules are at an `await` that has not come back.
+    is_half_loaded: Cell<bool>,
+}
+
+/// Why a task did not come to its result.
+enum Break {
+    Threw(Exception),
+    End(End),
+}
+
+impl<P: Operations> Body<P> {
+    fn run(self, setup: Setup) {
+        let end = match self.end() {
+            Some(end) => end,
+            None => self.live(setup).unwrap_or(End::Limit(Limit::Memory)),
+        };
+        self.shared.parked.replace(Some(Parked::Ended(end)));
+    }
+
+    /// The whole life of a user. What is left of it goes in this order: what handlers keep, context, runtime.
+    fn live(&self, setup: Setup) -> rquickjs::Result<End> {
+        let runtime = self.runtime(&setup.limits)?;
+        let context = Context::custom::<Intrinsics>(&runtime)?;
+        let end = context.with(|ctx| {
+            let end = self.serve(&ctx, setup);
+            self.shared.events.close();
+            end
+        });
+        if self.is_half_loaded.get() {
+            std::mem::forget((context, runtime));
+        }
+        Ok(end)
+    }
+
+    fn runtime(&self, limits: &Limits) -> rquickjs::Result<Runtime> {
+        let runtime = Runtime::new()?;
+        runtime.set_memory_limit(limits.memory);
+        runtime.set_max_stack_size(limits.stack);
+        self.program.provide(&runtime);
+        let (shared, busy) = (Rc::clone(&self.shared), limits.busy);
+        // Called after so and so many calls and turns of loops, whatever time they took.
+        runtime.set_interrupt_handler(Some(Box::new(move || {
+            let too_long = shared.events.now().since(shared.running_since.get()) > busy;
+            shared.was_too_long.set(too_long);
+            too_long
+        })));
+        let events = Rc::clone(&self.shared.events);
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx, promise, reason, is_handled| {
+            events.track(&ctx, promise, reason, is_handled);
+        })));
+        Ok(runtime)
+    }
+
+    fn serve(&self, ctx: &Ctx<'_>, setup: Setup) -> End {
+        let exports = match self.load(ctx, setup) {
+            Ok(exports) => exports,
+            Err(Break::Threw(exception)) => return End::NotLoaded(exception),
+            Err(Break::End(end)) => return end,
+        };
+        let mut result = Ok(None);
+        loop {
+            self.shared.events.close();
+            self.shared.parked.replace(Some(Parked::Over(result)));
+            let Some(task) = self.next_task() else { return End::Stopped };
+            result = match self.perform(ctx, &exports, task) {
+                Ok(json) => Ok(json),
+                Err(Break::Threw(exception)) => Err(exception),
+                Err(Break::End(end)) => return end,
+            };
+        }
+    }
+
+    /// Parks until there is something to do; None when it is to end.
+    fn next_task(&self) -> Option<Task> {
+        loop {
+            park();
+            if self.shared.events.is_stopped() {
+                return None;
+            }
+            if let Some(task) = self.shared.task.take() {
+                return Some(task);
+            }
+        }
+    }
+
+    fn load<'js>(&self, ctx: &Ctx<'js>, setup: Setup) -> Result<Object<'js>, Break> {
+        self.shared.events.install(ctx);
+        let begin = || {
+            globals::install::<P>(ctx, &self.program)?;
+            globals::set(ctx, &setup.globals)?;
+            setup.prepare.map_or(Ok(()), |prepare| prepare(ctx))?;
+            Module::import(ctx, self.program.entry())
+        };
+        let loaded: Promise<'js> = begin().map_err(|error| self.broken(ctx, error))?;
+        let pumped = self.pump(ctx, Some(&loaded));
+        self.is_half_loaded.set(loaded.state() == PromiseState::Pending);
+        pumped?;
+        self.shared.events.set_loaded();
+        let Some(exports) = loaded.result::<Object<'js>>() else {
+            let message = "the script waits for a promise that nothing settles, and so is never loaded".to_owned();
+            return Err(Break::Threw(Exception { message, place: None, stack: String::new() }));
+        };
+        exports.map_err(|error| self.broken(ctx, error))
+    }
+
+    fn perform<'js>(&self, ctx: &Ctx<'js>, exports: &Object<'js>, task: Task) -> Result<Option<String>, Break> {
+        match task {
+            Task::Call(call) => self.call(ctx, exports, &call),
+            Task::Read(name) => {
+                let value: Value<'js> = exports.get(&*name).map_err(|error| self.broken(ctx, error))?;
+                self.json(ctx, value)
+            }
+        }
+    }
+
+    fn call<'js>(&self, ctx: &Ctx<'js>, exports: &Object<'js>, call: &Call) -> Result<Option<String>, Break> {
+        let begin = || {
+            globals::set(ctx, &call.globals)?;
+            let Some(function) = exports.get::<_, Value<'js>>(&*call.function)?.into_function() else {
+                let message = format!("the script exports no function `{}`", call.function);
+                return Err(rquickjs::Exception::throw_type(ctx, &message));
+            };
+            apply(ctx, &function, &call.arguments)
+        };
+        let returned: Value<'js> = begin().map_err(|error| self.broken(ctx, error))?;
+        let promise = returned.as_promise();
+        self.pump(ctx, promise)?;
+        if call.result == Wanted::Nothing {
+            return Ok(None);
+        }
+        let result = promise.map_or(Some(Ok(returned.clone())), Promise::result);
+        result.map_or(Ok(None), |value| self.json(ctx, value.map_err(|error| self.broken(ctx, error))?))
+    }
+
+    fn json<'js>(&self, ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<String>, Break> {
+        let text = || ctx.json_stringify(value)?.map(|json| json.to_string()).transpose();
+        text().map_err(|error| self.broken(ctx, error))
+    }
+
+    /// Runs the user's loop until nothing is left that could go on: jobs of promises, answers to come. A rejection
+    /// that nobody has handled by the end of a turn is an exception.
+    fn pump(&self, ctx: &Ctx<'_>, promise: Option<&Promise<'_>>) -> Result<(), Break> {
+        let events = &self.shared.events;
+        loop {
+            self.run_jobs(ctx)?;
+            if promise.is_some_and(|promise| promise.state() == PromiseState::Rejected) || !events.is_waiting() {
+                break;
+            }
+            match events.next_event() {
+                Some((id, event)) => events.handle(ctx, id, event).map_err(|error| self.broken(ctx, error))?,
+                None => park(),
+            }
+        }
+        match promise.and_then(Promise::result::<Value<'_>>) {
+            Some(Err(error)) => Err(self.broken(ctx, error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn run_jobs(&self, ctx: &Ctx<'_>) -> Result<(), Break> {
+        loop {
+            if let Some(end) = self.end() {
+                return Err(Break::End(end));
+            }
+            if !ctx.execute_pending_job() {
+                break;
+            }
+            if ctx.has_exception() {
+                return Err(self.broken(ctx, Error::Exception));
+            }
+        }
+        match self.shared.events.unhandled(ctx) {
+            Some(reason) => Err(self.threw(exception::of_value(ctx, &self.program, &reason))),
+            None => Ok(()),
+        }
+    }
+
+    /// Why the user ends now, if it does.
+    fn end(&self) -> Option<End> {
+        if self.shared.events.is_stopped() {
+            return Some(End::Stopped);
+        }
+        self.shared.was_too_long.get().then_some(End::Limit(Limit::Busy))
+    }
+
+    fn broken(&self, ctx: &Ctx<'_>, error: Error) -> Break {
+        self.threw(exception::caught(ctx, &self.program, error))
+    }
+
+    /// An exception that nobody caught; of a stop or a limit, it is the end. Where there is no memory left for the
+    /// error that says so, the engine throws `null`: a script that does that itself is taken for one.
+    fn threw(&self, exception: Exception) -> Break {
+        if let Some(end) = self.end() {
+            return Break::End(end);
+        }
+        match exception.message.as_str() {
+            "InternalError: out of memory" | "null" => Break::End(End::Limit(Limit::Memory)),
+            "RangeError: Maximum call stack size exceeded" => Break::End(End::Limit(Limit::Stack)),
+            _ => Break::Threw(exception),
+        }
+    }
+}
+
+fn apply<'js>(ctx: &Ctx<'js>, function: &Function<'js>, arguments: &[Data]) -> rquickjs::Result<Value<'js>> {
+    let arguments = arguments.iter().map(|data| data.value(ctx)).collect::<rquickjs::Result<Vec<_>>>()?;
+    function.call((rquickjs::function::Rest(arguments),))
+}
