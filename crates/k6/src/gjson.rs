@@ -1,0 +1,106 @@
+//! The paths of `response.json(path)`: a subset of GJSON's syntax.
+//!
+//! Understood are names, `*` and `?` in names, `\` before what would mean something, indices, `#` for
+//! how many there are, `#.name` for that of each, `#(query)` for the first that matches and
+//! `#(query)#` for all. Modifiers, multipaths, literals and JSON lines are refused by name.
+//!
+//! What is found is the text as it stood there: numbers keep their digits, objects their order.
+
+mod path;
+mod query;
+#[cfg(test)]
+mod tests;
+
+use path::{Each, Step};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+
+/// Why a path leads nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GjsonFault {
+    /// What is looked at is no JSON.
+    #[error("expected JSON, found something else: {0}")]
+    NoJson(String),
+    /// GJSON knows it, and it is not built here.
+    #[error("the path `{path}` has {what}, which is not supported here: take the value apart in the script")]
+    Unsupported {
+        /// The whole path.
+        path: String,
+        /// What was found in it.
+        what: &'static str,
+    },
+}
+
+/// The JSON at this path of a text; `None` where there is none.
+pub fn get<'a>(json: &'a str, path: &str) -> Result<Option<Cow<'a, str>>, GjsonFault> {
+    let steps = path::parse(path).map_err(|what| GjsonFault::Unsupported { path: path.to_owned(), what })?;
+    let root: &RawValue = serde_json::from_str(json).map_err(|error| GjsonFault::NoJson(error.to_string()))?;
+    Ok(find(root.get(), &steps))
+}
+
+/// The value that the steps lead to. The text is JSON: it has been read as a whole before.
+fn find<'a>(json: &'a str, steps: &[Step]) -> Option<Cow<'a, str>> {
+    let Some((step, rest)) = steps.split_first() else { return Some(Cow::Borrowed(json)) };
+    match json.as_bytes().first() {
+        Some(b'{') => {
+            let name = step.name()?;
+            let value = fields(json).into_iter().find(|(key, _)| name.matches(key));
+            value.and_then(|(_, value)| find(value, rest))
+        }
+        Some(b'[') => within(&elements(json), step, rest),
+        _ => None,
+    }
+}
+
+fn within<'a>(elements: &[&'a str], step: &Step, rest: &[Step]) -> Option<Cow<'a, str>> {
+    match &step.each {
+        Each::Name => step.index().and_then(|index| elements.get(index)).and_then(|value| find(value, rest)),
+        Each::All if rest.is_empty() => Some(Cow::Owned(elements.len().to_string())),
+        Each::All => Some(list(elements.iter().filter_map(|element| find(element, rest)))),
+        Each::First(query) => elements.iter().find(|element| query.matches(element)).and_then(|it| find(it, rest)),
+        Each::Matching(query) => {
+            let matching = elements.iter().filter(|element| query.matches(element));
+            Some(list(matching.filter_map(|element| find(element, rest))))
+        }
+    }
+}
+
+fn list<'a>(values: impl Iterator<Item = Cow<'a, str>>) -> Cow<'a, str> {
+    Cow::Owned(format!("[{}]", values.collect::<Vec<_>>().join(",")))
+}
+
+fn elements(json: &str) -> Vec<&str> {
+    let values: Vec<&RawValue> = serde_json::from_str(json).unwrap_or_default();
+    values.into_iter().map(RawValue::get).collect()
+}
+
+/// Names and values in the order of the text, of which the first of a name counts.
+fn fields(json: &str) -> Vec<(String, &str)> {
+    serde_json::from_str(json).map_or_else(|_| Vec::new(), |Fields(fields)| fields)
+}
+
+struct Fields<'a>(Vec<(String, &'a str)>);
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+                let mut fields = Vec::new();
+                while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
+                    fields.push((name, value.get()));
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(InOrder)
+    }
+}

@@ -1,0 +1,236 @@
+//! Which metrics there are, and the sinks of one thread.
+
+use super::builtin::BUILTIN;
+use super::{Contains, Kind, Sink};
+use std::time::Duration;
+
+/// All metrics of a run: known before users run, and the same on all threads.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    metrics: Vec<Metric>,
+}
+
+/// A metric.
+#[derive(Clone, Debug)]
+pub struct Metric {
+    /// Its name.
+    pub name: String,
+    /// What it does with its samples.
+    pub kind: Kind,
+    /// What those are.
+    pub contains: Contains,
+    /// Parts of it that have a sink of their own.
+    pub submetrics: Vec<Submetric>,
+}
+
+/// Those samples of a metric that have certain tags.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submetric {
+    /// As the script names it: `http_req_duration{name:login}`.
+    pub name: String,
+    /// The tags that a sample must have.
+    pub tags: Vec<(String, String)>,
+}
+
+/// A metric, as its number in the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MetricId(usize);
+
+/// Why there is no metric of a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameFault {
+    /// It has characters that no name has.
+    #[error("expected 2 to 128 letters, digits and underscores, and no digit first, found the metric name `{0}`")]
+    Strange(String),
+    /// There is one already, of another kind.
+    #[error("expected one kind for the metric `{name}`, found a {found} beside a {known}")]
+    Kind {
+        /// The name.
+        name: String,
+        /// What it was before: kind and content.
+        known: String,
+        /// What it should be now.
+        found: String,
+    },
+    /// The brackets or tags of a submetric are not as they should be.
+    #[error("expected `metric` or `metric{{tag:value,…}}`, found `{0}`")]
+    Selector(String),
+    /// There is no metric of that name.
+    #[error("expected the name of a metric, found `{0}`, which neither k6 nor the script has")]
+    Unknown(String),
+}
+
+/// What the samples of one thread have come to.
+#[derive(Clone, Debug)]
+pub struct Sinks {
+    /// For each metric that of all samples, then those of its submetrics.
+    sinks: Vec<Vec<Sink>>,
+}
+
+impl Default for Registry {
+    /// With the metrics that every script has.
+    fn default() -> Registry {
+        let metric = |(name, kind, contains): (&str, Kind, Contains)| Metric {
+            name: name.to_owned(),
+            kind,
+            contains,
+            submetrics: Vec::new(),
+        };
+        let mut registry = Registry { metrics: BUILTIN.map(metric).to_vec() };
+        // k6 has this one also without a threshold.
+        let expected = registry.select("http_req_duration{expected_response:true}");
+        expected.expect("the metric is there");
+        registry
+    }
+}
+
+impl Registry {
+    /// A metric of the script: the one of that name, or a new one.
+    pub fn register(&mut self, name: &str, kind: Kind, contains: Contains) -> Result<MetricId, NameFault> {
+        if let Some(MetricId(id)) = self.id(name) {
+            let known = &self.metrics[id];
+            if (known.kind, known.contains) == (kind, contains) {
+                return Ok(MetricId(id));
+            }
+            let known = format!("{} of {} values", known.kind, known.contains);
+            return Err(NameFault::Kind {
+                name: name.to_owned(),
+                known,
+                found: format!("{kind} of {contains} values"),
+            });
+        }
+        let usual = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if !(2..=128).contains(&name.len())
+            || !name.chars().all(usual)
+            || name.starts_with(|c: char| c.is_ascii_digit())
+        {
+            return Err(NameFault::Strange(name.to_owned()));
+        }
+        self.metrics.push(Metric { name: name.to_owned(), kind, contains, submetrics: Vec::new() });
+        Ok(MetricId(self.metrics.len() - 1))
+    }
+
+    /// The metric that a threshold names, and if it names tags also the number of the submetric,
+    /// which from now on has a sink.
+    pub fn select(&mut self, selector: &str) -> Result<(MetricId, Option<usize>), NameFault> {
+        let strange = || NameFault::Selector(selector.to_owned());
+        let (name, tags) = match selector.split_once('{') {
+            None if selector.contains('}') => return Err(strange()),
+            None => (selector, None),
+            Some((name, tags)) => (name, Some(tags.strip_suffix('}').and_then(tags_of).ok_or_else(strange)?)),
+        };
+        let id = self.id(name).ok_or_else(|| NameFault::Unknown(name.to_owned()))?;
+        let Some(tags) = tags else { return Ok((id, None)) };
+        let submetrics = &mut self.metrics[id.0].submetrics;
+        let index = submetrics.iter().position(|known| known.name == selector).unwrap_or_else(|| {
+            submetrics.push(Submetric { name: selector.to_owned(), tags });
+            submetrics.len() - 1
+        });
+        Ok((id, Some(index)))
+    }
+
+    /// The metric of this name.
+    #[must_use]
+    pub fn id(&self, name: &str) -> Option<MetricId> {
+        self.metrics.iter().position(|metric| metric.name == name).map(MetricId)
+    }
+
+    /// What is known of a metric.
+    #[must_use]
+    pub fn metric(&self, MetricId(id): MetricId) -> &Metric {
+        &self.metrics[id]
+    }
+
+    /// All of them, in the order in which they were made.
+    pub fn iter(&self) -> impl Iterator<Item = (MetricId, &Metric)> {
+        self.metrics.iter().enumerate().map(|(id, metric)| (MetricId(id), metric))
+    }
+}
+
+/// `a:b, "c":"d"`; none at all is no selector.
+fn tags_of(text: &str) -> Option<Vec<(String, String)>> {
+    let plain = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
+    text.split(',').map(|tag| tag.split_once(':').map(|(name, value)| (plain(name), plain(value)))).collect()
+}
+
+impl Submetric {
+    fn takes(&self, tags: &[(&str, &str)]) -> bool {
+        self.tags.iter().all(|(name, value)| tags.contains(&(name, value)))
+    }
+}
+
+impl Sinks {
+    /// Empty sinks for all metrics of a registry.
+    #[must_use]
+    pub fn new(registry: &Registry) -> Sinks {
+        let sinks = registry.metrics.iter().map(|metric| vec![Sink::new(metric.kind); 1 + metric.submetrics.len()]);
+        Sinks { sinks: sinks.collect() }
+    }
+
+    /// Adds a sample that was taken at this instant of the run.
+    pub fn add(&mut self, registry: &Registry, id: MetricId, value: f64, tags: &[(&str, &str)], at: Duration) {
+        let (all, parts) = self.sinks[id.0].split_first_mut().expect("each metric has a sink");
+        all.add(value, at);
+        for (submetric, sink) in registry.metrics[id.0].submetrics.iter().zip(parts) {
+            if submetric.takes(tags) {
+                sink.add(value, at);
+            }
+        }
+    }
+
+    /// Adds what those of another thread have.
+    pub fn merge(&mut self, other: &Sinks) {
+        let (own, others) = (self.sinks.iter_mut().flatten(), other.sinks.iter().flatten());
+        own.zip(others).for_each(|(own, other)| own.merge(other));
+    }
+
+    /// The sink of a metric, or of one of its submetrics.
+    #[must_use]
+    pub fn get(&self, MetricId(id): MetricId, submetric: Option<usize>) -> &Sink {
+        &self.sinks[id][submetric.map_or(0, |index| index + 1)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn submetrics_take_samples_with_their_tags() {
+        let mut registry = Registry::default();
+        let (id, login) = registry.select("http_reqs{name:login, \"method\":\"GET\"}").expect("a metric");
+        assert_eq!(registry.select("http_reqs"), Ok((id, None)));
+        let mut sinks = Sinks::new(&registry);
+        let tags: [&[(&str, &str)]; 4] = [
+            &[("name", "login"), ("method", "GET"), ("status", "200")],
+            &[("name", "login"), ("method", "POST")],
+            &[("method", "GET")],
+            &[],
+        ];
+        tags.iter().for_each(|tags| sinks.add(&registry, id, 1.0, tags, Duration::ZERO));
+        let mut merged = sinks.clone();
+        merged.merge(&sinks);
+        assert_eq!((sinks.get(id, None).samples(), sinks.get(id, login).samples()), (4, 1));
+        assert_eq!((merged.get(id, None).samples(), merged.get(id, login).samples()), (8, 2));
+    }
+
+    #[test]
+    fn names_are_checked() {
+        let mut registry = Registry::default();
+        let own = registry.register("my_trend", Kind::Trend, Contains::Time).expect("a metric");
+        assert_eq!(registry.register("my_trend", Kind::Trend, Contains::Time), Ok(own));
+        let vus = registry.id("vus").expect("built in");
+        assert_eq!(registry.register("vus", Kind::Gauge, Contains::Default), Ok(vus));
+        let faults = [("my_trend", Kind::Counter), ("a", Kind::Counter), ("1a", Kind::Counter), ("a-b", Kind::Counter)]
+            .map(|(name, kind)| registry.register(name, kind, Contains::Default).expect_err(name).to_string());
+        assert_eq!(
+            faults[0],
+            "expected one kind for the metric `my_trend`, found a counter of default values beside a trend of time values"
+        );
+        assert!(faults[1..].iter().all(|fault| fault.contains("letters, digits and underscores")), "{faults:?}");
+        for selector in ["vus{a}", "vus{a:b", "vus}", "vus{}", "vus{a:b}c"] {
+            assert_eq!(registry.select(selector), Err(NameFault::Selector(selector.to_owned())));
+        }
+        assert_eq!(registry.select("nope{a:b}"), Err(NameFault::Unknown("nope".to_owned())));
+    }
+}

@@ -1,0 +1,239 @@
+use super::*;
+use crate::scenario::{Curve, Offer, Quota, Source};
+use serde_json::json;
+
+fn options(value: &Value) -> Options {
+    let read = Options::read(value);
+    assert_eq!(read.faults, [], "{value}");
+    read.options
+}
+
+fn texts(texts: &[(&str, &str)]) -> Options {
+    let read = Options::from_texts(texts.iter().map(|(name, text)| (*name, *name, *text)));
+    assert_eq!(read.faults, []);
+    read.options
+}
+
+/// The lines that k6 shows for these scenarios, or all that is wrong.
+fn lines(options: &Options) -> Vec<String> {
+    match options.scenarios(&["default", "foo"]) {
+        Ok(derived) => derived.scenarios.iter().map(ToString::to_string).collect(),
+        Err(faults) => faults.iter().map(|fault| format!("! {fault}")).collect(),
+    }
+}
+
+#[test]
+fn short_options_become_a_scenario_as_in_k6() {
+    let cases = [
+        (json!({}), "default: 1 iterations for each of 1 VUs (maxDuration: 10m0s, gracefulStop: 30s)"),
+        (json!({ "vus": 3 }), "default: 1 iterations for each of 1 VUs (maxDuration: 10m0s, gracefulStop: 30s)"),
+        (json!({ "vus": 5, "duration": "10s" }), "default: 5 looping VUs for 10s (gracefulStop: 30s)"),
+        (json!({ "duration": 1500 }), "default: 1 looping VUs for 1.5s (gracefulStop: 30s)"),
+        (
+            json!({ "vus": 3, "iterations": 6 }),
+            "default: 6 iterations shared among 3 VUs (maxDuration: 10m0s, gracefulStop: 30s)",
+        ),
+        (
+            json!({ "vus": 5, "iterations": 30, "duration": "5s" }),
+            "default: 30 iterations shared among 5 VUs (maxDuration: 5s, gracefulStop: 30s)",
+        ),
+        (
+            json!({ "stages": [{ "duration": "5s", "target": 4 }, { "duration": 0, "target": 2 }] }),
+            "default: Up to 4 looping VUs for 5s over 2 stages (gracefulRampDown: 30s, gracefulStop: 30s)",
+        ),
+        (json!({ "scenarios": {} }), "default: 1 iterations for each of 1 VUs (maxDuration: 10m0s, gracefulStop: 30s)"),
+        (
+            json!({ "vus": "2", "iterations": 1 }),
+            "! option `iterations`: expected at least one for each of 2 VUs, found 1",
+        ),
+        (
+            json!({ "duration": "10s", "stages": [{ "duration": "5s", "target": 4 }] }),
+            "! option `duration`: expected it or `stages`, found both",
+        ),
+        (json!({ "duration": "0s" }), "! option `duration`: expected at least `1s`, found `0s`"),
+        (json!({ "vus": 0, "iterations": 1 }), "! option `vus`: expected at least 1, found 0"),
+    ];
+    for (value, expected) in cases {
+        assert_eq!(lines(&options(&value)), [expected], "{value}");
+    }
+}
+
+#[test]
+fn scenarios_are_shown_as_in_k6() {
+    let value = json!({ "scenarios": {
+        "a": { "executor": "shared-iterations", "vus": 2, "iterations": 4, "startTime": "1m5s" },
+        "b": { "executor": "per-vu-iterations", "vus": 2, "iterations": 4, "gracefulStop": "0s" },
+        "c": { "executor": "ramping-vus", "stages": [{ "duration": "90s", "target": 5 }], "gracefulRampDown": "5s",
+               "startTime": "10s", "exec": "foo" },
+        "d": { "executor": "constant-arrival-rate", "rate": 90, "timeUnit": "1m", "duration": "5s",
+               "preAllocatedVUs": 2, "maxVUs": 4, "startTime": "20s" },
+        "e": { "executor": "ramping-arrival-rate", "startRate": 5, "preAllocatedVUs": 4, "startTime": "20s",
+               "stages": [{ "target": 20, "duration": "9s" }, { "target": 7, "duration": "1s" }] },
+    } });
+    assert_eq!(
+        lines(&options(&value)),
+        [
+            "b: 4 iterations for each of 2 VUs (maxDuration: 10m0s)",
+            "c: Up to 5 looping VUs for 1m30s over 1 stages (gracefulRampDown: 5s, exec: foo, startTime: 10s, \
+         gracefulStop: 30s)",
+            "d: 1.50 iterations/s for 5s (maxVUs: 2-4, startTime: 20s, gracefulStop: 30s)",
+            "e: Up to 20.00 iterations/s for 10s over 2 stages (maxVUs: 4, startTime: 20s, gracefulStop: 30s)",
+            "a: 4 iterations shared among 2 VUs (maxDuration: 10m0s, startTime: 1m5s, gracefulStop: 30s)",
+        ]
+    );
+}
+
+#[test]
+fn a_higher_level_says_all_of_the_load() {
+    let script = options(&json!({ "vus": 3, "iterations": 10, "rps": 7 }));
+    let over = |upper: &[(&str, &str)], lower: &Options| lines(&texts(upper).over(lower.clone())).concat();
+    assert_eq!(over(&[("duration", "10s")], &script), "default: 3 looping VUs for 10s (gracefulStop: 30s)");
+    assert_eq!(texts(&[("duration", "10s")]).over(script.clone()).rps, Some(7));
+    let scenario = options(&json!({ "scenarios": { "a": { "executor": "constant-vus", "duration": "5s" } } }));
+    assert_eq!(over(&[("vus", "4")], &scenario), "a: 1 looping VUs for 5s (gracefulStop: 30s)");
+    assert_eq!(
+        over(&[("vus", "4"), ("duration", "3s")], &scenario),
+        "default: 4 looping VUs for 3s (gracefulStop: 30s)"
+    );
+    assert_eq!(
+        over(&[("stages", "2s:5,3s:1")], &script),
+        "default: Up to 5 looping VUs for 5s over 2 stages (gracefulRampDown: 30s, gracefulStop: 30s)"
+    );
+}
+
+#[test]
+fn the_environment_has_options_in_capitals() {
+    let read = Options::from_environment(|name| {
+        let known = [
+            ("K6_VUS", "7"),
+            ("K6_BATCH_PER_HOST", "3"),
+            ("K6_NO_VU_CONNECTION_REUSE", "true"),
+            ("K6_INSECURE_SKIP_TLS_VERIFY", "false"),
+            ("K6_SUMMARY_TREND_STATS", "avg,p(99.9)"),
+            ("K6_MIN_ITERATION_DURATION", "x"),
+        ];
+        known.iter().find(|(known, _)| *known == name).map(|(_, text)| (*text).to_owned())
+    });
+    let Options { vus, batch_per_host, no_vu_connection_reuse, insecure_skip_tls_verify, .. } = read.options;
+    assert_eq!((vus, batch_per_host, no_vu_connection_reuse), (Some(7), Some(3), Some(true)));
+    assert_eq!(insecure_skip_tls_verify, Some(false));
+    assert_eq!(read.options.summary_trend_stats, Some(vec![Aggregation::Avg, Aggregation::Percentile(99.9)]));
+    let faults: Vec<String> = read.faults.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        faults,
+        [
+            "option `K6_MIN_ITERATION_DURATION`: expected a duration such as `1m30s`, or a number of milliseconds, found `x`"
+        ]
+    );
+}
+
+#[test]
+fn thresholds_may_end_a_run() {
+    let read = options(&json!({ "thresholds": {
+        "http_req_duration": ["p(95)<500", { "threshold": "avg<100", "abortOnFail": true, "delayAbortEval": "10s" }],
+    } }));
+    let thresholds = read.thresholds.expect("there are some");
+    let [(metric, list)] = thresholds.as_slice() else { panic!("expected one metric") };
+    assert_eq!((metric.as_str(), list[0].abort_on_fail), ("http_req_duration", false));
+    assert_eq!((list[1].source.as_str(), list[1].abort_on_fail, list[1].delay.as_secs()), ("avg<100", true, 10));
+}
+
+#[test]
+fn all_faults_are_told_at_once_with_their_place() {
+    let read = Options::read(&json!({
+        "vus": "x",
+        "iterations": -1,
+        "duration": "abc",
+        "throw": "maybe",
+        "stages": [{ "duration": "5s" }, { "target": 1, "duration": 1, "x": 1 }, 7],
+        "summaryTimeUnit": "h",
+        "summaryTrendStats": ["avg", "p95"],
+        "tags": { "a": {} },
+        "thresholds": { "checks": ["rate>"], "vus": "value<1" },
+        "scenarios": {
+            "a": {},
+            "b": { "executor": "nope" },
+            "c": { "executor": "constant-vus" },
+            "d": { "executor": "constant-vus", "duration": "500ms", "vus": 0, "rate": 1 },
+            "e f": { "executor": "shared-iterations", "vus": 2, "iterations": 1 },
+            "g": { "executor": "constant-arrival-rate", "duration": "5s" },
+            "h": { "executor": "ramping-arrival-rate", "stages": [], "preAllocatedVUs": 5, "maxVUs": 2 },
+            "i": { "executor": "externally-controlled" },
+            "j": { "executor": "constant-arrival-rate", "duration": "5s", "preAllocatedVUs": 5, "maxVUs": 2 },
+            "k": 1,
+        },
+        "bogus": 1,
+        "ext": {},
+    }));
+    let executors = "`shared-iterations`, `per-vu-iterations`, `constant-vus`, `ramping-vus`, \
+                     `constant-arrival-rate`, `ramping-arrival-rate`";
+    let faults: Vec<String> = read.faults.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        faults,
+        [
+            "option `vus`: expected a whole number, 0 or more, found `x`",
+            "option `duration`: expected a duration such as `1m30s`, or a number of milliseconds, found `abc`",
+            "option `iterations`: expected a whole number, 0 or more, found `-1`",
+            "option `stages[0]`: expected a `target`, found none",
+            "option `stages[1].x`: a stage has no such option",
+            "option `stages[2]`: expected an object with `duration` and `target`",
+            &format!("option `scenarios.a.executor`: expected one of {executors}, found none"),
+            &format!("option `scenarios.b.executor`: expected one of {executors}, found `nope`"),
+            "option `scenarios.c.duration`: expected a duration such as `10s`, found none",
+            "option `scenarios.d.vus`: expected at least 1, found 0",
+            "option `scenarios.d.duration`: expected at least `1s`, found `500ms`",
+            "option `scenarios.d.rate`: `constant-vus` has no such option",
+            "option `scenarios.e f`: expected letters, digits, `_` and `-` in the name of a scenario",
+            "option `scenarios.e f.iterations`: expected at least one for each of 2 VUs, found 1",
+            "option `scenarios.g.preAllocatedVUs`: expected how many VUs wait for iterations, found none",
+            "option `scenarios.h.stages`: expected at least one stage with `duration` and `target`, found none",
+            &format!(
+                "option `scenarios.i.executor`: `externally-controlled` is not supported here: take one of {executors}"
+            ),
+            "option `scenarios.j.maxVUs`: expected at least preAllocatedVUs (5), found 2",
+            "option `scenarios.k`: expected an object with `executor`",
+            "option `thresholds.checks`: expected a threshold such as `p(95)<500`, found `rate>`: expected a number behind `>`, \
+         found ``",
+            "option `thresholds.vus`: expected a list of thresholds, such as `[\"p(95)<500\"]`",
+            "option `tags`: expected an object of texts, found an object",
+            "option `throw`: expected `true` or `false`, found `maybe`",
+            "option `summaryTrendStats`: expected a list of `avg`, `min`, `med`, `max`, `count`, `p(N)`, found a list",
+            "option `summaryTimeUnit`: expected `s`, `ms` or `us`, found `h`",
+        ]
+    );
+    let ignored: Vec<String> = read.ignored.iter().map(ToString::to_string).collect();
+    assert_eq!(ignored, ["option `bogus`: there is no such option", "option `ext`: Plimsoll does without it"]);
+}
+
+#[test]
+fn a_function_that_is_not_exported_cannot_be_run() {
+    let value = json!({ "scenarios": { "a": { "executor": "per-vu-iterations", "exec": "nope" } } });
+    assert_eq!(
+        lines(&options(&value)),
+        ["! option `scenarios.a.exec`: expected a function that the script exports, found `nope`"]
+    );
+}
+
+#[test]
+fn a_scenario_is_an_offer() {
+    let second = Duration::from_secs(1);
+    let value = json!({ "scenarios": {
+        "ramp": { "executor": "ramping-vus", "startVUs": 2, "startTime": "3s", "gracefulRampDown": "4s",
+                  "stages": [{ "duration": "10s", "target": 12 }, { "duration": 0, "target": 5 }] },
+        "rate": { "executor": "constant-arrival-rate", "rate": 90, "timeUnit": "1m", "duration": "5s",
+                  "preAllocatedVUs": 2 },
+        "shared": { "executor": "shared-iterations", "vus": 2, "iterations": 5, "maxDuration": "7s" },
+    } });
+    let derived = options(&value).scenarios(&["default"]).expect("scenarios");
+    let offers: Vec<Offer> = derived.scenarios.iter().map(Scenario::offer).collect();
+    let [rate, shared, ramp] = offers.as_slice() else { panic!("expected three") };
+    assert_eq!((ramp.begin, ramp.window, ramp.drain), (second * 3, second * 10, second * 30));
+    let Source::Closed { users, leave, quota: Quota::Unlimited } = &ramp.source else { panic!("{ramp:?}") };
+    assert_eq!(*leave, second * 4);
+    assert_eq!([0, 5, 9, 10, 99].map(|at| users.at(second * at)), [2.0, 7.0, 11.0, 5.0, 5.0]);
+    let Source::Open { rate, .. } = &rate.source else { panic!("{rate:?}") };
+    assert_eq!(*rate, Curve(vec![(Duration::ZERO, 1.5)]));
+    let two = Curve(vec![(Duration::ZERO, 2.0)]);
+    let source = Source::Closed { users: two, leave: Duration::ZERO, quota: Quota::Together(5) };
+    assert_eq!((shared.window, &shared.source), (second * 7, &source));
+}

@@ -1,0 +1,310 @@
+//! Scenarios: who runs which function of a script, how often, and when.
+
+use crate::duration;
+use std::fmt;
+use std::time::Duration;
+
+/// How long a scenario waits for iterations that have begun, unless it says otherwise.
+pub const GRACEFUL_STOP: Duration = Duration::from_secs(30);
+
+/// How long iterations of a fixed number may take in all, unless the scenario says otherwise.
+pub const MAX_DURATION: Duration = Duration::from_secs(600);
+
+/// A scenario with everything filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// Who starts iterations.
+    pub executor: Executor,
+    /// When it begins.
+    pub start_time: Duration,
+    /// How long it waits at its end for iterations that have begun.
+    pub graceful_stop: Duration,
+    /// The function that it runs.
+    pub exec: String,
+    /// What `__ENV` has besides.
+    pub env: Vec<(String, String)>,
+    /// What its samples are tagged with.
+    pub tags: Vec<(String, String)>,
+}
+
+/// Who starts iterations, and until when.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Executor {
+    /// So many in all, whoever is free takes the next.
+    SharedIterations {
+        /// Users.
+        vus: u64,
+        /// Iterations of all of them.
+        iterations: u64,
+        /// When it ends in any case.
+        max_duration: Duration,
+    },
+    /// So many for each user.
+    PerVuIterations {
+        /// Users.
+        vus: u64,
+        /// Iterations of each.
+        iterations: u64,
+        /// When it ends in any case.
+        max_duration: Duration,
+    },
+    /// Users who go on until time is up.
+    ConstantVus {
+        /// Users.
+        vus: u64,
+        /// How long.
+        duration: Duration,
+    },
+    /// Users whose number changes.
+    RampingVus {
+        /// Users at the start.
+        start_vus: u64,
+        /// To how many, in which time.
+        stages: Vec<Stage>,
+        /// How long users that are to go may finish their iteration.
+        graceful_ramp_down: Duration,
+    },
+    /// Iterations that begin at a rate, whoever is free.
+    ConstantArrivalRate {
+        /// Iterations in each time unit.
+        rate: u64,
+        /// That.
+        time_unit: Duration,
+        /// How long.
+        duration: Duration,
+        /// Who does them.
+        users: Reserve,
+    },
+    /// Iterations that begin at a rate that changes.
+    RampingArrivalRate {
+        /// Iterations in each time unit at the start.
+        start_rate: u64,
+        /// That.
+        time_unit: Duration,
+        /// To which rate, in which time.
+        stages: Vec<Stage>,
+        /// Who does them.
+        users: Reserve,
+    },
+}
+
+/// A step of a ramp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stage {
+    /// How long it takes.
+    pub duration: Duration,
+    /// Users or rate at its end.
+    pub target: u64,
+}
+
+/// Users who wait for arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reserve {
+    /// Those that are there from the start.
+    pub pre_allocated: u64,
+    /// How many they may become.
+    pub most: u64,
+}
+
+/// What a generator is to offer for a scenario: who starts iterations, from when to when.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offer {
+    /// When it begins.
+    pub begin: Duration,
+    /// How long iterations start.
+    pub window: Duration,
+    /// How long those that have begun may go on after that.
+    pub drain: Duration,
+    /// What starts them.
+    pub source: Source,
+}
+
+/// What starts iterations.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// Users, each its next one after the last.
+    Closed {
+        /// How many users there are.
+        users: Curve,
+        /// How long a user that is to go may finish its iteration.
+        leave: Duration,
+        /// How many iterations there are.
+        quota: Quota,
+    },
+    /// A rate: what comes while no user is free is dropped.
+    Open {
+        /// Iterations a second.
+        rate: Curve,
+        /// Who does them.
+        users: Reserve,
+    },
+}
+
+/// How many iterations there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quota {
+    /// As many as there is time for.
+    Unlimited,
+    /// So many of all users together.
+    Together(u64),
+    /// So many of each user.
+    Each(u64),
+}
+
+/// A number that changes linearly from each point to the next, and is constant after the last. Two
+/// points at one instant are a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve(pub Vec<(Duration, f64)>);
+
+impl Executor {
+    /// As options name it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Executor::SharedIterations { .. } => "shared-iterations",
+            Executor::PerVuIterations { .. } => "per-vu-iterations",
+            Executor::ConstantVus { .. } => "constant-vus",
+            Executor::RampingVus { .. } => "ramping-vus",
+            Executor::ConstantArrivalRate { .. } => "constant-arrival-rate",
+            Executor::RampingArrivalRate { .. } => "ramping-arrival-rate",
+        }
+    }
+
+    /// How long it starts iterations at most.
+    #[must_use]
+    pub fn window(&self) -> Duration {
+        match self {
+            Executor::SharedIterations { max_duration, .. } | Executor::PerVuIterations { max_duration, .. } => {
+                *max_duration
+            }
+            Executor::ConstantVus { duration, .. } | Executor::ConstantArrivalRate { duration, .. } => *duration,
+            Executor::RampingVus { stages, .. } | Executor::RampingArrivalRate { stages, .. } => {
+                stages.iter().map(|stage| stage.duration).sum()
+            }
+        }
+    }
+
+    /// How many users it has at most.
+    #[must_use]
+    pub fn most_vus(&self) -> u64 {
+        match self {
+            Executor::SharedIterations { vus, .. }
+            | Executor::PerVuIterations { vus, .. }
+            | Executor::ConstantVus { vus, .. } => *vus,
+            Executor::RampingVus { start_vus, stages, .. } => highest(*start_vus, stages),
+            Executor::ConstantArrivalRate { users, .. } | Executor::RampingArrivalRate { users, .. } => users.most,
+        }
+    }
+
+    fn source(&self) -> Source {
+        let closed = |vus: u64, quota| Source::Closed {
+            users: Curve(vec![(Duration::ZERO, vus as f64)]),
+            leave: Duration::ZERO,
+            quota,
+        };
+        match self {
+            Executor::SharedIterations { vus, iterations, .. } => closed(*vus, Quota::Together(*iterations)),
+            Executor::PerVuIterations { vus, iterations, .. } => closed(*vus, Quota::Each(*iterations)),
+            Executor::ConstantVus { vus, .. } => closed(*vus, Quota::Unlimited),
+            Executor::RampingVus { start_vus, stages, graceful_ramp_down } => Source::Closed {
+                users: Curve::new(*start_vus as f64, stages, 1.0),
+                leave: *graceful_ramp_down,
+                quota: Quota::Unlimited,
+            },
+            Executor::ConstantArrivalRate { rate, time_unit, users, .. } => {
+                Source::Open { rate: Curve::new(*rate as f64, &[], time_unit.as_secs_f64()), users: *users }
+            }
+            Executor::RampingArrivalRate { start_rate, time_unit, stages, users } => {
+                Source::Open { rate: Curve::new(*start_rate as f64, stages, time_unit.as_secs_f64()), users: *users }
+            }
+        }
+    }
+}
+
+impl Curve {
+    fn new(start: f64, stages: &[Stage], unit: f64) -> Curve {
+        let mut points = vec![(Duration::ZERO, start / unit)];
+        let mut at = Duration::ZERO;
+        for stage in stages {
+            at += stage.duration;
+            points.push((at, stage.target as f64 / unit));
+        }
+        Curve(points)
+    }
+
+    /// The number at an instant; at a step that behind it.
+    #[must_use]
+    pub fn at(&self, instant: Duration) -> f64 {
+        let behind = self.0.partition_point(|(at, _)| *at <= instant);
+        let Some((from, low)) = behind.checked_sub(1).map(|before| self.0[before]) else { return 0.0 };
+        let Some((to, high)) = self.0.get(behind) else { return low };
+        low + (high - low) * ((instant - from).as_secs_f64() / (*to - from).as_secs_f64())
+    }
+}
+
+impl Scenario {
+    /// When its last iteration is over at the latest.
+    #[must_use]
+    pub fn end(&self) -> Duration {
+        self.start_time + self.executor.window() + self.graceful_stop
+    }
+
+    /// What a generator is to offer for it.
+    #[must_use]
+    pub fn offer(&self) -> Offer {
+        let (window, source) = (self.executor.window(), self.executor.source());
+        Offer { begin: self.start_time, window, drain: self.graceful_stop, source }
+    }
+}
+
+fn highest(start: u64, stages: &[Stage]) -> u64 {
+    stages.iter().map(|stage| stage.target).fold(start, u64::max)
+}
+
+impl fmt::Display for Scenario {
+    /// A line as k6 shows it at the start of a run.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let per_second = |rate: u64, unit: Duration| format!("{:.2} iterations/s", rate as f64 / unit.as_secs_f64());
+        let over =
+            |stages: &[Stage]| format!("{} over {} stages", duration::format(self.executor.window()), stages.len());
+        let named = |name: &str, value: Duration| format!("{name}: {}", duration::format(value));
+        let reserve = |users: &Reserve| match users {
+            Reserve { pre_allocated, most } if pre_allocated == most => format!("maxVUs: {most}"),
+            Reserve { pre_allocated, most } => format!("maxVUs: {pre_allocated}-{most}"),
+        };
+        let (what, mut details) = match &self.executor {
+            Executor::SharedIterations { vus, iterations, max_duration } => {
+                (format!("{iterations} iterations shared among {vus} VUs"), vec![named("maxDuration", *max_duration)])
+            }
+            Executor::PerVuIterations { vus, iterations, max_duration } => {
+                (format!("{iterations} iterations for each of {vus} VUs"), vec![named("maxDuration", *max_duration)])
+            }
+            Executor::ConstantVus { vus, duration } => {
+                (format!("{vus} looping VUs for {}", duration::format(*duration)), Vec::new())
+            }
+            Executor::RampingVus { stages, graceful_ramp_down, .. } => (
+                format!("Up to {} looping VUs for {}", self.executor.most_vus(), over(stages)),
+                vec![named("gracefulRampDown", *graceful_ramp_down)],
+            ),
+            Executor::ConstantArrivalRate { rate, time_unit, duration, users } => {
+                (format!("{} for {}", per_second(*rate, *time_unit), duration::format(*duration)), vec![reserve(users)])
+            }
+            Executor::RampingArrivalRate { start_rate, time_unit, stages, users } => (
+                format!("Up to {} for {}", per_second(highest(*start_rate, stages), *time_unit), over(stages)),
+                vec![reserve(users)],
+            ),
+        };
+        if self.exec != "default" {
+            details.push(format!("exec: {}", self.exec));
+        }
+        for (name, value) in [("startTime", self.start_time), ("gracefulStop", self.graceful_stop)] {
+            if value > Duration::ZERO {
+                details.push(named(name, value));
+            }
+        }
+        write!(f, "{}: {what}", self.name)?;
+        if details.is_empty() { Ok(()) } else { write!(f, " ({})", details.join(", ")) }
+    }
+}
