@@ -10,6 +10,7 @@ use rquickjs::function::{Opt, Rest};
 use rquickjs::{
     ArrayBuffer, Coerced, Ctx, Exception, Function, IntoJs, Object, Persistent, Result, String as Text, Value,
 };
+use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,21 +22,38 @@ pub enum Data {
     Number(f64),
     /// A text in JSON.
     Json(Rc<str>),
+    /// A text in JSON that a user reads once: each call gets the same object.
+    Kept(Rc<str>),
 }
 
-impl Data {
-    pub(crate) fn value<'js>(&self, ctx: &Ctx<'js>) -> Result<Value<'js>> {
-        match self {
+/// What a user has read of [`Data::Kept`].
+#[derive(Default)]
+pub(crate) struct Kept<'js>(RefCell<Vec<(Rc<str>, Value<'js>)>>);
+
+impl<'js> Kept<'js> {
+    pub(crate) fn value(&self, ctx: &Ctx<'js>, data: &Data) -> Result<Value<'js>> {
+        match data {
             Data::Number(number) => number.into_js(ctx),
             Data::Json(text) => ctx.json_parse(text.as_bytes()),
+            Data::Kept(text) => self.kept(ctx, text),
         }
+    }
+
+    fn kept(&self, ctx: &Ctx<'js>, text: &Rc<str>) -> Result<Value<'js>> {
+        let mut kept = self.0.borrow_mut();
+        if let Some((_, value)) = kept.iter().find(|(known, _)| Rc::ptr_eq(known, text)) {
+            return Ok(value.clone());
+        }
+        let value = ctx.json_parse(text.as_bytes())?;
+        kept.push((Rc::clone(text), value.clone()));
+        Ok(value)
     }
 }
 
 /// Gives global variables their values.
-pub(crate) fn set(ctx: &Ctx<'_>, variables: &[(Rc<str>, Data)]) -> Result<()> {
+pub(crate) fn set<'js>(ctx: &Ctx<'js>, kept: &Kept<'js>, variables: &[(Rc<str>, Data)]) -> Result<()> {
     let globals = ctx.globals();
-    variables.iter().try_for_each(|(name, data)| globals.set(&**name, data.value(ctx)?))
+    variables.iter().try_for_each(|(name, data)| globals.set(&**name, kept.value(ctx, data)?))
 }
 
 /// Everything of this module but the variables.

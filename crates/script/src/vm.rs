@@ -15,14 +15,16 @@ use crate::event_loop::{Event, EventLoop, Host, OpId, Operations, Request};
 use crate::exception;
 use crate::fault::Exception;
 use crate::fibre::{Fibre, park};
-use crate::globals::{self, Data};
+use crate::globals::{self, Data, Kept};
 use crate::program::Program;
 use plimsoll_model::units::{Instant, Nanos};
 use rquickjs::context::intrinsic;
+use rquickjs::function::Rest;
 use rquickjs::promise::PromiseState;
-use rquickjs::{Context, Ctx, Error, Function, Module, Object, Promise, Runtime, Value};
+use rquickjs::{Context, Ctx, Error, Module, Object, Promise, Runtime, Value};
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::mem::ManuallyDrop;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -252,6 +254,12 @@ struct Body<P: Operations> {
     is_half_loaded: Cell<bool>,
 }
 
+/// A script that was loaded.
+struct Script<'js> {
+    exports: Object<'js>,
+    kept: Kept<'js>,
+}
+
 /// Why a task did not come to its result.
 enum Break {
     Threw(Exception),
@@ -270,14 +278,15 @@ impl<P: Operations> Body<P> {
     /// The whole life of a user. What is left of it goes in this order: what handlers keep, context, runtime.
     fn live(&self, setup: Setup) -> rquickjs::Result<End> {
         let runtime = self.runtime(&setup.limits)?;
-        let context = Context::custom::<Intrinsics>(&runtime)?;
-        let end = context.with(|ctx| {
+        // Leaked by a panic, which leaves anything of it anywhere.
+        let context = ManuallyDrop::new((Context::custom::<Intrinsics>(&runtime)?, runtime));
+        let end = context.0.with(|ctx| {
             let end = self.serve(&ctx, setup);
             self.shared.events.close();
             end
         });
-        if self.is_half_loaded.get() {
-            std::mem::forget((context, runtime));
+        if !self.is_half_loaded.get() {
+            drop(ManuallyDrop::into_inner(context));
         }
         Ok(end)
     }
@@ -302,8 +311,8 @@ impl<P: Operations> Body<P> {
     }
 
     fn serve(&self, ctx: &Ctx<'_>, setup: Setup) -> End {
-        let exports = match self.load(ctx, setup) {
-            Ok(exports) => exports,
+        let script = match self.load(ctx, setup) {
+            Ok(exports) => Script { exports, kept: Kept::default() },
             Err(Break::Threw(exception)) => return End::NotLoaded(exception),
             Err(Break::End(end)) => return end,
         };
@@ -312,12 +321,28 @@ impl<P: Operations> Body<P> {
             self.shared.events.close();
             self.shared.parked.replace(Some(Parked::Over(result)));
             let Some(task) = self.next_task() else { return End::Stopped };
-            result = match self.perform(ctx, &exports, task) {
+            result = match self.perform(ctx, &script, task) {
                 Ok(json) => Ok(json),
                 Err(Break::Threw(exception)) => Err(exception),
                 Err(Break::End(end)) => return end,
             };
+            if result.is_err()
+                && let Some(end) = self.run_out(ctx)
+            {
+                return end;
+            }
         }
+    }
+
+    /// Lets jobs go by that an exception left, so that they are none of the next call's.
+    fn run_out(&self, ctx: &Ctx<'_>) -> Option<End> {
+        self.shared.events.close();
+        while self.end().is_none() && ctx.execute_pending_job() {
+            if ctx.has_exception() {
+                ctx.catch();
+            }
+        }
+        self.end()
     }
 
     /// Parks until there is something to do; None when it is to end.
@@ -337,7 +362,7 @@ impl<P: Operations> Body<P> {
         self.shared.events.install(ctx);
         let begin = || {
             globals::install::<P>(ctx, &self.program)?;
-            globals::set(ctx, &setup.globals)?;
+            globals::set(ctx, &Kept::default(), &setup.globals)?;
             setup.prepare.map_or(Ok(()), |prepare| prepare(ctx))?;
             Module::import(ctx, self.program.entry())
         };
@@ -353,24 +378,25 @@ impl<P: Operations> Body<P> {
         exports.map_err(|error| self.broken(ctx, error))
     }
 
-    fn perform<'js>(&self, ctx: &Ctx<'js>, exports: &Object<'js>, task: Task) -> Result<Option<String>, Break> {
+    fn perform<'js>(&self, ctx: &Ctx<'js>, script: &Script<'js>, task: Task) -> Result<Option<String>, Break> {
         match task {
-            Task::Call(call) => self.call(ctx, exports, &call),
+            Task::Call(call) => self.call(ctx, script, &call),
             Task::Read(name) => {
-                let value: Value<'js> = exports.get(&*name).map_err(|error| self.broken(ctx, error))?;
+                let value: Value<'js> = script.exports.get(&*name).map_err(|error| self.broken(ctx, error))?;
                 self.json(ctx, value)
             }
         }
     }
 
-    fn call<'js>(&self, ctx: &Ctx<'js>, exports: &Object<'js>, call: &Call) -> Result<Option<String>, Break> {
+    fn call<'js>(&self, ctx: &Ctx<'js>, script: &Script<'js>, call: &Call) -> Result<Option<String>, Break> {
         let begin = || {
-            globals::set(ctx, &call.globals)?;
-            let Some(function) = exports.get::<_, Value<'js>>(&*call.function)?.into_function() else {
+            globals::set(ctx, &script.kept, &call.globals)?;
+            let Some(function) = script.exports.get::<_, Value<'js>>(&*call.function)?.into_function() else {
                 let message = format!("the script exports no function `{}`", call.function);
                 return Err(rquickjs::Exception::throw_type(ctx, &message));
             };
-            apply(ctx, &function, &call.arguments)
+            let arguments = call.arguments.iter().map(|data| script.kept.value(ctx, data));
+            function.call((Rest(arguments.collect::<rquickjs::Result<_>>()?),))
         };
         let returned: Value<'js> = begin().map_err(|error| self.broken(ctx, error))?;
         let promise = returned.as_promise();
@@ -378,8 +404,11 @@ impl<P: Operations> Body<P> {
         if call.result == Wanted::Nothing {
             return Ok(None);
         }
-        let result = promise.map_or(Some(Ok(returned.clone())), Promise::result);
-        result.map_or(Ok(None), |value| self.json(ctx, value.map_err(|error| self.broken(ctx, error))?))
+        match promise.map(Promise::result) {
+            None => self.json(ctx, returned),
+            Some(None) => Ok(None),
+            Some(Some(settled)) => self.json(ctx, settled.map_err(|error| self.broken(ctx, error))?),
+        }
     }
 
     fn json<'js>(&self, ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<String>, Break> {
@@ -449,9 +478,4 @@ impl<P: Operations> Body<P> {
             _ => Break::Threw(exception),
         }
     }
-}
-
-fn apply<'js>(ctx: &Ctx<'js>, function: &Function<'js>, arguments: &[Data]) -> rquickjs::Result<Value<'js>> {
-    let arguments = arguments.iter().map(|data| data.value(ctx)).collect::<rquickjs::Result<Vec<_>>>()?;
-    function.call((rquickjs::function::Rest(arguments),))
 }

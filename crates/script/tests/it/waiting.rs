@@ -2,7 +2,8 @@
 
 use crate::common::{User, program};
 use plimsoll_model::units::Instant;
-use plimsoll_script::{Event, Level, Parked, Request};
+use plimsoll_script::{Call, Data, Event, Level, Parked, Request, Wanted};
+use std::rc::Rc;
 
 #[test]
 fn a_call_blocks_the_script_until_it_is_answered() {
@@ -185,6 +186,32 @@ fn a_promise_that_nothing_settles_does_not_hold_an_iteration() {
 fn variables_come_from_outside() {
     let mut user = User::loaded("const env = __ENV.TARGET; export default () => [env, __VU, __ITER];");
     assert_eq!(user.returned(), r#"["here",7,3]"#);
+}
+
+#[test]
+fn what_is_kept_is_the_same_object_in_each_call() {
+    let mut user = User::loaded("export default (kept, anew) => [++kept.n, ++anew.n];");
+    let (kept, anew): (Rc<str>, Rc<str>) = (r#"{"n": 0}"#.into(), r#"{"n": 0}"#.into());
+    for expected in ["[1,1]", "[2,1]"] {
+        let arguments = vec![Data::Kept(Rc::clone(&kept)), Data::Json(Rc::clone(&anew))];
+        let call = Call { function: "default".into(), arguments, globals: vec![], result: Wanted::Json };
+        assert_eq!(user.vm.call(call), Parked::Over(Ok(Some(expected.to_owned()))));
+    }
+}
+
+/// Jobs cannot be taken from the engine: they run before the user can be called again.
+#[test]
+fn what_an_exception_leaves_is_none_of_the_next_call_s() {
+    let text = "let n = 0;
+        export default () => {
+            n += 1;
+            if (n > 1) return n;
+            Promise.resolve().then(() => { n += 10; throw new Error('too late'); });
+            throw new Error('first');
+        };";
+    let mut user = User::loaded(text);
+    assert_eq!(user.thrown(), "Error: first (load.js:6:23)");
+    assert_eq!(user.returned(), "12");
 }
 
 #[test]
