@@ -94,7 +94,7 @@ pub struct EventLoop<P: Operations> {
 
 /// An operation that may still answer.
 enum Open<E> {
-    /// Someone is parked until it does.
+    /// A native takes its answers itself.
     Awaited,
     Handled(Handler<E>),
     /// Its handler runs.
@@ -163,28 +163,11 @@ impl<P: Operations> EventLoop<P> {
     /// The user is stopped: to be handed on at once.
     pub fn call(&self, ctx: &Ctx<'_>, op: P::Op) -> Result<P::Event> {
         let id = self.start(op);
-        let (_, event) = self.wait_any(ctx, &[id])?;
-        Ok(event)
-    }
-
-    /// Asks for an operation whose answer the same native then waits for.
-    pub fn start(&self, op: P::Op) -> OpId {
-        let id = self.number();
-        self.open.borrow_mut().insert(id, Open::Awaited);
-        self.ask(Request::Start(id, op));
-        id
-    }
-
-    /// Parks until one of several operations that were started has answered; that one is over.
-    ///
-    /// # Errors
-    /// The user is stopped: to be handed on at once.
-    pub fn wait_any(&self, ctx: &Ctx<'_>, ids: &[OpId]) -> Result<(OpId, P::Event)> {
         loop {
-            match self.await_event(ctx, ids)? {
-                (id, Event::Answer(event)) => return Ok((id, event)),
-                // Only timers are due, and none of these is one.
-                (_, Event::Due) => {}
+            // Only timers are due, and this is none.
+            if let (_, Event::Answer(event)) = self.next(ctx, &[id])? {
+                self.finish(id);
+                return Ok(event);
             }
         }
     }
@@ -194,10 +177,49 @@ impl<P: Operations> EventLoop<P> {
     /// # Errors
     /// The user is stopped: to be handed on at once.
     pub fn sleep(&self, ctx: &Ctx<'_>, span: Nanos) -> Result<()> {
-        let id = self.number();
-        self.open.borrow_mut().insert(id, Open::Awaited);
-        self.ask(Request::Timer(id, self.now().after(span)));
-        self.await_event(ctx, &[id]).map(|_| ())
+        let id = self.start_timer(self.now().after(span));
+        self.next(ctx, &[id])?;
+        self.finish(id);
+        Ok(())
+    }
+
+    /// Asks for an operation whose answers the same native then takes with [`Self::next`].
+    pub fn start(&self, op: P::Op) -> OpId {
+        let id = self.open(Open::Awaited);
+        self.ask(Request::Start(id, op));
+        id
+    }
+
+    /// As [`Self::start`], for a timer.
+    pub fn start_timer(&self, due: Instant) -> OpId {
+        let id = self.open(Open::Awaited);
+        self.ask(Request::Timer(id, due));
+        id
+    }
+
+    /// Parks until one of several operations that were started has answered. It may answer again, until
+    /// [`Self::finish`] or [`Self::cancel`].
+    ///
+    /// # Errors
+    /// The user is stopped: to be handed on at once.
+    pub fn next(&self, ctx: &Ctx<'_>, ids: &[OpId]) -> Result<(OpId, Event<P::Event>)> {
+        loop {
+            if self.stopped.get() {
+                return Err(stopped(ctx));
+            }
+            let mut events = self.events.borrow_mut();
+            let found = events.iter().position(|(id, _)| ids.contains(id));
+            if let Some(event) = found.and_then(|at| events.remove(at)) {
+                return Ok(event);
+            }
+            drop(events);
+            fibre::park();
+        }
+    }
+
+    /// An operation has given its last answer.
+    pub fn finish(&self, id: OpId) {
+        self.open.borrow_mut().remove(&id);
     }
 
     /// Asks for something that has no answer.
@@ -209,16 +231,14 @@ impl<P: Operations> EventLoop<P> {
     /// Asks for an operation and goes on; `handler` is called with each of its answers, one after the other, when
     /// nothing else of the user runs.
     pub fn subscribe(&self, op: P::Op, handler: Handler<P::Event>) -> OpId {
-        let id = self.number();
-        self.open.borrow_mut().insert(id, Open::Handled(handler));
+        let id = self.open(Open::Handled(handler));
         self.ask(Request::Start(id, op));
         id
     }
 
     /// As [`Self::subscribe`], for a timer.
     pub fn at(&self, due: Instant, handler: Handler<P::Event>) -> OpId {
-        let id = self.number();
-        self.open.borrow_mut().insert(id, Open::Handled(handler));
+        let id = self.open(Open::Handled(handler));
         self.ask(Request::Timer(id, due));
         id
     }
@@ -265,23 +285,14 @@ impl<P: Operations> EventLoop<P> {
         id
     }
 
-    fn ask(&self, request: Request<P::Op>) {
-        self.requests.borrow_mut().push_back(request);
+    fn open(&self, how: Open<P::Event>) -> OpId {
+        let id = self.number();
+        self.open.borrow_mut().insert(id, how);
+        id
     }
 
-    /// Parks until one of `ids` has answered, which is over then.
-    fn await_event(&self, ctx: &Ctx<'_>, ids: &[OpId]) -> Result<(OpId, Event<P::Event>)> {
-        loop {
-            if self.stopped.get() {
-                return Err(stopped(ctx));
-            }
-            let found = self.events.borrow().iter().position(|(id, _)| ids.contains(id));
-            if let Some(event) = found.and_then(|at| self.events.borrow_mut().remove(at)) {
-                self.open.borrow_mut().remove(&event.0);
-                return Ok(event);
-            }
-            fibre::park();
-        }
+    fn ask(&self, request: Request<P::Op>) {
+        self.requests.borrow_mut().push_back(request);
     }
 
     /// The next request, for whoever runs the user.
@@ -327,7 +338,7 @@ impl<P: Operations> EventLoop<P> {
         Ok(())
     }
 
-    /// The handler of an operation. One that was started, but that nobody is parked for, has none, and is over.
+    /// The handler of an operation. One whose answers a native should have taken has none, and is over.
     fn begin_handling(&self, id: OpId) -> Option<Handler<P::Event>> {
         let mut open = self.open.borrow_mut();
         match mem::replace(open.get_mut(&id)?, Open::Running) {

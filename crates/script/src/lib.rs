@@ -60,8 +60,8 @@
 //! - `JSON.stringify` and `Object.keys` see nothing of getters on a prototype: give classes a `toJSON`.
 //! - A native that takes long is one step for the engine: only the limit on memory bounds it.
 //! - A native must not panic: the bindings make that an exception, which the script may catch.
-//! - An error of [`EventLoop::call`], [`EventLoop::sleep`] and [`EventLoop::wait_any`] means that the user is stopped:
-//!   return it.
+//! - An error of [`EventLoop::call`], [`EventLoop::sleep`] and [`EventLoop::next`] means that the user is stopped: return
+//!   it.
 //! - The engine has no `URL`, `TextEncoder`, `crypto`, `structuredClone` or `Intl` of its own.
 
 mod event_loop;

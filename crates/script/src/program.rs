@@ -186,13 +186,22 @@ impl Reading {
             Target::File(name) => {
                 links.insert(request.to_owned(), name.clone());
                 if !self.modules.contains_key(&name) {
-                    let fault = |message| Fault { place: Some(place.clone()), message, help: None };
+                    let fault = |message| {
+                        let help = self.with_extension(&name, request);
+                        Fault { place: Some(place.clone()), message, help }
+                    };
                     let text = self.read(&name).map_err(fault)?;
                     self.add(&name, text);
                 }
             }
         }
         Ok(())
+    }
+
+    /// What to write where only the extension was left out.
+    fn with_extension(&self, name: &str, request: &str) -> Option<String> {
+        let found = ["js", "ts"].iter().find(|extension| self.read(&format!("{name}.{extension}")).is_ok())?;
+        Some(format!("did you mean `{request}.{found}`?"))
     }
 
     fn resolve(&self, base: &str, request: &str, place: &Place) -> Result<Target, Fault> {
@@ -352,7 +361,9 @@ impl Compiling {
     fn compile<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<rquickjs::Module<'js, Declared>> {
         let code = self.codes.get(name).ok_or_else(|| Error::new_loading(name))?;
         let module = rquickjs::Module::declare(ctx.clone(), name, code.as_str())?;
-        let bytecode = module.write(WriteOptions::default())?;
+        // Each runtime has a copy of it. What functions look like is known to `Program` already.
+        let options = WriteOptions { strip_source: true, ..WriteOptions::default() };
+        let bytecode = module.write(options)?;
         self.written.borrow_mut().insert(name.to_owned(), bytecode);
         Ok(module)
     }

@@ -148,6 +148,8 @@ struct Shared<P: Operations> {
     events: Rc<EventLoop<P>>,
     task: RefCell<Option<Task>>,
     parked: RefCell<Option<Parked>>,
+    /// Whether it is loaded and no call is under way.
+    is_idle: Cell<bool>,
     /// Since when it runs.
     running_since: Cell<Instant>,
     was_too_long: Cell<bool>,
@@ -169,6 +171,7 @@ impl<P: Operations> Vm<P> {
             events: Rc::new(EventLoop::new(Rc::clone(&setup.host))),
             task: RefCell::default(),
             parked: RefCell::default(),
+            is_idle: Cell::default(),
             running_since: Cell::new(now),
             was_too_long: Cell::default(),
         });
@@ -186,7 +189,7 @@ impl<P: Operations> Vm<P> {
     /// Calls a function.
     ///
     /// # Panics
-    /// Another call is under way.
+    /// It is not loaded, or another call is under way.
     pub fn call(&mut self, call: Call) -> Parked {
         self.begin(Task::Call(call))
     }
@@ -194,7 +197,7 @@ impl<P: Operations> Vm<P> {
     /// What the script exports under a name, as JSON; None where there is nothing of that name, or a function.
     ///
     /// # Panics
-    /// A call is under way.
+    /// It is not loaded, or a call is under way.
     pub fn read(&mut self, name: &str) -> Parked {
         self.begin(Task::Read(name.into()))
     }
@@ -222,8 +225,9 @@ impl<P: Operations> Vm<P> {
     }
 
     fn begin(&mut self, task: Task) -> Parked {
-        let before = self.shared.task.replace(Some(task));
-        assert!(before.is_none(), "a user makes one call at a time");
+        let was_idle = self.shared.is_idle.replace(false);
+        assert!(was_idle || self.has_ended(), "a user is loaded first, and makes one call at a time");
+        self.shared.task.replace(Some(task));
         self.resume()
     }
 
@@ -320,6 +324,7 @@ impl<P: Operations> Body<P> {
         loop {
             self.shared.events.close();
             self.shared.parked.replace(Some(Parked::Over(result)));
+            self.shared.is_idle.set(true);
             let Some(task) = self.next_task() else { return End::Stopped };
             result = match self.perform(ctx, &script, task) {
                 Ok(json) => Ok(json),

@@ -25,13 +25,14 @@ impl Operations for Wire {
 
 impl NativeModule for Wire {
     const NAME: &'static str = "wire";
-    const EXPORTS: &'static [&'static str] = &["default", "ask", "askAll", "askLater", "listen", "sleep"];
+    const EXPORTS: &'static [&'static str] = &["default", "ask", "askAll", "askLater", "attend", "listen", "sleep"];
 
     fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
         exports.export("default", "wire")?;
         exports.export("ask", Function::new(ctx.clone(), ask)?)?;
         exports.export("askAll", Function::new(ctx.clone(), ask_all)?)?;
         exports.export("askLater", Function::new(ctx.clone(), ask_later)?)?;
+        exports.export("attend", Function::new(ctx.clone(), attend)?)?;
         exports.export("listen", Function::new(ctx.clone(), listen)?)?;
         exports.export("sleep", Function::new(ctx.clone(), sleep)?)?;
         Ok(())
@@ -49,12 +50,34 @@ fn ask_all<'js>(ctx: Ctx<'js>, questions: Rest<String>) -> Result<Array<'js>> {
     let mut open = ids.clone();
     let answers = Array::new(ctx.clone())?;
     while !open.is_empty() {
-        let (id, answer) = events.wait_any(&ctx, &open)?;
+        let (id, Event::Answer(answer)) = events.next(&ctx, &open)? else { continue };
+        events.finish(id);
         open.retain(|other| *other != id);
         let at = ids.iter().position(|other| *other == id).expect("it was asked");
         answers.set(at, answer)?;
     }
     Ok(answers)
+}
+
+/// Blocks, calling a function with each answer and every ten seconds with a tick, until one is `end`.
+fn attend<'js>(ctx: Ctx<'js>, question: String, function: Function<'js>) -> Result<()> {
+    let events = EventLoop::<Wire>::of(&ctx)?;
+    let stream = events.start(question);
+    let mut timer = events.start_timer(events.now().after(Nanos(10_000_000_000)));
+    loop {
+        match events.next(&ctx, &[stream, timer])? {
+            (_, Event::Due) => {
+                events.finish(timer);
+                timer = events.start_timer(events.now().after(Nanos(10_000_000_000)));
+                function.call::<_, Value<'_>>(("tick",))?;
+            }
+            (_, Event::Answer(answer)) if answer == "end" => break,
+            (_, Event::Answer(answer)) => drop(function.call::<_, Value<'_>>((answer,))?),
+        }
+    }
+    events.cancel(timer);
+    events.finish(stream);
+    Ok(())
 }
 
 /// A promise of an answer; rejected where that starts with `!`.

@@ -76,7 +76,7 @@ fn what_cannot_be_imported_is_named() {
 fn the_faults_of_all_modules_are_told_at_once() {
     let home = folder(&[
         ("load.js", "import { a } from './lib/a.js';\nimport b from './lib/b.ts';\nimport { c } from './c.js';\n"),
-        ("lib/a.js", "export const b = 1;\nimport '../gone.js';\n"),
+        ("lib/a.js", "export const b = 1;\nimport '../gone.js';\nimport '../c';\n"),
         ("lib/b.ts", "enum E { A }\nexport default class { constructor(private x: number) {} }\n"),
         ("c.js", "export const c = ;\n"),
     ]);
@@ -85,6 +85,7 @@ fn the_faults_of_all_modules_are_told_at_once() {
     let expected = "\
 c.js:1:18: unexpected token
 lib/a.js:2:8: cannot read `gone.js`: No such file or directory (os error 2)
+lib/a.js:3:8: cannot read `c`: No such file or directory (os error 2); did you mean `../c.js`?
 lib/b.ts:1:1: an enum cannot be run: types are stripped, not compiled; write a constant object
 lib/b.ts:2:36: a parameter property cannot be run: types are stripped, not compiled; declare the property and assign it
 load.js:1:10: `./lib/a.js` exports no `a`";

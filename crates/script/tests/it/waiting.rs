@@ -47,6 +47,41 @@ fn several_operations_are_open_at_once_and_answered_in_any_order() {
     assert_eq!(over, Parked::Over(Ok(Some(r#"["A","B","C"]"#.to_owned()))));
 }
 
+/// As k6's sockets do: the call blocks, and runs the script's handlers meanwhile, which may block themselves.
+#[test]
+fn a_call_can_attend_to_a_stream_and_timers() {
+    let text = "import { attend, ask } from 'wire';
+        export default () => { const all = []; attend('s', (what) => { all.push(what, ask(what)); }); return all; };";
+    let mut user = User::loaded(text);
+    assert_eq!(user.begin(), Parked::Waiting);
+    let Some(Request::Start(stream, _)) = user.vm.next_request() else { panic!("it attends") };
+    let Some(Request::Timer(timer, _)) = user.vm.next_request() else { panic!("it has a timer") };
+    let answer = |user: &mut User, id, text: &str| user.vm.wake(id, Event::Answer(text.to_owned()));
+    assert_eq!(answer(&mut user, stream, "a"), Parked::Waiting);
+    let Some(Request::Start(asked, _)) = user.vm.next_request() else { panic!("its handler asks") };
+    // What comes while the handler is blocked waits for it.
+    assert_eq!(answer(&mut user, stream, "b"), Parked::Waiting);
+    assert_eq!(user.vm.wake(timer, Event::Due), Parked::Waiting);
+    assert_eq!(answer(&mut user, asked, "1"), Parked::Waiting);
+    for text in ["2", "3"] {
+        let next = std::iter::from_fn(|| user.vm.next_request()).find_map(|request| match request {
+            Request::Start(id, _) => Some(id),
+            _ => None,
+        });
+        assert_eq!(answer(&mut user, next.expect("its handler asks"), text), Parked::Waiting);
+    }
+    let over = answer(&mut user, stream, "end");
+    assert_eq!(over, Parked::Over(Ok(Some(r#"["a","1","b","2","tick","3"]"#.to_owned()))));
+}
+
+#[test]
+#[should_panic(expected = "makes one call at a time")]
+fn a_user_makes_one_call_at_a_time() {
+    let mut user = User::loaded("import { ask } from 'wire'; export default () => ask('x');");
+    assert_eq!(user.begin(), Parked::Waiting);
+    user.begin();
+}
+
 #[test]
 fn promises_are_settled_by_answers() {
     let text = "import { askLater } from 'wire';
@@ -232,7 +267,7 @@ fn the_console_says_what_it_is_given() {
     let lines = user.host.lines.borrow();
     assert_eq!(lines[0], (Level::Info, r#"a 1 {"b":[2]} undefined null"#.to_owned()));
     assert_eq!(lines[1], (Level::Error, "TypeError: bad\n    at <anonymous> (load.js:2:27)".to_owned()));
-    assert_eq!(lines[2], (Level::Warn, "a symbol () => 1".to_owned()));
+    assert_eq!(lines[2], (Level::Warn, "a symbol function () {\n    [native code]\n}".to_owned()));
     assert_eq!(lines[3], (Level::Debug, "1".to_owned()));
     assert_eq!(lines[4], (Level::Info, "[object Object]".to_owned()));
 }
