@@ -1,5 +1,6 @@
 //! Diagnostics: what is wrong in a study file, where, and what to write instead.
 
+use crate::masked::masked;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use std::fmt;
 use std::ops::Range;
@@ -123,13 +124,13 @@ impl miette::Diagnostic for Drawing<'_> {
     }
 }
 
-/// The study's text, which knows its lines.
+/// The study's text as it is shown, which knows its lines.
 #[derive(Clone, Debug)]
 pub(crate) struct Source(Arc<NamedSource<String>>);
 
 impl Source {
     pub(crate) fn new(name: &str, text: &str) -> Source {
-        Source(Arc::new(NamedSource::new(name, text.to_owned())))
+        Source(Arc::new(NamedSource::new(name, masked(text))))
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -140,8 +141,8 @@ impl Source {
         let (line, column) = self.position(fault.span.start);
         Diagnostic {
             severity: fault.severity,
-            message: fault.message,
-            label: fault.label,
+            message: masked(&fault.message),
+            label: fault.label.map(|label| masked(&label)),
             help: fault.help,
             file: self.0.name().to_owned(),
             line,

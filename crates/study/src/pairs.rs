@@ -35,6 +35,11 @@ impl<T: Scalar + Into<String>> Pairs<T> {
         self.0.iter().map(|(name, place, _)| (name.as_str(), place))
     }
 
+    /// The names with their values.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (&str, &Slot<T>)> {
+        self.0.iter().map(|(name, _, value)| (name.as_str(), value))
+    }
+
     /// Where the value of `name` stands.
     pub(crate) fn place_of(&self, name: &str) -> Option<&Span> {
         self.0.iter().find(|(known, ..)| known == name).map(|(_, _, value)| &value.span)

@@ -5,7 +5,7 @@ use crate::faults::Faults;
 use crate::quick;
 use crate::scalar::Port;
 use crate::scope::{Bindings, Scope};
-use crate::table::database::{DatabaseTable, warn_of_few_connections};
+use crate::table::database::{DatabaseTable, check_connections};
 use crate::table::load::LoadTable;
 use crate::table::sql::{self, SqlTable};
 use crate::table::store::StoreTable;
@@ -230,7 +230,7 @@ impl Parts {
         table.check_load(sql, &spec.load, faults)?;
         let database = spec.databases.iter_mut().find(|database| database.name == sql.database)?;
         let span = self.span_of_database(&sql.database);
-        warn_of_few_connections(database, &spec.load, span, faults);
+        check_connections(database, &spec.load, span, faults)?;
         sql::warn_of_what_is_left(sql, database, span, faults);
         let Some(dataset) = sql::dataset(sql, self.seed) else { return Some(()) };
         if let Some(span) = self.database(&sql.database).and_then(DatabaseTable::load_span) {

@@ -12,6 +12,7 @@ use crate::table::named::{AllOf, Named};
 use crate::table::only::Only;
 use crate::table::settings::{SettingValue, check_settings, one_line};
 use crate::table::url::{Url, Variable};
+use crate::template::Template;
 use crate::value::{Fixed, Problem, Scalar, Slot, all, optional, word};
 use plimsoll_model::database::{Database, Dataset, Engine, External, Origin, Server, Snapshot};
 use plimsoll_model::factor::{Assignment, Level};
@@ -219,6 +220,7 @@ impl ServerTable {
 impl ExternalTable {
     fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<Database> {
         let url = self.url.resolve(scope, faults);
+        self.check_settings_vary(faults)?;
         let restore = optional(self.restore.as_ref(), |restore| restore.resolve(scope, faults));
         let settings = optional(self.settings.as_ref(), |settings| one_line(settings, scope, faults));
         let warm = optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
@@ -239,32 +241,62 @@ impl ExternalTable {
             warm: warm?.unwrap_or(false),
         })
     }
+
+    /// Refuses a factor that would change nothing: these settings are read, not set. Where it also says
+    /// which server it is, or how that is restored, it may have set them there.
+    fn check_settings_vary(&self, faults: &mut Faults) -> Option<()> {
+        let restore = self.restore.as_ref().map(|restore| restore.shown(&Assignment::default()));
+        let changing = format!("{} {}", self.url.as_written(), restore.unwrap_or_default());
+        let idle = |value: &Slot<SettingValue>| {
+            let template = Template::parse(value.as_written()).ok()?;
+            template.names().find(|name| !changing.contains(&format!("{{{name}}}"))).map(str::to_owned)
+        };
+        let mut settings = self.settings.iter().flat_map(Pairs::slots);
+        let Some((name, value, factor)) = settings.find_map(|(name, value)| Some((name, value, idle(value)?))) else {
+            return Some(());
+        };
+        let message =
+            format!("`{factor}` changes nothing: the setting `{name}` of a server that runs already is only read");
+        let help =
+            format!("let `restore` set it by `{{{factor}}}`, or have the server started (`server` instead of `url`)");
+        faults.add(Fault::error(&value.span, message).help(help));
+        None
+    }
 }
 
-/// Connections of Plimsoll's own, beside those of the users.
-const OWN_CONNECTIONS: u32 = 3;
+/// The connection of Plimsoll's own, beside those of the users, by which it looks at the server.
+const OWN_CONNECTIONS: u32 = 1;
 
-/// Warns of more users than the server has connections, if the study leaves their number to it.
-pub(crate) fn warn_of_few_connections(database: &Database, load: &LoadProfile, span: &Span, faults: &mut Faults) {
-    let told = database.settings.iter().any(|(name, _)| name.replace('-', "_") == "max_connections");
-    if told || matches!(database.origin, Origin::External(_)) {
-        return;
-    }
-    let most = match database.engine {
-        Engine::Postgresql => 100,
-        Engine::Mariadb => 151,
+/// Refuses more users than a server that the run starts has connections: each has one from the start.
+pub(crate) fn check_connections(
+    database: &Database,
+    load: &LoadProfile,
+    span: &Span,
+    faults: &mut Faults,
+) -> Option<()> {
+    let told = database.settings.iter().find(|(name, _)| name.replace('-', "_") == "max_connections");
+    let most = match (told, database.engine) {
+        (Some((_, value)), _) => value.parse().unwrap_or(u32::MAX), // what else it may be, the server knows
+        (None, Engine::Postgresql) => 100,
+        (None, Engine::Mariadb) => 151,
     };
-    let (users, or_fewer) = match &load.model {
-        LoadModel::Closed { users, .. } => (users.peak() as u32, "offer fewer `users`"),
-        LoadModel::Open { max_users, .. } => (*max_users, "give the load fewer `max_users`"),
+    let users = load.most_users();
+    let fewer = match &load.model {
+        LoadModel::Closed { .. } => "offer fewer `users`",
+        LoadModel::Open { .. } => "give the load fewer `max_users`",
     };
     let needed = users.saturating_add(OWN_CONNECTIONS);
-    if needed > most {
-        let message = format!("{users} users take more than the {most} connections of {}", database.engine);
-        let help = format!("add `max_connections = {needed}` to its `settings`, or {or_fewer}");
-        faults.add(Fault::warning(span, message).help(help));
+    if needed <= most || matches!(database.origin, Origin::External(_)) {
+        return Some(());
     }
+    let message = format!("{users} users take more than the {most} connections of {}", database.engine);
+    let help = format!("set `max_connections = {}` in its `settings`, or {fewer}", needed.saturating_add(ROOM));
+    faults.add(Fault::error(span, message).help(help));
+    None
 }
+
+/// Connections that are worth having beside.
+const ROOM: u32 = 4;
 
 /// Where the data of a database is kept, and what it is made from: all but what only matters to a server
 /// that runs. None where it is not kept.
@@ -476,6 +508,14 @@ mod tests {
     }
 
     #[test]
+    fn settings_of_a_server_that_runs_already_may_follow_from_what_is_done_to_it() {
+        for rest in ["url = 'mysql://a@localhost:{n}/b'", "url = 'mysql://a@localhost/b'\nrestore = './restore {n}'"] {
+            let database = resolved(&format!("{rest}\nsettings = {{ max_connections = '{{n}}' }}"));
+            assert_eq!(database.settings, [("max_connections".to_owned(), "8".to_owned())]);
+        }
+    }
+
+    #[test]
     fn a_database_is_told_in_words() {
         let table: DatabaseTable =
             read_table("server = 'mariadb'\nprograms = '/opt/{v}'\nsettings = { a = '{n}', b = 1 }");
@@ -496,7 +536,8 @@ mod tests {
             ("url = 'postgresql://a@localhost/b?password=x'", "password_env = \"NAME\""),
             ("url = 'postgresql://localhost/b'", "USER@HOST:PORT/DATABASE"),
             ("url = 'postgresql://a@localhost'", "USER@HOST:PORT/DATABASE"),
-            ("url = 'postgresql://a@localhost/b?sslmode=require'", "USER@HOST:PORT/DATABASE"),
+            ("url = 'postgresql://a@localhost/b?sslmode=require'", "must not ask for `sslmode`"),
+            ("url = 'mysql://a@localhost/b?ssl-mode=REQUIRED'", "spoken to without TLS"),
             ("url = 'postgresql://a@/b?socket=relative'", "USER@HOST:PORT/DATABASE"),
             ("url = 'oracle://a@localhost/b'", "USER@HOST:PORT/DATABASE"),
             ("url = 'mysql://a@localhost/b'\npassword_env = 'my password'", "a variable of the environment"),
@@ -522,6 +563,10 @@ mod tests {
             ("server = 'mariadb'\nsnapshot = 'template'", "MariaDB has no template databases"),
             ("server = 'mariadb'\nsettings = { a = \"x\\ny\" }", "must be one line of text"),
             ("server = 'mariadb'\ncpus = '7'", "names processor 7"),
+            (
+                "url = 'mysql://a@localhost/b'\nsettings = { max_connections = '{n}' }",
+                "`n` changes nothing: the setting `max_connections` of a server that runs already is only read",
+            ),
         ] {
             let mut faults = no_faults();
             assert_eq!(resolve(text, &mut faults), None, "{text}");

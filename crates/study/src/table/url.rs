@@ -39,6 +39,11 @@ impl Scalar for Url {
             let help = "put it into a variable of the environment, and name that: `password_env = \"NAME\"`";
             return Err(Problem::new("must not hold a password").help(help));
         }
+        if let Some(option) = tls_option(&text) {
+            let help = "leave it out; where the server wants TLS, connect by its UNIX socket: `?socket=/PATH`";
+            let message = format!("must not ask for `{option}`: databases are spoken to without TLS");
+            return Err(Problem::new(message).help(help));
+        }
         endpoint(&text).map(Url).ok_or_else(|| Problem::wrong::<Self>(level))
     }
 
@@ -51,6 +56,13 @@ fn has_password(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let user = rest.rsplit_once('@').map(|(user, _)| user);
     user.is_some_and(|user| user.contains(':')) || rest.contains("password=")
+}
+
+/// What asks for encryption, however a client spells it.
+fn tls_option(url: &str) -> Option<&str> {
+    let (_, options) = url.split_once('?')?;
+    let mut names = options.split('&').map(|option| option.split('=').next().unwrap_or(option));
+    names.find(|name| ["ssl", "tls"].iter().any(|sign| name.to_ascii_lowercase().starts_with(sign)))
 }
 
 fn endpoint(text: &str) -> Option<Endpoint> {

@@ -107,13 +107,28 @@ fn a_workload_of_another_protocol_may_have_a_database_behind_it() {
 }
 
 #[test]
+fn more_users_than_the_server_has_connections_are_refused() {
+    for (users, says) in [
+        ("[1, 151]", "151 users take more than the 151 connections of MariaDB"),
+        ("[1, 100]", "100 users take more than the 100 connections of PostgreSQL"),
+    ] {
+        let found = said(&edited("[1, 8]", users));
+        assert!(found.iter().any(|one| one.contains("error: ") && one.contains(says)), "{users}: {found:?}");
+    }
+    let told = edited("[1, 8]", "[1, 140]").replace("innodb_buffer_pool_size = \"256M\"", "max_connections = 140");
+    assert!(
+        said(&told).iter().any(|one| one.contains("more than the 140 connections of MariaDB")),
+        "{:?}",
+        said(&told)
+    );
+}
+
+#[test]
 fn what_is_likely_to_go_wrong_is_a_warning() {
     let specified = "warehouses = \"{warehouses}\", waits = \"spec\"";
     let external = "url = 'mysql://me@localhost/shop'";
     for (old, new, says) in [
         ("warehouses = \"{warehouses}\"", specified, "11 users are more than the 10 terminals of 1 warehouse"),
-        ("[1, 8]", "[1, 151]", "151 users take more than the 151 connections of MariaDB"),
-        ("[1, 8]", "[1, 98]", "98 users take more than the 100 connections of PostgreSQL"),
         ("server   = \"mariadb\"", external, "nothing restores it"),
         ("only     = { engine = \"mariadb\" }", "", "database `mariadb` runs in trials that do not use it"),
     ] {

@@ -1,0 +1,46 @@
+//! Passwords that an author has written into the study all the same: what is said of the study does
+//! not repeat them.
+
+/// The text with stars for passwords in addresses, `SCHEME://USER:PASSWORD@…` and `password=…`. What
+/// stands where remains as it is, to the byte.
+pub(crate) fn masked(text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    for (begin, _) in text.match_indices("://") {
+        let address = word(text, begin + 3);
+        let user = address.rfind('@').map(|at| &address[..at]);
+        if let Some((name, password)) = user.and_then(|user| user.split_once(':')) {
+            let from = begin + 3 + name.len() + 1;
+            bytes[from..from + password.len()].fill(b'*');
+        }
+    }
+    for (begin, key) in text.match_indices("password=") {
+        let from = begin + key.len();
+        let password = word(text, from).split('&').next().unwrap_or_default();
+        bytes[from..from + password.len()].fill(b'*');
+    }
+    String::from_utf8(bytes).expect("whole characters make room for stars")
+}
+
+/// From there to the end of what is quoted, or written in one piece.
+fn word(text: &str, from: usize) -> &str {
+    let rest = &text[from..];
+    &rest[..rest.find(|c: char| c.is_whitespace() || "\"'`".contains(c)).unwrap_or(rest.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_stars_and_all_else_stays_where_it_is() {
+        for (text, shown) in [
+            ("url = \"mysql://a:sécret@h/b\" # x", "url = \"mysql://a:*******@h/b\" # x"),
+            ("'postgresql://a:p@ss/w:rd@h:5/b'", "'postgresql://a:*********@h:5/b'"),
+            ("postgresql://a@h/b?password=x&socket=/s", "postgresql://a@h/b?password=*&socket=/s"),
+            ("http://127.0.0.1:80/", "http://127.0.0.1:80/"),
+            ("a://", "a://"),
+        ] {
+            assert_eq!(masked(text), shown);
+        }
+    }
+}
