@@ -5,8 +5,9 @@ use crate::error::DatabaseError;
 use crate::home::{Claim, Copy, Home, check as check_home, claim, give_back, made_from};
 use crate::making::{Making, endpoint};
 use crate::ready::{Waiting, connect, with_interruption};
+use crate::refused::refused;
 use crate::scratch::Scratch;
-use crate::{external, settings};
+use crate::{external, settings, shared_memory, tables};
 use plimsoll_model::database::{Address, Database, Endpoint, External, Origin, Server, Snapshot};
 use plimsoll_model::event::Event;
 use plimsoll_model::sql::Transport;
@@ -132,6 +133,7 @@ impl Databases {
             endpoint: endpoint(database, &place, &home.password, if copy.is_some() { LOADED } else { RUN }),
             started: Some(Started {
                 port: server.port,
+                data: place.data.clone(),
                 within: server.ready_within,
                 version: installation.number(),
                 template_took: OnceLock::new(),
@@ -165,15 +167,19 @@ impl Databases {
     }
 }
 
-/// What would go wrong with a database, as far as can be told without starting anything or touching
-/// any file: programs, the user of the operating system, the folder of its data.
+/// What would go wrong with a database, as far as can be told without starting a server or touching
+/// any file: programs, the user of the operating system, the folder of its data, and settings that
+/// the server does not take.
 #[must_use]
 pub fn check(database: &Database) -> Vec<String> {
     match &database.origin {
         Origin::Started(server) => {
             let mut faults = engine::check_asked(database, server);
             match Installation::find(database.engine, server) {
-                Ok(installation) => faults.extend(check_data(database, server, &installation).err()),
+                Ok(installation) => {
+                    faults.extend(check_data(database, server, &installation).err());
+                    faults.extend(refused(database, &installation));
+                }
                 Err(found) => faults.extend(found),
             }
             faults
@@ -278,6 +284,7 @@ pub struct Staged {
 #[derive(Debug)]
 struct Started {
     port: u16,
+    data: PathBuf,
     within: Duration,
     version: (u32, u32),
     /// How long copying the template took, in seconds.
@@ -320,7 +327,13 @@ impl Staged {
             let _ = started.template_took.set(begin.elapsed().as_secs_f64());
         }
         let mut connection = connect(&self.endpoint, waiting, Arc::clone(over))?;
+        if let (Some(started), Some(running)) = (&self.started, waiting.running) {
+            shared_memory::note(&started.data, &running.processes());
+        }
         settings::check(&mut connection, &self.database, waiting.running)?;
+        if self.started.is_none() {
+            tables::check(&mut connection, &self.database)?;
+        }
         if self.database.warm {
             engine::warm(&mut connection, self.started.is_some()).map_err(failed("read the tables"))?;
         }

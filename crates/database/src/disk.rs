@@ -2,7 +2,8 @@
 
 use crate::account::Account;
 use crate::error::DatabaseError;
-use rustix::fs::{ioctl_ficlone, statvfs, syncfs};
+use plimsoll_system::free_room;
+use rustix::fs::{ioctl_ficlone, syncfs};
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -127,8 +128,7 @@ fn check_room(folder: &Path, size: u64, what: &str) -> Result<(), DatabaseError>
 
 /// Bytes that are free where `folder` lies.
 pub(crate) fn free(folder: &Path) -> Result<u64, DatabaseError> {
-    let room = statvfs(folder).map_err(io::Error::from).map_err(DatabaseError::io("look at the disk of", folder))?;
-    Ok(room.f_bavail * room.f_frsize)
+    free_room(folder).map_err(DatabaseError::io("look at the disk of", folder))
 }
 
 #[cfg(test)]

@@ -5,10 +5,12 @@ use crate::engine::{self, Installation, Place};
 use crate::error::DatabaseError;
 use crate::mark::{Found, LOCK, MARK, Mark, lock};
 use crate::scratch::open_folder;
+use crate::shared_memory;
 use plimsoll_model::database::{Dataset, Server, Snapshot};
 use plimsoll_model::storage::Secret;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -139,16 +141,22 @@ pub(crate) fn claim(folder: &Path, asked: &BTreeMap<String, String>) -> Result<C
 fn remove_copies(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(COPY) {
-            let _ = fs::remove_dir_all(entry.path()); // the disk then lacks room for the next
+            let _ = discard(&entry.path()); // the disk then lacks room for the next
         }
     }
+}
+
+/// Removes the data of a server that has ended.
+fn discard(data: &Path) -> io::Result<()> {
+    shared_memory::remove(data);
+    fs::remove_dir_all(data)
 }
 
 /// Removes what was made in a folder of ours so far, but for its mark.
 fn clear(folder: &Path) -> Result<(), DatabaseError> {
     let snapshot = folder.join(SNAPSHOT);
     if snapshot.exists() {
-        fs::remove_dir_all(&snapshot).map_err(DatabaseError::io("remove", &snapshot))?;
+        discard(&snapshot).map_err(DatabaseError::io("remove", &snapshot))?;
     }
     let _ = fs::remove_file(folder.join(PASSWORD)); // it may not be there
     Ok(())
@@ -216,6 +224,13 @@ impl Home {
     }
 }
 
+impl Drop for Home {
+    /// A server may have served the snapshot itself.
+    fn drop(&mut self) {
+        shared_memory::remove(&self.snapshot());
+    }
+}
+
 /// Where the snapshot lies in the folder of a home.
 pub(crate) fn snapshot_in(folder: &Path) -> PathBuf {
     folder.join(SNAPSHOT)
@@ -227,7 +242,7 @@ pub(crate) struct Copy(pub(crate) PathBuf);
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0); // what stays is removed with the rest, or by the next run
+        let _ = discard(&self.0); // what stays is removed with the rest, or by the next run
     }
 }
 

@@ -6,6 +6,7 @@
 //! that Plimsoll made and marked, and a folder without that mark is refused.
 
 mod account;
+mod ask;
 mod counters;
 mod databases;
 mod disk;
@@ -18,11 +19,16 @@ mod making;
 mod mark;
 mod programs;
 mod ready;
+mod refused;
+mod room;
 mod safety;
 mod scratch;
 mod settings;
+mod shared_memory;
+mod tables;
 
 pub use databases::{Databases, OnData, Staged, check};
 pub use error::DatabaseError;
-pub use look::{Look, after, facts};
+pub use look::{Look, after, check_connections, facts};
+pub use room::{check_room, expected_size};
 pub use scratch::remove_left;

@@ -18,8 +18,6 @@ use std::time::{Duration, Instant};
 
 /// Time between two looks.
 const EVERY: Duration = Duration::from_secs(1);
-/// A last span shorter than this gives no sample.
-const SHORTEST: Duration = Duration::from_millis(100);
 /// How long one look may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -61,13 +59,16 @@ impl Look {
         Ok(Look { began, over, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The samples, with instants from `zero`. A server that has died gives those until then.
+    /// The samples until the end of the measure phase, with instants from its start, `zero`. A server
+    /// that has died gives those until then.
     #[must_use]
-    pub fn stop(mut self, zero: Instant) -> Vec<DatabaseSample> {
+    pub fn stop(mut self, zero: Instant, window: Duration) -> Vec<DatabaseSample> {
         self.stop = None;
         let shift = signed_seconds(self.began, zero);
         let mut samples = self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
         samples.iter_mut().for_each(|sample| sample.at -= shift);
+        // Users that leave tell what they have not told before: a peak that no second had.
+        samples.retain(|sample| sample.at <= window.as_secs_f64());
         samples
     }
 }
@@ -94,22 +95,19 @@ struct Series {
 }
 
 impl Series {
-    /// Looks at each whole second from the start until told to stop, and then once more.
+    /// Looks at each whole second from the start until told to stop: a last look would be of a span
+    /// too short for a rate.
     fn follow(mut self, stopped: &Receiver<()>) -> Vec<DatabaseSample> {
         loop {
             let due = self.began + next_whole_second(self.began.elapsed());
             let is_there = match stopped.recv_timeout(due.saturating_duration_since(Instant::now())) {
                 Err(RecvTimeoutError::Timeout) => self.look(),
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => return self.samples,
             };
             if !is_there {
                 return self.samples; // that it has died is seen by others
             }
         }
-        if self.at.elapsed() >= SHORTEST {
-            self.look();
-        }
-        self.samples
     }
 
     /// Adds a sample of each counter; whether the server answered.
@@ -158,6 +156,30 @@ pub fn facts(database: &Database, staged: &Staged, transport: Transport) -> Resu
         settings: safety::told(database.engine, &database.settings, &in_force),
         ..DatabaseFacts::default()
     })
+}
+
+/// Connections of Plimsoll's own while users are connected: that of [`Look`].
+const OWN_CONNECTIONS: u32 = 1;
+/// Connections that are worth having beside.
+const ROOM: u32 = 4;
+
+/// Fails if the server does not let in as many users at once as the load may have: each has a
+/// connection of its own from the start.
+///
+/// # Errors
+/// It lets in fewer, or does not answer.
+pub fn check_connections(database: &Database, staged: &Staged, users: u32) -> Result<(), DatabaseError> {
+    let mut connection = open(&endpoint(staged, Transport::Unix), Patience::of(PATIENCE))?;
+    let in_force = InForce::read(&mut connection).map_err(DatabaseError::sql(&database.name, "read the settings"))?;
+    let most = in_force.get("max_connections").and_then(|most| most.shown.parse::<u32>().ok());
+    let needed = users.saturating_add(OWN_CONNECTIONS);
+    let Some(most) = most.filter(|most| *most < needed) else { return Ok(()) };
+    Err(DatabaseError::Failed(format!(
+        "{users} users take more than the {most} connections of the database `{}`\n\
+         set its `max_connections` to {}, or give the load fewer `users` (in open load `max_users`)",
+        database.name,
+        needed.saturating_add(ROOM)
+    )))
 }
 
 /// The isolation level of transactions that ask for none: `READ COMMITTED`.

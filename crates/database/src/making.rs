@@ -4,7 +4,7 @@ use crate::engine::{self, Installation, LOADED, Place, USER, first_database};
 use crate::error::DatabaseError;
 use crate::ready::{Waiting, connect, with_interruption};
 use crate::{disk, home};
-use plimsoll_model::database::{Address, Database, Endpoint, Server};
+use plimsoll_model::database::{Address, Database, Dataset, Endpoint, Server};
 use plimsoll_model::event::Event;
 use plimsoll_model::storage::Secret;
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, SystemSpec};
@@ -108,10 +108,14 @@ impl Making<'_> {
         on_data: &mut dyn FnMut(&Event),
     ) -> Result<(), DatabaseError> {
         let mut told = Instant::now();
+        let of = match &self.database.dataset {
+            Dataset::Scripts(_) | Dataset::Empty => String::new(), // the file is told
+            tables => format!(", {tables}"),
+        };
         let mut progress = |doing: &str, done: f64| {
             if told.elapsed() >= TELL_EVERY {
                 told = Instant::now();
-                self.tell(doing, done, on_data);
+                self.tell(&format!("{doing}{of}"), done, on_data);
             }
         };
         let loaded = plimsoll_oltp::load(&self.database.dataset, endpoint, self.interrupted, &mut progress);

@@ -1,9 +1,9 @@
 //! Where the programs of a server are.
 
+use crate::ask::ask;
 use plimsoll_model::database::Engine;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 /// The programs of one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,13 +33,12 @@ impl Programs {
 
     /// What the server says of itself: `PostgreSQL 15.18`, `MariaDB 10.11.19`.
     pub(crate) fn version(&self, engine: Engine) -> Result<String, String> {
-        let asked = Command::new(&self.server).arg("--version").stdin(Stdio::null()).output();
-        let said = asked.map_err(|error| format!("{} --version does not run: {error}", self.server.display()))?;
-        let text = String::from_utf8_lossy(&said.stdout).into_owned();
-        version(engine, &text).ok_or_else(|| {
-            let errors = String::from_utf8_lossy(&said.stderr);
-            let found = text.lines().chain(errors.lines()).next().unwrap_or("nothing");
-            format!("`{} --version` was to say which {engine} it is, and said: {found}", self.server.display())
+        let command = format!("{} --version", self.server.display());
+        let said = ask(&[self.server.display().to_string(), "--version".to_owned()]);
+        let said = said.map_err(|error| format!("`{command}` fails: {error}; correct `programs`"))?;
+        version(engine, &said.output).ok_or_else(|| {
+            let found = said.output.lines().chain(said.errors.lines()).next().unwrap_or("nothing");
+            format!("`{command}` was to say which {engine} it is, and said: {found}; correct `programs`")
         })
     }
 }

@@ -48,30 +48,33 @@ pub(crate) fn connect(
             Ok(_) => return open(endpoint, Patience { over, ..Patience::of(STATEMENT) }),
             Err(error) => error,
         };
-        if error.kind == ErrorKind::Denied && !is_starting(&error) {
+        if !heals(&error) {
             return Err(DatabaseError::Failed(error.to_string()));
         }
         if Instant::now() >= deadline {
             waiting.check()?;
-            return Err(not_ready(endpoint, waiting, &error));
+            return Err(not_ready(waiting, &error));
         }
         thread::sleep(PAUSE);
     }
 }
 
-/// PostgreSQL says so before it lets anybody in.
-fn is_starting(error: &SqlError) -> bool {
-    error.code == "57P03"
+/// Whether it may be otherwise in a while: nobody listens yet, or the server does not let anybody in
+/// yet. A password stays wrong, and a database missing.
+fn heals(error: &SqlError) -> bool {
+    matches!(error.kind, ErrorKind::Connect | ErrorKind::Timeout)
 }
 
-fn not_ready(endpoint: &Endpoint, waiting: &Waiting<'_>, error: &SqlError) -> DatabaseError {
-    let said = waiting.running.map(|running| format!("; {}", running.last_output())).unwrap_or_default();
-    DatabaseError::Failed(format!(
-        "{} at {} was not ready within {:.1} s: {error}; give it longer by `ready_within`{said}",
-        endpoint.engine,
-        endpoint.address,
-        waiting.within.as_secs_f64()
-    ))
+fn not_ready(waiting: &Waiting<'_>, error: &SqlError) -> DatabaseError {
+    let advice = match waiting.running {
+        Some(running) => format!("give it longer by `ready_within`; {}", running.last_output()),
+        None if error.kind == ErrorKind::Timeout => {
+            "correct `url`: what listens there may be no such server".to_owned()
+        }
+        None => "start it, or correct `url`".to_owned(),
+    };
+    let within = waiting.within.as_secs_f64();
+    DatabaseError::Failed(format!("the server was not ready within {within:.1} s: {error}; {advice}"))
 }
 
 /// Opens one more connection to a server that is ready.

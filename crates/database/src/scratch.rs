@@ -2,6 +2,7 @@
 
 use crate::error::DatabaseError;
 use crate::mark::{Found, Mark, lock};
+use crate::shared_memory;
 use plimsoll_system::random_text;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// The standard place for large temporary files. Paths below it are short, as those of UNIX sockets
 /// must be (107 bytes), and unlike `/tmp`, it is on a disk.
-const PLACE: &str = "/var/tmp";
+pub(crate) const PLACE: &str = "/var/tmp";
 const PREFIX: &str = "plimsoll-";
 
 /// A folder of a run, with a name from the start; made when first asked for, removed when dropped.
@@ -57,7 +58,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if self.lock.is_some() {
-            let _ = fs::remove_dir_all(&self.path); // what stays is swept by the next run
+            let _ = discard(&self.path); // what stays is swept by the next run
         }
     }
 }
@@ -77,8 +78,15 @@ pub fn remove_left(place: &Path) -> Result<bool, DatabaseError> {
         Found::Foreign(why) => return Err(foreign(place, &why)),
     }
     let _lock = lock(place)?;
-    fs::remove_dir_all(place).map_err(DatabaseError::io("remove", place))?;
+    discard(place).map_err(DatabaseError::io("remove", place))?;
     Ok(true)
+}
+
+/// Removes homes with all data in them, whose servers have ended.
+fn discard(place: &Path) -> io::Result<()> {
+    let below = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    below(place).flat_map(|home| below(&home).collect::<Vec<_>>()).for_each(|data| shared_memory::remove(&data));
+    fs::remove_dir_all(place)
 }
 
 fn foreign(place: &Path, why: &str) -> DatabaseError {

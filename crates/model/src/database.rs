@@ -171,6 +171,26 @@ pub enum Dataset {
     Empty,
 }
 
+impl fmt::Display for Dataset {
+    /// As people are told: `TPC-C of 2 warehouses`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
+        match self {
+            Dataset::Tpcc { warehouses, .. } => {
+                write!(f, "TPC-C of {warehouses} warehouse{}", plural((*warehouses).into()))
+            }
+            Dataset::Sbtest { tables, rows, .. } => {
+                write!(f, "{tables} table{} of {rows} row{}", plural((*tables).into()), plural(*rows))
+            }
+            Dataset::Scripts(files) => {
+                let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+                write!(f, "what {} makes", names.join(", "))
+            }
+            Dataset::Empty => f.write_str("nothing in it"),
+        }
+    }
+}
+
 /// What is known of a database after a trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DatabaseFacts {

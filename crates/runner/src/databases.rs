@@ -10,7 +10,8 @@ use crate::run::Context;
 use crate::target;
 use crate::trial::{Broken, Fault, Tell};
 use plimsoll_bundle::{BundleError, BundleWriter, TrialWriter};
-use plimsoll_database::{DatabaseError, Databases, Look, Staged, after, remove_left};
+use plimsoll_database::{DatabaseError, Databases, Look, Staged, after, check_connections, remove_left};
+use plimsoll_load::RunRecord;
 use plimsoll_model::database::{Address, Database, DatabaseFacts, Origin, SqlFacts};
 use plimsoll_model::event::Event;
 use plimsoll_model::sample::DatabaseSample;
@@ -129,9 +130,18 @@ pub(crate) fn look(served: &[Served]) -> Result<Vec<Look>, Fault> {
     Ok(looks.collect::<Result<_, DatabaseError>>()?)
 }
 
-/// What they counted, in order of time.
-pub(crate) fn samples(looks: Vec<Look>, zero: Instant) -> Vec<DatabaseSample> {
-    let mut samples: Vec<DatabaseSample> = looks.into_iter().flat_map(|look| look.stop(zero)).collect();
+/// Fails if a server takes fewer connections than the load has users.
+pub(crate) fn check_users(served: &[Served], steps: &Steps, users: u32) -> Result<(), Fault> {
+    for Served { database, staged } in served.iter().filter(|one| load_on(steps, &one.database.name).is_some()) {
+        check_connections(database, staged, users)?;
+    }
+    Ok(())
+}
+
+/// What they counted until the end of the measure phase, in order of time.
+pub(crate) fn samples(looks: Vec<Look>, record: &RunRecord) -> Vec<DatabaseSample> {
+    let stop = |look: Look| look.stop(record.zero, record.window.into());
+    let mut samples: Vec<DatabaseSample> = looks.into_iter().flat_map(stop).collect();
     samples.sort_by(|one, other| one.at.total_cmp(&other.at));
     samples
 }

@@ -8,11 +8,13 @@ mod databases;
 mod keys;
 mod preflight;
 mod programs;
+mod room;
 mod run;
 mod steady;
 mod target;
 mod trial;
 mod validity;
 
+pub use plimsoll_database::expected_size;
 pub use preflight::{databases, preflight};
 pub use run::{Ending, Run, RunError, run};

@@ -1,6 +1,7 @@
 //! Everything that can be known to go wrong before anything is started.
 
 use crate::databases::may_load;
+use crate::room;
 use crate::target;
 use plimsoll_model::database::Database;
 use plimsoll_model::factor::Assignment;
@@ -21,7 +22,8 @@ const STAND_IN: u16 = 1;
 pub fn preflight(study: &Study, plan: &Plan, program: &Path) -> Vec<String> {
     let mut faults: Vec<String> = Vec::new();
     let mut seen = BTreeSet::new();
-    for fault in assignments(plan).iter().flat_map(|assignment| faults_of(study, assignment, program)) {
+    let of_trials = assignments(plan).into_iter().flat_map(|assignment| faults_of(study, &assignment, program));
+    for fault in of_trials.chain(faults_of_databases(&databases(study, plan, program))) {
         if seen.insert(fault.clone()) {
             faults.push(fault);
         }
@@ -75,13 +77,17 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Stri
         }
     };
     faults.extend(spec.systems.iter().flat_map(check_commands).map(|error| error.to_string()));
-    for database in &spec.databases {
-        faults.extend(plimsoll_database::check(database));
-        faults.extend(may_load(study, database).err());
-    }
+    faults.extend(spec.databases.iter().filter_map(|database| may_load(study, database).err()));
     faults.extend(spec.workload.target.iter().filter_map(|target| target::address(study, target).err()));
+    faults.extend(room::check(&spec));
     if let Err(error) = plimsoll_load::check(&spec.workload) {
         faults.extend(error.0);
     }
     faults
+}
+
+/// Each is looked at once, however many trials use it.
+fn faults_of_databases(databases: &[Database]) -> Vec<String> {
+    let faults = databases.iter().flat_map(plimsoll_database::check);
+    faults.chain(plimsoll_database::check_room(databases)).collect()
 }

@@ -278,6 +278,7 @@ fn offer_load(
     let address = target.map(|target| target::address(context.study, target)).transpose().map_err(Fault::Failed)?;
     let workload = databases::placed(&spec.workload, databases).map_err(Fault::Failed)?;
     let prepared = Prepared::new(&workload, address).map_err(|error| Fault::Failed(error.to_string()))?;
+    databases::check_users(databases, &spec.workload.steps, spec.load.most_users())?;
     let facts = databases::facts(databases, &spec.workload.steps)?;
     let targets = systems.iter().map(|system| Target { system: system.name().to_owned(), root: system.warden() });
     let sampler = Sampler::start(targets.collect()).map_err(|error| Fault::Failed(error.to_string()))?;
@@ -326,7 +327,7 @@ fn offer_load(
     }
     let record = run.map_err(|error| Fault::Failed(error.to_string()))?;
     let (processes, host) = sampler.stop(record.zero);
-    let counters = databases::samples(looks, record.zero);
+    let counters = databases::samples(looks, &record);
     Ok(Loaded { record, watch, processes, host, counters, facts })
 }
 

@@ -111,6 +111,10 @@ fn advice(kind: ErrorKind, code: &str, message: &str) -> Option<&'static str> {
         }
         (ErrorKind::Space, _) => Some("make room on the server's disk"),
         (ErrorKind::Sql, "3D000" | "1049") => Some("create the database, or name another"),
+        (ErrorKind::Sql, "42P01" | "1146") => {
+            Some("make the table first: `load` names the SQL files of a database that the study starts")
+        }
+        (ErrorKind::Sql, "42601" | "1064") => Some("correct the SQL"),
         _ => None,
     }
 }

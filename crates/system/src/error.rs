@@ -131,8 +131,9 @@ pub enum SystemError {
     },
     /// The system ended while it was needed.
     #[error(
-        "the system `{system}` ended by itself {} s after its start, with {exit}, though `{command}` must stay in the foreground; {output}",
-        seconds(after)
+        "the system `{system}` ended by itself {} s after its start, with {exit}{}; {output}",
+        seconds(after),
+        in_the_background(*exit)
     )]
     Died {
         /// The system.
@@ -219,6 +220,11 @@ impl SystemError {
 
 fn seconds(span: &Duration) -> String {
     format!("{:.1}", span.as_secs_f64())
+}
+
+/// What a command that has ended well may have done: left its work to another process.
+fn in_the_background(exit: Exit) -> &'static str {
+    if exit.is_success() { ", though it must stay in the foreground" } else { "" }
 }
 
 fn expected(probe: &Probe) -> String {

@@ -33,6 +33,7 @@ mod port;
 mod program;
 mod random;
 mod ready;
+mod room;
 mod running;
 mod tree;
 
@@ -43,4 +44,5 @@ pub use output::LastOutput;
 pub use port::{check_port_free, free_port};
 pub use program::{check_command, check_commands, sha256};
 pub use random::random_text;
+pub use room::free_room;
 pub use running::{Running, Stopped};

@@ -44,7 +44,7 @@ pub(super) fn serve(installation: &Installation, place: &Place, settings: &[Sett
     let of_server = |argument: &&String| !OF_THE_SCRIPT.iter().any(|own| argument.starts_with(own));
     command.extend(installation.init.iter().filter(of_server).cloned());
     command.push(temporary(place));
-    command.extend(settings.iter().map(|(name, value)| format!("--{}={value}", name.replace('_', "-"))));
+    command.extend(settings.iter().map(argument));
     command.extend([
         format!("--datadir={}", place.data.display()),
         format!("--socket={}", super::socket(installation.engine, place).display()),
@@ -54,6 +54,19 @@ pub(super) fn serve(installation: &Installation, place: &Place, settings: &[Sett
         "--skip-name-resolve".to_owned(),
     ]);
     command
+}
+
+/// It is asked for help, which it gives once it has taken all of them.
+pub(super) fn try_settings(installation: &Installation, settings: &[Setting]) -> Vec<String> {
+    let mut command = vec![installation.programs.server.display().to_string(), "--no-defaults".to_owned()];
+    command.extend(base(installation));
+    command.extend(settings.iter().map(argument));
+    command.extend(["--datadir=/", "--verbose", "--help"].map(str::to_owned));
+    command
+}
+
+fn argument((name, value): &Setting) -> String {
+    format!("--{}={value}", name.replace('_', "-"))
 }
 
 fn base(installation: &Installation) -> Option<String> {

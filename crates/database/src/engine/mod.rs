@@ -88,6 +88,14 @@ impl Installation {
         })
     }
 
+    /// A command that reads the settings and ends, without any data.
+    pub(crate) fn try_settings(&self, settings: &[Setting]) -> Vec<String> {
+        self.as_user(match self.engine {
+            Engine::Postgresql => postgresql::try_settings(self, settings),
+            Engine::Mariadb => mariadb::try_settings(self, settings),
+        })
+    }
+
     /// What the file that [`Installation::initialise`] and [`Installation::serve_to_load`] read says.
     pub(crate) fn first_words(&self, password: &Secret) -> String {
         match self.engine {

@@ -44,6 +44,14 @@ pub(super) fn serve(installation: &Installation, place: &Place, settings: &[Sett
     command
 }
 
+/// It is asked for one setting, which it tells once it has taken all of them.
+pub(super) fn try_settings(installation: &Installation, settings: &[Setting]) -> Vec<String> {
+    let mut command = vec![installation.programs.server.display().to_string()];
+    command.extend(["-C", "port", "-D", "/", "-c", "config_file=/dev/null"].map(str::to_owned));
+    command.extend(settings.iter().flat_map(|(name, value)| ["-c".to_owned(), format!("{name}={value}")]));
+    command
+}
+
 /// Nothing is synced before the end, and no row is written twice.
 pub(super) fn settings_to_load(version: (u32, u32)) -> Vec<Setting> {
     let mut settings = vec![
@@ -58,9 +66,7 @@ pub(super) fn settings_to_load(version: (u32, u32)) -> Vec<Setting> {
         ("shared_buffers", "256MB"),
         ("maintenance_work_mem", "256MB"),
         // In the data folder, so that none stays in /dev/shm if the server is killed. A trial leaves
-        // it as it is: these files are written back, which would be measured. What stays in any case
-        // is 56 bytes of System V's memory, which say that the folder is in use; they end with
-        // `shmctl`, a system call that no safe library offers.
+        // it as it is: these files are written back, which would be measured.
         ("dynamic_shared_memory_type", "mmap"),
     ];
     if version >= (12, 0) {

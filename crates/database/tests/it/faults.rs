@@ -1,8 +1,8 @@
 //! What goes wrong while data is made, and before.
 
 use crate::common::{NEVER, Place, names_in, processes_with, server, settings};
-use plimsoll_database::{DatabaseError, check};
-use plimsoll_model::database::Engine;
+use plimsoll_database::{DatabaseError, check, check_room};
+use plimsoll_model::database::{Dataset, Engine};
 use plimsoll_model::event::Event;
 use std::path::Path;
 use std::process::Command;
@@ -76,6 +76,51 @@ fn what_cannot_be_is_said_before_anything_is_started() {
         assert!(said.contains("was not found: looked for `") && said.contains("nowhere/bin"), "{said}");
         let said = fault_of(&|database| database.settings = settings(&[("port", "5432")]));
         assert!(said.contains("the setting `port` of the database `db` is Plimsoll's own to choose"), "{said}");
+    }
+}
+
+#[test]
+fn settings_that_a_server_does_not_take_are_found_without_any_data() {
+    let place = Place::new();
+    for (engine, fine, wrong) in [
+        (
+            Engine::Postgresql,
+            [("shared_buffers", "64MB"), ("auto_explain.log_analyze", "on")],
+            [("no_such_setting", "5"), ("synchronous_commit", "maybe"), ("max_connections", "-1")],
+        ),
+        (
+            Engine::Mariadb,
+            [("innodb_buffer_pool_size", "64M"), ("max-connections", "77")],
+            [("no_such_setting", "5"), ("innodb_flush_method", "maybe"), ("table_definition_cache", "100")],
+        ),
+    ] {
+        let Some(mut database) = place.database(engine, "") else { continue };
+        database.settings = settings(&fine);
+        assert_eq!(check(&database), [""; 0]);
+        database.settings = settings(&[&fine[..], &wrong[..]].concat());
+        let faults = check(&database);
+        assert_eq!(faults.len(), wrong.len(), "{faults:#?}");
+        for (fault, (name, value)) in faults.iter().zip(wrong) {
+            assert!(fault.starts_with(&engine.to_string()), "{fault}");
+            assert!(fault.contains(&format!(" does not take `{name} = {value}`: ")), "{fault}");
+            assert!(fault.contains(&format!("\ncorrect `settings.{name}` in `[database.db]`")), "{fault}");
+            assert!(fault.len() < 400 && fault.lines().count() == 2, "{fault}");
+        }
+    }
+}
+
+#[test]
+fn data_that_no_disk_has_room_for_is_refused_before_anything_is_made() {
+    let place = Place::new();
+    for engine in [Engine::Postgresql, Engine::Mariadb] {
+        let Some(mut database) = place.database(engine, "") else { continue };
+        let tpcc = |warehouses| Dataset::Tpcc { warehouses, seed: 1 };
+        database.dataset = tpcc(1);
+        assert_eq!(check_room(&[database.clone()]), [""; 0]);
+        database.dataset = tpcc(1_000_000);
+        let told = check_room(&[database.clone(), database]).join("");
+        assert!(told.contains("`db`, TPC-C of 1000000 warehouses"), "{told}");
+        assert!(told.contains("the disk of /var/tmp") && told.contains("`data` in `[database.NAME]`"), "{told}");
     }
 }
 

@@ -11,7 +11,7 @@ use plimsoll_model::sql::Transport;
 use plimsoll_model::system::CommandLine;
 use plimsoll_sql::Connection;
 use rustix::process::{Pid, Signal, kill_process};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -83,7 +83,8 @@ fn a_trial_changes_the_data(
     connection.batch("DELETE FROM account WHERE id = 3").unwrap();
     std::thread::sleep(Duration::from_millis(1500)); // PostgreSQL's sessions tell what they did once a second
     connection.batch("DELETE FROM account WHERE id = 4").unwrap();
-    let samples = look.stop(Instant::now());
+    std::thread::sleep(Duration::from_millis(1200)); // to the next whole second: there is no look at the end
+    let samples = look.stop(Instant::now(), Duration::ZERO);
     let sum = |counter: &str| -> f64 {
         let of = samples.iter().filter(|sample| sample.counter == counter && sample.database == "db");
         of.map(|sample| sample.value).sum()
@@ -118,6 +119,9 @@ fn a_trial_with_a_killed_server_fails(
     let staged = databases.stage(database, &NEVER, &mut |event| events.push(event.clone())).unwrap();
     let running = start(&staged, place).unwrap();
     let first = running.processes().into_iter().min().unwrap();
+    let data = std::fs::read_link(format!("/proc/{first}/cwd")).unwrap();
+    let shared = std::fs::read_to_string(data.join("plimsoll-shared-memory")).unwrap_or_default();
+    let shared: Vec<PathBuf> = shared.lines().map(|name| Path::new("/dev/shm").join(name)).collect();
     kill_process(Pid::from_raw(first).unwrap(), Signal::KILL).unwrap();
     let begin = Instant::now();
     while running.check().is_ok() {
@@ -126,6 +130,19 @@ fn a_trial_with_a_killed_server_fails(
     }
     let said = staged.wait_ready(Some(&running), &NEVER).unwrap_err().to_string();
     assert!(said.contains("ended by itself") && said.contains("signal 9"), "{said}");
+    assert!(!said.contains("--datadir") && !said.contains(" -D "), "the command is not the study's: {said}");
+    if database.engine == Engine::Postgresql {
+        assert_eq!((segments_of(first), shared.iter().any(|file| file.exists())), (1, true), "{shared:?}");
+    }
+    drop((running, staged));
+    assert_eq!(segments_of(first), 0, "what a killed server left goes with its data");
+    assert!(shared.iter().all(|file| !file.exists()), "{shared:?}");
+}
+
+/// Segments of System V's memory that a process made.
+fn segments_of(process: i32) -> usize {
+    let segments = std::fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    segments.lines().filter(|line| line.split_whitespace().nth(4) == Some(&process.to_string())).count()
 }
 
 fn the_next_finds_what_was_loaded(

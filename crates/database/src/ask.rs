@@ -1,0 +1,68 @@
+//! Asks a program something that it answers at once.
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long an answer may take: a program that takes longer is none of a database.
+const WITHIN: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// What a program said.
+pub(crate) struct Answer {
+    pub(crate) status: ExitStatus,
+    pub(crate) output: String,
+    pub(crate) errors: String,
+}
+
+/// Runs a command to its end in the root folder, where it finds nothing that could be its own.
+pub(crate) fn ask(command: &[String]) -> io::Result<Answer> {
+    let [output, errors] = [memory()?, memory()?];
+    let mut child = Command::new(&command[0])
+        .args(&command[1..])
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(errors.try_clone()?)
+        .spawn()?;
+    let deadline = Instant::now() + WITHIN;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if Instant::now() >= deadline {
+            child.kill()?;
+            child.wait()?;
+            return Err(io::Error::other(format!("it did not end within {} s", WITHIN.as_secs())));
+        }
+        thread::sleep(PAUSE);
+    };
+    Ok(Answer { status, output: text(output)?, errors: text(errors)? })
+}
+
+fn memory() -> io::Result<File> {
+    Ok(File::from(memfd_create("answer", MemfdFlags::CLOEXEC)?))
+}
+
+fn text(mut file: File) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_what_a_program_said_and_how_it_ended() {
+        let answer = ask(&["sh", "-c", "pwd; echo wrong >&2; exit 3"].map(str::to_owned)).unwrap();
+        assert_eq!((answer.output.as_str(), answer.errors.as_str()), ("/\n", "wrong\n"));
+        assert_eq!(answer.status.code(), Some(3));
+        assert!(ask(&["/no/such/program".to_owned()]).is_err());
+    }
+}

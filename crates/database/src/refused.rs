@@ -1,0 +1,80 @@
+//! Settings that a server would not take, found before there is any data: its program is started,
+//! reads them, and ends. No server is touched.
+
+use crate::ask::ask;
+use crate::engine::{Installation, Setting, plain};
+use plimsoll_model::database::Database;
+
+/// Why the server would not take what the study asks for, in two lines for each setting.
+pub(crate) fn refused(database: &Database, installation: &Installation) -> Vec<String> {
+    let why = |settings: &[Setting]| if settings.is_empty() { None } else { refusal(installation, settings) };
+    let Some(together) = why(&database.settings) else { return Vec::new() };
+    let alone = database.settings.iter().filter_map(|setting| {
+        let (name, value) = setting;
+        let said = why(std::slice::from_ref(setting))?;
+        Some(format!(
+            "{} does not take `{name} = {value}`: {said}\n\
+             correct `settings.{name}` in `[database.{}]`, or name a version that takes it (`programs`)",
+            installation.version, database.name
+        ))
+    });
+    let alone: Vec<String> = alone.collect();
+    if !alone.is_empty() {
+        return alone;
+    }
+    vec![format!(
+        "{} does not take the settings together: {together}\ncorrect `settings` in `[database.{}]`",
+        installation.version, database.name
+    )]
+}
+
+/// What the server complains of; none if it takes all of them.
+fn refusal(installation: &Installation, settings: &[Setting]) -> Option<String> {
+    let answer = ask(&installation.try_settings(settings)).ok()?; // that it does not start is said elsewhere
+    let ends_well = answer.status.success();
+    let concerns = |line: &str| settings.iter().any(|(name, _)| plain(line).contains(&plain(name)));
+    let lines: Vec<&str> = answer.errors.lines().collect();
+    let complaints = lines.iter().enumerate().filter_map(|(at, line)| Some((at, complaint(line)?)));
+    let (at, said) = complaints.into_iter().find(|(_, said)| !ends_well || concerns(said))?;
+    let hint = lines.get(at + 1).and_then(|line| line.split_once("HINT: "));
+    Some(hint.map_or_else(|| said.to_owned(), |(_, hint)| format!("{said} ({})", hint.trim())))
+}
+
+/// What a line complains of. MariaDB goes on with another value, or without the setting, and says so.
+fn complaint(line: &str) -> Option<&str> {
+    let after = |sign: &str| line.split_once(sign).map(|(_, said)| said.trim());
+    let changed = || after("[Warning] ").filter(|said| said.contains(" adjusted to ") || said.contains("does nothing"));
+    let said = after("FATAL: ").or_else(|| after("[ERROR] ")).or_else(changed)?;
+    let said = said.trim_start_matches("Buffered error: ");
+    // Its own name and a colon.
+    Some(said.strip_prefix('/').and_then(|rest| rest.split_once(": ")).map_or(said, |(_, said)| said))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_complain_in_many_ways() {
+        for (line, says) in [
+            (
+                "2026-11-22 03:49:17 GMT [1] FATAL:  unrecognized configuration parameter \"a\"",
+                "unrecognized configuration parameter \"a\"",
+            ),
+            ("3:49:17 0 [ERROR] /usr/sbin/mariadbd: unknown variable 'a=5'", "unknown variable 'a=5'"),
+            ("3:49:17 0 [ERROR] Buffered error: Unknown suffix 'a'", "Unknown suffix 'a'"),
+            (
+                "3:49:17 0 [Warning] option 'a': unsigned value 100 adjusted to 400",
+                "option 'a': unsigned value 100 adjusted to 400",
+            ),
+            ("3:49:17 0 [Warning] 'a' was removed. It does nothing now.", "'a' was removed. It does nothing now."),
+        ] {
+            assert_eq!(complaint(line), Some(says));
+        }
+        for line in
+            ["3:49:17 0 [Warning] Could not open mysql.plugin table", "LOG:  skipping missing configuration file"]
+        {
+            assert_eq!(complaint(line), None);
+        }
+    }
+}

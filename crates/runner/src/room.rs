@@ -1,0 +1,21 @@
+//! Whether the disk of a directory has room for the objects that users keep in it.
+
+use plimsoll_model::storage::{Storage, Store};
+use plimsoll_model::workload::Steps;
+use plimsoll_study::TrialSpec;
+use plimsoll_system::free_room;
+
+/// What is wrong, if all objects of a trial are larger than what is free.
+pub(crate) fn check(spec: &TrialSpec) -> Option<String> {
+    let Steps::Storage(storage) = &spec.workload.steps else { return None };
+    let Storage { name, store: Store::Directory(path), size, objects, .. } = &**storage else { return None };
+    let users = spec.load.most_users();
+    let (needed, free) = (size.saturating_mul((*objects).into()).saturating_mul(users.into()), free_room(path).ok()?);
+    (needed > free).then(|| {
+        format!(
+            "no space: {users} users, each with {objects} objects of {size} bytes, take {needed} bytes in `{name}`, and \
+             {free} are free on the disk of {}\nuse fewer users, fewer objects or smaller ones",
+            path.display()
+        )
+    })
+}
