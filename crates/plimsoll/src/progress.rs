@@ -9,7 +9,10 @@ use plimsoll_model::measure::Unit;
 use plimsoll_model::trial::{Phase, Validity};
 use std::io::IsTerminal;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Where there is no bar, the making of data is told this often.
+const TELL_DATA_EVERY: Duration = Duration::from_secs(10);
 
 /// Shows events as they come.
 pub(crate) struct Progress {
@@ -18,6 +21,10 @@ pub(crate) struct Progress {
     /// The trial under way, in words.
     current: String,
     phase: Option<Phase>,
+    /// Since when data is made, and when that was last told.
+    data: Option<(Instant, Instant)>,
+    /// What the systems of the last trial wrote, if it does not count.
+    output: String,
 }
 
 impl Progress {
@@ -27,7 +34,7 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(Some(0), target());
         let style = ProgressStyle::with_template("{bar:20.cyan/dim} {percent:>3} %, {eta} left  {msg}");
         bar.set_style(style.expect("the template is well-formed"));
-        Progress { bar, trials: 0, current: String::new(), phase: None }
+        Progress { bar, trials: 0, current: String::new(), phase: None, data: None, output: String::new() }
     }
 
     /// Takes the bar away.
@@ -44,9 +51,10 @@ impl Progress {
             Event::BuildStarted { system, command } => self.bar.set_message(format!("building {system}: {command}")),
             Event::BuildFinished { system, took } => self.say(&format!("built {system} in {}", time(*took))),
             Event::DataProgress { database, doing, done } => {
-                self.bar.set_message(format!("{database}: {doing} · {:.0} %", done * 100.0));
+                self.making(&format!("data of {database}: {doing} · {:.0} %", done * 100.0));
             }
             Event::DataReady { database, kept, took, size } => {
+                self.data = None;
                 let how =
                     if *kept { "kept from an earlier run".to_owned() } else { format!("made in {}", time(*took)) };
                 self.say(&format!("data of {database}: {}, {how}", quantity::show(*size as f64, Unit::Bytes)));
@@ -54,6 +62,8 @@ impl Progress {
             Event::TrialStarted { trial, variant, condition } => {
                 let condition = if condition.is_empty() { String::new() } else { format!(" · {condition}") };
                 self.current = format!("{}/{} {variant}{condition}", trial.number, self.trials);
+                self.data = None;
+                self.output.clear();
                 self.bar.set_message(self.current.clone());
             }
             Event::PhaseStarted { phase, .. } => {
@@ -63,19 +73,22 @@ impl Progress {
             Event::SecondPassed { iterations, errors, median, .. } => self.second(*iterations, *errors, *median),
             Event::TrialFinished { validity, iterations, errors, .. } => {
                 self.say(&trial_line(&self.current, validity, *iterations, *errors));
+                self.output = outputs(validity);
             }
             Event::BlockRepeated { of, trials, time_under_load, extended, .. } => {
                 self.trials += trials;
                 self.bar.inc_length(time_under_load.as_secs());
                 let longer = if *extended { ", with a longer warm-up" } else { "" };
-                let (trials, time) = (counted(*trials, "more trial"), time(*time_under_load));
+                let (trials, time) = (counted((*trials).into(), "more trial"), time(*time_under_load));
                 self.say(&format!("block {of} does not count and runs again{longer}: {trials}, {time} under load"));
             }
             Event::LookTaken { repeats, decided } => self.say(&match decided {
                 true => format!("after {repeats} repeats every verdict is reached: the run ends here"),
                 false => format!("after {repeats} repeats not every verdict is reached: the run goes on"),
             }),
-            Event::Warning { message } => self.say(&format!("warning: {message}")),
+            Event::Warning { message } => self.say(&format!("warning: {}", in_one_line(message))),
+            // What broke the run off is worth more than a line.
+            Event::RunFinished { complete: false } if self.output.contains('\n') => self.say(&self.output),
             Event::RunFinished { .. } => {}
         }
     }
@@ -87,13 +100,26 @@ impl Progress {
         self.say(&format!("{trials} trials{done}, {} under load", time(time_under_load)));
     }
 
+    /// Data is being made, which may take long: without a bar, a line now and then says so.
+    fn making(&mut self, what: &str) {
+        self.bar.set_message(what.to_owned());
+        let now = Instant::now();
+        let (began, told) = self.data.unwrap_or((now, now));
+        let is_first = self.data.is_none();
+        if self.bar.is_hidden() && (is_first || now.duration_since(told) >= TELL_DATA_EVERY) {
+            let after = if is_first { String::new() } else { format!(" after {}", time(now.duration_since(began))) };
+            say::note(&format!("{what}{after}"));
+            self.data = Some((began, now));
+        }
+    }
+
     fn second(&self, iterations: u64, errors: u64, median: Option<f64>) {
         if matches!(self.phase, Some(Phase::Warmup | Phase::Measure)) {
             self.bar.inc(1);
         }
         let phase = self.phase.map_or(String::new(), |phase| phase.to_string());
         let median = median.map_or(String::new(), |median| format!(" · median {:.3} ms", median * 1e3));
-        let errors = if errors > 0 { format!(" · {errors} errors") } else { String::new() };
+        let errors = if errors > 0 { format!(" · {}", counted(errors, "error")) } else { String::new() };
         self.bar.set_message(format!("{} · {phase} · {iterations}/s{median}{errors}", self.current));
     }
 
@@ -112,16 +138,34 @@ fn target() -> ProgressDrawTarget {
 }
 
 fn trial_line(trial: &str, validity: &Validity, iterations: u64, errors: u64) -> String {
-    let errors = if errors > 0 { format!(", {errors} errors") } else { String::new() };
+    let errors = if errors > 0 { format!(", {}", counted(errors, "error")) } else { String::new() };
     let (word, reasons) = match validity {
         Validity::Valid => return format!("{trial} · {iterations} iterations{errors}"),
         Validity::Void(reasons) => ("void", reasons),
         Validity::Failed(reasons) => ("failed", reasons),
     };
+    let reasons: Vec<String> = reasons.iter().map(|reason| in_one_line(reason)).collect();
     format!("{trial} · {word}: {}", reasons.join("; "))
 }
 
-fn counted(count: u32, what: &str) -> String {
+/// A reason with the last line alone of what a system wrote, which is indented below it.
+fn in_one_line(reason: &str) -> String {
+    let own: Vec<&str> = reason.lines().take_while(|line| !is_output(line)).collect();
+    let last = reason.lines().rfind(|line| is_output(line)).map(|line| format!(" {}", line.trim_start()));
+    own.join("; ") + &last.unwrap_or_default()
+}
+
+/// What systems wrote, of all reasons why a trial does not count.
+fn outputs(validity: &Validity) -> String {
+    let lines = validity.reasons().iter().flat_map(|reason| reason.lines()).filter(|line| is_output(line));
+    lines.collect::<Vec<&str>>().join("\n")
+}
+
+fn is_output(line: &str) -> bool {
+    line.starts_with(' ')
+}
+
+fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
@@ -143,6 +187,16 @@ pub(crate) fn time(span: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trial_is_one_line_whatever_its_system_wrote() {
+        let reason = "the system `db` ended by itself; its last output (all of it in output-db.log):\n    one\n    two";
+        let failed = Validity::Failed(vec![reason.to_owned(), "too many\nset fewer".to_owned()]);
+        let line = "1/4 a · failed: the system `db` ended by itself; its last output (all of it in output-db.log): two; \
+                    too many; set fewer";
+        assert_eq!(trial_line("1/4 a", &failed, 0, 0), line);
+        assert_eq!(outputs(&failed), "    one\n    two");
+    }
 
     #[test]
     fn times_read_well() {

@@ -2,7 +2,9 @@
 
 use super::study::this_program;
 use crate::exit::Failure;
-use plimsoll_model::database::{Database, Dataset, Origin, Snapshot};
+use plimsoll_analysis::quantity;
+use plimsoll_model::database::{Database, Origin, Snapshot};
+use plimsoll_model::measure::Unit;
 use plimsoll_model::trial::Plan;
 use plimsoll_study::Study;
 
@@ -21,7 +23,7 @@ pub(super) fn in_words(study: &Study, plan: &Plan) -> Result<Vec<String>, Failur
 
 fn words(database: &Database) -> String {
     let Database { engine, origin, dataset, .. } = database;
-    let data = data(dataset);
+    let data = format!("{dataset}{}", size(database));
     match origin {
         Origin::Started(server) => {
             let kept = server.data.as_ref().map(|data| format!(", kept in {}", data.display())).unwrap_or_default();
@@ -41,25 +43,17 @@ fn words(database: &Database) -> String {
     }
 }
 
-fn data(dataset: &Dataset) -> String {
-    let counted = |count: u64, what: &str| if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") };
-    match dataset {
-        Dataset::Tpcc { warehouses, .. } => format!("TPC-C of {}", counted(u64::from(*warehouses), "warehouse")),
-        Dataset::Sbtest { tables, rows, .. } => {
-            format!("{} of {}", counted(u64::from(*tables), "table"), counted(*rows, "row"))
-        }
-        Dataset::Scripts(files) => {
-            let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-            format!("what {} makes", names.join(", "))
-        }
-        Dataset::Empty => "nothing in it".to_owned(),
-    }
+/// About how large the data will be, where that is known beforehand and it is made by the run.
+fn size(database: &Database) -> String {
+    let started = matches!(database.origin, Origin::Started(_));
+    let size = plimsoll_runner::expected_size(database.engine, &database.dataset).filter(|_| started);
+    size.map(|size| format!(" (about {})", quantity::show(size as f64, Unit::Bytes))).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_model::database::{Engine, Server};
+    use plimsoll_model::database::{Dataset, Engine, Server};
     use std::time::Duration;
 
     #[test]

@@ -102,14 +102,6 @@ fn bundle(place: &Place) -> Contents {
     bundle
 }
 
-/// Why the only trial of a bundle failed.
-fn only_failure(place: &Place) -> String {
-    let trials = plimsoll_bundle::read(&place.path("bundle")).unwrap().trials;
-    let [trial] = trials.as_slice() else { panic!("{} trials", trials.len()) };
-    let Validity::Failed(reasons) = &trial.summary.validity else { panic!("{:?}", trial.summary.validity) };
-    reasons.join("\n")
-}
-
 /// The processes whose working folder is below `folder`, by their ids, the first one first. The
 /// children of PostgreSQL write over their environment, so that nothing else tells them.
 fn working_in(folder: &Path) -> Vec<i32> {
@@ -149,11 +141,13 @@ fn is_gone(place: &Place, folder: &Path) {
 fn a_study_of_a_setting_runs_from_study_to_report_on_both_servers() {
     for server in SERVERS {
         let Some(place) = place(&study(&server)) else { continue };
-        place
-            .plimsoll(&["plan", "study.toml"])
-            .with(0)
-            .prints(&["database db:", "with 1 table of 1000 rows; loaded once, copied before every trial"]);
-        place.plimsoll(&RUN).with_any_verdict().says(&["data of db:", "made in", "4/4"]);
+        place.plimsoll(&["plan", "study.toml"]).with(0).prints(&[
+            "database db:",
+            "with 1 table of 1000 rows (about ",
+            "); loaded once, copied before every trial",
+        ]);
+        let ended = place.plimsoll(&RUN).with_any_verdict();
+        ended.says(&["data of db: initialising · 0 %\n", "data of db:", "made in", "4/4"]);
         place.nothing_runs();
         assert!(!place.has("bundle/databases.txt"), "the data is gone, and so is the note of it");
         let report = place.read("bundle/report/report.md");
@@ -243,26 +237,29 @@ fn break_in(server: i32) -> Connection {
 }
 
 #[test]
-fn a_disk_that_is_full_before_the_data_is_whole_is_named_and_left_as_it_was() {
+fn a_disk_that_has_no_room_for_the_data_is_named_before_anything_is_made() {
     let Some(disk) = Mounted::new("tmpfs", "size=220m,mode=755") else { return };
     let folder = disk.path().join("data");
     let kept = format!("data     = \"{}\"\nsettings =", folder.display());
     let much = edited(&edited(&study(&POSTGRESQL), "rows = 1000 ", "rows = 2000000 "), "settings =", &kept);
     let Some(place) = place(&much) else { return };
-    place.plimsoll(&RUN).with(3).says(&["full", &folder.display().to_string()]);
+    let says =
+        ["no space: data and the copy for a trial take about 1.1 GB", &folder.display().to_string(), "nothing was started"];
+    place.plimsoll(&RUN).with(2).says(&says);
     place.nothing_runs();
     assert_eq!(working_in(disk.path()), [0_i32; 0]);
-    assert_eq!(files(disk.path()), [""; 0].map(PathBuf::from), "it is given back");
+    assert_eq!(files(disk.path()), [""; 0].map(PathBuf::from));
 }
 
 #[test]
-fn a_setting_that_the_server_does_not_know_is_named() {
+fn a_setting_that_the_server_does_not_know_is_named_before_anything_is_made() {
     for server in SERVERS {
         let wrong = edited(&study(&server), "settings = {", "settings = { no_such_setting = 5,");
         let Some(place) = place(&wrong) else { continue };
-        place.plimsoll(&RUN).with(3).says(&["no_such_setting"]);
-        place.nothing_runs();
-        assert!(only_failure(&place).contains("no_such_setting"));
+        let said = place.plimsoll(&["check", "study.toml"]).with(2);
+        said.says(&["does not take `no_such_setting = 5`", "correct `settings.no_such_setting` in `[database.db]`"]);
+        place.plimsoll(&RUN).with(2).says(&["no_such_setting", "nothing was started"]);
+        assert!(!place.has("bundle"));
     }
 }
 
@@ -282,12 +279,15 @@ fn a_server_that_is_killed_fails_its_trial_and_the_block_runs_again() {
         let run = under_load(&place, &RUN, 3);
         let server = working_in(&data(&place))[0];
         kill_process(Pid::from_raw(server).unwrap(), Signal::KILL).unwrap();
-        run.end().says(&[
+        let ended = run.end().says(&[
             "3/4",
             "failed: the system `db` ended by itself",
             "block 2 does not count and runs again",
             "6/6",
         ]);
+        let killed = ended.stderr.lines().find(|line| line.contains("ended by itself")).unwrap();
+        assert!(killed.starts_with("3/4") && killed.contains("0003/output-db.log): "), "{killed}");
+        assert!(!ended.stderr.contains("\n    20"), "what the server wrote is in the bundle: {}", ended.stderr);
         place.nothing_runs();
         let bundle = bundle(&place);
         let failed = |number: u32| {
@@ -436,6 +436,50 @@ fn a_wrong_password_and_a_missing_database_are_named_and_no_password_told() {
 }
 
 #[test]
+fn a_database_without_the_tables_of_the_workload_is_told_what_to_do() {
+    let servers =
+        [("postgresql", plimsoll_testkit::database::postgresql()), ("mariadb", plimsoll_testkit::database::mariadb())];
+    for (engine, server) in servers {
+        let Some(server) = server else { continue };
+        let study = external(&server.tcp(), engine, &server.tcp().database);
+        for (work, says) in [
+            ("tpcc = { warehouses = \"{value}\" }", "`, which the workload needs (TPC-C of 1 warehouse); fill it"),
+            ("oltp = { test = \"read_only\", rows = \"{value}\" }", "has no table `sbtest1`, which the workload needs"),
+            (
+                "transactions = [{ name = \"a\", statements = [{ sql = \"SELECT {value} FROM nothing\" }] }]",
+                "make the table first: `load` names the SQL files",
+            ),
+        ] {
+            let place = Place::with_study(&edited(&study, OWN, work));
+            run_with_password(&place, PASSWORD).with(3).says(&[says]);
+        }
+    }
+}
+
+#[test]
+fn a_password_in_an_address_is_refused_and_shown_nowhere() {
+    for url in ["mysql://me:hunter2secret@127.0.0.1/b", "postgresql://me@127.0.0.1/b?password=hunter2secret"] {
+        let study = edited(&study(&POSTGRESQL), "server   = \"postgresql\"", &format!("url = \"{url}\""));
+        let place = Place::with_study(&study);
+        let ended = place.plimsoll(&RUN).with(2).says(&["must not hold a password", "password_env"]);
+        assert!(!format!("{ended:?}").contains("hunter2secret"), "{ended:?}");
+        assert!(!place.has("bundle"));
+    }
+}
+
+#[test]
+fn more_users_than_a_server_lets_in_are_refused_before_they_connect() {
+    let Some(server) = plimsoll_testkit::database::postgresql() else { return };
+    let study = external(&server.tcp(), "postgresql", "postgres");
+    let open = edited(&study, "users    = 2", "rate = 10");
+    let place = Place::with_study(&open);
+    let says = ["1000 users take more than the 100 connections of the database `db`", "max_users"];
+    run_with_password(&place, PASSWORD).with(3).says(&says);
+    let few = Place::with_study(&edited(&open, "rate = 10", "rate = 10\nmax_users = 5"));
+    run_with_password(&few, PASSWORD).with_any_verdict();
+}
+
+#[test]
 fn a_password_that_is_not_there_is_missed_before_anything_starts() {
     let Some(server) = plimsoll_testkit::database::postgresql() else { return };
     let place = Place::with_study(&external(&server.tcp(), "postgresql", "postgres"));
@@ -450,7 +494,8 @@ fn a_server_of_another_machine_is_not_loaded_unless_the_study_lists_it() {
         "server   = \"postgresql\"",
         "url = \"postgresql://tester@192.0.2.1:5432/postgres\"",
     );
-    let place = Place::with_study(&edited(&study, OLTP, &OWN.replace("{value}", "1")));
+    let study = edited(&study, "settings = { synchronous_commit = \"{safety}\" }", "");
+    let place = Place::with_study(&edited(&study, OLTP, &OWN.replace("1 + {value}", "'{safety}'")));
     place.plimsoll(&RUN).with(2).says(&["192.0.2.1", "[targets]"]);
 }
 
