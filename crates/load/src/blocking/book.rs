@@ -13,6 +13,10 @@ use plimsoll_model::units::{Instant, Nanos};
 /// A user that has so many entries files them itself, if nobody else files at present.
 const MANY: usize = 512;
 
+/// After so many entries the keeper lets others go first: a user whose answer is there would wait for
+/// its processor, and the server for the user.
+const AT_ONCE: usize = 100;
+
 /// The notes of one user, written by whoever holds the lock: the user, or the keeper.
 #[derive(Default)]
 pub(super) struct Book {
@@ -134,7 +138,12 @@ impl Ledger {
             // What ended before the second did belongs to it, whoever noted it.
             self.entries.sort_by_key(Entry::at);
         }
-        self.entries.drain(..).for_each(|entry| entry.file(&mut self.recorder));
+        for (filed, entry) in (1..).zip(self.entries.drain(..)) {
+            entry.file(&mut self.recorder);
+            if filed % AT_ONCE == 0 {
+                std::thread::yield_now();
+            }
+        }
         self.recorder.roll(now);
     }
 
