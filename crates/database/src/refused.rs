@@ -34,8 +34,8 @@ fn refusal(installation: &Installation, settings: &[Setting]) -> Option<String> 
     let ends_well = answer.status.success();
     let concerns = |line: &str| settings.iter().any(|(name, _)| plain(line).contains(&plain(name)));
     let lines: Vec<&str> = answer.errors.lines().collect();
-    let complaints = lines.iter().enumerate().filter_map(|(at, line)| Some((at, complaint(line)?)));
-    let (at, said) = complaints.into_iter().find(|(_, said)| !ends_well || concerns(said))?;
+    let mut complaints = lines.iter().enumerate().filter_map(|(at, line)| Some((at, complaint(line)?)));
+    let (at, said) = complaints.find(|(_, said)| !ends_well || concerns(said))?;
     let hint = lines.get(at + 1).and_then(|line| line.split_once("HINT: "));
     Some(hint.map_or_else(|| said.to_owned(), |(_, hint)| format!("{said} ({})", hint.trim())))
 }

@@ -3,7 +3,6 @@
 use crate::common::{Ended, Place, Started, edited, files, is_nowhere, wait_until};
 use plimsoll_bundle::Contents;
 use plimsoll_model::database::{Address, Endpoint, Engine};
-use plimsoll_model::trial::Validity;
 use plimsoll_sql::{Connection, Patience};
 use plimsoll_testkit::database::{PASSWORD, USER};
 use plimsoll_testkit::{Mounted, skipped};
@@ -243,8 +242,11 @@ fn a_disk_that_has_no_room_for_the_data_is_named_before_anything_is_made() {
     let kept = format!("data     = \"{}\"\nsettings =", folder.display());
     let much = edited(&edited(&study(&POSTGRESQL), "rows = 1000 ", "rows = 2000000 "), "settings =", &kept);
     let Some(place) = place(&much) else { return };
-    let says =
-        ["no space: data and the copy for a trial take about 1.1 GB", &folder.display().to_string(), "nothing was started"];
+    let says = [
+        "no space: data and the copy for a trial take about 1.1 GB",
+        &folder.display().to_string(),
+        "nothing was started",
+    ];
     place.plimsoll(&RUN).with(2).says(&says);
     place.nothing_runs();
     assert_eq!(working_in(disk.path()), [0_i32; 0]);

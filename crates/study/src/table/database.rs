@@ -266,6 +266,8 @@ impl ExternalTable {
 
 /// The connection of Plimsoll's own, beside those of the users, by which it looks at the server.
 const OWN_CONNECTIONS: u32 = 1;
+/// Connections that are worth having beside.
+const ROOM: u32 = 4;
 
 /// Refuses more users than a server that the run starts has connections: each has one from the start.
 pub(crate) fn check_connections(
@@ -294,9 +296,6 @@ pub(crate) fn check_connections(
     faults.add(Fault::error(span, message).help(help));
     None
 }
-
-/// Connections that are worth having beside.
-const ROOM: u32 = 4;
 
 /// Where the data of a database is kept, and what it is made from: all but what only matters to a server
 /// that runs. None where it is not kept.
