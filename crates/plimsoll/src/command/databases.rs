@@ -77,7 +77,8 @@ mod tests {
             dataset: Dataset::Sbtest { tables: 1, rows: 1000, seed: 1 },
             warm: false,
         };
-        let expected = "MariaDB with 1 table of 1000 rows; loaded once, kept in data/db, copied before every trial";
+        let expected =
+            "MariaDB with 1 table of 1000 rows (about 130 MB); loaded once, kept in data/db, copied before every trial";
         assert_eq!(words(&database), expected);
     }
 }
