@@ -12,6 +12,7 @@ pub use derive::Derived;
 
 use crate::metrics::Aggregation;
 use crate::scenario::{Scenario, Stage};
+use crate::summary::TREND_STATS;
 use crate::threshold::Threshold;
 use serde_json::Value;
 use std::fmt;
@@ -41,6 +42,24 @@ const IGNORED: [&str; 18] = [
     "noUsageReport",
     "logOutput",
     "collectors",
+];
+
+/// The tags that samples get unless somebody says otherwise.
+const SYSTEM_TAGS: [&str; 14] = [
+    "check",
+    "error",
+    "error_code",
+    "expected_response",
+    "group",
+    "method",
+    "name",
+    "proto",
+    "scenario",
+    "service",
+    "status",
+    "subproto",
+    "tls_version",
+    "url",
 ];
 
 /// What is wrong with an option.
@@ -159,6 +178,21 @@ pub enum TimeUnit {
 }
 
 impl Options {
+    /// What holds where nobody says otherwise.
+    #[must_use]
+    pub fn defaults() -> Options {
+        Options {
+            setup_timeout: Some(Duration::from_secs(60)),
+            teardown_timeout: Some(Duration::from_secs(60)),
+            max_redirects: Some(10),
+            batch: Some(20),
+            batch_per_host: Some(6),
+            summary_trend_stats: Some(TREND_STATS.to_vec()),
+            system_tags: Some(SYSTEM_TAGS.iter().map(ToString::to_string).collect()),
+            ..Options::default()
+        }
+    }
+
     /// Reads the options that a script exports, or a file of options.
     #[must_use]
     pub fn read(value: &Value) -> Read {

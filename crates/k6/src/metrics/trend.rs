@@ -208,8 +208,7 @@ mod tests {
 
         #[test]
         fn buckets_ascend_with_values(a in any::<f64>(), b in any::<f64>()) {
-            prop_assume!(!a.is_nan() && !b.is_nan() && a <= b);
-            prop_assert!(bucket(a) <= bucket(b));
+            prop_assert!(bucket(a.min(b)) <= bucket(a.max(b)));
         }
     }
 }

@@ -88,7 +88,8 @@ fn a_higher_level_says_all_of_the_load() {
     let script = options(&json!({ "vus": 3, "iterations": 10, "rps": 7 }));
     let over = |upper: &[(&str, &str)], lower: &Options| lines(&texts(upper).over(lower.clone())).concat();
     assert_eq!(over(&[("duration", "10s")], &script), "default: 3 looping VUs for 10s (gracefulStop: 30s)");
-    assert_eq!(texts(&[("duration", "10s")]).over(script.clone()).rps, Some(7));
+    let whole = texts(&[("duration", "10s")]).over(script.clone()).over(Options::defaults());
+    assert_eq!((whole.rps, whole.batch, whole.iterations), (Some(7), Some(20), None));
     let scenario = options(&json!({ "scenarios": { "a": { "executor": "constant-vus", "duration": "5s" } } }));
     assert_eq!(over(&[("vus", "4")], &scenario), "a: 1 looping VUs for 5s (gracefulStop: 30s)");
     assert_eq!(

@@ -1,0 +1,152 @@
+//! Samples one by one: the lines of `--out json` and `--out csv`.
+
+use crate::metrics::Metric;
+use crate::summary::json_number;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// Tags that have a column of their own in CSV. All others share one.
+const COLUMNS: [&str; 14] = [
+    "check",
+    "error",
+    "error_code",
+    "expected_response",
+    "group",
+    "method",
+    "name",
+    "proto",
+    "scenario",
+    "service",
+    "status",
+    "subproto",
+    "tls_version",
+    "url",
+];
+
+/// One sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'a> {
+    /// Of which metric.
+    pub metric: &'a Metric,
+    /// What was measured.
+    pub value: f64,
+    /// When.
+    pub at: Timestamp,
+    /// What it is tagged with.
+    pub tags: &'a [(&'a str, &'a str)],
+}
+
+/// The line that stands before the first sample of a metric. `thresholds` are those of the metric.
+#[must_use]
+pub fn json_metric(metric: &Metric, thresholds: &[&str]) -> String {
+    let Metric { name, kind, contains, submetrics } = metric;
+    let parts = submetrics.iter().map(|part| {
+        let tags: Value = part.tags.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
+        let suffix = part.name[name.len()..].trim_matches(['{', '}']);
+        json!({ "name": part.name, "suffix": suffix, "tags": tags })
+    });
+    let parts = if submetrics.is_empty() { Value::Null } else { parts.collect() };
+    let data = json!({
+        "name": name,
+        "type": kind.to_string(),
+        "contains": contains.to_string(),
+        "thresholds": thresholds,
+        "submetrics": parts,
+    });
+    json!({ "type": "Metric", "data": data, "metric": name }).to_string()
+}
+
+impl Sample<'_> {
+    /// The line of a sample in JSON.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let tags: Value = self.tags.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
+        let data = json!({ "time": self.at.to_string(), "value": json_number(self.value), "tags": tags });
+        json!({ "metric": self.metric.name, "type": "Point", "data": data }).to_string()
+    }
+
+    /// The line of a sample in CSV.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        let tag = |name| self.tags.iter().find(|(tag, _)| *tag == name).map_or("", |(_, value)| *value);
+        let others = self.tags.iter().filter(|(name, _)| !COLUMNS.contains(name));
+        let others: Vec<String> = others.map(|(name, value)| format!("{name}={value}")).collect();
+        let mut line = format!("{},{},{:.6}", self.metric.name, self.at.as_second(), self.value);
+        for cell in COLUMNS.map(tag).into_iter().chain([others.join("&").as_str(), ""]) {
+            let _ = write!(line, ",{}", quoted(cell));
+        }
+        line
+    }
+}
+
+/// The first line of a file of CSV.
+#[must_use]
+pub fn csv_header() -> String {
+    format!("metric_name,timestamp,metric_value,{},extra_tags,metadata", COLUMNS.join(","))
+}
+
+/// In quotes, where it would be more than one cell without.
+fn quoted(cell: &str) -> String {
+    if cell.contains(['"', ',', '\r', '\n']) || cell.starts_with(' ') {
+        return format!("\"{}\"", cell.replace('"', "\"\""));
+    }
+    cell.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Registry;
+
+    const TAGS: &[(&str, &str)] = &[("name", "a,\"b\""), ("status", "200"), ("team", "x"), ("tier", "y")];
+
+    fn sample(registry: &Registry) -> Sample<'_> {
+        let metric = registry.metric(registry.id("http_req_duration").expect("built in"));
+        let at = Timestamp::new(1_795_322_427, 123_400_000).expect("an instant");
+        Sample { metric, value: 1.25, at, tags: TAGS }
+    }
+
+    #[test]
+    fn samples_have_a_line_in_json() {
+        let registry = Registry::default();
+        let sample = sample(&registry);
+        let read = |line: &str| serde_json::from_str::<Value>(line).expect("JSON");
+        assert_eq!(
+            read(&sample.json()),
+            json!({ "metric": "http_req_duration", "type": "Point", "data": {
+                "time": "2026-11-22T04:40:27.1234Z",
+                "value": 1.25,
+                "tags": { "name": "a,\"b\"", "status": "200", "team": "x", "tier": "y" },
+            } })
+        );
+        assert_eq!(
+            read(&json_metric(sample.metric, &["p(95)<500"])),
+            json!({ "type": "Metric", "metric": "http_req_duration", "data": {
+                "name": "http_req_duration",
+                "type": "trend",
+                "contains": "time",
+                "thresholds": ["p(95)<500"],
+                "submetrics": [{
+                    "name": "http_req_duration{expected_response:true}",
+                    "suffix": "expected_response:true",
+                    "tags": { "expected_response": "true" },
+                }],
+            } })
+        );
+    }
+
+    #[test]
+    fn samples_have_a_line_in_csv() {
+        assert_eq!(
+            csv_header(),
+            "metric_name,timestamp,metric_value,check,error,error_code,expected_response,group,method,name,proto,scenario,\
+             service,status,subproto,tls_version,url,extra_tags,metadata"
+        );
+        let registry = Registry::default();
+        assert_eq!(
+            sample(&registry).csv(),
+            "http_req_duration,1795322427,1.250000,,,,,,,\"a,\"\"b\"\"\",,,,200,,,,team=x&tier=y,"
+        );
+    }
+}

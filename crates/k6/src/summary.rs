@@ -1,0 +1,158 @@
+//! What is shown at the end of a run: as text in the three forms of k6, and as the JSON of
+//! `--summary-export`.
+
+mod export;
+mod legacy;
+mod lines;
+mod number;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub(crate) use number::json as json_number;
+
+use crate::checks::Checks;
+use crate::metrics::{Aggregation, Contains, Kind, Metric, MetricId, Registry, Sink, Sinks, Submetric};
+use crate::options::TimeUnit;
+use crate::threshold::{Judged, Limits, Threshold};
+use serde_json::Value;
+use std::time::Duration;
+
+/// What trends show unless the script says otherwise.
+pub const TREND_STATS: [Aggregation; 6] = [
+    Aggregation::Avg,
+    Aggregation::Min,
+    Aggregation::Med,
+    Aggregation::Max,
+    Aggregation::Percentile(90.0),
+    Aggregation::Percentile(95.0),
+];
+
+/// All that a summary is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Summary<'a> {
+    /// The metrics.
+    pub registry: &'a Registry,
+    /// What was sampled, of all threads.
+    pub sinks: &'a Sinks,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// The thresholds.
+    pub limits: &'a [Limits],
+    /// The checks, of all threads.
+    pub checks: &'a Checks,
+    /// What is shown of trends.
+    pub trend_stats: &'a [Aggregation],
+    /// In which unit times are shown; in that which suits each where there is none.
+    pub time_unit: Option<TimeUnit>,
+}
+
+/// How much the text shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// What matters most.
+    Compact,
+    /// All metrics, and the checks of each group.
+    Full,
+    /// As before k6 1.0.
+    Legacy,
+}
+
+/// A metric or submetric that is shown.
+struct Row<'a> {
+    metric: &'a Metric,
+    submetric: Option<&'a Submetric>,
+    sink: &'a Sink,
+    limits: Option<&'a Limits>,
+}
+
+impl<'a> Summary<'a> {
+    /// The text for a terminal without colours.
+    #[must_use]
+    pub fn text(&self, mode: Mode) -> String {
+        match mode {
+            Mode::Compact | Mode::Full => text::text(self, mode == Mode::Full),
+            Mode::Legacy => legacy::text(self),
+        }
+    }
+
+    /// What `--summary-export` writes.
+    #[must_use]
+    pub fn export(&self, setup_data: Option<Value>) -> Value {
+        export::export(self, setup_data)
+    }
+
+    /// What a script's `handleSummary` gets. `terminal` is whether the output is one.
+    #[must_use]
+    pub fn data(&self, setup_data: Option<Value>, terminal: bool) -> Value {
+        export::data(self, setup_data, terminal)
+    }
+
+    /// The names of the metrics of which a threshold does not hold.
+    #[must_use]
+    pub fn crossed(&self) -> Vec<&'a str> {
+        let broken = |limits: &&Limits| limits.judge(self.sinks, self.elapsed).iter().any(|judged| !judged.holds);
+        let mut names: Vec<&str> = self.limits.iter().filter(broken).map(|limits| limits.name.as_str()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// What has samples or thresholds, by name; the parts of a metric follow it.
+    fn rows(&self) -> Vec<Row<'a>> {
+        let (registry, sinks) = (self.registry, self.sinks);
+        let mut metrics: Vec<(MetricId, &Metric)> = registry.iter().collect();
+        metrics.sort_by_key(|(_, metric)| &metric.name);
+        let mut rows = Vec::new();
+        for (id, metric) in metrics {
+            let mut parts: Vec<(usize, &Submetric)> = metric.submetrics.iter().enumerate().collect();
+            parts.sort_by_key(|(_, part)| &part.name);
+            let parts = parts.into_iter().map(|(index, part)| (Some(index), Some(part)));
+            for (index, submetric) in std::iter::once((None, None)).chain(parts) {
+                let limits = self.limits.iter().find(|limits| (limits.metric, limits.submetric) == (id, index));
+                let sink = sinks.get(id, index);
+                if sink.samples() > 0 || limits.is_some() {
+                    rows.push(Row { metric, submetric, sink, limits });
+                }
+            }
+        }
+        rows
+    }
+}
+
+impl<'a> Row<'a> {
+    fn kind(&self) -> Kind {
+        self.metric.kind
+    }
+
+    fn contains(&self) -> Contains {
+        self.metric.contains
+    }
+
+    /// The full name.
+    fn name(&self) -> &'a str {
+        self.submetric.map_or(&self.metric.name, |submetric| &submetric.name)
+    }
+
+    /// The tags of a part, with their brackets: `{name:login}`.
+    fn tags(&self) -> Option<&'a str> {
+        self.submetric.map(|submetric| &submetric.name[self.metric.name.len()..])
+    }
+
+    /// The name in a list, in which parts are indented under their metric.
+    fn label(&self) -> String {
+        match self.tags() {
+            Some(tags) => format!("  {{ {} }}", tags.trim_matches(['{', '}'])),
+            None => self.metric.name.clone(),
+        }
+    }
+
+    fn judged(&self, summary: &Summary<'_>) -> Vec<(&'a Threshold, Judged)> {
+        let Some(limits) = self.limits else { return Vec::new() };
+        limits.thresholds.iter().zip(limits.judge(summary.sinks, summary.elapsed)).collect()
+    }
+}
+
+/// `✓` or `✗`.
+fn mark(holds: bool) -> char {
+    if holds { '✓' } else { '✗' }
+}

@@ -1,0 +1,150 @@
+//! The text of `compact` and `full`.
+
+use super::lines::{Widths, compared, dotted, length};
+use super::{Row, Summary, mark, number};
+use crate::checks::{Check, last_name};
+use crate::metrics::Contains;
+use std::fmt::Write;
+
+/// Metrics that are shown in another way.
+const NEVER: [&str; 2] = ["checks", "group_duration"];
+
+/// Metrics that only `full` shows.
+const DETAILS: [&str; 6] = [
+    "http_req_blocked",
+    "http_req_connecting",
+    "http_req_receiving",
+    "http_req_sending",
+    "http_req_tls_handshaking",
+    "http_req_waiting",
+];
+
+const EXECUTION: [&str; 5] = ["vus", "vus_max", "iterations", "iteration_duration", "dropped_iterations"];
+
+/// The sections, in order.
+const SECTIONS: [&str; 6] = ["CUSTOM", "HTTP", "EXECUTION", "NETWORK", "GRPC", "WEBSOCKET"];
+
+const LABELS_OF_CHECKS: [&str; 3] = ["checks_total", "checks_succeeded", "checks_failed"];
+
+pub(super) fn text(summary: &Summary<'_>, full: bool) -> String {
+    let rows = summary.rows();
+    let mut out = String::from("\n\n");
+    thresholds(summary, &rows, &mut out);
+    out.push_str("  █ TOTAL RESULTS \n\n");
+    checks_of(summary, &by_name(summary.checks.all()), 4, &mut out);
+    let shown = |row: &&Row<'_>| {
+        let name = row.metric.name.as_str();
+        !NEVER.contains(&name) && (full || !DETAILS.contains(&name))
+    };
+    let shown: Vec<&Row<'_>> = rows.iter().filter(shown).collect();
+    sections(summary, &shown, &mut out);
+    if full {
+        groups(summary, "", 2, &mut out);
+    }
+    out.push_str("\n\n");
+    out
+}
+
+fn thresholds(summary: &Summary<'_>, rows: &[Row<'_>], out: &mut String) {
+    let limited: Vec<&Row<'_>> = rows.iter().filter(|row| row.limits.is_some()).collect();
+    if limited.is_empty() {
+        return;
+    }
+    out.push_str("  █ THRESHOLDS \n");
+    for row in &limited {
+        // A part stands below its metric, if that has thresholds of its own.
+        let is_below = |other: &&Row<'_>| other.submetric.is_none() && other.metric.name == row.metric.name;
+        let (indent, name) = match row.tags() {
+            Some(tags) if limited.iter().any(is_below) => (6, tags),
+            _ => (4, row.name()),
+        };
+        let _ = write!(out, "\n{:indent$}{name}\n", "");
+        for (threshold, judged) in row.judged(summary) {
+            let value = compared(summary, row, threshold.aggregation, judged.value);
+            let (mark, what) = (mark(judged.holds), threshold.aggregation);
+            let _ = writeln!(out, "{:indent$}{mark} '{threshold}' {what}={value}", "");
+        }
+    }
+    out.push_str("\n\n");
+}
+
+/// Checks of one name as one, in whatever groups they were made.
+fn by_name(checks: &[Check]) -> Vec<Check> {
+    let mut merged: Vec<Check> = Vec::new();
+    for check in checks {
+        match merged.iter_mut().find(|known| known.name == check.name) {
+            Some(known) => (known.passes, known.fails) = (known.passes + check.passes, known.fails + check.fails),
+            None => merged.push(check.clone()),
+        }
+    }
+    merged
+}
+
+/// How many checks there were, and each of them.
+fn checks_of(summary: &Summary<'_>, checks: &[Check], indent: usize, out: &mut String) {
+    let passes: u64 = checks.iter().map(|check| check.passes).sum();
+    let fails: u64 = checks.iter().map(|check| check.fails).sum();
+    let total = passes + fails;
+    if total == 0 {
+        return;
+    }
+    let per_second = total as f64 / summary.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+    let share = |part: u64| (number::percent(part as f64 / total as f64), format!("{part} out of {total}"));
+    let rate = format!("{}/s", number::value(per_second, Contains::Default, None));
+    let values = [(total.to_string(), rate), share(passes), share(fails)];
+    let longest = LABELS_OF_CHECKS.iter().map(|label| length(label)).max().unwrap_or_default();
+    let width = values.iter().map(|(value, _)| length(value)).max().unwrap_or_default();
+    for (label, (value, extra)) in LABELS_OF_CHECKS.iter().zip(&values) {
+        let _ = writeln!(out, "{:indent$}{} {value:<width$} {extra}", "", dotted(label, longest));
+    }
+    out.push('\n');
+    checks.iter().for_each(|check| check_lines(check, indent, 2, out));
+    out.push('\n');
+}
+
+/// A check, and below it how often it failed.
+pub(super) fn check_lines(check: &Check, indent: usize, below: usize, out: &mut String) {
+    let Check { name, passes, fails, .. } = check;
+    let _ = writeln!(out, "{:indent$}{} {name}", "", mark(*fails == 0));
+    if *fails > 0 {
+        let share = 100 * passes / (passes + fails);
+        let indent = indent + below;
+        let _ = writeln!(out, "{:indent$}↳  {share}% — ✓ {passes} / ✗ {fails}", "");
+    }
+}
+
+fn sections(summary: &Summary<'_>, rows: &[&Row<'_>], out: &mut String) {
+    let widths = Widths::of(summary, rows.iter().copied());
+    for section in SECTIONS {
+        let own: Vec<_> = rows.iter().filter(|row| section_of(&row.metric.name) == section).collect();
+        if !own.is_empty() {
+            let _ = writeln!(out, "    {section}");
+            for row in own {
+                let _ = writeln!(out, "    {}", widths.line(summary, row));
+            }
+            out.push('\n');
+        }
+    }
+}
+
+fn section_of(metric: &str) -> &'static str {
+    match metric {
+        _ if metric.starts_with("http_req") => "HTTP",
+        _ if EXECUTION.contains(&metric) => "EXECUTION",
+        "data_sent" | "data_received" => "NETWORK",
+        _ if metric.starts_with("grpc_") => "GRPC",
+        _ if metric.starts_with("ws_") => "WEBSOCKET",
+        _ => "CUSTOM",
+    }
+}
+
+/// The checks of each group in this one.
+fn groups(summary: &Summary<'_>, path: &str, indent: usize, out: &mut String) {
+    for group in summary.checks.groups_in(path) {
+        let (gap, sign) = if path.is_empty() { ("\n", '█') } else { ("", '↳') };
+        let _ = writeln!(out, "{gap}{:indent$}{sign} GROUP: {} \n", "", last_name(group));
+        let checks: Vec<Check> = summary.checks.of(group).cloned().collect();
+        checks_of(summary, &checks, indent + 2, out);
+        groups(summary, group, indent + 2, out);
+    }
+}
