@@ -6,7 +6,7 @@
 
 use crate::fibre;
 use plimsoll_model::units::{Instant, Nanos};
-use rquickjs::{Ctx, Error, Exception, Function, IntoJs, JsLifetime, Persistent, Promise, Result, Value};
+use rquickjs::{Ctx, Error, Exception, Function, JsLifetime, Persistent, Promise, Result, Value};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
@@ -97,6 +97,8 @@ enum Open<E> {
     /// A native takes its answers itself.
     Awaited,
     Handled(Handler<E>),
+    /// A timer of the script.
+    Timed(Handler<E>),
     /// Its handler runs.
     Running,
 }
@@ -238,7 +240,7 @@ impl<P: Operations> EventLoop<P> {
 
     /// As [`Self::subscribe`], for a timer.
     pub fn at(&self, due: Instant, handler: Handler<P::Event>) -> OpId {
-        let id = self.open(Open::Handled(handler));
+        let id = self.open(Open::Timed(handler));
         self.ask(Request::Timer(id, due));
         id
     }
@@ -260,7 +262,10 @@ impl<P: Operations> EventLoop<P> {
                 let (settle, value) = match convert(ctx, event) {
                     Ok(value) => (resolve, value),
                     Err(Error::Exception) => (reject, ctx.catch()),
-                    Err(other) => (reject, other.to_string().into_js(ctx)?),
+                    Err(other) => {
+                        let error = Exception::from_message(ctx.clone(), &other.to_string())?;
+                        (reject, error.into_object().into_value())
+                    }
                 };
                 let settle: Function<'_> = settle.restore(ctx)?;
                 settle.call::<_, ()>((value,))?;
@@ -276,6 +281,14 @@ impl<P: Operations> EventLoop<P> {
         let closed = self.open.borrow_mut().remove(&id);
         if closed.is_some() {
             self.ask(Request::Cancel(id));
+        }
+    }
+
+    /// Gives a timer up. Scripts name timers by number, and may get it wrong: other operations are not touched.
+    pub(crate) fn cancel_timer(&self, id: OpId) {
+        let is_timer = matches!(self.open.borrow().get(&id), Some(Open::Timed(_) | Open::Running));
+        if is_timer {
+            self.cancel(id);
         }
     }
 
@@ -315,7 +328,7 @@ impl<P: Operations> EventLoop<P> {
 
     /// Whether a handler waits for an answer: then the user's loop is not over.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.open.borrow().values().any(|open| matches!(open, Open::Handled(_)))
+        self.open.borrow().values().any(|open| matches!(open, Open::Handled(_) | Open::Timed(_)))
     }
 
     /// Calls the handler of an operation that has answered.
@@ -331,7 +344,7 @@ impl<P: Operations> EventLoop<P> {
             }
             Then::Open => *slot = Open::Handled(handler),
             Then::At(due) => {
-                *slot = Open::Handled(handler);
+                *slot = Open::Timed(handler);
                 self.ask(Request::Timer(id, due));
             }
         }
@@ -342,7 +355,7 @@ impl<P: Operations> EventLoop<P> {
     fn begin_handling(&self, id: OpId) -> Option<Handler<P::Event>> {
         let mut open = self.open.borrow_mut();
         match mem::replace(open.get_mut(&id)?, Open::Running) {
-            Open::Handled(handler) => Some(handler),
+            Open::Handled(handler) | Open::Timed(handler) => Some(handler),
             Open::Awaited | Open::Running => {
                 open.remove(&id);
                 None

@@ -93,7 +93,7 @@ fn set_interval<'js, P: Operations>(
 
 fn clear<P: Operations>(ctx: Ctx<'_>, id: Opt<Coerced<f64>>) -> Result<()> {
     if let Some(Coerced(id)) = id.0 {
-        EventLoop::<P>::of(&ctx)?.cancel(id as OpId);
+        EventLoop::<P>::of(&ctx)?.cancel_timer(id as OpId);
     }
     Ok(())
 }

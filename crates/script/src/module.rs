@@ -21,6 +21,11 @@ pub(crate) struct Module {
     pub(crate) source: String,
     /// As the engine gets it: the same, with spaces where types were.
     pub(crate) code: String,
+    pub(crate) names: Names,
+}
+
+/// What a module imports and exports.
+pub(crate) struct Names {
     /// The modules it asks for, by what it calls them, with the first place where it does.
     pub(crate) requests: BTreeMap<String, usize>,
     /// Names that it wants of other modules.
@@ -42,19 +47,22 @@ impl Module {
     /// Reads the text of a module.
     pub(crate) fn parse(name: &str, source: String) -> Result<Self, Vec<Fault>> {
         let code = if is_typescript(name) { strip(name, &source)? } else { source.clone() };
-        let text = Text { name, source: &source, code: &code };
-        let allocator = Allocator::default();
-        let parsed = parse(&allocator, &code, SourceType::mjs());
-        let faults = text.faults(&parsed);
-        if !faults.is_empty() {
-            return Err(faults);
-        }
-        let module = Self::of_record(name, &parsed.module_record);
-        drop(parsed);
-        Ok(Self { source, code, ..module })
+        let names = Text { name, source: &source, code: &code }.names()?;
+        Ok(Self { name: name.to_owned(), source, code, names })
     }
 
-    fn of_record(name: &str, record: &ModuleRecord<'_>) -> Self {
+    /// The place of a byte of the code.
+    pub(crate) fn place(&self, offset: usize) -> Place {
+        self.text().place(offset)
+    }
+
+    pub(crate) fn text(&self) -> Text<'_> {
+        Text { name: &self.name, source: &self.source, code: &self.code }
+    }
+}
+
+impl Names {
+    fn of(record: &ModuleRecord<'_>) -> Self {
         let requests = record.requested_modules.iter().filter_map(|(request, places)| {
             let first = places.iter().map(|place| place.span.start).min()?;
             Some((request.to_string(), first as usize))
@@ -67,23 +75,11 @@ impl Module {
         let exports = record.local_export_entries.iter().chain(&record.indirect_export_entries);
         let stars = record.star_export_entries.iter();
         Self {
-            name: name.to_owned(),
-            source: String::new(),
-            code: String::new(),
             requests: requests.collect(),
             wants: wants(record),
             exports: exports.filter_map(|entry| export_name(&entry.export_name)).collect(),
             stars: stars.filter_map(|entry| Some(entry.module_request.as_ref()?.name.to_string())).collect(),
         }
-    }
-
-    /// The place of a byte of the code.
-    pub(crate) fn place(&self, offset: usize) -> Place {
-        self.text().place(offset)
-    }
-
-    pub(crate) fn text(&self) -> Text<'_> {
-        Text { name: &self.name, source: &self.source, code: &self.code }
     }
 }
 
@@ -124,6 +120,14 @@ impl Text<'_> {
         let place = Place::in_text(self.name, self.code, offset);
         let text = self.source.lines().nth(place.line - 1).unwrap_or_default();
         Place { text: text.to_owned(), ..place }
+    }
+
+    /// What the module imports and exports, or what is wrong in it.
+    fn names(&self) -> Result<Names, Vec<Fault>> {
+        let allocator = Allocator::default();
+        let parsed = parse(&allocator, self.code, SourceType::mjs());
+        let faults = self.faults(&parsed);
+        if faults.is_empty() { Ok(Names::of(&parsed.module_record)) } else { Err(faults) }
     }
 
     /// The faults of a module: those of the parser, or else those of scopes (a name declared twice) and what the

@@ -56,12 +56,14 @@ impl Program {
             Reading { files, natives, modules: BTreeMap::new(), links: HashMap::new(), faults: Vec::new() };
         let entry = reading.begin(entry);
         reading.check_names();
+        let exports = reading.exports(&entry, &mut BTreeSet::new()).unwrap_or_default();
         let Reading { files, natives, modules, mut links, mut faults } = reading;
         if !faults.is_empty() {
             faults.sort_by_key(|fault| fault.place.as_ref().map(|at| (at.file.clone(), at.line, at.column)));
+            // A module with faults is read again for each that imports it.
+            faults.dedup();
             return Err(faults);
         }
-        let exports = exports(&modules, &links, &natives, &entry, &mut BTreeSet::new());
         let mut bytecode = compile(&modules, &links, &natives).map_err(|fault| vec![fault])?;
         let compiled = modules.into_iter().filter_map(|(name, module)| {
             let links = links.remove(&name).unwrap_or_default();
@@ -166,7 +168,7 @@ impl Reading {
             Err(faults) => return self.faults.extend(faults),
         };
         let requests: Vec<_> =
-            module.requests.iter().map(|(request, at)| (request.clone(), module.place(*at))).collect();
+            module.names.requests.iter().map(|(request, at)| (request.clone(), module.place(*at))).collect();
         self.modules.insert(name.to_owned(), module);
         for (request, place) in requests {
             if let Err(fault) = self.follow(name, &request, &place) {
@@ -234,10 +236,10 @@ impl Reading {
     fn check_names(&mut self) {
         let mut faults = Vec::new();
         for module in self.modules.values() {
-            for want in &module.wants {
-                let target = self.links.get(&module.name).and_then(|links| links.get(&want.request));
-                let Some(target) = target.filter(|target| self.is_known(target)) else { continue };
-                let exports = exports(&self.modules, &self.links, &self.natives, target, &mut BTreeSet::new());
+            for want in &module.names.wants {
+                let Some(exports) = self.exports_of(&module.name, &want.request, &mut BTreeSet::new()) else {
+                    continue;
+                };
                 if exports.contains(&want.name) {
                     continue;
                 }
@@ -252,41 +254,29 @@ impl Reading {
         self.faults.extend(faults);
     }
 
-    /// Whether a module and all whose names it hands on could be read. Of others nothing can be said.
-    fn is_known(&self, name: &str) -> bool {
-        if self.natives.exports(name).is_some() {
-            return true;
+    /// Every name that a module exports, also those it hands on; None where one of these modules could not be read.
+    /// `seen` ends circles.
+    fn exports(&self, name: &str, seen: &mut BTreeSet<String>) -> Option<BTreeSet<String>> {
+        if let Some(exports) = self.natives.exports(name) {
+            return Some(exports.iter().map(|name| (*name).to_owned()).collect());
         }
-        let Some(module) = self.modules.get(name) else { return false };
-        let target = |request: &String| self.links.get(name).and_then(|links| links.get(request));
-        module.stars.iter().all(|star| {
-            target(star)
-                .is_some_and(|target| self.modules.contains_key(target) || self.natives.exports(target).is_some())
-        })
-    }
-}
-
-/// Every name that a module exports, also those it hands on. `seen` ends circles.
-fn exports(
-    modules: &BTreeMap<String, Module>,
-    links: &Links,
-    natives: &Natives,
-    name: &str,
-    seen: &mut BTreeSet<String>,
-) -> BTreeSet<String> {
-    if let Some(exports) = natives.exports(name) {
-        return exports.iter().map(|name| (*name).to_owned()).collect();
-    }
-    let Some(module) = modules.get(name).filter(|_| seen.insert(name.to_owned())) else { return BTreeSet::new() };
-    let mut found: BTreeSet<String> = module.exports.iter().cloned().collect();
-    for star in &module.stars {
-        if let Some(target) = links.get(name).and_then(|links| links.get(star)) {
-            let mut handed_on = exports(modules, links, natives, target, seen);
+        let module = self.modules.get(name)?;
+        if !seen.insert(name.to_owned()) {
+            return Some(BTreeSet::new());
+        }
+        let mut found: BTreeSet<String> = module.names.exports.iter().cloned().collect();
+        for star in &module.names.stars {
+            let mut handed_on = self.exports_of(name, star, seen)?;
             handed_on.remove("default");
             found.append(&mut handed_on);
         }
+        Some(found)
     }
-    found
+
+    /// The exports of what the module `base` calls `request`.
+    fn exports_of(&self, base: &str, request: &str, seen: &mut BTreeSet<String>) -> Option<BTreeSet<String>> {
+        self.exports(self.links.get(base)?.get(request)?, seen)
+    }
 }
 
 fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {

@@ -135,7 +135,7 @@ pub enum End {
 }
 
 /// A user of a script. It runs only in [`Vm::load`], [`Vm::call`], [`Vm::read`], [`Vm::wake`] and [`Vm::stop`], until
-/// it parks; what it wants lies in [`Vm::next_request`] then.
+/// it parks; what it wants lies in [`Vm::next_request`] then, and what it has given up, also when a call is over.
 ///
 /// One that has ended stays so, and is [`End::Stopped`] whatever is asked of it. Dropped, it is stopped first.
 pub struct Vm<P: Operations> {
@@ -283,14 +283,14 @@ impl<P: Operations> Body<P> {
     fn live(&self, setup: Setup) -> rquickjs::Result<End> {
         let runtime = self.runtime(&setup.limits)?;
         // Leaked by a panic, which leaves anything of it anywhere.
-        let context = ManuallyDrop::new((Context::custom::<Intrinsics>(&runtime)?, runtime));
-        let end = context.0.with(|ctx| {
+        let engine = ManuallyDrop::new((Context::custom::<Intrinsics>(&runtime)?, runtime));
+        let end = engine.0.with(|ctx| {
             let end = self.serve(&ctx, setup);
             self.shared.events.close();
             end
         });
         if !self.is_half_loaded.get() {
-            drop(ManuallyDrop::into_inner(context));
+            drop(ManuallyDrop::into_inner(engine));
         }
         Ok(end)
     }

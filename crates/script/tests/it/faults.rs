@@ -37,6 +37,14 @@ fn errors_of_syntax_have_their_true_place() {
     }
 }
 
+/// Syntax newer than the engine: its own column is not to be trusted.
+#[test]
+fn what_only_the_engine_refuses_has_its_line() {
+    let found = faults("let a = 1;\nclass A { accessor b = 1; }");
+    let place = found[0].place.as_ref().expect("it has a place");
+    assert_eq!((place.line, place.text.as_str()), (2, "class A { accessor b = 1; }"));
+}
+
 #[test]
 fn a_fault_shows_its_line() {
     let found = faults("export default function () {\n\tconst x = ;\n}");
@@ -75,10 +83,14 @@ fn what_cannot_be_imported_is_named() {
 #[test]
 fn the_faults_of_all_modules_are_told_at_once() {
     let home = folder(&[
-        ("load.js", "import { a } from './lib/a.js';\nimport b from './lib/b.ts';\nimport { c } from './c.js';\n"),
+        (
+            "load.js",
+            "import { a } from './lib/a.js';\nimport b from './lib/b.ts';\nimport { c } from './c.js';\nimport { d } from './d.js';\n",
+        ),
         ("lib/a.js", "export const b = 1;\nimport '../gone.js';\nimport '../c';\n"),
         ("lib/b.ts", "enum E { A }\nexport default class { constructor(private x: number) {} }\n"),
         ("c.js", "export const c = ;\n"),
+        ("d.js", "export * from './c.js';\n"),
     ]);
     let found = load(home.path(), "load.js", ".").err().expect("it has faults");
     let root = format!("{}/", home.path().display());

@@ -141,6 +141,19 @@ fn timers_come_in_the_order_of_their_instants() {
 }
 
 #[test]
+fn a_wrong_number_cancels_nothing_but_timers() {
+    let text = "import { askLater } from 'wire';
+        export default async () => {
+            const answer = askLater('a');
+            for (let i = 0; i < 9; i++) clearTimeout(i);
+            return await answer;
+        };";
+    let mut user = User::loaded(text);
+    user.answers.insert("a", vec!["1"]);
+    assert_eq!(user.returned(), "\"1\"");
+}
+
+#[test]
 fn an_iteration_is_over_when_nothing_is_left_that_could_go_on() {
     let mut user = User::loaded("let n = 0; export default () => { setTimeout(() => { n += 1; }, 1000); return n; };");
     assert_eq!(user.returned(), "0");
