@@ -44,8 +44,8 @@ const IGNORED: [&str; 18] = [
     "collectors",
 ];
 
-/// The tags that samples get unless somebody says otherwise.
-const SYSTEM_TAGS: [&str; 14] = [
+/// The tags that samples get unless somebody says otherwise. In CSV they have columns of their own.
+pub(crate) const SYSTEM_TAGS: [&str; 14] = [
     "check",
     "error",
     "error_code",

@@ -1,28 +1,11 @@
 //! Samples one by one: the lines of `--out json` and `--out csv`.
 
 use crate::metrics::Metric;
+use crate::options::SYSTEM_TAGS;
 use crate::summary::json_number;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::fmt::Write;
-
-/// Tags that have a column of their own in CSV. All others share one.
-const COLUMNS: [&str; 14] = [
-    "check",
-    "error",
-    "error_code",
-    "expected_response",
-    "group",
-    "method",
-    "name",
-    "proto",
-    "scenario",
-    "service",
-    "status",
-    "subproto",
-    "tls_version",
-    "url",
-];
 
 /// One sample.
 #[derive(Clone, Copy, Debug)]
@@ -70,10 +53,10 @@ impl Sample<'_> {
     #[must_use]
     pub fn csv(&self) -> String {
         let tag = |name| self.tags.iter().find(|(tag, _)| *tag == name).map_or("", |(_, value)| *value);
-        let others = self.tags.iter().filter(|(name, _)| !COLUMNS.contains(name));
+        let others = self.tags.iter().filter(|(name, _)| !SYSTEM_TAGS.contains(name));
         let others: Vec<String> = others.map(|(name, value)| format!("{name}={value}")).collect();
         let mut line = format!("{},{},{:.6}", self.metric.name, self.at.as_second(), self.value);
-        for cell in COLUMNS.map(tag).into_iter().chain([others.join("&").as_str(), ""]) {
+        for cell in SYSTEM_TAGS.map(tag).into_iter().chain([others.join("&").as_str(), ""]) {
             let _ = write!(line, ",{}", quoted(cell));
         }
         line
@@ -83,7 +66,7 @@ impl Sample<'_> {
 /// The first line of a file of CSV.
 #[must_use]
 pub fn csv_header() -> String {
-    format!("metric_name,timestamp,metric_value,{},extra_tags,metadata", COLUMNS.join(","))
+    format!("metric_name,timestamp,metric_value,{},extra_tags,metadata", SYSTEM_TAGS.join(","))
 }
 
 /// In quotes, where it would be more than one cell without.
