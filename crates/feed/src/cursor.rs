@@ -26,13 +26,22 @@ pub enum AtEnd {
     Stop,
 }
 
-/// Which part of the load a thread carries: members `index`, `index + of`, …
+/// Which part of the whole load one thread carries: members `index`, `index + of`, …
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// The thread, from 0.
     pub index: usize,
     /// Threads in all.
     pub of: usize,
+}
+
+impl Share {
+    /// How many of the first `total` members belong to this share.
+    #[must_use]
+    pub fn of_first(self, total: u64) -> u64 {
+        let (index, of) = (self.index as u64, self.of as u64);
+        total.saturating_sub(index).div_ceil(of)
+    }
 }
 
 /// What a row is taken for.

@@ -1,4 +1,4 @@
-//! Whole numbers from a range, drawn as a study asks for.
+//! Whole numbers from a range and texts, drawn as a study asks for.
 
 use crate::terminal::Draw;
 use plimsoll_model::sql::Distribution;
@@ -9,9 +9,12 @@ const SPECIAL_DRAWS: f64 = 0.75;
 const SPECIAL_ROWS: f64 = 0.01;
 const ITERATIONS: i64 = 12;
 
+/// Letters and digits, of which texts are made.
+const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
 /// Draws from `low` to `high`, both included.
 #[derive(Clone, Debug)]
-pub(crate) struct Numbers {
+pub struct Numbers {
     low: i64,
     high: i64,
     shape: Shape,
@@ -27,6 +30,17 @@ enum Shape {
 }
 
 impl Numbers {
+    /// Numbers of a range that a study names.
+    ///
+    /// # Errors
+    /// It has no numbers, or more than can be counted.
+    pub fn of_study(low: i64, high: i64, distribution: Distribution) -> Result<Numbers, String> {
+        if high.checked_sub(low).and_then(|width| width.checked_add(1)).is_none_or(|count| count < 1) {
+            return Err(format!("expected a range from the smaller number to the larger, found {low} to {high}"));
+        }
+        Ok(Numbers::new(low, high, distribution))
+    }
+
     pub(crate) fn new(low: i64, high: i64, distribution: Distribution) -> Numbers {
         let shape = match distribution {
             Distribution::Uniform => Shape::Uniform,
@@ -37,7 +51,8 @@ impl Numbers {
         Numbers { low, high, shape }
     }
 
-    pub(crate) fn draw(&self, draw: &mut dyn Draw) -> i64 {
+    /// The next number.
+    pub fn draw(&self, draw: &mut dyn Draw) -> i64 {
         match &self.shape {
             Shape::Uniform => draw.between(self.low, self.high),
             Shape::Special => self.special(draw),
@@ -60,6 +75,11 @@ impl Numbers {
         let sum: i64 = (0..ITERATIONS).map(|_| draw.between(0, size - 1)).sum();
         self.low + sum / ITERATIONS
     }
+}
+
+/// Appends so many letters and digits.
+pub fn letters(text: &mut String, length: u32, draw: &mut dyn Draw) {
+    text.extend((0..length).map(|_| char::from(ALPHABET[draw.between(0, ALPHABET.len() as i64 - 1) as usize])));
 }
 
 /// Numbers from 1 on, each in proportion to `k^-exponent`: by rejection-inversion (W. Hörmann and

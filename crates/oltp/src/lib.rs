@@ -14,4 +14,5 @@ mod terminal;
 mod tpcc;
 
 pub use dataset::{conditions, load, tables};
+pub use distribution::{Numbers, letters};
 pub use terminal::{Draw, Ended, StatementName, Terminal, Watch, Workload, workload};

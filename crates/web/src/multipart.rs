@@ -49,12 +49,23 @@ pub fn encode(parts: &[Part<'_>], boundary: Boundary, out: &mut Vec<u8>) {
     for part in parts {
         out.extend_from_slice(head(part, boundary).as_bytes());
         out.extend_from_slice(part.content);
-        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(BEHIND_PART);
     }
-    out.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    out.extend_from_slice(end(boundary).as_bytes());
 }
 
-fn head(part: &Part<'_>, boundary: Boundary) -> String {
+/// What follows the content of each part.
+pub const BEHIND_PART: &[u8] = b"\r\n";
+
+/// What follows all parts.
+#[must_use]
+pub fn end(boundary: Boundary) -> String {
+    format!("--{boundary}--\r\n")
+}
+
+/// What comes before the content of a part, for whoever writes that piece by piece.
+#[must_use]
+pub fn head(part: &Part<'_>, boundary: Boundary) -> String {
     let mut head = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"", quotable(part.name));
     if let Some(file) = part.file {
         head.push_str(&format!("; filename=\"{}\"", quotable(file)));

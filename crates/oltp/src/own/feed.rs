@@ -1,46 +1,38 @@
-//! CSV files whose rows users take in turn.
+//! Files whose rows users take in turn.
 
-use csv::StringRecord;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use plimsoll_feed::{AtEnd, Table};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A file, read once.
 pub(super) struct Feed {
-    pub(super) file: PathBuf,
-    columns: StringRecord,
-    rows: Vec<StringRecord>,
+    table: Table,
     /// Rows that were taken, by all users together.
-    taken: AtomicUsize,
+    taken: AtomicU64,
 }
 
 impl Feed {
     pub(super) fn read(file: &Path) -> Result<Feed, String> {
-        let name = file.display();
-        let unreadable = |error: csv::Error| format!("failed to read the feed `{name}`: {error}");
-        let mut reader = csv::Reader::from_path(file).map_err(unreadable)?;
-        let columns = reader.headers().map_err(unreadable)?.clone();
-        let rows = reader.into_records().collect::<Result<Vec<StringRecord>, csv::Error>>().map_err(unreadable)?;
-        if rows.is_empty() {
-            return Err(format!("expected rows in the feed `{name}` below the names of its columns, found none"));
-        }
-        Ok(Feed { file: file.to_owned(), columns, rows, taken: AtomicUsize::new(0) })
+        let table = Table::read(file).map_err(|fault| fault.to_string())?;
+        Ok(Feed { table, taken: AtomicU64::new(0) })
+    }
+
+    pub(super) fn file(&self) -> &Path {
+        self.table.file()
     }
 
     /// Where the column of this name stands.
     pub(super) fn column(&self, name: &str) -> Result<usize, String> {
-        self.columns.iter().position(|column| column == name).ok_or_else(|| {
-            let (file, known) = (self.file.display(), self.columns.iter().collect::<Vec<_>>().join("`, `"));
-            format!("expected a column `{name}` in the feed `{file}`, found `{known}`")
-        })
+        self.table.column(name).map_err(|fault| fault.to_string())
     }
 
     /// The number of the row that nobody has taken yet; from the start again at the end.
     pub(super) fn take(&self) -> usize {
-        self.taken.fetch_add(1, Ordering::Relaxed) % self.rows.len()
+        let position = self.taken.fetch_add(1, Ordering::Relaxed);
+        AtEnd::StartOver.row(position, self.table.rows()).expect("a table has rows")
     }
 
     pub(super) fn cell(&self, row: usize, column: usize) -> &str {
-        // All rows have as many cells as there are columns: the reader has seen to it.
-        &self.rows[row][column]
+        self.table.cell(row, column).as_str()
     }
 }

@@ -1,12 +1,10 @@
 //! What the parameters of a transaction are, each time anew.
 
 use super::feed::Feed;
-use crate::distribution::Numbers;
+use crate::distribution::{Numbers, letters};
 use crate::terminal::Draw;
 use plimsoll_model::sql::Parameter;
 use plimsoll_sql::Value;
-
-const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// Where the value of a parameter comes from.
 pub(super) enum Source {
@@ -38,12 +36,7 @@ impl Source {
     pub(super) fn new(parameter: &Parameter, number: usize, feeds: &mut Vec<Feed>) -> Result<Source, String> {
         Ok(match parameter {
             Parameter::Number { low, high, distribution } => {
-                if high.checked_sub(*low).and_then(|width| width.checked_add(1)).is_none_or(|count| count < 1) {
-                    return Err(format!(
-                        "expected a range from the smaller number to the larger, found {low} to {high}"
-                    ));
-                }
-                Source::Number(Numbers::new(*low, *high, *distribution))
+                Source::Number(Numbers::of_study(*low, *high, *distribution)?)
             }
             Parameter::Text(length) => Source::Text(*length),
             Parameter::Constant(text) => Source::Constant(text.clone()),
@@ -56,7 +49,7 @@ impl Source {
                 Source::Same(other - 1)
             }
             Parameter::Feed { file, column } => {
-                let feed = match feeds.iter().position(|feed| feed.file == *file) {
+                let feed = match feeds.iter().position(|feed| feed.file() == *file) {
                     Some(known) => known,
                     None => {
                         feeds.push(Feed::read(file)?);
@@ -78,7 +71,10 @@ impl Values {
         for (source, (number, text)) in sources.iter().zip(&mut self.drawn) {
             match source {
                 Source::Number(numbers) => *number = numbers.draw(draw),
-                Source::Text(length) => fill(text, *length, draw),
+                Source::Text(length) => {
+                    text.clear();
+                    letters(text, *length, draw);
+                }
                 Source::Feed { feed, .. } if self.rows[*feed] == usize::MAX => self.rows[*feed] = feeds[*feed].take(),
                 Source::Feed { .. } | Source::Constant(_) | Source::Same(_) => {}
             }
@@ -95,9 +91,4 @@ impl Values {
             Source::Feed { feed, column } => Value::Text(feeds[*feed].cell(self.rows[*feed], *column)),
         }
     }
-}
-
-fn fill(text: &mut String, length: u32, draw: &mut dyn Draw) {
-    text.clear();
-    text.extend((0..length).map(|_| char::from(ALPHABET[draw.between(0, ALPHABET.len() as i64 - 1) as usize])));
 }

@@ -84,9 +84,9 @@ fn what_is_wrong_is_said_before_anything_runs() {
         (select, vec![number(2, 1)], "parameter 1: expected a range from the smaller number"),
         (select, vec![number(i64::MIN, i64::MAX)], "expected a range from the smaller number"),
         (select, vec![Parameter::Same(1)], "expected one of the 0 parameters before it, found number 1"),
-        (select, vec![feed(&file, "name")], "expected a column `name` in the feed"),
-        (select, vec![feed(&empty, "id")], "expected rows in the feed"),
-        (select, vec![feed(&missing, "id")], "failed to read the feed"),
+        (select, vec![feed(&file, "name")], "expected a column `name`, found `id`"),
+        (select, vec![feed(&empty, "id")], "expected rows below the names of the columns, found none"),
+        (select, vec![feed(&missing, "id")], "missing.csv`: failed to read it"),
     ] {
         let fault =
             Plan::new(&[transaction("t", 1, &[(sql, parameters)])], Some(Engine::Postgresql)).err().expect("a fault");
