@@ -8,12 +8,14 @@
 pub mod database;
 pub mod event;
 pub mod factor;
+pub mod flow;
 pub mod host;
 pub mod load;
 pub mod measure;
 pub mod record;
 pub mod result;
 pub mod sample;
+pub mod script;
 pub mod sql;
 pub mod storage;
 pub mod study;

@@ -1,5 +1,7 @@
 //! What one virtual user does in an iteration, with every placeholder filled in.
 
+use crate::flow::Flow;
+use crate::script::Script;
 use crate::sql::{Sql, SqlWork, TPCC_STEPS};
 use crate::storage::Storage;
 use serde::{Deserialize, Serialize};
@@ -72,10 +74,15 @@ pub enum Steps {
     Storage(Box<Storage>),
     /// Transactions on a database.
     Sql(Box<Sql>),
+    /// HTTP/1.1 requests of users that keep values, branch and wait.
+    Flow(Box<Flow>),
+    /// A script.
+    Script(Box<Script>),
 }
 
 impl Steps {
-    /// The names under which the exchanges of the steps are recorded, step by step.
+    /// The names under which the exchanges of the steps are recorded, step by step. A script names
+    /// its requests while it runs.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         match self {
@@ -87,6 +94,8 @@ impl Steps {
                 SqlWork::Oltp(oltp) => vec![oltp.test.name()],
                 SqlWork::Own(transactions) => transactions.iter().map(|one| one.name.as_str()).collect(),
             },
+            Steps::Flow(flow) => flow.names(),
+            Steps::Script(_) => Vec::new(),
         }
     }
 }

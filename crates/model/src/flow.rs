@@ -1,0 +1,447 @@
+//! Flows: HTTP users that keep what they were told, branch, and wait.
+//!
+//! Values have names in a study and numbers here. What a step inserts is a [`Piece`] between
+//! literals, so that whoever runs a flow never looks for a placeholder.
+
+use crate::load::Think;
+use crate::sql::Parameter;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What each user of a flow does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Flow {
+    /// All requests, wherever they are made.
+    pub requests: Vec<FlowRequest>,
+    /// What an iteration does: one of these, drawn by weight. Never empty.
+    pub actions: Vec<FlowAction>,
+    /// Before the first iteration; before each one, where a user lives for one.
+    pub on_start: Block,
+    /// When no further iteration follows; after each one, where a user lives for one.
+    pub on_stop: Block,
+    /// The names of all values, by [`ValueId`]: those of feeds are `FEED.COLUMN`.
+    pub values: Vec<String>,
+    /// What is drawn anew for each iteration.
+    pub draws: Vec<(ValueId, Parameter)>,
+    /// Files whose rows users take.
+    pub feeds: Vec<Feed>,
+    /// Whether users keep cookies and send them back.
+    pub cookies: bool,
+    /// How many redirects in a row are followed.
+    pub redirects: u8,
+    /// What may be done to bodies of replies, as `Accept-Encoding` says it; nothing is asked for
+    /// when it is empty.
+    pub compression: Vec<ContentCoding>,
+    /// How long a user keeps what it knows.
+    pub lifetime: Lifetime,
+}
+
+impl Flow {
+    /// The names under which exchanges are recorded, each once: requests may share one.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        let mut seen = HashSet::new();
+        self.requests.iter().map(|request| request.name.as_str()).filter(|name| seen.insert(*name)).collect()
+    }
+
+    /// Whether a pause stands inside an iteration: then its duration does not say how long it took.
+    #[must_use]
+    pub fn pauses(&self) -> bool {
+        self.actions.iter().any(|action| action.steps.pauses())
+    }
+}
+
+/// A value that a user may have, as an index into [`Flow::values`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ValueId(pub u16);
+
+/// One kind of iteration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowAction {
+    /// Its name in the study.
+    pub name: String,
+    /// How often it is drawn, beside the other weights.
+    pub weight: u32,
+    /// Its steps.
+    pub steps: Block,
+}
+
+/// Steps, one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Block(pub Vec<Instruction>);
+
+impl Block {
+    fn pauses(&self) -> bool {
+        self.0.iter().any(|instruction| match instruction {
+            Instruction::Request(_) => false,
+            Instruction::Pause(_) => true,
+            Instruction::When { then, otherwise, .. } => then.pauses() || otherwise.pauses(),
+            Instruction::Repeat { steps, .. } | Instruction::Each { steps, .. } | Instruction::While { steps, .. } => {
+                steps.pauses()
+            }
+        })
+    }
+}
+
+/// One step, or steps under a condition or in a loop. Loops lie in one another at most
+/// [`MOST_LOOPS`] deep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Instruction {
+    /// The request of this index.
+    Request(usize),
+    /// Waits; an iteration's duration leaves it out.
+    Pause(Think),
+    /// One of two blocks.
+    When {
+        /// All must hold for the first.
+        conditions: Vec<Condition>,
+        /// The first.
+        then: Block,
+        /// The second.
+        otherwise: Block,
+    },
+    /// A block so many times.
+    Repeat {
+        /// How often.
+        times: u32,
+        /// The block.
+        steps: Block,
+    },
+    /// A block for each item of a list.
+    Each {
+        /// The list: captured with [`Pick::All`], or an array of JSON.
+        list: ValueId,
+        /// Where the item is found.
+        item: ValueId,
+        /// Items behind these are left out.
+        at_most: u32,
+        /// The block.
+        steps: Block,
+    },
+    /// A block as long as conditions hold.
+    While {
+        /// All must hold.
+        conditions: Vec<Condition>,
+        /// When they still hold after so many times, the step fails.
+        at_most: u32,
+        /// The block.
+        steps: Block,
+    },
+}
+
+/// How deep loops may lie in one another.
+pub const MOST_LOOPS: usize = 4;
+
+/// A request, what of the reply is kept, and what it must be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowRequest {
+    /// Name in the results, which other requests may have too.
+    pub name: String,
+    /// `GET`, `POST`, …
+    pub method: String,
+    /// Path with query; starts with `/`, or with a raw value: a link that was captured.
+    pub path: Text,
+    /// Header lines besides those that follow from the rest of the request, in order.
+    pub headers: Vec<(String, Text)>,
+    /// What is sent.
+    pub body: Body,
+    /// As whom, if the request says so.
+    pub auth: Option<Auth>,
+    /// What is kept of the reply.
+    pub captures: Vec<Capture>,
+    /// What the reply must be.
+    pub checks: Checks,
+}
+
+/// A text with values between literals.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Text(pub Vec<Piece>);
+
+/// A part of a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Piece {
+    /// Always the same, and sent as it is.
+    Literal(String),
+    /// A value, encoded as its place demands.
+    Value {
+        /// Which.
+        value: Reference,
+        /// Left as it is, in a path.
+        raw: bool,
+    },
+}
+
+/// What can be inserted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reference {
+    /// What was captured, drawn or fed.
+    Value(ValueId),
+    /// The user's number, from 1: `$user`.
+    User,
+    /// The number of the user's iteration, from 1: `$iteration`.
+    Iteration,
+    /// A random UUID (version 4), another one in each place: `$uuid`.
+    Uuid,
+    /// Milliseconds since the beginning of 1970: `$now`.
+    Now,
+}
+
+/// The body of a request. Its type is sent where the request's headers name none.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// None.
+    None,
+    /// A text.
+    Text(Text),
+    /// JSON.
+    Json(JsonText),
+    /// Fields of a form: literals are encoded as values are.
+    Form(Vec<(Text, Text)>),
+    /// Fields and files of a form.
+    Multipart(Vec<MultipartPart>),
+    /// What a file holds when the study is checked.
+    File(PathBuf),
+}
+
+/// JSON with values in it, written out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JsonText(pub Vec<JsonPiece>);
+
+/// A part of JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JsonPiece {
+    /// JSON as it is sent.
+    Literal(String),
+    /// A value inside of a string, between quotes that literals have.
+    Inside(Reference),
+    /// A value for itself: a number that was captured from JSON is a number, a text has quotes.
+    Whole(Reference),
+}
+
+/// A field or file of a form.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MultipartPart {
+    /// The name of the field.
+    pub name: String,
+    /// What it holds.
+    pub content: PartContent,
+    /// Its type; none is sent when there is none.
+    pub content_type: Option<String>,
+}
+
+/// What a part of a form holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartContent {
+    /// A text.
+    Text(Text),
+    /// A file, sent with the last part of its path as its name.
+    File(PathBuf),
+}
+
+/// As whom a request is made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Auth {
+    /// `Authorization: Bearer …`.
+    Bearer(Text),
+    /// `Authorization: Basic …`.
+    Basic {
+        /// The user.
+        user: Text,
+        /// Where the password comes from.
+        password: Password,
+    },
+}
+
+/// Where a password comes from: never from the study itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Password {
+    /// The environment variable of this name.
+    Environment(String),
+    /// A value that the user has, such as a column of a feed.
+    Value(ValueId),
+}
+
+/// What is kept of a reply. Where nothing matches and there is no default, the step fails.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Capture {
+    /// Where it is kept.
+    pub into: ValueId,
+    /// Where it is found.
+    pub from: Source,
+    /// Which, where there are several.
+    pub pick: Pick,
+    /// What is kept where nothing matches: an array is a list, a string a text.
+    pub default: Option<serde_json::Value>,
+}
+
+/// Where something is found in a reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// The nodes of the body under a JSONPath (RFC 9535).
+    Json(String),
+    /// The values of a header.
+    Header(String),
+    /// What a group of a pattern matches in the body; group 0 is all of it.
+    Regex {
+        /// The pattern.
+        pattern: String,
+        /// The group's number.
+        group: usize,
+    },
+    /// The value of a cookie: as the reply sets it, else as the user has it for this path.
+    Cookie(String),
+}
+
+/// Which of several matches is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pick {
+    /// The first.
+    #[default]
+    First,
+    /// The last.
+    Last,
+    /// Any, seeded.
+    Random,
+    /// All of them, as a list.
+    All,
+}
+
+/// What a reply must be; by default nothing but a status below 400.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Checks {
+    /// One of these; any below 400 when there is none.
+    pub status: Vec<u16>,
+    /// How long it may take at most, redirects included.
+    pub within: Option<Duration>,
+    /// Headers with their values.
+    pub header: Vec<(String, Text)>,
+    /// JSONPaths, and what the first node under each must equal.
+    pub json: Vec<(String, JsonText)>,
+    /// What the body must hold.
+    pub contains: Vec<Text>,
+    /// Patterns that must match somewhere in the body.
+    pub matches: Vec<String>,
+}
+
+/// What must hold of a value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// Which value.
+    pub value: Reference,
+    /// What must hold.
+    pub test: Test,
+}
+
+/// A test of a value. One that is absent passes [`Test::Absent`] and [`Comparison::NotEqual`] alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Test {
+    /// There is one: it is neither `null` nor a list without items.
+    Exists,
+    /// There is none.
+    Absent,
+    /// As numbers where both are, else as texts.
+    Compare {
+        /// How.
+        comparison: Comparison,
+        /// With what.
+        with: Text,
+    },
+    /// The value holds this text; a list holds it as an item.
+    Contains(Text),
+    /// A pattern matches somewhere in the value.
+    Matches(String),
+}
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Comparison {
+    /// `==`
+    Equal,
+    /// `!=`
+    NotEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Greater,
+    /// `>=`
+    AtLeast,
+}
+
+/// A file whose rows users take: of CSV, or an array of objects in JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Feed {
+    /// Its name in the study.
+    pub name: String,
+    /// The file.
+    pub file: PathBuf,
+    /// Who takes which row.
+    pub order: FeedOrder,
+    /// What happens when all rows were taken; [`FeedOrder::Unique`] always stops,
+    /// [`FeedOrder::Random`] has no end.
+    pub at_end: FeedEnd,
+    /// The columns that the flow uses, and where they are found.
+    pub columns: Vec<(ValueId, String)>,
+}
+
+/// By which rule users take rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FeedOrder {
+    /// User k has row k.
+    PerUser,
+    /// All users together take one row after the other, a row for each iteration.
+    InOrder,
+    /// Any row for each iteration, seeded.
+    Random,
+    /// As in order, and no row twice in a trial.
+    Unique,
+}
+
+/// What happens when all rows were taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FeedEnd {
+    /// The first row comes again.
+    StartOver,
+    /// Whoever would take a row stops.
+    Stop,
+}
+
+/// What may be done to the body of a reply to make it smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ContentCoding {
+    /// `gzip`
+    Gzip,
+    /// `deflate`
+    Deflate,
+    /// `br`
+    Brotli,
+}
+
+/// How long a user keeps what it knows: values, cookies, what `on_start` did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lifetime {
+    /// As long as it works.
+    #[default]
+    Trial,
+    /// For an iteration: each has a new user.
+    Iteration,
+}
