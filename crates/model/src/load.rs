@@ -40,10 +40,23 @@ pub enum LoadModel {
         rate: Profile,
         /// How arrivals are spaced.
         arrivals: Arrivals,
-        /// The most users at work at once. Arrivals beyond it wait, and the wait counts in their
-        /// response time.
+        /// The most users at work at once.
         max_users: u32,
+        /// What becomes of arrivals that no user is free for.
+        #[serde(default)]
+        overflow: Overflow,
     },
+}
+
+/// What becomes of an arrival that no user is free for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overflow {
+    /// It waits, and the wait counts in its response time.
+    #[default]
+    Wait,
+    /// It is dropped, and counted as such.
+    Drop,
 }
 
 impl LoadProfile {
@@ -164,6 +177,25 @@ pub enum Think {
     },
     /// Exponential with this mean, seeded.
     Exponential(Duration),
+    /// Log-normal, seeded: its logarithm is normal, so that most pauses are short and a few long.
+    LogNormal {
+        /// Half of all pauses are shorter.
+        median: Duration,
+        /// The standard deviation of the logarithm.
+        sigma: f64,
+    },
+}
+
+impl Think {
+    /// The mean pause, in seconds.
+    #[must_use]
+    pub fn mean(self) -> f64 {
+        match self {
+            Think::Constant(pause) | Think::Exponential(pause) => pause.as_secs_f64(),
+            Think::Uniform { from, to } => (from.as_secs_f64() + to.as_secs_f64()) / 2.0,
+            Think::LogNormal { median, sigma } => median.as_secs_f64() * (sigma * sigma / 2.0).exp(),
+        }
+    }
 }
 
 /// What ends the measure phase.
@@ -204,6 +236,15 @@ mod tests {
 
     fn stage(seconds: u64, target: f64, shape: Shape) -> Stage {
         Stage { length: Duration::from_secs(seconds), target, shape }
+    }
+
+    #[test]
+    fn load_written_before_arrivals_could_be_dropped_lets_them_wait() {
+        let written = r#"{"open":{"rate":{"start":5.0,"stages":[]},"arrivals":"constant","max_users":3}}"#;
+        let LoadModel::Open { overflow, .. } = serde_json::from_str(written).expect("load") else {
+            panic!("it is open")
+        };
+        assert_eq!(overflow, Overflow::Wait);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Measures: the one number that a trial gives for a question, such as `iteration_duration.p95`.
 
-use crate::record::Part;
+use crate::record::{Metric, Part};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -45,6 +45,10 @@ pub enum Series {
     NewOrders,
     /// Exchanges that failed.
     Errors,
+    /// Checks of a script that held.
+    Checks(Option<String>),
+    /// A metric of a script's own.
+    Custom(Metric, String),
     /// CPU of the system, in cores.
     Cpu(Option<String>),
     /// Resident memory of the system, in bytes.
@@ -149,7 +153,9 @@ pub const PERCENTILES: RangeInclusive<f64> = 1.0..=99.99;
 pub const FORMS: &str = "<duration>.<avg|min|med|max|p1 to p99.99>, where <duration> is iteration_duration, \
 request_duration, response_time, time_to_first_byte, connect_duration, or of storage open_duration, data_duration, \
 sync_duration, close_duration or subrequest_duration (`request_duration:NAME` for one request); \
-<iterations|requests|subrequests|new_orders|data_received|data_sent>.<rate|count>; errors.<ratio|count>; <cpu|memory>.<avg|max>";
+<iterations|requests|subrequests|new_orders|data_received|data_sent>.<rate|count>; errors.<ratio|count>; <cpu|memory>.<avg|max>; of scripts \
+checks.ratio (`checks:NAME.ratio` for one), counter:NAME.<count|rate>, rate:NAME.ratio, \
+<gauge|trend>:NAME.<avg|min|med|max|p1 to p99.99>";
 
 impl Measure {
     /// A measure from its parts.
@@ -162,9 +168,15 @@ impl Measure {
     #[must_use]
     pub fn direction(&self) -> Direction {
         match self.series {
-            Series::Iterations | Series::Requests | Series::NewOrders | Series::DataReceived | Series::DataSent => {
-                Direction::Higher
-            }
+            Series::Iterations
+            | Series::Requests
+            | Series::NewOrders
+            | Series::DataReceived
+            | Series::DataSent
+            | Series::Checks(_)
+            // What a script's own metric means is its own: what it counts is taken for work that was
+            // done, and what it measures for time that was spent.
+            | Series::Custom(Metric::Counter | Metric::Rate, _) => Direction::Higher,
             _ => Direction::Lower,
         }
     }
@@ -173,7 +185,7 @@ impl Measure {
     #[must_use]
     pub fn effect(&self) -> Effect {
         match self.series {
-            Series::Errors => Effect::Difference,
+            Series::Errors | Series::Checks(_) | Series::Custom(Metric::Rate, _) => Effect::Difference,
             _ => Effect::Ratio,
         }
     }
@@ -188,10 +200,20 @@ impl Measure {
             (Series::DataReceived | Series::DataSent, Statistic::Rate) => Unit::BytesPerSecond,
             (Series::DataReceived | Series::DataSent, _) => Unit::Bytes,
             (Series::NewOrders, Statistic::Rate) => Unit::PerMinute,
-            (Series::Iterations | Series::Requests | Series::Subrequests, Statistic::Rate) => Unit::PerSecond,
-            (Series::Iterations | Series::Requests | Series::Subrequests | Series::NewOrders | Series::Errors, _) => {
-                Unit::Count
-            }
+            (
+                Series::Iterations | Series::Requests | Series::Subrequests | Series::Custom(Metric::Counter, _),
+                Statistic::Rate,
+            ) => Unit::PerSecond,
+            (
+                Series::Iterations
+                | Series::Requests
+                | Series::Subrequests
+                | Series::NewOrders
+                | Series::Errors
+                | Series::Checks(_)
+                | Series::Custom(..),
+                _,
+            ) => Unit::Count,
             _ => Unit::Seconds,
         }
     }
@@ -223,6 +245,8 @@ impl fmt::Display for Series {
             Series::DataReceived => ("data_received", &None),
             Series::DataSent => ("data_sent", &None),
             Series::Errors => ("errors", &None),
+            Series::Checks(name) => ("checks", name),
+            Series::Custom(metric, name) => return write!(f, "{}:{name}", metric.name()),
             Series::Cpu(system) => ("cpu", system),
             Series::Memory(system) => ("memory", system),
         };
@@ -293,6 +317,8 @@ fn series_of(word: &str, name: Option<String>, statistic: Statistic) -> Option<S
         Avg | Max if word == "cpu" => Series::Cpu(name),
         Avg | Max if word == "memory" => Series::Memory(name),
         Ratio | Count if word == "errors" => Series::Errors,
+        Ratio if word == "checks" => Series::Checks(name),
+        _ if custom(word, statistic).is_some() => Series::Custom(custom(word, statistic)?, name?),
         Avg | Min | Med | Max | Percentile(_) => DURATIONS.iter().find(|(known, _)| *known == word)?.1(name),
         Count | Rate => COUNTS.iter().find(|(known, _)| *known == word)?.1.clone(),
         Ratio => return None,
@@ -303,10 +329,24 @@ fn series_of(word: &str, name: Option<String>, statistic: Statistic) -> Option<S
             | Series::ResponseTime(_)
             | Series::FirstByte(_)
             | Series::PartDuration(..)
+            | Series::Checks(_)
+            | Series::Custom(..)
             | Series::Cpu(_)
             | Series::Memory(_)
     );
     (takes_name || !named).then_some(series)
+}
+
+/// A metric of a script's own of this name, where it has the statistic.
+fn custom(word: &str, statistic: Statistic) -> Option<Metric> {
+    use Statistic::{Avg, Count, Max, Med, Min, Percentile, Rate, Ratio};
+    let metric = Metric::ALL.into_iter().find(|metric| metric.name() == word)?;
+    let has = match metric {
+        Metric::Counter => matches!(statistic, Count | Rate),
+        Metric::Rate => matches!(statistic, Ratio),
+        Metric::Gauge | Metric::Trend => matches!(statistic, Avg | Min | Med | Max | Percentile(_)),
+    };
+    has.then_some(metric)
 }
 
 fn statistic(text: &str) -> Option<Statistic> {
@@ -343,6 +383,12 @@ mod tests {
             "errors.ratio",
             "cpu:counter.avg",
             "memory.max",
+            "checks.ratio",
+            "checks:status is 200.ratio",
+            "counter:orders.rate",
+            "rate:in time.ratio",
+            "trend:waiting: first.p95",
+            "gauge:queue.max",
         ] {
             assert_eq!(text.parse::<Measure>().expect(text).to_string(), text);
         }
@@ -367,6 +413,11 @@ mod tests {
             "request_duration.p0.5",
             "iterations:x.rate",
             "errors.avg",
+            "checks.avg",
+            "counter.count",
+            "counter:orders.avg",
+            "rate:in time.rate",
+            "trend:waiting.count",
         ] {
             assert!(text.parse::<Measure>().is_err(), "{text}");
         }

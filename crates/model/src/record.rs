@@ -93,11 +93,19 @@ pub enum ErrorKind {
     Constraint,
     /// A statement failed in another way.
     Sql,
+    /// The response does not hold what a later step needs.
+    Capture,
+    /// A redirection that is not followed: too many, or to another server.
+    Redirect,
+    /// The script threw an exception.
+    Script,
+    /// The script broke a limit on memory, stack or time.
+    Limit,
 }
 
 impl ErrorKind {
     /// All kinds, in a fixed order: an index into per-kind counters.
-    pub const ALL: [ErrorKind; 16] = [
+    pub const ALL: [ErrorKind; 20] = [
         ErrorKind::Connect,
         ErrorKind::Tls,
         ErrorKind::Timeout,
@@ -114,6 +122,10 @@ impl ErrorKind {
         ErrorKind::LockTimeout,
         ErrorKind::Constraint,
         ErrorKind::Sql,
+        ErrorKind::Capture,
+        ErrorKind::Redirect,
+        ErrorKind::Script,
+        ErrorKind::Limit,
     ];
 
     /// The name in files and reports.
@@ -136,6 +148,10 @@ impl ErrorKind {
             ErrorKind::LockTimeout => "lock_timeout",
             ErrorKind::Constraint => "constraint",
             ErrorKind::Sql => "sql",
+            ErrorKind::Capture => "capture",
+            ErrorKind::Redirect => "redirect",
+            ErrorKind::Script => "script",
+            ErrorKind::Limit => "limit",
         }
     }
 
@@ -158,7 +174,8 @@ impl fmt::Display for ErrorKind {
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
     /// Whole iterations, from the first step's schedule to the last step's end; with a new
-    /// connection per iteration, connecting and closing are part of it. Thinking is not.
+    /// connection per iteration, connecting and closing are part of it. Thinking is not, nor are
+    /// the pauses of a flow; of a script's iteration, what it sleeps is part.
     Iteration,
     /// Making connections: TCP, TLS, and for HTTP/2 the exchange of settings.
     Connect,
@@ -166,7 +183,46 @@ pub enum Subject {
     Request(String),
     /// What an exchange of the step of this name consists of, timed apart.
     Part(Part, String),
+    /// The check of this name in a script: how often it was made, and how often it failed. It
+    /// takes no time.
+    Check(String),
+    /// A metric of a script's own: its values as [`Metric`] says, in place of durations.
+    Custom(Metric, String),
 }
+
+/// What a metric of a script's own tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// The sum of its values.
+    Counter,
+    /// A value that goes up and down.
+    Gauge,
+    /// The share of its values that are true; the others are errors of kind [`ErrorKind::Check`].
+    Rate,
+    /// The distribution of its values.
+    Trend,
+}
+
+impl Metric {
+    /// All of them.
+    pub const ALL: [Metric; 4] = [Metric::Counter, Metric::Gauge, Metric::Rate, Metric::Trend];
+
+    /// The name in files and measures.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::Counter => "counter",
+            Metric::Gauge => "gauge",
+            Metric::Rate => "rate",
+            Metric::Trend => "trend",
+        }
+    }
+}
+
+/// What a value of a script's own metric is multiplied by to be kept among durations: a time in
+/// milliseconds, as k6 has them, is then in nanoseconds like all others.
+pub const METRIC_SCALE: f64 = 1e6;
 
 /// A part of an exchange that is timed apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -201,14 +257,43 @@ impl Part {
     }
 }
 
+impl Subject {
+    /// Whether both are about things of the same kind.
+    #[must_use]
+    pub fn is_like(&self, other: &Subject) -> bool {
+        match (self, other) {
+            (Subject::Part(one, _), Subject::Part(another, _)) => one == another,
+            (Subject::Custom(one, _), Subject::Custom(another, _)) => one == another,
+            _ => std::mem::discriminant(self) == std::mem::discriminant(other),
+        }
+    }
+
+    /// The subject of the same kind and another name.
+    #[must_use]
+    pub fn renamed(&self, name: &str) -> Subject {
+        let name = name.to_owned();
+        match self {
+            Subject::Iteration => Subject::Iteration,
+            Subject::Connect => Subject::Connect,
+            Subject::Request(_) => Subject::Request(name),
+            Subject::Part(part, _) => Subject::Part(*part, name),
+            Subject::Check(_) => Subject::Check(name),
+            Subject::Custom(metric, _) => Subject::Custom(*metric, name),
+        }
+    }
+}
+
 impl fmt::Display for Subject {
-    /// `iteration`, `connect`, `request:NAME`, `sync:NAME`: also the tag in interval logs.
+    /// `iteration`, `connect`, `request:NAME`, `sync:NAME`, `check:NAME`, `trend:NAME`: also the tag in
+    /// interval logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Subject::Iteration => f.write_str("iteration"),
             Subject::Connect => f.write_str("connect"),
             Subject::Request(name) => write!(f, "request:{name}"),
             Subject::Part(part, name) => write!(f, "{}:{name}", part.name()),
+            Subject::Check(name) => write!(f, "check:{name}"),
+            Subject::Custom(kind, name) => write!(f, "{}:{name}", kind.name()),
         }
     }
 }
@@ -217,22 +302,30 @@ impl std::str::FromStr for Subject {
     type Err = UnknownSubject;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let part = |word: &str| Part::ALL.into_iter().find(|part| part.name() == word);
-        match text.split_once(':') {
-            None if text == "iteration" => Ok(Subject::Iteration),
-            None if text == "connect" => Ok(Subject::Connect),
-            Some(("request", name)) => Ok(Subject::Request(name.to_owned())),
-            Some((word, name)) if part(word).is_some() => {
-                Ok(Subject::Part(part(word).expect("looked at"), name.to_owned()))
-            }
-            _ => Err(UnknownSubject(text.to_owned())),
+        let Some((word, name)) = text.split_once(':') else {
+            return match text {
+                "iteration" => Ok(Subject::Iteration),
+                "connect" => Ok(Subject::Connect),
+                _ => Err(UnknownSubject(text.to_owned())),
+            };
+        };
+        let name = name.to_owned();
+        match word {
+            "request" => return Ok(Subject::Request(name)),
+            "check" => return Ok(Subject::Check(name)),
+            _ => {}
         }
+        if let Some(part) = Part::ALL.into_iter().find(|part| part.name() == word) {
+            return Ok(Subject::Part(part, name));
+        }
+        let kind = Metric::ALL.into_iter().find(|kind| kind.name() == word);
+        kind.map(|kind| Subject::Custom(kind, name)).ok_or_else(|| UnknownSubject(text.to_owned()))
     }
 }
 
 /// A text that names no [`Subject`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected `iteration`, `connect`, `request:NAME` or `PART:NAME`, found `{0}`")]
+#[error("expected `iteration`, `connect`, `request:NAME`, `check:NAME`, `PART:NAME` or `METRIC:NAME`, found `{0}`")]
 pub struct UnknownSubject(pub String);
 
 /// The phase in which the iteration of recorded work was scheduled.
@@ -249,6 +342,7 @@ pub enum RecordedPhase {
 #[derive(Clone, Debug)]
 pub struct Tally {
     /// From the actual send to the end, in nanoseconds. Failed work counts, time-outs at their limit.
+    /// Of a metric its values, times [`METRIC_SCALE`]; of a check zeros.
     pub service: Histogram<u64>,
     /// From the scheduled instant to the end, in nanoseconds; empty in closed load.
     pub response: Histogram<u64>,
@@ -444,6 +538,8 @@ mod tests {
             Subject::Connect,
             Subject::Request("a:b".to_owned()),
             Subject::Part(Part::Sync, "a:b".to_owned()),
+            Subject::Check("is 200: yes".to_owned()),
+            Subject::Custom(Metric::Trend, "waiting".to_owned()),
         ] {
             assert_eq!(subject.to_string().parse(), Ok(subject));
         }
