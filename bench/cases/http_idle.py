@@ -8,12 +8,16 @@ FEW, MANY = 1_000, 11_000
 SECONDS = 8
 
 
-def bytes_per_user(job_of, address, settings, folder):
+def per_user(few, many):
     """The difference in peak resident memory between many users and few, per user."""
-    few = once(job_of, address, FEW, SECONDS, settings, folder)
-    many = once(job_of, address, MANY, SECONDS, settings, folder)
-    value = (many.peak_bytes - few.peak_bytes) / (MANY - FEW)
-    return Sample(value, many.calls / SECONDS, many.peak_bytes, few.failed + many.failed)
+
+    def bytes_per_user(job_of, address, settings, folder):
+        small = once(job_of, address, few, SECONDS, settings, folder)
+        large = once(job_of, address, many, SECONDS, settings, folder)
+        value = (large.peak_bytes - small.peak_bytes) / (many - few)
+        return Sample(value, large.calls / SECONDS, large.peak_bytes, small.failed + large.failed)
+
+    return bytes_per_user
 
 
 CASE = Case(
@@ -22,7 +26,7 @@ CASE = Case(
     unit="bytes per user",
     server=nginx,
     tools={"Plimsoll": plimsoll.http_idle, "wrk (busy)": wrk.kept_connections},
-    measure=bytes_per_user,
+    measure=per_user(FEW, MANY),
     goals=[Goal(None, 8 * 1024)],
     note="Plimsoll's users send one request and think for an hour. wrk has no think time: its connections are busy.",
 )

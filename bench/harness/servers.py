@@ -17,6 +17,8 @@ PROTO = STUDY / "counter.proto"
 CALL = "counter.incrementCounter/increment"
 
 NGINX_INSTALL = [["apt-get", "install", "-y", "--no-install-recommends", "nginx-light"]]
+# What a flow takes a value from.
+LOGIN = '{"user":{"id":4711,"name":"somebody"},"access_token":"0123456789abcdef","expires_in":3600}'
 NGINX_CONF = """
 daemon off;
 worker_processes 1;
@@ -36,6 +38,7 @@ http {{
     server {{
         listen 127.0.0.1:{port} backlog=4096;
         location / {{ default_type text/plain; return 200 "a short reply"; }}
+        location /login {{ default_type application/json; return 200 '{LOGIN}'; }}
     }}
 }}
 """
@@ -62,7 +65,7 @@ def nginx(cpu, folder):
         raise Failed("nginx is not there: bench/install says how to get it")
     port = free_port()
     conf = Path(folder) / "nginx.conf"
-    conf.write_text(NGINX_CONF.format(folder=folder, port=port))
+    conf.write_text(NGINX_CONF.format(folder=folder, port=port, LOGIN=LOGIN))
     with server([program, "-p", folder, "-e", "stderr", "-c", conf], cpu, port, folder):
         yield f"127.0.0.1:{port}"
 

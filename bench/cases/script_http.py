@@ -1,0 +1,21 @@
+"""A script that sends GET requests: what scripting costs."""
+
+from harness.case import Case, Goal, cpu_per_call
+from harness.servers import nginx
+from peers import locust, plimsoll, plimsoll_script
+
+CASE = Case(
+    name="script-http",
+    title="Scripted HTTP GET",
+    unit="µs of CPU per request",
+    server=nginx,
+    tools={
+        "Plimsoll": plimsoll_script.plimsoll_get,
+        "Plimsoll (no script)": plimsoll.http_kept,
+        "k6": plimsoll_script.k6_get,
+        "Locust": locust.get,
+    },
+    measure=cpu_per_call,
+    goals=[Goal("k6", 1 / 5), Goal("k6", 1 / 8), Goal("Locust", 1 / 8)],
+    note="`bench/scripts/get.js` as it is, by `plimsoll script run` and by `k6 run`; Locust with FastHttpUser.",
+)
