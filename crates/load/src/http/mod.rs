@@ -3,11 +3,12 @@
 //! One exchange at a time on a connection, no pipelining: as browsers and proxies do.
 
 pub(crate) mod response;
+pub(crate) mod wire;
 
-use crate::protocol::{Protocol, Reply, Signal, Violation};
+use crate::protocol::{Failure, InOrder, Next, Protocol, Reply, Sending, Signal, Violation};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::workload::{HttpStep, Target};
-use response::{Progress, ResponseReader};
+use wire::Wire;
 
 /// The requests of a workload, rendered.
 #[derive(Debug)]
@@ -24,23 +25,11 @@ struct Request {
 }
 
 /// One connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Connection {
-    state: State,
-    reader: ResponseReader,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Idle,
-    /// The reply to this ticket is awaited or under way.
-    Busy {
-        ticket: u32,
-        step: usize,
-        begun: bool,
-    },
-    /// No further exchange may be sent.
-    Spent,
+    wire: Wire,
+    /// The step whose reply is awaited or under way.
+    step: usize,
 }
 
 impl Http {
@@ -56,9 +45,12 @@ impl Http {
             return Reply::Expected { number: None };
         }
         let wanted = expected.map_or("a status below 400".to_owned(), |expected| format!("status {expected}"));
-        Reply::Failed { kind: ErrorKind::Status, detail: format!("expected {wanted}, found {status}") }
+        Reply::Failed(Failure::new(ErrorKind::Status, format!("expected {wanted}, found {status}")))
     }
 }
+
+/// As whom requests are made that do not say so themselves.
+pub(crate) const USER_AGENT: &str = concat!("User-Agent: plimsoll/", env!("CARGO_PKG_VERSION"), "\r\n");
 
 fn render(target: &Target, step: &HttpStep) -> Request {
     let given = |name: &str| step.headers.iter().any(|(header, _)| header.eq_ignore_ascii_case(name));
@@ -67,7 +59,7 @@ fn render(target: &Target, step: &HttpStep) -> Request {
         head += &format!("Host: {}\r\n", authority(target));
     }
     if !given("user-agent") {
-        head += concat!("User-Agent: plimsoll/", env!("CARGO_PKG_VERSION"), "\r\n");
+        head += USER_AGENT;
     }
     for (name, value) in &step.headers {
         head += &format!("{name}: {value}\r\n");
@@ -91,25 +83,37 @@ pub(crate) fn authority(target: &Target) -> String {
 
 impl Protocol for Http {
     type Connection = Connection;
+    type User = InOrder;
+
+    fn user(&self, _number: u64, _seed: u64) -> InOrder {
+        InOrder::default()
+    }
+
+    fn begin(&self, user: &mut InOrder) -> Next {
+        user.begin()
+    }
+
+    fn next(&self, user: &mut InOrder) -> Next {
+        user.next(self.requests.len())
+    }
 
     fn open(&self, _out: &mut Vec<u8>) -> Connection {
-        Connection { state: State::Idle, reader: ResponseReader::default() }
+        Connection::default()
     }
 
     fn capacity(&self, connection: &Connection) -> usize {
-        usize::from(connection.state != State::Spent)
+        usize::from(connection.wire.is_reusable())
     }
 
     fn is_reusable(&self, connection: &Connection) -> bool {
-        connection.state != State::Spent
+        connection.wire.is_reusable()
     }
 
-    fn send(&self, connection: &mut Connection, step: usize, ticket: u32, out: &mut Vec<u8>) {
-        debug_assert_eq!(connection.state, State::Idle, "one exchange at a time");
-        let request = &self.requests[step];
+    fn send(&self, connection: &mut Connection, _user: &mut InOrder, sending: Sending, out: &mut Vec<u8>) {
+        let request = &self.requests[sending.step];
         out.extend_from_slice(&request.bytes);
-        connection.state = State::Busy { ticket, step, begun: false };
-        connection.reader.expect(request.is_head);
+        connection.step = sending.step;
+        connection.wire.send(sending.ticket, request.is_head);
     }
 
     fn receive(
@@ -119,41 +123,17 @@ impl Protocol for Http {
         _out: &mut Vec<u8>,
         signals: &mut Vec<Signal>,
     ) -> Result<(), Violation> {
-        if input.is_empty() {
-            return Ok(());
-        }
-        let State::Busy { ticket, step, begun } = connection.state else {
-            return Err(Violation::new(format!("expected silence between responses, found {} bytes", input.len())));
-        };
-        if !begun {
-            signals.push(Signal::FirstByte { ticket });
-            connection.state = State::Busy { ticket, step, begun: true };
-        }
-        match connection.reader.read(input, &mut ())? {
-            Progress::Partial => Ok(()),
-            Progress::Complete { status, keep_alive, unread: 0 } => {
-                connection.state = if keep_alive { State::Idle } else { State::Spent };
-                signals.push(Signal::Done { ticket, reply: self.judge(step, status) });
-                Ok(())
-            }
-            Progress::Complete { unread, .. } => {
-                Err(Violation::new(format!("expected the end of the response, found {unread} bytes more")))
-            }
-        }
+        let step = connection.step;
+        connection.wire.receive(input, &mut (), signals, |status| self.judge(step, status))
     }
 
     fn end_of_input(&self, connection: &mut Connection, signals: &mut Vec<Signal>) {
-        if let State::Busy { ticket, step, .. } = connection.state
-            && let Some(status) = connection.reader.end_of_input()
-        {
-            signals.push(Signal::Done { ticket, reply: self.judge(step, status) });
-        }
-        connection.state = State::Spent;
+        let step = connection.step;
+        connection.wire.end_of_input(signals, |status| self.judge(step, status));
     }
 
     fn cancel(&self, connection: &mut Connection, _ticket: u32, _out: &mut Vec<u8>) -> bool {
-        // HTTP/1.1 has no way to take a request back: its reply may still come.
-        connection.state = State::Spent;
+        connection.wire.give_up();
         false
     }
 

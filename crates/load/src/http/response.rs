@@ -14,8 +14,8 @@ const MOST_HEADERS: usize = 100;
 
 /// Sees what a response holds, as it passes; `()` looks at nothing.
 pub(crate) trait Sink {
-    /// The head of a response, or of an interim one before it.
-    fn head(&mut self, _status: u16, _headers: &[httparse::Header<'_>]) {}
+    /// The head of a response, or of an interim one before it. The reason may be empty.
+    fn head(&mut self, _status: u16, _reason: &str, _headers: &[httparse::Header<'_>]) {}
 
     /// The next bytes of the body.
     fn body(&mut self, _bytes: &[u8]) {}
@@ -164,7 +164,7 @@ fn parse_head(bytes: &[u8], is_head: bool, sink: &mut impl Sink) -> Result<Optio
     if status == 101 {
         return Err(Violation::new("expected an HTTP response, found a switch to another protocol (101)"));
     }
-    sink.head(status, response.headers);
+    sink.head(status, response.reason.unwrap_or_default(), response.headers);
     let framing = Framing::read(response.headers)?;
     let body = framing.body(status, is_head);
     let keep_alive = framing.keep_alive(response.version == Some(1)) && body != Body::UntilEnd;

@@ -1,6 +1,7 @@
 //! The protocol fed with bytes: whole, in pieces, and broken.
 
 use super::*;
+use plimsoll_model::units::Instant;
 use proptest::prelude::*;
 
 fn target() -> Target {
@@ -23,7 +24,7 @@ fn exchange(step: HttpStep, pieces: &[&[u8]], ends: bool) -> (Vec<Signal>, Resul
     let http = Http::new(&target(), &[step]);
     let (mut out, mut signals) = (Vec::new(), Vec::new());
     let mut connection = http.open(&mut out);
-    http.send(&mut connection, 0, 7, &mut out);
+    http.send(&mut connection, &mut InOrder::default(), sending(7), &mut out);
     for piece in pieces {
         if let Err(violation) = http.receive(&mut connection, piece, &mut out, &mut signals) {
             return (signals, Err(violation));
@@ -34,6 +35,10 @@ fn exchange(step: HttpStep, pieces: &[&[u8]], ends: bool) -> (Vec<Signal>, Resul
     }
     let reusable = http.is_reusable(&connection);
     (signals, Ok(reusable))
+}
+
+fn sending(ticket: u32) -> Sending {
+    Sending { step: 0, ticket, now: Instant(0) }
 }
 
 fn ok() -> Vec<Signal> {
@@ -99,7 +104,7 @@ fn a_body_cut_short_is_not_done() {
 fn an_unexpected_status_fails_by_name() {
     let response: &[u8] = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n";
     let detail = "expected a status below 400, found 503".to_owned();
-    let failed = Signal::Done { ticket: 7, reply: Reply::Failed { kind: ErrorKind::Status, detail } };
+    let failed = Signal::Done { ticket: 7, reply: Reply::Failed(Failure { kind: ErrorKind::Status, detail }) };
     assert_eq!(exchange(step("GET", None), &[response], false).0[1], failed);
     assert_eq!(exchange(step("GET", Some(503)), &[response], false).0, ok());
 }
@@ -136,7 +141,7 @@ fn cancelling_gives_the_connection_up() {
     let http = Http::new(&target(), &[step("GET", None)]);
     let mut out = Vec::new();
     let mut connection = http.open(&mut out);
-    http.send(&mut connection, 0, 1, &mut out);
+    http.send(&mut connection, &mut InOrder::default(), sending(1), &mut out);
     assert!(!http.cancel(&mut connection, 1, &mut out));
     assert_eq!(http.capacity(&connection), 0);
 }

@@ -103,7 +103,7 @@ where
 }
 
 /// The next request of the connection; none when it has ended between requests.
-async fn read_request<S>(stream: &mut S, input: &mut Vec<u8>, connection: u64) -> io::Result<Option<Request>>
+pub(super) async fn read_request<S>(stream: &mut S, input: &mut Vec<u8>, connection: u64) -> io::Result<Option<Request>>
 where
     S: AsyncRead + Unpin,
 {

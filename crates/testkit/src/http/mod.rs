@@ -12,6 +12,8 @@
 //! | no reply at all | `Behaviour::never()` |
 //! | a status, headers, a chunked or close-delimited body, 1xx first, a body cut short, a trickle | [`Reply`] |
 //!
+//! [`Stateful`] is another server, which insists on tokens, cookies and the order of steps.
+//!
 //! Requests may have a body with `Content-Length`. Pipelined requests are answered one after the
 //! other.
 
@@ -19,10 +21,12 @@ mod behaviour;
 mod connection;
 mod queue;
 mod reply;
+mod stateful;
 
 pub use behaviour::{Behaviour, Service};
 pub use queue::Sojourn;
 pub use reply::Reply;
+pub use stateful::{Account, Stateful};
 
 use crate::record::Record;
 use crate::running::{Running, accept};
