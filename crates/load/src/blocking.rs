@@ -10,7 +10,8 @@ mod call;
 mod keeper;
 mod member;
 
-pub(crate) use call::{Call, Failure};
+pub(crate) use crate::protocol::Failure;
+pub(crate) use call::Call;
 
 use crate::clock::{Clock, nanos};
 use crate::recorder::{Findings, Handover, Recorder};

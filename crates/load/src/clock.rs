@@ -1,19 +1,22 @@
 //! The generator's clock: monotonic nanoseconds around the start of the measure phase.
 
 use plimsoll_model::units::Instant;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Reads instants of one trial. Copies agree with each other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     started: std::time::Instant,
+    /// The same moment in nanoseconds since 1970.
+    started_unix: i64,
     warmup: i64,
 }
 
 impl Clock {
     /// A clock whose warm-up starts now and whose measure phase starts `warmup` later.
     pub(crate) fn start(warmup: Duration) -> Clock {
-        Clock { started: std::time::Instant::now(), warmup: nanos(warmup) }
+        let started_unix = nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+        Clock { started: std::time::Instant::now(), started_unix, warmup: nanos(warmup) }
     }
 
     /// The present instant.
@@ -29,6 +32,11 @@ impl Clock {
     /// The start of the measure phase on the system's monotonic clock.
     pub(crate) fn zero(&self) -> std::time::Instant {
         self.at(Instant(0))
+    }
+
+    /// An instant in nanoseconds since 1970, whatever is done to the machine's own date meanwhile.
+    pub(crate) fn unix(&self, instant: Instant) -> i64 {
+        self.started_unix + self.warmup + instant.0
     }
 
     /// An instant from the start of warm-up on, on the system's monotonic clock.

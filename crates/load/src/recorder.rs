@@ -2,15 +2,21 @@
 
 use crate::sequence::SequenceRecorder;
 use plimsoll_model::record::{
-    ErrorKind, Exchange, GeneratorSecond, Interval, LONGEST, Outcome, Part, RecordedPhase, Subject, TICK, TICKS, Tally,
-    Tick,
+    ErrorKind, Exchange, GeneratorSecond, Interval, LONGEST, METRIC_SCALE, Outcome, Part, RecordedPhase, Subject, TICK,
+    TICKS, Tally, Tick,
 };
 use plimsoll_model::units::{Instant, Nanos};
 use rustix::time::{ClockId, clock_gettime};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::Sender;
 
 const SECOND: i64 = 1_000_000_000;
+
+/// How many names of each kind are told apart that come up while load runs.
+const MOST_NAMES: usize = 500;
+
+/// What stands for all further names.
+const OTHERS: &str = "(others)";
 
 /// What a thread hands to the collector.
 #[derive(Debug)]
@@ -32,6 +38,8 @@ pub(crate) struct Findings {
     pub(crate) examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
     /// What kept the generator from doing its work.
     pub(crate) faults: Vec<String>,
+    /// What whoever reads the results should know.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Which recorded series, as a cheap index.
@@ -54,6 +62,10 @@ pub(crate) fn part(step: usize, steps: usize, part: Part) -> SubjectIndex {
 /// The records of one thread, or of users whose calls block.
 pub(crate) struct Recorder {
     subjects: Vec<Subject>,
+    /// The subjects that came up while load ran.
+    named: HashMap<Subject, SubjectIndex>,
+    /// What stands for the names of a kind that were too many.
+    others: Vec<(Subject, SubjectIndex)>,
     warmup: Vec<Slot>,
     measure: Vec<Slot>,
     ticks: [Tick; TICKS],
@@ -97,6 +109,8 @@ impl Recorder {
             warmup: slots(),
             measure: slots(),
             subjects,
+            named: HashMap::new(),
+            others: Vec::new(),
             ticks: [Tick::default(); TICKS],
             open_load,
             second: first.second(),
@@ -126,6 +140,56 @@ impl Recorder {
         }
         let times = threads.into_iter().map(|thread| (thread, user_time(&task(thread)))).collect();
         Recorder { processor: Processor::UserTimes(user_time(PROCESS), times), ..self }
+    }
+
+    /// The series of a subject that nobody knew of before load ran: a request, check or metric that a
+    /// script names. Each name is a row of a report, so there is an end to them.
+    pub(crate) fn subject(&mut self, subject: &Subject) -> SubjectIndex {
+        if let Some(known) = self.named.get(subject) {
+            return *known;
+        }
+        if let Some((_, others)) = self.others.iter().find(|(others, _)| others.is_like(subject)) {
+            return *others;
+        }
+        if self.named.keys().filter(|known| known.is_like(subject)).count() < MOST_NAMES {
+            return self.name(subject.clone());
+        }
+        let others = subject.renamed(OTHERS);
+        let index = self.name(others.clone());
+        let tag = others.to_string();
+        self.findings.warnings.push(format!(
+            "more than {MOST_NAMES} different names of {}: those that came later are told together, as `{OTHERS}` (where \
+             numbers of things stand in the names of requests, give these a name of their own: `tags.name`, or http.url)",
+            tag.split(':').next().unwrap_or_default()
+        ));
+        self.others.push((others, index));
+        index
+    }
+
+    fn name(&mut self, subject: Subject) -> SubjectIndex {
+        let index = SubjectIndex(self.subjects.len());
+        self.subjects.push(subject.clone());
+        self.named.insert(subject, index);
+        self.warmup.push(Slot::default());
+        self.measure.push(Slot::default());
+        index
+    }
+
+    /// Files that a check was made at `at`, and whether it held.
+    pub(crate) fn record_check(&mut self, subject: SubjectIndex, phase: RecordedPhase, held: bool, at: Instant) {
+        self.roll(at);
+        let slot = self.slot(subject, phase);
+        put(&mut slot.tally.service, 0);
+        slot.errors[ErrorKind::Check as usize] += u64::from(!held);
+    }
+
+    /// Files a value of a metric at `at`. Values below zero count as zero: a histogram has none.
+    pub(crate) fn record_value(&mut self, subject: SubjectIndex, phase: RecordedPhase, value: f64, at: Instant) {
+        self.roll(at);
+        let scaled = value * METRIC_SCALE;
+        let tally = &mut self.slot(subject, phase).tally;
+        tally.saturated += u64::from(!(0.0..=LONGEST as f64).contains(&scaled));
+        put(&mut tally.service, scaled.round() as u64);
     }
 
     /// The instant at which the present second is over.
@@ -330,6 +394,7 @@ fn user_time(path: &str) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_model::record::Metric;
     use std::sync::mpsc::channel;
 
     /// The ticks in which iterations of 5 ms ended that were done at these instants, in
@@ -357,6 +422,63 @@ mod tests {
             }
         }
         ticks
+    }
+
+    /// What a recorder with one step hands over when `record` is through with it: the tallies of its
+    /// only second, and what it found.
+    fn recorded(record: impl FnOnce(&mut Recorder)) -> (Interval, Findings) {
+        let (sender, receiver) = channel();
+        let mut recorder = Recorder::new(&["call"], false, Instant(0), Instant(SECOND), 0, sender);
+        record(&mut recorder);
+        recorder.finish(Instant(SECOND / 2));
+        let (mut interval, mut findings) = (None, None);
+        for handover in receiver {
+            match handover {
+                Handover::Interval(_, one) => interval = Some(*one),
+                Handover::Finished(_, found) => findings = Some(*found),
+            }
+        }
+        (interval.expect("a second"), findings.expect("findings"))
+    }
+
+    #[test]
+    fn names_that_come_up_are_kept_apart_up_to_an_end() {
+        let request = |number: usize| Subject::Request(format!("GET /{number}"));
+        let (interval, findings) = recorded(|recorder| {
+            for number in (0..MOST_NAMES + 100).chain(0..MOST_NAMES) {
+                let subject = recorder.subject(&request(number));
+                recorder.record_check(subject, RecordedPhase::Measure, true, Instant(1));
+            }
+            let check = recorder.subject(&Subject::Check("a check is no request".to_owned()));
+            recorder.record_check(check, RecordedPhase::Measure, true, Instant(1));
+        });
+        let made = |subject: Subject| interval.tallies[&(RecordedPhase::Measure, subject)].count();
+        assert_eq!(interval.tallies.len(), MOST_NAMES + 2);
+        assert_eq!((made(request(0)), made(request(MOST_NAMES - 1))), (2, 2));
+        assert_eq!(made(Subject::Request(OTHERS.to_owned())), 100);
+        assert_eq!(made(Subject::Check("a check is no request".to_owned())), 1);
+        assert!(
+            matches!(&findings.warnings[..], [one] if one.starts_with("more than 500 different names of request:"))
+        );
+    }
+
+    #[test]
+    fn checks_and_values_are_kept_beside_durations() {
+        let check = Subject::Check("is 200".to_owned());
+        let trend = Subject::Custom(Metric::Trend, "waiting".to_owned());
+        let (interval, _) = recorded(|recorder| {
+            let (check, trend) = (recorder.subject(&check), recorder.subject(&trend));
+            for held in [true, false, true] {
+                recorder.record_check(check, RecordedPhase::Measure, held, Instant(5));
+            }
+            for value in [2.5, 0.0, -1.0] {
+                recorder.record_value(trend, RecordedPhase::Measure, value, Instant(6));
+            }
+        });
+        let tally = |subject: &Subject| &interval.tallies[&(RecordedPhase::Measure, subject.clone())];
+        assert_eq!((tally(&check).count(), tally(&check).errors[&ErrorKind::Check]), (3, 1));
+        assert_eq!((tally(&trend).count(), tally(&trend).saturated), (3, 1));
+        assert!((tally(&trend).service.max() as f64 / 2.5e6 - 1.0).abs() < 0.001);
     }
 
     #[test]

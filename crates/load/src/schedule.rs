@@ -8,25 +8,10 @@ use plimsoll_model::load::{Arrivals, Profile, Shape, Think};
 use plimsoll_model::units::Instant;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
+use std::f64::consts::TAU;
 use std::time::Duration;
 
-/// Which part of the whole load one thread carries: members `index`, `index + of`, …
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
-    /// The thread, from 0.
-    pub index: usize,
-    /// Threads in all.
-    pub of: usize,
-}
-
-impl Share {
-    /// How many of the first `total` members belong to this share.
-    #[must_use]
-    pub fn of_first(self, total: u64) -> u64 {
-        let (index, of) = (self.index as u64, self.of as u64);
-        total.saturating_sub(index).div_ceil(of)
-    }
-}
+pub use plimsoll_feed::Share;
 
 /// A seeded source of uniform numbers.
 #[derive(Clone, Debug)]
@@ -47,6 +32,11 @@ impl Random {
     /// Exponential with mean 1.
     pub fn exponential(&mut self) -> f64 {
         -self.unit().ln()
+    }
+
+    /// Normal with mean 0 and deviation 1, after Box and Muller.
+    pub fn normal(&mut self) -> f64 {
+        (2.0 * self.exponential()).sqrt() * (TAU * self.unit()).cos()
     }
 }
 
@@ -191,6 +181,7 @@ pub fn think_time(think: Think, random: &mut Random) -> i64 {
             nanos(from + Duration::from_secs_f64(width * random.unit()))
         }
         Think::Exponential(mean) => (nanos(mean) as f64 * random.exponential()) as i64,
+        Think::LogNormal { median, sigma } => (nanos(median) as f64 * (sigma * random.normal()).exp()) as i64,
     }
 }
 
@@ -253,6 +244,20 @@ mod tests {
             assert!((10_000_000..=30_000_000).contains(&pause));
         }
         assert_eq!(think_time(Think::Constant(to), &mut random), 30_000_000);
+    }
+
+    #[test]
+    fn log_normal_pauses_have_the_median_the_mean_and_the_spread_that_theory_gives_them() {
+        let think = Think::LogNormal { median: Duration::from_secs(2), sigma: 0.5 };
+        let mut random = Random::seeded(3, 4);
+        let mut pauses: Vec<f64> = (0..100_000).map(|_| think_time(think, &mut random) as f64 / 1e9).collect();
+        let mean = pauses.iter().sum::<f64>() / pauses.len() as f64;
+        pauses.sort_by(f64::total_cmp);
+        let at = |share: f64| pauses[(share * pauses.len() as f64) as usize];
+        // 100,000 draws: the standard errors are 0.17 % (mean), 0.2 % (median) and 0.25 % (one deviation up).
+        assert!((mean / think.mean() - 1.0).abs() < 0.01, "mean {mean} against {}", think.mean());
+        assert!((at(0.5) / 2.0 - 1.0).abs() < 0.01, "median {}", at(0.5));
+        assert!((at(0.841_345) / (2.0 * 0.5_f64.exp()) - 1.0).abs() < 0.012, "one deviation up {}", at(0.841_345));
     }
 
     fn profiles() -> impl Strategy<Value = Profile> {

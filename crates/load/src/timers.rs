@@ -11,12 +11,21 @@ use std::collections::BinaryHeap;
 /// What a timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Alarm {
-    /// A user's pause ends.
+    /// A user's pause between two iterations ends.
     Wake(u32),
+    /// Its pause within an iteration does.
+    Pause(u32),
     /// A user's exchange may have timed out.
     UserDeadline(u32),
     /// A connection attempt may have timed out.
     ConnectDeadline(u32),
+    /// What a user of a script has asked for is due.
+    Operation {
+        /// The user.
+        user: u32,
+        /// Which of its operations.
+        id: u32,
+    },
 }
 
 /// Alarms in the order in which they are due.

@@ -121,7 +121,7 @@ fn in_words(drift: Drift) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_model::load::{Arrivals, Profile, Shape, Stage, Stop, Think};
+    use plimsoll_model::load::{Arrivals, Overflow, Profile, Shape, Stage, Stop, Think};
     use std::time::Duration;
 
     fn closed(warmup: u64, measure: u64) -> LoadProfile {
@@ -135,7 +135,7 @@ mod tests {
 
     fn open(warmup: u64, measure: u64) -> LoadProfile {
         let rate = Profile::constant(1000.0);
-        let model = LoadModel::Open { rate, arrivals: Arrivals::Constant, max_users: 100 };
+        let model = LoadModel::Open { rate, arrivals: Arrivals::Constant, max_users: 100, overflow: Overflow::Wait };
         LoadProfile { model, ..closed(warmup, measure) }
     }
 

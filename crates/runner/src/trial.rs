@@ -122,7 +122,9 @@ pub(crate) fn run_trial(
         databases: &facts,
     };
     let judged = watch.judge(window, &context.facts.generator, &found);
-    let warnings = [watch.warnings(), validity::not_looked_at(&facts), left_behind(record.storage.as_ref())].concat();
+    let warnings =
+        [watch.warnings(), record.warnings, validity::not_looked_at(&facts), left_behind(record.storage.as_ref())]
+            .concat();
     let broken_off = [stopped.err().map(|died| as_sealed(&died, writer)), unchecked];
     let judged = judged.failed_also(broken_off.into_iter().flatten().collect());
     let summary = TrialSummary {
@@ -425,7 +427,7 @@ fn second_passed(trial: &Trial, interval: &Interval) -> Event {
         match subject {
             Subject::Iteration => iterations += tally.count(),
             Subject::Request(_) => requests.merge(tally),
-            Subject::Connect | Subject::Part(..) => {}
+            Subject::Connect | Subject::Part(..) | Subject::Check(_) | Subject::Custom(..) => {}
         }
     }
     let median = (requests.count() > 0).then(|| Nanos(requests.service.value_at_quantile(0.5)).seconds());

@@ -110,7 +110,8 @@ impl Watch {
         }
         for ((phase, subject), tally) in &interval.tallies {
             match (phase, subject) {
-                (RecordedPhase::Warmup, _) | (_, Subject::Connect | Subject::Part(..)) => {}
+                (RecordedPhase::Warmup, _)
+                | (_, Subject::Connect | Subject::Part(..) | Subject::Check(_) | Subject::Custom(..)) => {}
                 (RecordedPhase::Measure, Subject::Iteration) => self.iterations += tally.count(),
                 (RecordedPhase::Measure, Subject::Request(name)) => {
                     let (made, failed) = self.requests.entry(name.clone()).or_default();

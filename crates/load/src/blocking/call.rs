@@ -1,6 +1,7 @@
 //! One call under way: what it takes note of, and when it is to give up.
 
 use crate::clock::Clock;
+use crate::protocol::Failure;
 use plimsoll_model::record::{ErrorKind, Outcome, Part, RecordedPhase};
 use plimsoll_model::units::Instant;
 use std::io;
@@ -143,20 +144,7 @@ impl Call {
     }
 }
 
-/// Why a call, or what comes before it, failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
-    /// What kind of failure.
-    pub(crate) kind: ErrorKind,
-    /// What was attempted on what, what was found, and what to do about it.
-    pub(crate) detail: String,
-}
-
 impl Failure {
-    pub(crate) fn new(kind: ErrorKind, detail: impl Into<String>) -> Failure {
-        Failure { kind, detail: detail.into() }
-    }
-
     /// From an error of the operating system: `doing` says what failed, as in `write /data/x`.
     pub(crate) fn io(doing: &str, error: &io::Error) -> Failure {
         let kind = match error.kind() {

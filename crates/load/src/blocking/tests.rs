@@ -1,5 +1,5 @@
 use super::*;
-use plimsoll_model::load::{Arrivals, LoadProfile};
+use plimsoll_model::load::{Arrivals, LoadProfile, Overflow};
 use plimsoll_model::record::{ErrorKind, Part, RecordedPhase, Subject, Tally};
 use plimsoll_model::study::GeneratorSpec;
 use std::collections::BTreeMap;
@@ -151,7 +151,12 @@ fn what_is_typed_in_the_warm_up_and_sent_in_the_measure_phase_counts() {
     let load = LoadProfile { warmup: Duration::from_millis(200), ..closed(1.0, stop) };
     let (tallies, _) = run_all(calls(), 1, &load).expect("a run");
     assert_eq!(tallies[&Subject::Iteration].count(), 1);
-    let model = LoadModel::Open { rate: Profile::constant(20.0), arrivals: Arrivals::Constant, max_users: 1 };
+    let model = LoadModel::Open {
+        rate: Profile::constant(20.0),
+        arrivals: Arrivals::Constant,
+        max_users: 1,
+        overflow: Overflow::Wait,
+    };
     let (tallies, _) = run_all(calls(), 1, &LoadProfile { model, ..load }).expect("a run");
     assert_eq!(tallies[&Subject::Iteration].count(), 24, "arrivals do not wait for typing");
 }
@@ -199,7 +204,12 @@ fn users_that_cannot_get_ready_say_why() {
 
 #[test]
 fn arrivals_wait_for_a_free_user_and_their_response_time_says_so() {
-    let model = LoadModel::Open { rate: Profile::constant(100.0), arrivals: Arrivals::Constant, max_users: 1 };
+    let model = LoadModel::Open {
+        rate: Profile::constant(100.0),
+        arrivals: Arrivals::Constant,
+        max_users: 1,
+        overflow: Overflow::Wait,
+    };
     let stop = Stop::After(Duration::from_millis(200));
     let load = LoadProfile { model, warmup: Duration::ZERO, stop, drain: Duration::from_secs(20) };
     let calls = Sleeps { call: Duration::from_millis(10), ..Sleeps::default() };
@@ -214,7 +224,12 @@ fn arrivals_wait_for_a_free_user_and_their_response_time_says_so() {
 
 #[test]
 fn arrivals_for_which_nobody_is_free_are_counted() {
-    let model = LoadModel::Open { rate: Profile::constant(100.0), arrivals: Arrivals::Constant, max_users: 1 };
+    let model = LoadModel::Open {
+        rate: Profile::constant(100.0),
+        arrivals: Arrivals::Constant,
+        max_users: 1,
+        overflow: Overflow::Wait,
+    };
     let stop = Stop::After(Duration::from_millis(200));
     let load = LoadProfile { model, warmup: Duration::ZERO, stop, drain: Duration::ZERO };
     let calls = Sleeps { call: Duration::from_millis(20), ..Sleeps::default() };

@@ -1,11 +1,12 @@
 //! The connections of one thread: who holds which, making and losing them, moving their bytes.
 
-use super::Engine;
-use crate::protocol::{Protocol, Reply, Signal};
+use super::core::Core;
+use super::users::Users;
+use crate::protocol::{Came, Failure, Protocol, Reply, Sending, Signal};
 use crate::recorder::CONNECT;
 use crate::schedule::Share;
 use crate::timers::{Alarm, Deadline};
-use crate::transport::{Broken, Chunk, Transport};
+use crate::transport::{Broken, Cause, Chunk, Transport};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::Instant;
 use plimsoll_model::workload::Connect;
@@ -120,9 +121,17 @@ impl<C> Connection<C> {
         !self.given_up && protocol.is_reusable(&self.protocol)
     }
 
-    /// Lets the protocol write a request; it is sent with the next [`Engine::send_out`].
-    pub(super) fn send<P: Protocol<Connection = C>>(&mut self, protocol: &P, step: usize, ticket: u32) {
-        protocol.send(&mut self.protocol, step, ticket, &mut self.out);
+    /// Lets the protocol write a request; it is sent with the next [`Users::send_out`].
+    pub(super) fn send<P: Protocol<Connection = C>>(&mut self, protocol: &P, user: &mut P::User, request: Sending) {
+        protocol.send(&mut self.protocol, user, request, &mut self.out);
+    }
+
+    /// Lets the protocol give a reply to its user.
+    pub(super) fn conclude<P>(&mut self, protocol: &P, user: &mut P::User, came: Came, reply: Reply) -> Reply
+    where
+        P: Protocol<Connection = C>,
+    {
+        protocol.conclude(&mut self.protocol, user, came, reply)
     }
 
     /// Gives up one exchange; returns whether the connection can go on.
@@ -141,89 +150,90 @@ impl<C> Connection<C> {
     }
 }
 
-impl<P: Protocol> Engine<'_, P> {
+impl<P: Protocol> Users<'_, P> {
     /// Makes the shared connections, before the first request needs them.
-    pub(super) fn dial_shared(&mut self, now: Instant) {
+    pub(super) fn dial_shared(&mut self, core: &mut Core<'_>) {
         if self.pool.is_shared() {
-            (0..self.pool.slots.len() as u32).for_each(|slot| self.dial(slot, now));
+            (0..self.pool.slots.len() as u32).for_each(|slot| self.dial(core, slot));
         }
     }
 
     /// Gets the user's request onto a connection: at once, or when there is room.
-    pub(super) fn find_connection(&mut self, user: u32) {
+    pub(super) fn find_connection(&mut self, core: &mut Core<'_>, user: u32) {
         if self.pool.is_shared() {
             self.pool.queue.push_back(user);
-            self.serve_queue();
+            self.serve_queue(core);
         } else if self.pool.can_send(user, self.task.protocol) {
-            self.take(user, user);
-        } else if self.pool.policy == Connect::PerIteration && self.users[user as usize].is_past_first_step() {
-            let detail = "the connection of the iteration ended before its next step".to_owned();
-            self.fail_unsent(user, ErrorKind::Closed, detail, self.task.clock.now());
+            self.take(core, user, user);
+        } else if self.pool.policy == Connect::PerIteration && self.users[user as usize].has_exchanged() {
+            let detail = "the connection of the iteration ended before its next step";
+            let now = core.clock.now();
+            self.fail_unsent(core, user, Failure::new(ErrorKind::Closed, detail), now);
         } else {
-            self.hang_up(user);
-            self.dial(user, self.task.clock.now());
+            self.hang_up(core, user);
+            self.dial(core, user);
         }
     }
 
     /// Sends the requests of waiting users as long as shared connections have room.
-    fn serve_queue(&mut self) {
+    fn serve_queue(&mut self, core: &mut Core<'_>) {
         while !self.pool.queue.is_empty() {
             let Some(slot) = self.pool.roomy.pop_front() else { return };
             self.pool.slots[slot as usize].listed = false;
             if self.pool.can_send(slot, self.task.protocol) {
                 let user = self.pool.queue.pop_front().expect("the queue is not empty");
-                self.take(user, slot);
+                self.take(core, user, slot);
                 self.pool.list(slot, self.task.protocol);
             }
         }
     }
 
-    fn take(&mut self, user: u32, slot: u32) {
+    fn take(&mut self, core: &mut Core<'_>, user: u32, slot: u32) {
         self.pool.slots[slot as usize].users += 1;
-        self.send_request(user, slot);
-        self.send_out(slot);
+        self.send_request(core, user, slot);
+        self.send_out(core, slot);
     }
 
     /// An exchange on the connection is over; the user will want another one.
-    pub(super) fn release(&mut self, slot: u32) {
+    pub(super) fn release(&mut self, core: &mut Core<'_>, slot: u32) {
         self.pool.slots[slot as usize].users -= 1;
         if !self.pool.connection(slot).is_reusable(self.task.protocol) {
-            self.lose_if_unused(slot);
+            self.lose_if_unused(core, slot);
         }
         if self.pool.is_shared() {
             self.pool.list(slot, self.task.protocol);
-            self.serve_queue();
+            self.serve_queue(core);
         }
     }
 
-    /// The last exchange of an iteration is over.
-    pub(super) fn release_for_good(&mut self, slot: u32) {
-        self.release(slot);
+    /// An iteration of the user is over, and with it a connection of its own.
+    pub(super) fn release_for_good(&mut self, core: &mut Core<'_>, user: u32) {
         if self.pool.policy == Connect::PerIteration {
-            self.hang_up(slot);
+            self.hang_up(core, user);
         }
     }
 
     /// A connection that takes no more exchanges is closed once the last one on it is over.
-    fn lose_if_unused(&mut self, slot: u32) {
+    fn lose_if_unused(&mut self, core: &mut Core<'_>, slot: u32) {
         if self.pool.slots[slot as usize].users == 0 {
-            self.hang_up(slot);
+            self.hang_up(core, slot);
             if self.pool.is_shared() {
-                self.dial(slot, self.task.clock.now());
+                self.dial(core, slot);
             }
         }
     }
 
     /// Starts to connect the slot.
-    fn dial(&mut self, slot: u32, now: Instant) {
+    fn dial(&mut self, core: &mut Core<'_>, slot: u32) {
+        let now = core.clock.now();
         let place = &mut self.pool.slots[slot as usize];
         place.generation = place.generation.wrapping_add(1);
         let data = u64::from(place.generation) << 32 | u64::from(slot);
         let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
         let dialled = self.task.dialer.dial().and_then(|transport| {
-            match epoll::add(&self.epoll, &transport, epoll::EventData::new_u64(data), flags) {
+            match epoll::add(&core.epoll, &transport, epoll::EventData::new_u64(data), flags) {
                 Ok(()) => Ok(transport),
-                Err(error) => Err(Broken { kind: ErrorKind::Connect, detail: error.to_string(), our_fault: true }),
+                Err(error) => Err(Broken { kind: ErrorKind::Connect, detail: error.to_string(), cause: Cause::Ours }),
             }
         });
         match dialled {
@@ -233,14 +243,14 @@ impl<P: Protocol> Engine<'_, P> {
                 let stage = Stage::Connecting;
                 place.connection = Some(Connection { transport, protocol, out, stage, begun: now, given_up: false });
                 let alarm = Alarm::ConnectDeadline(slot);
-                place.deadline.set(now.after(self.task.connect_timeout), alarm, &mut self.timers);
+                place.deadline.set(now.after(self.task.connect_timeout), alarm, &mut core.timers);
             }
-            Err(broken) => self.fail_to_connect(slot, now, broken),
+            Err(broken) => self.fail_to_connect(core, slot, now, broken),
         }
     }
 
     /// Closes the slot's connection, if it has one.
-    fn hang_up(&mut self, slot: u32) {
+    fn hang_up(&mut self, core: &mut Core<'_>, slot: u32) {
         let place = &mut self.pool.slots[slot as usize];
         place.deadline.clear();
         place.users = 0;
@@ -251,29 +261,30 @@ impl<P: Protocol> Engine<'_, P> {
             let _ = connection.transport.send(&mut connection.out);
         }
         let (bytes_out, bytes_in) = connection.take_bytes();
-        self.recorder.add_bytes(Self::phase(connection.begun), bytes_out, bytes_in);
+        core.recorder.add_bytes(Core::phase(connection.begun), bytes_out, bytes_in);
     }
 
     /// Closes everything at the end.
-    pub(super) fn close_all(&mut self) {
-        (0..self.pool.slots.len() as u32).for_each(|slot| self.hang_up(slot));
+    pub(super) fn close_all(&mut self, core: &mut Core<'_>) {
+        (0..self.pool.slots.len() as u32).for_each(|slot| self.hang_up(core, slot));
     }
 
-    pub(super) fn check_connect_deadline(&mut self, slot: u32, now: Instant) {
+    pub(super) fn check_connect_deadline(&mut self, core: &mut Core<'_>, slot: u32) {
+        let now = core.clock.now();
         let alarm = Alarm::ConnectDeadline(slot);
-        if self.pool.slots[slot as usize].deadline.strikes(now, alarm, &mut self.timers) {
+        if self.pool.slots[slot as usize].deadline.strikes(now, alarm, &mut core.timers) {
             if self.pool.slots[slot as usize].connection.is_none() {
                 // A shared connection that was refused is tried again.
-                self.dial(slot, now);
+                self.dial(core, slot);
                 return;
             }
             let detail = format!("no connection within {} s", self.task.connect_timeout.seconds());
-            self.fail_to_connect(slot, now, Broken { kind: ErrorKind::Timeout, detail, our_fault: false });
+            self.fail_to_connect(core, slot, now, Broken { kind: ErrorKind::Timeout, detail, cause: Cause::Other });
         }
     }
 
     /// Sends what the protocol has written, as far as the kernel takes it.
-    pub(super) fn send_out(&mut self, slot: u32) {
+    pub(super) fn send_out(&mut self, core: &mut Core<'_>, slot: u32) {
         let connection = self.pool.connection(slot);
         if connection.out.is_empty() || !connection.transport.is_open() {
             return;
@@ -283,25 +294,25 @@ impl<P: Protocol> Engine<'_, P> {
         if let Err(broken) = connection.transport.send(&mut connection.out) {
             connection.give_up();
             connection.out.clear();
-            self.recorder.keep_example(CONNECT, broken.kind, broken.detail);
+            core.recorder.keep_example(CONNECT, broken.kind, broken.detail);
         }
     }
 
     /// The kernel has news of a connection.
-    pub(super) fn handle(&mut self, data: u64, flags: epoll::EventFlags, scratch: &mut Scratch) {
+    pub(super) fn handle(&mut self, core: &mut Core<'_>, data: u64, flags: epoll::EventFlags) {
         let (slot, generation) = (data as u32, (data >> 32) as u32);
         if !self.pool.has(slot, generation) {
             return;
         }
         // What was read may have ended the connection, and even made the next one.
-        if let Err(broken) = self.move_bytes(slot, flags, scratch)
+        if let Err(broken) = self.move_bytes(core, slot, flags)
             && self.pool.has(slot, generation)
         {
-            self.lose(slot, broken);
+            self.lose(core, slot, broken);
         }
     }
 
-    fn move_bytes(&mut self, slot: u32, flags: epoll::EventFlags, scratch: &mut Scratch) -> Result<(), Broken> {
+    fn move_bytes(&mut self, core: &mut Core<'_>, slot: u32, flags: epoll::EventFlags) -> Result<(), Broken> {
         let connection = self.pool.connection(slot);
         if connection.stage == Stage::Connecting {
             connection.transport.connected()?;
@@ -310,28 +321,28 @@ impl<P: Protocol> Engine<'_, P> {
         if flags.contains(epoll::EventFlags::OUT) {
             connection.transport.send(&mut connection.out)?;
         }
-        self.become_ready(slot);
+        self.become_ready(core, slot);
         let ended = flags.intersects(epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR);
         if ended || flags.contains(epoll::EventFlags::IN) {
-            self.read(slot, ended, scratch)?;
+            self.read(core, slot, ended)?;
         }
         Ok(())
     }
 
-    fn read(&mut self, slot: u32, ended: bool, scratch: &mut Scratch) -> Result<(), Broken> {
+    fn read(&mut self, core: &mut Core<'_>, slot: u32, ended: bool) -> Result<(), Broken> {
         let generation = self.pool.slots[slot as usize].generation;
         loop {
             let connection = self.pool.connection(slot);
-            let (bytes, more) = match connection.transport.receive(&mut scratch.raw, &mut scratch.plain)? {
+            let (bytes, more) = match connection.transport.receive(&mut self.scratch.raw, &mut self.scratch.plain)? {
                 Chunk::Empty => return Ok(()),
                 Chunk::End => {
                     self.task.protocol.end_of_input(&mut connection.protocol, &mut self.signals);
                     connection.give_up();
-                    self.pass_signals_on(slot, generation);
+                    self.pass_signals_on(core, slot, generation);
                     return Err(Broken {
                         kind: ErrorKind::Closed,
                         detail: "the server closed the connection".to_owned(),
-                        our_fault: false,
+                        cause: Cause::Other,
                     });
                 }
                 Chunk::Bytes(bytes, more) => (bytes, more),
@@ -339,12 +350,12 @@ impl<P: Protocol> Engine<'_, P> {
             let received =
                 self.task.protocol.receive(&mut connection.protocol, bytes, &mut connection.out, &mut self.signals);
             connection.transport.send(&mut connection.out)?;
-            self.become_ready(slot);
-            self.pass_signals_on(slot, generation);
+            self.become_ready(core, slot);
+            self.pass_signals_on(core, slot, generation);
             received.map_err(|violation| Broken {
                 kind: ErrorKind::Protocol,
                 detail: violation.to_string(),
-                our_fault: false,
+                cause: Cause::Other,
             })?;
             if !(more || ended) || !self.pool.has(slot, generation) {
                 return Ok(());
@@ -353,44 +364,44 @@ impl<P: Protocol> Engine<'_, P> {
     }
 
     /// Tells users what the protocol has found. They may start new exchanges at once.
-    fn pass_signals_on(&mut self, slot: u32, generation: u32) {
+    fn pass_signals_on(&mut self, core: &mut Core<'_>, slot: u32, generation: u32) {
         if self.signals.is_empty() {
             return;
         }
-        let now = self.task.clock.now();
+        let now = core.clock.now();
         let mut signals = std::mem::take(&mut self.signals);
         for signal in signals.drain(..) {
             match signal {
                 Signal::FirstByte { ticket } => self.users[ticket as usize].saw_first_byte(now),
-                Signal::Done { ticket, reply } => self.end_exchange(ticket, reply, now),
+                Signal::Done { ticket, reply } => self.conclude(core, ticket, reply, now),
             }
         }
         self.signals = signals;
         if self.pool.has(slot, generation) {
-            self.send_out(slot);
+            self.send_out(core, slot);
         }
     }
 
     /// The greeting may be over: then the connection is counted, and users can be served.
-    fn become_ready(&mut self, slot: u32) {
+    fn become_ready(&mut self, core: &mut Core<'_>, slot: u32) {
         let connection = self.pool.connection(slot);
         let greets = connection.stage == Stage::Greeting;
         if !greets || !connection.transport.is_open() || self.task.protocol.capacity(&connection.protocol) == 0 {
             return;
         }
         connection.stage = Stage::Ready;
-        self.record_connect(slot, Outcome::Ok);
+        self.record_connect(core, slot, Outcome::Ok);
         self.pool.slots[slot as usize].deadline.clear();
         if self.pool.is_shared() {
             self.pool.list(slot, self.task.protocol);
-            self.serve_queue();
+            self.serve_queue(core);
         } else {
-            self.take(slot, slot);
+            self.take(core, slot, slot);
         }
     }
 
-    fn record_connect(&mut self, slot: u32, outcome: Outcome) {
-        let done = self.task.clock.now();
+    fn record_connect(&mut self, core: &mut Core<'_>, slot: u32, outcome: Outcome) {
+        let done = core.clock.now();
         let connection = self.pool.connection(slot);
         let (bytes_out, bytes_in) = connection.take_bytes();
         let begun = connection.begun;
@@ -400,14 +411,14 @@ impl<P: Protocol> Engine<'_, P> {
             done
         };
         let exchange = Exchange { scheduled: begun, sent: begun, first_byte: None, done, bytes_out, bytes_in, outcome };
-        self.recorder.record(CONNECT, Self::phase(begun), &exchange);
+        core.recorder.record(CONNECT, Core::phase(begun), &exchange);
     }
 
     /// The connection broke: so did whatever was on it.
-    fn lose(&mut self, slot: u32, broken: Broken) {
-        let now = self.task.clock.now();
+    fn lose(&mut self, core: &mut Core<'_>, slot: u32, broken: Broken) {
+        let now = core.clock.now();
         if self.pool.connection(slot).stage != Stage::Ready {
-            self.fail_to_connect(slot, now, broken);
+            self.fail_to_connect(core, slot, now, broken);
             return;
         }
         self.pool.connection(slot).give_up();
@@ -417,36 +428,36 @@ impl<P: Protocol> Engine<'_, P> {
         };
         for user in on_it {
             if self.users[user as usize].is_exchanging() && self.users[user as usize].slot == Some(slot) {
-                let reply = Reply::Failed { kind: broken.kind, detail: broken.detail.clone() };
-                self.end_exchange(user, reply, now);
+                let reply = Reply::Failed(Failure::new(broken.kind, broken.detail.clone()));
+                self.end_exchange(core, user, reply, now);
             }
         }
         // Nobody was on it: it was idle, and the next request will make a new one.
         let place = &self.pool.slots[slot as usize];
         if place.users == 0 && place.connection.as_ref().is_some_and(|connection| connection.given_up) {
-            self.lose_if_unused(slot);
+            self.lose_if_unused(core, slot);
         }
     }
 
     /// The connection could not be made: those who wait for it fail with it.
-    fn fail_to_connect(&mut self, slot: u32, now: Instant, broken: Broken) {
-        if broken.our_fault && self.recorder.findings.faults.is_empty() {
-            self.recorder.findings.faults.push(broken.detail.clone());
+    fn fail_to_connect(&mut self, core: &mut Core<'_>, slot: u32, now: Instant, broken: Broken) {
+        if broken.cause == Cause::Ours && core.recorder.findings.faults.is_empty() {
+            core.recorder.findings.faults.push(broken.detail.clone());
         }
         if self.pool.slots[slot as usize].connection.is_some() {
-            self.record_connect(slot, Outcome::Failed(broken.kind));
+            self.record_connect(core, slot, Outcome::Failed(broken.kind));
         }
-        self.recorder.keep_example(CONNECT, broken.kind, broken.detail.clone());
-        self.hang_up(slot);
+        core.recorder.keep_example(CONNECT, broken.kind, broken.detail.clone());
+        self.hang_up(core, slot);
         if !self.pool.is_shared() {
-            self.fail_unsent(slot, broken.kind, broken.detail, now);
+            self.fail_unsent(core, slot, Failure::new(broken.kind, broken.detail), now);
             return;
         }
         let retry = Instant(now.0 + RETRY_AFTER);
-        self.pool.slots[slot as usize].deadline.set(retry, Alarm::ConnectDeadline(slot), &mut self.timers);
+        self.pool.slots[slot as usize].deadline.set(retry, Alarm::ConnectDeadline(slot), &mut core.timers);
         if self.pool.slots.iter().all(|slot| slot.connection.is_none()) {
             for user in std::mem::take(&mut self.pool.queue) {
-                self.fail_unsent(user, broken.kind, broken.detail.clone(), now);
+                self.fail_unsent(core, user, Failure::new(broken.kind, broken.detail.clone()), now);
             }
         }
     }

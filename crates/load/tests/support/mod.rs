@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each of the two binaries uses its part")]
 
 use plimsoll_load::{Job, Prepared, RunRecord};
-use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Profile, Stop, Think};
+use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Stop, Think};
 use plimsoll_model::record::{ErrorKind, GeneratorSecond, Interval, RecordedPhase, Subject, Tally};
 use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::workload::{Connect, HttpStep, Steps, Target, Workload};
@@ -129,7 +129,7 @@ pub(crate) fn closed(users: u32, stop: Stop) -> LoadProfile {
 /// So many arrivals per second for `seconds`.
 pub(crate) fn open(rate: f64, arrivals: Arrivals, max_users: u32, seconds: f64) -> LoadProfile {
     LoadProfile {
-        model: LoadModel::Open { rate: Profile::constant(rate), arrivals, max_users },
+        model: LoadModel::Open { rate: Profile::constant(rate), arrivals, max_users, overflow: Overflow::Wait },
         warmup: Duration::ZERO,
         stop: Stop::After(Duration::from_secs_f64(seconds)),
         drain: Duration::from_secs(5),

@@ -1,0 +1,292 @@
+//! An offer without clock and sockets: users that take as long as a test lets them.
+
+use super::*;
+use plimsoll_model::load::{Arrivals, Shape, Stage};
+use proptest::prelude::*;
+
+const ALONE: Share = Share { index: 0, of: 1 };
+const MS: i64 = 1_000_000;
+
+fn closed(users: Profile, think: Duration, stop: Stop) -> Offering {
+    let model = LoadModel::Closed { users, think: Think::Constant(think) };
+    Offering {
+        model,
+        stop,
+        start: Instant(0),
+        warmup: Duration::ZERO,
+        drain: Duration::from_secs(1),
+        leave: None,
+        seed: 5,
+    }
+}
+
+fn open(rate: f64, max_users: u32, overflow: Overflow, stop: Stop) -> Offering {
+    let model = LoadModel::Open { rate: Profile::constant(rate), arrivals: Arrivals::Poisson, max_users, overflow };
+    Offering { model, ..closed(Profile::constant(0.0), Duration::ZERO, stop) }
+}
+
+fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// What came of an offer.
+#[derive(Debug, Default)]
+struct Outcome {
+    /// When iterations were due, and when they began.
+    begun: Vec<(Instant, Instant)>,
+    dropped: Vec<Instant>,
+    unsent: u64,
+    cut_off: u64,
+    retired: Vec<(Instant, u32)>,
+    most_at_once: usize,
+    /// Of each user.
+    iterations: Vec<u64>,
+    over: Instant,
+}
+
+/// Plays an offer in steps of a millisecond, with iterations that take as long as `takes` says.
+struct Play<'a> {
+    offer: Offer,
+    takes: &'a mut dyn FnMut() -> i64,
+    /// When the iteration, or the pause, of each user ends.
+    ends: Vec<Option<(Instant, bool)>>,
+    outcome: Outcome,
+}
+
+fn play(offering: &Offering, retires: bool, takes: &mut dyn FnMut() -> i64) -> Outcome {
+    let mut offer = Offer::new(offering, ALONE);
+    if retires {
+        offer.keep_retirees();
+    }
+    let users = offer.len();
+    let outcome = Outcome { iterations: vec![0; users], ..Outcome::default() };
+    let mut play = Play { offer, takes, ends: vec![None; users], outcome };
+    let mut now = Instant(offering.start.0 - nanos(offering.warmup));
+    loop {
+        play.turn(now);
+        if play.offer.is_over(now) {
+            while play.offer.next_unsent(now).is_some() {
+                play.outcome.unsent += 1;
+            }
+            play.outcome.over = now;
+            return play.outcome;
+        }
+        now.0 += MS;
+    }
+}
+
+impl Play<'_> {
+    fn turn(&mut self, now: Instant) {
+        while let Some(start) = self.offer.next_start(now) {
+            match start {
+                Start::User(user) => self.begin(user, now, now),
+                Start::Arrival { user, due, .. } => self.begin(user, due, now),
+                Start::Dropped(due) => self.outcome.dropped.push(due),
+            }
+        }
+        for user in 0..self.ends.len() {
+            if let Some((_, iterating)) = self.ends[user].filter(|(at, _)| *at <= now) {
+                self.ends[user] = None;
+                if iterating { self.end(user as u32, now) } else { self.wake(user as u32, now) }
+            }
+        }
+        while let Some(user) = self.offer.next_retiree(now) {
+            self.outcome.retired.push((now, user));
+            self.offer.retired(user, now);
+        }
+        for user in self.offer.take_overdue(now) {
+            self.outcome.cut_off += 1;
+            self.ends[user as usize] = None;
+            if self.offer.iteration_ended(user, Nanos(0), now).is_some() {
+                assert!(!self.offer.begin(user, now), "nothing follows what was cut off");
+            }
+        }
+    }
+
+    fn begin(&mut self, user: u32, due: Instant, now: Instant) {
+        if self.offer.begin(user, due) {
+            assert!(self.ends[user as usize].is_none(), "a user does one thing at a time");
+            self.ends[user as usize] = Some((now.after(Nanos((self.takes)().unsigned_abs())), true));
+            self.outcome.begun.push((due, now));
+            self.outcome.iterations[user as usize] += 1;
+            let at_work = self.ends.iter().flatten().filter(|(_, iterating)| *iterating).count();
+            self.outcome.most_at_once = self.outcome.most_at_once.max(at_work);
+        }
+    }
+
+    fn end(&mut self, user: u32, now: Instant) {
+        match self.offer.iteration_ended(user, Nanos(0), now) {
+            None => {}
+            Some(Nanos(0)) => self.begin(user, now, now),
+            Some(pause) => {
+                self.offer.think(user);
+                self.ends[user as usize] = Some((now.after(pause), false));
+            }
+        }
+    }
+
+    fn wake(&mut self, user: u32, now: Instant) {
+        if self.offer.wake(user, now) {
+            self.begin(user, now, now);
+        }
+    }
+}
+
+#[test]
+fn a_ramp_down_takes_users_away_and_a_ramp_up_brings_them_back() {
+    let hold = |ms, target| Stage { length: Duration::from_millis(ms), target, shape: Shape::Hold };
+    let users = Profile { start: 3.0, stages: vec![hold(100, 3.0), hold(100, 1.0), hold(100, 2.0)] };
+    let outcome = play(&closed(users, Duration::ZERO, Stop::After(ms(300))), true, &mut || 10 * MS);
+    assert_eq!(outcome.iterations, [30, 20, 10], "ten in each tenth of a second");
+    let retired: Vec<(i64, u32)> = outcome.retired.iter().map(|(at, user)| (at.0 / MS, *user)).collect();
+    assert!(matches!(retired[..], [(100, _), (100, _), (300, _), (300, _)]), "{retired:?}");
+}
+
+#[test]
+fn users_that_a_ramp_no_longer_asks_for_have_so_long_to_go() {
+    let stage = Stage { length: ms(100), target: 0.0, shape: Shape::Hold };
+    let users = Profile { start: 4.0, stages: vec![Stage { target: 4.0, ..stage }, stage] };
+    let offering = closed(users, Duration::ZERO, Stop::After(ms(200)));
+    let patient = play(&offering, false, &mut || 150 * MS);
+    assert_eq!((patient.cut_off, patient.over), (0, Instant(200 * MS)));
+    let hurried = play(&Offering { leave: Some(ms(20)), ..offering }, false, &mut || 150 * MS);
+    assert_eq!((hurried.cut_off, hurried.over), (4, Instant(200 * MS)));
+}
+
+#[test]
+fn what_is_under_way_at_the_end_of_the_drain_is_cut_off() {
+    let offering = closed(Profile::constant(5.0), Duration::ZERO, Stop::After(ms(50)));
+    let outcome = play(&Offering { drain: ms(30), ..offering }, true, &mut || 1000 * MS);
+    assert_eq!((outcome.cut_off, outcome.over), (5, Instant(80 * MS)));
+}
+
+#[test]
+fn an_offer_that_starts_later_follows_its_own_profile() {
+    let start = Instant(500 * MS);
+    let stage = Stage { length: ms(100), target: 2.0, shape: Shape::Hold };
+    let users = Profile { start: 1.0, stages: vec![Stage { target: 1.0, ..stage }, stage] };
+    let offering = Offering { start, ..closed(users, Duration::ZERO, Stop::After(ms(200))) };
+    let mut offer = Offer::new(&offering, ALONE);
+    assert_eq!((offer.next_start(Instant(499 * MS)), offer.is_over(Instant(0))), (None, false));
+    assert_eq!(offer.next_due(Instant(0)), start);
+    assert_eq!(offer.next_start(start), Some(Start::User(0)));
+    assert_eq!(offer.next_start(Instant(550 * MS)), None);
+    assert_eq!(offer.next_start(Instant(600 * MS)), Some(Start::User(1)));
+    assert_eq!(offer.next_start(Instant(600 * MS)), None);
+}
+
+#[test]
+fn a_user_that_has_nothing_more_to_do_leaves_its_arrival_to_another() {
+    let mut offer = Offer::new(&open(1000.0, 2, Overflow::Wait, Stop::Iterations { count: 2, limit: ms(100) }), ALONE);
+    let now = Instant(50 * MS);
+    let Some(Start::Arrival { user: 0, due, .. }) = offer.next_start(now) else { panic!("an arrival") };
+    assert!(offer.begin(0, due));
+    offer.stop(0, due, now);
+    let again = offer.next_start(now);
+    assert!(matches!(again, Some(Start::Arrival { user: 1, due: at, .. }) if at == due), "{again:?}");
+    assert!(offer.begin(1, due));
+    offer.stop(1, due, now);
+    assert_eq!(offer.next_start(now), None, "nobody is left");
+    assert!(offer.is_over(now), "and nobody will come");
+    assert_eq!((offer.next_unsent(now), offer.next_unsent(now).is_some()), (Some(due), true));
+}
+
+#[test]
+fn a_closed_loop_ends_when_all_its_users_are_lost() {
+    let mut offer = Offer::new(&closed(Profile::constant(2.0), Duration::ZERO, Stop::After(ms(100))), ALONE);
+    for user in [0, 1] {
+        assert_eq!(offer.next_start(Instant(0)), Some(Start::User(user)));
+        assert!(offer.begin(user, Instant(0)));
+        offer.lose(user);
+        assert!(!offer.is_over(Instant(0)), "its iteration is still under way");
+        assert_eq!(offer.iteration_ended(user, Nanos(0), Instant(5)), Some(Nanos(0)));
+        assert!(!offer.begin(user, Instant(5)));
+    }
+    assert!(offer.is_over(Instant(6)));
+}
+
+fn stops() -> impl Strategy<Value = Stop> {
+    let limit = (20_u64..300).prop_map(ms);
+    prop_oneof![
+        limit.clone().prop_map(Stop::After),
+        (0_u64..200, limit.clone()).prop_map(|(count, limit)| Stop::Iterations { count, limit }),
+        (0_u64..20, limit).prop_map(|(count, limit)| Stop::IterationsPerUser { count, limit }),
+    ]
+}
+
+fn profiles() -> impl Strategy<Value = Profile> {
+    let stage = (1_u64..80, 0_u8..12, any::<bool>()).prop_map(|(length, target, ramp)| Stage {
+        length: ms(length),
+        target: f64::from(target),
+        shape: if ramp { Shape::Ramp } else { Shape::Hold },
+    });
+    (0_u8..12, prop::collection::vec(stage, 0..4))
+        .prop_map(|(start, stages)| Profile { start: f64::from(start), stages })
+}
+
+/// Durations of iterations, one after the other, in milliseconds.
+fn takes(durations: &[i64]) -> impl FnMut() -> i64 {
+    let mut next = durations.to_vec().into_iter().cycle();
+    move || next.next().map_or(MS, |duration| duration * MS)
+}
+
+proptest! {
+    #[test]
+    fn a_closed_loop_keeps_its_users_its_quota_and_its_time(
+        users in profiles(), stop in stops(), think in 0_u64..20, warmup in 0_u64..50, retires: bool,
+        durations in prop::collection::vec(1_i64..60, 1..20),
+    ) {
+        let offering = Offering { warmup: ms(warmup), ..closed(users.clone(), ms(think), stop) };
+        let outcome = play(&offering, retires, &mut takes(&durations));
+        let end = Instant(nanos(stop.limit()));
+        prop_assert!(outcome.most_at_once <= users.peak() as usize);
+        prop_assert!(outcome.begun.iter().all(|(due, _)| *due < end), "nothing begins after the window");
+        let measured = outcome.begun.iter().filter(|(due, _)| due.0 >= 0).count() as u64;
+        match stop {
+            Stop::After(_) => {}
+            Stop::Iterations { count, .. } => prop_assert!(measured <= count),
+            Stop::IterationsPerUser { count, .. } => prop_assert!(measured <= count * outcome.iterations.len() as u64),
+        }
+        prop_assert!(outcome.over <= end.after(offering.drain.into()));
+        prop_assert_eq!(outcome.cut_off, 0, "the drain is long enough for all");
+        let mut stopped: Vec<u32> = outcome.retired.iter().map(|(_, user)| *user).collect();
+        stopped.sort_unstable();
+        stopped.dedup();
+        prop_assert_eq!(stopped.len(), if retires { outcome.iterations.len() } else { 0 }, "each stops in the end");
+    }
+
+    #[test]
+    fn every_arrival_begins_once_or_is_counted_as_one_that_never_did(
+        rate in 1.0_f64..500.0, max_users in 1_u32..8, drops: bool, stop in stops(),
+        durations in prop::collection::vec(1_i64..60, 1..20),
+    ) {
+        let overflow = if drops { Overflow::Drop } else { Overflow::Wait };
+        let stop = if let Stop::IterationsPerUser { limit, .. } = stop { Stop::After(limit) } else { stop };
+        let offering = open(rate, max_users, overflow, stop);
+        let outcome = play(&offering, false, &mut takes(&durations));
+        let end = Instant(nanos(stop.limit()));
+        let all = ArrivalTimes::new(&Profile::constant(rate), Arrivals::Poisson, Instant(0), offering.seed, ALONE);
+        let offered = all.take_while(|due| *due < end).count() as u64;
+        let (begun, dropped) = (outcome.begun.len() as u64, outcome.dropped.len() as u64);
+        let quota = if let Stop::Iterations { count, .. } = stop { count } else { u64::MAX };
+        if drops {
+            prop_assert!(begun <= quota && begun + dropped <= offered);
+            prop_assert!(begun == quota || begun + dropped == offered, "{begun} and {dropped} of {offered}");
+            prop_assert!(outcome.begun.iter().all(|(due, at)| at.0 - due.0 < MS), "what began was not late");
+        } else {
+            prop_assert_eq!(dropped, 0);
+            prop_assert_eq!(begun + outcome.unsent, offered.min(quota));
+            prop_assert!(outcome.begun.is_sorted(), "first come, first served");
+        }
+        prop_assert!(outcome.most_at_once <= max_users as usize);
+    }
+
+    #[test]
+    fn shares_together_have_all_users_and_iterations(users in 0_u8..40, count in 0_u64..300, of in 1_usize..6) {
+        let stop = Stop::Iterations { count, limit: ms(10) };
+        let offering = closed(Profile::constant(f64::from(users)), Duration::ZERO, stop);
+        let offers: Vec<Offer> = (0..of).map(|index| Offer::new(&offering, Share { index, of })).collect();
+        prop_assert_eq!(offers.iter().map(Offer::len).sum::<usize>(), usize::from(users));
+        prop_assert_eq!(offers.iter().map(|offer| offer.quota).sum::<u64>(), count);
+    }
+}
