@@ -14,6 +14,7 @@ mod described;
 mod differences;
 mod drift;
 mod findings;
+mod flow;
 mod rows;
 mod sql;
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use crate::Input;
 use crate::measure::Reader;
 use plimsoll_model::measure::{Measure, Series, Statistic};
-use plimsoll_model::record::{Part, Subject};
+use plimsoll_model::record::{Metric, Part, Subject};
 use plimsoll_model::sql::TPCC_STEPS;
 use plimsoll_model::study::{Decision, StudyFacts};
 use std::collections::BTreeSet;
@@ -87,6 +87,7 @@ fn of_every_report(input: &Input, readers: &[Reader<'_>]) -> Vec<Measure> {
         measures.extend([Statistic::Count, Statistic::Rate].map(|statistic| Measure::new(series.clone(), statistic)));
     }
     measures.extend([Statistic::Count, Statistic::Ratio].map(|statistic| Measure::new(Series::Errors, statistic)));
+    measures.extend(of_scripts(readers));
     measures.extend(of_systems(&input.facts.systems));
     measures
 }
@@ -104,6 +105,31 @@ fn of_parts(readers: &[Reader<'_>]) -> Vec<Measure> {
         OF_PARTS.map(|statistic| Measure::new(series.clone(), statistic))
     };
     parts.into_iter().flat_map(measures).collect()
+}
+
+/// What scripts check, and what they measure themselves.
+fn of_scripts(readers: &[Reader<'_>]) -> Vec<Measure> {
+    let subjects: BTreeSet<&Subject> = recorded(readers).collect();
+    let mut measures = Vec::new();
+    if subjects.iter().any(|subject| matches!(subject, Subject::Check(_))) {
+        measures.push(Measure::new(Series::Checks(None), Statistic::Ratio));
+    }
+    for subject in subjects {
+        match subject {
+            Subject::Check(name) => measures.push(Measure::new(Series::Checks(Some(name.clone())), Statistic::Ratio)),
+            Subject::Custom(metric, name) => {
+                let series = Series::Custom(*metric, name.clone());
+                let statistics: &[Statistic] = match metric {
+                    Metric::Counter => &[Statistic::Count, Statistic::Rate],
+                    Metric::Rate => &[Statistic::Ratio],
+                    Metric::Gauge | Metric::Trend => &OF_DURATIONS,
+                };
+                measures.extend(statistics.iter().map(|statistic| Measure::new(series.clone(), *statistic)));
+            }
+            _ => {}
+        }
+    }
+    measures
 }
 
 fn of_systems(systems: &[String]) -> Vec<Measure> {

@@ -12,6 +12,7 @@ use crate::values::Values;
 use crate::verdict::{self, Verdict};
 use crate::{Input, OrReason};
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic, Unit};
+use plimsoll_model::record::Metric;
 use plimsoll_statistics::{Interval, benjamini_hochberg, smallest_detectable};
 
 /// A variant against the baseline under a condition, in one measure.
@@ -281,7 +282,9 @@ pub(crate) fn resolution(measure: &Measure, requests: f64) -> f64 {
     match (&measure.series, measure.statistic, measure.unit()) {
         // Half a request more or less: where none failed, the interval then reaches at least as far as
         // the rule of three, 3 / (n · requests), whatever n is.
-        (Series::Errors, Statistic::Ratio, _) => 0.5 / requests.max(1.0),
+        (Series::Errors | Series::Checks(_) | Series::Custom(Metric::Rate, _), Statistic::Ratio, _) => {
+            0.5 / requests.max(1.0)
+        }
         (Series::Errors, ..) => 0.5,
         (.., Unit::Seconds) => OF_DURATIONS,
         _ => OF_EXACT,

@@ -9,7 +9,7 @@
 use crate::OrReason;
 use crate::quantity::grouped;
 use plimsoll_model::measure::{Measure, Series, Statistic};
-use plimsoll_model::record::{Part, Subject, Tally};
+use plimsoll_model::record::{METRIC_SCALE, Metric, Part, Subject, Tally};
 use plimsoll_model::result::{LoadSecond, TrialResult};
 use plimsoll_model::sample::ProcessSample;
 use plimsoll_model::trial::Trial;
@@ -76,6 +76,8 @@ impl<'a> Reader<'a> {
             Series::DataReceived => self.how_many(statistic, is_exchange, |second| second.bytes_in),
             Series::DataSent => self.how_many(statistic, is_exchange, |second| second.bytes_out),
             Series::Errors => self.errors(statistic),
+            Series::Checks(name) => self.checks(name.as_ref()),
+            Series::Custom(metric, name) => self.custom(*metric, name, statistic),
             Series::Cpu(system) => self.telemetry(system.as_deref(), statistic, |sample| sample.cpu_cores),
             Series::Memory(system) => self.telemetry(system.as_deref(), statistic, |sample| sample.resident as f64),
         }
@@ -139,6 +141,7 @@ impl<'a> Reader<'a> {
             Series::ConnectDuration => self.tally(&Subject::Connect).map_or(0, Tally::count),
             Series::RequestDuration(name) | Series::ResponseTime(name) | Series::FirstByte(name) => named(name),
             Series::PartDuration(part, name) => self.parts(*part, name.as_ref()).map(Tally::count).sum(),
+            Series::Custom(metric, name) => self.tally(&Subject::Custom(*metric, name.clone())).map_or(0, Tally::count),
             _ => return None,
         })
     }
@@ -208,6 +211,38 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The share of the checks of a script that held: of one of them, or of all.
+    fn checks(&self, name: Option<&String>) -> OrReason<f64> {
+        let is_meant = |subject: &Subject| match subject {
+            Subject::Check(check) => name.is_none_or(|name| name == check),
+            _ => false,
+        };
+        let tallies = self.result.tallies.iter().filter(|(subject, _)| is_meant(subject)).map(|(_, tally)| tally);
+        let (all, failed) = tallies.fold((0, 0), |(all, failed), tally| (all + tally.count(), failed + tally.failed()));
+        if all == 0 {
+            return Err("no check was made".to_owned());
+        }
+        Ok(1.0 - failed as f64 / all as f64)
+    }
+
+    /// A metric of a script's own.
+    fn custom(&self, metric: Metric, name: &str, statistic: Statistic) -> OrReason<f64> {
+        let subject = Subject::Custom(metric, name.to_owned());
+        let tally = self.tally(&subject).ok_or_else(|| format!("the script recorded no {subject}"))?;
+        let sum = || tally.service.mean() * tally.count() as f64 / METRIC_SCALE;
+        match (metric, statistic) {
+            (Metric::Counter, Statistic::Rate) => match self.result.counted_seconds() {
+                window if window > 0.0 => Ok(sum() / window),
+                _ => Err("nothing was measured".to_owned()),
+            },
+            (Metric::Counter, _) => Ok(sum()),
+            (Metric::Rate, _) => Ok(1.0 - tally.failed() as f64 / tally.count() as f64),
+            (Metric::Gauge | Metric::Trend, _) => {
+                Ok(duration_in(tally, Clock::Service, statistic)? * 1e9 / METRIC_SCALE)
+            }
+        }
+    }
+
     fn telemetry(
         &self,
         system: Option<&str>,
@@ -271,6 +306,7 @@ fn noun(series: &Series) -> &'static str {
         Series::IterationDuration => "iterations",
         Series::ConnectDuration => "connections",
         Series::PartDuration(part, _) if *part != Part::Subrequest => "operations",
+        Series::Custom(..) => "values",
         _ => "requests",
     }
 }
@@ -502,6 +538,43 @@ mod tests {
         assert_eq!(value(&result, "requests.count"), Ok(100.0), "what a request consists of is not counted again");
         assert_eq!(value(&result, "open_duration:write.med"), Err("no open was timed apart of write".to_owned()));
         assert_eq!(value(&result, "sync_duration:write.p95"), Err("p95 takes 200 operations, found 30".to_owned()));
+    }
+
+    #[test]
+    fn what_a_script_checks_and_counts_is_read_by_name() {
+        let mut result = trial(1.0); // a window of 2 s
+        let tally = |values: &[f64], failed: u64| {
+            let mut tally = Tally::default();
+            for value in values {
+                tally.service.record((value * METRIC_SCALE) as u64).expect("in range");
+            }
+            tally.errors.extend((failed > 0).then_some((ErrorKind::Check, failed)));
+            tally
+        };
+        let check = |name: &str| Subject::Check(name.to_owned());
+        let custom = |metric, name: &str| Subject::Custom(metric, name.to_owned());
+        result.tallies.extend([
+            (check("status is 200"), tally(&[0.0; 8], 2)),
+            (check("fast: yes"), tally(&[0.0; 2], 2)),
+            (custom(Metric::Counter, "orders"), tally(&[1.0, 3.0, 6.0], 0)),
+            (custom(Metric::Rate, "in time"), tally(&[1.0, 0.0, 1.0, 1.0], 1)),
+            (custom(Metric::Trend, "wait"), tally(&[2.5, 7.5], 0)),
+        ]);
+        for (measure, expected) in [
+            ("checks.ratio", 0.6),
+            ("checks:status is 200.ratio", 0.75),
+            ("counter:orders.count", 10.0),
+            ("counter:orders.rate", 5.0),
+            ("rate:in time.ratio", 0.75),
+            ("trend:wait.avg", 5.0),
+            ("trend:wait.max", 7.5),
+        ] {
+            let found = value(&result, measure).expect(measure);
+            assert!((found / expected - 1.0).abs() < 0.002, "{measure}: {found} instead of {expected}");
+        }
+        assert_eq!(value(&result, "trend:wait.p95"), Err("p95 takes 200 values, found 2".to_owned()));
+        assert_eq!(value(&result, "checks:none.ratio"), Err("no check was made".to_owned()));
+        assert_eq!(value(&result, "gauge:none.max"), Err("the script recorded no gauge:none".to_owned()));
     }
 
     #[test]

@@ -159,6 +159,8 @@ pub(crate) fn verb(measure: &Measure, more: bool) -> (String, String) {
         Series::DataReceived | Series::DataSent => ("moves", "more", "less"),
         Series::Errors => ("has", "more", "fewer"),
         Series::Cpu(_) | Series::Memory(_) => ("uses", "more", "less"),
+        Series::Checks(_) => ("passes", "more", "fewer"),
+        Series::Custom(..) => ("has", "more", "less"),
         _ => return ("takes".to_owned(), if more { "longer" } else { "less time" }.to_owned()),
     };
     let noun = match &measure.series {

@@ -5,7 +5,7 @@ use crate::files::{self, FACTS, HOST, PLAN, STUDY, TRIALS, VERSIONS, read_json, 
 use crate::interval_log;
 use crate::manifest::{self, Manifest, STUDY_PART, VERSIONS_PART, trial_part};
 use crate::tables::{ErrorRow, TotalRow, read_csv};
-use plimsoll_model::host::{Host, Version};
+use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::record::{LONGEST, RecordedPhase, Subject, Tally};
 use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult, TrialSummary, common_cuts};
 use plimsoll_model::study::StudyFacts;
@@ -76,10 +76,11 @@ fn is_declared(folder: &Path, manifest: &Manifest) -> bool {
     part.is_none_or(|files| [FACTS, PLAN].into_iter().all(|name| is_as_it_was(files, name)))
 }
 
-/// The programs of which there were two during the run: one and the same file with two hashes. Of
-/// paths that depend on the folder of a system this cannot be told.
+/// The programs and files of the workload of which there were two during the run: one and the same
+/// file with two hashes. Of paths that depend on the folder of a system this cannot be told.
 fn changed_programs(versions: &[Version]) -> Vec<String> {
-    let is_file = |version: &&Version| Path::new(&version.program).is_absolute() && version.sha256.is_some();
+    let is_known = |version: &Version| Path::new(&version.program).is_absolute() || version.name == WORKLOAD;
+    let is_file = |version: &&Version| is_known(version) && version.sha256.is_some();
     let known: Vec<&Version> = versions.iter().filter(is_file).collect();
     let again = known.iter().enumerate().filter(|(index, version)| {
         known[..*index].iter().any(|before| before.program == version.program && before.sha256 != version.sha256)

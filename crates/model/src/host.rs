@@ -29,10 +29,13 @@ pub struct Host {
     pub load_before: Option<[f64; 3]>,
 }
 
-/// What was run: a program of the study, or Plimsoll itself.
+/// Whose the files are that users work with: scripts, feeds, bodies. No system can have this name.
+pub const WORKLOAD: &str = "the workload";
+
+/// What was run: a program of the study, a file of its workload, or Plimsoll itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Version {
-    /// Name of the system, or `plimsoll`.
+    /// Name of the system, `plimsoll`, or [`WORKLOAD`].
     pub name: String,
     /// The program, as the study names it; the file's full path where that was a wrapper, and
     /// another program ran in the end.

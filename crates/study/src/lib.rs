@@ -29,6 +29,7 @@ mod bytes;
 mod command;
 mod diagnostic;
 mod faults;
+mod flowing;
 mod masked;
 mod node;
 mod pairs;

@@ -1,7 +1,10 @@
 //! Passwords that an author has written into the study all the same: what is said of the study does
 //! not repeat them.
 
-/// The text with stars for passwords in addresses, `SCHEME://USER:PASSWORD@…` and `password=…`. What
+use std::ops::Range;
+
+/// The text with stars for passwords in addresses, `SCHEME://USER:PASSWORD@…` and `password=…`, and for those
+/// that stand as the value of a key. What
 /// stands where remains as it is, to the byte.
 pub(crate) fn masked(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
@@ -18,7 +21,25 @@ pub(crate) fn masked(text: &str) -> String {
         let password = word(text, from).split('&').next().unwrap_or_default();
         bytes[from..from + password.len()].fill(b'*');
     }
+    for (begin, key) in SECRETS.iter().flat_map(|key| text.match_indices(key)) {
+        let Some(value) = quoted_value(text, begin + key.len()) else { continue };
+        // A value of a user is no secret itself.
+        if !text[value.clone()].contains('{') {
+            bytes[value].fill(b'*');
+        }
+    }
     String::from_utf8(bytes).expect("whole characters make room for stars")
+}
+
+/// Keys whose values are secrets.
+const SECRETS: [&str; 2] = ["password", "bearer"];
+
+/// Where the text lies that is the value of the key that ends at `from`.
+fn quoted_value(text: &str, from: usize) -> Option<Range<usize>> {
+    let rest = text[from..].trim_start().strip_prefix('=')?.trim_start();
+    let inside = rest.strip_prefix(['"', '\''])?;
+    let begin = text.len() - inside.len();
+    Some(begin..begin + inside.find(['"', '\''])?)
 }
 
 /// From there to the end of what is quoted, or written in one piece.
@@ -39,6 +60,10 @@ mod tests {
             ("postgresql://a@h/b?password=x&socket=/s", "postgresql://a@h/b?password=*&socket=/s"),
             ("http://127.0.0.1:80/", "http://127.0.0.1:80/"),
             ("a://", "a://"),
+            ("auth = { password = 'hunter2' }", "auth = { password = '*******' }"),
+            ("bearer=\"a b\" # x", "bearer=\"***\" # x"),
+            ("password = '{$account.password}'", "password = '{$account.password}'"),
+            ("password = ", "password = "),
         ] {
             assert_eq!(masked(text), shown);
         }

@@ -217,6 +217,34 @@ impl<T: FromToml> FromToml for Vec<T> {
     }
 }
 
+/// One, or an array of several.
+#[derive(Clone, Debug)]
+pub(crate) struct OneOrMore<T>(pub(crate) Vec<T>);
+
+impl<T: FromToml> FromToml for OneOrMore<T> {
+    fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
+        match node.value {
+            DeValue::Array(_) => Vec::from_toml(node, faults).map(OneOrMore),
+            _ => T::from_toml(node, faults).map(|one| OneOrMore(vec![one])),
+        }
+    }
+}
+
+impl<T: schemars::JsonSchema> schemars::JsonSchema for OneOrMore<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("{} or several", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let one = generator.subschema_for::<T>();
+        schemars::json_schema!({ "anyOf": [one, { "type": "array", "items": one }] })
+    }
+}
+
 /// A part of the study that can be wrong without keeping the others from being checked.
 #[derive(Clone, Debug)]
 pub(crate) enum Part<T> {

@@ -2,42 +2,54 @@
 
 use crate::diagnostic::{Fault, Span};
 use crate::faults::Faults;
+use crate::flowing::{Use, ValueNames, misplaced};
 use crate::node::{FromToml, Node};
 use crate::scalar::Word;
 use crate::scope::Scope;
-use crate::template::Template;
+use crate::template::{Filled, Template};
 use crate::value::{Scalar, Slot};
 use plimsoll_model::factor::{Assignment, Level};
+use plimsoll_model::flow::{JsonPiece, JsonText};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use toml::de::DeValue;
 
-/// Names and texts, in the order of the file.
+/// A table whose names are the author's own, in the order of the file.
 #[derive(Clone, Debug)]
-pub(crate) struct Pairs<T = Word>(Vec<(String, Span, Slot<T>)>);
+pub(crate) struct Entries<V>(pub(crate) Vec<(String, Span, V)>);
 
-impl<T: Scalar + Into<String>> Pairs<T> {
-    /// The pairs for the trial that `scope` stands for.
-    pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Vec<(String, String)>> {
-        let pairs: Vec<Option<(String, String)>> =
-            self.0.iter().map(|(name, _, value)| Some((name.clone(), value.resolve(scope, faults)?.into()))).collect();
-        pairs.into_iter().collect()
-    }
+/// Names and texts.
+pub(crate) type Pairs<T = Word> = Entries<Slot<T>>;
 
-    /// `NAME=value` for each, for people, with the levels that are known.
-    pub(crate) fn shown(&self, levels: &Assignment) -> impl Iterator<Item = String> {
-        self.0.iter().map(|(name, _, value)| format!("{name}={}", value.shown(levels)))
-    }
-
+impl<V> Entries<V> {
     /// The names and where they stand.
     pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &Span)> {
         self.0.iter().map(|(name, place, _)| (name.as_str(), place))
     }
 
     /// The names with their values.
-    pub(crate) fn slots(&self) -> impl Iterator<Item = (&str, &Slot<T>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &V)> {
         self.0.iter().map(|(name, _, value)| (name.as_str(), value))
+    }
+
+    /// What becomes of every one, so that all faults are named.
+    pub(crate) fn each<U>(&self, mut resolve: impl FnMut(&V) -> Option<U>) -> Option<Vec<(String, U)>> {
+        let resolved: Vec<Option<(String, U)>> =
+            self.0.iter().map(|(name, _, value)| Some((name.clone(), resolve(value)?))).collect();
+        resolved.into_iter().collect()
+    }
+}
+
+impl<T: Scalar + Into<String>> Pairs<T> {
+    /// The pairs for the trial that `scope` stands for.
+    pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Vec<(String, String)>> {
+        self.each(|value| value.resolve(scope, faults).map(Into::into))
+    }
+
+    /// `NAME=value` for each, for people, with the levels that are known.
+    pub(crate) fn shown(&self, levels: &Assignment) -> impl Iterator<Item = String> {
+        self.0.iter().map(|(name, _, value)| format!("{name}={}", value.shown(levels)))
     }
 
     /// Where the value of `name` stands.
@@ -46,27 +58,27 @@ impl<T: Scalar + Into<String>> Pairs<T> {
     }
 }
 
-impl<T: Scalar> FromToml for Pairs<T> {
+impl<V: FromToml> FromToml for Entries<V> {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
         let table = node.table(faults)?;
         let read =
-            |(name, node): &(&str, Node<'_>)| Some(((*name).to_owned(), node.place(), Slot::from_toml(node, faults)?));
-        let pairs: Vec<Option<_>> = table.entries().iter().map(read).collect();
-        pairs.into_iter().collect::<Option<_>>().map(Pairs)
+            |(name, node): &(&str, Node<'_>)| Some(((*name).to_owned(), node.place(), V::from_toml(node, faults)?));
+        let entries: Vec<Option<_>> = table.entries().iter().map(read).collect();
+        entries.into_iter().collect::<Option<_>>().map(Entries)
     }
 }
 
-impl<T: Scalar> JsonSchema for Pairs<T> {
+impl<V: JsonSchema> JsonSchema for Entries<V> {
     fn inline_schema() -> bool {
         true
     }
 
     fn schema_name() -> Cow<'static, str> {
-        "Pairs".into()
+        "Entries".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<Slot<T>>() })
+        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<V>() })
     }
 }
 
@@ -96,6 +108,117 @@ impl Json {
                 resolved.collect::<Option<Map<String, Value>>>().map(Value::Object)
             }
         }
+    }
+}
+
+impl Json {
+    /// JSON of a flow for the trial that `scope` stands for, written out around the values of users.
+    pub(crate) fn with_values(&self, scope: &Scope<'_>, values: &ValueNames, faults: &mut Faults) -> Option<JsonText> {
+        let mut text = JsonWriter::default();
+        self.write(scope, values, faults, &mut text)?;
+        Some(JsonText(text.0))
+    }
+
+    fn write(&self, scope: &Scope<'_>, values: &ValueNames, faults: &mut Faults, text: &mut JsonWriter) -> Option<()> {
+        match self {
+            Json::Plain(value) => text.literal(&value.to_string()),
+            Json::Text(template, span) if template.values().next().is_none() => {
+                text.literal(&value_of(scope.fill(template, span, faults)?).to_string());
+            }
+            Json::Text(template, span) => text.text(&scope.filled(template, span, faults)?, values)?,
+            Json::Array(items) => {
+                text.literal("[");
+                for (index, item) in items.iter().enumerate() {
+                    text.literal(if index == 0 { "" } else { "," });
+                    item.write(scope, values, faults, text)?;
+                }
+                text.literal("]");
+            }
+            Json::Object(entries) => {
+                text.literal("{");
+                for (index, (name, item)) in entries.iter().enumerate() {
+                    let comma = if index == 0 { "" } else { "," };
+                    text.literal(&format!("{comma}{}:", Value::from(name.as_str())));
+                    item.write(scope, values, faults, text)?;
+                }
+                text.literal("}");
+            }
+        }
+        Some(())
+    }
+
+    /// The values of users in it.
+    pub(crate) fn uses(&self) -> Vec<Use> {
+        match self {
+            Json::Plain(_) => Vec::new(),
+            Json::Text(template, span) => Use::all_in(template, span),
+            Json::Array(items) => items.iter().flat_map(Json::uses).collect(),
+            Json::Object(entries) => entries.iter().flat_map(|(_, item)| item.uses()).collect(),
+        }
+    }
+
+    /// The JSON where it can hold no value of a user.
+    pub(crate) fn without_values(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Value> {
+        let uses = self.uses();
+        uses.iter().for_each(|one| faults.add(misplaced(&one.value, &one.span, faults)));
+        if uses.is_empty() { self.resolve(scope, faults) } else { None }
+    }
+}
+
+/// Writes JSON with values in it; neighbouring literals become one.
+#[derive(Default)]
+struct JsonWriter(Vec<JsonPiece>);
+
+impl JsonWriter {
+    fn literal(&mut self, text: &str) {
+        match self.0.last_mut() {
+            Some(JsonPiece::Literal(before)) => before.push_str(text),
+            _ => self.0.push(JsonPiece::Literal(text.to_owned())),
+        }
+    }
+
+    /// A text with values in it: one that is a value alone is what that value is.
+    fn text(&mut self, parts: &[Filled], values: &ValueNames) -> Option<()> {
+        if let [Filled::Value(value)] = parts {
+            self.0.push(JsonPiece::Whole(values.reference(&value.name)?));
+            return Some(());
+        }
+        self.literal("\"");
+        for part in parts {
+            match part {
+                Filled::Literal(text) => {
+                    let quoted = Value::from(text.as_str()).to_string();
+                    self.literal(&quoted[1..quoted.len() - 1]);
+                }
+                Filled::Value(value) => self.0.push(JsonPiece::Inside(values.reference(&value.name)?)),
+            }
+        }
+        self.literal("\"");
+        Some(())
+    }
+}
+
+/// JSON of any kind, not only an object.
+#[derive(Clone, Debug)]
+pub(crate) struct AnyJson(pub(crate) Json);
+
+impl FromToml for AnyJson {
+    fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
+        Json::from_toml(node, faults).map(AnyJson)
+    }
+}
+
+impl JsonSchema for AnyJson {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "AnyJson".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["object", "array", "string", "number", "boolean"] })
     }
 }
 

@@ -6,6 +6,7 @@
 
 use crate::diagnostic::{Fault, Span};
 use crate::faults::{Faults, nearest};
+use crate::flowing;
 use crate::node::{Node, TableNode};
 use crate::scope::{known_names, place_of, unknown_placeholder};
 use crate::table::database::DatabaseTables;
@@ -61,18 +62,35 @@ fn uses(root: &TableNode<'_>, faults: &mut Faults) -> Vec<Use> {
     let mut uses = Vec::new();
     for section in ["store", "workload", "load"] {
         if let Some(node) = root.get(section) {
-            collect(node, None, &mut uses, faults);
+            let place = Place { system: None, with_values: section == "workload" && is_http(node, faults) };
+            collect(node, place, &mut uses, faults);
         }
     }
     for section in ["system", "database"] {
         for (name, key, node) in keys_of(section, root, faults) {
             // The levels in `only` are as they stand, braces and all.
             if key != "only" {
-                collect(&node, (section == "system").then_some(name), &mut uses, faults);
+                let place = Place { system: (section == "system").then_some(name), with_values: false };
+                collect(&node, place, &mut uses, faults);
             }
         }
     }
     uses
+}
+
+/// What is to be known of the part of the study that is looked at.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    /// The system in whose table it stands.
+    system: Option<&'a str>,
+    /// Whether users may know values there: what reads the texts says where.
+    with_values: bool,
+}
+
+fn is_http(workload: &Node<'_>, faults: &mut Faults) -> bool {
+    let is_protocol =
+        |(key, node): &(&str, Node<'_>)| *key == "protocol" && node.scalar().is_some_and(|is| is.to_string() == "http");
+    entries(workload, faults).iter().any(is_protocol)
 }
 
 /// The factors on which it depends whether a system or a database is started.
@@ -99,14 +117,19 @@ fn entries<'a>(node: &Node<'a>, faults: &mut Faults) -> Vec<(&'a str, Node<'a>)>
     }
 }
 
-fn collect(node: &Node<'_>, system: Option<&str>, uses: &mut Vec<Use>, faults: &mut Faults) {
+fn collect(node: &Node<'_>, place: Place<'_>, uses: &mut Vec<Use>, faults: &mut Faults) {
     match node.value {
         DeValue::String(text) => match Template::parse(text) {
-            Ok(template) => uses.extend(template.names().map(|name| Use {
-                name: name.to_owned(),
-                span: node.span.clone(),
-                system: system.map(str::to_owned),
-            })),
+            Ok(template) => {
+                for value in template.values().filter(|_| !place.with_values) {
+                    faults.add(flowing::misplaced(value, &node.span, faults));
+                }
+                uses.extend(template.names().map(|name| Use {
+                    name: name.to_owned(),
+                    span: node.span.clone(),
+                    system: place.system.map(str::to_owned),
+                }));
+            }
             Err(stray) => {
                 let place = place_of(&stray.found, &node.span, faults);
                 let fault = Fault::error(&place, format!("{} {}", node.name(), stray.message));
@@ -118,12 +141,12 @@ fn collect(node: &Node<'_>, system: Option<&str>, uses: &mut Vec<Use>, faults: &
         },
         DeValue::Array(_) => {
             for item in node.items(faults).into_iter().flatten() {
-                collect(&item, system, uses, faults);
+                collect(&item, place, uses, faults);
             }
         }
         DeValue::Table(_) => {
             for (_, entry) in entries(node, faults) {
-                collect(&entry, system, uses, faults);
+                collect(&entry, place, uses, faults);
             }
         }
         _ => {}

@@ -17,7 +17,7 @@ const BEYOND: f64 = 10.0;
 /// percentile among the measures that decide, once for each of these, with the load that falls short
 /// the most. Only load that stays the same is looked at.
 pub(crate) fn warn(study: &Study, faults: &mut Faults) {
-    let steps = study.parts.workload.most_steps() as f64;
+    let steps = study.parts.workload.most_steps();
     let mut least: Option<Reach> = None;
     for assignment in combinations(study.factors.iter()) {
         // What cannot be resolved has been reported.
@@ -42,7 +42,7 @@ pub(crate) fn warn(study: &Study, faults: &mut Faults) {
 }
 
 /// How many values a percentile takes, what they are, and how many of them an iteration has.
-fn taken(measure: &Measure, steps: f64) -> Option<(f64, &'static str, f64)> {
+fn taken(measure: &Measure, steps: Option<usize>) -> Option<(f64, &'static str, f64)> {
     let Statistic::Percentile(percentile) = measure.statistic else { return None };
     let values = (BEYOND / (1.0 - percentile.max(100.0 - percentile) / 100.0)).round();
     match &measure.series {
@@ -52,7 +52,7 @@ fn taken(measure: &Measure, steps: f64) -> Option<(f64, &'static str, f64)> {
         Series::RequestDuration(name)
         | Series::ResponseTime(name)
         | Series::FirstByte(name)
-        | Series::PartDuration(_, name) => Some((values, "requests", if name.is_some() { 1.0 } else { steps })),
+        | Series::PartDuration(_, name) => Some((values, "requests", if name.is_some() { 1.0 } else { steps? as f64 })),
         _ => None,
     }
 }

@@ -92,6 +92,7 @@ fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], fa
     check_once(table.report().and_then(|report| report.measures.as_ref()).into_iter().flatten(), faults);
     let generator = generator::spec(table.generator(), processors, faults);
     let factors = table.factors()?.whole()?;
+    let targets_allow = table.targets().map(TargetsTable::allowed).unwrap_or_default();
     let parts = Parts {
         systems: table.systems()?.whole()?,
         databases: table.databases()?.whole()?,
@@ -103,8 +104,8 @@ fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], fa
         dir: dir.to_owned(),
         processors: processors.to_vec(),
         source: faults.source().clone(),
+        allowed: targets_allow.clone(),
     };
-    let targets_allow = table.targets().map(TargetsTable::allowed).unwrap_or_default();
     check_variants(table.factors()?, faults)?;
     let tried = try_every_combination(&factors, &parts, &targets_allow, faults)?;
     warn_of_unused_stores(table.stores()?, &tried.stores, faults);
@@ -192,11 +193,13 @@ fn try_every_combination(factors: &[Factor], parts: &Parts, allow: &[String], fa
             let bindings = parts.stand_ins(&assignment, faults);
             match parts.resolve(&assignment, &bindings, faults) {
                 Some(spec) => {
-                    tried.loopback &= hosts(&spec).all(is_loopback);
+                    // A script says only when it runs where it goes.
+                    let at_home = hosts(&spec).all(is_loopback) && (!parts.workload.is_script() || allow.is_empty());
+                    tried.loopback &= at_home;
                     match &spec.workload.steps {
                         Steps::Storage(storage) => drop(tried.stores.insert(storage.name.clone())),
                         Steps::Sql(sql) => tried.idle_databases.extend(spec.databases_beside(&sql.database)),
-                        Steps::Http(_) | Steps::Grpc { .. } => {}
+                        Steps::Http(_) | Steps::Grpc { .. } | Steps::Flow(_) | Steps::Script(_) => {}
                     }
                     check_targets(&spec, parts, allow, faults);
                     check_kept_data(&spec, parts, &mut tried.kept, faults);

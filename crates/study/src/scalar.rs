@@ -482,7 +482,7 @@ fn known_percentile(text: &str) -> Option<String> {
 
 /// The measure that was meant, when its series is misspelt or its statistic fits another.
 fn nearest_measure(text: &str) -> Option<String> {
-    const SERIES: [&str; 21] = [
+    const SERIES: [&str; 22] = [
         "iteration_duration",
         "request_duration",
         "grpc_req_duration",
@@ -502,6 +502,7 @@ fn nearest_measure(text: &str) -> Option<String> {
         "data_received",
         "data_sent",
         "errors",
+        "checks",
         "cpu",
         "memory",
     ];

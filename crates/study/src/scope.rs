@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Fault, Span};
 use crate::faults::{Faults, all_of, nearest};
-use crate::template::Template;
+use crate::template::{Filled, Template};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::storage::KeyPair;
 use std::collections::BTreeMap;
@@ -47,6 +47,11 @@ impl<'a> Scope<'a> {
     /// Fills a template that stands at `span`.
     pub(crate) fn fill(&self, template: &Template, span: &Span, faults: &mut Faults) -> Option<Level> {
         template.fill(|name| self.value(name)).map_err(|name| faults.add(self.unfilled(&name, span, faults))).ok()
+    }
+
+    /// Fills a template that stands at `span`, between the values of users.
+    pub(crate) fn filled(&self, template: &Template, span: &Span, faults: &mut Faults) -> Option<Vec<Filled>> {
+        template.filled(|name| self.value(name)).map_err(|name| faults.add(self.unfilled(&name, span, faults))).ok()
     }
 
     /// The fault for a placeholder to which the trial gives no value.

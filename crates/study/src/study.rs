@@ -7,7 +7,7 @@ use crate::scalar::Port;
 use crate::scope::{Bindings, Scope};
 use crate::table::database::{DatabaseTable, check_connections};
 use crate::table::load::LoadTable;
-use crate::table::sql::{self, SqlTable};
+use crate::table::sql;
 use crate::table::store::StoreTable;
 use crate::table::system::SystemTable;
 use crate::table::workload::{Given, WorkloadTable};
@@ -22,7 +22,7 @@ use plimsoll_model::trial::TrialLength;
 use plimsoll_model::workload::{Steps, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A study without faults.
 #[derive(Clone, Debug)]
@@ -70,6 +70,8 @@ pub(crate) struct Parts {
     pub(crate) listening: BTreeSet<String>,
     /// The study's, from which the content of databases follows.
     pub(crate) seed: u64,
+    /// Hosts and addresses besides this machine that the study may load.
+    pub(crate) allowed: Vec<String>,
     pub(crate) dir: PathBuf,
     pub(crate) processors: Vec<usize>,
     pub(crate) source: Source,
@@ -155,6 +157,18 @@ impl Study {
         may_load(&self.targets_allow, host, addresses)
     }
 
+    /// The folder of the study, to which the paths in it are relative.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.parts.dir
+    }
+
+    /// A warning with the place where the study says where load goes, or which script sends it.
+    #[must_use]
+    pub fn warning_of_workload(&self, message: &str) -> Diagnostic {
+        self.parts.source.diagnostic(Fault::warning(self.parts.workload.target_span(), message))
+    }
+
     /// What a report needs to know.
     #[must_use]
     pub fn facts(&self) -> StudyFacts {
@@ -181,7 +195,7 @@ impl Study {
 
     /// Whether users may pause between iterations because the workload says so, not the load.
     fn has_waits(&self) -> bool {
-        self.parts.workload.sql().is_some_and(SqlTable::has_waits)
+        self.parts.workload.has_waits()
     }
 
     /// What the databases of each variant are, and what starts its systems.
@@ -210,7 +224,7 @@ impl Parts {
             self.running(assignment).map(|(name, table)| table.resolve(name, &scope.inside(name), faults)).collect();
         let databases: Vec<Option<Database>> =
             self.databases_in(assignment).map(|(name, table)| table.resolve(name, &scope, faults)).collect();
-        let given = Given { stores: &self.stores, databases: &self.databases, seed: self.seed };
+        let given = Given { stores: &self.stores, databases: &self.databases, seed: self.seed, allowed: &self.allowed };
         let workload = self.workload.resolve(&scope, given, faults);
         let load = self.load.resolve(&scope, faults);
         let mut spec = TrialSpec {
@@ -345,7 +359,7 @@ impl Parts {
                 store(&storage.name).map_or_else(|| self.workload.target_span(), |(_, store)| store.target_span())
             }
             Steps::Sql(sql) => self.span_of_database(&sql.database),
-            Steps::Http(_) | Steps::Grpc { .. } => self.workload.target_span(),
+            Steps::Http(_) | Steps::Grpc { .. } | Steps::Flow(_) | Steps::Script(_) => self.workload.target_span(),
         }
     }
 

@@ -1,8 +1,9 @@
-//! Templates: text with `{placeholders}`; `{{` and `}}` stand for braces.
+//! Templates: text with `{placeholders}`; `{{` and `}}` stand for braces. Placeholders are filled in for
+//! each trial; those with a dollar sign, `{$name}`, are values that users of a flow know at run time, and
+//! stay.
 
 use plimsoll_model::factor::{Assignment, Level};
 use std::fmt;
-use std::ops::Range;
 
 /// Text whose placeholders are filled in for each trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +13,22 @@ pub(crate) struct Template(Vec<Part>);
 enum Part {
     Literal(String),
     Placeholder(String),
+    Value(Value),
+}
+
+/// A value that users know at run time, where it stands in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Value {
+    pub(crate) name: String,
+    /// Whether it goes in as it is, `{$name|raw}`.
+    pub(crate) raw: bool,
+}
+
+/// A part of a text that a trial has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Filled {
+    Literal(String),
+    Value(Value),
 }
 
 /// A brace that neither opens a placeholder nor stands for itself.
@@ -36,12 +53,12 @@ impl Template {
                 rest = &at[2..];
                 continue;
             }
-            let name = placeholder(at)?;
+            let (part, end) = placeholder(at)?;
             if !literal.is_empty() {
                 parts.push(Part::Literal(std::mem::take(&mut literal)));
             }
-            parts.push(Part::Placeholder(at[name.clone()].to_owned()));
-            rest = &at[name.end + 1..];
+            parts.push(part);
+            rest = &at[end + 1..];
         }
         literal.push_str(rest);
         if !literal.is_empty() {
@@ -54,7 +71,15 @@ impl Template {
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
             Part::Placeholder(name) => Some(name.as_str()),
-            Part::Literal(_) => None,
+            Part::Literal(_) | Part::Value(_) => None,
+        })
+    }
+
+    /// The values of users that it has, in order.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Value> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Value(value) => Some(value),
+            Part::Literal(_) | Part::Placeholder(_) => None,
         })
     }
 
@@ -70,13 +95,37 @@ impl Template {
             return known(name);
         }
         let mut text = String::new();
-        for part in &self.0 {
+        for part in self.filled(value)? {
             match part {
-                Part::Literal(literal) => text.push_str(literal),
-                Part::Placeholder(name) => text.push_str(&known(name)?.to_string()),
+                Filled::Literal(literal) => text.push_str(&literal),
+                Filled::Value(value) => text.push_str(&value.to_string()),
             }
         }
         Ok(Level::Text(text))
+    }
+
+    /// The text with every placeholder filled in, between the values of users.
+    ///
+    /// # Errors
+    ///
+    /// The name of the first placeholder for which `value` has nothing.
+    pub(crate) fn filled(&self, value: impl Fn(&str) -> Option<Level>) -> Result<Vec<Filled>, String> {
+        let mut filled = Vec::new();
+        for part in &self.0 {
+            let text = match part {
+                Part::Literal(literal) => literal.clone(),
+                Part::Placeholder(name) => value(name).ok_or_else(|| name.clone())?.to_string(),
+                Part::Value(value) => {
+                    filled.push(Filled::Value(value.clone()));
+                    continue;
+                }
+            };
+            match filled.last_mut() {
+                Some(Filled::Literal(before)) => before.push_str(&text),
+                _ => filled.push(Filled::Literal(text)),
+            }
+        }
+        Ok(filled)
     }
 }
 
@@ -95,14 +144,22 @@ impl fmt::Display for Template {
             match part {
                 Part::Literal(text) => f.write_str(&text.replace('{', "{{").replace('}', "}}"))?,
                 Part::Placeholder(name) => write!(f, "{{{name}}}")?,
+                Part::Value(value) => value.fmt(f)?,
             }
         }
         Ok(())
     }
 }
 
-/// Where the name lies in a text that starts with a brace.
-fn placeholder(text: &str) -> Result<Range<usize>, StrayBrace> {
+impl fmt::Display for Value {
+    /// As a study writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{${}{}}}", self.name, if self.raw { "|raw" } else { "" })
+    }
+}
+
+/// The placeholder that a text starts with, and where its closing brace is.
+fn placeholder(text: &str) -> Result<(Part, usize), StrayBrace> {
     let stray = |message: &str, end: usize| StrayBrace { message: message.to_owned(), found: text[..end].to_owned() };
     if text.starts_with('}') {
         return Err(stray("has a `}` that closes nothing", 1));
@@ -110,10 +167,22 @@ fn placeholder(text: &str) -> Result<Range<usize>, StrayBrace> {
     let Some(end) = text.find('}') else {
         return Err(stray("has a `{` that nothing closes", 1));
     };
-    if !is_name(&text[1..end].replacen('.', "_", 1)) {
-        return Err(stray("has braces around something that is not a name", end + 1));
-    }
-    Ok(1..end)
+    let part = match text[1..end].strip_prefix('$') {
+        Some(value) => runtime_value(value).map(Part::Value),
+        None => is_name(&text[1..end].replacen('.', "_", 1)).then(|| Part::Placeholder(text[1..end].to_owned())),
+    };
+    let part = part.ok_or_else(|| stray("has braces around something that is not a name", end + 1))?;
+    Ok((part, end))
+}
+
+/// `name`, `feed.column` or `name|raw`. Columns have the names that a file gives them.
+fn runtime_value(text: &str) -> Option<Value> {
+    let (name, raw) = text.strip_suffix("|raw").map_or((text, false), |name| (name, true));
+    let is_value = match name.split_once('.') {
+        Some((feed, column)) => is_name(feed) && !column.is_empty() && !column.contains(['{', '|']),
+        None => is_name(name),
+    };
+    is_value.then(|| Value { name: name.to_owned(), raw })
 }
 
 /// Whether a factor or a system can have this name: a letter, then letters, digits, `_` and `-`.
@@ -154,10 +223,31 @@ mod tests {
         }
     }
 
+    #[test]
+    fn values_of_users_stay_where_they_are() {
+        let filled =
+            Template::parse("/{users}/{$plan}?a={$account.first name}{$next|raw}").expect("text").filled(value);
+        let value = |name: &str, raw| Filled::Value(Value { name: name.to_owned(), raw });
+        let literal = |text: &str| Filled::Literal(text.to_owned());
+        let parts = [
+            literal("/10/"),
+            value("plan", false),
+            literal("?a="),
+            value("account.first name", false),
+            value("next", true),
+        ];
+        assert_eq!(filled.as_deref(), Ok(&parts[..]));
+        for wrong in ["{$}", "{$a b}", "{$a.}", "{$a|b}", "{$a.b|raw|raw}"] {
+            assert_eq!(Template::parse(wrong).expect_err(wrong).found, wrong);
+        }
+    }
+
     fn part() -> impl Strategy<Value = Part> {
         prop_oneof![
             "[a-z{} é\"]{1,8}".prop_map(Part::Literal),
             "[a-z][a-z0-9_]{0,5}(\\.port)?".prop_map(Part::Placeholder),
+            ("[a-z][a-z0-9_]{0,5}(\\.[a-z ]{1,4})?", any::<bool>())
+                .prop_map(|(name, raw)| Part::Value(Value { name, raw })),
         ]
     }
 
@@ -169,6 +259,7 @@ mod tests {
             // Neighbouring literals become one, so the texts are compared.
             prop_assert_eq!(again.to_string(), template.to_string());
             prop_assert_eq!(again.names().collect::<Vec<_>>(), template.names().collect::<Vec<_>>());
+            prop_assert_eq!(again.values().collect::<Vec<_>>(), template.values().collect::<Vec<_>>());
         }
 
         #[test]
@@ -178,7 +269,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "[{}a.é ]{0,12}") {
+        fn no_text_makes_it_panic(text in "[{}a.é $|]{0,12}") {
             let _ = Template::parse(&text);
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Fault, Span};
 use crate::faults::{Faults, did_you_mean};
+use crate::flowing::misplaced;
 use crate::node::{FromToml, Node, in_words};
 use crate::scope::Scope;
 use crate::template::Template;
@@ -72,7 +73,7 @@ pub(crate) struct Fixed<T> {
 
 impl<T: Scalar> FromToml for Fixed<T> {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
-        let value = taken(node, faults, T::from_level)?;
+        let value = scalar(node, faults, T::from_level)?;
         Some(Fixed { value, span: node.span.clone(), path: node.path.clone() })
     }
 }
@@ -135,16 +136,20 @@ impl<T: Scalar> FromToml for Slot<T> {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
         let slot = |filling, written| Slot { span: node.span.clone(), path: node.path.clone(), filling, written };
         let Some(Level::Text(text)) = node.scalar() else {
-            let value = taken(node, faults, T::from_level)?;
+            let value = scalar(node, faults, T::from_level)?;
             let written = node.scalar().as_ref().map(Level::to_string).unwrap_or_default();
             return Some(slot(Filling::Fixed(value), written));
         };
         // A stray brace has been reported where all placeholders are looked at.
         let template = Template::parse(&text).ok()?;
+        if let Some(value) = template.values().next() {
+            faults.add(misplaced(value, &node.span, faults));
+            return None;
+        }
         if template.names().next().is_some() {
             return Some(slot(Filling::Template(template), text));
         }
-        let value = taken(node, faults, |_| T::from_level(&template.fill(|_| None).expect("no placeholder")))?;
+        let value = scalar(node, faults, |_| T::from_level(&template.fill(|_| None).expect("no placeholder")))?;
         Some(slot(Filling::Fixed(value), text))
     }
 }
@@ -176,7 +181,11 @@ pub(crate) fn number_after(word: &str, text: &str) -> Option<f64> {
 }
 
 /// The value of `node`, or a fault that says why it has none.
-fn taken<T: Scalar>(node: &Node<'_>, faults: &mut Faults, take: impl Fn(&Level) -> Result<T, Problem>) -> Option<T> {
+pub(crate) fn scalar<T: Scalar>(
+    node: &Node<'_>,
+    faults: &mut Faults,
+    take: impl Fn(&Level) -> Result<T, Problem>,
+) -> Option<T> {
     let Some(level) = node.scalar() else {
         faults.add(node.wrong_type(T::EXPECTED));
         return None;

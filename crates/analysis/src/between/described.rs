@@ -1,9 +1,9 @@
 //! What a bundle says of itself as a list of named texts, so that two bundles can be held against
 //! each other name by name.
 
-use super::{Resolved, sql};
+use super::{Resolved, flow, sql};
 use plimsoll_model::host::Host;
-use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Profile, Shape, Stop, Think};
+use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Shape, Stop, Think};
 use plimsoll_model::storage::{Action, BucketStyle, Credentials, Payload, S3, Storage, Store, Upload};
 use plimsoll_model::study::{GeneratorSpec, StudyFacts};
 use plimsoll_model::system::{CommandLine, Probe, SystemSpec};
@@ -15,16 +15,21 @@ use plimsoll_model::measure::{Effect, Unit};
 /// One thing that is known of a bundle: its name, and what it is.
 pub(super) type Named = (String, String);
 
-/// The longest text of a value in messages; what is longer is cut.
+/// The longest text of a value in messages; what is longer is cut, and told apart by its sum.
 const LONGEST: usize = 120;
 
 pub(super) fn named(name: impl Into<String>, value: impl AsRef<str>) -> Named {
     let value = value.as_ref();
     let cut = match value.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{} …", &value[..end]),
+        Some((end, _)) => format!("{} … ({} bytes, sum {:08x})", &value[..end], value.len(), sum(value)),
         None => value.to_owned(),
     };
     (name.into(), cut)
+}
+
+/// A sum by which long texts are told apart (FNV-1a).
+fn sum(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 fn or_none<T: ToString>(value: Option<T>) -> String {
@@ -65,7 +70,7 @@ fn load(load: &LoadProfile) -> Vec<Named> {
             all.push(named("users", profile(users)));
             all.push(named("think time", self::think(think)));
         }
-        LoadModel::Open { rate, arrivals, max_users } => {
+        LoadModel::Open { rate, arrivals, max_users, overflow } => {
             all.push(named("load", "open"));
             all.push(named("rate of arrivals", format!("{} /s", profile(rate))));
             let arrivals = match arrivals {
@@ -74,6 +79,9 @@ fn load(load: &LoadProfile) -> Vec<Named> {
             };
             all.push(named("arrivals", arrivals));
             all.push(named("max_users", grouped(f64::from(*max_users))));
+            if *overflow == Overflow::Drop {
+                all.push(named("arrivals that nobody is free for", "dropped"));
+            }
         }
     }
     all
@@ -102,19 +110,20 @@ fn profile(profile: &Profile) -> String {
     format!("{}{}", profile.start, stages.collect::<String>())
 }
 
-fn think(think: &Think) -> String {
+pub(super) fn think(think: &Think) -> String {
     match think {
         Think::Constant(pause) if pause.is_zero() => "none".to_owned(),
         Think::Constant(pause) => format!("{pause:?}"),
         Think::Uniform { from, to } => format!("uniform, {from:?} to {to:?}"),
         Think::Exponential(mean) => format!("exponential, {mean:?} on average"),
+        Think::LogNormal { median, sigma } => format!("log-normal, median {median:?}, sigma {sigma}"),
     }
 }
 
 fn workload(workload: &Workload) -> Vec<Named> {
     let mut all = match &workload.steps {
-        Steps::Http(_) | Steps::Grpc { .. } => connections(workload),
-        Steps::Storage(_) | Steps::Sql(_) => Vec::new(),
+        Steps::Http(_) | Steps::Grpc { .. } | Steps::Flow(_) => connections(workload),
+        Steps::Storage(_) | Steps::Sql(_) | Steps::Script(_) => Vec::new(),
     };
     all.push(named("time-out of an exchange", format!("{:?}", workload.timeout)));
     all.push(named("steps", workload.steps.names().join(", ")));
@@ -126,6 +135,8 @@ fn workload(workload: &Workload) -> Vec<Named> {
         }
         Steps::Storage(storage) => all.extend(self::storage(storage)),
         Steps::Sql(work) => all.extend(sql::work(work)),
+        Steps::Flow(flow) => all.extend(flow::flow(flow)),
+        Steps::Script(script) => all.extend(flow::script(script)),
     }
     all
 }
@@ -435,6 +446,8 @@ mod tests {
     #[test]
     fn long_values_are_cut() {
         let (_, value) = named("body", "é".repeat(300));
-        assert_eq!(value.chars().count(), LONGEST + 2);
+        assert!(value.starts_with(&format!("{} … (600 bytes, sum ", "é".repeat(LONGEST))), "{value}");
+        let (_, other) = named("body", "é".repeat(299) + "è");
+        assert_ne!(value, other, "what differs behind the cut differs");
     }
 }

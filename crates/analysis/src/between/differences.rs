@@ -6,7 +6,7 @@ use super::{Resolved, Side, THIS_PROGRAM};
 use crate::quantity::significant;
 use crate::words;
 use plimsoll_model::factor::Assignment;
-use plimsoll_model::host::{Host, Version};
+use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::study::FloorRule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -118,7 +118,16 @@ pub(super) fn differences(first: &Side<'_>, second: &Side<'_>, shared: &[(Assign
         }
         _ => without_cells(first, second, shared, &mut found),
     }
-    found.causes.extend(programs(first, second, &mut found.unknown));
+    let (files, programs): (Vec<_>, Vec<_>) = programs(first, second, &mut found.unknown)
+        .into_iter()
+        .partition(|difference| difference.what.starts_with(&format!("program of {WORKLOAD} ")));
+    found.causes.extend(programs);
+    let of_study = |difference: Difference| Difference {
+        kind: Kind::Study,
+        what: difference.what.replacen("program", "file", 1),
+        ..difference
+    };
+    found.forbidding.extend(files.into_iter().map(of_study));
     let hosts = [first, second].map(|side| &side.input.host);
     let of_machines = apart(Kind::Machine, &described::host(hosts[0]), &described::host(hosts[1]));
     let is_slight = |difference: &Difference| difference.what == described::MEMORY && memory_is_near(hosts);

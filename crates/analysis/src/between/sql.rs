@@ -76,7 +76,7 @@ fn statement(statement: &OwnStatement) -> String {
     if parameters.is_empty() { statement.sql.clone() } else { format!("{} ({})", statement.sql, parameters.join(", ")) }
 }
 
-fn parameter(parameter: &Parameter) -> String {
+pub(super) fn parameter(parameter: &Parameter) -> String {
     match parameter {
         Parameter::Number { low, high, distribution: how } => format!("{low} to {high}, {}", distribution(*how)),
         Parameter::Text(length) => format!("{length} characters"),

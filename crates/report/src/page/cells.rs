@@ -3,6 +3,8 @@
 use plimsoll_analysis::quantity::show;
 use plimsoll_analysis::{Analysis, Input, words};
 use plimsoll_model::measure::{Measure, Series, Statistic};
+use plimsoll_model::record::{Metric, Subject};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What was measured under a condition.
 pub(crate) struct ConditionView {
@@ -47,13 +49,32 @@ const STATISTICS: [(&str, Statistic); 7] = [
 ];
 
 pub(crate) fn conditions(input: &Input, analysis: &Analysis) -> Vec<ConditionView> {
-    (0..input.plan.conditions.len()).map(|condition| Table { input, analysis, condition }.view()).collect()
+    let rare = rare_requests(input);
+    (0..input.plan.conditions.len()).map(|condition| Table { input, analysis, condition, rare: &rare }.view()).collect()
+}
+
+/// How many requests tables have by name.
+const MOST_REQUESTS: usize = 50;
+
+/// The requests that tables leave out, because so many others were made more often: what scripts name
+/// their requests is without bounds.
+pub(crate) fn rare_requests(input: &Input) -> BTreeSet<String> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for (subject, tally) in input.trials.iter().flat_map(|trial| &trial.tallies) {
+        if let Subject::Request(name) = subject {
+            *counts.entry(name).or_default() += tally.count();
+        }
+    }
+    let mut names: Vec<(&str, u64)> = counts.into_iter().collect();
+    names.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    names.into_iter().skip(MOST_REQUESTS).map(|(name, _)| name.to_owned()).collect()
 }
 
 struct Table<'a> {
     input: &'a Input,
     analysis: &'a Analysis,
     condition: usize,
+    rare: &'a BTreeSet<String>,
 }
 
 impl Table<'_> {
@@ -87,7 +108,8 @@ impl Table<'_> {
                 let estimate = self.analysis.estimate(self.condition, variant, measure);
                 estimate.is_some_and(|estimate| estimate.summary.is_ok())
             });
-            if duration && known && !series.contains(&measure.series) {
+            let rare = matches!(&measure.series, Series::RequestDuration(Some(name)) if self.rare.contains(name));
+            if duration && known && !rare && !series.contains(&measure.series) {
                 series.push(measure.series.clone());
             }
         }
@@ -124,6 +146,7 @@ impl Table<'_> {
         if self.analysis.measures.iter().any(|measure| measure.series == Series::Subrequests) {
             rows.push(self.amount("subrequests", &Series::Subrequests, [Count, Rate]));
         }
+        rows.extend(self.of_scripts());
         if self.input.facts.systems.len() > 1 {
             for system in &self.input.facts.systems {
                 let name = Some(system.clone());
@@ -140,6 +163,32 @@ impl Table<'_> {
             }
         }
         rows
+    }
+
+    /// What a script checks and counts.
+    fn of_scripts(&self) -> Vec<AmountRow> {
+        let mut rows: Vec<AmountRow> = Vec::new();
+        for measure in &self.analysis.measures {
+            let series = &measure.series;
+            let row = match (series, measure.statistic) {
+                (Series::Custom(Metric::Counter, _), Statistic::Count) => {
+                    self.amount(&series.to_string(), series, [Statistic::Count, Statistic::Rate])
+                }
+                (Series::Checks(_) | Series::Custom(Metric::Rate, _), Statistic::Ratio) => self.share(series),
+                _ => continue,
+            };
+            rows.push(row);
+        }
+        rows
+    }
+
+    /// A share for each variant.
+    fn share(&self, series: &Series) -> AmountRow {
+        let cell = |variant| {
+            let (value, spread) = self.value(variant, series, Statistic::Ratio);
+            format!("{value} {spread}").trim_end().to_owned()
+        };
+        AmountRow { name: series.to_string(), variants: self.variants().map(cell).collect() }
     }
 
     fn amount(&self, name: &str, series: &Series, [one, other]: [Statistic; 2]) -> AmountRow {

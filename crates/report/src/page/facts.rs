@@ -1,10 +1,11 @@
 //! What a report says of the study, the run and the machine.
 
+use super::cells;
 use crate::text::utc;
 use plimsoll_analysis::quantity::{grouped, show};
 use plimsoll_analysis::words::{counted, filled};
 use plimsoll_analysis::{Analysis, Input, NOT_RUN, Uncounted};
-use plimsoll_model::host::{Host, Version};
+use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::measure::Unit;
 use plimsoll_model::study::FloorRule;
 
@@ -147,9 +148,13 @@ pub(crate) fn versions(versions: &[Version]) -> Vec<Fact> {
     versions
         .iter()
         .map(|version| {
-            let said = version.version.as_deref().unwrap_or("no version command");
             let hash = version.sha256.as_deref().map_or("not hashed".to_owned(), |hash| format!("sha256 {hash}"));
-            fact(version.name.clone(), format!("{}: {said}; {hash}", version.program))
+            let said = match version.version.as_deref() {
+                Some(said) => format!("{said}; "),
+                None if version.name == WORKLOAD => String::new(),
+                None => "no version command; ".to_owned(),
+            };
+            fact(version.name.clone(), format!("{}: {said}{hash}", version.program))
         })
         .collect()
 }
@@ -242,6 +247,12 @@ pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
              over the measure phase, by the server's own account; ± is the standard deviation between trials. What a cell is \
              consistent with as its limit follows from fixed rules on these means, and is no proof.",
         ));
+    }
+    let rare = cells::rare_requests(input).len();
+    if rare > 0 {
+        let text =
+            format!("tables show those that were made most often; {rare} more are in report.json and results.csv.");
+        notes.push(fact("Requests", text));
     }
     let needed = grouped(1000.0);
     notes.push(fact("Percentiles", format!("a p99 takes {needed} values in a trial, a p95 200: ten beyond it.")));

@@ -251,7 +251,7 @@ impl ExternalTable {
             let template = Template::parse(value.as_written()).ok()?;
             template.names().find(|name| !changing.contains(&format!("{{{name}}}"))).map(str::to_owned)
         };
-        let mut settings = self.settings.iter().flat_map(Pairs::slots);
+        let mut settings = self.settings.iter().flat_map(Pairs::iter);
         let Some((name, value, factor)) = settings.find_map(|(name, value)| Some((name, value, idle(value)?))) else {
             return Some(());
         };

@@ -1,15 +1,24 @@
-//! `[workload]` with `protocol = "http"`: HTTP/1.1 requests.
+//! `[workload]` with `protocol = "http"`: HTTP/1.1 requests, one after the other, or a flow.
 
 use crate::diagnostic::Fault;
 use crate::faults::Faults;
-use crate::node::table;
-use crate::pairs::Pairs;
-use crate::scalar::{HttpStatus, PositiveLength, Text, Word};
+use crate::flowing::{Flowing, Use, ValueNames, literal};
+use crate::node::{OneOrMore, table};
+use crate::pairs::{AnyJson, Entries};
+use crate::scalar::{HttpStatus, PositiveLength, Text, Weight, Whole, Word};
 use crate::scope::Scope;
+use crate::table::auth::AuthValue;
+use crate::table::body::{PartTable, RequestBody};
+use crate::table::capture::{CaptureTable, JsonPath};
+use crate::table::condition::Conditions;
+use crate::table::feed::FeedTable;
+use crate::table::step::StepTable;
 use crate::table::target::{Address, TlsTable};
 use crate::table::workload::{Common, Protocol};
-use crate::value::{Fixed, Problem, Scalar, Slot, optional};
+use crate::value::{Fixed, Problem, Scalar, Slot, all, optional, word};
 use plimsoll_model::factor::Level;
+use plimsoll_model::flow::{Body, Checks, ContentCoding, FlowRequest, Lifetime, Piece};
+use plimsoll_model::sql::Parameter;
 use plimsoll_model::workload::{Connect, HttpStep};
 use schemars::{Schema, json_schema};
 
@@ -27,8 +36,42 @@ table! {
         connect: Option<Slot<Connect>>,
         /// The longest that one request, or connecting, may take. Default: "10s".
         timeout: Option<Slot<PositiveLength>>,
-        /// The requests of an iteration.
-        steps: Vec<HttpStepTable>,
+        /// Header lines of every request, unless its step has another one of the name.
+        headers: Option<Entries<Flowing<Word>>>,
+        /// As whom requests are made. Default: as nobody.
+        auth: Option<AuthValue>,
+        /// Whether users keep cookies and send them back. Default: false.
+        cookies: Option<Slot<bool>>,
+        /// How many redirects in a row are followed, to the same target. Default: 0.
+        redirects: Option<Slot<Redirects>>,
+        /// Content codings that are asked for, and undone before captures and checks: "gzip", "deflate", "br". Default: none.
+        compression: Option<Vec<Slot<ContentCoding>>>,
+        /// How long users keep values, cookies and what `on_start` did: "per user", or anew "every iteration". Default: "per user".
+        state: Option<Slot<Lifetime>>,
+        /// Values that are drawn anew for each iteration: "1 to 100", "zipf 0.9 1 to 10000", "text 16" or "constant x".
+        draw: Option<Entries<Slot<Parameter>>>,
+        /// Files whose rows users take.
+        feeds: Option<Entries<FeedTable>>,
+        /// What a user does before its first iteration. Default: nothing.
+        on_start: Option<Vec<StepTable>>,
+        /// The steps of an iteration.
+        steps: Option<Vec<StepTable>>,
+        /// Instead of `steps`: several kinds of iteration, of which each iteration is one, drawn by weight.
+        actions: Option<Vec<HttpActionTable>>,
+        /// What a user does after its last iteration. Default: nothing.
+        on_stop: Option<Vec<StepTable>>,
+    }
+}
+
+table! {
+    /// One kind of iteration.
+    struct HttpActionTable {
+        /// Its name in reports. Default: its number.
+        name: Option<Slot<Text>>,
+        /// How often it is drawn, beside the other weights. Default: 1.
+        weight: Option<Slot<Weight>>,
+        /// The steps of such an iteration.
+        steps: Vec<StepTable>,
     }
 }
 
@@ -38,15 +81,29 @@ table! {
         /// Name in the results. Default: method and path.
         name: Option<Slot<Text>>,
         /// Path of a GET, instead of `method` and `path`.
-        get: Option<Slot<RequestPath>>,
+        get: Option<Flowing<RequestPath>>,
         /// GET, POST, or any other. Default: "GET".
         method: Option<Slot<Method>>,
         /// Path with query, starting with a slash.
-        path: Option<Slot<RequestPath>>,
+        path: Option<Flowing<RequestPath>>,
         /// Header lines besides Host, User-Agent, Connection, Content-Length and Transfer-Encoding.
-        headers: Option<Pairs>,
+        headers: Option<Entries<Flowing<Word>>>,
         /// The body. Default: none.
-        body: Option<Slot<Word>>,
+        body: Option<Flowing<Word>>,
+        /// A body in JSON. A text that is one value and nothing else has the type of this value.
+        json: Option<AnyJson>,
+        /// The fields of a form, as a body of type application/x-www-form-urlencoded.
+        form: Option<Entries<Flowing<Word>>>,
+        /// The fields and files of a form, as a body of type multipart/form-data.
+        multipart: Option<Vec<PartTable>>,
+        /// A file whose bytes are the body, relative to the study's folder.
+        body_file: Option<Slot<Text>>,
+        /// As whom this request is made; false for nobody. Default: as the workload says.
+        auth: Option<AuthValue>,
+        /// Values that are kept of the reply, by name.
+        capture: Option<Entries<CaptureTable>>,
+        /// The request is made only if this holds of values.
+        when: Option<Conditions>,
         /// What must come back. Default: a status below 400.
         expect: Option<HttpExpectTable>,
     }
@@ -55,10 +112,30 @@ table! {
 table! {
     /// What must come back from a request.
     struct HttpExpectTable {
-        /// The status. Default: any below 400.
-        status: Option<Slot<HttpStatus>>,
+        /// The status, or several. Default: any below 400.
+        status: Option<OneOrMore<Slot<HttpStatus>>>,
+        /// How long the reply may take at most.
+        within: Option<Slot<PositiveLength>>,
+        /// Headers with the values that they must have.
+        header: Option<Entries<Flowing<Word>>>,
+        /// JSONPaths into the body with what must stand there.
+        json: Option<Entries<AnyJson>>,
+        /// What the body must hold.
+        body: Option<BodyExpectTable>,
     }
 }
+
+table! {
+    /// What a body must hold.
+    struct BodyExpectTable {
+        /// A text, or several.
+        contains: Option<OneOrMore<Flowing<Text>>>,
+        /// A regular expression that must match somewhere, or several.
+        matches: Option<OneOrMore<Slot<Text>>>,
+    }
+}
+
+type Redirects = Whole<0, 50>;
 
 impl HttpTable {
     pub(crate) fn common(&self) -> Common<'_> {
@@ -70,9 +147,12 @@ impl HttpTable {
         }
     }
 
-    pub(crate) fn steps(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Vec<HttpStep>> {
-        let steps: Vec<Option<HttpStep>> = self.steps.iter().map(|step| step.resolve(scope, faults)).collect();
-        steps.into_iter().collect()
+    /// The steps of a workload that is no flow.
+    pub(crate) fn plain_steps(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Vec<HttpStep>> {
+        all(self.steps.as_deref()?, |step| match step {
+            StepTable::Request(request) => request.plain(scope, faults),
+            _ => None,
+        })
     }
 }
 
@@ -84,26 +164,94 @@ impl HttpStepTable {
         self.name.as_ref().map_or_else(|| format!("{method} {path}"), |name| name.as_written().to_owned())
     }
 
-    fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<HttpStep> {
-        let path = self.path(faults).and_then(|path| path.resolve(scope, faults));
-        let name = optional(self.name.as_ref(), |name| name.resolve(scope, faults));
-        let method = optional(self.method.as_ref(), |method| method.resolve(scope, faults));
-        let headers = optional(self.headers.as_ref(), |headers| checked_headers(headers, scope, faults));
-        let body = optional(self.body.as_ref(), |body| body.resolve(scope, faults));
-        let status = self.expect.as_ref().and_then(|expect| expect.status.as_ref());
-        let status = optional(status, |status| status.resolve(scope, faults));
+    /// Whether only a flow makes such a request.
+    pub(crate) fn is_of_flow(&self) -> bool {
+        let own = [
+            self.json.is_some(),
+            self.form.is_some(),
+            self.multipart.is_some(),
+            self.body_file.is_some(),
+            self.auth.is_some(),
+            self.capture.is_some(),
+            self.when.is_some(),
+            self.expect.as_ref().is_some_and(HttpExpectTable::is_of_flow),
+        ];
+        own.contains(&true) || !self.uses().is_empty()
+    }
+
+    /// The request of a workload that is no flow: what it sends is always the same.
+    fn plain(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<HttpStep> {
+        let request = self.resolve(scope, &OfAll::default(), faults)?;
+        let body = match request.body {
+            Body::Text(body) => literal(body).into_bytes(),
+            _ => Vec::new(),
+        };
         Some(HttpStep {
-            name: name?.map_or_else(|| self.name(), |name| name.0),
-            method: method?.map_or_else(|| "GET".to_owned(), |method| method.0),
-            path: path?.0,
-            headers: headers?.unwrap_or_default(),
-            body: body?.map(|body| body.0.into_bytes()).unwrap_or_default(),
-            status: status?.map(HttpStatus::u16),
+            name: request.name,
+            method: request.method,
+            path: literal(request.path),
+            headers: request.headers.into_iter().map(|(name, value)| (name, literal(value))).collect(),
+            body,
+            status: request.checks.status.first().copied(),
         })
     }
 
+    /// The request, with what the workload says of all of them.
+    pub(crate) fn resolve(&self, scope: &Scope<'_>, of_all: &OfAll<'_>, faults: &mut Faults) -> Option<FlowRequest> {
+        let values = of_all.values;
+        let path = self.path(faults).and_then(|path| path.resolve(scope, values, faults));
+        let name = optional(self.name.as_ref(), |name| name.resolve(scope, faults));
+        let method = optional(self.method.as_ref(), |method| method.resolve(scope, faults));
+        let own = optional(self.headers.as_ref(), |headers| checked_headers(headers, scope, values, faults));
+        let shared = optional(of_all.headers, |headers| checked_headers(headers, scope, values, faults));
+        let body = self.body().resolve(scope, values, faults);
+        let auth = optional(self.auth.as_ref().or(of_all.auth), |auth| auth.resolve(scope, values, faults));
+        let captures = optional(self.capture.as_ref(), |captures| {
+            all(&captures.0, |(name, _, capture)| capture.resolve(name, scope, values, faults))
+        });
+        let checks = optional(self.expect.as_ref(), |expect| expect.resolve(scope, values, faults));
+        Some(FlowRequest {
+            name: name?.map_or_else(|| self.name(), |name| name.0),
+            method: method?.map_or_else(|| "GET".to_owned(), |method| method.0),
+            path: path?,
+            headers: together(shared?.unwrap_or_default(), own?.unwrap_or_default()),
+            body: body?,
+            auth: auth?.flatten(),
+            captures: captures?.unwrap_or_default(),
+            checks: checks?.unwrap_or_default(),
+        })
+    }
+
+    fn body(&self) -> RequestBody<'_> {
+        RequestBody {
+            text: self.body.as_ref(),
+            json: self.json.as_ref(),
+            form: self.form.as_ref(),
+            multipart: self.multipart.as_deref(),
+            file: self.body_file.as_ref(),
+        }
+    }
+
+    /// Faults that no level changes.
+    pub(crate) fn check(&self, faults: &mut Faults) {
+        self.body().check(&self.place, faults);
+        self.auth.iter().for_each(|auth| auth.check(faults));
+        self.capture.iter().flat_map(Entries::iter).for_each(|(_, capture)| capture.check(faults));
+        self.expect.iter().for_each(|expect| expect.check(faults));
+    }
+
+    /// The values that the request itself needs, before anything is captured of its reply.
+    pub(crate) fn uses(&self) -> Vec<Use> {
+        let paths = self.get.iter().chain(&self.path).flat_map(Flowing::uses);
+        let headers = self.headers.iter().flat_map(uses_of);
+        let body = self.body().uses();
+        let auth = self.auth.iter().flat_map(AuthValue::uses);
+        let expected = self.expect.iter().flat_map(HttpExpectTable::uses);
+        paths.chain(headers).chain(body).chain(auth).chain(expected).collect()
+    }
+
     /// The one path that the step must have.
-    fn path(&self, faults: &mut Faults) -> Option<&Slot<RequestPath>> {
+    fn path(&self, faults: &mut Faults) -> Option<&Flowing<RequestPath>> {
         let fault = match (&self.get, &self.path) {
             (Some(get), None) if self.method.is_none() => return Some(get),
             (None, Some(path)) => return Some(path),
@@ -117,10 +265,107 @@ impl HttpStepTable {
     }
 }
 
+/// What holds for all requests of a workload.
+#[derive(Clone, Copy)]
+pub(crate) struct OfAll<'a> {
+    pub(crate) headers: Option<&'a Entries<Flowing<Word>>>,
+    pub(crate) auth: Option<&'a AuthValue>,
+    pub(crate) values: &'a ValueNames,
+}
+
+impl Default for OfAll<'_> {
+    /// Nothing.
+    fn default() -> Self {
+        static NONE: ValueNames = ValueNames(Vec::new());
+        OfAll { headers: None, auth: None, values: &NONE }
+    }
+}
+
+pub(crate) fn uses_of<T: Scalar>(texts: &Entries<Flowing<T>>) -> Vec<Use> {
+    texts.iter().flat_map(|(_, text)| text.uses()).collect()
+}
+
+impl HttpExpectTable {
+    fn is_of_flow(&self) -> bool {
+        let statuses = self.status.as_ref().map_or(0, |status| status.0.len());
+        self.within.is_some() || self.header.is_some() || self.json.is_some() || self.body.is_some() || statuses > 1
+    }
+
+    fn uses(&self) -> Vec<Use> {
+        let headers = self.header.iter().flat_map(uses_of);
+        let json = self.json.iter().flat_map(Entries::iter).flat_map(|(_, json)| json.0.uses());
+        let texts = self.body.iter().filter_map(|body| body.contains.as_ref()).flat_map(|texts| &texts.0);
+        headers.chain(json).chain(texts.flat_map(Flowing::uses)).collect()
+    }
+
+    fn check(&self, faults: &mut Faults) {
+        let empty = self.status.as_ref().is_some_and(|status| status.0.is_empty());
+        if empty {
+            let fault = Fault::error(&self.place, "`status` is empty: no reply could be right");
+            faults.add(fault.help("leave it out for any status below 400"));
+        }
+        for (path, place) in self.json.iter().flat_map(Entries::names) {
+            if let Err(problem) = JsonPath::from_level(&Level::Text(path.to_owned())) {
+                faults.add(problem.fault(place, path));
+            }
+        }
+    }
+
+    fn resolve(&self, scope: &Scope<'_>, values: &ValueNames, faults: &mut Faults) -> Option<Checks> {
+        let statuses = self.status.as_ref().map_or(&[][..], |status| &status.0);
+        let status = all(statuses, |status| status.resolve(scope, faults).map(HttpStatus::u16));
+        let within = optional(self.within.as_ref(), |within| within.resolve(scope, faults));
+        let header = optional(self.header.as_ref(), |header| header.each(|text| text.resolve(scope, values, faults)));
+        let json = optional(self.json.as_ref(), |json| json.each(|json| json.0.with_values(scope, values, faults)));
+        let body = optional(self.body.as_ref(), |body| body.resolve(scope, values, faults));
+        let (contains, matches) = body?.unwrap_or_default();
+        Some(Checks {
+            status: status?,
+            within: within?.map(|within| within.0),
+            header: header?.unwrap_or_default(),
+            json: json?.unwrap_or_default(),
+            contains,
+            matches,
+        })
+    }
+}
+
+impl BodyExpectTable {
+    /// The texts that must be there, and the patterns that must match.
+    fn resolve(
+        &self,
+        scope: &Scope<'_>,
+        values: &ValueNames,
+        faults: &mut Faults,
+    ) -> Option<(Vec<plimsoll_model::flow::Text>, Vec<String>)> {
+        let contains =
+            optional(self.contains.as_ref(), |texts| all(&texts.0, |text| text.resolve(scope, values, faults)));
+        let matches = optional(self.matches.as_ref(), |patterns| {
+            all(&patterns.0, |pattern| pattern.resolve(scope, faults).map(|pattern| pattern.0))
+        });
+        Some((contains?.unwrap_or_default(), matches?.unwrap_or_default()))
+    }
+}
+
+type Header = (String, plimsoll_model::flow::Text);
+
+/// The headers of all requests and those of one, which come before them.
+fn together(shared: Vec<Header>, own: Vec<Header>) -> Vec<Header> {
+    let is_own = |name: &str| own.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    let mut headers: Vec<Header> = shared.into_iter().filter(|(name, _)| !is_own(name)).collect();
+    headers.extend(own);
+    headers
+}
+
 /// Headers that HTTP can carry and the generator does not write itself.
-fn checked_headers(pairs: &Pairs, scope: &Scope<'_>, faults: &mut Faults) -> Option<Vec<(String, String)>> {
+fn checked_headers(
+    headers: &Entries<Flowing<Word>>,
+    scope: &Scope<'_>,
+    values: &ValueNames,
+    faults: &mut Faults,
+) -> Option<Vec<Header>> {
     const OWN: [&str; 5] = ["host", "user-agent", "content-length", "transfer-encoding", "connection"];
-    for (name, place) in pairs.names() {
+    for (name, place) in headers.names() {
         if name.is_empty() || !name.chars().all(is_token) {
             faults.add(Fault::error(place, format!("`{name}` cannot be the name of a header")));
         } else if OWN.contains(&name.to_ascii_lowercase().as_str()) {
@@ -128,11 +373,12 @@ fn checked_headers(pairs: &Pairs, scope: &Scope<'_>, faults: &mut Faults) -> Opt
             faults.add(fault.help("leave it out"));
         }
     }
-    let resolved = pairs.resolve(scope, faults)?;
-    for (name, value) in &resolved {
-        if value.chars().any(char::is_control) {
-            let place = pairs.place_of(name).unwrap_or(&(0..0)).clone();
-            faults.add(Fault::error(&place, format!("the value of the header `{name}` must be one line of text")));
+    let resolved = headers.each(|text| text.resolve(scope, values, faults))?;
+    for ((name, text), (_, _, written)) in resolved.iter().zip(&headers.0) {
+        let is_control = |piece: &Piece| matches!(piece, Piece::Literal(text) if text.chars().any(char::is_control));
+        if text.0.iter().any(is_control) {
+            let message = format!("the value of the header `{name}` must be one line of text");
+            faults.add(Fault::error(&written.span, message));
         }
     }
     Some(resolved)
@@ -145,7 +391,7 @@ fn is_token(c: char) -> bool {
 
 /// A path with query, starting with a slash.
 #[derive(Clone, Debug)]
-pub(crate) struct RequestPath(String);
+pub(crate) struct RequestPath;
 
 impl Scalar for RequestPath {
     const EXPECTED: &'static str = "a path that starts with `/`";
@@ -158,7 +404,7 @@ impl Scalar for RequestPath {
                 let problem = Problem::new(format!("has a character that a path cannot carry: \"{text}\""));
                 Err(problem.help("write it percent-encoded, as in `%20` for a space"))
             }
-            Level::Text(text) if text.starts_with('/') => Ok(RequestPath(text.clone())),
+            Level::Text(text) if text.starts_with('/') => Ok(RequestPath),
             _ => Err(Problem::wrong::<Self>(level)),
         }
     }
@@ -185,6 +431,31 @@ impl Scalar for Method {
 
     fn schema() -> Schema {
         json_schema!({ "type": "string" })
+    }
+}
+
+impl Scalar for ContentCoding {
+    const EXPECTED: &'static str = "\"gzip\", \"deflate\" or \"br\"";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        let words = [("gzip", ContentCoding::Gzip), ("deflate", ContentCoding::Deflate), ("br", ContentCoding::Brotli)];
+        word(level, &words)
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "enum": ["gzip", "deflate", "br"] })
+    }
+}
+
+impl Scalar for Lifetime {
+    const EXPECTED: &'static str = "\"per user\" or \"every iteration\"";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        word(level, &[("per user", Lifetime::Trial), ("every iteration", Lifetime::Iteration)])
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "enum": ["per user", "every iteration"] })
     }
 }
 

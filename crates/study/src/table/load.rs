@@ -8,7 +8,7 @@ use crate::scope::Scope;
 use crate::table::stage::{StageTable, ThinkValue, profile};
 use crate::value::{Problem, Scalar, Slot, optional};
 use plimsoll_model::factor::Level;
-use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Profile, Stop, Think};
+use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Stop, Think};
 use schemars::{Schema, json_schema};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ table! {
     struct LoadTable {
         /// Closed load: the number of virtual users; with `stages`, the number at the start.
         users: Option<Slot<Users>>,
-        /// The pause of a user between two iterations: a duration, `{ uniform = ["1s", "3s"] }` or `{ exponential = "2s" }`. Default: none.
+        /// The pause of a user between two iterations: a duration, `{ uniform = ["1s", "3s"] }`, `{ exponential = "2s" }` or `{ log_normal = { median = "2s", sigma = 0.5 } }`. Default: none.
         think: Option<ThinkValue>,
         /// Open load: iterations that start per second; with `stages`, the rate at the start.
         rate: Option<Slot<Rate>>,
@@ -95,7 +95,8 @@ impl LoadTable {
             None => {
                 let users = self.users.as_ref().map_or("", Slot::as_written);
                 let none = if waits { "pauses as the workload has them" } else { "no think time" };
-                let think = self.think.as_ref().map_or_else(|| none.to_owned(), ThinkValue::in_words);
+                let think = self.think.as_ref().map(ThinkValue::in_words);
+                let think = think.map_or_else(|| none.to_owned(), |think| format!("think time {think}"));
                 format!("closed loop, {users} users{stages}, {think}")
             }
         };
@@ -149,6 +150,7 @@ impl LoadTable {
             rate: rate?,
             arrivals: arrivals?.unwrap_or(Arrivals::Constant),
             max_users: max_users?.map_or(MAX_USERS, Users::u32),
+            overflow: Overflow::Wait,
         })
     }
 
@@ -285,6 +287,7 @@ mod tests {
             ("'1s'", Think::Constant(seconds(1))),
             ("{ uniform = ['1s', '3s'] }", Think::Uniform { from: seconds(1), to: seconds(3) }),
             ("{ exponential = '2s' }", Think::Exponential(seconds(2))),
+            ("{ log_normal = { median = '2s', sigma = 0.5 } }", Think::LogNormal { median: seconds(2), sigma: 0.5 }),
         ] {
             let load = resolved(&format!("users = 50\nduration = '20s'\nthink = {think}"));
             assert_eq!(load.model, constant(expected));
@@ -294,7 +297,8 @@ mod tests {
     #[test]
     fn open_load_has_arrivals() {
         let load = resolved("rate = 500\narrivals = 'poisson'\nmax_users = 20\nduration = '1m'\niterations = 9");
-        let model = LoadModel::Open { rate: Profile::constant(500.0), arrivals: Arrivals::Poisson, max_users: 20 };
+        let (rate, arrivals, overflow) = (Profile::constant(500.0), Arrivals::Poisson, Overflow::Wait);
+        let model = LoadModel::Open { rate, arrivals, max_users: 20, overflow };
         assert_eq!((load.model, load.stop), (model, Stop::Iterations { count: 9, limit: seconds(60) }));
     }
 
@@ -328,6 +332,7 @@ mod tests {
             ("users = 5\nthink = '250ms'", Some(0.25)),
             ("users = 5\nthink = { uniform = ['1s', '3s'] }", Some(2.0)),
             ("users = 5\nthink = { exponential = '2s' }", Some(2.0)),
+            ("users = 5\nthink = { log_normal = { median = '2s', sigma = 1 } }", Some(2.0 * 0.5_f64.exp())),
             ("users = 5\nthink = '{users}ms'", None),
             ("users = 5\nthink = { uniform = ['1s', '{users}s'] }", None),
             ("rate = 5", None),
@@ -368,7 +373,7 @@ mod tests {
             ("users = 1\nstages = [{ hold = '2s', to = 4 }]", "a ramp or a hold"),
             ("users = 1\nduration = '1s'\nthink = { uniform = ['1s'] }", "two durations"),
             ("users = 1\nduration = '1s'\nthink = { uniform = ['2s', '1s'] }", "above the most"),
-            ("users = 1\nduration = '1s'\nthink = { }", "either `uniform` or"),
+            ("users = 1\nduration = '1s'\nthink = { }", "one of `uniform`, `exponential` and `log_normal`"),
         ] {
             let mut faults = no_faults();
             resolve(text, &mut faults);

@@ -1,12 +1,19 @@
 //! The tables of a study file, one module each: its keys, what they become in a trial, and tests
 //! of how they are read.
 
+pub(crate) mod auth;
+pub(crate) mod body;
+pub(crate) mod capture;
+pub(crate) mod condition;
 pub(crate) mod database;
 pub(crate) mod decide;
 pub(crate) mod factors;
+pub(crate) mod feed;
+pub(crate) mod flow;
 pub(crate) mod generator;
 pub(crate) mod grpc;
 pub(crate) mod http;
+pub(crate) mod known;
 pub(crate) mod load;
 pub(crate) mod named;
 pub(crate) mod oltp;
@@ -14,9 +21,11 @@ pub(crate) mod only;
 pub(crate) mod ready;
 pub(crate) mod report;
 pub(crate) mod root;
+pub(crate) mod script;
 pub(crate) mod settings;
 pub(crate) mod sql;
 pub(crate) mod stage;
+pub(crate) mod step;
 pub(crate) mod storage;
 pub(crate) mod store;
 pub(crate) mod system;
@@ -35,6 +44,7 @@ use load::LoadTable;
 use oltp::OltpTable;
 use report::ReportTable;
 use root::StudyTable;
+use script::ScriptTable;
 use sql::SqlTable;
 use storage::{StorageStepTable, StorageTable};
 use store::{DirectoryTable, NfsTable, S3Table};
@@ -43,7 +53,7 @@ use tpcc::TpccTable;
 use transaction::{StatementTable, TransactionTable};
 
 /// Where keys belong. What every workload has stands before what only some have.
-const HOMES: [(&str, &[&str]); 24] = [
+const HOMES: [(&str, &[&str]); 26] = [
     ("at the top level of the file", StudyTable::KEYS),
     ("in [targets]", TargetsTable::KEYS),
     ("in [generator]", GeneratorTable::KEYS),
@@ -54,13 +64,15 @@ const HOMES: [(&str, &[&str]); 24] = [
     ("in [database.NAME]", ServerTable::KEYS),
     ("in [database.NAME] with `url`", ExternalTable::KEYS),
     ("in [workload]", HttpTable::KEYS),
+    ("in [workload] with `script`", ScriptTable::KEYS),
     ("in [workload] with `protocol = \"grpc\"`", GrpcTable::KEYS),
     ("in [workload] with `protocol = \"storage\"`", StorageTable::KEYS),
     ("in [workload] with `protocol = \"sql\"`", SqlTable::KEYS),
     ("in a step of an HTTP workload", HttpStepTable::KEYS),
+    ("in a step of an HTTP workload", &["pause", "repeat", "each", "while"]),
     ("in a step of a gRPC workload", GrpcStepTable::KEYS),
     ("in a step of a storage workload", StorageStepTable::KEYS),
-    ("in an action of a storage workload", &["weight"]),
+    ("in an action of a workload", &["weight"]),
     ("in `tpcc` of a SQL workload", TpccTable::KEYS),
     ("in `oltp` of a SQL workload", OltpTable::KEYS),
     ("in a transaction of a SQL workload", TransactionTable::KEYS),

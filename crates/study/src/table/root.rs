@@ -192,6 +192,11 @@ impl StudyTable {
                 faults.add(fault.help("measure `iterations.rate`"));
                 return;
             }
+            Series::Checks(_) | Series::Custom(..) if self.workload().is_some_and(|work| !work.is_script()) => {
+                let message = format!("`{}` is of scripts, which this workload is not", measure.value.series);
+                faults.add(Fault::error(&measure.span, message).help("measure `errors.ratio`, or `request_duration`"));
+                return;
+            }
             Series::FirstByte(_) if self.workload().is_some_and(|work| work.sql().is_some()) => {
                 let fault = Fault::error(&measure.span, "of transactions, the time to the first byte is not known");
                 faults.add(fault.help("measure `request_duration`"));
@@ -201,7 +206,8 @@ impl StudyTable {
             | Series::ResponseTime(Some(name))
             | Series::FirstByte(Some(name))
             | Series::PartDuration(_, Some(name)) => {
-                let steps = self.workload().map(WorkloadTable::step_names);
+                // A script names its requests when it runs.
+                let steps = self.workload().filter(|work| !work.is_script()).map(WorkloadTable::step_names);
                 ("step", name, steps.map(|steps| steps.into_iter().map(|(name, _)| name).collect::<Vec<_>>()))
             }
             Series::Cpu(Some(name)) | Series::Memory(Some(name)) => {

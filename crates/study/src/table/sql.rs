@@ -368,7 +368,7 @@ mod tests {
             processors: &[0],
         };
         let table: WorkloadTable = read_table(&format!("protocol = 'sql'\n{written}"));
-        table.resolve(&scope, Given { stores: &[], databases: &databases(), seed: 7 }, faults)
+        table.resolve(&scope, Given { stores: &[], databases: &databases(), seed: 7, ..Given::default() }, faults)
     }
 
     fn sql(text: &str) -> Sql {

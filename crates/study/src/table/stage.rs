@@ -5,7 +5,8 @@ use crate::faults::Faults;
 use crate::node::{FromToml, Node, table};
 use crate::scalar::{Amount, Length, PositiveLength};
 use crate::scope::Scope;
-use crate::value::Slot;
+use crate::value::{Problem, Scalar, Slot};
+use plimsoll_model::factor::Level;
 use plimsoll_model::load::{Profile, Shape, Stage, Think};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -67,16 +68,45 @@ pub(crate) enum ThinkValue {
     /// Always the same.
     Constant(Slot<Length>),
     /// Drawn anew each time.
-    Table(ThinkTable),
+    Table(Box<ThinkTable>),
 }
 
 table! {
-    /// A pause that is drawn anew each time: one of `uniform` and `exponential`.
+    /// A pause that is drawn anew each time: one of `uniform`, `exponential` and `log_normal`.
     struct ThinkTable {
         /// Uniform between a least and a most: `["1s", "3s"]`.
         uniform: Option<Vec<Slot<Length>>>,
         /// Exponential with this mean.
         exponential: Option<Slot<PositiveLength>>,
+        /// Log-normal: the pauses that people make.
+        log_normal: Option<LogNormalTable>,
+    }
+}
+
+table! {
+    /// A log-normal distribution.
+    struct LogNormalTable {
+        /// The pause that half of all stay below.
+        median: Slot<PositiveLength>,
+        /// The standard deviation of the logarithm: 0.5 spreads two thirds of all pauses from 0.6 to 1.6 times the median.
+        sigma: Slot<Sigma>,
+    }
+}
+
+/// The spread of a log-normal distribution.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sigma(f64);
+
+impl Scalar for Sigma {
+    const EXPECTED: &'static str = "a number above 0 and at most 3";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        let number = level.to_string().parse().ok().filter(|number| *number > 0.0 && *number <= 3.0);
+        number.map(Sigma).ok_or_else(|| Problem::wrong::<Self>(level))
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "number", "exclusiveMinimum": 0, "maximum": 3 })
     }
 }
 
@@ -86,20 +116,25 @@ impl ThinkValue {
             ThinkValue::Constant(pause) => return pause.resolve(scope, faults).map(|pause| Think::Constant(pause.0)),
             ThinkValue::Table(table) => table,
         };
-        let fault = match (&table.uniform.as_deref(), &table.exponential) {
-            (None, Some(mean)) => return mean.resolve(scope, faults).map(|mean| Think::Exponential(mean.0)),
-            (Some([from, to]), None) => {
+        let fault = match (&table.uniform.as_deref(), &table.exponential, &table.log_normal) {
+            (None, Some(mean), None) => return mean.resolve(scope, faults).map(|mean| Think::Exponential(mean.0)),
+            (None, None, Some(table)) => {
+                let (median, sigma) = (table.median.resolve(scope, faults), table.sigma.resolve(scope, faults));
+                return Some(Think::LogNormal { median: median?.0, sigma: sigma?.0 });
+            }
+            (Some([from, to]), None, None) => {
                 let (from, to) = (from.resolve(scope, faults)?.0, to.resolve(scope, faults)?.0);
                 if from <= to {
                     return Some(Think::Uniform { from, to });
                 }
                 Fault::error(&table.place, "the least think time is above the most").help("swap the two")
             }
-            (Some(_), None) => Fault::error(&table.place, "`uniform` takes two durations, the least and the most")
-                .help("write `uniform = [\"1s\", \"3s\"]`"),
-            _ => {
-                Fault::error(&table.place, "`load.think` is either `uniform` or `exponential`").help("keep one of them")
+            (Some(_), None, None) => {
+                Fault::error(&table.place, "`uniform` takes two durations, the least and the most")
+                    .help("write `uniform = [\"1s\", \"3s\"]`")
             }
+            _ => Fault::error(&table.place, "a pause is one of `uniform`, `exponential` and `log_normal`")
+                .help("keep one of them"),
         };
         faults.add(fault);
         None
@@ -108,26 +143,40 @@ impl ThinkValue {
     /// The mean pause in seconds, if it is the same in every trial.
     pub(crate) fn mean(&self) -> Option<f64> {
         let seconds = |length: &Slot<Length>| Some(length.fixed()?.0.as_secs_f64());
-        match self {
-            ThinkValue::Constant(pause) => seconds(pause),
-            ThinkValue::Table(ThinkTable { uniform: Some(bounds), .. }) => {
+        let table = match self {
+            ThinkValue::Constant(pause) => return seconds(pause),
+            ThinkValue::Table(table) => &**table,
+        };
+        match table {
+            ThinkTable { uniform: Some(bounds), .. } => {
                 let bounds: Vec<f64> = bounds.iter().map(seconds).collect::<Option<_>>()?;
                 Some(bounds.iter().sum::<f64>() / bounds.len() as f64)
             }
-            ThinkValue::Table(ThinkTable { exponential, .. }) => Some(exponential.as_ref()?.fixed()?.0.as_secs_f64()),
+            ThinkTable { exponential: Some(mean), .. } => Some(mean.fixed()?.0.as_secs_f64()),
+            ThinkTable { log_normal, .. } => {
+                let LogNormalTable { median, sigma, .. } = log_normal.as_ref()?;
+                let (median, sigma) = (median.fixed()?.0, sigma.fixed()?.0);
+                Some(Think::LogNormal { median, sigma }.mean())
+            }
         }
     }
 
+    /// The pause as reports say it: `2s`, `uniform from 1s to 3s`.
     pub(crate) fn in_words(&self) -> String {
-        match self {
-            ThinkValue::Constant(pause) => format!("think time {}", pause.as_written()),
-            ThinkValue::Table(ThinkTable { uniform: Some(bounds), .. }) => {
+        let table = match self {
+            ThinkValue::Constant(pause) => return pause.as_written().to_owned(),
+            ThinkValue::Table(table) => &**table,
+        };
+        match table {
+            ThinkTable { uniform: Some(bounds), .. } => {
                 let bounds: Vec<&str> = bounds.iter().map(Slot::as_written).collect();
-                format!("think time uniform from {}", bounds.join(" to "))
+                format!("uniform from {}", bounds.join(" to "))
             }
-            ThinkValue::Table(ThinkTable { exponential, .. }) => {
-                let mean = exponential.as_ref().map_or("", Slot::as_written);
-                format!("think time exponential with mean {mean}")
+            ThinkTable { log_normal: Some(LogNormalTable { median, sigma, .. }), .. } => {
+                format!("log-normal with median {} and sigma {}", median.as_written(), sigma.as_written())
+            }
+            ThinkTable { exponential, .. } => {
+                format!("exponential with mean {}", exponential.as_ref().map_or("", Slot::as_written))
             }
         }
     }
@@ -136,7 +185,7 @@ impl ThinkValue {
 impl FromToml for ThinkValue {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
         match node.value {
-            DeValue::Table(_) => ThinkTable::from_toml(node, faults).map(ThinkValue::Table),
+            DeValue::Table(_) => ThinkTable::from_toml(node, faults).map(|table| ThinkValue::Table(Box::new(table))),
             _ => Slot::from_toml(node, faults).map(ThinkValue::Constant),
         }
     }

@@ -408,7 +408,7 @@ mod tests {
             processors: &[0],
         };
         let table: WorkloadTable = read_table(&format!("protocol = 'storage'\n{written}"));
-        let given = Given { stores: &stores(), databases: &[], seed: 1 };
+        let given = Given { stores: &stores(), databases: &[], seed: 1, ..Given::default() };
         table.resolve(&scope, given, faults)
     }
 

@@ -8,6 +8,8 @@ use crate::scope::Scope;
 use crate::table::database::DatabaseTable;
 use crate::table::grpc::GrpcTable;
 use crate::table::http::HttpTable;
+use crate::table::known;
+use crate::table::script::ScriptTable;
 use crate::table::sql::SqlTable;
 use crate::table::storage::StorageTable;
 use crate::table::store::StoreTable;
@@ -23,9 +25,11 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub(crate) enum WorkloadTable {
     /// `protocol = "grpc"`.
-    Grpc(GrpcTable),
+    Grpc(Box<GrpcTable>),
     /// `protocol = "http"`.
-    Http(HttpTable),
+    Http(Box<HttpTable>),
+    /// `script = "FILE.js"`, and no protocol.
+    Script(Box<ScriptTable>),
     /// `protocol = "sql"`.
     Sql(Box<SqlTable>),
     /// `protocol = "storage"`.
@@ -39,6 +43,8 @@ pub(crate) struct Given<'a> {
     pub(crate) databases: &'a [(String, DatabaseTable)],
     /// The study's seed.
     pub(crate) seed: u64,
+    /// Hosts besides this machine that the study may load.
+    pub(crate) allowed: &'a [String],
 }
 
 /// The keys that every protocol with a target has.
@@ -56,7 +62,11 @@ impl WorkloadTable {
     pub(crate) fn resolve(&self, scope: &Scope<'_>, given: Given<'_>, faults: &mut Faults) -> Option<Workload> {
         let (common, steps) = match self {
             WorkloadTable::Grpc(table) => (table.common(), table.steps(scope, faults)),
-            WorkloadTable::Http(table) => (table.common(), table.steps(scope, faults).map(Steps::Http)),
+            WorkloadTable::Http(table) if table.is_flow() => {
+                (table.common(), table.flow(scope, faults).map(|flow| Steps::Flow(Box::new(flow))))
+            }
+            WorkloadTable::Http(table) => (table.common(), table.plain_steps(scope, faults).map(Steps::Http)),
+            WorkloadTable::Script(table) => return table.resolve(scope, given.allowed, faults),
             WorkloadTable::Sql(table) => return table.resolve(scope, given.databases, given.seed, faults),
             WorkloadTable::Storage(table) => return table.resolve(scope, given.stores, faults),
         };
@@ -71,23 +81,41 @@ impl WorkloadTable {
         })
     }
 
-    /// The names of its steps as the study has them, and where each step stands.
+    /// The names of its steps as the study has them, and where each step stands. A script's are not known.
     pub(crate) fn step_names(&self) -> Vec<(String, Span)> {
         match self {
             WorkloadTable::Grpc(table) => table.steps.iter().map(|step| (step.name(), step.place.clone())).collect(),
-            WorkloadTable::Http(table) => table.steps.iter().map(|step| (step.name(), step.place.clone())).collect(),
+            WorkloadTable::Http(table) => table.step_names(),
+            WorkloadTable::Script(_) => Vec::new(),
             WorkloadTable::Sql(table) => table.step_names(),
             WorkloadTable::Storage(table) => table.step_names(),
         }
     }
 
-    /// The most steps that an iteration has.
-    pub(crate) fn most_steps(&self) -> usize {
+    /// The most steps that an iteration has, if that is known.
+    pub(crate) fn most_steps(&self) -> Option<usize> {
         match self {
-            WorkloadTable::Grpc(_) | WorkloadTable::Http(_) => self.step_names().len(),
-            WorkloadTable::Sql(_) => 1,
-            WorkloadTable::Storage(table) => table.most_steps(),
+            WorkloadTable::Grpc(table) => Some(table.steps.len()),
+            WorkloadTable::Http(table) => table.most_steps(),
+            WorkloadTable::Script(_) => None,
+            WorkloadTable::Sql(_) => Some(1),
+            WorkloadTable::Storage(table) => Some(table.most_steps()),
         }
+    }
+
+    /// Whether users may pause because the workload says so, and not the load: then nobody knows how long.
+    pub(crate) fn has_waits(&self) -> bool {
+        match self {
+            WorkloadTable::Grpc(_) | WorkloadTable::Storage(_) => false,
+            WorkloadTable::Http(table) => table.has_pauses(),
+            WorkloadTable::Script(_) => true,
+            WorkloadTable::Sql(table) => table.has_waits(),
+        }
+    }
+
+    /// Whether it is a script.
+    pub(crate) fn is_script(&self) -> bool {
+        matches!(self, WorkloadTable::Script(_))
     }
 
     /// Whether it is about storage.
@@ -99,7 +127,9 @@ impl WorkloadTable {
     pub(crate) fn sql(&self) -> Option<&SqlTable> {
         match self {
             WorkloadTable::Sql(table) => Some(table),
-            WorkloadTable::Grpc(_) | WorkloadTable::Http(_) | WorkloadTable::Storage(_) => None,
+            WorkloadTable::Grpc(_) | WorkloadTable::Http(_) | WorkloadTable::Script(_) | WorkloadTable::Storage(_) => {
+                None
+            }
         }
     }
 
@@ -108,6 +138,7 @@ impl WorkloadTable {
         match self {
             WorkloadTable::Grpc(table) => &table.target.span,
             WorkloadTable::Http(table) => &table.target.span,
+            WorkloadTable::Script(table) => &table.script.span,
             WorkloadTable::Sql(table) => &table.database.span,
             WorkloadTable::Storage(table) => &table.store.span,
         }
@@ -118,6 +149,7 @@ impl WorkloadTable {
         match self {
             WorkloadTable::Grpc(_) => "gRPC",
             WorkloadTable::Http(_) => "HTTP/1.1",
+            WorkloadTable::Script(_) => "script",
             WorkloadTable::Sql(_) => "SQL",
             WorkloadTable::Storage(_) => "storage",
         }
@@ -128,10 +160,14 @@ impl WorkloadTable {
         let common = match self {
             WorkloadTable::Grpc(table) => table.common(),
             WorkloadTable::Http(table) => table.common(),
+            WorkloadTable::Script(table) => return table.in_words(),
             WorkloadTable::Sql(table) => return table.in_words(),
             WorkloadTable::Storage(table) => return table.in_words(),
         };
-        let steps: Vec<String> = self.step_names().into_iter().map(|(name, _)| name).collect();
+        let steps = match self {
+            WorkloadTable::Http(table) => table.work_in_words(),
+            _ => self.step_names().into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(", then "),
+        };
         let connect = common.connect.map_or("per user", |connect| connect.as_written());
         let connections = match connect {
             "per user" => "one connection per user".to_owned(),
@@ -144,10 +180,9 @@ impl WorkloadTable {
         let encrypted = if common.tls.is_some() { " with TLS" } else { "" };
         let timeout = common.timeout.map_or("10s", |timeout| timeout.as_written());
         format!(
-            "{}{encrypted} to {}: {}; {connections}; time-out {timeout}",
+            "{}{encrypted} to {}: {steps}; {connections}; time-out {timeout}",
             self.protocol(),
             common.target.as_written(),
-            steps.join(", then ")
         )
     }
 }
@@ -163,9 +198,24 @@ impl Common<'_> {
 impl FromToml for WorkloadTable {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
         let table = node.table(faults)?;
+        if table.get("script").is_some() {
+            if let Some(protocol) = table.get("protocol") {
+                let fault = Fault::error(&protocol.place(), "`workload` has both `script` and `protocol`");
+                faults.add(fault.help("leave `protocol` out: a script speaks for itself"));
+                return None;
+            }
+            return ScriptTable::from_toml(node, faults).map(|table| WorkloadTable::Script(Box::new(table)));
+        }
         let workload = match table.read::<Fixed<Protocol>>("protocol", &[], faults)?.value {
-            Protocol::Grpc => WorkloadTable::Grpc(GrpcTable::from_toml(node, faults)?),
-            Protocol::Http => WorkloadTable::Http(HttpTable::from_toml(node, faults)?),
+            Protocol::Grpc => WorkloadTable::Grpc(Box::new(GrpcTable::from_toml(node, faults)?)),
+            Protocol::Http => {
+                let Some(table) = HttpTable::from_toml(node, faults) else {
+                    known::check_document(node, faults);
+                    return None;
+                };
+                table.check(faults)?;
+                WorkloadTable::Http(Box::new(table))
+            }
             Protocol::Sql => {
                 let table = SqlTable::from_toml(node, faults)?;
                 table.check(faults)?;
@@ -208,8 +258,7 @@ impl JsonSchema for WorkloadTable {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let is = |protocol: &str| json_schema!({ "properties": { "protocol": { "const": protocol } } });
-        json_schema!({
-            "type": "object",
+        let by_protocol = json_schema!({
             "required": ["protocol"],
             "properties": { "protocol": Protocol::schema() },
             "allOf": [
@@ -218,6 +267,12 @@ impl JsonSchema for WorkloadTable {
                 { "if": is("sql"), "then": generator.subschema_for::<SqlTable>() },
                 { "if": is("storage"), "then": generator.subschema_for::<StorageTable>() },
             ],
+        });
+        json_schema!({
+            "type": "object",
+            "if": { "required": ["script"] },
+            "then": generator.subschema_for::<ScriptTable>(),
+            "else": by_protocol,
         })
     }
 }

@@ -1,5 +1,6 @@
 //! What is said about studies that are wrong.
 
+use crate::flow::{FLOW, SCRIPT};
 use crate::sql::SQL;
 use crate::storage::STORAGE;
 use crate::{GRPC, read_text};
@@ -246,6 +247,109 @@ fn databases() {
                 .replace("warehouses = \"{warehouses}\"", "warehouses = 0, waits = 'none'")
                 .replace("\"serialization\"", "\"serialisation\"")
         ),
+    ]));
+}
+
+#[test]
+fn flows() {
+    let with = |old: &str, new: &str| {
+        assert!(FLOW.contains(old), "`{old}` is not in the study");
+        FLOW.replacen(old, new, 1)
+    };
+    const STEP: &str = "{ get = \"/plans?page={$page}\" }";
+    let step = |new: &str| with(STEP, new).replace("1 to 50\" }", "1 to 50\" } # {$page}");
+    assert_drawn!(gallery(&[
+        ("value that nothing gives", with("/plans?page={$page}", "/plans?page={$pgae}")),
+        ("value of another kind", with("/plans?page={$page}", "/plans?page={$colour}")),
+        ("value of no feed", with("{$account.key}", "{$acount.key}")),
+        ("value where there are no feeds", with("{$account.key}", "{$row.key}")),
+        ("value in a condition", with("when      = { next", "when      = { nxt")),
+        ("value outside the flow", with("{api.address}", "{$api.address}")),
+        ("value in a system", with("planner-{version}", "planner-{version} {$plan}")),
+        ("value in a time-out", with("redirects   = 5", "timeout = '{$plan}s'")),
+        ("value in a default", with("default = \"\"", "default = \"{$plan}\"")),
+        ("name that is taken", with("capture = { plan =", "capture = { uuid =").replace("{$plan}", "{$uuid}")),
+        (
+            "value that is drawn and captured",
+            with("capture = { plan =", "capture = { page =").replace("{$plan}", "{$page}")
+        ),
+        (
+            "list that is none",
+            with("each = \"ids\"", "each = \"token\"")
+                .replace("token = { json = \"$.access_token\"", "token = { header = 'a'")
+        ),
+        ("list that nothing gives", with("each = \"ids\"", "each = \"idz\"")),
+        ("list in braces", with("each = \"ids\"", "each = \"{$ids}\"")),
+        ("capture from nowhere", with("{ json = \"$.access_token\" }", "{ pick = 'first' }")),
+        ("capture from two places", with("{ json = \"$.access_token\" }", "{ json = '$.a', header = 'b' }")),
+        ("group without a pattern", with("{ json = \"$.access_token\" }", "{ json = '$.a', group = 1 }")),
+        ("JSONPath without a root", with("$.access_token", ".access_token")),
+        ("two bodies", with("auth    = false,", "auth = false, body = 'x',")),
+        ("token in the study", with("{$token}", "eyJhbGciOi")),
+        ("password in the study", step("{ get = '/', auth = { user = 'bob', password = 'hunter2' } }")),
+        ("password from nowhere", step("{ get = '/', auth = { user = 'bob' } }")),
+        ("step that does two things", step("{ get = '/', pause = '1s' }")),
+        ("branch without steps", step("{ when = { plan = 'exists' }, otherwise = [{ pause = '1s' }] }")),
+        ("loop without an end", step("{ while = { plan = 'x' }, steps = [{ get = '/' }] }")),
+        (
+            "loops in loops",
+            step(
+                "{ repeat = 2, steps = [{ repeat = 2, steps = [{ repeat = 2, steps = [{ repeat = 2, steps = [{ repeat = 2, steps = [{ get = '/' }] }] }] }] }] }"
+            )
+        ),
+        ("action without a request", step("{ pause = '1s' }")),
+        ("steps and actions", with("on_stop     =", "steps = [{ get = '/' }]\non_stop     =")),
+        (
+            "neither steps nor actions",
+            with("actions     =", "on_stop2 =")
+                .replace("on_stop     =", "# on_stop")
+                .replace("on_stop2 =", "on_stop =")
+        ),
+        ("condition without a pattern", with("matches ^[a-z]", "matches")),
+        ("rows that are taken once", with("file = \"accounts.csv\"", "file = 'accounts.csv'\norder = 'unique'")),
+        (
+            "rows that are taken once again",
+            with("file = \"accounts.csv\"", "file = 'accounts.csv'\norder = 'unique'\nat_end = 'start over'")
+        ),
+        (
+            "random rows that end",
+            with("file = \"accounts.csv\"", "file = 'accounts.csv'\norder = 'random'\nat_end = 'stop'")
+        ),
+        ("draw of a transaction", with("\"1 to 50\"", "\"feed a.csv:b\"")),
+        ("part of a form that holds nothing", step("{ method = 'POST', path = '/', multipart = [{ name = 'a' }] }")),
+        ("path that has a space", with("/plans?page={$page}", "/plans of/{$page}")),
+        ("path that is none", with("/plans?page={$page}", "{$page}/plans")),
+        ("unknown coding", with("\"br\"", "\"brotli\"")),
+        ("measure of no request", with("[load]", "[decide]\nmeasure = 'request_duration:log on.p95'\n[load]")),
+        ("measure of a script", with("[load]", "[decide]\nmeasure = 'checks.ratio'\n[load]")),
+        ("key of a flow in a step of gRPC", GRPC.replacen("message =", "json = {}, message =", 1)),
+        ("sigma out of range", with("[load]", "[load]\nthink = { log_normal = { median = '2s', sigma = 0 } }")),
+        (
+            "several at once",
+            with("{$plan}", "{$plna}")
+                .replace("\"gzip\"", "\"zip\"")
+                .replace("pick = \"random\"", "pick = \"any\"")
+                .replace("status = [200, 203]", "status = [20, 203]")
+                .replace("at_most = 20", "at_most = 0")
+                .replace("file = \"accounts.csv\"", "fiel = 'accounts.csv'")
+        ),
+    ]));
+}
+
+#[test]
+fn scripts() {
+    let with = |old: &str, new: &str| {
+        assert!(SCRIPT.contains(old), "`{old}` is not in the study");
+        SCRIPT.replacen(old, new, 1)
+    };
+    assert_drawn!(gallery(&[
+        ("script and protocol", with("script = ", "protocol = 'http'\nscript = ")),
+        ("script from elsewhere", with("load-{version}.js", "https://example.org/{version}.js")),
+        ("script that is none", with("load-{version}.js", "load-{version}.py")),
+        ("value of a flow", with("{api.address}", "{$user}")),
+        ("limits that are none", with("\"32MiB\"", "\"1KB\"").replace("\"5s\"", "5")),
+        ("key of a protocol", with("exec   = \"main\"", "target = '{api.address}'")),
+        ("key of a script elsewhere", with("[load]", "[load]\nexec = 'main'")),
     ]));
 }
 

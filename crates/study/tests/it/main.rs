@@ -2,6 +2,7 @@
 
 mod docs;
 mod faults;
+mod flow;
 mod properties;
 mod sql;
 mod storage;

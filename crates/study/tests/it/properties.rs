@@ -1,5 +1,6 @@
 //! What holds for every text, and for every study that can be written.
 
+use crate::flow::{FLOW, SCRIPT};
 use crate::sql::SQL;
 use crate::storage::STORAGE;
 use crate::{GRPC, read_text};
@@ -32,7 +33,7 @@ proptest! {
 
     #[test]
     fn no_damage_to_a_study_makes_it_panic(
-        study in prop_oneof![Just(GRPC), Just(STORAGE), Just(SQL)],
+        study in prop_oneof![Just(GRPC), Just(STORAGE), Just(SQL), Just(FLOW), Just(SCRIPT)],
         at in any::<proptest::sample::Index>(),
         cut in 0..40_usize,
         piece in piece(),

@@ -1,0 +1,127 @@
+//! `auth`: as whom requests are made. No secret stands in a study: it is a value that users have, or a
+//! variable of the environment.
+
+use crate::diagnostic::Fault;
+use crate::faults::Faults;
+use crate::flowing::{BUILT_IN, Flowing, Use, ValueNames};
+use crate::node::{FromToml, Node, table};
+use crate::scalar::{Text, Word};
+use crate::scope::Scope;
+use crate::value::Slot;
+use plimsoll_model::flow::{Auth, Password, Reference};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+use toml::de::DeValue;
+
+/// As whom requests are made, or that they are made as nobody.
+#[derive(Clone, Debug)]
+pub(crate) enum AuthValue {
+    /// `false`: what the workload says does not hold for this request.
+    Nobody,
+    /// As somebody.
+    Somebody(Box<AuthTable>),
+}
+
+table! {
+    /// A bearer token, or a user with a password.
+    struct AuthTable {
+        /// The token: a value such as "{$token}".
+        bearer: Option<Flowing<Word>>,
+        /// The name of the user, for basic authentication.
+        user: Option<Flowing<Text>>,
+        /// The password: a value such as "{$account.password}".
+        password: Option<Flowing<Word>>,
+        /// The variable of Plimsoll's environment that has the password.
+        password_env: Option<Slot<Text>>,
+    }
+}
+
+const FORMS: &str = "write `{ bearer = \"{$token}\" }`, `{ user = \"bob\", password_env = \"VARIABLE\" }` or \
+                     `{ user = \"{$account.name}\", password = \"{$account.password}\" }`";
+
+impl AuthValue {
+    pub(crate) fn uses(&self) -> Vec<Use> {
+        let AuthValue::Somebody(table) = self else { return Vec::new() };
+        let user = table.user.iter().flat_map(Flowing::uses);
+        let secrets = table.bearer.iter().chain(&table.password).flat_map(Flowing::uses);
+        user.chain(secrets).collect()
+    }
+
+    /// None inside for a request that is made as nobody.
+    pub(crate) fn resolve(&self, scope: &Scope<'_>, values: &ValueNames, faults: &mut Faults) -> Option<Option<Auth>> {
+        match self {
+            AuthValue::Nobody => Some(None),
+            AuthValue::Somebody(table) => table.resolve(scope, values, faults).map(Some),
+        }
+    }
+
+    /// Faults that no level changes.
+    pub(crate) fn check(&self, faults: &mut Faults) {
+        if let AuthValue::Somebody(table) = self {
+            faults_of(table).into_iter().for_each(|fault| faults.add(fault));
+        }
+    }
+}
+
+impl AuthTable {
+    fn resolve(&self, scope: &Scope<'_>, values: &ValueNames, faults: &mut Faults) -> Option<Auth> {
+        if let Some(bearer) = &self.bearer {
+            return bearer.resolve(scope, values, faults).map(Auth::Bearer);
+        }
+        let user = self.user.as_ref()?.resolve(scope, values, faults);
+        let password = match (&self.password, &self.password_env) {
+            (Some(password), _) => match values.reference(password.single_value()?)? {
+                Reference::Value(value) => Some(Password::Value(value)),
+                _ => None,
+            },
+            (None, Some(variable)) => variable.resolve(scope, faults).map(|name| Password::Environment(name.0)),
+            (None, None) => None,
+        };
+        Some(Auth::Basic { user: user?, password: password? })
+    }
+}
+
+fn faults_of(table: &AuthTable) -> Option<Fault> {
+    let AuthTable { bearer, user, password, password_env, place } = table;
+    let is_one_value = |text: &Flowing<Word>| text.single_value().is_some_and(|name| !BUILT_IN.contains(&name));
+    match (bearer, user, password, password_env) {
+        (Some(bearer), None, None, None) if bearer.uses().is_empty() => Some(
+            Fault::error(&bearer.span, "a token does not stand in a study")
+                .help("let it be a value that users capture or take from a feed, as in `bearer = \"{$token}\"`"),
+        ),
+        (None, Some(_), Some(password), None) if !is_one_value(password) => {
+            Some(Fault::error(&password.span, "a password does not stand in a study").help(
+                "write `password_env` with a variable of the environment, or a value such as \"{$account.password}\"",
+            ))
+        }
+        (Some(_), None, None, None) | (None, Some(_), Some(_), None) | (None, Some(_), None, Some(_)) => None,
+        _ => Some(Fault::error(place, "`auth` is either a bearer token, or a user and one password").help(FORMS)),
+    }
+}
+
+impl FromToml for AuthValue {
+    fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
+        match node.value {
+            DeValue::Boolean(false) => Some(AuthValue::Nobody),
+            DeValue::Table(_) => AuthTable::from_toml(node, faults).map(|table| AuthValue::Somebody(Box::new(table))),
+            _ => {
+                faults.add(node.wrong_type("a table or false").help(FORMS));
+                None
+            }
+        }
+    }
+}
+
+impl JsonSchema for AuthValue {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Auth".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "const": false }, generator.subschema_for::<AuthTable>()] })
+    }
+}

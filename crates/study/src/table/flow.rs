@@ -1,0 +1,329 @@
+//! What makes a flow of an HTTP workload: users that keep values, branch and wait.
+
+use crate::diagnostic::{Fault, Span};
+use crate::faults::Faults;
+use crate::flowing::ValueNames;
+use crate::scope::Scope;
+use crate::table::http::{HttpActionTable, HttpTable, OfAll};
+use crate::table::known;
+use crate::table::step::{Compiler, StepTable, problem_of_name, requests, walk};
+use crate::value::{Slot, all, optional, written_or};
+use plimsoll_model::flow::{Flow, FlowAction, MOST_LOOPS, ValueId};
+use plimsoll_model::sql::Parameter;
+
+/// One kind of iteration as the study has it.
+pub(crate) struct Kind<'a> {
+    pub(crate) name: Option<&'a str>,
+    weight: Option<&'a HttpActionTable>,
+    pub(crate) steps: &'a [StepTable],
+    place: &'a Span,
+}
+
+// What is known before any trial.
+impl HttpTable {
+    /// Whether users do more than send the same requests each time.
+    pub(crate) fn is_flow(&self) -> bool {
+        let own = [
+            self.headers.is_some(),
+            self.auth.is_some(),
+            self.cookies.is_some(),
+            self.redirects.is_some(),
+            self.compression.is_some(),
+            self.state.is_some(),
+            self.draw.is_some(),
+            self.feeds.is_some(),
+            self.on_start.is_some(),
+            self.on_stop.is_some(),
+            self.actions.is_some(),
+        ];
+        own.contains(&true) || self.steps.iter().flatten().any(StepTable::is_of_flow)
+    }
+
+    /// The kinds of iteration.
+    pub(crate) fn kinds(&self) -> Vec<Kind<'_>> {
+        let alone = self.steps.iter().map(|steps| Kind { name: None, weight: None, steps, place: &self.place });
+        let several = self.actions.iter().flatten().map(|action| Kind {
+            name: action.name.as_ref().map(Slot::as_written),
+            weight: Some(action),
+            steps: &action.steps,
+            place: &action.place,
+        });
+        alone.chain(several).collect()
+    }
+
+    /// All lists of steps, in the order in which a user comes to them.
+    pub(crate) fn blocks(&self) -> Vec<&[StepTable]> {
+        let of_kinds = self.kinds().into_iter().map(|kind| kind.steps);
+        self.on_start.as_deref().into_iter().chain(of_kinds).chain(self.on_stop.as_deref()).collect()
+    }
+
+    /// The names of the requests as the study has them, and where each stands; in a flow a name once.
+    pub(crate) fn step_names(&self) -> Vec<(String, Span)> {
+        let all = self.blocks().into_iter().flat_map(requests).map(|request| (request.name(), request.place.clone()));
+        if !self.is_flow() {
+            return all.collect();
+        }
+        let mut names: Vec<(String, Span)> = Vec::new();
+        for (name, place) in all {
+            if !names.iter().any(|(known, _)| *known == name) {
+                names.push((name, place));
+            }
+        }
+        names
+    }
+
+    /// The most requests that an iteration makes, if that is known.
+    pub(crate) fn most_steps(&self) -> Option<usize> {
+        let mut loops = false;
+        self.kinds().iter().for_each(|kind| walk(kind.steps, &mut |step| loops |= step.is_loop()));
+        let most = self.kinds().iter().map(|kind| requests(kind.steps).len()).max().unwrap_or(0);
+        (!loops).then_some(most)
+    }
+
+    /// Whether users pause inside iterations.
+    pub(crate) fn has_pauses(&self) -> bool {
+        let mut pauses = false;
+        self.blocks()
+            .into_iter()
+            .for_each(|steps| walk(steps, &mut |step| pauses |= matches!(step, StepTable::Pause(_))));
+        pauses
+    }
+
+    /// The names of all values: drawn, fed, captured, and items of lists.
+    pub(crate) fn value_names(&self) -> ValueNames {
+        let mut names = ValueNames::default();
+        self.draw.iter().flat_map(super::super::pairs::Entries::names).for_each(|(name, _)| names.add(name));
+        for one in known::uses(self) {
+            let feed = one.value.name.split_once('.').map(|(feed, _)| feed);
+            if self.feeds.iter().flat_map(super::super::pairs::Entries::names).any(|(name, _)| Some(name) == feed) {
+                names.add(&one.value.name);
+            }
+        }
+        for steps in self.blocks() {
+            walk(steps, &mut |step| match step {
+                StepTable::Request(request) => {
+                    request
+                        .capture
+                        .iter()
+                        .flat_map(super::super::pairs::Entries::names)
+                        .for_each(|(name, _)| names.add(name));
+                }
+                StepTable::Each(each) => names.add(&each.r#as.value.0),
+                _ => {}
+            });
+        }
+        names
+    }
+}
+
+// What is wrong in all trials.
+impl HttpTable {
+    /// Faults and warnings that no level changes.
+    pub(crate) fn check(&self, faults: &mut Faults) -> Option<()> {
+        if let Some(fault) = self.fault_of_work() {
+            faults.add(fault);
+            return None;
+        }
+        self.auth.iter().for_each(|auth| auth.check(faults));
+        self.check_names(faults);
+        self.check_draws(faults);
+        for steps in self.blocks() {
+            requests(steps).into_iter().for_each(|request| request.check(faults));
+            check_loops(steps, 0, faults);
+        }
+        known::check(self, faults);
+        Some(())
+    }
+
+    fn fault_of_work(&self) -> Option<Fault> {
+        match (&self.steps, &self.actions) {
+            (None, None) => {
+                let help = "add `steps`, as in `steps = [{ get = \"/\" }]`, or `actions` with a weight and steps each";
+                return Some(Fault::error(&self.place, "`workload` does not say what users do").help(help));
+            }
+            (Some(_), Some(_)) => {
+                let fault = Fault::error(&self.place, "`workload` has both `steps` and `actions`");
+                return Some(fault.help("keep `actions` alone: each has steps of its own"));
+            }
+            (None, Some(actions)) if actions.is_empty() => {
+                let fault = Fault::error(&self.place, "`workload.actions` is empty");
+                return Some(fault.help("a user must do something: give it at least one action"));
+            }
+            _ => {}
+        }
+        let idle = self.kinds().into_iter().find(|kind| requests(kind.steps).is_empty())?;
+        if self.actions.is_none() && idle.steps.is_empty() {
+            return None; // told for all protocols alike
+        }
+        let message = if self.actions.is_some() { "an action makes no request" } else { "the steps make no request" };
+        Some(Fault::error(idle.place, message).help("give it a step such as `{ get = \"/\" }`, or leave it out"))
+    }
+
+    /// Values of one name mean one thing.
+    fn check_names(&self, faults: &mut Faults) {
+        let drawn: Vec<(&str, &Span)> = self.draw.iter().flat_map(super::super::pairs::Entries::names).collect();
+        let fed: Vec<(&str, &Span)> = self.feeds.iter().flat_map(super::super::pairs::Entries::names).collect();
+        let requests = self.blocks().into_iter().flat_map(requests);
+        let captured =
+            requests.filter_map(|request| request.capture.as_ref()).flat_map(super::super::pairs::Entries::names);
+        for (name, place) in captured {
+            if let Some(problem) = problem_of_name(name) {
+                faults.add(problem.fault(place, &format!("capture.{name}")));
+            } else if drawn.iter().any(|(known, _)| *known == name) {
+                let fault = Fault::error(place, format!("`{name}` is captured, but it is drawn too"));
+                faults.add(fault.help("give one of the two another name"));
+            }
+        }
+        for (kind, names) in [("draw", drawn), ("feeds", fed)] {
+            for (name, place) in names {
+                if let Some(problem) = problem_of_name(name) {
+                    faults.add(problem.fault(place, &format!("{kind}.{name}")));
+                }
+            }
+        }
+    }
+
+    /// What is drawn has no parameters before it, and no file.
+    fn check_draws(&self, faults: &mut Faults) {
+        for (name, slot) in self.draw.iter().flat_map(super::super::pairs::Entries::iter) {
+            let help = match slot.fixed() {
+                Some(Parameter::Same(_)) => format!("write `{{${name}}}` wherever the same value is wanted"),
+                Some(Parameter::Feed { .. }) => {
+                    "give the workload a feed: `[workload.feeds.NAME]` with `file`".to_owned()
+                }
+                _ => continue,
+            };
+            let fault = Fault::error(&slot.span, format!("`{}` is of transactions", slot.as_written()));
+            faults.add(fault.help(help));
+        }
+    }
+}
+
+/// Loops lie in one another only so deep.
+fn check_loops(steps: &[StepTable], depth: usize, faults: &mut Faults) {
+    for step in steps {
+        let inside = depth + usize::from(step.is_loop());
+        if inside > MOST_LOOPS {
+            let fault = Fault::error(step.place(), format!("more than {MOST_LOOPS} loops lie in one another"));
+            faults.add(fault.help("a user of so many loops is a script: `script = \"FILE.js\"`"));
+            return;
+        }
+        step.blocks().into_iter().for_each(|block| check_loops(block, inside, faults));
+    }
+}
+
+// What becomes of it in a trial.
+impl HttpTable {
+    /// The flow of the trial that `scope` stands for.
+    pub(crate) fn flow(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Flow> {
+        let names = self.value_names();
+        let of_all = OfAll { headers: self.headers.as_ref(), auth: self.auth.as_ref(), values: &names };
+        let mut compiler = Compiler { scope, of_all, requests: Vec::new() };
+        let on_start = compiler.block(self.on_start.as_deref().unwrap_or_default(), faults);
+        let actions: Vec<Option<FlowAction>> =
+            self.kinds().iter().zip(1..).map(|(kind, number)| kind.resolve(number, &mut compiler, faults)).collect();
+        let on_stop = compiler.block(self.on_stop.as_deref().unwrap_or_default(), faults);
+        let requests = compiler.requests;
+        let draws = self.draws(scope, &names, faults);
+        let feeds = optional(self.feeds.as_ref(), |feeds| {
+            all(&feeds.0, |(name, _, feed)| feed.resolve(name, scope, &names, faults))
+        });
+        let cookies = optional(self.cookies.as_ref(), |cookies| cookies.resolve(scope, faults));
+        let redirects = optional(self.redirects.as_ref(), |most| most.resolve(scope, faults));
+        let compression = optional(self.compression.as_ref(), |all_of| all(all_of, |one| one.resolve(scope, faults)));
+        let lifetime = optional(self.state.as_ref(), |state| state.resolve(scope, faults));
+        Some(Flow {
+            requests,
+            actions: actions.into_iter().collect::<Option<_>>()?,
+            on_start: on_start?,
+            on_stop: on_stop?,
+            draws: draws?,
+            feeds: feeds?.unwrap_or_default(),
+            cookies: cookies?.unwrap_or(false),
+            redirects: redirects?.map_or(0, |most| most.u16().try_into().unwrap_or(u8::MAX)),
+            compression: compression?.unwrap_or_default(),
+            lifetime: lifetime?.unwrap_or_default(),
+            values: names.0,
+        })
+    }
+
+    fn draws(&self, scope: &Scope<'_>, names: &ValueNames, faults: &mut Faults) -> Option<Vec<(ValueId, Parameter)>> {
+        let Some(draw) = &self.draw else { return Some(Vec::new()) };
+        all(&draw.0, |(name, _, slot)| Some((names.id(name)?, slot.resolve(scope, faults)?)))
+    }
+
+    /// What users do and keep, as reports say it.
+    pub(crate) fn work_in_words(&self) -> String {
+        let kinds = self.kinds();
+        let words = |kind: &Kind<'_>| kind.in_words(kinds.len() > 1);
+        let mut work = kinds.iter().map(words).collect::<Vec<_>>().join(" or ");
+        if !self.is_flow() {
+            return work;
+        }
+        for (what, steps) in [("before that", &self.on_start), ("at the end", &self.on_stop)] {
+            if let Some(steps) = steps {
+                work += &format!("; {what} {}", steps_in_words(steps));
+            }
+        }
+        if written_or(self.cookies.as_ref(), "false") != "false" {
+            work += "; cookies kept";
+        }
+        if let Some(most) = &self.redirects {
+            work += &format!("; {} redirects followed", most.as_written());
+        }
+        if let Some(codings) = &self.compression {
+            let codings: Vec<&str> = codings.iter().map(Slot::as_written).collect();
+            work += &format!("; compressed by {}", codings.join(" or "));
+        }
+        if let Some(state) = &self.state {
+            work += &format!("; state {}", state.as_written());
+        }
+        if let Some(feeds) = &self.feeds {
+            let feeds: Vec<String> = feeds.iter().map(|(name, feed)| feed.in_words(name)).collect();
+            work += &format!("; feeds {}", feeds.join(", "));
+        }
+        work
+    }
+}
+
+impl Kind<'_> {
+    fn resolve(&self, number: usize, compiler: &mut Compiler<'_>, faults: &mut Faults) -> Option<FlowAction> {
+        let scope = compiler.scope;
+        let name = self.weight.and_then(|table| table.name.as_ref());
+        let name = optional(name, |name| name.resolve(scope, faults));
+        let weight = self.weight.and_then(|table| table.weight.as_ref());
+        let weight = optional(weight, |weight| weight.resolve(scope, faults));
+        let steps = compiler.block(self.steps, faults);
+        Some(FlowAction {
+            name: name?.map_or_else(|| number.to_string(), |name| name.0),
+            weight: weight?.map_or(1, super::super::scalar::Whole::u32),
+            steps: steps?,
+        })
+    }
+
+    /// Its name, or its steps, with the weight among several.
+    fn in_words(&self, with_weight: bool) -> String {
+        let work = self.name.map_or_else(|| steps_in_words(self.steps), str::to_owned);
+        let weight = self.weight.and_then(|table| table.weight.as_ref());
+        if with_weight { format!("{work} (weight {})", written_or(weight, "1")) } else { work }
+    }
+}
+
+fn steps_in_words(steps: &[StepTable]) -> String {
+    steps.iter().map(step_in_words).collect::<Vec<_>>().join(", then ")
+}
+
+fn step_in_words(step: &StepTable) -> String {
+    match step {
+        StepTable::Request(request) if request.when.is_some() => format!("perhaps {}", request.name()),
+        StepTable::Request(request) => request.name(),
+        StepTable::Pause(table) => format!("a pause ({})", table.pause.in_words()),
+        StepTable::When(table) => match &table.otherwise {
+            None => format!("perhaps ({})", steps_in_words(&table.steps)),
+            Some(otherwise) => format!("either ({}) or ({})", steps_in_words(&table.steps), steps_in_words(otherwise)),
+        },
+        StepTable::Repeat(table) => format!("{} times ({})", table.repeat.as_written(), steps_in_words(&table.steps)),
+        StepTable::Each(table) => format!("for each of {} ({})", table.each.value.0, steps_in_words(&table.steps)),
+        StepTable::While(table) => format!("repeatedly ({})", steps_in_words(&table.steps)),
+    }
+}

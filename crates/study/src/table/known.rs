@@ -1,0 +1,302 @@
+//! Whether users know a value where a step of a flow uses it.
+//!
+//! A value is known from the step that captures it; before the first step users know what is drawn, fed
+//! and built in. Where it depends on a branch, or on an earlier iteration, whether a step has been made,
+//! that is a warning; a value that nothing gives is an error.
+
+use crate::diagnostic::{Fault, Span};
+use crate::faults::{Faults, all_of, nearest};
+use crate::flowing::{BUILT_IN, Use};
+use crate::node::Node;
+use crate::table::capture::CaptureTable;
+use crate::table::condition::Conditions;
+use crate::table::http::{HttpStepTable, HttpTable, uses_of};
+use crate::table::step::{EachTable, StepTable, walk};
+use crate::template::Template;
+use std::collections::BTreeSet;
+use toml::de::DeValue;
+
+/// All uses of values in a workload.
+pub(crate) fn uses(table: &HttpTable) -> Vec<Use> {
+    let mut uses = of_all_requests(table);
+    for steps in table.blocks() {
+        walk(steps, &mut |step| match step {
+            StepTable::Request(request) => {
+                uses.extend(request.uses());
+                uses.extend(request.when.iter().flat_map(named_in));
+            }
+            StepTable::When(table) => uses.extend(named_in(&table.when)),
+            StepTable::While(table) => uses.extend(named_in(&table.r#while)),
+            StepTable::Pause(_) | StepTable::Repeat(_) | StepTable::Each(_) => {}
+        });
+    }
+    uses
+}
+
+fn named_in(conditions: &Conditions) -> Vec<Use> {
+    [conditions.subjects(), conditions.uses()].concat()
+}
+
+/// What the workload says of all requests.
+fn of_all_requests(table: &HttpTable) -> Vec<Use> {
+    let auth = table.auth.iter().flat_map(super::auth::AuthValue::uses);
+    table.headers.iter().flat_map(uses_of).chain(auth).collect()
+}
+
+/// Faults for values that nothing gives, and warnings for those that may not be known.
+pub(crate) fn check(table: &HttpTable, faults: &mut Faults) {
+    let given = Given::of(table);
+    let mut check = Check { table, given: &given, faults };
+    let mut known = given.always.clone();
+    check.steps(table.on_start.as_deref().unwrap_or_default(), &mut known);
+    // What an earlier iteration has captured may be there, and may not: it was another action.
+    for kind in table.kinds() {
+        check.steps(kind.steps, &mut known.clone());
+    }
+    check.steps(table.on_stop.as_deref().unwrap_or_default(), &mut known);
+}
+
+/// The faults for values that nothing in the document gives, for a workload that cannot be read as a whole: so
+/// that what else is wrong does not hide them.
+pub(crate) fn check_document(workload: &Node<'_>, faults: &mut Faults) {
+    let mut found = Document { somewhere: BUILT_IN.map(str::to_owned).into(), ..Document::default() };
+    found.look_at(workload, "", faults);
+    let given = Given { somewhere: found.somewhere, feeds: found.feeds, ..Given::default() };
+    for one in found.uses {
+        let place = one.place(faults);
+        given.fault_of(&one.value.name, &place).into_iter().for_each(|fault| faults.add(fault));
+    }
+}
+
+/// What a document says of values, whatever else it says.
+#[derive(Default)]
+struct Document {
+    somewhere: BTreeSet<String>,
+    feeds: BTreeSet<String>,
+    uses: Vec<Use>,
+}
+
+impl Document {
+    /// Looks at what stands below `key`.
+    fn look_at(&mut self, node: &Node<'_>, key: &str, faults: &mut Faults) {
+        match node.value {
+            DeValue::Array(_) => {
+                node.items(faults).into_iter().flatten().for_each(|item| self.look_at(&item, key, faults));
+            }
+            DeValue::Table(_) => {
+                for (name, entry) in node.table(faults).iter().flat_map(super::super::node::TableNode::entries) {
+                    match key {
+                        "capture" | "draw" => drop(self.somewhere.insert((*name).to_owned())),
+                        "feeds" => drop(self.feeds.insert((*name).to_owned())),
+                        _ => {}
+                    }
+                    self.look_at(entry, name, faults);
+                }
+            }
+            DeValue::String(text) => {
+                if key == "as" {
+                    self.somewhere.insert(text.to_string());
+                }
+                self.uses.extend(Template::parse(text).iter().flat_map(|template| Use::all_in(template, &node.span)));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What gives values.
+#[derive(Default)]
+struct Given {
+    /// Known before the first step.
+    always: BTreeSet<String>,
+    /// Known at some place.
+    somewhere: BTreeSet<String>,
+    /// Values that are, or may be, lists.
+    lists: BTreeSet<String>,
+    feeds: BTreeSet<String>,
+}
+
+impl Given {
+    fn of(table: &HttpTable) -> Given {
+        let drawn = table.draw.iter().flat_map(super::super::pairs::Entries::names).map(|(name, _)| name.to_owned());
+        let always: BTreeSet<String> = BUILT_IN.map(str::to_owned).into_iter().chain(drawn).collect();
+        let feeds =
+            table.feeds.iter().flat_map(super::super::pairs::Entries::names).map(|(name, _)| name.to_owned()).collect();
+        let mut given = Given { somewhere: always.clone(), always, feeds, ..Given::default() };
+        for steps in table.blocks() {
+            walk(steps, &mut |step| match step {
+                StepTable::Request(request) => {
+                    for (name, capture) in request.capture.iter().flat_map(super::super::pairs::Entries::iter) {
+                        given.capture(name, capture);
+                    }
+                }
+                StepTable::Each(each) => {
+                    given.somewhere.insert(each.r#as.value.0.clone());
+                    // An item of JSON may be an array itself.
+                    given.lists.insert(each.r#as.value.0.clone());
+                }
+                _ => {}
+            });
+        }
+        given
+    }
+
+    fn capture(&mut self, name: &str, capture: &CaptureTable) {
+        self.somewhere.insert(name.to_owned());
+        if capture.may_be_list() {
+            self.lists.insert(name.to_owned());
+        }
+    }
+}
+
+impl Given {
+    /// Why nobody ever knows a value of this name, if so.
+    fn fault_of(&self, name: &str, place: &Span) -> Option<Fault> {
+        match name.split_once('.') {
+            Some((feed, _)) => (!self.feeds.contains(feed)).then(|| self.no_feed(feed, place)),
+            None => (!self.somewhere.contains(name)).then(|| self.nothing_gives(name, place)),
+        }
+    }
+
+    fn no_feed(&self, feed: &str, place: &Span) -> Fault {
+        let near = nearest(feed, self.feeds.iter().map(String::as_str));
+        let help = near.map_or_else(
+            || format!("give the workload one: `[workload.feeds.{feed}]` with `file = \"{feed}.csv\"`"),
+            |near| format!("did you mean `{near}`?"),
+        );
+        Fault::error(place, format!("no feed is named `{feed}`")).label("nothing fills this value").help(help)
+    }
+
+    fn nothing_gives(&self, name: &str, place: &Span) -> Fault {
+        let help = match self.near(name) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("values here are {}", all_of(self.somewhere.iter().map(String::as_str))),
+        };
+        Fault::error(place, format!("nothing gives a value named `{name}`"))
+            .label("nothing fills this value")
+            .help(help)
+    }
+
+    fn near(&self, name: &str) -> Option<&str> {
+        nearest(name, self.somewhere.iter().map(String::as_str))
+    }
+}
+
+/// Goes through the steps as a user does.
+struct Check<'a> {
+    table: &'a HttpTable,
+    given: &'a Given,
+    faults: &'a mut Faults,
+}
+
+type Known = BTreeSet<String>;
+
+impl Check<'_> {
+    fn steps(&mut self, steps: &[StepTable], known: &mut Known) {
+        for step in steps {
+            match step {
+                StepTable::Request(request) => self.request(request, known),
+                StepTable::Pause(_) => {}
+                StepTable::When(table) => {
+                    self.conditions(&table.when, known);
+                    let (mut then, mut otherwise) = (proven(&table.when, known), known.clone());
+                    self.steps(&table.steps, &mut then);
+                    self.steps(table.otherwise.as_deref().unwrap_or_default(), &mut otherwise);
+                    *known = then.intersection(&otherwise).cloned().collect();
+                }
+                StepTable::Repeat(table) => self.steps(&table.steps, known),
+                StepTable::Each(table) => self.each(table, known),
+                StepTable::While(table) => {
+                    self.conditions(&table.r#while, known);
+                    self.steps(&table.steps, &mut proven(&table.r#while, known));
+                }
+            }
+        }
+    }
+
+    fn request(&mut self, request: &HttpStepTable, known: &mut Known) {
+        let mut inside = known.clone();
+        if let Some(when) = &request.when {
+            self.conditions(when, known);
+            inside = proven(when, known);
+        }
+        self.uses(request.uses(), &inside);
+        self.uses(self.inherited(request), &inside);
+        // Without a reply nothing is captured; a capture that fails ends the iteration.
+        if request.when.is_none() {
+            known.extend(
+                request.capture.iter().flat_map(super::super::pairs::Entries::names).map(|(name, _)| name.to_owned()),
+            );
+        }
+    }
+
+    /// The values that a request needs for what the workload says of all of them.
+    fn inherited(&self, request: &HttpStepTable) -> Vec<Use> {
+        let is_own = |name: &str| {
+            request
+                .headers
+                .iter()
+                .flat_map(super::super::pairs::Entries::names)
+                .any(|(known, _)| known.eq_ignore_ascii_case(name))
+        };
+        let headers = self.table.headers.iter().flat_map(super::super::pairs::Entries::iter);
+        let headers = headers.filter(|(name, _)| !is_own(name)).flat_map(|(_, text)| text.uses());
+        let auth = self.table.auth.iter().filter(|_| request.auth.is_none()).flat_map(super::auth::AuthValue::uses);
+        headers.chain(auth).collect()
+    }
+
+    fn each(&mut self, table: &EachTable, known: &Known) {
+        let list = &table.each;
+        if !self.given.somewhere.contains(&list.value.0) {
+            let fault = Fault::error(&list.span, format!("nothing gives a value named `{}`", list.value.0));
+            let help = format!(
+                "capture it before, as in `capture = {{ {} = {{ json = \"$.ids[*]\", pick = \"all\" }} }}`",
+                list.value.0
+            );
+            self.faults.add(match self.given.near(&list.value.0) {
+                Some(near) => fault.help(format!("did you mean `{near}`?")),
+                None => fault.help(help),
+            });
+        } else if !self.given.lists.contains(&list.value.0) {
+            let fault = Fault::error(&list.span, format!("`{}` is no list", list.value.0));
+            self.faults.add(fault.help("capture it with `pick = \"all\"`"));
+        } else if !known.contains(&list.value.0) {
+            self.faults.add(perhaps_unknown(&list.value.0, &list.span));
+        }
+        let mut inside = known.clone();
+        inside.insert(table.r#as.value.0.clone());
+        self.steps(&table.steps, &mut inside);
+    }
+
+    /// A condition may well ask for a value that is not known, if anything gives it at all.
+    fn conditions(&mut self, conditions: &Conditions, known: &Known) {
+        self.uses(conditions.subjects(), &self.given.somewhere.clone());
+        self.uses(conditions.uses(), known);
+    }
+
+    fn uses(&mut self, uses: Vec<Use>, known: &Known) {
+        for one in uses {
+            let name = &one.value.name;
+            if known.contains(name) {
+                continue;
+            }
+            let place = one.place(self.faults);
+            let perhaps = || (!name.contains('.')).then(|| perhaps_unknown(name, &place));
+            let fault = self.given.fault_of(name, &place).or_else(perhaps);
+            fault.into_iter().for_each(|fault| self.faults.add(fault));
+        }
+    }
+}
+
+/// What is known where conditions hold: only two tests pass without a value.
+fn proven(conditions: &Conditions, known: &Known) -> Known {
+    let passes_without = |test: &str| test == "absent" || test.starts_with("!=");
+    let proven = conditions.iter().filter(|(_, test)| !passes_without(test.as_written().trim()));
+    known.iter().cloned().chain(proven.map(|(name, _)| name.to_owned())).collect()
+}
+
+fn perhaps_unknown(name: &str, place: &Span) -> Fault {
+    Fault::warning(place, format!("`{name}` may not be known here"))
+        .label("a step without its value fails")
+        .help("capture it before on every way to this step, draw it, or ask first: `when = { NAME = \"exists\" }`")
+}

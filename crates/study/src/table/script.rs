@@ -1,0 +1,145 @@
+//! `[workload]` with `script`: users that run a script for k6.
+
+use crate::bytes::Bytes;
+use crate::faults::Faults;
+use crate::node::table;
+use crate::pairs::Pairs;
+use crate::scalar::{PositiveLength, Text};
+use crate::scope::Scope;
+use crate::value::{Problem, Scalar, Slot, all, optional, written_or};
+use plimsoll_model::factor::{Assignment, Level};
+use plimsoll_model::script::{Script, ScriptLimits};
+use plimsoll_model::workload::{Connect, Steps, Workload};
+use schemars::{Schema, json_schema};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+table! {
+    /// A script for k6 that each user runs, again and again.
+    struct ScriptTable {
+        /// The script, .js or .ts, relative to the study's folder.
+        script: Slot<ScriptFile>,
+        /// The function that is an iteration: "default", or another one that the script exports. Default: "default".
+        exec: Option<Slot<Text>>,
+        /// What the script sees as `__ENV`; of Plimsoll's own environment it sees nothing.
+        env: Option<Pairs>,
+        /// Folders besides the script's own from which it may read, relative to the study's folder.
+        files: Option<Vec<Slot<Text>>>,
+        /// What a user may use up before it is stopped.
+        limits: Option<LimitsTable>,
+        /// Tags of everything that the script measures.
+        tags: Option<Pairs>,
+        /// The longest that one request may take where the script does not say. Default: "60s".
+        timeout: Option<Slot<PositiveLength>>,
+    }
+}
+
+table! {
+    /// What one user of a script may use up before it is stopped for good.
+    struct LimitsTable {
+        /// Memory of the script. Default: "64MiB".
+        memory: Option<Slot<Memory>>,
+        /// Stack of the script: how deep calls may go. Default: "1MiB".
+        stack: Option<Slot<Stack>>,
+        /// How long it may run without waiting for anything. Default: "1s".
+        busy: Option<Slot<PositiveLength>>,
+        /// How long an iteration may take. Default: as long as it takes.
+        iteration: Option<Slot<PositiveLength>>,
+    }
+}
+
+type Memory = Bytes<{ 1 << 20 }, { 64 << 30 }>;
+type Stack = Bytes<{ 64 << 10 }, { 64 << 20 }>;
+
+/// What k6 waits for a reply.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+impl ScriptTable {
+    /// The workload of the trial that `scope` stands for; `allowed` are hosts besides this machine.
+    pub(crate) fn resolve(&self, scope: &Scope<'_>, allowed: &[String], faults: &mut Faults) -> Option<Workload> {
+        let entry = self.script.resolve(scope, faults);
+        let exec = optional(self.exec.as_ref(), |exec| exec.resolve(scope, faults));
+        let env = optional(self.env.as_ref(), |env| env.resolve(scope, faults));
+        let tags = optional(self.tags.as_ref(), |tags| tags.resolve(scope, faults));
+        let files = optional(self.files.as_ref(), |folders| {
+            all(folders, |folder| Some(scope.dir.join(folder.resolve(scope, faults)?.0)))
+        });
+        let limits = optional(self.limits.as_ref(), |limits| limits.resolve(scope, faults));
+        let timeout = optional(self.timeout.as_ref(), |timeout| timeout.resolve(scope, faults));
+        let script = Script {
+            entry: scope.dir.join(entry?.0),
+            exec: exec?.map_or_else(|| "default".to_owned(), |exec| exec.0),
+            env: in_order(env?),
+            files: files?.unwrap_or_default(),
+            limits: limits?.unwrap_or_default(),
+            tags: in_order(tags?),
+            allowed: allowed.to_vec(),
+            sources: Vec::new(),
+        };
+        Some(Workload {
+            target: None,
+            connect: Connect::PerUser,
+            timeout: timeout?.map_or(TIMEOUT, |timeout| timeout.0),
+            steps: Steps::Script(Box::new(script)),
+        })
+    }
+
+    /// The script and what it is told, as reports say it.
+    pub(crate) fn in_words(&self) -> String {
+        let mut words = format!("the script {}", self.script.as_written());
+        if let Some(exec) = &self.exec {
+            words += &format!(", function {}", exec.as_written());
+        }
+        for (what, pairs) in [("with", &self.env), ("tagged", &self.tags)] {
+            if let Some(pairs) = pairs {
+                let pairs: Vec<String> = pairs.shown(&Assignment(Vec::new())).collect();
+                words += &format!(", {what} {}", pairs.join(", "));
+            }
+        }
+        format!("{words}; time-out {} where it says nothing else", written_or(self.timeout.as_ref(), "60s"))
+    }
+}
+
+fn in_order(pairs: Option<Vec<(String, String)>>) -> BTreeMap<String, String> {
+    pairs.unwrap_or_default().into_iter().collect()
+}
+
+impl LimitsTable {
+    fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<ScriptLimits> {
+        let memory = optional(self.memory.as_ref(), |memory| memory.resolve(scope, faults));
+        let stack = optional(self.stack.as_ref(), |stack| stack.resolve(scope, faults));
+        let busy = optional(self.busy.as_ref(), |busy| busy.resolve(scope, faults));
+        let iteration = optional(self.iteration.as_ref(), |iteration| iteration.resolve(scope, faults));
+        let default = ScriptLimits::default();
+        Some(ScriptLimits {
+            memory: memory?.map_or(default.memory, |memory| memory.0),
+            stack: stack?.map_or(default.stack, |stack| stack.0),
+            busy: busy?.map_or(default.busy, |busy| busy.0),
+            iteration: iteration?.map(|iteration| iteration.0),
+        })
+    }
+}
+
+/// The file of a script.
+#[derive(Clone, Debug)]
+pub(crate) struct ScriptFile(String);
+
+impl Scalar for ScriptFile {
+    const EXPECTED: &'static str = "a script such as \"script.js\" or \"script.ts\"";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        match level {
+            Level::Text(text) if text.contains("://") => {
+                Err(Problem::new("must be a file: scripts are not fetched").help("download it into the study's folder"))
+            }
+            Level::Text(text) if [".js", ".mjs", ".ts"].iter().any(|end| text.ends_with(end)) => {
+                Ok(ScriptFile(text.clone()))
+            }
+            _ => Err(Problem::wrong::<Self>(level)),
+        }
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string" })
+    }
+}

@@ -1,0 +1,186 @@
+//! Studies of flows and of scripts: what they become.
+
+use crate::{read_text, study};
+use plimsoll_model::factor::{Assignment, Level};
+use plimsoll_model::flow::{
+    Auth, Block, Body, Condition, Flow, Instruction, JsonPiece, Lifetime, Piece, Reference, Test, Text, ValueId,
+};
+use plimsoll_model::script::{Script, ScriptLimits};
+use plimsoll_model::workload::{Steps, Workload};
+use plimsoll_study::Bindings;
+use std::path::Path;
+use std::time::Duration;
+
+/// Users that log in, branch and wait.
+pub(crate) const FLOW: &str = include_str!("flow.toml");
+
+/// Users that run a script.
+pub(crate) const SCRIPT: &str = include_str!("script.toml");
+
+fn levels() -> Assignment {
+    Assignment(vec![("version".to_owned(), Level::Text("2".to_owned())), ("users".to_owned(), Level::Integer(100))])
+}
+
+fn workload(text: &str) -> Workload {
+    let bindings = Bindings { ports: [("api".to_owned(), 4321)].into(), ..Bindings::default() };
+    study(text).resolve(&levels(), &bindings).expect("a trial").workload
+}
+
+fn flow(text: &str) -> Flow {
+    let Steps::Flow(flow) = workload(text).steps else { panic!("a flow") };
+    *flow
+}
+
+fn script(text: &str) -> Script {
+    let Steps::Script(script) = workload(text).steps else { panic!("a script") };
+    *script
+}
+
+/// The text as a study would write it.
+fn written(flow: &Flow, text: &Text) -> String {
+    let piece = |piece: &Piece| match piece {
+        Piece::Literal(text) => text.clone(),
+        Piece::Value { value: Reference::Value(id), .. } => format!("{{${}}}", flow.values[usize::from(id.0)]),
+        Piece::Value { value, .. } => format!("{{${value:?}}}"),
+    };
+    text.0.iter().map(piece).collect()
+}
+
+#[test]
+fn a_flow_has_values_by_number_and_what_holds_for_all_requests_in_each() {
+    let flow = flow(FLOW);
+    assert_eq!(flow.values, ["page", "account.key", "account.name", "token", "plan", "ids", "next", "id"]);
+    assert_eq!(
+        flow.names(),
+        [
+            "log in",
+            "POST /plan",
+            "GET /plans?page={$page}",
+            "GET /plan/{$plan}",
+            "PUT /item/{$next}",
+            "GET /item/{$id}",
+            "POST /form",
+            "DELETE /plan/{$plan}"
+        ]
+    );
+    let [log_in, make, ..] = flow.requests.as_slice() else { panic!("requests") };
+    assert_eq!(log_in.auth, None, "made as nobody");
+    assert_eq!(
+        make.auth,
+        Some(Auth::Bearer(Text(vec![Piece::Value { value: Reference::Value(ValueId(3)), raw: false }])))
+    );
+    assert_eq!(written(&flow, &make.headers[1].1), "100", "a factor in a header of all requests");
+    let Body::Json(json) = &log_in.body else { panic!("JSON") };
+    let literal = |text: &str| JsonPiece::Literal(text.to_owned());
+    let key = JsonPiece::Whole(Reference::Value(ValueId(1)));
+    assert_eq!(json.0, [literal("{\"key\":"), key, literal(",\"tries\":1}")]);
+    let Body::Json(json) = &make.body else { panic!("JSON") };
+    let name = JsonPiece::Inside(Reference::Value(ValueId(2)));
+    let uuid = JsonPiece::Whole(Reference::Uuid);
+    assert_eq!(json.0, [literal("{\"id\":"), uuid, literal(",\"user\":\"u-"), name, literal("\"}")]);
+    assert_eq!((flow.cookies, flow.redirects, flow.lifetime), (true, 5, Lifetime::Trial));
+    assert_eq!(flow.feeds[0].file, Path::new("/study/accounts.csv"));
+    assert_eq!(flow.feeds[0].columns, [(ValueId(1), "key".to_owned()), (ValueId(2), "name".to_owned())]);
+    assert!(flow.pauses());
+}
+
+#[test]
+fn branches_and_loops_are_blocks() {
+    let flow = flow(FLOW);
+    let [browse, work] = flow.actions.as_slice() else { panic!("two actions") };
+    assert_eq!(((browse.name.as_str(), browse.weight), (work.name.as_str(), work.weight)), (("browse", 1), ("2", 4)));
+    let [Instruction::Request(3), Instruction::When { conditions, then, otherwise }, each, repeat] =
+        work.steps.0.as_slice()
+    else {
+        panic!("{:?}", work.steps)
+    };
+    let [Condition { value: Reference::Value(ValueId(6)), test: Test::Compare { with, .. } }] = conditions.as_slice()
+    else {
+        panic!("{conditions:?}")
+    };
+    assert_eq!(with, &Text::default(), "an empty text stands in quotes");
+    assert_eq!((then.0.len(), otherwise.0.len()), (1, 1));
+    let Instruction::Each { list: ValueId(5), item: ValueId(7), at_most: 20, steps: Block(inside) } = each else {
+        panic!("{each:?}")
+    };
+    assert!(matches!(&inside[..], [Instruction::When { .. }]), "the condition of a request is one around it");
+    assert!(matches!(repeat, Instruction::Repeat { times: 3, .. }));
+}
+
+#[test]
+fn a_flow_says_what_it_is_about() {
+    let facts = study(FLOW).facts();
+    assert_eq!(
+        facts.workload,
+        "HTTP/1.1 to {api.address}: browse (weight 1) or GET /plan/{$plan}, then either (PUT /item/{$next}) or (a pause (10s)), \
+         then for each of ids (perhaps GET /item/{$id}), then 3 times (POST /form) (weight 4); before that log in, then POST \
+         /plan; at the end DELETE /plan/{$plan}; cookies kept; 5 redirects followed; compressed by gzip or br; feeds account \
+         of accounts.csv (per user); one connection per user; time-out 10s"
+    );
+    assert_eq!((facts.protocol.as_str(), facts.mean_think), ("HTTP/1.1", None), "nobody knows how long users pause");
+    assert_eq!(facts.load, "closed loop, {users} users, pauses as the workload has them");
+}
+
+#[test]
+fn without_any_key_of_a_flow_it_is_none() {
+    let plain = FLOW.split("cookies").next().expect("a start").to_owned()
+        + "steps = [{ get = '/{version}', headers = { a = '{users}' }, expect = { status = 200 } }]\n\
+           [load]\nusers = '{users}'\nduration = '30s'\n";
+    let Steps::Http(steps) = workload(&plain).steps else { panic!("plain requests") };
+    assert_eq!((steps[0].path.as_str(), steps[0].status), ("/2", Some(200)));
+    assert_eq!(steps[0].headers, [("a".to_owned(), "100".to_owned())]);
+    for key in
+        ["capture = { a = { header = 'b' } }", "json = []", "expect = { within = '1s' }", "headers = { a = '{$user}' }"]
+    {
+        let text = plain
+            .replace("headers = { a = '{users}' }, expect = { status = 200 }", key)
+            .replace("'/{version}'", "'/{version}/{users}'");
+        assert!(matches!(workload(&text).steps, Steps::Flow(_)), "{key}");
+    }
+}
+
+#[test]
+fn values_that_are_known_on_some_ways_only_are_warnings() {
+    let said = |old: &str, new: &str| {
+        assert!(FLOW.contains(old), "`{old}` is not in the study");
+        let (study, said) = read_text(&FLOW.replacen(old, new, 1));
+        assert!(study.is_some(), "{said:?}");
+        said.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    for (old, new) in [
+        ("/plans?page={$page}", "/plans?next={$next}"),
+        ("{ pause = \"10s\" }", "{ get = '/{$id}' }"),
+        ("get     = \"/plan/{$plan}\",", "get = \"/plan/{$plan}\", when = { plan = 'x' },"),
+        ("get     = \"/plan/{$plan}\",", "get = \"/plan/{$next}\","),
+    ] {
+        let said = said(old, new);
+        assert!(!said.is_empty() && said.iter().all(|one| one.contains("may not be known here")), "{new}: {said:?}");
+    }
+    let asked = said("{ get = \"/plans?page={$page}\" }", "{ get = '/{$next}/{$page}', when = { next = 'exists' } }");
+    assert!(asked.is_empty(), "{asked:?}");
+    let asked = said("/plans?page={$page}", "/plans?page={$page}&a={$user}{$iteration}{$now}");
+    assert!(asked.is_empty(), "{asked:?}");
+}
+
+#[test]
+fn a_script_is_told_what_the_study_says_and_nothing_else() {
+    let script = script(SCRIPT);
+    assert_eq!((script.entry.as_path(), script.exec.as_str()), (Path::new("/study/load-2.js"), "main"));
+    assert_eq!(script.env, [("TARGET".to_owned(), "http://127.0.0.1:4321".to_owned())].into());
+    assert_eq!(script.files, [Path::new("/study/../data")]);
+    let limits = ScriptLimits { memory: 32 << 20, iteration: Some(Duration::from_secs(5)), ..ScriptLimits::default() };
+    assert_eq!((script.limits, script.allowed.as_slice()), (limits, &[][..]));
+    let allowing = format!("{SCRIPT}\n[targets]\nallow = ['staging.example.org']\n");
+    assert_eq!(self::script(&allowing).allowed, ["staging.example.org"]);
+    assert!(study(SCRIPT).facts().loopback && !study(&allowing).facts().loopback);
+}
+
+#[test]
+fn a_script_says_what_it_is_about() {
+    let facts = study(SCRIPT).facts();
+    assert_eq!(
+        facts.workload,
+        "the script load-{version}.js, function main, with TARGET=http://{api.address}; time-out 60s where it says nothing else"
+    );
+    assert_eq!((facts.protocol.as_str(), facts.mean_think), ("script", None));
+}
