@@ -2,12 +2,16 @@
 
 use crate::blocking::{self, Crew};
 use crate::clock::{Clock, nanos};
-use crate::engine::{self, Task};
+use crate::engine::core::Core;
+use crate::engine::offer::{Offer, Offering};
+use crate::engine::{self, Task, Users};
+use crate::flow::{Flows, Plan};
 use crate::grpc::Grpc;
 use crate::http::Http;
 use crate::protocol::Protocol;
 use crate::recorder::{Findings, Handover, Recorder};
 use crate::schedule::Share;
+use crate::script::study::ScriptPlan;
 use crate::sql::SqlPlan;
 use crate::storage::StoragePlan;
 use crate::tls;
@@ -19,13 +23,15 @@ use plimsoll_model::storage::StorageFacts;
 use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::units::{Instant, Nanos, Processors};
 use plimsoll_model::workload::{Connect, GrpcSchema, Steps, Target, Workload};
+use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, setrlimit};
-use std::collections::BTreeMap;
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 /// Descriptors that the generator needs beside its connections.
@@ -46,6 +52,8 @@ enum Compiled {
     Grpc(Grpc, Dialer),
     Storage(StoragePlan),
     Sql(SqlPlan),
+    Flow(Box<Plan>, Dialer),
+    Script(Box<ScriptPlan>),
 }
 
 /// Why a workload cannot be run: every reason that could be found.
@@ -123,6 +131,8 @@ pub struct RunRecord {
     pub error_examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
     /// What kept the generator from doing its work: such a trial is void.
     pub faults: Vec<String>,
+    /// What whoever reads the results should know.
+    pub warnings: Vec<String>,
     /// Whether it was broken off from outside.
     pub interrupted: bool,
     /// What is known of the back end, where the workload is storage.
@@ -159,6 +169,12 @@ impl Prepared {
                 let plan = SqlPlan::new(sql, workload.timeout);
                 Compiled::Sql(plan.map_err(|fault| PrepareError(vec![fault]))?)
             }
+            Steps::Flow(flow) => {
+                let (target, address) = to_server()?;
+                let plan = Plan::new(flow, target).map_err(PrepareError)?;
+                Compiled::Flow(Box::new(plan), dialer(target, address, b"http/1.1")?)
+            }
+            Steps::Script(script) => Compiled::Script(Box::new(ScriptPlan::new(script, workload.timeout)?)),
         };
         Ok(Prepared { workload: workload.clone(), compiled })
     }
@@ -171,10 +187,16 @@ impl Prepared {
     pub fn run(&self, job: &Job<'_>, on_interval: &mut dyn FnMut(Interval)) -> Result<RunRecord, RunError> {
         allow_descriptors(most_connections(&self.workload, job.load))?;
         match &self.compiled {
-            Compiled::Http(http, dialer) => self.run_on_threads(http, dialer, job, on_interval),
-            Compiled::Grpc(grpc, dialer) => self.run_on_threads(grpc, dialer, job, on_interval),
+            Compiled::Http(http, dialer) => self.run_on_threads::<Http, _>(|_, _| http, dialer, job, on_interval),
+            Compiled::Grpc(grpc, dialer) => self.run_on_threads::<Grpc, _>(|_, _| grpc, dialer, job, on_interval),
             Compiled::Storage(plan) => self.run_on_storage(plan, job, on_interval),
             Compiled::Sql(plan) => self.run_on_sql(plan, job, on_interval),
+            Compiled::Flow(plan, dialer) => {
+                let seed = job.seed;
+                let flows = |share, clock| Flows::new(plan, share, clock, seed);
+                self.run_on_threads::<Flows<'_>, _>(flows, dialer, job, on_interval)
+            }
+            Compiled::Script(plan) => plan.run(job, on_interval),
         }
     }
 
@@ -214,67 +236,76 @@ impl Prepared {
         Crew { calls: Arc::clone(calls), names, timeout, grace: GRACE, users }
     }
 
-    fn run_on_threads<P: Protocol>(
+    /// Runs users of a protocol, made for each thread on that thread.
+    fn run_on_threads<P: Protocol, B: Borrow<P>>(
         &self,
-        protocol: &P,
+        protocol: impl Fn(Share, Clock) -> B + Sync,
         dialer: &Dialer,
         job: &Job<'_>,
         on_interval: &mut dyn FnMut(Interval),
     ) -> Result<RunRecord, RunError> {
         let names = self.workload.steps.names();
         let threads = job.generator.threads.min(most_threads(&self.workload, job.load)).max(1);
-        let clock = Clock::start(job.load.warmup);
+        let (offering, interrupted) = (offering(job), job.interrupted);
         let window_end = Instant(nanos(job.load.stop.limit()));
-        let open_load = matches!(job.load.model, LoadModel::Open { .. });
-        let (sender, receiver) = channel();
-        let findings = std::thread::scope(|scope| {
-            let handles: Vec<_> = (0..threads)
-                .map(|index| {
-                    let share = Share { index, of: threads };
-                    let task = self.task(protocol, dialer, job, clock, share);
-                    let (names, sender) = (&names, sender.clone());
-                    let cpus = job.generator.cpus.as_ref();
-                    let generate = move || {
-                        settle(cpus, index)?;
-                        let recorder = Recorder::new(names, open_load, clock.first(), window_end, index, sender);
-                        engine::run(task, recorder).map_err(|error| RunError::Loop(error.to_string()))
-                    };
-                    scope.spawn(generate)
-                })
-                .collect();
-            drop(sender);
-            let mut collector = Collector::new(threads);
-            receiver.into_iter().for_each(|handover| collector.take(handover, on_interval));
-            let findings = collector.finish(on_interval);
-            let results = handles.into_iter().map(|thread| thread.join().expect("a generator thread does not panic"));
-            results.collect::<Result<Vec<()>, RunError>>().map(|_| findings)
+        let clock = Clock::start(job.load.warmup);
+        let findings = on_threads(threads, job.generator.cpus.as_ref(), on_interval, |share, handover| {
+            let protocol = protocol(share, clock);
+            let offer = Offer::new(&offering, share);
+            let task = self.task(protocol.borrow(), dialer, share, offering.seed);
+            let recorder = Recorder::new(&names, offer.is_open(), clock.first(), window_end, share.index, handover);
+            let broke = |error: Errno| RunError::Loop(error.to_string());
+            let core = Core::new(clock, recorder, vec![offer], interrupted).map_err(broke)?;
+            let mut users = Users::new(task, core.users());
+            engine::run(core, &mut users).map_err(broke)
         })?;
         Ok(record(findings, &self.workload.steps, job, clock))
     }
 
-    fn task<'a, P: Protocol>(
-        &self,
-        protocol: &'a P,
-        dialer: &Dialer,
-        job: &Job<'a>,
-        clock: Clock,
-        share: Share,
-    ) -> Task<'a, P> {
+    fn task<'a, P: Protocol>(&self, protocol: &'a P, dialer: &Dialer, share: Share, seed: u64) -> Task<'a, P> {
         Task {
             protocol,
             connect: self.workload.connect,
             connect_timeout: self.workload.timeout.into(),
             timeouts: timeouts(&self.workload),
             dialer: dialer.clone(),
-            model: &job.load.model,
-            stop: job.load.stop,
-            drain: job.load.drain,
             share,
-            seed: job.seed,
-            clock,
-            interrupted: job.interrupted,
+            seed,
         }
     }
+}
+
+/// Runs a part of the load on each of so many threads, and gathers what they hand over.
+pub(crate) fn on_threads(
+    threads: usize,
+    cpus: Option<&Processors>,
+    on_interval: &mut dyn FnMut(Interval),
+    generate: impl Fn(Share, Sender<Handover>) -> Result<(), RunError> + Sync,
+) -> Result<Vec<Findings>, RunError> {
+    let (sender, receiver) = channel();
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads)
+            .map(|index| {
+                let (sender, generate) = (sender.clone(), &generate);
+                scope.spawn(move || {
+                    settle(cpus, index)?;
+                    generate(Share { index, of: threads }, sender)
+                })
+            })
+            .collect();
+        drop(sender);
+        let mut collector = Collector::new(threads);
+        receiver.into_iter().for_each(|handover| collector.take(handover, on_interval));
+        let findings = collector.finish(on_interval);
+        let results = handles.into_iter().map(|thread| thread.join().expect("a generator thread does not panic"));
+        results.collect::<Result<Vec<()>, RunError>>().map(|_| findings)
+    })
+}
+
+/// A study's load, as one offer.
+fn offering(job: &Job<'_>) -> Offering {
+    let LoadProfile { model, warmup, stop, drain } = job.load.clone();
+    Offering { model, stop, start: Instant(0), warmup, drain, leave: None, seed: job.seed }
 }
 
 /// What makes connections to `address`, with the target's encryption.
@@ -292,7 +323,9 @@ fn timeouts(workload: &Workload) -> Vec<Nanos> {
         Steps::Grpc { calls, .. } => {
             calls.iter().map(|call| call.deadline.unwrap_or(workload.timeout).min(workload.timeout).into()).collect()
         }
-        Steps::Storage(_) | Steps::Sql(_) => workload.steps.names().iter().map(|_| workload.timeout.into()).collect(),
+        Steps::Storage(_) | Steps::Sql(_) | Steps::Flow(_) | Steps::Script(_) => {
+            workload.steps.names().iter().map(|_| workload.timeout.into()).collect()
+        }
     }
 }
 
@@ -317,7 +350,7 @@ fn most_threads(workload: &Workload, load: &LoadProfile) -> usize {
 }
 
 /// Raises the soft limit of open files as far as the load needs and the hard limit allows.
-fn allow_descriptors(connections: u64) -> Result<(), RunError> {
+pub(crate) fn allow_descriptors(connections: u64) -> Result<(), RunError> {
     let needed = connections + SPARE_DESCRIPTORS;
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
@@ -390,7 +423,7 @@ impl Collector {
     }
 }
 
-fn record(findings: Vec<Findings>, steps: &Steps, job: &Job<'_>, clock: Clock) -> RunRecord {
+pub(crate) fn record(findings: Vec<Findings>, steps: &Steps, job: &Job<'_>, clock: Clock) -> RunRecord {
     let limit = nanos(job.load.stop.limit());
     let last_done = findings.iter().filter_map(|found| found.last_done).max();
     let window = match job.load.stop {
@@ -406,12 +439,16 @@ fn record(findings: Vec<Findings>, steps: &Steps, job: &Job<'_>, clock: Clock) -
         });
     }
     let interrupted = job.interrupted.load(Ordering::Relaxed);
+    // Threads may have found the same.
+    let warnings: BTreeSet<&String> = findings.iter().flat_map(|found| &found.warnings).collect();
+    let warnings = warnings.into_iter().cloned().collect();
     RunRecord {
         zero: clock.zero(),
         window: Nanos(window.unsigned_abs()),
         sequences: sequences(&findings, steps),
         error_examples: examples,
         faults: findings.into_iter().flat_map(|found| found.faults).collect(),
+        warnings,
         interrupted,
         storage: None,
         sql: None,

@@ -79,13 +79,8 @@ impl<'a> Core<'a> {
         self.offers.iter().map(Offer::len).sum()
     }
 
-    /// The offer that a user belongs to.
-    pub(crate) fn offer_of(&self, user: u32) -> usize {
-        self.seat(user).0
-    }
-
     /// The users of an offer.
-    pub(crate) fn users_of(&self, offer: usize) -> Range<u32> {
+    fn users_of(&self, offer: usize) -> Range<u32> {
         let first: usize = self.offers[..offer].iter().map(Offer::len).sum();
         first as u32..(first + self.offers[offer].len()) as u32
     }

@@ -39,6 +39,8 @@ pub(crate) struct Offer {
     quota: u64,
     /// The same for each user; empty where users have no quota of their own.
     quotas: Vec<u64>,
+    /// Users whose own quota is used up.
+    spent: usize,
     /// Users in an iteration.
     iterating: usize,
     /// Users that do what they do when they stop.
@@ -157,6 +159,7 @@ impl Offer {
             source,
             stations: vec![Station::Idle; users],
             quota,
+            spent: quotas.iter().filter(|quota| **quota == 0).count(),
             quotas,
             iterating: 0,
             retiring: 0,
@@ -246,6 +249,7 @@ impl Offer {
             self.quota -= u64::from(self.quota != u64::MAX);
             if let Some(quota) = self.quotas.get_mut(user as usize) {
                 *quota -= u64::from(*quota != u64::MAX);
+                self.spent += usize::from(*quota == 0);
             }
         }
         true
@@ -274,7 +278,8 @@ impl Offer {
     /// The user begins no further iteration, whatever becomes of the one it is in.
     pub(super) fn lose(&mut self, user: u32) {
         self.quotas.resize(self.stations.len(), u64::MAX);
-        self.quotas[user as usize] = 0;
+        let left = std::mem::replace(&mut self.quotas[user as usize], 0);
+        self.spent += usize::from(left > 0);
     }
 
     /// The user has nothing more to do: its iteration is none, and it begins no other.
@@ -386,9 +391,9 @@ impl Offer {
 
     /// Whether iterations may still begin.
     fn offers_more(&mut self, now: Instant) -> bool {
-        let users_may = self.quotas.is_empty() || self.quotas.iter().any(|quota| *quota > 0);
+        let all_spent = self.spent > 0 && self.spent == self.stations.len();
         self.quota > 0
-            && users_may
+            && !all_spent
             && match &mut self.source {
                 Source::Closed(_) => now < self.window_end,
                 Source::Open(open) => open.peek(self.start).is_some_and(|due| due < self.window_end),
