@@ -2,7 +2,7 @@
 
 from peers.plimsoll import study
 
-# The plain requests are as long as those with values.
+# The plain requests are those that the flow sends.
 FLOW = """
 protocol = "http"
 draw     = { page = "10 to 99" }
@@ -17,7 +17,7 @@ protocol = "http"
 steps    = [
     { name = "{half} log in", get = "/login?page=42" },
     { name = "{half} look", get = "/plan/0123456789abcdef?page=42" },
-    { name = "{half} work", method = "POST", path = "/plan/0123456789abcdef", headers = { X-Token = "0123456789abcdef" }, json = { id = "0123456789abcdef", page = "42" } },
+    { name = "{half} work", method = "POST", path = "/plan/0123456789abcdef", headers = { X-Token = "0123456789abcdef", Content-Type = "application/json" }, body = '{{"id":"0123456789abcdef","page":"42"}}' },
 ]
 """
 

@@ -9,8 +9,12 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 
 /// How much longer the pool is than a block: as little as keeps it in a processor's own cache, as the
 /// one buffer of an application would stay there, and more than the window of the compressors in
-/// file systems.
+/// file systems, which see several blocks of an object at once.
 const SPREAD: usize = 512 << 10;
+
+/// The same where objects have one block: no compressor sees two of them, and the less there is, the
+/// less of it leaves the cache while the kernel copies.
+const SPREAD_OF_SINGLE_BLOCKS: usize = 128 << 10;
 
 /// Writing past the page cache demands that slices start at multiples of this.
 pub(crate) const ALIGNMENT: usize = 4096;
@@ -36,14 +40,22 @@ impl Content {
     /// The content of a storage workload.
     pub(crate) fn of(storage: &Storage, seed: u64) -> Content {
         let block = storage.block.min(storage.size.next_multiple_of(ALIGNMENT as u64));
-        let alignment = if storage.mode == Mode::Direct { ALIGNMENT } else { FINE_ALIGNMENT };
-        Content { alignment, ..Content::new(storage.payload, block, seed) }
+        let (alignment, spread) = match storage.mode {
+            Mode::Direct => (ALIGNMENT, SPREAD),
+            _ if storage.size <= storage.block => (FINE_ALIGNMENT, SPREAD_OF_SINGLE_BLOCKS),
+            _ => (FINE_ALIGNMENT, SPREAD),
+        };
+        Content { alignment, ..Content::with_spread(storage.payload, block, spread, seed) }
     }
 
     /// Content that is written in blocks of `block` bytes.
     pub(crate) fn new(payload: Payload, block: u64, seed: u64) -> Content {
+        Content::with_spread(payload, block, SPREAD, seed)
+    }
+
+    fn with_spread(payload: Payload, block: u64, spread: usize, seed: u64) -> Content {
         let block = usize::try_from(block).expect("a block fits into memory").max(1);
-        let mut pool = Aligned::new(block.next_multiple_of(ALIGNMENT) + SPREAD);
+        let mut pool = Aligned::new(block.next_multiple_of(ALIGNMENT) + spread);
         fill(pool.bytes_mut(), payload, seed);
         Content { pool, block, alignment: ALIGNMENT, seed }
     }
