@@ -112,7 +112,7 @@ class Run:
 
 def once(job_of, address, connections, seconds, settings, folder):
     job = job_of(address, connections, seconds, folder)
-    used = run(job.command, settings.generator_cpu, seconds + 60, folder, job.exit_codes)
+    used = run(job.command, settings.generator_cpu, seconds + 60, folder, job.exit_codes, job.after_load)
     count = job.count(used.output)
     if count.failed > count.ok / 1000:
         raise Failed(f"{job.command[0]}: {count.failed} calls failed, {count.ok} did not")

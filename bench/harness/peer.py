@@ -30,12 +30,13 @@ class Moved:
 
 @dataclass(frozen=True)
 class Job:
-    """A command that sends load, how to read from its output what it completed, and the exit codes
-    that mean that it did."""
+    """A command that sends load, how to read from its output what it completed, the exit codes that
+    mean that it did, and a file that it writes when it turns from load to something else, if it does."""
 
     command: list
     count: Callable[[str], Count | Moved]
     exit_codes: tuple = (0,)
+    after_load: Path | None = None
 
 
 def find(program):

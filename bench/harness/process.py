@@ -28,12 +28,12 @@ class Failed(Exception):
     """A process that did not do what it was started for."""
 
 
-def run(command, cpu, limit, folder, exit_codes=(0,)):
+def run(command, cpu, limit, folder, exit_codes=(0,), after_load=None):
     """Runs `command` in `folder`, bound to processor `cpu`, for at most `limit` seconds.
 
     CPU time is user plus system time as the kernel hands it over at the end (wait4). Peak memory
-    is VmHWM, read while it runs: ru_maxrss would count the memory of this script, too, because it
-    is carried over from fork to exec.
+    is VmHWM, read while it runs and until the file `after_load` is there: ru_maxrss would count the
+    memory of this script, too, because it is carried over from fork to exec.
     """
     folder, begun = Path(folder), time.monotonic()
     with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
@@ -43,7 +43,10 @@ def run(command, cpu, limit, folder, exit_codes=(0,)):
         while not ends_within(POLL_SECONDS, process):
             if time.monotonic() > begun + limit:
                 raise Failed(f"{command[0]} still ran after {limit:.0f} s")
-            peak = max(peak, peak_bytes(process.pid))
+            reached = peak_bytes(process.pid)
+            # In this order: what was read before the file was there is of the load.
+            if after_load is None or not after_load.exists():
+                peak = max(peak, reached)
         seconds = time.monotonic() - begun
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
