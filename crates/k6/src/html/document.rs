@@ -1,0 +1,129 @@
+//! A page as a tree of nodes, and where one gets from some of them.
+
+use ego_tree::{NodeId, NodeRef};
+use scraper::{ElementRef, Html, Node, Selector};
+use std::collections::HashSet;
+
+/// A page.
+#[derive(Debug)]
+pub(crate) struct Document {
+    html: Html,
+}
+
+/// Which way to go from a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// To what stands before it, nearest first.
+    Before,
+    /// To what stands behind it, nearest first.
+    Behind,
+    /// To what it lies in, nearest first.
+    Up,
+}
+
+/// Each node once, in the order in which they come.
+pub(crate) fn unique(nodes: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
+    let mut seen = HashSet::new();
+    nodes.into_iter().filter(|node| seen.insert(*node)).collect()
+}
+
+impl Document {
+    /// Reads a page as browsers do: whatever it is, something comes of it.
+    pub(crate) fn parse(text: &str) -> Document {
+        Document { html: Html::parse_document(text) }
+    }
+
+    /// What selectors mean by this text.
+    pub(crate) fn selector(text: &str) -> Result<Selector, String> {
+        let parsed = Selector::parse(text);
+        parsed.map_err(|why| format!("expected a selector of CSS, found `{text}`, which is not supported here: {why}"))
+    }
+
+    pub(crate) fn root(&self) -> NodeId {
+        self.html.tree.root().id()
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> NodeRef<'_, Node> {
+        self.html.tree.get(id).expect("nodes stay in the document that they are of")
+    }
+
+    /// The node as an element; None for texts, comments, the document.
+    pub(crate) fn element(&self, id: NodeId) -> Option<ElementRef<'_>> {
+        ElementRef::wrap(self.node(id))
+    }
+
+    pub(crate) fn matches(&self, id: NodeId, selector: &Selector) -> bool {
+        self.element(id).is_some_and(|element| selector.matches(&element))
+    }
+
+    /// The elements below a node that match, in the order of the page.
+    pub(crate) fn find(&self, id: NodeId, selector: &Selector) -> Vec<NodeId> {
+        let below = self.node(id).descendants().skip(1).filter_map(ElementRef::wrap);
+        below.filter(|element| selector.matches(element)).map(|element| element.id()).collect()
+    }
+
+    /// Whether a node lies below another.
+    pub(crate) fn contains(&self, id: NodeId, other: NodeId) -> bool {
+        self.node(other).ancestors().any(|above| above.id() == id)
+    }
+
+    /// The elements right below a node.
+    pub(crate) fn children(&self, id: NodeId) -> Vec<NodeId> {
+        self.node(id).children().filter_map(ElementRef::wrap).map(|element| element.id()).collect()
+    }
+
+    /// The element in which a node stands.
+    pub(crate) fn parent(&self, id: NodeId) -> Option<NodeId> {
+        self.node(id).parent().and_then(ElementRef::wrap).map(|element| element.id())
+    }
+
+    /// The elements on the way from a node.
+    pub(crate) fn along(&self, id: NodeId, way: Way) -> Vec<NodeId> {
+        let node = self.node(id);
+        let elements = |nodes: &mut dyn Iterator<Item = NodeRef<'_, Node>>| {
+            nodes.filter(|node| node.value().is_element()).map(|node| node.id()).collect()
+        };
+        match way {
+            Way::Before => elements(&mut node.prev_siblings()),
+            Way::Behind => elements(&mut node.next_siblings()),
+            Way::Up => elements(&mut node.ancestors()),
+        }
+    }
+
+    /// The elements beside a node, in the order of the page.
+    pub(crate) fn siblings(&self, id: NodeId) -> Vec<NodeId> {
+        let beside = self.node(id).parent().map(|parent| self.children(parent.id())).unwrap_or_default();
+        beside.into_iter().filter(|other| *other != id).collect()
+    }
+
+    /// All texts in a node, one behind the other.
+    pub(crate) fn text(&self, id: NodeId) -> String {
+        let texts = self.node(id).descendants().filter_map(|node| node.value().as_text());
+        texts.map(|text| &*text.text as &str).collect()
+    }
+
+    /// What stands in an element, or in the whole document.
+    pub(crate) fn inner_html(&self, id: NodeId) -> String {
+        match self.element(id) {
+            Some(element) => element.inner_html(),
+            None if id == self.root() => self.html.html(),
+            None => String::new(),
+        }
+    }
+
+    pub(crate) fn attribute(&self, id: NodeId, name: &str) -> Option<&str> {
+        self.node(id).value().as_element()?.attr(name)
+    }
+
+    /// The name of an element in small letters; of other nodes what browsers call them.
+    pub(crate) fn name(&self, id: NodeId) -> &str {
+        match self.node(id).value() {
+            Node::Element(element) => element.name(),
+            Node::Text(_) => "#text",
+            Node::Comment(_) => "#comment",
+            Node::Doctype(doctype) => doctype.name(),
+            Node::Document | Node::Fragment => "#document",
+            Node::ProcessingInstruction(instruction) => &instruction.target,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What is filled in: the values of inputs, and the fields that a form sends.
+
+use super::document::Document;
+use ego_tree::NodeId;
+use scraper::Selector;
+use std::sync::LazyLock;
+
+/// What a form may send.
+static FIELDS: LazyLock<Selector> = LazyLock::new(|| selector("input,select,textarea,keygen"));
+static CHOSEN: LazyLock<Selector> = LazyLock::new(|| selector("option[selected]"));
+
+/// Inputs of these types are never sent by themselves.
+const BUTTONS: [&str; 5] = ["submit", "button", "reset", "image", "file"];
+
+/// The value of an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum FormValue {
+    /// There is none.
+    Nothing,
+    One(String),
+    /// Of a list in which several can be chosen.
+    Several(Vec<String>),
+}
+
+fn selector(text: &str) -> Selector {
+    Selector::parse(text).expect("the selector is right")
+}
+
+/// The value of an input, a button, a list, or an option of it.
+pub(crate) fn value_of(document: &Document, id: NodeId) -> FormValue {
+    match document.name(id) {
+        "input" | "button" => FormValue::One(document.attribute(id, "value").unwrap_or(unset(document, id)).to_owned()),
+        "textarea" => FormValue::One(document.inner_html(id)),
+        "option" => FormValue::One(option(document, id)),
+        "select" => {
+            let chosen = document.find(id, &CHOSEN);
+            if document.attribute(id, "multiple").is_some() {
+                return FormValue::Several(chosen.into_iter().map(|id| option(document, id)).collect());
+            }
+            FormValue::One(chosen.first().map(|id| option(document, *id)).unwrap_or_default())
+        }
+        _ => FormValue::Nothing,
+    }
+}
+
+/// The value of an input that names none.
+fn unset(document: &Document, id: NodeId) -> &'static str {
+    match document.attribute(id, "type") {
+        Some("checkbox" | "radio") => "on",
+        _ => "",
+    }
+}
+
+/// The value of an option: what it says of it, or else what stands in it.
+fn option(document: &Document, id: NodeId) -> String {
+    document.attribute(id, "value").map_or_else(|| document.inner_html(id), str::to_owned)
+}
+
+/// Names and values of what is sent: of a form all that stands in it, else of those nodes that are inputs.
+pub(crate) fn fields(document: &Document, nodes: &[NodeId]) -> Vec<(String, FormValue)> {
+    let is_form = nodes.iter().any(|id| document.name(*id) == "form");
+    let inputs: Vec<NodeId> = if is_form {
+        super::document::unique(nodes.iter().flat_map(|id| document.find(*id, &FIELDS)))
+    } else {
+        nodes.iter().copied().filter(|id| document.matches(*id, &FIELDS)).collect()
+    };
+    let sent = inputs.into_iter().filter(|id| is_sent(document, *id));
+    let field = |id| (document.attribute(id, "name").unwrap_or_default().to_owned(), value_of(document, id));
+    sent.map(field).collect()
+}
+
+/// As browsers have it: also where `checked` and `disabled` stand there without a value.
+fn is_sent(document: &Document, id: NodeId) -> bool {
+    let attribute = |name| document.attribute(id, name);
+    let kind = attribute("type").unwrap_or_default();
+    let is_off = matches!(kind, "checkbox" | "radio") && attribute("checked").is_none();
+    let has_name = attribute("name").is_some_and(|name| !name.is_empty());
+    has_name && attribute("disabled").is_none() && !BUTTONS.contains(&kind) && !is_off
+}

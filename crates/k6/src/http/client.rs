@@ -1,0 +1,216 @@
+//! The client of a user: it sends what scripts ask for, blocking them or not.
+
+use super::arguments::Wrong;
+use super::fault::Fault;
+use super::fetch::{Answer, Asked, Fetch, Moment, Turn};
+use super::response::Response;
+use super::samples::{self, Wanted};
+use crate::module::warn;
+use crate::operations::{Event as Answered, HttpResponse, K6, Op, Statuses};
+use crate::user::User;
+use crate::value::{settle, thrown};
+use plimsoll_script::{Event, EventLoop, OpId, Then};
+use plimsoll_web::UnixSeconds;
+use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Persistent, Promise, Result};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What the module keeps for a user.
+pub(crate) struct Client {
+    pub(crate) user: Rc<User>,
+    /// Which statuses are none of a failure, unless a request says otherwise.
+    pub(crate) expected: RefCell<Option<Rc<Statuses>>>,
+    wanted: Wanted,
+}
+
+/// Where natives find the client of their user.
+#[derive(JsLifetime)]
+struct Seat(Rc<Client>);
+
+/// What a script gets for a request.
+pub(crate) type Outcome<'js> = Class<'js, Response<'js>>;
+
+impl Client {
+    /// Makes that of the user whose module is being loaded.
+    pub(crate) fn install(ctx: &Ctx<'_>) -> Result<()> {
+        let user = User::of(ctx)?;
+        let wanted = Wanted::by(&user);
+        let seat = Seat(Rc::new(Client { user, expected: RefCell::new(Some(Rc::default())), wanted }));
+        ctx.store_userdata(seat).map_err(|_| Exception::throw_internal(ctx, "the client is in use"))?;
+        Ok(())
+    }
+
+    /// That of the user whose native runs.
+    pub(crate) fn of(ctx: &Ctx<'_>) -> Result<Rc<Client>> {
+        let found = ctx.userdata::<Seat>().map(|seat| Rc::clone(&seat.0));
+        found.ok_or_else(|| Exception::throw_internal(ctx, "the module `k6/http` was not loaded"))
+    }
+
+    /// Makes a request, and parks the user until it is over.
+    pub(crate) fn send<'js>(&self, ctx: &Ctx<'js>, asked: std::result::Result<Asked, Wrong>) -> Result<Outcome<'js>> {
+        let asked = match asked {
+            Ok(asked) => asked,
+            Err(wrong) => return self.refused(ctx, wrong),
+        };
+        let events = EventLoop::<K6>::of(ctx)?;
+        let mut fetch = Fetch::new(asked, calendar());
+        loop {
+            let request = fetch.request(moment(&events));
+            let event = events.call(ctx, Op::Http(Box::new(request)))?;
+            match self.take(ctx, fetch, event)? {
+                Turn::Next(next) => fetch = *next,
+                Turn::Over(answer) => return self.response(ctx, *answer),
+            }
+        }
+    }
+
+    /// Makes a request, and goes on with a promise of its response.
+    pub(crate) fn promise<'js>(
+        self: &Rc<Self>,
+        ctx: &Ctx<'js>,
+        asked: std::result::Result<Asked, Wrong>,
+    ) -> Result<Promise<'js>> {
+        let (promise, resolve, reject) = ctx.promise()?;
+        match asked {
+            Ok(asked) => {
+                let settle = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
+                self.pursue(ctx, Fetch::new(asked, calendar()), settle)?;
+            }
+            Err(wrong) => settle(ctx, &resolve, &reject, self.refused(ctx, wrong).map(Class::into_value))?,
+        }
+        Ok(promise)
+    }
+
+    /// Makes the next exchange, and with its answer the one after that, up to the end.
+    fn pursue(self: &Rc<Self>, ctx: &Ctx<'_>, mut fetch: Fetch, promise: Settle) -> Result<()> {
+        let events = EventLoop::<K6>::of(ctx)?;
+        let request = fetch.request(moment(&events));
+        let client = Rc::clone(self);
+        let mut pending = Some((fetch, promise));
+        let handler = move |ctx: &Ctx<'_>, event: Event<Answered>| {
+            if let (Event::Answer(event), Some((fetch, promise))) = (event, pending.take()) {
+                match client.take(ctx, fetch, event)? {
+                    Turn::Next(next) => client.pursue(ctx, *next, promise)?,
+                    Turn::Over(answer) => {
+                        let made = client.response(ctx, *answer).map(Class::into_value);
+                        settle(ctx, &promise.0.restore(ctx)?, &promise.1.restore(ctx)?, made)?;
+                    }
+                }
+            }
+            Ok(Then::Done)
+        };
+        events.subscribe(Op::Http(Box::new(request)), Box::new(handler));
+        Ok(())
+    }
+
+    /// Makes several requests, of which so many are under way at once as the options say.
+    pub(crate) fn batch<'js>(&self, ctx: &Ctx<'js>, asked: Vec<Asked>) -> Result<Vec<Outcome<'js>>> {
+        let events = EventLoop::<K6>::of(ctx)?;
+        let options = self.user.options();
+        let limits = (options.batch.unwrap_or(20), options.batch_per_host.unwrap_or(6));
+        let mut answers: Vec<Option<Box<Answer>>> = asked.iter().map(|_| None).collect();
+        let now = calendar();
+        let mut waiting: Vec<_> = asked.into_iter().map(|asked| Fetch::new(asked, now)).enumerate().collect();
+        let mut open: Vec<Open> = Vec::new();
+        while !waiting.is_empty() || !open.is_empty() {
+            while let Some(at) = next_of_batch(&waiting, &open, limits) {
+                let (index, fetch) = waiting.remove(at);
+                open.push(Open::start(&events, index, fetch));
+            }
+            let ids: Vec<OpId> = open.iter().map(|open| open.id).collect();
+            let (id, Event::Answer(event)) = events.next(ctx, &ids)? else { continue };
+            events.finish(id);
+            let at = ids.iter().position(|open| *open == id).expect("it is one of those waited for");
+            let Open { index, fetch, .. } = open.swap_remove(at);
+            match self.take(ctx, fetch, event)? {
+                Turn::Next(next) => open.push(Open::start(&events, index, *next)),
+                Turn::Over(answer) => answers[index] = Some(answer),
+            }
+        }
+        answers.into_iter().flatten().map(|answer| self.response(ctx, *answer)).collect()
+    }
+
+    /// Takes the answer to an exchange, and adds its samples.
+    fn take(&self, ctx: &Ctx<'_>, fetch: Fetch, event: Answered) -> Result<Turn> {
+        let response = http_response(ctx, event)?;
+        let at = moment(&*EventLoop::<K6>::of(ctx)?);
+        Ok(fetch.take(response, at, |exchange| samples::add(&self.user, self.wanted, at.now, exchange)))
+    }
+
+    /// What the script gets; an exception where it wants one for what has no answer.
+    fn response<'js>(&self, ctx: &Ctx<'js>, answer: Answer) -> Result<Outcome<'js>> {
+        if let Err(fault) = &answer.reply {
+            let what = format!("{} \"{}\": {}", answer.asked.method, answer.asked.written, fault.detail);
+            if answer.asked.throws {
+                return Err(thrown(ctx, what));
+            }
+            warn(ctx, &format!("Request Failed: {what}"))?;
+        }
+        Class::instance(ctx.clone(), Response::of(answer))
+    }
+
+    /// What the script gets for a request that was not made, because of another one.
+    pub(crate) fn unsent<'js>(&self, ctx: &Ctx<'js>) -> Result<Outcome<'js>> {
+        Class::instance(ctx.clone(), Response::refused(Fault { code: 0, ..Fault::other("") }))
+    }
+
+    /// What the script gets for a request that cannot be made.
+    pub(crate) fn refused<'js>(&self, ctx: &Ctx<'js>, wrong: Wrong) -> Result<Outcome<'js>> {
+        let fault: Fault = match wrong {
+            Wrong::Thrown(error) => return Err(error),
+            Wrong::Refused(fault) => fault,
+        };
+        if self.user.options().throw == Some(true) {
+            return Err(thrown(ctx, fault.detail));
+        }
+        warn(ctx, &format!("Request Failed: {}", fault.detail))?;
+        Class::instance(ctx.clone(), Response::refused(fault))
+    }
+}
+
+/// How a promise is settled.
+type Settle = (Persistent<Function<'static>>, Persistent<Function<'static>>);
+
+/// A request of a batch that is under way.
+struct Open {
+    id: OpId,
+    /// Which of the batch it is.
+    index: usize,
+    fetch: Fetch,
+}
+
+impl Open {
+    fn start(events: &EventLoop<K6>, index: usize, mut fetch: Fetch) -> Open {
+        let request = fetch.request(moment(events));
+        Open { id: events.start(Op::Http(Box::new(request))), index, fetch }
+    }
+}
+
+/// Which of those that wait may begin: the first whose host has room. A limit of 0 is none.
+fn next_of_batch(waiting: &[(usize, Fetch)], open: &[Open], (most, most_of_host): (u64, u64)) -> Option<usize> {
+    let is_below = |count: usize, limit: u64| limit == 0 || (count as u64) < limit;
+    if !is_below(open.len(), most) {
+        return None;
+    }
+    let has_room =
+        |host: &str| is_below(open.iter().filter(|open| open.fetch.authority() == host).count(), most_of_host);
+    waiting.iter().position(|(_, fetch)| has_room(&fetch.authority()))
+}
+
+fn http_response(ctx: &Ctx<'_>, event: Answered) -> Result<HttpResponse> {
+    match event {
+        Answered::Http(response) => Ok(*response),
+        _ => Err(Exception::throw_internal(ctx, "a request was answered with something else")),
+    }
+}
+
+fn moment(events: &EventLoop<K6>) -> Moment {
+    Moment { now: events.now(), calendar: calendar() }
+}
+
+/// What time it is, for cookies.
+pub(crate) fn calendar() -> UnixSeconds {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    UnixSeconds(i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,124 @@
+//! What natives read from the values of a script.
+
+use rquickjs::class::JsClass;
+use rquickjs::function::Constructor;
+use rquickjs::{Array, ArrayBuffer, Class, Coerced, Ctx, Exception, FromJs, Function, Object, Promise, Result, Value};
+
+/// A value as `String(value)` has it.
+pub(crate) fn text<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<String> {
+    Ok(Coerced::<String>::from_js(ctx, value)?.0)
+}
+
+/// Whether a value is `undefined` or `null`.
+pub(crate) fn is_nothing(value: &Value<'_>) -> bool {
+    value.is_undefined() || value.is_null()
+}
+
+/// A value, unless it is `undefined` or `null`.
+pub(crate) fn given<'js>(value: Option<Value<'js>>) -> Option<Value<'js>> {
+    value.filter(|value| !is_nothing(value))
+}
+
+/// The text of an argument that may be left out.
+pub(crate) fn optional_text<'js>(ctx: &Ctx<'js>, value: Option<Value<'js>>) -> Result<Option<String>> {
+    given(value).map(|value| text(ctx, value)).transpose()
+}
+
+/// The bytes of a buffer or of a view of one; None for anything else.
+pub(crate) fn binary(value: &Value<'_>) -> Result<Option<Vec<u8>>> {
+    let Some(object) = value.as_object() else { return Ok(None) };
+    let Some(length) = object.get::<_, Value<'_>>("byteLength")?.as_number() else { return Ok(None) };
+    let (buffer, offset) = match object.get::<_, Value<'_>>("buffer")?.into_object() {
+        Some(buffer) => (buffer, object.get::<_, Value<'_>>("byteOffset")?.as_number().unwrap_or_default()),
+        None => (object.clone(), 0.0),
+    };
+    let Some(buffer) = array_buffer(buffer) else { return Ok(None) };
+    let (start, length) = (offset as usize, length as usize);
+    Ok(buffer.as_bytes().and_then(|bytes| bytes.get(start..start + length)).map(<[u8]>::to_vec))
+}
+
+/// Asking the engine leaves an exception behind where the answer is no.
+fn array_buffer(object: Object<'_>) -> Option<ArrayBuffer<'_>> {
+    let ctx = object.ctx().clone();
+    let found = ArrayBuffer::from_object(object);
+    if found.is_none() {
+        ctx.catch();
+    }
+    found
+}
+
+/// The value as an object of a class in Rust. As above, an exception would stay behind where it is none.
+pub(crate) fn instance<'js, C: JsClass<'js>>(value: &Value<'js>) -> Option<Class<'js, C>> {
+    let object = value.as_object()?;
+    let found = Class::from_object(object);
+    if found.is_none() {
+        object.ctx().catch();
+    }
+    found
+}
+
+/// The bytes of a text in UTF-8, of a buffer, or of a view; an array of numbers is taken for bytes.
+pub(crate) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Vec<u8>> {
+    if let Some(string) = value.as_string() {
+        return Ok(string.to_string()?.into_bytes());
+    }
+    if let Some(bytes) = binary(value)? {
+        return Ok(bytes);
+    }
+    match value.as_array().map(numbers).transpose()?.flatten() {
+        Some(bytes) => Ok(bytes),
+        None => Err(wrong(ctx, "a string, an ArrayBuffer or a typed array", value)),
+    }
+}
+
+fn numbers(array: &Array<'_>) -> Result<Option<Vec<u8>>> {
+    let byte = |value: Result<Value<'_>>| {
+        let number = value?.as_number();
+        Ok(number.filter(|number| (0.0..256.0).contains(number) && number.fract() == 0.0).map(|number| number as u8))
+    };
+    array.iter::<Value<'_>>().map(byte).collect()
+}
+
+/// An exception about a value of a kind that was not expected.
+pub(crate) fn wrong(ctx: &Ctx<'_>, expected: &str, found: &Value<'_>) -> rquickjs::Error {
+    Exception::throw_type(ctx, &format!("expected {expected}, found {}", found.type_name()))
+}
+
+/// An exception with a message.
+pub(crate) fn thrown(ctx: &Ctx<'_>, message: impl std::fmt::Display) -> rquickjs::Error {
+    Exception::throw_message(ctx, &message.to_string())
+}
+
+/// A buffer of these bytes.
+pub(crate) fn buffer<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> Result<Value<'js>> {
+    Ok(ArrayBuffer::new(ctx.clone(), bytes)?.into_value())
+}
+
+/// `new Name(…)` of something that the language has.
+pub(crate) fn construct<'js, A>(ctx: &Ctx<'js>, name: &str, arguments: A) -> Result<Object<'js>>
+where
+    A: rquickjs::function::IntoArgs<'js>,
+{
+    ctx.globals().get::<_, Constructor<'js>>(name)?.construct(arguments)
+}
+
+/// A promise of what `make` makes at once; rejected with its exception.
+pub(crate) fn settled<'js>(ctx: &Ctx<'js>, make: impl FnOnce(&Ctx<'js>) -> Result<Value<'js>>) -> Result<Promise<'js>> {
+    let (promise, resolve, reject) = ctx.promise()?;
+    settle(ctx, &resolve, &reject, make(ctx))?;
+    Ok(promise)
+}
+
+/// Resolves a promise with a value, or rejects it with the exception that took its place.
+pub(crate) fn settle<'js>(
+    ctx: &Ctx<'js>,
+    resolve: &Function<'js>,
+    reject: &Function<'js>,
+    made: Result<Value<'js>>,
+) -> Result<()> {
+    match made {
+        Ok(value) => resolve.call((value,)),
+        Err(rquickjs::Error::Exception) => reject.call((ctx.catch(),)),
+        Err(other) => reject.call((Exception::from_message(ctx.clone(), &other.to_string())?.into_object(),)),
+    }
+}
