@@ -259,7 +259,8 @@ impl Element {
         Selection::of(&self.document, vec![self.id])
     }
 
-    fn to_string(&self) -> String {
+    #[qjs(rename = "toString")]
+    fn description(&self) -> String {
         match self.document.element(self.id) {
             Some(_) => "[object html.Node]".to_owned(),
             None => format!("[object {}]", self.document.name(self.id)),

@@ -60,7 +60,7 @@ impl Client {
             let event = events.call(ctx, Op::Http(Box::new(request)))?;
             match self.take(ctx, fetch, event)? {
                 Turn::Next(next) => fetch = *next,
-                Turn::Over(answer) => return self.response(ctx, *answer),
+                Turn::Over(answer) => return self.response(ctx, answer),
             }
         }
     }
@@ -93,7 +93,7 @@ impl Client {
                 match client.take(ctx, fetch, event)? {
                     Turn::Next(next) => client.pursue(ctx, *next, promise)?,
                     Turn::Over(answer) => {
-                        let made = client.response(ctx, *answer).map(Class::into_value);
+                        let made = client.response(ctx, answer).map(Class::into_value);
                         settle(ctx, &promise.0.restore(ctx)?, &promise.1.restore(ctx)?, made)?;
                     }
                 }
@@ -128,7 +128,7 @@ impl Client {
                 Turn::Over(answer) => answers[index] = Some(answer),
             }
         }
-        answers.into_iter().flatten().map(|answer| self.response(ctx, *answer)).collect()
+        answers.into_iter().flatten().map(|answer| self.response(ctx, answer)).collect()
     }
 
     /// Takes the answer to an exchange, and adds its samples.
@@ -139,7 +139,7 @@ impl Client {
     }
 
     /// What the script gets; an exception where it wants one for what has no answer.
-    fn response<'js>(&self, ctx: &Ctx<'js>, answer: Answer) -> Result<Outcome<'js>> {
+    fn response<'js>(&self, ctx: &Ctx<'js>, answer: Box<Answer>) -> Result<Outcome<'js>> {
         if let Err(fault) = &answer.reply {
             let what = format!("{} \"{}\": {}", answer.asked.method, answer.asked.written, fault.detail);
             if answer.asked.throws {

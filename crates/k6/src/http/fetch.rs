@@ -324,7 +324,7 @@ impl Fetch {
         }
         headers.drop(&["Referer"]);
         let from = &self.hop.url;
-        if !(from.scheme().is_secure() && !to.scheme().is_secure()) {
+        if to.scheme().is_secure() || !from.scheme().is_secure() {
             headers.set("Referer", without_userinfo(from));
         }
     }

@@ -33,7 +33,7 @@ pub(crate) struct Response<'js> {
 
 /// What a response is made of.
 enum Got {
-    Answer(Answer),
+    Answer(Box<Answer>),
     /// The request could not be made.
     Refused(Fault),
 }
@@ -95,7 +95,7 @@ impl Got {
 }
 
 impl<'js> Response<'js> {
-    pub(crate) fn of(answer: Answer) -> Response<'js> {
+    pub(crate) fn of(answer: Box<Answer>) -> Response<'js> {
         Response::new(Got::Answer(answer))
     }
 

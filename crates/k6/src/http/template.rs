@@ -15,7 +15,7 @@ pub(crate) struct HttpUrl {
     pub(crate) url: String,
 }
 
-#[rquickjs::methods(rename_all = "camelCase")]
+#[rquickjs::methods]
 impl HttpUrl {
     #[qjs(get)]
     fn name(&self) -> String {
@@ -27,7 +27,8 @@ impl HttpUrl {
         self.url.clone()
     }
 
-    fn to_string(&self) -> String {
+    #[qjs(rename = "toString")]
+    fn text(&self) -> String {
         self.url.clone()
     }
 }
