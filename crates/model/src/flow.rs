@@ -252,6 +252,8 @@ pub enum PartContent {
 pub enum Auth {
     /// `Authorization: Bearer …`.
     Bearer(Text),
+    /// The same, with the token that the environment variable of this name has.
+    BearerOf(String),
     /// `Authorization: Basic …`.
     Basic {
         /// The user.

@@ -35,6 +35,9 @@ use request::Request;
 use std::cell::RefCell;
 use user::User;
 
+/// How much space for replies a thread keeps that are not under way.
+const MOST_SPARE: usize = 256;
+
 /// The flow on one thread.
 pub(crate) struct Flows<'a> {
     plan: &'a Plan,
@@ -44,7 +47,7 @@ pub(crate) struct Flows<'a> {
     born: u64,
     /// Space for bodies of requests.
     scratch: RefCell<Vec<u8>>,
-    /// Space for replies, as many as were ever under way at once.
+    /// Space for replies, used again.
     spare: RefCell<Vec<Box<Reply>>>,
 }
 
@@ -71,6 +74,14 @@ impl<'a> Flows<'a> {
     /// An instant in milliseconds since 1970.
     fn unix_millis(&self, instant: Instant) -> i64 {
         self.clock.unix(instant) / 1_000_000
+    }
+
+    fn give_back(&self, mut reply: Box<Reply>) {
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < MOST_SPARE {
+            reply.shrink();
+            spare.push(reply);
+        }
     }
 
     fn request_of(&self, user: &User) -> &'a Request {
@@ -214,8 +225,7 @@ impl Protocol for Flows<'_> {
         user.now = self.unix_millis(came.now);
         user.spent.0 += came.took.0;
         let looked_at = self.look_at(user, &mut kept);
-        kept.shrink();
-        self.spare.borrow_mut().push(kept);
+        self.give_back(kept);
         match looked_at {
             Ok(()) => reply,
             Err(failure) => crate::protocol::Reply::Failed(failure),

@@ -7,8 +7,8 @@ use std::ops::Range;
 /// The largest body that a step can look into.
 pub(super) const LARGEST_BODY: usize = 16 << 20;
 
-/// Buffers above this are given back, so that an idle user holds none.
-const KEPT_CAPACITY: usize = 64 << 10;
+/// Larger buffers are given back after the reply.
+const KEPT_CAPACITY: usize = 16 << 10;
 
 /// What a step wants of a reply, beside its status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Reply {
         self.is_cut = false;
     }
 
-    /// Gives back what was needed for a reply larger than most.
+    /// Gives back what only a reply larger than most has needed.
     pub(super) fn shrink(&mut self) {
         self.forget();
         self.body.shrink_to(KEPT_CAPACITY);

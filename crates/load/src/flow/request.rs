@@ -153,6 +153,7 @@ impl Compiler<'_> {
                 head.literal("Bearer ");
                 self.write(token, Encoding::Line, head);
             }
+            Auth::BearerOf(variable) => head.literal(format!("Bearer {}", from_environment(variable)?.0)),
             Auth::Basic { user, password } => {
                 head.literal("Basic ");
                 let user = self.template(user, Encoding::Plain);
@@ -236,8 +237,12 @@ fn codings(codings: &[ContentCoding]) -> String {
 }
 
 fn from_environment(variable: &str) -> Result<Secret, String> {
-    let expected = || format!("expected a password in the environment variable `{variable}`, which is not set");
-    std::env::var(variable).map(Secret).map_err(|_| expected())
+    let expected = |found| format!("expected a secret in the environment variable `{variable}`, {found}");
+    let secret = std::env::var(variable).map_err(|_| expected("which is not set"))?;
+    if secret.contains(char::is_control) {
+        return Err(expected("found more than one line"));
+    }
+    Ok(Secret(secret))
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, String> {

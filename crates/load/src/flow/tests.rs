@@ -238,5 +238,5 @@ fn an_idle_user_takes_little() {
     driven.iterate(|_| ok(&body)).expect("it is right");
     assert!(driven.connection.reply.is_none(), "a connection keeps nothing between exchanges");
     let spare = driven.flows.spare.borrow();
-    assert!(spare.len() == 1 && spare[0].body.capacity() <= 64 << 10, "{} bytes", spare[0].body.capacity());
+    assert!(spare.len() == 1 && spare[0].body.capacity() <= 16 << 10, "{} bytes", spare[0].body.capacity());
 }
