@@ -57,6 +57,7 @@ fn turn_until_over(core: &mut Core<'_>, work: &mut impl Work) -> Result<(), Errn
         for event in events.drain(..) {
             work.event(core, event.data.u64(), event.flags);
         }
+        work.go_on(core);
     }
 }
 

@@ -10,17 +10,21 @@
 mod blocking;
 mod clock;
 mod engine;
+mod flow;
 pub mod grpc;
 pub mod http;
 pub mod protocol;
 mod recorder;
 mod run;
 pub mod schedule;
+pub mod script;
 pub mod sequence;
 mod sql;
 mod storage;
 mod timers;
 mod tls;
 mod transport;
+mod websocket;
 
 pub use run::{Job, PrepareError, Prepared, RunError, RunRecord, check};
+pub use script::study::{notes, sources};

@@ -4,7 +4,7 @@ use crate::tls::Encryption;
 use plimsoll_model::record::ErrorKind;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
-use rustls::ClientConnection;
+use rustls::{CipherSuite, ClientConnection, ProtocolVersion};
 use std::io::{ErrorKind as IoErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -35,8 +35,27 @@ pub(crate) struct Broken {
     pub(crate) kind: ErrorKind,
     /// In words.
     pub(crate) detail: String,
-    /// Whether this machine, not the peer, ran out of something.
-    pub(crate) our_fault: bool,
+    /// Who or what is to blame.
+    pub(crate) cause: Cause,
+}
+
+/// What broke a transport, as far as anybody tells it apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// This machine, not the peer, ran out of something.
+    Ours,
+    /// Nobody listens at that port.
+    Refused,
+    /// The peer reset the connection.
+    Reset,
+    /// The peer had closed what was written to.
+    BrokenPipe,
+    /// The certificate is from somebody unknown.
+    UnknownAuthority,
+    /// The certificate is for another host.
+    WrongHost,
+    /// Anything else.
+    Other,
 }
 
 /// What a read gave.
@@ -80,6 +99,12 @@ impl Transport {
         }
     }
 
+    /// Version and cipher suite of TLS, after its handshake.
+    pub(crate) fn tls(&self) -> Option<(ProtocolVersion, CipherSuite)> {
+        let tls = self.tls.as_ref()?;
+        Some((tls.protocol_version()?, tls.negotiated_cipher_suite()?.suite()))
+    }
+
     /// Whether the protocol may speak: at once without TLS, after the handshake with it.
     pub(crate) fn is_open(&self) -> bool {
         self.tls.as_ref().is_none_or(|tls| !tls.is_handshaking())
@@ -95,18 +120,9 @@ impl Transport {
                 Ok(())
             }
             Some(tls) => {
-                if !tls.is_handshaking() && !out.is_empty() {
-                    tls.writer().write_all(out).map_err(|error| closed(error.to_string()))?;
-                    out.clear();
-                }
                 let mut socket = CountingWriter { socket: self.socket.as_fd(), bytes: &mut self.bytes_out };
-                while tls.wants_write() {
-                    match tls.write_tls(&mut socket) {
-                        Ok(_) => {}
-                        Err(error) if error.kind() == IoErrorKind::WouldBlock => break,
-                        Err(error) => return Err(closed(error.to_string())),
-                    }
-                }
+                let sent = encrypt(tls, out, &mut socket)?;
+                discard(out, sent);
                 Ok(())
             }
         }
@@ -119,7 +135,7 @@ impl Transport {
             Ok(count) => count,
             Err(Errno::AGAIN) => return Ok(Chunk::Empty),
             Err(Errno::INTR) => return Ok(Chunk::Bytes(&[], true)),
-            Err(error) => return Err(closed(format!("the connection broke: {error}"))),
+            Err(error) => return Err(broke(error)),
         };
         self.bytes_in += count as u64;
         let more = count == raw.len();
@@ -137,6 +153,24 @@ impl Transport {
 impl AsFd for Transport {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+/// Hands over as much of `plain` as TLS buffers and the kernel takes; how much that was.
+fn encrypt(tls: &mut ClientConnection, plain: &[u8], socket: &mut impl Write) -> Result<usize, Broken> {
+    let mut taken = 0;
+    loop {
+        if !tls.is_handshaking() {
+            taken += tls.writer().write(&plain[taken..]).map_err(|error| closed(error.to_string()))?;
+        }
+        if !tls.wants_write() {
+            return Ok(taken);
+        }
+        match tls.write_tls(socket) {
+            Ok(_) => {}
+            Err(error) if error.kind() == IoErrorKind::WouldBlock => return Ok(taken),
+            Err(error) => return Err(closed(error.to_string())),
+        }
     }
 }
 
@@ -161,7 +195,7 @@ fn write_some(socket: BorrowedFd<'_>, bytes: &[u8], count: &mut u64) -> Result<u
             Ok(written) => sent += written,
             Err(Errno::AGAIN) => break,
             Err(Errno::INTR) => {}
-            Err(error) => return Err(closed(format!("the connection broke: {error}"))),
+            Err(error) => return Err(broke(error)),
         }
     }
     *count += sent as u64;
@@ -194,15 +228,34 @@ impl Write for CountingWriter<'_> {
 }
 
 fn failed_to_connect(error: Errno) -> Broken {
-    // No free port, no free descriptor, no memory: the generator is the one that cannot go on.
-    let our_fault = matches!(error, Errno::ADDRNOTAVAIL | Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM);
-    Broken { kind: ErrorKind::Connect, detail: format!("failed to connect: {error}"), our_fault }
+    let cause = match error {
+        // No free port, no free descriptor, no memory: the generator is the one that cannot go on.
+        Errno::ADDRNOTAVAIL | Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => Cause::Ours,
+        Errno::CONNREFUSED => Cause::Refused,
+        _ => Cause::Other,
+    };
+    Broken { kind: ErrorKind::Connect, detail: format!("failed to connect: {error}"), cause }
 }
 
 fn tls_failed(error: &rustls::Error) -> Broken {
-    Broken { kind: ErrorKind::Tls, detail: format!("the TLS handshake failed: {error}"), our_fault: false }
+    use rustls::CertificateError::{NotValidForName, NotValidForNameContext, UnknownIssuer};
+    let cause = match error {
+        rustls::Error::InvalidCertificate(UnknownIssuer) => Cause::UnknownAuthority,
+        rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => Cause::WrongHost,
+        _ => Cause::Other,
+    };
+    Broken { kind: ErrorKind::Tls, detail: format!("the TLS handshake failed: {error}"), cause }
+}
+
+fn broke(error: Errno) -> Broken {
+    let cause = match error {
+        Errno::CONNRESET => Cause::Reset,
+        Errno::PIPE => Cause::BrokenPipe,
+        _ => Cause::Other,
+    };
+    Broken { cause, ..closed(format!("the connection broke: {error}")) }
 }
 
 fn closed(detail: String) -> Broken {
-    Broken { kind: ErrorKind::Closed, detail, our_fault: false }
+    Broken { kind: ErrorKind::Closed, detail, cause: Cause::Other }
 }

@@ -20,6 +20,9 @@ pub(crate) trait Work {
     /// The kernel has news of a descriptor that the work has given this number.
     fn event(&mut self, core: &mut Core<'_>, data: u64, flags: EventFlags);
 
+    /// All that the kernel had news of was told.
+    fn go_on(&mut self, _core: &mut Core<'_>) {}
+
     /// An arrival of an offer that no user was free for.
     fn unsent(&mut self, core: &mut Core<'_>, offer: usize, due: Instant, now: Instant);
 

@@ -3,6 +3,7 @@
 mod flow;
 mod grpc;
 mod http;
+mod script;
 mod sql;
 mod storage;
 #[path = "../support/mod.rs"]

@@ -1,0 +1,125 @@
+//! Addresses of hosts: looked up beside the loop, so that nobody else waits meanwhile, and once in a run.
+
+use plimsoll_k6::operations::{HttpFault, HttpFaultKind};
+use rustix::event::{EventfdFlags, eventfd};
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is known of all threads' hosts.
+pub(super) type Known = Arc<Mutex<HashMap<String, IpAddr>>>;
+
+/// A host, and its address or why it has none.
+pub(super) type Found = (String, Result<IpAddr, HttpFault>);
+
+/// Looks up hosts for one thread of the generator.
+pub(super) struct Names {
+    known: Known,
+    sender: Sender<Found>,
+    receiver: Receiver<Found>,
+    /// Readable when something was found.
+    bell: Arc<OwnedFd>,
+}
+
+impl Names {
+    /// One that knows what others know.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub(super) fn new(known: Known) -> rustix::io::Result<Names> {
+        let (sender, receiver) = channel();
+        let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        Ok(Names { known, sender, receiver, bell })
+    }
+
+    /// What becomes readable when something was found.
+    pub(super) fn bell(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
+    }
+
+    /// The address of a host, where that is an address itself or was looked up before.
+    pub(super) fn known(&self, host: &str) -> Option<IpAddr> {
+        let plain = host.trim_matches(['[', ']']);
+        plain.parse().ok().or_else(|| self.known.lock().unwrap_or_else(PoisonError::into_inner).get(host).copied())
+    }
+
+    /// Asks for the address of a host, which [`Self::found`] will give.
+    pub(super) fn ask(&self, host: &str) {
+        let (asked, known, bell) = (host.to_owned(), Arc::clone(&self.known), Arc::clone(&self.bell));
+        let sender = self.sender.clone();
+        let look = move || {
+            let found = look_up(&asked);
+            if let Ok(address) = found {
+                known.lock().unwrap_or_else(PoisonError::into_inner).insert(asked.clone(), address);
+            }
+            // Whoever asked may have gone.
+            let _ = sender.send((asked, found));
+            let _ = rustix::io::write(&bell, &1_u64.to_ne_bytes());
+        };
+        // Nobody waits for this thread: the system may take half a minute to find nothing.
+        let spawned = std::thread::Builder::new().name("lookup".to_owned()).spawn(look);
+        if let Err(error) = spawned {
+            let _ = self.sender.send((host.to_owned(), Err(fault(host, HttpFaultKind::Lookup, &error))));
+            let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+        }
+    }
+
+    /// What was found since this was last asked.
+    pub(super) fn found(&self) -> Vec<Found> {
+        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+        self.receiver.try_iter().collect()
+    }
+}
+
+/// The first address of a host, of IPv4 where it has one, as k6 prefers it.
+fn look_up(host: &str) -> Result<IpAddr, HttpFault> {
+    let found = (host, 0).to_socket_addrs().map_err(|error| {
+        let unknown = error.to_string().contains("not known");
+        fault(host, if unknown { HttpFaultKind::NoAddress } else { HttpFaultKind::Lookup }, &error)
+    })?;
+    let addresses: Vec<IpAddr> = found.map(|address| address.ip()).collect();
+    let first = addresses.iter().find(|address| address.is_ipv4()).or(addresses.first());
+    first.copied().ok_or_else(|| fault(host, HttpFaultKind::NoAddress, &io::Error::other("it has no address")))
+}
+
+fn fault(host: &str, kind: HttpFaultKind, error: &io::Error) -> HttpFault {
+    HttpFault { kind, detail: format!("failed to look up `{host}`: {error}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{PollFd, PollFlags, poll};
+
+    fn wait(names: &Names) -> Vec<Found> {
+        let bell = names.bell();
+        poll(&mut [PollFd::new(&bell, PollFlags::IN)], None).expect("it rings");
+        names.found()
+    }
+
+    #[test]
+    fn addresses_are_known_and_names_are_looked_up_once_for_all() {
+        let known = Known::default();
+        let (one, other) = (Names::new(Arc::clone(&known)).expect("a bell"), Names::new(known).expect("a bell"));
+        assert_eq!(one.known("[::1]"), "::1".parse().ok());
+        assert_eq!(one.known("localhost"), None);
+        one.ask("localhost");
+        let found = wait(&one);
+        let [(host, Ok(address))] = found.as_slice() else { panic!("{found:?}") };
+        assert!(host == "localhost" && address.is_loopback());
+        assert_eq!(other.known("localhost"), Some(*address));
+        assert!(one.found().is_empty());
+    }
+
+    #[test]
+    fn a_host_without_an_address_is_told_by_name() {
+        let names = Names::new(Known::default()).expect("a bell");
+        names.ask("not a host");
+        let found = wait(&names);
+        let [(_, Err(fault))] = found.as_slice() else { panic!("{found:?}") };
+        assert!(fault.detail.contains("`not a host`"), "{fault:?}");
+    }
+}
