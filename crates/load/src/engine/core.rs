@@ -242,6 +242,9 @@ impl<'a> Core<'a> {
             }
         }
         work.close(&mut self);
+        // What closing takes belongs to a second too.
+        let now = self.clock.now();
+        self.recorder.roll(now);
         self.recorder.finish(now);
     }
 }
