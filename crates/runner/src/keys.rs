@@ -28,11 +28,11 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// A pair for each store of the study that asks for one, and the passwords of its databases.
+    /// A pair for each store of the study that asks for one, and the passwords of its databases and users.
     ///
     /// # Errors
     /// The machine gives no random numbers.
-    pub(crate) fn generate(study: &Study, databases: &[Database]) -> io::Result<Keys> {
+    pub(crate) fn generate(study: &Study, databases: &[Database], of_users: Vec<String>) -> io::Result<Keys> {
         let pair = |store: String| {
             let secret = Secret(random_text(SECRET_LENGTH)?);
             Ok((store, KeyPair { access_key: format!("PLIMSOLL{}", random_text(12)?), secret }))
@@ -42,7 +42,8 @@ impl Keys {
             Origin::External(external) => external.password_variable.clone(),
             Origin::Started(_) => None,
         });
-        Ok(Keys { pairs, variables: SECRET_VARIABLES.map(str::to_owned).into_iter().chain(passwords).collect() })
+        let variables = SECRET_VARIABLES.map(str::to_owned).into_iter().chain(passwords).chain(of_users).collect();
+        Ok(Keys { pairs, variables })
     }
 
     /// Every text that must not stand in the bundle: those of the servers that the run starts, and

@@ -16,5 +16,5 @@ mod trial;
 mod validity;
 
 pub use plimsoll_database::expected_size;
-pub use preflight::{databases, preflight};
+pub use preflight::{databases, notes, preflight};
 pub use run::{Ending, Run, RunError, run};

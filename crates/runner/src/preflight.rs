@@ -5,7 +5,9 @@ use crate::room;
 use crate::target;
 use plimsoll_model::database::Database;
 use plimsoll_model::factor::Assignment;
+use plimsoll_model::flow::{Auth, Password};
 use plimsoll_model::trial::Plan;
+use plimsoll_model::workload::{Steps, Workload};
 use plimsoll_study::{Bindings, Diagnostic, PortChoice, Study, TrialSpec};
 use plimsoll_system::{check_commands, check_port_free};
 use std::collections::BTreeSet;
@@ -43,6 +45,43 @@ pub fn databases(study: &Study, plan: &Plan, program: &Path) -> Vec<Database> {
         }
     }
     databases
+}
+
+/// The variables of the environment from which users have their passwords and tokens.
+pub(crate) fn secret_variables(study: &Study, plan: &Plan, program: &Path) -> Vec<String> {
+    let mut variables = BTreeSet::new();
+    for spec in assignments(plan).iter().filter_map(|assignment| stand_in(study, assignment, program).ok()) {
+        let Steps::Flow(flow) = &spec.workload.steps else { continue };
+        variables.extend(flow.requests.iter().filter_map(|request| variable_of(request.auth.as_ref()?)));
+    }
+    variables.into_iter().collect()
+}
+
+fn variable_of(auth: &Auth) -> Option<String> {
+    match auth {
+        Auth::BearerOf(variable) | Auth::Basic { password: Password::Environment(variable), .. } => {
+            Some(variable.clone())
+        }
+        Auth::Basic { .. } | Auth::Bearer(_) => None,
+    }
+}
+
+/// What the author of the study should know of what its users do, each once: scripts say things that a
+/// study says too.
+#[must_use]
+pub fn notes(study: &Study, plan: &Plan, program: &Path) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    let specs = assignments(plan).into_iter().filter_map(|assignment| stand_in(study, &assignment, program).ok());
+    let mut seen: Vec<Workload> = Vec::new();
+    for workload in specs.map(|spec| spec.workload) {
+        if !seen.contains(&workload) {
+            notes.extend(plimsoll_load::notes(&workload));
+            seen.push(workload);
+        }
+    }
+    let mut told = BTreeSet::new();
+    notes.retain(|note| told.insert(note.clone()));
+    notes
 }
 
 fn assignments(plan: &Plan) -> Vec<Assignment> {

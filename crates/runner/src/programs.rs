@@ -1,14 +1,16 @@
-//! The programs of the systems: each is built and described once in a run, before the first trial
-//! that needs it.
+//! The programs of the systems, and the files that users work with: each is built and described once in
+//! a run, before the first trial that needs it.
 
 use crate::preflight::stand_in;
 use crate::run::{Context, Stop};
 use crate::trial::Executable;
 use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_model::event::Event;
-use plimsoll_model::host::Version;
+use plimsoll_model::flow::{Body, PartContent};
+use plimsoll_model::host::{Version, WORKLOAD};
 use plimsoll_model::system::{CommandLine, SystemSpec};
 use plimsoll_model::trial::Trial;
+use plimsoll_model::workload::{Steps, Workload};
 use plimsoll_system::sha256;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -33,6 +35,8 @@ pub(crate) struct Programs {
     /// Whether the bundle has a list of versions, were it an empty one.
     listed: bool,
     executables: BTreeSet<(String, PathBuf)>,
+    /// What users do in the trials so far.
+    workloads: Vec<Workload>,
 }
 
 impl Programs {
@@ -44,20 +48,25 @@ impl Programs {
         bundle: &mut BundleWriter,
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), Stop> {
-        let new = self.unknown_systems(context, trials);
-        if new.is_empty() && self.listed {
-            return Ok(());
-        }
+        let before = self.versions.len();
+        let new = self.unknown(context, trials);
         self.build(context, &new, bundle, on_event)?;
         for system in &new {
             let version = context.launcher.version_of(system)?;
-            if !self.versions.contains(&version) {
-                self.versions.push(version);
-            }
+            self.add(version);
         }
         self.systems.extend(new);
+        if self.versions.len() == before && self.listed {
+            return Ok(());
+        }
         self.listed = true;
         Ok(bundle.versions(&self.versions)?)
+    }
+
+    fn add(&mut self, version: Version) {
+        if !self.versions.contains(&version) {
+            self.versions.push(version);
+        }
     }
 
     /// Adds the files that systems really ran, where they are not the ones that were started: behind
@@ -81,26 +90,36 @@ impl Programs {
         if self.versions.len() > before { bundle.versions(&self.versions) } else { Ok(()) }
     }
 
-    /// The systems of `trials` that are not known yet, each program once.
-    fn unknown_systems<'t>(
-        &self,
-        context: &Context<'_>,
-        trials: impl IntoIterator<Item = &'t Trial>,
-    ) -> Vec<SystemSpec> {
+    /// The systems of `trials` that are not known yet, each program once. The files of what users do are
+    /// added on the way.
+    fn unknown<'t>(&mut self, context: &Context<'_>, trials: impl IntoIterator<Item = &'t Trial>) -> Vec<SystemSpec> {
         let mut new: Vec<SystemSpec> = Vec::new();
         let mut seen = BTreeSet::new();
         for trial in trials {
             if !seen.insert((trial.variant, trial.condition)) {
                 continue;
             }
-            let spec = stand_in(context.study, &context.plan.assignment(trial), context.program);
-            for system in spec.map(|spec| spec.systems).unwrap_or_default() {
+            let Ok(spec) = stand_in(context.study, &context.plan.assignment(trial), context.program) else { continue };
+            self.add_files(context, spec.workload);
+            for system in spec.systems {
                 if !self.systems.iter().chain(&new).any(|known| is_same_program(known, &system)) {
                     new.push(system);
                 }
             }
         }
         new
+    }
+
+    /// Adds the files that users work with, by their paths in the study.
+    fn add_files(&mut self, context: &Context<'_>, workload: Workload) {
+        if self.workloads.contains(&workload) {
+            return;
+        }
+        for file in files_of(&workload) {
+            let path = file.strip_prefix(context.study.folder()).unwrap_or(&file).display().to_string();
+            self.add(Version { name: WORKLOAD.to_owned(), program: path, version: None, sha256: sha256(&file).ok() });
+        }
+        self.workloads.push(workload);
     }
 
     /// Runs every distinct build command once.
@@ -126,6 +145,23 @@ impl Programs {
         }
         Ok(())
     }
+}
+
+/// The files that users work with: of a flow its feeds and bodies, of a script all that it reads before it runs.
+fn files_of(workload: &Workload) -> Vec<PathBuf> {
+    let Steps::Flow(flow) = &workload.steps else { return plimsoll_load::sources(workload) };
+    let mut files: Vec<PathBuf> = flow.feeds.iter().map(|feed| feed.file.clone()).collect();
+    for request in &flow.requests {
+        match &request.body {
+            Body::File(file) => files.push(file.clone()),
+            Body::Multipart(parts) => files.extend(parts.iter().filter_map(|part| match &part.content {
+                PartContent::File(file) => Some(file.clone()),
+                PartContent::Text(_) => None,
+            })),
+            Body::None | Body::Text(_) | Body::Json(_) | Body::Form(_) => {}
+        }
+    }
+    files
 }
 
 /// Whether two systems are built, found and described alike, however they are started.

@@ -101,8 +101,9 @@ pub fn run(
 ) -> Result<Ending, RunError> {
     let facts = run.study.facts();
     let used = preflight::databases(run.study, run.plan, run.program);
-    let keys =
-        Keys::generate(run.study, &used).map_err(|error| RunError::System(format!("failed to make keys: {error}")))?;
+    let of_users = preflight::secret_variables(run.study, run.plan, run.program);
+    let keys = Keys::generate(run.study, &used, of_users)
+        .map_err(|error| RunError::System(format!("failed to make keys: {error}")))?;
     let context = Context {
         study: run.study,
         facts: &facts,

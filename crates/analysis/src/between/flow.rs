@@ -180,6 +180,7 @@ impl Words<'_> {
         match auth {
             None => "none".to_owned(),
             Some(Auth::Bearer(token)) => format!("bearer {}", self.text(token)),
+            Some(Auth::BearerOf(variable)) => format!("bearer of the variable {variable}"),
             Some(Auth::Basic { user, password }) => {
                 let password = match password {
                     Password::Environment(variable) => format!("the variable {variable}"),

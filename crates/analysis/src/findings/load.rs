@@ -30,6 +30,9 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [what_is_timed(context), errors(context), saturated(context)].into_iter().chain(users).flatten().collect()
 }
 
+/// What the facts of a study say in place of a protocol where users run a script.
+const SCRIPT: &str = "script";
+
 /// The requests' share of the iteration, where iterations decide and there is much more in them.
 fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
     let of_iterations = |measure: &Measure| matches!(measure.series, Series::IterationDuration | Series::Iterations);
@@ -46,7 +49,14 @@ fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
         .collect();
     shares.sort_by(|one, other| one.0.requests.total_cmp(&other.0.requests));
     let (least, place) = shares.first()?;
-    let rest = if least.connecting > 0.5 { "mostly connecting" } else { "connecting, waiting and closing" };
+    // An iteration of a script is all that the script does.
+    let is_script = protocol == SCRIPT;
+    let (rest, remedy) = match (is_script, least.connecting > 0.5) {
+        (false, true) => ("mostly connecting", ", or keep connections open between iterations"),
+        (false, false) => ("connecting, waiting and closing", ", or keep connections open between iterations"),
+        (true, _) => ("the script's own work, its sleeps and connecting", ""),
+    };
+    let waiting = if is_script { "the script and its sleeps" } else { "waiting and closing" };
     let duration = words::series(&Series::RequestDuration(None), protocol);
     Some(Finding {
         gravity: Gravity::Caution,
@@ -54,7 +64,7 @@ fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
         sentence: format!(
             "Only {} of the time of an iteration is the {request} itself at {place}; the rest is {rest}. So \
              iteration_duration and throughput compare that as well: where the {request} alone is meant, let {duration} \
-             decide, or keep connections open between iterations.",
+             decide{remedy}.",
             percent(least.requests)
         ),
         evidence: shares
@@ -62,7 +72,7 @@ fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
             .map(|(shares, place)| {
                 let rest = (1.0 - shares.requests - shares.connecting).max(0.0);
                 format!(
-                    "{place}: {request}s {}, connecting {}, waiting and closing {} of the time of iterations",
+                    "{place}: {request}s {}, connecting {}, {waiting} {} of the time of iterations",
                     percent(shares.requests),
                     percent(shares.connecting),
                     percent(rest)

@@ -7,6 +7,7 @@ use crate::say;
 use anyhow::{Context, anyhow};
 use plimsoll_analysis::between::{Between, Difference, Refusal, Resolved, Side, THIS_PROGRAM, between};
 use plimsoll_analysis::{Analysis, Input, OrReason, analyse};
+use plimsoll_model::flow::{Body, FlowRequest, JsonPiece, Piece, Text};
 use plimsoll_model::system::{CommandLine, Probe};
 use plimsoll_model::trial::Plan;
 use plimsoll_model::workload::Steps;
@@ -194,12 +195,41 @@ fn name_ports(cell: &mut Resolved, stand_in: &str) {
             Probe::Started => {}
         }
     }
-    if let Steps::Http(steps) = &mut cell.workload.steps {
-        for step in steps {
-            name(&mut step.path);
-            step.headers.iter_mut().for_each(|(_, value)| name(value));
+    match &mut cell.workload.steps {
+        Steps::Http(steps) => {
+            for step in steps {
+                name(&mut step.path);
+                step.headers.iter_mut().for_each(|(_, value)| name(value));
+            }
         }
+        Steps::Flow(flow) => flow.requests.iter_mut().flat_map(literals).for_each(name),
+        Steps::Script(script) => script.env.values_mut().chain(script.tags.values_mut()).for_each(name),
+        Steps::Grpc { .. } | Steps::Storage(_) | Steps::Sql(_) => {}
     }
+}
+
+/// What of a request of a flow is the same for all users.
+fn literals(request: &mut FlowRequest) -> Vec<&mut String> {
+    let mut all = of_text(&mut request.path);
+    all.extend(request.headers.iter_mut().flat_map(|(_, value)| of_text(value)));
+    match &mut request.body {
+        Body::Text(text) => all.extend(of_text(text)),
+        Body::Json(json) => all.extend(json.0.iter_mut().filter_map(|piece| match piece {
+            JsonPiece::Literal(text) => Some(text),
+            JsonPiece::Inside(_) | JsonPiece::Whole(_) => None,
+        })),
+        Body::Form(fields) => all.extend(fields.iter_mut().flat_map(|(_, value)| of_text(value))),
+        Body::None | Body::Multipart(_) | Body::File(_) => {}
+    }
+    all
+}
+
+fn of_text(text: &mut Text) -> Vec<&mut String> {
+    let literals = text.0.iter_mut().filter_map(|piece| match piece {
+        Piece::Literal(text) => Some(text),
+        Piece::Value { .. } => None,
+    });
+    literals.collect()
 }
 
 /// Every reason at once, each by name with both values.

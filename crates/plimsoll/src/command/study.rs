@@ -124,8 +124,11 @@ pub(crate) fn plan(study: Study, extent: Extent) -> (Study, Plan) {
 
 /// Finds whatever else would go wrong, before anything is started.
 pub(crate) fn check_before_start(name: &str, study: &Study, plan: &Plan) -> Result<(), Failure> {
-    let faults = preflight(study, plan, &this_program()?);
+    let program = this_program()?;
+    let faults = preflight(study, plan, &program);
     if faults.is_empty() {
+        let notes = plimsoll_runner::notes(study, plan, &program);
+        show(&notes.iter().map(|note| study.warning_of_workload(note)).collect::<Vec<_>>());
         return Ok(());
     }
     let listed = faults.join("\n\n");

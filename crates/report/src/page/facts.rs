@@ -211,7 +211,7 @@ pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
             "Durations",
             "from histograms over everything that the measure phase scheduled, time-outs at their limit and failures \
              included; percentiles are never averaged within a trial. iteration_duration runs from the first step to the end \
-             of the last, without think time.",
+             of the last, without think time and pauses; of a script it includes what the script sleeps.",
         ),
         fact(
             "Rates and amounts",

@@ -27,6 +27,8 @@ table! {
     struct AuthTable {
         /// The token: a value such as "{$token}".
         bearer: Option<Flowing<Word>>,
+        /// The variable of Plimsoll's environment that has the token.
+        bearer_env: Option<Slot<Text>>,
         /// The name of the user, for basic authentication.
         user: Option<Flowing<Text>>,
         /// The password: a value such as "{$account.password}".
@@ -36,7 +38,7 @@ table! {
     }
 }
 
-const FORMS: &str = "write `{ bearer = \"{$token}\" }`, `{ user = \"bob\", password_env = \"VARIABLE\" }` or \
+const FORMS: &str = "write `{ bearer = \"{$token}\" }`, `{ bearer_env = \"VARIABLE\" }`, `{ user = \"bob\", password_env = \"VARIABLE\" }` or \
                      `{ user = \"{$account.name}\", password = \"{$account.password}\" }`";
 
 impl AuthValue {
@@ -68,6 +70,9 @@ impl AuthTable {
         if let Some(bearer) = &self.bearer {
             return bearer.resolve(scope, values, faults).map(Auth::Bearer);
         }
+        if let Some(variable) = &self.bearer_env {
+            return variable.resolve(scope, faults).map(|name| Auth::BearerOf(name.0));
+        }
         let user = self.user.as_ref()?.resolve(scope, values, faults);
         let password = match (&self.password, &self.password_env) {
             (Some(password), _) => match values.reference(password.single_value()?)? {
@@ -82,21 +87,21 @@ impl AuthTable {
 }
 
 fn faults_of(table: &AuthTable) -> Option<Fault> {
-    let AuthTable { bearer, user, password, password_env, place } = table;
-    let is_one_value = |text: &Flowing<Word>| text.single_value().is_some_and(|name| !BUILT_IN.contains(&name));
-    match (bearer, user, password, password_env) {
-        (Some(bearer), None, None, None) if bearer.uses().is_empty() => Some(
-            Fault::error(&bearer.span, "a token does not stand in a study")
-                .help("let it be a value that users capture or take from a feed, as in `bearer = \"{$token}\"`"),
-        ),
-        (None, Some(_), Some(password), None) if !is_one_value(password) => {
-            Some(Fault::error(&password.span, "a password does not stand in a study").help(
-                "write `password_env` with a variable of the environment, or a value such as \"{$account.password}\"",
-            ))
-        }
-        (Some(_), None, None, None) | (None, Some(_), Some(_), None) | (None, Some(_), None, Some(_)) => None,
-        _ => Some(Fault::error(place, "`auth` is either a bearer token, or a user and one password").help(FORMS)),
+    let AuthTable { bearer, bearer_env, user, password, password_env, place } = table;
+    let ways = [bearer.is_some(), bearer_env.is_some(), password.is_some(), password_env.is_some()];
+    let with_password = password.is_some() || password_env.is_some();
+    if ways.iter().filter(|way| **way).count() != 1 || user.is_some() != with_password {
+        let fault = Fault::error(place, "`auth` is either a bearer token, or a user and one password");
+        return Some(fault.help(FORMS));
     }
+    if let Some(bearer) = bearer.as_ref().filter(|bearer| bearer.uses().is_empty()) {
+        let help = "write `bearer_env` with a variable of the environment, or a value such as \"{$token}\"";
+        return Some(Fault::error(&bearer.span, "a token does not stand in a study").help(help));
+    }
+    let is_one_value = |text: &Flowing<Word>| text.single_value().is_some_and(|name| !BUILT_IN.contains(&name));
+    let password = password.as_ref().filter(|password| !is_one_value(password))?;
+    let help = "write `password_env` with a variable of the environment, or a value such as \"{$account.password}\"";
+    Some(Fault::error(&password.span, "a password does not stand in a study").help(help))
 }
 
 impl FromToml for AuthValue {
