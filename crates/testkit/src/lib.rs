@@ -38,6 +38,7 @@ pub mod nfs;
 #[cfg(feature = "s3")]
 pub mod s3;
 pub mod sshfs;
+pub mod websocket;
 
 pub use mounted::Mounted;
 pub use record::{Record, Request};

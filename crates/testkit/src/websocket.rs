@@ -1,0 +1,286 @@
+//! A server of WebSocket on a library that the generator does not use. What it does with a socket is said by the path:
+//!
+//! - `/echo` sends back what it gets;
+//! - `/push/N` sends the texts `1` to `N`, then closes in order;
+//! - `/close/CODE/REASON` closes at once with that;
+//! - `/closed-after-one/CODE` closes with that when it has got a message;
+//! - `/ping` sends a ping, and a text once that was answered, then does as `/echo`;
+//! - `/cut` ends the connection without a word when it has got a message;
+//! - `/cookies` sets the cookie `socket=open`, and sends what came in `Cookie`;
+//! - `/silent` never answers the opening request;
+//! - any other path is answered with 404 and a body.
+//!
+//! Of the subprotocols that a client asks for, the first one is chosen.
+
+use crate::record::{Record, Request as Seen};
+use std::io;
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tungstenite::handshake::server::{Callback, ErrorResponse, Request, Response};
+use tungstenite::http::{HeaderMap, HeaderValue, StatusCode};
+use tungstenite::protocol::CloseFrame;
+use tungstenite::{Error, Message, WebSocket, accept_hdr};
+
+/// A server under way. Dropping it ends its sockets and frees its port.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What all threads of a server share.
+#[derive(Debug)]
+struct Shared {
+    record: Record,
+    messages: Mutex<Vec<Received>>,
+    stopped: AtomicBool,
+    sockets: Mutex<Vec<(TcpStream, JoinHandle<()>)>>,
+}
+
+/// A message that a server has got.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The connection it came on, from 1 in the order of accepting.
+    pub connection: u64,
+    /// What it is.
+    pub what: What,
+}
+
+/// What came over a socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A text.
+    Text(String),
+    /// Bytes.
+    Binary(Vec<u8>),
+    /// A ping.
+    Ping(Vec<u8>),
+    /// The answer to a ping.
+    Pong(Vec<u8>),
+    /// The client has closed the socket, with this code if with any.
+    Close(Option<u16>),
+    /// The connection has ended without that.
+    Cut,
+}
+
+impl Server {
+    /// A server on a free port of `127.0.0.1`.
+    ///
+    /// # Errors
+    /// When no port or thread is to be had.
+    pub fn start() -> io::Result<Server> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            record: Record::keeping(Record::KEPT),
+            messages: Mutex::default(),
+            stopped: AtomicBool::new(false),
+            sockets: Mutex::default(),
+        });
+        let accepting = Arc::clone(&shared);
+        let accept = move || accept_all(&listener, &accepting);
+        let thread = std::thread::Builder::new().name("websocket-server".to_owned()).spawn(accept)?;
+        Ok(Server { address, shared, thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The opening requests that it has seen.
+    #[must_use]
+    pub fn record(&self) -> &Record {
+        &self.shared.record
+    }
+
+    /// The messages that it has got so far, of each connection in their order.
+    #[must_use]
+    pub fn received(&self) -> Vec<Received> {
+        self.shared.messages.lock().expect("no holder of this lock panics").clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.stopped.store(true, Ordering::SeqCst);
+        // The thread that accepts sees that only when somebody comes.
+        drop(TcpStream::connect(self.address));
+        if let Some(thread) = self.thread.take() {
+            // A panic of the server has been printed by then, and must not become an abort here.
+            let _ = thread.join();
+        }
+        let sockets = std::mem::take(&mut *self.shared.sockets.lock().expect("no holder of this lock panics"));
+        for (socket, thread) in sockets {
+            // It may have ended already.
+            let _ = socket.shutdown(Shutdown::Both);
+            let _ = thread.join();
+        }
+    }
+}
+
+fn accept_all(listener: &TcpListener, shared: &Arc<Shared>) {
+    for socket in listener.incoming() {
+        if shared.stopped.load(Ordering::SeqCst) {
+            return;
+        }
+        // An accept fails when the peer has gone already: the next may do better.
+        let Ok((socket, handle)) = socket.and_then(|socket| Ok((socket.try_clone()?, socket))) else { continue };
+        let number = shared.record.connected();
+        let serving = Arc::clone(shared);
+        let thread = std::thread::spawn(move || {
+            // Replies are small, and each is to leave at once.
+            let _ = handle.set_nodelay(true);
+            serve(&serving, number, &handle);
+        });
+        shared.sockets.lock().expect("no holder of this lock panics").push((socket, thread));
+    }
+}
+
+/// Serves a connection to its end. How it ends is the client's affair.
+fn serve(shared: &Shared, connection: u64, stream: &TcpStream) {
+    let mut asked = None;
+    let opening = Opening { shared, connection, asked: &mut asked };
+    let opened = accept_hdr(stream, opening).ok();
+    match (opened, asked) {
+        (Some(socket), Some(asked)) => {
+            let mut served = Served { shared, connection, socket };
+            if let Err(Error::Io(_) | Error::Protocol(_)) = served.follow(&asked) {
+                served.note(What::Cut);
+            }
+        }
+        _ => shared.record.refuse(),
+    }
+    // The handle by which the server ends its sockets would keep it open. It may have ended already.
+    let _ = stream.shutdown(Shutdown::Both);
+}
+
+/// What the opening request asks for.
+struct Asked {
+    path: String,
+    cookies: String,
+}
+
+struct Opening<'a> {
+    shared: &'a Shared,
+    connection: u64,
+    asked: &'a mut Option<Asked>,
+}
+
+impl Callback for Opening<'_> {
+    fn on_request(self, request: &Request, mut response: Response) -> Result<Response, ErrorResponse> {
+        let path = request.uri().path().to_owned();
+        let headers = texts(request.headers());
+        self.shared.record.requested(|| Seen {
+            connection: self.connection,
+            method: request.method().to_string(),
+            path: request.uri().to_string(),
+            headers,
+            body: Vec::new(),
+        });
+        let known = ["echo", "push", "close", "closed-after-one", "ping", "cut", "cookies", "silent"];
+        if !known.contains(&path.split('/').nth(1).unwrap_or_default()) {
+            let mut refusal = ErrorResponse::new(Some(format!("nothing at {path}")));
+            *refusal.status_mut() = StatusCode::NOT_FOUND;
+            return Err(refusal);
+        }
+        let asked = request.headers().get("sec-websocket-protocol").and_then(|names| names.to_str().ok());
+        if let Some(first) = asked.and_then(|names| names.split(',').next()).map(str::trim) {
+            let first = HeaderValue::from_str(first).expect("it came as the value of a header");
+            response.headers_mut().insert("sec-websocket-protocol", first);
+        }
+        if path == "/cookies" {
+            response.headers_mut().insert("set-cookie", HeaderValue::from_static("socket=open"));
+        }
+        let cookies =
+            request.headers().get("cookie").map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        while path == "/silent" && !self.shared.stopped.load(Ordering::SeqCst) {
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+        *self.asked = Some(Asked { path, cookies: cookies.unwrap_or_default() });
+        Ok(response)
+    }
+}
+
+fn texts(headers: &HeaderMap) -> Vec<(String, String)> {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect()
+}
+
+/// An open socket.
+struct Served<'a> {
+    shared: &'a Shared,
+    connection: u64,
+    socket: WebSocket<&'a TcpStream>,
+}
+
+impl Served<'_> {
+    fn follow(&mut self, asked: &Asked) -> Result<(), Error> {
+        let mut parts = asked.path.split('/').skip(1);
+        match (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) {
+            ("push", count, _) => {
+                let count: u64 = count.parse().unwrap_or_default();
+                (1..=count).try_for_each(|number| self.socket.send(Message::text(number.to_string())))?;
+                self.close(1000, "")
+            }
+            ("close", code, reason) => self.close(code.parse().unwrap_or(1000), reason),
+            ("closed-after-one", code, _) => {
+                self.read()?;
+                self.close(code.parse().unwrap_or(1000), "")
+            }
+            ("cut", ..) => self.read().map(drop),
+            ("ping", ..) => {
+                self.socket.send(Message::Ping(b"are you there".as_slice().into()))?;
+                while self.read()? != What::Pong(b"are you there".to_vec()) {}
+                self.socket.send(Message::text("you are there"))?;
+                self.echo()
+            }
+            ("cookies", ..) => {
+                self.socket.send(Message::text(asked.cookies.clone()))?;
+                self.echo()
+            }
+            _ => self.echo(),
+        }
+    }
+
+    fn echo(&mut self) -> Result<(), Error> {
+        loop {
+            match self.read()? {
+                What::Text(text) => self.socket.send(Message::text(text))?,
+                What::Binary(bytes) => self.socket.send(Message::binary(bytes))?,
+                _ => {}
+            }
+        }
+    }
+
+    /// Says that it is over, and waits until the client does too.
+    fn close(&mut self, code: u16, reason: &str) -> Result<(), Error> {
+        self.socket.close(Some(CloseFrame { code: code.into(), reason: reason.to_owned().into() }))?;
+        loop {
+            self.read()?;
+        }
+    }
+
+    fn read(&mut self) -> Result<What, Error> {
+        let what = match self.socket.read()? {
+            Message::Text(text) => What::Text(text.to_string()),
+            Message::Binary(bytes) => What::Binary(bytes.to_vec()),
+            Message::Ping(bytes) => What::Ping(bytes.to_vec()),
+            Message::Pong(bytes) => What::Pong(bytes.to_vec()),
+            Message::Close(frame) => What::Close(frame.map(|frame| frame.code.into())),
+            Message::Frame(_) => unreachable!("the library hands over whole messages"),
+        };
+        self.note(what.clone());
+        Ok(what)
+    }
+
+    fn note(&self, what: What) {
+        let received = Received { connection: self.connection, what };
+        self.shared.messages.lock().expect("no holder of this lock panics").push(received);
+    }
+}
