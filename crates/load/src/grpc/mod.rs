@@ -2,15 +2,15 @@
 //! reflection, framing and headers of our own in a sans-IO state machine.
 
 mod frame;
-mod hpack;
+pub(crate) mod hpack;
 mod huffman;
 mod number;
 mod reflection;
 mod schema;
-mod session;
+pub(crate) mod session;
 
 use crate::http::authority;
-use crate::protocol::{Protocol, Reply, Signal, Violation};
+use crate::protocol::{Failure, InOrder, Next, Protocol, Reply, Sending, Signal, Violation};
 use crate::transport::Dialer;
 use hpack::Field;
 use number::NumberIn;
@@ -21,7 +21,7 @@ use session::{Event, Response, Session};
 use std::time::Duration;
 
 /// The length of the prefix before each message: a compression flag and a length.
-const MESSAGE_PREFIX: usize = 5;
+pub(crate) const MESSAGE_PREFIX: usize = 5;
 
 const OK: u16 = 0;
 const DEADLINE_EXCEEDED: u16 = 4;
@@ -122,7 +122,7 @@ impl Grpc {
 }
 
 fn failed(kind: ErrorKind, detail: String) -> Reply {
-    Reply::Failed { kind, detail }
+    Reply::Failed(Failure { kind, detail })
 }
 
 /// The one message that a unary reply must hold.
@@ -165,13 +165,13 @@ fn headers(target: &Target, step: &GrpcStep) -> Vec<Field> {
 }
 
 /// At most eight digits and a unit: microseconds, or milliseconds where those are too many.
-fn grpc_timeout(deadline: Duration) -> String {
+pub(crate) fn grpc_timeout(deadline: Duration) -> String {
     let micros = deadline.as_micros();
     if micros <= 99_999_999 { format!("{micros}u") } else { format!("{}m", deadline.as_millis().min(99_999_999)) }
 }
 
 /// A message with its prefix: not compressed, and its length.
-fn prefixed(message: &[u8]) -> Vec<u8> {
+pub(crate) fn prefixed(message: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(MESSAGE_PREFIX + message.len());
     bytes.push(0);
     bytes.extend_from_slice(&(message.len() as u32).to_be_bytes());
@@ -181,6 +181,19 @@ fn prefixed(message: &[u8]) -> Vec<u8> {
 
 impl Protocol for Grpc {
     type Connection = Connection;
+    type User = InOrder;
+
+    fn user(&self, _number: u64, _seed: u64) -> InOrder {
+        InOrder::default()
+    }
+
+    fn begin(&self, user: &mut InOrder) -> Next {
+        user.begin()
+    }
+
+    fn next(&self, user: &mut InOrder) -> Next {
+        user.next(self.calls.len())
+    }
 
     fn open(&self, out: &mut Vec<u8>) -> Connection {
         Connection { session: Session::open(out), events: Vec::new(), steps: Vec::new() }
@@ -194,7 +207,8 @@ impl Protocol for Grpc {
         connection.session.takes_more()
     }
 
-    fn send(&self, connection: &mut Connection, step: usize, ticket: u32, out: &mut Vec<u8>) {
+    fn send(&self, connection: &mut Connection, _user: &mut InOrder, request: Sending, out: &mut Vec<u8>) {
+        let Sending { step, ticket, .. } = request;
         let call = &self.calls[step];
         connection.steps.push((ticket, step));
         connection.session.request(&self.fields, &call.fields, &call.message, ticket, out);
@@ -212,6 +226,8 @@ impl Protocol for Grpc {
         for event in events.drain(..) {
             let signal = match event {
                 Event::Begun(ticket) => Signal::FirstByte { ticket },
+                // Only streams have those, and calls of a workload are none.
+                Event::More(_) => continue,
                 Event::Ended(ticket, response) => {
                     let reply = self.judge(connection.take_step(ticket), &response);
                     connection.session.reuse(response.body);

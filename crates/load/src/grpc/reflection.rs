@@ -162,7 +162,7 @@ impl Server {
         loop {
             for event in std::mem::take(&mut self.events) {
                 match event {
-                    Event::Begun(_) => {}
+                    Event::Begun(_) | Event::More(_) => {}
                     Event::Ended(_, response) => return Ok(response),
                     Event::Dropped(_, text) => return Err(text),
                 }

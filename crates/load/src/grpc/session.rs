@@ -1,5 +1,9 @@
 //! One HTTP/2 connection as a client sees it (RFC 9113): bytes in, bytes out, and what happened
 //! to each request. Nothing in it knows gRPC but the two trailers that it picks out.
+//!
+//! A request is sent whole and answered whole, or it is a stream: [`Session::begin`],
+//! [`Session::send`] and [`Session::finish`] say what goes out when, and what has come of the answer
+//! is there after each [`Event::More`].
 
 use super::frame::{self, HEADER, Header, error, flag, kind, setting};
 use super::hpack::{Decoder, Encoder, Field};
@@ -21,7 +25,7 @@ const LARGEST_BODY: usize = 64 * 1024 * 1024;
 
 /// The state of a connection.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(crate) struct Session {
     encoder: Encoder,
     decoder: Decoder,
     /// A frame that has not come whole yet.
@@ -58,28 +62,55 @@ struct Stream {
     begun: bool,
     /// What of the request's body has not been sent for want of room.
     unsent: Vec<u8>,
+    /// How far the request has come.
+    sending: Sending,
     window: i64,
     received: u32,
 }
 
+/// How much of a request is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sending {
+    /// More may be handed over.
+    Open,
+    /// Everything was handed over.
+    Ending,
+    /// Its end was sent.
+    Done,
+}
+
+/// All header fields of an answer, but its statuses.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fields {
+    /// Those before the body; `None` until they have come, which they need not where there is none.
+    pub(crate) head: Option<Vec<Field>>,
+    /// Those behind it.
+    pub(crate) trailers: Vec<Field>,
+    are_trailers: bool,
+}
+
 /// What came back for a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Response {
+pub(crate) struct Response {
     /// `:status`.
-    pub(super) status: Option<u16>,
+    pub(crate) status: Option<u16>,
     /// `grpc-status`.
-    pub(super) grpc_status: Option<u16>,
+    pub(crate) grpc_status: Option<u16>,
     /// `grpc-message`, as sent.
-    pub(super) grpc_message: Option<String>,
-    pub(super) body: Vec<u8>,
+    pub(crate) grpc_message: Option<String>,
+    pub(crate) body: Vec<u8>,
+    /// All header fields, where the answer is to a stream.
+    pub(crate) fields: Option<Box<Fields>>,
 }
 
 /// What happened to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(crate) enum Event {
     /// The first bytes of its response have come.
     Begun(u32),
-    /// Its response is complete.
+    /// More of the answer to a stream has come: [`Session::answer`].
+    More(u32),
+    /// Its response is complete; of a stream, what was not taken yet.
     Ended(u32, Response),
     /// The server gave it up, with this text.
     Dropped(u32, String),
@@ -87,7 +118,7 @@ pub(super) enum Event {
 
 impl Session {
     /// A connection's first bytes: the preface, our settings, and a large window.
-    pub(super) fn open(out: &mut Vec<u8>) -> Session {
+    pub(crate) fn open(out: &mut Vec<u8>) -> Session {
         out.extend_from_slice(frame::PREFACE);
         let mut settings = Vec::with_capacity(12);
         for (name, value) in [(setting::ENABLE_PUSH, 0_u32), (setting::INITIAL_WINDOW_SIZE, WINDOW)] {
@@ -119,12 +150,12 @@ impl Session {
     }
 
     /// How many requests can be under way at once: none until the server's settings are known.
-    pub(super) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         if self.greeted && self.takes_more() { self.peer.most_streams } else { 0 }
     }
 
     /// Whether the connection can carry further requests, now or later.
-    pub(super) fn takes_more(&self) -> bool {
+    pub(crate) fn takes_more(&self) -> bool {
         // The largest stream number is 2³¹ - 1.
         !self.going_away && self.next_stream() < 0x7fff_ffff
     }
@@ -134,52 +165,97 @@ impl Session {
     }
 
     /// Sends a request: the fields with these numbers, and a body.
-    pub(super) fn request(&mut self, fields: &[Field], numbers: &[usize], body: &[u8], ticket: u32, out: &mut Vec<u8>) {
-        let id = self.next_stream();
+    pub(crate) fn request(&mut self, fields: &[Field], numbers: &[usize], body: &[u8], ticket: u32, out: &mut Vec<u8>) {
         let response = Response { body: self.spare.pop().unwrap_or_default(), ..Response::default() };
-        let window = self.peer.stream_window;
-        self.streams.push_back(Some(Stream {
-            ticket,
-            response,
-            begun: false,
-            unsent: Vec::new(),
-            window,
-            received: 0,
-        }));
+        let id = self.add_stream(ticket, response);
+        self.write_headers(id, fields, numbers, &[], out);
+        self.send_body(id, body, Sending::Ending, out);
+    }
+
+    /// Begins a stream: the fields with these numbers, and others that are different each time.
+    pub(crate) fn begin(
+        &mut self,
+        fields: &[Field],
+        numbers: &[usize],
+        passing: &[Field],
+        ticket: u32,
+        out: &mut Vec<u8>,
+    ) {
+        let response = Response { fields: Some(Box::default()), ..Response::default() };
+        let id = self.add_stream(ticket, response);
+        self.write_headers(id, fields, numbers, passing, out);
+    }
+
+    /// Sends more of the body of a stream; nothing, where that is over.
+    pub(crate) fn send(&mut self, ticket: u32, body: &[u8], out: &mut Vec<u8>) {
+        if let Some(id) = self.id(ticket) {
+            self.send_body(id, body, Sending::Open, out);
+        }
+    }
+
+    /// Says that the body of a stream is whole.
+    pub(crate) fn finish(&mut self, ticket: u32, out: &mut Vec<u8>) {
+        if let Some(id) = self.id(ticket) {
+            self.send_body(id, &[], Sending::Ending, out);
+        }
+    }
+
+    /// What has come of the answer to a stream that is not over. What is taken of its body is not told again.
+    pub(crate) fn answer(&mut self, ticket: u32) -> Option<&mut Response> {
+        let id = self.id(ticket)?;
+        Some(&mut self.stream(id)?.response)
+    }
+
+    fn add_stream(&mut self, ticket: u32, response: Response) -> u32 {
+        let (id, window) = (self.next_stream(), self.peer.stream_window);
+        let (begun, unsent, sending, received) = (false, Vec::new(), Sending::Open, 0);
+        self.streams.push_back(Some(Stream { ticket, response, begun, unsent, sending, window, received }));
+        id
+    }
+
+    fn write_headers(&mut self, id: u32, fields: &[Field], numbers: &[usize], passing: &[Field], out: &mut Vec<u8>) {
         let start = out.len();
         Header { length: 0, kind: kind::HEADERS, flags: flag::END_HEADERS, stream: id }.write(out);
         self.encoder.encode(fields, numbers, out);
+        Encoder::encode_passing(passing, out);
         let length = (out.len() - start - HEADER) as u32;
         out[start..start + 3].copy_from_slice(&length.to_be_bytes()[1..]);
-        let fits = body.len() <= self.peer.largest_payload && body.len() as i64 <= self.window.min(window);
-        if fits {
+    }
+
+    /// Sends of a body what goes, and keeps the rest until there is room for it.
+    fn send_body(&mut self, id: u32, body: &[u8], sending: Sending, out: &mut Vec<u8>) {
+        let (room, largest) = (self.window, self.peer.largest_payload);
+        let Some(stream) = self.stream(id).filter(|stream| stream.sending == Sending::Open) else { return };
+        stream.sending = sending;
+        let fits = body.len() <= largest && body.len() as i64 <= room.min(stream.window);
+        if stream.unsent.is_empty() && fits && !(body.is_empty() && sending == Sending::Open) {
+            stream.window -= body.len() as i64;
+            let last = stream.end_if_handed_over();
             self.window -= body.len() as i64;
-            frame::write(kind::DATA, flag::END_STREAM, id, body, out);
+            frame::write(kind::DATA, last, id, body, out);
         } else {
-            self.stream(id).expect("it was just made").unsent = body.to_vec();
+            stream.unsent.extend_from_slice(body);
             self.send_unsent(id, out);
         }
     }
 
     /// Gives a request up.
-    pub(super) fn cancel(&mut self, ticket: u32, out: &mut Vec<u8>) {
-        let place = self.streams.iter().position(|stream| stream.as_ref().is_some_and(|it| it.ticket == ticket));
-        if let Some(place) = place {
-            let id = self.oldest + 2 * place as u32;
+    pub(crate) fn cancel(&mut self, ticket: u32, out: &mut Vec<u8>) {
+        if let Some(id) = self.id(ticket) {
             frame::write(kind::RST_STREAM, 0, id, &error::CANCEL.to_be_bytes(), out);
             self.remove(id);
         }
     }
 
     /// Says goodbye.
-    pub(super) fn close(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn close(&mut self, out: &mut Vec<u8>) {
         let mut payload = [0; 8];
         payload[4..].copy_from_slice(&error::NO_ERROR.to_be_bytes());
         frame::write(kind::GOAWAY, 0, 0, &payload, out);
     }
 
     /// Gives back the space of a body that has been looked at.
-    pub(super) fn reuse(&mut self, mut body: Vec<u8>) {
+    pub(crate) fn reuse(&mut self, mut body: Vec<u8>) {
         if self.spare.len() < 64 && body.capacity() <= 4096 {
             body.clear();
             self.spare.push(body);
@@ -187,7 +263,7 @@ impl Session {
     }
 
     /// Takes bytes that came.
-    pub(super) fn receive(
+    pub(crate) fn receive(
         &mut self,
         input: &[u8],
         out: &mut Vec<u8>,
@@ -235,8 +311,8 @@ impl Session {
         }
         match header.kind {
             kind::DATA => self.take_data(header, payload, out, events),
-            kind::HEADERS => self.take_headers(header, payload, events),
-            kind::CONTINUATION => self.take_continuation(header, payload, events),
+            kind::HEADERS => self.take_headers(header, payload, out, events),
+            kind::CONTINUATION => self.take_continuation(header, payload, out, events),
             kind::RST_STREAM => self.take_reset(header, payload, events),
             kind::SETTINGS => self.take_settings(header, payload, out),
             kind::PING if payload.len() == 8 => {
@@ -281,8 +357,9 @@ impl Session {
             return Err(Violation::new(format!("expected a reply of at most {LARGEST_BODY} bytes")));
         }
         stream.received += length;
+        stream.tell_more(events);
         if header.has(flag::END_STREAM) {
-            self.end(header.stream, events);
+            self.end(header.stream, out, events);
         } else if stream.received >= WINDOW / 2 {
             let more = std::mem::take(&mut stream.received);
             frame::write(kind::WINDOW_UPDATE, 0, header.stream, &more.to_be_bytes(), out);
@@ -290,19 +367,31 @@ impl Session {
         Ok(())
     }
 
-    fn take_headers(&mut self, header: Header, payload: &[u8], events: &mut Vec<Event>) -> Result<(), Violation> {
+    fn take_headers(
+        &mut self,
+        header: Header,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Violation> {
         let mut block = unpadded(&header, payload)?;
         if header.has(flag::PRIORITY) {
             block = block.get(5..).ok_or_else(|| bad_length(&header))?;
         }
         if header.has(flag::END_HEADERS) {
-            return self.take_block(header.stream, header.flags, block, events);
+            return self.take_block(header.stream, header.flags, block, out, events);
         }
         self.block = Some((header.stream, header.flags, block.to_vec()));
         Ok(())
     }
 
-    fn take_continuation(&mut self, header: Header, payload: &[u8], events: &mut Vec<Event>) -> Result<(), Violation> {
+    fn take_continuation(
+        &mut self,
+        header: Header,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Violation> {
         let Some((stream, flags, mut block)) = self.block.take().filter(|(stream, ..)| *stream == header.stream) else {
             return Err(Violation::new("expected a header block before its continuation"));
         };
@@ -311,7 +400,7 @@ impl Session {
             return Err(Violation::new(format!("expected headers of at most {LARGEST_BLOCK} bytes")));
         }
         if header.has(flag::END_HEADERS) {
-            return self.take_block(stream, flags, &block, events);
+            return self.take_block(stream, flags, &block, out, events);
         }
         self.block = Some((stream, flags, block));
         Ok(())
@@ -319,9 +408,20 @@ impl Session {
 
     /// A whole header block. It must be decoded even for a request that is over: the table that
     /// the following blocks refer to changes with it.
-    fn take_block(&mut self, id: u32, flags: u8, block: &[u8], events: &mut Vec<Event>) -> Result<(), Violation> {
+    fn take_block(
+        &mut self,
+        id: u32,
+        flags: u8,
+        block: &[u8],
+        out: &mut Vec<u8>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Violation> {
         let place = self.place(id);
         let mut stream = place.and_then(|place| self.streams.get_mut(place)).and_then(Option::as_mut);
+        let is_last = flags & flag::END_STREAM != 0;
+        if let Some(stream) = stream.as_deref_mut() {
+            stream.response.expect_fields(is_last);
+        }
         self.decoder.decode(block, |name, value| {
             if let Some(stream) = stream.as_deref_mut() {
                 stream.response.note(name, value);
@@ -329,8 +429,9 @@ impl Session {
         })?;
         if let Some(stream) = stream {
             stream.begin(events);
-            if flags & flag::END_STREAM != 0 {
-                self.end(id, events);
+            stream.tell_more(events);
+            if is_last {
+                self.end(id, out, events);
             }
         }
         Ok(())
@@ -419,12 +520,17 @@ impl Session {
             if length == 0 {
                 return;
             }
-            let last = if length == stream.unsent.len() { flag::END_STREAM } else { 0 };
+            let last = if length == stream.unsent.len() { stream.end_if_handed_over() } else { 0 };
             frame::write(kind::DATA, last, id, &stream.unsent[..length], out);
             stream.unsent.drain(..length);
             stream.window -= length as i64;
             self.window -= length as i64;
         }
+    }
+
+    fn id(&self, ticket: u32) -> Option<u32> {
+        let place = self.streams.iter().position(|stream| stream.as_ref().is_some_and(|it| it.ticket == ticket))?;
+        Some(self.oldest + 2 * place as u32)
     }
 
     fn place(&self, id: u32) -> Option<usize> {
@@ -437,8 +543,12 @@ impl Session {
         self.streams.get_mut(place)?.as_mut()
     }
 
-    fn end(&mut self, id: u32, events: &mut Vec<Event>) {
+    fn end(&mut self, id: u32, out: &mut Vec<u8>, events: &mut Vec<Event>) {
         if let Some(stream) = self.remove(id) {
+            // A server that has answered may want no more of the request; our side of the stream ends with this.
+            if stream.sending != Sending::Done {
+                frame::write(kind::RST_STREAM, 0, id, &error::CANCEL.to_be_bytes(), out);
+            }
             events.push(Event::Ended(stream.ticket, stream.response));
         }
     }
@@ -460,17 +570,54 @@ impl Stream {
             events.push(Event::Begun(self.ticket));
         }
     }
+
+    /// Tells of an answer that is taken as it comes.
+    fn tell_more(&self, events: &mut Vec<Event>) {
+        if self.response.fields.is_some() {
+            events.push(Event::More(self.ticket));
+        }
+    }
+
+    /// The flag of the frame that carries the last of what was handed over.
+    fn end_if_handed_over(&mut self) -> u8 {
+        if self.sending == Sending::Open {
+            return 0;
+        }
+        self.sending = Sending::Done;
+        flag::END_STREAM
+    }
 }
 
 impl Response {
+    /// A header block comes: the head, unless it ends the answer.
+    fn expect_fields(&mut self, is_last: bool) {
+        if let Some(fields) = &mut self.fields {
+            fields.are_trailers = is_last;
+            if !is_last {
+                fields.head.get_or_insert_default();
+            }
+        }
+    }
+
     fn note(&mut self, name: &[u8], value: &[u8]) {
         let number = || std::str::from_utf8(value).ok()?.parse().ok();
         match name {
             b":status" => self.status = number(),
             b"grpc-status" => self.grpc_status = number(),
             b"grpc-message" => self.grpc_message = Some(String::from_utf8_lossy(value).into_owned()),
-            _ => {}
+            _ => {
+                let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+                if let Some(fields) = &mut self.fields {
+                    fields.latest().push((text(name), text(value)));
+                }
+            }
         }
+    }
+}
+
+impl Fields {
+    fn latest(&mut self) -> &mut Vec<Field> {
+        if self.are_trailers { &mut self.trailers } else { self.head.get_or_insert_default() }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::frame::{flag, kind, setting};
 use super::hpack::Encoder;
 use super::*;
+use plimsoll_model::units::Instant;
 use proptest::prelude::*;
 
 /// A server that answers on one connection, as far as bytes go.
@@ -72,7 +73,7 @@ fn exchange(steps: &[usize], bytes: &[u8], piece: usize) -> (Vec<Signal>, Result
     let (mut out, mut signals) = (Vec::new(), Vec::new());
     let mut connection = grpc.open(&mut out);
     for (index, step) in steps.iter().enumerate() {
-        grpc.send(&mut connection, *step, 100 + index as u32, &mut out);
+        grpc.send(&mut connection, &mut InOrder::default(), sending(*step, 100 + index as u32), &mut out);
     }
     out.clear();
     for bytes in bytes.chunks(piece.max(1)) {
@@ -85,13 +86,17 @@ fn exchange(steps: &[usize], bytes: &[u8], piece: usize) -> (Vec<Signal>, Result
 
 const TEXT: &[u8] = b"\x0a\x05is 42";
 
+fn sending(step: usize, ticket: u32) -> Sending {
+    Sending { step, ticket, now: Instant(0) }
+}
+
 fn done(ticket: u32, number: Option<u64>) -> [Signal; 2] {
     [Signal::FirstByte { ticket }, Signal::Done { ticket, reply: Reply::Expected { number } }]
 }
 
 fn failure(signals: &[Signal]) -> (ErrorKind, &str) {
     match signals.last() {
-        Some(Signal::Done { reply: Reply::Failed { kind, detail }, .. }) => (*kind, detail),
+        Some(Signal::Done { reply: Reply::Failed(Failure { kind, detail }), .. }) => (*kind, detail),
         other => panic!("expected a failed exchange, found {other:?}"),
     }
 }
@@ -187,7 +192,7 @@ fn a_connection_that_goes_away_finishes_what_it_took_and_takes_no_more() {
     let grpc = grpc();
     let (mut out, mut signals) = (Vec::new(), Vec::new());
     let mut connection = grpc.open(&mut out);
-    grpc.send(&mut connection, 0, 100, &mut out);
+    grpc.send(&mut connection, &mut InOrder::default(), sending(0, 100), &mut out);
     let bytes = Server::greeting(&[]).frame(kind::GOAWAY, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 0]).reply(1, TEXT).bytes;
     grpc.receive(&mut connection, &bytes, &mut out, &mut signals).expect("a reply");
     assert_eq!(signals, done(100, Some(42)));
@@ -210,7 +215,7 @@ fn a_large_message_waits_for_room_in_both_windows() {
     grpc.calls[0].message = prefixed(&vec![7; 100_000]);
     let (mut out, mut signals) = (Vec::new(), Vec::new());
     let mut connection = grpc.open(&mut out);
-    grpc.send(&mut connection, 0, 100, &mut out);
+    grpc.send(&mut connection, &mut InOrder::default(), sending(0, 100), &mut out);
     let sent = |out: &[u8]| out.iter().filter(|byte| **byte == 7).count();
     assert!(sent(&out) < 66_000, "the first window is 65,535 bytes");
     out.clear();
@@ -228,8 +233,8 @@ fn a_cancelled_call_is_forgotten_but_its_headers_still_count() {
     let grpc = grpc();
     let (mut out, mut signals) = (Vec::new(), Vec::new());
     let mut connection = grpc.open(&mut out);
-    grpc.send(&mut connection, 0, 100, &mut out);
-    grpc.send(&mut connection, 0, 101, &mut out);
+    grpc.send(&mut connection, &mut InOrder::default(), sending(0, 100), &mut out);
+    grpc.send(&mut connection, &mut InOrder::default(), sending(0, 101), &mut out);
     out.clear();
     assert!(grpc.cancel(&mut connection, 100, &mut out));
     assert_eq!(out, Server::default().frame(kind::RST_STREAM, 0, 1, &[0, 0, 0, 8]).bytes);
