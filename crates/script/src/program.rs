@@ -6,7 +6,7 @@ use crate::module::{Module, Text};
 use crate::native::Natives;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::{Declared, WriteOptions};
-use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Error, Runtime};
+use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Error, JsLifetime, Runtime};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
@@ -21,6 +21,10 @@ pub struct Program {
     natives: Natives,
     files: Files,
 }
+
+/// Where natives find the program of the user that calls them.
+#[derive(JsLifetime)]
+struct Seat(Arc<Program>);
 
 /// What is kept of a module.
 struct Compiled {
@@ -77,6 +81,21 @@ impl Program {
             natives,
             files,
         }))
+    }
+
+    /// The program of the user whose native runs.
+    ///
+    /// # Errors
+    /// The runtime is not that of a user.
+    pub fn of(ctx: &Ctx<'_>) -> rquickjs::Result<Arc<Self>> {
+        let found = ctx.userdata::<Seat>().map(|seat| Arc::clone(&seat.0));
+        found.ok_or_else(|| rquickjs::Exception::throw_internal(ctx, "this native is for users of scripts"))
+    }
+
+    /// Where [`Self::of`] finds it.
+    pub(crate) fn install(program: &Arc<Self>, ctx: &Ctx<'_>) {
+        let seat = Seat(Arc::clone(program));
+        assert!(ctx.store_userdata(seat).is_ok(), "nobody holds userdata of a context that is being made");
     }
 
     /// What the script itself exports, in alphabetical order; `default` is one of them.

@@ -365,6 +365,7 @@ impl<P: Operations> Body<P> {
 
     fn load<'js>(&self, ctx: &Ctx<'js>, setup: Setup) -> Result<Object<'js>, Break> {
         self.shared.events.install(ctx);
+        Program::install(&self.program, ctx);
         let begin = || {
             globals::install::<P>(ctx, &self.program)?;
             globals::set(ctx, &Kept::default(), &setup.globals)?;
