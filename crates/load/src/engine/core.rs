@@ -194,8 +194,10 @@ impl<'a> Core<'a> {
         let (place, due) = match start {
             Start::Dropped(due) => return work.unsent(self, offer, due, now),
             Start::User(place) => (place, self.clock.now()),
-            Start::Arrival { user, due, late } => {
-                if late {
+            Start::Arrival { user, due, was_free } => {
+                // Waiting for a free user is the system's doing and counts in the response time;
+                // being late although one was free is our own.
+                if was_free {
                     self.recorder.record_lateness(self.clock.now().since(due));
                 }
                 (user, due)

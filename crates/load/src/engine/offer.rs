@@ -1,17 +1,14 @@
 //! Who starts iterations, and when: the users of a closed loop, or arrivals. Neither clock nor
 //! sockets: it is told what happens, and asked what is due.
 
-use crate::clock::nanos;
-use crate::schedule::{ArrivalTimes, Random, Share, think_time, users_at};
-use plimsoll_model::load::{LoadModel, Overflow, Profile, Stop, Think};
-use plimsoll_model::units::{Instant, Nanos};
-use std::collections::VecDeque;
-use std::iter::Peekable;
-use std::ops::Range;
-use std::time::Duration;
+mod source;
 
-/// How often the number of users follows a ramp.
-const RAMP_STEP: Nanos = Nanos(10_000_000);
+use crate::schedule::Share;
+use plimsoll_model::load::{LoadModel, Stop};
+use plimsoll_model::units::{Instant, Nanos};
+use source::Source;
+use std::collections::VecDeque;
+use std::time::Duration;
 
 /// What an offer follows.
 #[derive(Clone, Debug)]
@@ -75,80 +72,21 @@ enum Station {
     Retired,
 }
 
-#[derive(Debug)]
-enum Source {
-    /// Users start the next one themselves.
-    Closed(Closed),
-    /// They arrive.
-    Open(Box<Open>),
-}
-
-#[derive(Debug)]
-struct Closed {
-    users: Profile,
-    think: Think,
-    random: Random,
-    share: Share,
-    follow_at: Option<Instant>,
-    /// How many users are meant to work: those with a smaller place.
-    active: usize,
-    /// Those that have just been asked for.
-    asked: Range<usize>,
-}
-
-#[derive(Debug)]
-struct Open {
-    rate: Profile,
-    /// Counted from the offer's start.
-    arrivals: Peekable<ArrivalTimes>,
-    /// Those whose user had nothing more to do.
-    returned: VecDeque<Instant>,
-    /// Users without work. The last one is taken first: few of them stay warm rather than many cold.
-    free: Vec<u32>,
-    free_since: Instant,
-    overflow: Overflow,
-    share: Share,
-}
-
 /// What is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     /// This user begins, if it still may: ask [`Offer::begin`].
     User(u32),
-    /// An arrival, for this user; `late` where it did not wait for a user.
-    Arrival { user: u32, due: Instant, late: bool },
+    /// An arrival, for this user, which may have been free all the time since it was due.
+    Arrival { user: u32, due: Instant, was_free: bool },
     /// An arrival that no user is free for, and that is dropped.
     Dropped(Instant),
 }
 
 impl Offer {
     pub(crate) fn new(offering: &Offering, share: Share) -> Offer {
-        let Offering { model, stop, start, warmup, drain, leave, seed } = offering;
-        let first = Instant(start.0 - nanos(*warmup));
-        let (source, users) = match model {
-            LoadModel::Closed { users, think } => {
-                let random = Random::seeded(*seed, 1000 + share.index as u64);
-                let peak = users_at(&Profile::constant(users.peak()), Instant(0), share);
-                // A constant number of users is looked at once, a varying one again and again.
-                let follow_at = Some(first);
-                let (users, think) = (users.clone(), *think);
-                (Source::Closed(Closed { users, think, random, share, follow_at, active: 0, asked: 0..0 }), peak)
-            }
-            LoadModel::Open { rate, arrivals, max_users, overflow } => {
-                let users = share.of_first(u64::from(*max_users)) as usize;
-                let arrivals = ArrivalTimes::new(rate, *arrivals, Instant(-nanos(*warmup)), *seed, share).peekable();
-                let open = Open {
-                    rate: rate.clone(),
-                    arrivals,
-                    returned: VecDeque::new(),
-                    free: (0..users as u32).rev().collect(),
-                    free_since: first,
-                    overflow: *overflow,
-                    share,
-                };
-                (Source::Open(Box::new(open)), users)
-            }
-        };
+        let (source, users) = Source::new(offering, share);
+        let Offering { stop, start, drain, leave, .. } = offering;
         let (quota, quotas) = match stop {
             Stop::After(_) => (u64::MAX, Vec::new()),
             Stop::Iterations { count, .. } => (share.of_first(*count), Vec::new()),
@@ -205,7 +143,7 @@ impl Offer {
             Source::Closed(closed) => {
                 closed.asked.find(|place| stations[*place].is_idle()).map(|place| Start::User(place as u32))
             }
-            Source::Open(open) if self.quota > 0 => open.next_start(now, self.start, self.window_end),
+            Source::Open(open) if self.quota > 0 => open.next_start(now, self.window_end),
             Source::Open(_) => None,
         }
     }
@@ -213,19 +151,14 @@ impl Offer {
     /// Lets as many closed-loop users work as the profile asks for.
     fn follow_the_profile(&mut self, now: Instant) {
         let Source::Closed(closed) = &mut self.source else { return };
-        if closed.follow_at.is_none_or(|at| now < at) || now >= self.window_end {
+        if now >= self.window_end || !closed.follow(now, self.stations.len()) {
             return;
         }
-        let into = Instant(now.0 - self.start.0);
-        let settled = closed.users.stages.is_empty() || into.0 >= nanos(closed.users.length());
-        closed.follow_at = (!settled).then(|| now.after(RAMP_STEP));
-        let active = users_at(&closed.users, into, closed.share).min(self.stations.len());
-        let before = std::mem::replace(&mut closed.active, active);
-        closed.asked = before..active.max(before);
         if let Some(leave) = self.leave {
+            let active = closed.active;
             self.leaving.retain(|(_, user)| *user as usize >= active);
-            let iterating = (active..before).filter(|place| self.stations[*place] == Station::Iterating);
-            self.leaving.extend(iterating.map(|place| (now.after(leave), place as u32)));
+            let dismissed = closed.dismissed.clone().filter(|place| self.stations[*place] == Station::Iterating);
+            self.leaving.extend(dismissed.map(|place| (now.after(leave), place as u32)));
         }
     }
 
@@ -264,10 +197,7 @@ impl Offer {
     pub(super) fn iteration_ended(&mut self, user: u32, least: Nanos, now: Instant) -> Option<Nanos> {
         self.iterating -= 1;
         match &mut self.source {
-            Source::Closed(closed) if (user as usize) < closed.active && !self.called_up => {
-                let pause = u64::try_from(think_time(closed.think, &mut closed.random)).unwrap_or(0);
-                Some(Nanos(pause).max(least))
-            }
+            Source::Closed(closed) if closed.asks_for(user) && !self.called_up => Some(closed.think().max(least)),
             _ => {
                 self.park(user, now);
                 None
@@ -305,7 +235,7 @@ impl Offer {
         if self.stations[user as usize] != Station::Thinking {
             return false;
         }
-        let is_active = matches!(&self.source, Source::Closed(closed) if (user as usize) < closed.active);
+        let is_active = self.asks_for(user);
         if !is_active {
             self.park(user, now);
         }
@@ -336,8 +266,9 @@ impl Offer {
             self.retirees = Some((0..self.stations.len() as u32).filter(idle).collect());
         }
         while let Some(user) = self.retirees.as_mut()?.pop() {
+            let station = self.stations[user as usize];
             // A ramp may have asked for it again.
-            if matches!(self.stations[user as usize], Station::Idle | Station::Thinking) {
+            if station == Station::Idle || self.called_up && station == Station::Thinking {
                 self.stations[user as usize] = Station::Retiring;
                 self.retiring += 1;
                 return Some(user);
@@ -350,8 +281,11 @@ impl Offer {
     pub(super) fn retired(&mut self, user: u32, now: Instant) -> bool {
         self.retiring -= 1;
         self.stations[user as usize] = Station::Retired;
-        let asked = matches!(&self.source, Source::Closed(closed) if (user as usize) < closed.active);
-        asked && self.may_begin(user, now)
+        self.asks_for(user) && self.may_begin(user, now)
+    }
+
+    fn asks_for(&self, user: u32) -> bool {
+        matches!(&self.source, Source::Closed(closed) if closed.asks_for(user))
     }
 
     /// The users that are to break off what they do: at the end of the drain, or because a ramp has
@@ -370,33 +304,29 @@ impl Offer {
     /// The next arrival that was due but for which no user ever became free.
     pub(super) fn next_unsent(&mut self, now: Instant) -> Option<Instant> {
         let Source::Open(open) = &mut self.source else { return None };
-        let due = open.peek(self.start).filter(|due| *due <= now && *due < self.window_end && self.quota > 0)?;
-        open.next(self.start);
+        let due = open.next_if(|due| due <= now && due < self.window_end && self.quota > 0)?;
         self.quota -= u64::from(self.quota != u64::MAX);
         Some(due)
     }
 
-    /// Arrivals that are due and that no user was free for. An estimate from the present rate: the
-    /// exact number would mean to draw them.
+    /// Arrivals that are due and that no user was free for.
     pub(super) fn backlog(&mut self, now: Instant) -> u64 {
-        let Source::Open(open) = &mut self.source else { return 0 };
-        match open.peek(self.start).filter(|due| *due <= now && *due < self.window_end && self.quota > 0) {
-            None => 0,
-            Some(first) => {
-                let rate = open.rate.at((now.0 - self.start.0) as f64 / 1e9);
-                1 + (now.since(first).seconds() * rate / open.share.of as f64) as u64
-            }
+        match &mut self.source {
+            Source::Open(open) if self.quota > 0 => open.backlog(now, self.window_end),
+            Source::Open(_) | Source::Closed(_) => 0,
         }
     }
 
     /// Whether iterations may still begin.
     fn offers_more(&mut self, now: Instant) -> bool {
-        let all_spent = self.spent > 0 && self.spent == self.stations.len();
+        // A thread may have no user of an offer: then nobody comes, while arrivals would still be told.
+        let nobody = self.stations.is_empty() && matches!(self.source, Source::Closed(_));
+        let all_spent = nobody || self.spent > 0 && self.spent == self.stations.len();
         self.quota > 0
             && !all_spent
             && match &mut self.source {
                 Source::Closed(_) => now < self.window_end,
-                Source::Open(open) => open.peek(self.start).is_some_and(|due| due < self.window_end),
+                Source::Open(open) => open.peek().is_some_and(|due| due < self.window_end),
             }
     }
 
@@ -411,45 +341,13 @@ impl Offer {
         let next_start = match &mut self.source {
             Source::Closed(closed) => closed.follow_at.filter(|_| now < self.window_end),
             // A user that becomes free is an event of a socket, or a time-out.
-            Source::Open(open) if open.free.is_empty() && open.overflow == Overflow::Wait => None,
-            Source::Open(open) => open.peek(self.start).filter(|_| self.quota > 0),
+            Source::Open(open) if open.waits_for_users() || self.quota == 0 => None,
+            Source::Open(open) => open.peek(),
         };
         let next_start = next_start.filter(|due| *due < self.window_end);
         let next_end = if now < self.window_end { self.window_end } else { self.drain_end };
         let leaving = self.leaving.front().map(|(at, _)| *at);
         [next_start, leaving].into_iter().flatten().fold(next_end, Instant::min)
-    }
-}
-
-impl Open {
-    fn next_start(&mut self, now: Instant, start: Instant, window_end: Instant) -> Option<Start> {
-        let due = self.peek(start).filter(|due| *due <= now && *due < window_end)?;
-        if self.free.is_empty() && self.overflow == Overflow::Wait {
-            return None;
-        }
-        self.next(start);
-        let Some(user) = self.free.pop() else { return Some(Start::Dropped(due)) };
-        // Waiting for a free user is the system's doing and counts in the response time; being late
-        // although one was free is our own.
-        Some(Start::Arrival { user, due, late: due >= self.free_since })
-    }
-
-    /// When the next iteration arrives.
-    fn peek(&mut self, start: Instant) -> Option<Instant> {
-        let next = || self.arrivals.peek().map(|into| Instant(start.0 + into.0));
-        self.returned.front().copied().or_else(next)
-    }
-
-    fn next(&mut self, start: Instant) -> Option<Instant> {
-        let next = || self.arrivals.next().map(|into| Instant(start.0 + into.0));
-        self.returned.pop_front().or_else(next)
-    }
-
-    fn free(&mut self, user: u32, now: Instant) {
-        if self.free.is_empty() {
-            self.free_since = now;
-        }
-        self.free.push(user);
     }
 }
 

@@ -1,7 +1,9 @@
 //! An offer without clock and sockets: users that take as long as a test lets them.
 
 use super::*;
-use plimsoll_model::load::{Arrivals, Shape, Stage};
+use crate::clock::nanos;
+use crate::schedule::ArrivalTimes;
+use plimsoll_model::load::{Arrivals, Overflow, Profile, Shape, Stage, Think};
 use proptest::prelude::*;
 
 const ALONE: Share = Share { index: 0, of: 1 };

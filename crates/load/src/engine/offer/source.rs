@@ -1,0 +1,162 @@
+//! What offers iterations: users who start the next one themselves, or arrivals.
+
+use super::{Offering, Start};
+use crate::clock::nanos;
+use crate::schedule::{ArrivalTimes, Random, Share, think_time, users_at};
+use plimsoll_model::load::{LoadModel, Overflow, Profile, Think};
+use plimsoll_model::units::{Instant, Nanos};
+use std::collections::VecDeque;
+use std::iter::Peekable;
+use std::ops::Range;
+
+/// How often the number of users follows a ramp.
+const RAMP_STEP: Nanos = Nanos(10_000_000);
+
+#[derive(Debug)]
+pub(super) enum Source {
+    /// Users start the next one themselves.
+    Closed(Closed),
+    /// They arrive.
+    Open(Box<Open>),
+}
+
+/// Users of a closed loop.
+#[derive(Debug)]
+pub(super) struct Closed {
+    users: Profile,
+    think: Think,
+    random: Random,
+    share: Share,
+    start: Instant,
+    pub(super) follow_at: Option<Instant>,
+    /// How many users are meant to work: those with a smaller place.
+    pub(super) active: usize,
+    /// Those that have just been asked for, and those that no longer are.
+    pub(super) asked: Range<usize>,
+    pub(super) dismissed: Range<usize>,
+}
+
+/// Arrivals, and who is free for them.
+#[derive(Debug)]
+pub(super) struct Open {
+    rate: Profile,
+    /// Counted from `start`.
+    arrivals: Peekable<ArrivalTimes>,
+    start: Instant,
+    /// Those whose user had nothing more to do.
+    pub(super) returned: VecDeque<Instant>,
+    /// Users without work. The last one is taken first: few of them stay warm rather than many cold.
+    free: Vec<u32>,
+    free_since: Instant,
+    overflow: Overflow,
+    share: Share,
+}
+
+impl Source {
+    /// What an offering asks for, and how many users it takes.
+    pub(super) fn new(offering: &Offering, share: Share) -> (Source, usize) {
+        let Offering { model, start, seed, .. } = offering;
+        let warmup = nanos(offering.warmup);
+        let first = Instant(start.0 - warmup);
+        match model {
+            LoadModel::Closed { users, think } => {
+                let peak = users_at(&Profile::constant(users.peak()), Instant(0), share);
+                let random = Random::seeded(*seed, 1000 + share.index as u64);
+                let (users, think, start) = (users.clone(), *think, *start);
+                // A constant number of users is looked at once, a varying one again and again.
+                let follow_at = Some(first);
+                let (active, asked, dismissed) = (0, 0..0, 0..0);
+                (
+                    Source::Closed(Closed { users, think, random, share, start, follow_at, active, asked, dismissed }),
+                    peak,
+                )
+            }
+            LoadModel::Open { rate, arrivals, max_users, overflow } => {
+                let users = share.of_first(u64::from(*max_users)) as usize;
+                let arrivals = ArrivalTimes::new(rate, *arrivals, Instant(-warmup), *seed, share).peekable();
+                let open = Open {
+                    rate: rate.clone(),
+                    arrivals,
+                    start: *start,
+                    returned: VecDeque::new(),
+                    free: (0..users as u32).rev().collect(),
+                    free_since: first,
+                    overflow: *overflow,
+                    share,
+                };
+                (Source::Open(Box::new(open)), users)
+            }
+        }
+    }
+}
+
+impl Closed {
+    /// Looks how many of so many users the profile asks for, where it is time. Returns whether it was.
+    pub(super) fn follow(&mut self, now: Instant, users: usize) -> bool {
+        if self.follow_at.is_none_or(|at| now < at) {
+            return false;
+        }
+        let into = Instant(now.0 - self.start.0);
+        let settled = self.users.stages.is_empty() || into.0 >= nanos(self.users.length());
+        self.follow_at = (!settled).then(|| now.after(RAMP_STEP));
+        let active = users_at(&self.users, into, self.share).min(users);
+        let before = std::mem::replace(&mut self.active, active);
+        (self.asked, self.dismissed) = (before..active.max(before), active..before.max(active));
+        true
+    }
+
+    pub(super) fn asks_for(&self, user: u32) -> bool {
+        (user as usize) < self.active
+    }
+
+    /// Draws a pause.
+    pub(super) fn think(&mut self) -> Nanos {
+        Nanos(u64::try_from(think_time(self.think, &mut self.random)).unwrap_or(0))
+    }
+}
+
+impl Open {
+    pub(super) fn next_start(&mut self, now: Instant, window_end: Instant) -> Option<Start> {
+        if self.waits_for_users() {
+            return None;
+        }
+        let due = self.next_if(|due| due <= now && due < window_end)?;
+        let Some(user) = self.free.pop() else { return Some(Start::Dropped(due)) };
+        Some(Start::Arrival { user, due, was_free: due >= self.free_since })
+    }
+
+    /// Whether no arrival can begin, however many are due.
+    pub(super) fn waits_for_users(&self) -> bool {
+        self.free.is_empty() && self.overflow == Overflow::Wait
+    }
+
+    /// When the next iteration arrives.
+    pub(super) fn peek(&mut self) -> Option<Instant> {
+        let next = || self.arrivals.peek().map(|into| Instant(self.start.0 + into.0));
+        self.returned.front().copied().or_else(next)
+    }
+
+    /// Takes the next arrival, where it is as it should be.
+    pub(super) fn next_if(&mut self, is_meant: impl Fn(Instant) -> bool) -> Option<Instant> {
+        let due = self.peek().filter(|due| is_meant(*due))?;
+        if self.returned.pop_front().is_none() {
+            self.arrivals.next();
+        }
+        Some(due)
+    }
+
+    /// How many arrivals are due: an estimate from the present rate, for the exact number would mean
+    /// to draw them.
+    pub(super) fn backlog(&mut self, now: Instant, window_end: Instant) -> u64 {
+        let Some(first) = self.peek().filter(|due| *due <= now && *due < window_end) else { return 0 };
+        let rate = self.rate.at((now.0 - self.start.0) as f64 / 1e9);
+        1 + (now.since(first).seconds() * rate / self.share.of as f64) as u64
+    }
+
+    pub(super) fn free(&mut self, user: u32, now: Instant) {
+        if self.free.is_empty() {
+            self.free_since = now;
+        }
+        self.free.push(user);
+    }
+}
