@@ -1,4 +1,4 @@
-//! Checks, and the groups in which they were made.
+//! Checks, and the groups and scenarios in which they were made.
 
 /// What stands between the names of groups, and before each of them.
 pub const SEPARATOR: &str = "::";
@@ -6,13 +6,16 @@ pub const SEPARATOR: &str = "::";
 /// All checks of one thread, or of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checks {
-    groups: Vec<String>,
+    /// Scenarios and paths.
+    groups: Vec<(String, String)>,
     checks: Vec<Check>,
 }
 
 /// A check of one name in one group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
+    /// In which scenario it was made; empty outside of scenarios.
+    pub scenario: String,
     /// The path of the group: `::front::inner`; empty outside of groups.
     pub group: String,
     /// Its name.
@@ -25,33 +28,37 @@ pub struct Check {
 
 impl Checks {
     /// Takes note of a group, so that one without checks is not forgotten.
-    pub fn enter(&mut self, group: &str) {
-        if !group.is_empty() && !self.groups.iter().any(|known| known == group) {
-            self.groups.push(group.to_owned());
+    pub fn enter(&mut self, scenario: &str, group: &str) {
+        let known = self.groups.iter().any(|(of, path)| path == group && of == scenario);
+        if !group.is_empty() && !known {
+            self.groups.push((scenario.to_owned(), group.to_owned()));
         }
     }
 
-    /// Takes note of a check in this group.
-    pub fn record(&mut self, group: &str, name: &str, passed: bool) {
-        let check = self.check(group, name);
+    /// Takes note of a check in this group; gives its place in [`Self::all`].
+    pub fn record(&mut self, scenario: &str, group: &str, name: &str, passed: bool) -> usize {
+        let index = self.index(scenario, group, name);
+        let check = &mut self.checks[index];
         *if passed { &mut check.passes } else { &mut check.fails } += 1;
+        index
     }
 
-    fn check(&mut self, group: &str, name: &str) -> &mut Check {
-        let known = self.checks.iter().position(|check| check.name == name && check.group == group);
-        let index = known.unwrap_or_else(|| {
-            self.enter(group);
-            self.checks.push(Check { group: group.to_owned(), name: name.to_owned(), passes: 0, fails: 0 });
+    fn index(&mut self, scenario: &str, group: &str, name: &str) -> usize {
+        let same = |check: &Check| check.name == name && check.group == group && check.scenario == scenario;
+        self.checks.iter().position(same).unwrap_or_else(|| {
+            self.enter(scenario, group);
+            let [scenario, group, name] = [scenario, group, name].map(str::to_owned);
+            self.checks.push(Check { scenario, group, name, passes: 0, fails: 0 });
             self.checks.len() - 1
-        });
-        &mut self.checks[index]
+        })
     }
 
     /// Adds those of another thread.
     pub fn merge(&mut self, other: &Checks) {
-        other.groups.iter().for_each(|group| self.enter(group));
-        for Check { group, name, passes, fails } in &other.checks {
-            let own = self.check(group, name);
+        other.groups.iter().for_each(|(scenario, group)| self.enter(scenario, group));
+        for Check { scenario, group, name, passes, fails } in &other.checks {
+            let index = self.index(scenario, group, name);
+            let own = &mut self.checks[index];
             (own.passes, own.fails) = (own.passes + passes, own.fails + fails);
         }
     }
@@ -62,16 +69,50 @@ impl Checks {
         &self.checks
     }
 
-    /// Those of one group.
-    pub fn of(&self, group: &str) -> impl Iterator<Item = &Check> {
-        self.checks.iter().filter(move |check| check.group == group)
+    /// Those of one name as one, in whatever groups and scenarios they were made.
+    #[must_use]
+    pub fn by_name(&self) -> Vec<Check> {
+        one_of_each_name(self.checks.iter())
+    }
+
+    /// Those of one group, in whatever scenarios.
+    #[must_use]
+    pub fn of(&self, group: &str) -> Vec<Check> {
+        one_of_each_name(self.checks.iter().filter(|check| check.group == group))
     }
 
     /// The paths of the groups that lie in this one.
-    pub fn groups_in(&self, group: &str) -> impl Iterator<Item = &str> {
-        let parent = move |path: &&String| path.rsplit_once(SEPARATOR).is_some_and(|(parent, _)| parent == group);
-        self.groups.iter().filter(parent).map(String::as_str)
+    #[must_use]
+    pub fn groups_in(&self, group: &str) -> Vec<&str> {
+        let mut inner: Vec<&str> = Vec::new();
+        for (_, path) in &self.groups {
+            let lies_in = path.rsplit_once(SEPARATOR).is_some_and(|(parent, _)| parent == group);
+            if lies_in && !inner.contains(&path.as_str()) {
+                inner.push(path);
+            }
+        }
+        inner
     }
+
+    /// Those of some scenarios alone.
+    #[must_use]
+    pub fn within(&self, scenarios: impl Fn(&str) -> bool) -> Checks {
+        Checks {
+            groups: self.groups.iter().filter(|(scenario, _)| scenarios(scenario)).cloned().collect(),
+            checks: self.checks.iter().filter(|check| scenarios(&check.scenario)).cloned().collect(),
+        }
+    }
+}
+
+fn one_of_each_name<'a>(checks: impl Iterator<Item = &'a Check>) -> Vec<Check> {
+    let mut merged: Vec<Check> = Vec::new();
+    for check in checks {
+        match merged.iter_mut().find(|known| known.name == check.name) {
+            Some(known) => (known.passes, known.fails) = (known.passes + check.passes, known.fails + check.fails),
+            None => merged.push(check.clone()),
+        }
+    }
+    merged
 }
 
 /// The name of the last group of a path.
@@ -85,20 +126,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checks_are_counted_by_name_and_group() {
+    fn checks_are_counted_by_name_group_and_scenario() {
         let mut checks = Checks::default();
-        checks.record("", "one", true);
-        checks.record("::a", "one", false);
-        checks.enter("::a::empty");
+        checks.record("s", "", "one", true);
+        checks.record("s", "::a", "one", false);
+        checks.enter("s", "::a::empty");
         let mut other = Checks::default();
-        other.record("::a", "one", true);
-        other.record("::b", "two", true);
+        other.record("s", "::a", "one", true);
+        other.record("t", "::b", "two", true);
+        other.record("t", "::a", "one", true);
         checks.merge(&other);
-        let found: Vec<_> =
-            checks.all().iter().map(|check| (&*check.group, &*check.name, check.passes, check.fails)).collect();
-        assert_eq!(found, [("", "one", 1, 0), ("::a", "one", 1, 1), ("::b", "two", 1, 0)]);
-        assert_eq!(checks.groups_in("").collect::<Vec<_>>(), ["::a", "::b"]);
-        assert_eq!(checks.groups_in("::a").map(last_name).collect::<Vec<_>>(), ["empty"]);
-        assert_eq!(checks.of("::b").map(|check| check.name.as_str()).collect::<Vec<_>>(), ["two"]);
+        let counts = |checks: Vec<Check>| -> Vec<(String, u64, u64)> {
+            checks.into_iter().map(|check| (check.name, check.passes, check.fails)).collect()
+        };
+        let (one, two) = ("one".to_owned(), "two".to_owned());
+        assert_eq!(checks.all().len(), 4);
+        assert_eq!(counts(checks.by_name()), [(one.clone(), 3, 1), (two, 1, 0)]);
+        assert_eq!(counts(checks.of("::a")), [(one.clone(), 2, 1)]);
+        assert_eq!(checks.groups_in(""), ["::a", "::b"]);
+        assert_eq!(checks.groups_in("::a").into_iter().map(last_name).collect::<Vec<_>>(), ["empty"]);
+        let of_s = checks.within(|scenario| scenario == "s");
+        assert_eq!((counts(of_s.of("::a")), of_s.groups_in("")), (vec![(one, 1, 1)], vec!["::a"]));
     }
 }

@@ -1,12 +1,16 @@
 //! Metrics: their names and kinds, and the sinks into which samples fall.
 
-mod builtin;
+pub mod builtin;
+mod module;
 mod registry;
 mod sink;
+mod tags;
 mod trend;
 
+pub use module::Metrics;
 pub use registry::{Metric, MetricId, NameFault, Registry, Sinks, Submetric};
 pub use sink::{Aggregation, Sink};
+pub use tags::TagSet;
 pub use trend::Trend;
 
 use std::fmt;

@@ -17,7 +17,7 @@ use crate::threshold::Threshold;
 use serde_json::Value;
 use std::fmt;
 use std::time::Duration;
-use table::Table;
+use table::{Field, Table};
 
 /// The texts of options of one name in the environment begin so.
 const ENVIRONMENT: &str = "K6_";
@@ -100,6 +100,13 @@ macro_rules! options {
                 Options { $($field: table.take($name),)+ }
             }
 
+            /// As scripts see them; `null` is what nobody has said.
+            #[must_use]
+            pub fn to_json(&self) -> Value {
+                let fields = [$(($name, self.$field.as_ref().map_or(Value::Null, Field::written))),+];
+                fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+            }
+
             fn fill(&mut self, lower: Options) {
                 $(if self.$field.is_none() { self.$field = lower.$field; })+
             }
@@ -175,6 +182,16 @@ pub enum TimeUnit {
     Milliseconds,
     /// `us`
     Microseconds,
+}
+
+impl TimeUnit {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            TimeUnit::Seconds => "s",
+            TimeUnit::Milliseconds => "ms",
+            TimeUnit::Microseconds => "us",
+        }
+    }
 }
 
 impl Options {

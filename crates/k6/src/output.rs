@@ -1,11 +1,81 @@
 //! Samples one by one: the lines of `--out json` and `--out csv`.
 
-use crate::metrics::Metric;
+use crate::metrics::{Metric, MetricId, Registry, TagSet};
 use crate::options::SYSTEM_TAGS;
 use crate::summary::json_number;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::mem;
+use std::sync::mpsc::SyncSender;
+
+/// Lines are handed over when they are so many bytes.
+const ENOUGH: usize = 64 * 1024;
+
+/// How samples are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// An object a line.
+    Json,
+    /// Cells with commas.
+    Csv,
+}
+
+/// Where samples go one by one. It is bounded: where the one who writes them cannot keep up, users wait.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// How they are written.
+    pub format: Format,
+    /// To whom.
+    pub to: SyncSender<Lines>,
+}
+
+/// Lines of one thread.
+#[derive(Debug, Default)]
+pub struct Lines {
+    /// The lines, each with its end.
+    pub text: String,
+    /// The metrics of which they have samples.
+    pub metrics: BTreeSet<MetricId>,
+}
+
+/// The lines of one thread that were not handed over yet.
+#[derive(Debug)]
+pub(crate) struct Rows(Vec<(Output, Lines)>);
+
+impl Rows {
+    pub(crate) fn new(outputs: &[Output]) -> Rows {
+        Rows(outputs.iter().map(|output| (output.clone(), Lines::default())).collect())
+    }
+
+    /// Adds the lines of samples that were just taken.
+    pub(crate) fn add(&mut self, registry: &Registry, samples: &[(MetricId, f64)], tags: &TagSet<'_>) {
+        if self.0.is_empty() {
+            return;
+        }
+        let (at, tags) = (Timestamp::now(), tags.iter().collect::<Vec<_>>());
+        for (output, lines) in &mut self.0 {
+            for (id, value) in samples {
+                let sample = Sample { metric: registry.metric(*id), value: *value, at, tags: &tags };
+                lines.text += &sample.line(output.format);
+                lines.text.push('\n');
+                lines.metrics.insert(*id);
+            }
+        }
+        if self.0.iter().any(|(_, lines)| lines.text.len() > ENOUGH) {
+            self.send();
+        }
+    }
+
+    /// Hands over what there is.
+    pub(crate) fn send(&mut self) {
+        for (output, lines) in self.0.iter_mut().filter(|(_, lines)| !lines.text.is_empty()) {
+            // Who no longer listens has failed to write, and says so.
+            let _ = output.to.send(mem::take(lines));
+        }
+    }
+}
 
 /// One sample.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +111,13 @@ pub fn json_metric(metric: &Metric, thresholds: &[&str]) -> String {
 }
 
 impl Sample<'_> {
+    fn line(&self, format: Format) -> String {
+        match format {
+            Format::Json => self.json(),
+            Format::Csv => self.csv(),
+        }
+    }
+
     /// The line of a sample in JSON.
     #[must_use]
     pub fn json(&self) -> String {

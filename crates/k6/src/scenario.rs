@@ -259,6 +259,23 @@ impl Scenario {
     }
 }
 
+/// When the last of several is over at the latest.
+#[must_use]
+pub fn longest(scenarios: &[Scenario]) -> Duration {
+    scenarios.iter().map(Scenario::end).max().unwrap_or_default()
+}
+
+/// How many users several need at once at most.
+#[must_use]
+pub fn most_vus(scenarios: &[Scenario]) -> u64 {
+    // Needs only grow where a scenario begins.
+    let at = |instant: Duration| {
+        let there = scenarios.iter().filter(|scenario| scenario.start_time <= instant && instant < scenario.end());
+        there.map(|scenario| scenario.executor.most_vus()).sum()
+    };
+    scenarios.iter().map(|scenario| at(scenario.start_time)).max().unwrap_or_default()
+}
+
 fn highest(start: u64, stages: &[Stage]) -> u64 {
     stages.iter().map(|stage| stage.target).fold(start, u64::max)
 }
@@ -306,5 +323,26 @@ impl fmt::Display for Scenario {
         }
         write!(f, "{}: {what}", self.name)?;
         if details.is_empty() { Ok(()) } else { write!(f, " ({})", details.join(", ")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scenarios_that_follow_one_another_share_their_users() {
+        let scenario = |start: u64, vus: u64| Scenario {
+            name: "a".to_owned(),
+            executor: Executor::ConstantVus { vus, duration: Duration::from_secs(10) },
+            start_time: Duration::from_secs(start),
+            graceful_stop: Duration::from_secs(5),
+            exec: "default".to_owned(),
+            env: Vec::new(),
+            tags: Vec::new(),
+        };
+        let three = [scenario(0, 3), scenario(14, 4), scenario(29, 6)];
+        assert_eq!((most_vus(&three), longest(&three)), (7, Duration::from_secs(44)));
+        assert_eq!((most_vus(&[]), longest(&[])), (0, Duration::ZERO));
     }
 }

@@ -117,6 +117,16 @@ impl<'a> Summary<'a> {
         }
         rows
     }
+
+    /// What has samples in a group of a scenario, by name.
+    fn rows_of(&self, scenario: &str, group: &str) -> Vec<Row<'a>> {
+        let both = self.registry.iter().map(|(_, metric)| metric).zip(self.sinks.part(scenario, group));
+        let rows = both.filter(|(_, sink)| sink.samples() > 0);
+        let mut rows: Vec<Row<'a>> =
+            rows.map(|(metric, sink)| Row { metric, submetric: None, sink, limits: None }).collect();
+        rows.sort_by_key(|row| row.name());
+        rows
+    }
 }
 
 impl<'a> Row<'a> {

@@ -182,6 +182,7 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::TagSet;
 
     #[test]
     fn thresholds_are_read_as_k6_reads_them() {
@@ -253,7 +254,7 @@ mod tests {
         let second = Duration::from_secs(1);
         let empty = limits.judge(&sinks, second);
         assert_eq!(empty, [Judged { holds: true, value: 0.0 }; 2]);
-        sinks.add(&registry, limits.metric, 95.0, &[], second);
+        sinks.add(&registry, limits.metric, 95.0, &TagSet::default(), second);
         let judged = limits.judge(&sinks, second);
         assert_eq!(judged, [Judged { holds: true, value: 95.0 }, Judged { holds: false, value: 95.0 }]);
         assert!(!limits.aborts(&sinks, second));

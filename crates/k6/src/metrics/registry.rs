@@ -1,7 +1,8 @@
 //! Which metrics there are, and the sinks of one thread.
 
-use super::builtin::BUILTIN;
-use super::{Contains, Kind, Sink};
+use super::{Contains, Kind, Sink, TagSet, builtin};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 /// All metrics of a run: known before users run, and the same on all threads.
@@ -34,7 +35,7 @@ pub struct Submetric {
 
 /// A metric, as its number in the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct MetricId(usize);
+pub struct MetricId(pub(super) usize);
 
 /// Why there is no metric of a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,6 +53,11 @@ pub enum NameFault {
         /// What it should be now.
         found: String,
     },
+    /// A user made it that others before had not.
+    #[error(
+        "the metric `{0}` was not there when the script was first loaded: make it for all users, outside of functions"
+    )]
+    Late(String),
     /// The brackets or tags of a submetric are not as they should be.
     #[error("expected `metric` or `metric{{tag:value,…}}`, found `{0}`")]
     Selector(String),
@@ -65,18 +71,22 @@ pub enum NameFault {
 pub struct Sinks {
     /// For each metric that of all samples, then those of its submetrics.
     sinks: Vec<Vec<Sink>>,
+    /// The same by scenario and group, for each metric one of all samples; none where nobody wants to know.
+    parts: Option<Parts>,
 }
+
+type Parts = BTreeMap<(String, String), Vec<Sink>>;
 
 impl Default for Registry {
     /// With the metrics that every script has.
     fn default() -> Registry {
-        let metric = |(name, kind, contains): (&str, Kind, Contains)| Metric {
-            name: name.to_owned(),
-            kind,
-            contains,
+        let metric = |(name, kind, contains): &(&str, Kind, Contains)| Metric {
+            name: (*name).to_owned(),
+            kind: *kind,
+            contains: *contains,
             submetrics: Vec::new(),
         };
-        let mut registry = Registry { metrics: BUILTIN.map(metric).to_vec() };
+        let mut registry = Registry { metrics: builtin::ALL.iter().map(metric).collect() };
         // k6 has this one also without a threshold.
         let expected = registry.select("http_req_duration{expected_response:true}");
         expected.expect("the metric is there");
@@ -141,6 +151,12 @@ impl Registry {
         &self.metrics[id]
     }
 
+    /// Whether a metric is one of the script's own.
+    #[must_use]
+    pub fn is_custom(&self, MetricId(id): MetricId) -> bool {
+        id >= builtin::ALL.len()
+    }
+
     /// All of them, in the order in which they were made.
     pub fn iter(&self) -> impl Iterator<Item = (MetricId, &Metric)> {
         self.metrics.iter().enumerate().map(|(id, metric)| (MetricId(id), metric))
@@ -154,8 +170,8 @@ fn tags_of(text: &str) -> Option<Vec<(String, String)>> {
 }
 
 impl Submetric {
-    fn takes(&self, tags: &[(&str, &str)]) -> bool {
-        self.tags.iter().all(|(name, value)| tags.contains(&(name, value)))
+    fn takes(&self, tags: &TagSet<'_>) -> bool {
+        self.tags.iter().all(|(name, value)| tags.get(name) == Some(value))
     }
 }
 
@@ -164,16 +180,31 @@ impl Sinks {
     #[must_use]
     pub fn new(registry: &Registry) -> Sinks {
         let sinks = registry.metrics.iter().map(|metric| vec![Sink::new(metric.kind); 1 + metric.submetrics.len()]);
-        Sinks { sinks: sinks.collect() }
+        Sinks { sinks: sinks.collect(), parts: None }
+    }
+
+    /// The same, which also keep the samples of each scenario and group apart.
+    #[must_use]
+    pub fn by_group(registry: &Registry) -> Sinks {
+        Sinks { parts: Some(Parts::new()), ..Sinks::new(registry) }
     }
 
     /// Adds a sample that was taken at this instant of the run.
-    pub fn add(&mut self, registry: &Registry, id: MetricId, value: f64, tags: &[(&str, &str)], at: Duration) {
+    pub fn add(&mut self, registry: &Registry, id: MetricId, value: f64, tags: &TagSet<'_>, at: Duration) {
         let (all, parts) = self.sinks[id.0].split_first_mut().expect("each metric has a sink");
         all.add(value, at);
         for (submetric, sink) in registry.metrics[id.0].submetrics.iter().zip(parts) {
             if submetric.takes(tags) {
                 sink.add(value, at);
+            }
+        }
+        if let Some(parts) = &mut self.parts {
+            let (scenario, group) = (tags.get("scenario").unwrap_or_default(), tags.get("group").unwrap_or_default());
+            let all_of_scenario = (!group.is_empty()).then_some("");
+            for group in all_of_scenario.into_iter().chain([group]) {
+                let empty = || registry.metrics.iter().map(|metric| Sink::new(metric.kind)).collect();
+                let part = parts.entry((scenario.to_owned(), group.to_owned())).or_insert_with(empty);
+                part[id.0].add(value, at);
             }
         }
     }
@@ -182,6 +213,26 @@ impl Sinks {
     pub fn merge(&mut self, other: &Sinks) {
         let (own, others) = (self.sinks.iter_mut().flatten(), other.sinks.iter().flatten());
         own.zip(others).for_each(|(own, other)| own.merge(other));
+        for (key, others) in other.parts.iter().flatten() {
+            match self.parts.get_or_insert_default().entry(key.clone()) {
+                Entry::Vacant(place) => drop(place.insert(others.clone())),
+                Entry::Occupied(mut own) => {
+                    own.get_mut().iter_mut().zip(others).for_each(|(own, other)| own.merge(other))
+                }
+            }
+        }
+    }
+
+    /// The scenarios whose samples are kept apart; the empty one is what ran outside of all.
+    pub fn scenarios(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().flatten().filter(|((_, group), _)| group.is_empty()).map(|((name, _), _)| name.as_str())
+    }
+
+    /// The sinks of a group in a scenario, by metric; none without a sample.
+    #[must_use]
+    pub fn part(&self, scenario: &str, group: &str) -> &[Sink] {
+        let key = (scenario.to_owned(), group.to_owned());
+        self.parts.as_ref().and_then(|parts| parts.get(&key)).map_or(&[], Vec::as_slice)
     }
 
     /// The sink of a metric, or of one of its submetrics.
@@ -207,11 +258,33 @@ mod tests {
             &[("method", "GET")],
             &[],
         ];
-        tags.iter().for_each(|tags| sinks.add(&registry, id, 1.0, tags, Duration::ZERO));
+        tags.iter().for_each(|tags| sinks.add(&registry, id, 1.0, &TagSet::own(tags), Duration::ZERO));
         let mut merged = sinks.clone();
         merged.merge(&sinks);
         assert_eq!((sinks.get(id, None).samples(), sinks.get(id, login).samples()), (4, 1));
         assert_eq!((merged.get(id, None).samples(), merged.get(id, login).samples()), (8, 2));
+    }
+
+    #[test]
+    fn scenarios_and_groups_are_kept_apart_where_that_is_wanted() {
+        let registry = Registry::default();
+        let tags: [&[(&str, &str)]; 4] = [
+            &[("scenario", "one"), ("group", "")],
+            &[("scenario", "one"), ("group", "::front")],
+            &[("scenario", "one"), ("group", "::front::inner")],
+            &[("group", "::setup")],
+        ];
+        let counted = |mut sinks: Sinks| {
+            let add = |tags: &&[_]| sinks.add(&registry, builtin::HTTP_REQS, 1.0, &TagSet::own(tags), Duration::ZERO);
+            tags.iter().for_each(add);
+            let mut merged = sinks.clone();
+            merged.merge(&sinks);
+            let samples =
+                |scenario, group| merged.part(scenario, group).get(builtin::HTTP_REQS.0).map_or(0, Sink::samples);
+            [samples("one", ""), samples("one", "::front"), samples("one", "::front::inner"), samples("", "::setup")]
+        };
+        assert_eq!(counted(Sinks::by_group(&registry)), [6, 2, 2, 2]);
+        assert_eq!(counted(Sinks::new(&registry)), [0; 4]);
     }
 
     #[test]

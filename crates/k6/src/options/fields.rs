@@ -7,7 +7,7 @@ use crate::duration;
 use crate::metrics::Aggregation;
 use crate::scenario::Stage;
 use crate::threshold::Threshold;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 type Faults = Vec<OptionFault>;
@@ -24,6 +24,10 @@ impl Field for u64 {
             },
         }
     }
+
+    fn written(&self) -> Value {
+        Value::from(*self)
+    }
 }
 
 impl Field for bool {
@@ -35,6 +39,10 @@ impl Field for bool {
             _ => Err("`true` or `false`".to_owned()),
         }
     }
+
+    fn written(&self) -> Value {
+        Value::from(*self)
+    }
 }
 
 impl Field for String {
@@ -44,6 +52,10 @@ impl Field for String {
             Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
             _ => Err("a text".to_owned()),
         }
+    }
+
+    fn written(&self) -> Value {
+        Value::from(self.as_str())
     }
 }
 
@@ -55,6 +67,10 @@ impl Field for Duration {
         };
         read.ok_or_else(|| "a duration such as `1m30s`, or a number of milliseconds".to_owned())
     }
+
+    fn written(&self) -> Value {
+        Value::from(duration::format(*self))
+    }
 }
 
 impl Field for TimeUnit {
@@ -65,6 +81,10 @@ impl Field for TimeUnit {
             Some("us") => Ok(TimeUnit::Microseconds),
             _ => Err("`s`, `ms` or `us`".to_owned()),
         }
+    }
+
+    fn written(&self) -> Value {
+        Value::from(self.name())
     }
 }
 
@@ -83,6 +103,10 @@ impl Field for Vec<String> {
     fn read(value: &Value, _: &str, _: &mut Faults) -> Result<Vec<String>, String> {
         items(value, "a list of texts", |item| item.as_str().map(str::to_owned))
     }
+
+    fn written(&self) -> Value {
+        Value::from(self.as_slice())
+    }
 }
 
 impl Field for Vec<Aggregation> {
@@ -92,6 +116,10 @@ impl Field for Vec<Aggregation> {
             let read = item.as_str().and_then(|text| Aggregation::parse(text).ok());
             read.filter(|read| !matches!(read, Aggregation::Rate | Aggregation::Value))
         })
+    }
+
+    fn written(&self) -> Value {
+        self.iter().map(ToString::to_string).collect()
     }
 }
 
@@ -109,6 +137,11 @@ impl Field for Vec<Stage> {
             }
             _ => Err("a list of stages".to_owned()),
         }
+    }
+
+    fn written(&self) -> Value {
+        let stage = |stage: &Stage| json!({ "duration": stage.duration.written(), "target": stage.target });
+        self.iter().map(stage).collect()
     }
 }
 
@@ -156,6 +189,10 @@ impl Field for Vec<(String, String)> {
             _ => Err(expected()),
         }
     }
+
+    fn written(&self) -> Value {
+        self.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect()
+    }
 }
 
 impl Field for Vec<(String, Vec<Threshold>)> {
@@ -173,6 +210,11 @@ impl Field for Vec<(String, Vec<Threshold>)> {
             read.push((metric.clone(), thresholds.collect()));
         }
         Ok(read)
+    }
+
+    fn written(&self) -> Value {
+        let all = |thresholds: &[Threshold]| -> Value { thresholds.iter().map(threshold_written).collect() };
+        self.iter().map(|(metric, thresholds)| (metric.clone(), all(thresholds))).collect()
     }
 }
 
@@ -192,4 +234,15 @@ fn threshold(value: &Value, at: &str, faults: &mut Faults) -> Option<Threshold> 
     };
     faults.push(OptionFault { option: at.to_owned(), what: fault });
     None
+}
+
+fn threshold_written(threshold: &Threshold) -> Value {
+    match threshold.abort_on_fail {
+        false => Value::from(threshold.source.as_str()),
+        true => json!({
+            "threshold": threshold.source,
+            "abortOnFail": true,
+            "delayAbortEval": threshold.delay.written(),
+        }),
+    }
 }

@@ -3,7 +3,7 @@
 use super::OptionFault;
 use super::table::{Field, Table};
 use crate::scenario::{Executor, GRACEFUL_STOP, MAX_DURATION, Reserve, Scenario, Stage};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 const EXECUTORS: &str = "`shared-iterations`, `per-vu-iterations`, `constant-vus`, `ramping-vus`, \
@@ -23,6 +23,53 @@ impl Field for Vec<Scenario> {
             }
         }
         Ok(scenarios)
+    }
+
+    fn written(&self) -> Value {
+        self.iter().map(|scenario| (scenario.name.clone(), scenario_written(scenario))).collect()
+    }
+}
+
+fn scenario_written(scenario: &Scenario) -> Value {
+    let mut written = json!({
+        "executor": scenario.executor.name(),
+        "startTime": scenario.start_time.written(),
+        "gracefulStop": scenario.graceful_stop.written(),
+        "exec": scenario.exec,
+        "env": scenario.env.written(),
+        "tags": scenario.tags.written(),
+    });
+    let Value::Object(own) = executor_written(&scenario.executor) else { return written };
+    written.as_object_mut().into_iter().for_each(|written| written.extend(own.clone()));
+    written
+}
+
+fn executor_written(executor: &Executor) -> Value {
+    match executor {
+        Executor::SharedIterations { vus, iterations, max_duration }
+        | Executor::PerVuIterations { vus, iterations, max_duration } => {
+            json!({ "vus": vus, "iterations": iterations, "maxDuration": max_duration.written() })
+        }
+        Executor::ConstantVus { vus, duration } => json!({ "vus": vus, "duration": duration.written() }),
+        Executor::RampingVus { start_vus, stages, graceful_ramp_down } => json!({
+            "startVUs": start_vus,
+            "stages": stages.written(),
+            "gracefulRampDown": graceful_ramp_down.written(),
+        }),
+        Executor::ConstantArrivalRate { rate, time_unit, duration, users } => json!({
+            "rate": rate,
+            "timeUnit": time_unit.written(),
+            "duration": duration.written(),
+            "preAllocatedVUs": users.pre_allocated,
+            "maxVUs": users.most,
+        }),
+        Executor::RampingArrivalRate { start_rate, time_unit, stages, users } => json!({
+            "startRate": start_rate,
+            "timeUnit": time_unit.written(),
+            "stages": stages.written(),
+            "preAllocatedVUs": users.pre_allocated,
+            "maxVUs": users.most,
+        }),
     }
 }
 
@@ -59,6 +106,10 @@ struct Anything;
 impl Field for Anything {
     fn read(_: &Value, _: &str, _: &mut Vec<OptionFault>) -> Result<Anything, String> {
         Ok(Anything)
+    }
+
+    fn written(&self) -> Value {
+        Value::Null
     }
 }
 

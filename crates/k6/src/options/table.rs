@@ -17,6 +17,9 @@ pub(super) struct Table<'a> {
 pub(super) trait Field: Sized {
     /// Reads a value; else what was expected, or faults of its own.
     fn read(value: &Value, at: &str, faults: &mut Vec<OptionFault>) -> Result<Self, String>;
+
+    /// The value, as scripts see it.
+    fn written(&self) -> Value;
 }
 
 impl<'a> Table<'a> {

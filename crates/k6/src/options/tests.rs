@@ -238,3 +238,33 @@ fn a_scenario_is_an_offer() {
     let source = Source::Closed { users: two, leave: Duration::ZERO, quota: Quota::Together(5) };
     assert_eq!((shared.window, &shared.source), (second * 7, &source));
 }
+
+#[test]
+fn options_are_written_as_they_are_read() {
+    let value = json!({
+        "vus": 3,
+        "throw": true,
+        "userAgent": "x",
+        "setupTimeout": "1m0s",
+        "tags": { "team": "x" },
+        "summaryTrendStats": ["avg", "p(99.9)"],
+        "summaryTimeUnit": "ms",
+        "systemTags": ["url", "name"],
+        "stages": [{ "duration": "5s", "target": 4 }],
+        "thresholds": {
+            "checks": ["rate>0.9", { "threshold": "rate>0.5", "abortOnFail": true, "delayAbortEval": "5s" }],
+        },
+        "scenarios": {
+            "a": { "executor": "shared-iterations", "vus": 2, "iterations": 4, "startTime": "1m5s", "env": { "A": "b" } },
+            "b": { "executor": "constant-vus", "vus": 2, "duration": "4s", "gracefulStop": "0s", "exec": "foo" },
+            "c": { "executor": "ramping-vus", "stages": [{ "duration": "1m30s", "target": 5 }] },
+            "d": { "executor": "constant-arrival-rate", "rate": 90, "duration": "5s", "preAllocatedVUs": 2 },
+            "e": { "executor": "ramping-arrival-rate", "stages": [{ "target": 20, "duration": "9s" }],
+                   "preAllocatedVUs": 2, "maxVUs": 4 },
+        },
+    });
+    let read = options(&value);
+    assert_eq!(options(&read.to_json()), read);
+    assert_eq!(read.to_json()["setupTimeout"], value["setupTimeout"]);
+    assert_eq!(read.to_json()["duration"], Value::Null);
+}

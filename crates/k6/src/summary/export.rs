@@ -21,12 +21,7 @@ pub(super) fn export(summary: &Summary<'_>, setup_data: Option<Value>) -> Value 
 
 pub(super) fn data(summary: &Summary<'_>, setup_data: Option<Value>, terminal: bool) -> Value {
     let mut whole = whole(summary, setup_data, Form::Data);
-    let unit = match summary.time_unit {
-        None => "",
-        Some(TimeUnit::Seconds) => "s",
-        Some(TimeUnit::Milliseconds) => "ms",
-        Some(TimeUnit::Microseconds) => "us",
-    };
+    let unit = summary.time_unit.map_or("", TimeUnit::name);
     let stats: Vec<String> = summary.trend_stats.iter().map(ToString::to_string).collect();
     whole["options"] = json!({ "summaryTrendStats": stats, "summaryTimeUnit": unit, "noColor": false });
     whole["state"] = json!({
@@ -80,8 +75,10 @@ fn values(summary: &Summary<'_>, row: &Row<'_>, form: Form) -> Value {
 
 /// A group with what lies in it. The id of something is the MD5 of its path, which scripts compare.
 fn group(summary: &Summary<'_>, path: &str, form: Form) -> Value {
-    let groups = summary.checks.groups_in(path).map(|inner| (last_name(inner), group(summary, inner, form)));
-    let checks = summary.checks.of(path).map(|check| (check.name.as_str(), self::check(check)));
+    let groups =
+        summary.checks.groups_in(path).into_iter().map(|inner| (last_name(inner), group(summary, inner, form)));
+    let checks = summary.checks.of(path);
+    let checks = checks.iter().map(|check| (check.name.as_str(), self::check(check)));
     json!({
         "name": last_name(path),
         "path": path,
@@ -98,7 +95,7 @@ fn collected<'a>(named: impl Iterator<Item = (&'a str, Value)>, form: Form) -> V
     }
 }
 
-fn check(Check { group, name, passes, fails }: &Check) -> Value {
+fn check(Check { group, name, passes, fails, .. }: &Check) -> Value {
     let path = format!("{group}{SEPARATOR}{name}");
     json!({ "name": name, "path": path, "id": id(&path), "passes": passes, "fails": fails })
 }

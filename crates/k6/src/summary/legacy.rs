@@ -31,7 +31,7 @@ pub(super) fn text(summary: &Summary<'_>) -> String {
 
 fn group(summary: &Summary<'_>, path: &str, indent: usize, out: &mut String) {
     let before = out.len();
-    summary.checks.of(path).for_each(|check| check_lines(check, indent, 1, out));
+    summary.checks.of(path).iter().for_each(|check| check_lines(check, indent, 1, out));
     if out.len() > before {
         out.push('\n');
     }

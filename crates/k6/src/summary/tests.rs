@@ -1,6 +1,7 @@
 //! Summaries are held to what k6 v1.8.1 wrote for `k6/script.js`.
 
 use super::*;
+use crate::metrics::TagSet;
 use crate::threshold::Threshold;
 use std::collections::BTreeSet;
 
@@ -85,13 +86,13 @@ fn iterate(iteration: u32, registry: &Registry, sinks: &mut Sinks, checks: &mut 
     ];
     for (name, values, tags) in samples {
         let id = registry.id(name).expect(name);
-        values.iter().for_each(|value| sinks.add(registry, id, *value, tags, Duration::ZERO));
+        values.iter().for_each(|value| sinks.add(registry, id, *value, &TagSet::own(tags), Duration::ZERO));
     }
-    checks.record("", "in none — ü", true);
-    checks.record("::outer", "second", iteration == 0);
-    checks.record("::outer", "first", true);
-    checks.record("::outer::inner", "second", true);
-    checks.record("", "never here", false);
+    checks.record("default", "", "in none — ü", true);
+    checks.record("default", "::outer", "second", iteration == 0);
+    checks.record("default", "::outer", "first", true);
+    checks.record("default", "::outer::inner", "second", true);
+    checks.record("default", "", "never here", false);
 }
 
 impl Run {

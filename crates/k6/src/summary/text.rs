@@ -2,8 +2,9 @@
 
 use super::lines::{Widths, compared, dotted, length};
 use super::{Row, Summary, mark, number};
-use crate::checks::{Check, last_name};
+use crate::checks::{Check, Checks, last_name};
 use crate::metrics::Contains;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Metrics that are shown in another way.
@@ -21,6 +22,9 @@ const DETAILS: [&str; 6] = [
 
 const EXECUTION: [&str; 5] = ["vus", "vus_max", "iterations", "iteration_duration", "dropped_iterations"];
 
+/// The scenario of a script that names none.
+const UNNAMED: &str = "default";
+
 /// The sections, in order.
 const SECTIONS: [&str; 6] = ["CUSTOM", "HTTP", "EXECUTION", "NETWORK", "GRPC", "WEBSOCKET"];
 
@@ -31,15 +35,10 @@ pub(super) fn text(summary: &Summary<'_>, full: bool) -> String {
     let mut out = String::from("\n\n");
     thresholds(summary, &rows, &mut out);
     out.push_str("  █ TOTAL RESULTS \n\n");
-    checks_of(summary, &by_name(summary.checks.all()), 4, &mut out);
-    let shown = |row: &&Row<'_>| {
-        let name = row.metric.name.as_str();
-        !NEVER.contains(&name) && (full || !DETAILS.contains(&name))
-    };
-    let shown: Vec<&Row<'_>> = rows.iter().filter(shown).collect();
-    sections(summary, &shown, &mut out);
+    checks_of(summary, &summary.checks.by_name(), 4, &mut out);
+    sections(summary, &rows, full, 4, &mut out);
     if full {
-        groups(summary, "", 2, &mut out);
+        parts(summary, &mut out);
     }
     out.push_str("\n\n");
     out
@@ -66,18 +65,6 @@ fn thresholds(summary: &Summary<'_>, rows: &[Row<'_>], out: &mut String) {
         }
     }
     out.push_str("\n\n");
-}
-
-/// Checks of one name as one, in whatever groups they were made.
-fn by_name(checks: &[Check]) -> Vec<Check> {
-    let mut merged: Vec<Check> = Vec::new();
-    for check in checks {
-        match merged.iter_mut().find(|known| known.name == check.name) {
-            Some(known) => (known.passes, known.fails) = (known.passes + check.passes, known.fails + check.fails),
-            None => merged.push(check.clone()),
-        }
-    }
-    merged
 }
 
 /// How many checks there were, and each of them.
@@ -113,14 +100,19 @@ pub(super) fn check_lines(check: &Check, indent: usize, below: usize, out: &mut 
     }
 }
 
-fn sections(summary: &Summary<'_>, rows: &[&Row<'_>], out: &mut String) {
-    let widths = Widths::of(summary, rows.iter().copied());
+fn sections(summary: &Summary<'_>, rows: &[Row<'_>], full: bool, indent: usize, out: &mut String) {
+    let shown = |row: &&Row<'_>| {
+        let name = row.metric.name.as_str();
+        !NEVER.contains(&name) && (full || !DETAILS.contains(&name))
+    };
+    let shown: Vec<&Row<'_>> = rows.iter().filter(shown).collect();
+    let widths = Widths::of(summary, shown.iter().copied());
     for section in SECTIONS {
-        let own: Vec<_> = rows.iter().filter(|row| section_of(&row.metric.name) == section).collect();
+        let own: Vec<_> = shown.iter().filter(|row| section_of(&row.metric.name) == section).collect();
         if !own.is_empty() {
-            let _ = writeln!(out, "    {section}");
+            let _ = writeln!(out, "{:indent$}{section}", "");
             for row in own {
-                let _ = writeln!(out, "    {}", widths.line(summary, row));
+                let _ = writeln!(out, "{:indent$}{}", "", widths.line(summary, row));
             }
             out.push('\n');
         }
@@ -138,13 +130,43 @@ fn section_of(metric: &str) -> &'static str {
     }
 }
 
-/// The checks of each group in this one.
-fn groups(summary: &Summary<'_>, path: &str, indent: usize, out: &mut String) {
-    for group in summary.checks.groups_in(path) {
-        let (gap, sign) = if path.is_empty() { ("\n", '█') } else { ("", '↳') };
-        let _ = writeln!(out, "{gap}{:indent$}{sign} GROUP: {} \n", "", last_name(group));
-        let checks: Vec<Check> = summary.checks.of(group).cloned().collect();
-        checks_of(summary, &checks, indent + 2, out);
-        groups(summary, group, indent + 2, out);
+/// Scenarios and groups. A scenario that nobody has named is not told from what runs outside of scenarios.
+fn parts(summary: &Summary<'_>, out: &mut String) {
+    let mut scenarios: BTreeSet<&str> = summary.sinks.scenarios().collect();
+    scenarios.extend(summary.checks.all().iter().map(|check| check.scenario.as_str()));
+    let is_plain = |scenario: &str| scenario.is_empty() || scenario == UNNAMED;
+    let all_plain = scenarios.iter().all(|scenario| is_plain(scenario));
+    for scenario in ["", UNNAMED].into_iter().filter(|scenario| scenario.is_empty() || all_plain) {
+        Part { summary, scenario, checks: summary.checks.within(|of| of == scenario) }.groups("", 2, out);
+    }
+    for scenario in scenarios.into_iter().filter(|scenario| !scenario.is_empty() && !all_plain) {
+        let part = Part { summary, scenario, checks: summary.checks.within(|of| of == scenario) };
+        let _ = writeln!(out, "\n  █ SCENARIO: {scenario} \n");
+        part.results("", &part.checks.by_name(), 4, out);
+        part.groups("", 4, out);
+    }
+}
+
+/// A scenario that is shown with its groups.
+struct Part<'a> {
+    summary: &'a Summary<'a>,
+    scenario: &'a str,
+    checks: Checks,
+}
+
+impl Part<'_> {
+    /// Each group in this one.
+    fn groups(&self, path: &str, indent: usize, out: &mut String) {
+        for group in self.checks.groups_in(path) {
+            let (gap, sign) = if indent == 2 { ("\n", '█') } else { ("", '↳') };
+            let _ = writeln!(out, "{gap}{:indent$}{sign} GROUP: {} \n", "", last_name(group));
+            self.results(group, &self.checks.of(group), indent + 2, out);
+            self.groups(group, indent + 2, out);
+        }
+    }
+
+    fn results(&self, group: &str, checks: &[Check], indent: usize, out: &mut String) {
+        checks_of(self.summary, checks, indent, out);
+        sections(self.summary, &self.summary.rows_of(self.scenario, group), true, indent, out);
     }
 }

@@ -1,0 +1,197 @@
+//! The module `k6/execution`: what a script can know of its run, and say of it.
+
+use crate::module::{self, Native};
+use crate::operations::K6;
+use crate::plan::Plan;
+use crate::scenario::Scenario;
+use crate::user::{User, read_tag};
+use jiff::Timestamp;
+use plimsoll_model::units::Instant;
+use plimsoll_script::{EventLoop, NativeModule};
+use rquickjs::function::Opt;
+use rquickjs::module::Exports;
+use rquickjs::object::Accessor;
+use rquickjs::proxy::{Proxy, ProxyHandler};
+use rquickjs::{Coerced, Ctx, Exception, IntoJs, Object, Result, Value};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// See the module.
+pub struct Execution;
+
+impl NativeModule for Execution {
+    const NAME: &'static str = "k6/execution";
+    const EXPORTS: &'static [&'static str] = &["default", "instance", "scenario", "test", "vu"];
+
+    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+        let module = Object::new(ctx.clone())?;
+        module.set("instance", instance(ctx)?)?;
+        module.set("scenario", scenario(ctx)?)?;
+        module.set("test", test(ctx)?)?;
+        module.set("vu", vu(ctx)?)?;
+        module::export(exports, &module, Self::EXPORTS)
+    }
+}
+
+/// Gives an object a property that is asked for anew each time.
+fn getter<'js, V: IntoJs<'js> + 'js>(
+    object: &Object<'js>,
+    name: &str,
+    get: impl Fn(Ctx<'js>) -> Result<V> + 'js,
+) -> Result<()> {
+    object.prop(name, Accessor::from(get).enumerable().configurable())
+}
+
+fn instance<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    let counters: [(&str, fn(&Plan) -> &AtomicU64); 4] = [
+        ("iterationsCompleted", |plan| &plan.counts.iterations),
+        ("iterationsInterrupted", |plan| &plan.counts.interrupted),
+        ("vusActive", |plan| &plan.counts.users),
+        ("vusInitialized", |plan| &plan.counts.users_made),
+    ];
+    for (name, counter) in counters {
+        getter(&object, name, move |ctx| Ok(counter(User::of(&ctx)?.plan()).load(Relaxed) as f64))?;
+    }
+    getter(&object, "currentTestRunDuration", |ctx| Ok(elapsed(&ctx)?.as_secs_f64() * 1e3))?;
+    Ok(object)
+}
+
+/// How long the run has taken so far.
+fn elapsed(ctx: &Ctx<'_>) -> Result<Duration> {
+    Ok(EventLoop::<K6>::of(ctx)?.now().since(Instant(0)).into())
+}
+
+fn scenario<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    getter(&object, "name", |ctx| in_scenario(&ctx, |_, scenario, _| Ok(scenario.name.clone())))?;
+    getter(&object, "executor", |ctx| in_scenario(&ctx, |_, scenario, _| Ok(scenario.executor.name())))?;
+    getter(&object, "startTime", |ctx| {
+        let begun = |_: &User, scenario: &Scenario, _| {
+            let ago = elapsed(&ctx)?.saturating_sub(scenario.start_time);
+            Ok((Timestamp::now().as_millisecond() - ago.as_millis() as i64) as f64)
+        };
+        in_scenario(&ctx, begun)
+    })?;
+    getter(&object, "progress", |ctx| {
+        in_scenario(&ctx, |user, _, index| Ok(user.plan().progress(index, elapsed(&ctx)?)))
+    })?;
+    for name in ["iterationInInstance", "iterationInTest"] {
+        getter(&object, name, |ctx| in_scenario(&ctx, |user, _, _| Ok(user.iteration().in_test as f64)))?;
+    }
+    Ok(object)
+}
+
+/// What is asked of the scenario that the user is in, with its index.
+fn in_scenario<T>(ctx: &Ctx<'_>, ask: impl FnOnce(&User, &Scenario, usize) -> Result<T>) -> Result<T> {
+    let user = User::of(ctx)?;
+    let index = user.iteration().scenario;
+    let Some(index) = index else {
+        return Err(Exception::throw_message(ctx, "exec.scenario is there only while a scenario runs"));
+    };
+    ask(&user, &user.plan().scenarios[index], index)
+}
+
+fn test<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    object.native("abort", abort)?;
+    object.native("fail", fail)?;
+    getter(&object, "options", |ctx: Ctx<'js>| -> Result<Value<'js>> {
+        let user = User::running(&ctx, "exec.test.options")?;
+        ctx.json_parse(user.options().to_json().to_string())
+    })?;
+    Ok(object)
+}
+
+/// `exec.test.abort(message)`: ends the run. The one who runs the user stops it where it parks.
+fn abort(ctx: Ctx<'_>, message: Opt<Coerced<String>>) -> Result<()> {
+    let message = message.0.map(|message| message.0).unwrap_or_default();
+    let user = User::of(&ctx)?;
+    let _ = user.plan().abort.set(message);
+    user.iteration_mut().aborts = true;
+    loop {
+        EventLoop::<K6>::of(&ctx)?.next(&ctx, &[])?;
+    }
+}
+
+/// `exec.test.fail(message)`: the run goes on, and has failed.
+fn fail(ctx: Ctx<'_>, message: Opt<Coerced<String>>) -> Result<()> {
+    let message = message.0.map(|message| message.0).unwrap_or_default();
+    let _ = User::of(&ctx)?.plan().failure.set(message);
+    Ok(())
+}
+
+fn vu<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
+    let object = Object::new(ctx.clone())?;
+    for name in ["idInInstance", "idInTest"] {
+        getter(&object, name, |ctx| Ok(User::of(&ctx)?.id as f64))?;
+    }
+    getter(&object, "iterationInInstance", |ctx| Ok(User::of(&ctx)?.iteration().in_instance as f64))?;
+    getter(&object, "iterationInScenario", |ctx| {
+        in_scenario(&ctx, |user, _, _| Ok(user.iteration().in_scenario as f64))
+    })?;
+    let tags = tags(ctx)?;
+    object.set("tags", tags.clone())?;
+    let metrics = Object::new(ctx.clone())?;
+    metrics.set("tags", tags)?;
+    // Not enumerable, so that whoever writes down all of `vu` gets what there is.
+    let refuse = |ctx: Ctx<'js>| -> Result<()> {
+        Err(Exception::throw_message(&ctx, "exec.vu.metrics.metadata is not supported: use exec.vu.metrics.tags"))
+    };
+    metrics.prop("metadata", Accessor::from(refuse))?;
+    object.set("metrics", metrics)?;
+    Ok(object)
+}
+
+/// `exec.vu.tags`: reads and writes the tags of the user, who may get others with each iteration.
+fn tags<'js>(ctx: &Ctx<'js>) -> Result<Proxy<'js>> {
+    let handler = Object::new(ctx.clone())?;
+    handler.native("get", |ctx: Ctx<'js>, _: Object<'js>, name: Value<'js>| -> Result<Option<String>> {
+        tag(&ctx, &name)
+    })?;
+    handler.native("set", |ctx: Ctx<'js>, _: Object<'js>, name: String, value: Value<'js>| -> Result<bool> {
+        set_tag(&ctx, name, value)
+    })?;
+    handler.native("has", |ctx: Ctx<'js>, _: Object<'js>, name: Value<'js>| -> Result<bool> {
+        Ok(tag(&ctx, &name)?.is_some())
+    })?;
+    handler.native("deleteProperty", |ctx: Ctx<'js>, _: Object<'js>, name: String| -> Result<bool> {
+        User::of(&ctx)?.iteration_mut().tags.retain(|(tag, _)| *tag != name);
+        Ok(true)
+    })?;
+    handler.native("ownKeys", |ctx: Ctx<'js>| -> Result<Vec<String>> {
+        let user = User::of(&ctx)?;
+        let names = user.iteration().tags.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        Ok([vec!["group".to_owned()], names].concat())
+    })?;
+    let descriptor = |ctx: Ctx<'js>, _: Object<'js>, name: Value<'js>| -> Result<Option<Object<'js>>> {
+        let Some(value) = tag(&ctx, &name)? else { return Ok(None) };
+        let descriptor = Object::new(ctx)?;
+        descriptor.set("value", value)?;
+        ["configurable", "enumerable", "writable"].iter().try_for_each(|flag| descriptor.set(*flag, true))?;
+        Ok(Some(descriptor))
+    };
+    handler.native("getOwnPropertyDescriptor", descriptor)?;
+    Proxy::new(ctx.clone(), Object::new(ctx.clone())?, ProxyHandler::from_object(handler)?)
+}
+
+/// The value of a tag; symbols are none.
+fn tag(ctx: &Ctx<'_>, name: &Value<'_>) -> Result<Option<String>> {
+    let Some(name) = name.as_string() else { return Ok(None) };
+    let (user, name) = (User::of(ctx)?, name.to_string()?);
+    let iteration = user.iteration();
+    if name == "group" {
+        return Ok(Some(iteration.group.clone()));
+    }
+    Ok(iteration.tags.iter().find(|(tag, _)| *tag == name).map(|(_, value)| value.clone()))
+}
+
+fn set_tag<'js>(ctx: &Ctx<'js>, name: String, value: Value<'js>) -> Result<bool> {
+    let (name, value) = read_tag(ctx, name, value)?;
+    let user = User::of(ctx)?;
+    let mut iteration = user.iteration_mut();
+    iteration.tags.retain(|(tag, _)| *tag != name);
+    iteration.tags.push((name, value));
+    Ok(true)
+}
