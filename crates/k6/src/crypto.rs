@@ -157,7 +157,7 @@ mod tests {
                 const hash = createHash('sha1'); hash.update('a'); const early = hash.digest('hex'); hash.update('b');
                 const hmac = crypto.createHMAC('sha256', 'k'); hmac.update('a');
                 return [crypto.md5('a', 'base64'), crypto.hmac('sha1', 'k', 'd', 'base64url'), sha1('a', 'base64rawurl'),
-                    sha1('a', 'binary').byteLength, sha1(new Uint8Array([1, 2]), 'hex'), sha1([1, 2], 'hex') === sha1(new Uint8Array([1, 2]), 'hex'),
+                    sha1('a', 'binary').byteLength, sha1(new Uint8Array([1, 2]), 'hex'),
                     crypto.hexEncode('ab'), early, hash.digest('hex'), hash.digest('hex'), hmac.digest('hex').slice(0, 8),
                     crypto.randomBytes(4).byteLength, encoding.b64encode('ü'), encoding.b64encode(new Uint8Array([255, 254]).buffer, 'rawurl'),
                     encoding.b64decode('/w==').byteLength, encoding.b64decode('w7w', 'rawstd', 's')];
@@ -176,7 +176,7 @@ mod tests {
         let text = "import crypto from 'k6/crypto'; import encoding from 'k6/encoding';
             export default () => [() => crypto.sha1('a'), () => crypto.sha1('a', 'x'), () => crypto.hmac('no', 'a', 'b', 'hex'),
                 () => crypto.createHash('no'), () => crypto.randomBytes(0), () => crypto.randomBytes(-1), () => crypto.sha1(5, 'hex'),
-                () => crypto.sha1({}, 'hex'), () => encoding.b64decode('a?'), () => encoding.b64encode(5)].map((make) => {
+                () => crypto.sha1([1], 'hex'), () => encoding.b64decode('a?'), () => encoding.b64encode(5)].map((make) => {
                 try { make(); return 'nothing'; } catch (error) { return error.message.split(' ')[0]; }
             });";
         assert_eq!(Stand::of(text).returned(), format!("[{}]", ["\"expected\""; 10].join(",")));

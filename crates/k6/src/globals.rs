@@ -5,13 +5,28 @@ use crate::crypto::web;
 use crate::value::{binary, given, optional_text, wrong};
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
-use rquickjs::{Class, Ctx, Exception, JsLifetime, Object, Result, TypedArray, Value};
+use rquickjs::object::{Accessor, Property};
+use rquickjs::{Class, Ctx, Exception, IntoJs, JsLifetime, Object, Result, TypedArray, Value};
 
-/// Gives a user its global objects.
+/// Gives a user its global objects. Most users touch none, so each is made when it is first looked at.
 pub(crate) fn install(ctx: &Ctx<'_>) -> Result<()> {
-    Class::<TextEncoder>::define(&ctx.globals())?;
-    Class::<TextDecoder>::define(&ctx.globals())?;
-    web::install(ctx)
+    at_first_touch(ctx, "crypto", |ctx| Ok(web::crypto(ctx)?.into_value()))?;
+    at_first_touch(ctx, "TextEncoder", |ctx| Class::<TextEncoder>::create_constructor(ctx)?.into_js(ctx))?;
+    at_first_touch(ctx, "TextDecoder", |ctx| Class::<TextDecoder>::create_constructor(ctx)?.into_js(ctx))
+}
+
+type Make<'js> = fn(&Ctx<'js>) -> Result<Value<'js>>;
+
+/// A global variable that takes the place of its own getter, or is set before.
+fn at_first_touch<'js>(ctx: &Ctx<'js>, name: &'static str, make: Make<'js>) -> Result<()> {
+    let get = move |ctx: Ctx<'js>| keep(&ctx, name, make(&ctx)?);
+    let set = move |ctx: Ctx<'js>, value: Value<'js>| keep(&ctx, name, value).map(|_| ());
+    ctx.globals().prop(name, Accessor::new(get, set).configurable())
+}
+
+fn keep<'js>(ctx: &Ctx<'js>, name: &str, value: Value<'js>) -> Result<Value<'js>> {
+    ctx.globals().prop(name, Property::from(value.clone()).writable().configurable())?;
+    Ok(value)
 }
 
 /// From texts to UTF-8.

@@ -21,8 +21,8 @@ mod template;
 mod tests;
 
 pub(crate) use body::query;
-pub(crate) use client::calendar;
 pub(crate) use cookie_jar::jar_of;
+pub(crate) use fetch::calendar;
 
 use crate::module::{self, Native};
 use crate::user::User;

@@ -62,10 +62,10 @@ pub struct HttpRequest {
     /// Any token: `GET`.
     pub method: String,
     /// Where it goes. Neither its userinfo nor its fragment is sent.
-    pub url: Url,
+    pub url: Rc<Url>,
     /// All headers in the order in which they are sent, `Host` and `Content-Length` among them. Only `Connection` is
     /// left to the one who holds the connections.
-    pub headers: Vec<(String, String)>,
+    pub headers: Rc<Vec<(String, String)>>,
     /// The body; empty for none.
     pub body: Rc<Vec<u8>>,
     /// How long it may take, from now to the last byte of the answer.

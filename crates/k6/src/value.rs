@@ -2,7 +2,7 @@
 
 use rquickjs::class::JsClass;
 use rquickjs::function::Constructor;
-use rquickjs::{Array, ArrayBuffer, Class, Coerced, Ctx, Exception, FromJs, Function, Object, Promise, Result, Value};
+use rquickjs::{ArrayBuffer, Class, Coerced, Ctx, Exception, FromJs, Function, Object, Promise, Result, Value};
 
 /// A value as `String(value)` has it.
 pub(crate) fn text<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<String> {
@@ -57,26 +57,12 @@ pub(crate) fn instance<'js, C: JsClass<'js>>(value: &Value<'js>) -> Option<Class
     found
 }
 
-/// The bytes of a text in UTF-8, of a buffer, or of a view; an array of numbers is taken for bytes.
+/// The bytes of a text in UTF-8, of a buffer, or of a view of one.
 pub(crate) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Vec<u8>> {
     if let Some(string) = value.as_string() {
         return Ok(string.to_string()?.into_bytes());
     }
-    if let Some(bytes) = binary(value)? {
-        return Ok(bytes);
-    }
-    match value.as_array().map(numbers).transpose()?.flatten() {
-        Some(bytes) => Ok(bytes),
-        None => Err(wrong(ctx, "a string, an ArrayBuffer or a typed array", value)),
-    }
-}
-
-fn numbers(array: &Array<'_>) -> Result<Option<Vec<u8>>> {
-    let byte = |value: Result<Value<'_>>| {
-        let number = value?.as_number();
-        Ok(number.filter(|number| (0.0..256.0).contains(number) && number.fract() == 0.0).map(|number| number as u8))
-    };
-    array.iter::<Value<'_>>().map(byte).collect()
+    binary(value)?.ok_or_else(|| wrong(ctx, "a string, an ArrayBuffer or a typed array", value))
 }
 
 /// An exception about a value of a kind that was not expected.

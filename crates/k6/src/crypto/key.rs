@@ -138,7 +138,9 @@ impl CryptoKey {
     ) -> Result<CryptoKey> {
         check_hmac(ctx, algorithm)?;
         let secret = match (format, data.as_object()) {
-            (Format::Raw, _) => value::bytes(ctx, data)?,
+            (Format::Raw, _) => {
+                value::binary(data)?.ok_or_else(|| value::wrong(ctx, "an ArrayBuffer or a view of one", data))?
+            }
             (Format::Jwk, Some(jwk)) => secret_of(ctx, jwk)?,
             (Format::Jwk, None) => return Err(value::wrong(ctx, "a JSON Web Key", data)),
         };

@@ -3,7 +3,7 @@
 use super::key::{self, CryptoKey, Format, HashName};
 use super::{hash, random};
 use crate::module::Native;
-use crate::value::{buffer, bytes, construct, settled, thrown, wrong};
+use crate::value::{binary, buffer, construct, settled, thrown, wrong};
 use rquickjs::function::This;
 use rquickjs::{Array, Class, Ctx, Function, IntoJs, Object, Promise, Result, TypedArray, Value};
 
@@ -13,13 +13,13 @@ const REFUSED: [&str; 6] = ["encrypt", "decrypt", "deriveBits", "deriveKey", "wr
 /// How many bytes are filled at once at most, as in browsers.
 const MOST: usize = 65_536;
 
-/// Makes the global.
-pub(crate) fn install(ctx: &Ctx<'_>) -> Result<()> {
+/// The global.
+pub(crate) fn crypto<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     let crypto = Object::new(ctx.clone())?;
     crypto.native("getRandomValues", get_random_values)?;
     crypto.native("randomUUID", random_uuid)?;
     crypto.set("subtle", subtle(ctx)?)?;
-    ctx.globals().set("crypto", crypto)
+    Ok(crypto)
 }
 
 fn subtle<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
@@ -75,8 +75,13 @@ fn random_uuid(ctx: Ctx<'_>) -> Result<String> {
     Ok(parts.join("-"))
 }
 
+/// What is hashed and signed: bytes, no texts.
+fn source<'js>(ctx: &Ctx<'js>, data: &Value<'js>) -> Result<Vec<u8>> {
+    binary(data)?.ok_or_else(|| wrong(ctx, "an ArrayBuffer or a view of one", data))
+}
+
 fn digest<'js>(ctx: Ctx<'js>, algorithm: Value<'js>, data: Value<'js>) -> Result<Promise<'js>> {
-    settled(&ctx, |ctx| buffer(ctx, HashName::read(ctx, &algorithm)?.digest(&bytes(ctx, &data)?)))
+    settled(&ctx, |ctx| buffer(ctx, HashName::read(ctx, &algorithm)?.digest(&source(ctx, &data)?)))
 }
 
 fn sign<'js>(
@@ -87,7 +92,7 @@ fn sign<'js>(
 ) -> Result<Promise<'js>> {
     settled(&ctx, |ctx| {
         key::check_hmac(ctx, &algorithm)?;
-        buffer(ctx, key.borrow().sign(ctx, "sign", &bytes(ctx, &data)?)?)
+        buffer(ctx, key.borrow().sign(ctx, "sign", &source(ctx, &data)?)?)
     })
 }
 
@@ -100,8 +105,8 @@ fn verify<'js>(
 ) -> Result<Promise<'js>> {
     settled(&ctx, |ctx| {
         key::check_hmac(ctx, &algorithm)?;
-        let right = key.borrow().sign(ctx, "verify", &bytes(ctx, &data)?)?;
-        (right == bytes(ctx, &signature)?).into_js(ctx)
+        let right = key.borrow().sign(ctx, "verify", &source(ctx, &data)?)?;
+        (right == source(ctx, &signature)?).into_js(ctx)
     })
 }
 

@@ -30,7 +30,7 @@ fn selector(text: &str) -> Selector {
 pub(crate) fn value_of(document: &Document, id: NodeId) -> FormValue {
     match document.name(id) {
         "input" | "button" => FormValue::One(document.attribute(id, "value").unwrap_or(unset(document, id)).to_owned()),
-        "textarea" => FormValue::One(document.inner_html(id)),
+        "textarea" => FormValue::One(document.text(id)),
         "option" => FormValue::One(option(document, id)),
         "select" => {
             let chosen = document.find(id, &CHOSEN);
@@ -53,7 +53,7 @@ fn unset(document: &Document, id: NodeId) -> &'static str {
 
 /// The value of an option: what it says of it, or else what stands in it.
 fn option(document: &Document, id: NodeId) -> String {
-    document.attribute(id, "value").map_or_else(|| document.inner_html(id), str::to_owned)
+    document.attribute(id, "value").map_or_else(|| document.text(id), str::to_owned)
 }
 
 /// Names and values of what is sent: of a form all that stands in it, else of those nodes that are inputs.

@@ -5,7 +5,7 @@ use super::client::Client;
 use super::cookie_jar::jar_of;
 use super::fault::Fault;
 use super::fetch::{Asked, LoginKind, OwnCookie, ResponseType};
-use super::headers::{Headers, is_token};
+use super::headers::is_token;
 use super::statuses::ExpectedStatuses;
 use super::template::HttpUrl;
 use crate::duration;
@@ -13,7 +13,7 @@ use crate::user::read_tags;
 use crate::value::{given, instance, is_nothing, text};
 use plimsoll_model::units::Nanos;
 use plimsoll_web::url::Parts;
-use plimsoll_web::{Coding, Url, coding};
+use plimsoll_web::{Coding, coding};
 use rquickjs::{Coerced, Ctx, FromJs, Object, Value};
 use std::rc::Rc;
 
@@ -71,24 +71,22 @@ pub(crate) fn ask<'js>(
 ) -> Read<Asked> {
     let (written, name) = read_url(ctx, url)?;
     check_scheme(&written)?;
-    let url = Url::parse(&written).map_err(|why| Wrong::Refused(Fault::of_url(&why)))?;
+    let target = client.target(&written).map_err(|why| Wrong::Refused(Fault::of_url(&why)))?;
     if !is_token(&method) {
         return Err(refused(format!("expected a method such as `GET`, found {method:?}")));
     }
     let options = client.user.options();
     let discards = options.discard_response_bodies == Some(true);
-    let mut headers = Headers::default();
-    headers.set("User-Agent", options.user_agent.as_deref().unwrap_or(USER_AGENT));
+    let mut headers = Rc::clone(&client.headers);
     let (body, content_type) = content.map_or((Vec::new(), None), |content| (content.bytes, content.content_type));
     if let Some(content_type) = content_type {
-        headers.set("Content-Type", content_type);
+        Rc::make_mut(&mut headers).set("Content-Type", content_type);
     }
     let mut asked = Asked {
         method,
-        url,
-        written,
+        target,
         name,
-        headers: Rc::new(headers),
+        headers,
         host: None,
         body: Rc::new(body),
         cookies: Vec::new(),
@@ -100,17 +98,17 @@ pub(crate) fn ask<'js>(
         expected: client.expected.borrow().clone(),
         tags: Vec::new(),
         throws: options.throw == Some(true),
+        is_plain: false,
     };
     if let Some(params) = given(params).and_then(Value::into_object) {
         asked.read_params(ctx, &params)?;
     }
+    asked.is_plain = asked.host.is_none() && Rc::ptr_eq(&asked.headers, &client.headers);
     match asked.headers.fault() {
         None => Ok(asked),
         Some(why) => Err(Wrong::Refused(Fault::other(why))),
     }
 }
-
-const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
 fn check_scheme(url: &str) -> Read<()> {
     let scheme = Parts::split(url.trim()).scheme.unwrap_or_default().to_ascii_lowercase();

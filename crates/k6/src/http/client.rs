@@ -2,7 +2,8 @@
 
 use super::arguments::Wrong;
 use super::fault::Fault;
-use super::fetch::{Answer, Asked, Fetch, Moment, Turn};
+use super::fetch::{Answer, Asked, Fetch, Target, Turn};
+use super::headers::Headers;
 use super::response::Response;
 use super::samples::{self, Wanted};
 use crate::module::warn;
@@ -10,19 +11,35 @@ use crate::operations::{Event as Answered, HttpResponse, K6, Op, Statuses};
 use crate::user::User;
 use crate::value::{settle, thrown};
 use plimsoll_script::{Event, EventLoop, OpId, Then};
-use plimsoll_web::UnixSeconds;
+use plimsoll_web::{Url, UrlFault};
 use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Persistent, Promise, Result};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What the module keeps for a user.
 pub(crate) struct Client {
     pub(crate) user: Rc<User>,
     /// Which statuses are none of a failure, unless a request says otherwise.
     pub(crate) expected: RefCell<Option<Rc<Statuses>>>,
+    /// The headers of every request.
+    pub(crate) headers: Rc<Headers>,
     wanted: Wanted,
+    targets: RefCell<Targets>,
 }
+
+/// URLs that were asked for lately, so that each is taken apart once.
+#[derive(Default)]
+struct Targets {
+    known: Vec<Rc<Target>>,
+    /// Which of them the next one replaces.
+    next: usize,
+}
+
+/// How many URLs a user remembers.
+const TARGETS: usize = 8;
+
+/// What servers are told, unless the options say otherwise.
+const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
 /// Where natives find the client of their user.
 #[derive(JsLifetime)]
@@ -36,7 +53,10 @@ impl Client {
     pub(crate) fn install(ctx: &Ctx<'_>) -> Result<()> {
         let user = User::of(ctx)?;
         let wanted = Wanted::by(&user);
-        let seat = Seat(Rc::new(Client { user, expected: RefCell::new(Some(Rc::default())), wanted }));
+        let mut headers = Headers::default();
+        headers.set("User-Agent", user.options().user_agent.as_deref().unwrap_or(USER_AGENT));
+        let (expected, headers) = (RefCell::new(Some(Rc::default())), Rc::new(headers));
+        let seat = Seat(Rc::new(Client { user, expected, headers, wanted, targets: RefCell::default() }));
         ctx.store_userdata(seat).map_err(|_| Exception::throw_internal(ctx, "the client is in use"))?;
         Ok(())
     }
@@ -47,6 +67,18 @@ impl Client {
         found.ok_or_else(|| Exception::throw_internal(ctx, "the module `k6/http` was not loaded"))
     }
 
+    /// A URL, taken apart.
+    pub(crate) fn target(&self, written: &str) -> std::result::Result<Rc<Target>, UrlFault> {
+        let mut targets = self.targets.borrow_mut();
+        if let Some(known) = targets.known.iter().find(|known| &*known.written == written) {
+            return Ok(Rc::clone(known));
+        }
+        let url = Rc::new(Url::parse(written)?);
+        let target = Rc::new(Target { written: written.into(), url, headers: OnceCell::new() });
+        targets.keep(Rc::clone(&target));
+        Ok(target)
+    }
+
     /// Makes a request, and parks the user until it is over.
     pub(crate) fn send<'js>(&self, ctx: &Ctx<'js>, asked: std::result::Result<Asked, Wrong>) -> Result<Outcome<'js>> {
         let asked = match asked {
@@ -54,9 +86,9 @@ impl Client {
             Err(wrong) => return self.refused(ctx, wrong),
         };
         let events = EventLoop::<K6>::of(ctx)?;
-        let mut fetch = Fetch::new(asked, calendar());
+        let mut fetch = Fetch::new(Box::new(asked));
         loop {
-            let request = fetch.request(moment(&events));
+            let request = fetch.request(events.now());
             let event = events.call(ctx, Op::Http(Box::new(request)))?;
             match self.take(ctx, fetch, event)? {
                 Turn::Next(next) => fetch = *next,
@@ -75,7 +107,7 @@ impl Client {
         match asked {
             Ok(asked) => {
                 let settle = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
-                self.pursue(ctx, Fetch::new(asked, calendar()), settle)?;
+                self.pursue(ctx, Fetch::new(Box::new(asked)), settle)?;
             }
             Err(wrong) => settle(ctx, &resolve, &reject, self.refused(ctx, wrong).map(Class::into_value))?,
         }
@@ -85,7 +117,7 @@ impl Client {
     /// Makes the next exchange, and with its answer the one after that, up to the end.
     fn pursue(self: &Rc<Self>, ctx: &Ctx<'_>, mut fetch: Fetch, promise: Settle) -> Result<()> {
         let events = EventLoop::<K6>::of(ctx)?;
-        let request = fetch.request(moment(&events));
+        let request = fetch.request(events.now());
         let client = Rc::clone(self);
         let mut pending = Some((fetch, promise));
         let handler = move |ctx: &Ctx<'_>, event: Event<Answered>| {
@@ -110,8 +142,7 @@ impl Client {
         let options = self.user.options();
         let limits = (options.batch.unwrap_or(20), options.batch_per_host.unwrap_or(6));
         let mut answers: Vec<Option<Box<Answer>>> = asked.iter().map(|_| None).collect();
-        let now = calendar();
-        let mut waiting: Vec<_> = asked.into_iter().map(|asked| Fetch::new(asked, now)).enumerate().collect();
+        let mut waiting: Vec<_> = asked.into_iter().map(|asked| Fetch::new(Box::new(asked))).enumerate().collect();
         let mut open: Vec<Open> = Vec::new();
         while !waiting.is_empty() || !open.is_empty() {
             while let Some(at) = next_of_batch(&waiting, &open, limits) {
@@ -134,14 +165,14 @@ impl Client {
     /// Takes the answer to an exchange, and adds its samples.
     fn take(&self, ctx: &Ctx<'_>, fetch: Fetch, event: Answered) -> Result<Turn> {
         let response = http_response(ctx, event)?;
-        let at = moment(&*EventLoop::<K6>::of(ctx)?);
-        Ok(fetch.take(response, at, |exchange| samples::add(&self.user, self.wanted, at.now, exchange)))
+        let now = EventLoop::<K6>::of(ctx)?.now();
+        Ok(fetch.take(response, |exchange| samples::add(&self.user, self.wanted, now, exchange)))
     }
 
     /// What the script gets; an exception where it wants one for what has no answer.
     fn response<'js>(&self, ctx: &Ctx<'js>, answer: Box<Answer>) -> Result<Outcome<'js>> {
         if let Err(fault) = &answer.reply {
-            let what = format!("{} \"{}\": {}", answer.asked.method, answer.asked.written, fault.detail);
+            let what = format!("{} \"{}\": {}", answer.asked.method, answer.asked.target.written, fault.detail);
             if answer.asked.throws {
                 return Err(thrown(ctx, what));
             }
@@ -169,6 +200,16 @@ impl Client {
     }
 }
 
+impl Targets {
+    fn keep(&mut self, target: Rc<Target>) {
+        if self.known.len() < TARGETS {
+            return self.known.push(target);
+        }
+        self.known[self.next] = target;
+        self.next = (self.next + 1) % TARGETS;
+    }
+}
+
 /// How a promise is settled.
 type Settle = (Persistent<Function<'static>>, Persistent<Function<'static>>);
 
@@ -182,7 +223,7 @@ struct Open {
 
 impl Open {
     fn start(events: &EventLoop<K6>, index: usize, mut fetch: Fetch) -> Open {
-        let request = fetch.request(moment(events));
+        let request = fetch.request(events.now());
         Open { id: events.start(Op::Http(Box::new(request))), index, fetch }
     }
 }
@@ -203,14 +244,4 @@ fn http_response(ctx: &Ctx<'_>, event: Answered) -> Result<HttpResponse> {
         Answered::Http(response) => Ok(*response),
         _ => Err(Exception::throw_internal(ctx, "a request was answered with something else")),
     }
-}
-
-fn moment(events: &EventLoop<K6>) -> Moment {
-    Moment { now: events.now(), calendar: calendar() }
-}
-
-/// What time it is, for cookies.
-pub(crate) fn calendar() -> UnixSeconds {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    UnixSeconds(i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
 }

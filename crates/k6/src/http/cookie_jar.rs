@@ -1,6 +1,7 @@
 //! `CookieJar`: cookies as scripts see and set them.
 
-use super::client::{Client, calendar};
+use super::client::Client;
+use super::fetch::calendar;
 use crate::user::User;
 use crate::value::{given, instance, text, thrown};
 use plimsoll_web::{Jar, Place, SetCookie, Url};

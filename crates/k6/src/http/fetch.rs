@@ -13,10 +13,11 @@ use percent_encoding::percent_decode_str;
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_web::{Coding, Jar, Scheme, UnixSeconds, Url, coding};
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::mem;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How many bytes a body may have when its coding is undone: what a user may hold at all, unless it is told otherwise.
 const LARGEST_BODY: usize = 64 << 20;
@@ -25,9 +26,7 @@ const LARGEST_BODY: usize = 64 << 20;
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) method: String,
-    pub(crate) url: Url,
-    /// The URL as the script has it.
-    pub(crate) written: String,
+    pub(crate) target: Rc<Target>,
     /// What its samples are named, where the script says so.
     pub(crate) name: Option<String>,
     /// All of them but those that follow from the rest: `Host`, `Content-Length`, and `Cookie` beside what the script
@@ -49,6 +48,18 @@ pub(crate) struct Asked {
     pub(crate) tags: Vec<(String, String)>,
     /// Whether it is an exception when nothing is answered.
     pub(crate) throws: bool,
+    /// Whether its headers are those that every request has.
+    pub(crate) is_plain: bool,
+}
+
+/// A URL that a script has asked for, taken apart once.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// As the script has it.
+    pub(crate) written: Rc<str>,
+    pub(crate) url: Rc<Url>,
+    /// The headers of a request that has none of its own.
+    pub(crate) headers: OnceCell<Rc<Vec<(String, String)>>>,
 }
 
 /// A cookie of a single request.
@@ -77,7 +88,7 @@ pub(crate) enum ResponseType {
 
 /// A request under way.
 pub(crate) struct Fetch {
-    asked: Asked,
+    asked: Box<Asked>,
     /// What the first exchange said in `Cookie`.
     cookie: Option<String>,
     /// By when all exchanges must be over; None before the first.
@@ -90,7 +101,7 @@ pub(crate) struct Fetch {
 #[derive(Clone)]
 struct Hop {
     method: String,
-    url: Url,
+    url: Rc<Url>,
     headers: Rc<Headers>,
     host: Option<String>,
     body: Rc<Vec<u8>>,
@@ -119,7 +130,7 @@ pub(crate) struct Exchange<'a> {
 /// What a script gets.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    pub(crate) asked: Asked,
+    pub(crate) asked: Box<Asked>,
     /// What the first exchange said in `Cookie`.
     pub(crate) cookie: Option<String>,
     /// Where it was answered.
@@ -145,25 +156,18 @@ enum Step {
     Last(HttpReply),
 }
 
-/// What time it is, on the clock of the user and in the calendar of cookies.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
-    pub(crate) now: Instant,
-    pub(crate) calendar: UnixSeconds,
-}
-
 impl Fetch {
     /// A request that has not begun: cookies are taken from the jar now, time counts from the first exchange.
-    pub(crate) fn new(asked: Asked, calendar: UnixSeconds) -> Fetch {
+    pub(crate) fn new(asked: Box<Asked>) -> Fetch {
         let hop = Hop {
             method: asked.method.clone(),
-            url: asked.url.clone(),
+            url: Rc::clone(&asked.target.url),
             headers: Rc::clone(&asked.headers),
             host: asked.host.clone(),
             body: Rc::clone(&asked.body),
             is_solved: false,
         };
-        let cookie = asked.cookie(&asked.url, asked.headers.get("Cookie"), calendar);
+        let cookie = asked.cookie(&hop.url, asked.headers.get("Cookie"));
         Fetch { cookie, deadline: None, hop, hops: 0, asked }
     }
 
@@ -173,31 +177,52 @@ impl Fetch {
     }
 
     /// The next exchange.
-    pub(crate) fn request(&mut self, at: Moment) -> HttpRequest {
-        let deadline = *self.deadline.get_or_insert(at.now.after(self.asked.timeout));
+    pub(crate) fn request(&mut self, now: Instant) -> HttpRequest {
+        let deadline = *self.deadline.get_or_insert(now.after(self.asked.timeout));
         let discarded = self.asked.response_type == ResponseType::None;
         HttpRequest {
             method: self.hop.method.clone(),
-            url: self.hop.url.clone(),
-            headers: self.headers(at.calendar).into_wire(),
+            url: Rc::clone(&self.hop.url),
+            headers: self.headers(),
             body: Rc::clone(&self.hop.body),
-            timeout: deadline.since(at.now),
+            timeout: deadline.since(now),
             body_wanted: if discarded { BodyWanted::Discarded } else { BodyWanted::Kept },
-            name: self.asked.name.as_deref().unwrap_or(&self.url()).into(),
+            name: self.name(),
             expected: self.asked.expected.clone(),
         }
     }
 
-    fn headers(&self, calendar: UnixSeconds) -> Headers {
-        let Hop { method, url, headers, host, body, .. } = &self.hop;
-        let mut headers = Headers::clone(headers);
-        headers.set("Host", host.clone().unwrap_or_else(|| url.authority()));
-        if !body.is_empty() || ["POST", "PUT", "PATCH"].contains(&method.as_str()) {
-            headers.set("Content-Length", body.len().to_string());
+    fn name(&self) -> Rc<str> {
+        match (&self.asked.name, self.url()) {
+            (Some(name), _) => name.as_str().into(),
+            (None, Cow::Borrowed(_)) => Rc::clone(&self.asked.target.written),
+            (None, Cow::Owned(url)) => url.into(),
         }
-        if let Some(cookie) = self.cookie_of_hop(calendar) {
+    }
+
+    /// The headers of the next exchange; the same ones again, where nothing is special about it.
+    fn headers(&self) -> Rc<Vec<(String, String)>> {
+        let has_length = !self.hop.body.is_empty() || ["POST", "PUT", "PATCH"].contains(&self.hop.method.as_str());
+        let cookie = if self.hops == 0 { self.cookie.clone() } else { self.asked.cookie(&self.hop.url, None) };
+        let is_usual = !has_length && cookie.is_none() && self.hop.url.userinfo().is_none();
+        if is_usual && self.asked.is_plain && self.hops == 0 {
+            return Rc::clone(self.asked.target.headers.get_or_init(|| Rc::new(self.own_headers().into_wire())));
+        }
+        let mut headers = self.own_headers();
+        if has_length {
+            headers.set("Content-Length", self.hop.body.len().to_string());
+        }
+        if let Some(cookie) = cookie {
             headers.set("Cookie", cookie);
         }
+        Rc::new(headers.into_wire())
+    }
+
+    /// Those that do not depend on body and cookies.
+    fn own_headers(&self) -> Headers {
+        let Hop { url, headers, host, .. } = &self.hop;
+        let mut headers = Headers::clone(headers);
+        headers.set("Host", host.clone().unwrap_or_else(|| url.authority()));
         let is_basic = self.asked.login == LoginKind::Basic && headers.get("Authorization").is_none();
         if let Some(userinfo) = url.userinfo().filter(|_| is_basic) {
             let (user, password) = login(userinfo);
@@ -206,14 +231,10 @@ impl Fetch {
         headers
     }
 
-    fn cookie_of_hop(&self, calendar: UnixSeconds) -> Option<String> {
-        if self.hops == 0 { self.cookie.clone() } else { self.asked.cookie(&self.hop.url, None, calendar) }
-    }
-
     /// The URL of the exchange, without password: as the script wrote it, or where it was sent on to.
     fn url(&self) -> Cow<'_, str> {
-        let text =
-            if self.hops == 0 { Cow::Borrowed(self.asked.written.as_str()) } else { self.hop.url.to_string().into() };
+        let written = Cow::Borrowed(&*self.asked.target.written);
+        let text = if self.hops == 0 { written } else { self.hop.url.to_string().into() };
         match self.hop.url.userinfo() {
             Some(userinfo) => concealed(&text, userinfo.contains(':')).into(),
             None => text,
@@ -221,10 +242,10 @@ impl Fetch {
     }
 
     /// Takes what an exchange came to, which `note` hears about.
-    pub(crate) fn take(mut self, response: HttpResponse, at: Moment, note: impl FnOnce(&Exchange<'_>)) -> Turn {
+    pub(crate) fn take(mut self, response: HttpResponse, note: impl FnOnce(&Exchange<'_>)) -> Turn {
         let HttpResponse { outcome, remote, tls, timings } = response;
         let answered = outcome.as_ref().map_or(0, |reply| reply.status);
-        let step = self.step(outcome, at.calendar);
+        let step = self.step(outcome);
         let fault = step.as_ref().err();
         let status = if fault.is_some() { 0 } else { answered };
         note(&Exchange {
@@ -247,7 +268,7 @@ impl Fetch {
         let url = match reply {
             Ok(_) if self.hop.is_solved => without_userinfo(&self.hop.url),
             Ok(_) if self.hops > 0 => self.hop.url.to_string(),
-            _ => self.asked.written.clone(),
+            _ => self.asked.target.written.to_string(),
         };
         Turn::Over(Box::new(Answer { asked: self.asked, cookie: self.cookie, url, reply, remote, tls, timings }))
     }
@@ -257,12 +278,12 @@ impl Fetch {
     }
 
     /// Where a reply leads.
-    fn step(&mut self, outcome: HttpOutcome, calendar: UnixSeconds) -> Result<Step, Fault> {
+    fn step(&mut self, outcome: HttpOutcome) -> Result<Step, Fault> {
         let reply = outcome.map_err(Fault::from)?;
         if let Some(hop) = self.solved(&reply) {
             return Ok(Step::Next(hop));
         }
-        self.asked.keep_cookies(&reply, &self.hop.url, calendar);
+        self.asked.keep_cookies(&reply, &self.hop.url);
         if let Some(hop) = self.redirected(&reply)? {
             return Ok(Step::Next(hop));
         }
@@ -308,7 +329,7 @@ impl Fetch {
         self.send_on(&mut hop.headers, &url);
         // Another name for the host goes on only within it.
         hop.host = hop.host.filter(|_| !location.contains("://"));
-        hop.url = url;
+        hop.url = Rc::new(url);
         Ok(Some(hop))
     }
 
@@ -316,7 +337,7 @@ impl Fetch {
     fn send_on(&self, headers: &mut Rc<Headers>, to: &Url) {
         let headers = Rc::make_mut(headers);
         headers.drop(&["Cookie"]);
-        if self.hop.is_solved || !is_below(to.host(), self.asked.url.host()) {
+        if self.hop.is_solved || !is_below(to.host(), self.asked.target.url.host()) {
             headers.drop(&["Authorization", "Www-Authenticate", "Cookie2"]);
         }
         if self.asked.headers.get("Referer").is_some() {
@@ -344,24 +365,30 @@ impl Hop {
 
 impl Asked {
     /// What goes into `Cookie`: what the script wrote there, its own cookies, those of the jar.
-    fn cookie(&self, url: &Url, written: Option<&str>, calendar: UnixSeconds) -> Option<String> {
+    fn cookie(&self, url: &Url, written: Option<&str>) -> Option<String> {
         let jar = self.jar.borrow();
+        if jar.is_empty() && self.cookies.is_empty() {
+            return written.map(str::to_owned);
+        }
         let own = self.cookies.iter().map(|cookie| (cookie.name.as_str(), cookie.value.as_str()));
         let replaced = |name: &str| self.cookies.iter().any(|cookie| cookie.replaces && cookie.name == name);
-        let kept = jar.cookies(url.place(), calendar).into_iter().filter(|(name, _)| !replaced(name));
+        let kept = jar.cookies(url.place(), calendar()).into_iter().filter(|(name, _)| !replaced(name));
         let pairs =
             own.chain(kept).map(|(name, value)| format!("{}={}", name.replace(['\r', '\n'], "-"), cookie_value(value)));
         let all: Vec<String> = written.map(str::to_owned).into_iter().chain(pairs).collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 
-    fn keep_cookies(&self, reply: &HttpReply, from: &Url, calendar: UnixSeconds) {
+    fn keep_cookies(&self, reply: &HttpReply, from: &Url) {
         let mut jar = self.jar.borrow_mut();
-        reply.values("Set-Cookie").for_each(|header| jar.receive(header, from.place(), calendar));
+        reply.values("Set-Cookie").for_each(|header| jar.receive(header, from.place(), calendar()));
     }
 
     /// A reply as the script gets it: without the codings of its body that are known here.
     fn decoded(&self, mut reply: HttpReply) -> Result<HttpReply, Fault> {
+        if reply.values("Content-Encoding").next().is_none() {
+            return Ok(reply);
+        }
         let names = reply.values("Content-Encoding").flat_map(|value| value.split(','));
         let codings: Vec<Coding> = names.filter_map(|name| Coding::named(name.trim())).collect();
         let body = coding::decode(mem::take(&mut reply.body), &codings, LARGEST_BODY);
@@ -376,6 +403,12 @@ impl HttpReply {
         let named = move |(header, _): &&(String, String)| header.eq_ignore_ascii_case(name);
         self.headers.iter().filter(named).map(|(_, value)| value.as_str())
     }
+}
+
+/// What time it is, for cookies.
+pub(crate) fn calendar() -> UnixSeconds {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    UnixSeconds(i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
 }
 
 /// Where a reply sends on to.

@@ -391,7 +391,7 @@ fn request<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Value<'js>> {
     }
     let request = Object::new(ctx.clone())?;
     request.set("method", asked.method.as_str())?;
-    request.set("url", asked.written.as_str())?;
+    request.set("url", &*asked.target.written)?;
     request.set("headers", headers)?;
     request.set("body", String::from_utf8_lossy(&asked.body).into_js(ctx)?)?;
     request.set("cookies", cookies)?;

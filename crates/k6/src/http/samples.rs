@@ -21,20 +21,22 @@ impl Wanted {
 
 /// Adds the samples of an exchange that ended at this instant.
 pub(crate) fn add(user: &User, wanted: Wanted, at: Instant, exchange: &Exchange<'_>) {
-    let Exchange { status, fault, tls, .. } = exchange;
-    let (status_text, ip) = (status.to_string(), exchange.remote.map(|remote| remote.ip().to_string()));
-    let code = error_code(exchange).map(|code| code.to_string());
+    let Exchange { fault, tls, .. } = exchange;
+    let status = Digits::of(exchange.status);
+    let code = error_code(exchange).map(Digits::of);
+    // An address is dear to write, and hardly anybody wants it.
+    let ip = exchange.remote.filter(|_| wanted.0[NAMES.len() - 1]).map(|remote| remote.ip().to_string());
     let named = name_of_user(user);
-    let name = exchange.name.or(named.as_deref());
+    let name = exchange.name.or(named.as_deref()).unwrap_or(exchange.url);
     let values = [
         Some(exchange.method),
-        Some(name.unwrap_or(exchange.url)),
+        Some(name),
         // Whoever names a request does so because its URL has too many values.
-        Some(name.unwrap_or(exchange.url)),
-        Some(&status_text),
+        Some(name),
+        Some(status.text()),
         fault.is_none().then_some("HTTP/1.1"),
         fault.map(|fault| fault.message.as_str()),
-        code.as_deref(),
+        code.as_ref().map(Digits::text),
         exchange.expected.map(|expected| if expected { "true" } else { "false" }),
         tls.filter(|_| fault.is_none()).map(|tls| tls.version),
         ip.as_deref(),
@@ -43,10 +45,39 @@ pub(crate) fn add(user: &User, wanted: Wanted, at: Instant, exchange: &Exchange<
     for ((name, value), wanted) in NAMES.into_iter().zip(values).zip(wanted.0) {
         tags.extend(value.filter(|_| wanted).map(|value| (name, value)));
     }
-    let own = exchange.tags.iter().filter(|(name, _)| !tags.iter().any(|(tag, _)| tag == name));
-    let own: Vec<_> = own.map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    tags.extend(own);
-    user.add(at, &samples(exchange), &tags);
+    let by_themselves = tags.len();
+    for (name, value) in exchange.tags {
+        if !tags[..by_themselves].iter().any(|(tag, _)| tag == name) {
+            tags.push((name, value));
+        }
+    }
+    let samples = samples(exchange);
+    let count = if exchange.expected.is_some() { samples.len() } else { samples.len() - 1 };
+    user.add(at, &samples[..count], &tags);
+}
+
+/// A number as a text, without asking for memory.
+struct Digits {
+    text: [u8; 5],
+    begin: usize,
+}
+
+impl Digits {
+    fn of(number: u16) -> Digits {
+        let (mut text, mut begin, mut rest) = ([b'0'; 5], 5, number);
+        loop {
+            begin -= 1;
+            text[begin] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                return Digits { text, begin };
+            }
+        }
+    }
+
+    fn text(&self) -> &str {
+        std::str::from_utf8(&self.text[self.begin..]).unwrap_or_default()
+    }
 }
 
 /// The name that all samples of the user have.
@@ -61,11 +92,11 @@ fn error_code(exchange: &Exchange<'_>) -> Option<u16> {
     exchange.fault.map(|fault| fault.code).or(of_status)
 }
 
-fn samples(exchange: &Exchange<'_>) -> Vec<(MetricId, f64)> {
+/// The samples, of which the last is there only if something was expected.
+fn samples(exchange: &Exchange<'_>) -> [(MetricId, f64); 9] {
     let timings = &exchange.timings;
     let time = |span: Nanos| span.0 as f64 / 1e6;
-    let failed = exchange.expected.map(|expected| (builtin::HTTP_REQ_FAILED, f64::from(u8::from(!expected))));
-    let always = [
+    [
         (builtin::HTTP_REQS, 1.0),
         (builtin::HTTP_REQ_DURATION, time(timings.duration())),
         (builtin::HTTP_REQ_BLOCKED, time(timings.blocked)),
@@ -74,6 +105,18 @@ fn samples(exchange: &Exchange<'_>) -> Vec<(MetricId, f64)> {
         (builtin::HTTP_REQ_SENDING, time(timings.sending)),
         (builtin::HTTP_REQ_WAITING, time(timings.waiting)),
         (builtin::HTTP_REQ_RECEIVING, time(timings.receiving)),
-    ];
-    always.into_iter().chain(failed).collect()
+        (builtin::HTTP_REQ_FAILED, f64::from(u8::from(exchange.expected == Some(false)))),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written() {
+        for number in [0, 7, 10, 200, 1404, 65_535] {
+            assert_eq!(Digits::of(number).text(), number.to_string());
+        }
+    }
 }
