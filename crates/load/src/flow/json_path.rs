@@ -276,15 +276,15 @@ mod tests {
     }
 
     /// Every place of a value, with the path to it.
-    fn places<'a>(value: &'a Value, path: Vec<Segment>, all: &mut Vec<(Vec<Segment>, &'a Value)>) {
-        all.push((path.clone(), value));
-        let with = |segment| path.iter().cloned().chain([segment]).collect();
+    fn places<'a>(value: &'a Value, path: &[Segment], all: &mut Vec<(Vec<Segment>, &'a Value)>) {
+        all.push((path.to_vec(), value));
+        let with = |segment| [path, &[segment]].concat();
         match value {
             Value::Array(items) => {
-                items.iter().enumerate().for_each(|(at, item)| places(item, with(Segment::Index(at)), all));
+                items.iter().enumerate().for_each(|(at, item)| places(item, &with(Segment::Index(at)), all));
             }
             Value::Object(members) => {
-                members.iter().for_each(|(key, member)| places(member, with(name(key)), all));
+                members.iter().for_each(|(key, member)| places(member, &with(name(key)), all));
             }
             _ => {}
         }
@@ -296,7 +296,7 @@ mod tests {
             let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
             let text = text.expect("JSON");
             let mut all = Vec::new();
-            places(&value, Vec::new(), &mut all);
+            places(&value, &[], &mut all);
             for (path, expected) in all {
                 let found = find(text.as_bytes(), &path).expect("JSON").expect("it is there");
                 let found: Value = serde_json::from_slice(found).expect("JSON");

@@ -103,50 +103,52 @@ impl Compiler<'_> {
     fn drafts(&mut self, request: &FlowRequest, of: &str) -> Option<Drafts> {
         let mut drafts = Drafts::default();
         self.write(&request.path, Encoding::Component, &mut drafts.target);
-        let content_type = self.body(&request.body, of, &mut drafts.body)?;
-        let given = |name: &str| request.headers.iter().any(|(header, _)| header.eq_ignore_ascii_case(name));
-        let head = &mut drafts.head;
-        head.literal(" HTTP/1.1\r\n");
-        if !given("host") {
-            head.literal(format!("Host: {}\r\n", crate::http::authority(self.target)));
-        }
-        if !given("user-agent") {
-            head.literal(crate::http::USER_AGENT);
-        }
-        if !self.flow.compression.is_empty() && !given("accept-encoding") {
-            head.literal(format!("Accept-Encoding: {}\r\n", codings(&self.flow.compression)));
-        }
-        for (name, value) in &request.headers {
-            let describes_body = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
-            let draft = if describes_body { &mut drafts.content } else { &mut *head };
-            draft.literal(format!("{name}: "));
-            self.write(value, Encoding::Line, draft);
-            draft.literal("\r\n");
-        }
+        let content_type = self.body(&request.body, of, &mut drafts.body);
+        self.write_own_headers(request, &mut drafts.head);
+        self.write_given_headers(request, &mut drafts);
         if let Some(auth) = &request.auth {
-            let written = self.auth(auth, head);
+            let written = self.write_auth(auth, &mut drafts.head);
             self.or_fault(of, written)?;
         }
-        if self.flow.cookies && !given("cookie") {
-            head.piece(Piece::Cookies);
+        let content_type = content_type?;
+        if self.flow.cookies && !gives(request, "cookie") {
+            drafts.head.piece(Piece::Cookies);
         }
-        if let Some(content_type) = content_type.filter(|_| !given("content-type")) {
+        if let Some(content_type) = content_type.filter(|_| !gives(request, "content-type")) {
             drafts.content.literal(format!("Content-Type: {content_type}\r\n"));
         }
         // A method that means to carry a body says so even when the body is empty (RFC 9110, 8.6).
         let means_to = matches!(request.method.as_str(), "POST" | "PUT" | "PATCH");
         if drafts.body.length() != Some(0) || means_to {
-            drafts.content.literal("Content-Length: ");
-            match drafts.body.length() {
-                Some(length) => drafts.content.literal(length.to_string()),
-                None => drafts.content.piece(Piece::Length),
-            }
-            drafts.content.literal("\r\n");
+            drafts.write_length();
         }
         Some(drafts)
     }
 
-    fn auth(&mut self, auth: &Auth, head: &mut Draft) -> Result<(), String> {
+    fn write_own_headers(&self, request: &FlowRequest, head: &mut Draft) {
+        head.literal(" HTTP/1.1\r\n");
+        if !gives(request, "host") {
+            head.literal(format!("Host: {}\r\n", crate::http::authority(self.target)));
+        }
+        if !gives(request, "user-agent") {
+            head.literal(crate::http::USER_AGENT);
+        }
+        if !self.flow.compression.is_empty() && !gives(request, "accept-encoding") {
+            head.literal(format!("Accept-Encoding: {}\r\n", codings(&self.flow.compression)));
+        }
+    }
+
+    fn write_given_headers(&self, request: &FlowRequest, drafts: &mut Drafts) {
+        for (name, value) in &request.headers {
+            let describes_body = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
+            let draft = if describes_body { &mut drafts.content } else { &mut drafts.head };
+            draft.literal(format!("{name}: "));
+            self.write(value, Encoding::Line, draft);
+            draft.literal("\r\n");
+        }
+    }
+
+    fn write_auth(&mut self, auth: &Auth, head: &mut Draft) -> Result<(), String> {
         head.literal("Authorization: ");
         match auth {
             Auth::Bearer(token) => {
@@ -225,6 +227,22 @@ struct Drafts {
     head: Draft,
     content: Draft,
     body: Draft,
+}
+
+impl Drafts {
+    fn write_length(&mut self) {
+        self.content.literal("Content-Length: ");
+        match self.body.length() {
+            Some(length) => self.content.literal(length.to_string()),
+            None => self.content.piece(Piece::Length),
+        }
+        self.content.literal("\r\n");
+    }
+}
+
+/// Whether the study itself gives a header.
+fn gives(request: &FlowRequest, wanted: &str) -> bool {
+    request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted))
 }
 
 fn codings(codings: &[ContentCoding]) -> String {

@@ -1,12 +1,12 @@
 //! Flows against a server that insists on tokens, cookies and the order of steps.
 
-use crate::support::{closed, each, get, http, iterations, run, run_prepared, target};
+use crate::support::{closed, each, get, http, iterations, open, run, run_prepared, target};
 use plimsoll_load::{Prepared, check};
 use plimsoll_model::flow::{
     Auth, Block, Body, Capture, Checks, Feed, FeedEnd, FeedOrder, Flow, FlowAction, FlowRequest, Instruction,
     JsonPiece, JsonText, Lifetime, Pick, Piece, Reference, Source, Text, ValueId,
 };
-use plimsoll_model::load::{LoadModel, LoadProfile, Stop, Think};
+use plimsoll_model::load::{Arrivals, Stop, Think};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::workload::{Connect, Steps, Workload};
 use plimsoll_testkit::http::{Behaviour, Reply, Server, Stateful};
@@ -117,11 +117,8 @@ fn flow(folder: &Path, accounts: usize, order: FeedOrder, at_end: FeedEnd) -> Fl
 }
 
 fn workload(address: SocketAddr, flow: Flow) -> Workload {
-    Workload { target: Some(target(address)), timeout: Duration::from_secs(10), ..of(Connect::PerUser, flow) }
-}
-
-fn of(connect: Connect, flow: Flow) -> Workload {
-    Workload { target: None, connect, timeout: Duration::from_secs(10), steps: Steps::Flow(Box::new(flow)) }
+    let steps = Steps::Flow(Box::new(flow));
+    Workload { target: Some(target(address)), connect: Connect::PerUser, timeout: Duration::from_secs(10), steps }
 }
 
 #[test]
@@ -227,7 +224,7 @@ fn arrivals_find_users_that_log_in_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Stateful::start().expect("a port");
     let flow = flow(folder.path(), 8, FeedOrder::PerUser, FeedEnd::StartOver);
-    let load = crate::support::open(400.0, plimsoll_model::load::Arrivals::Constant, 8, 1.0);
+    let load = open(400.0, Arrivals::Constant, 8, 1.0);
     let outcome = run(&workload(server.address(), flow), server.address(), &load, 2);
     let account = server.account();
     assert_eq!((account.wrong(), &account.reasons), (0, &vec![]));
