@@ -3,12 +3,15 @@
 
 mod source;
 
-use crate::schedule::Share;
-use plimsoll_model::load::{LoadModel, Stop};
+use crate::schedule::{Share, users_at};
+use plimsoll_model::load::{LoadModel, Profile, Stop};
 use plimsoll_model::units::{Instant, Nanos};
 use source::Source;
 use std::collections::VecDeque;
 use std::time::Duration;
+
+/// The whole load.
+const ALONE: Share = Share { index: 0, of: 1 };
 
 /// What an offer follows.
 #[derive(Clone, Debug)]
@@ -83,11 +86,26 @@ pub(crate) enum Start {
     Dropped(Instant),
 }
 
+impl Offering {
+    /// The most users that are at work at once, on all threads.
+    fn users(&self) -> usize {
+        match &self.model {
+            LoadModel::Closed { users, .. } => users_at(&Profile::constant(users.peak()), Instant(0), ALONE),
+            LoadModel::Open { max_users, .. } => *max_users as usize,
+        }
+    }
+}
+
 impl Offer {
+    /// The share of a thread. A thread beyond the last user has no part in the load.
     pub(crate) fn new(offering: &Offering, share: Share) -> Offer {
+        let threads = offering.users().clamp(1, share.of);
+        let has_part = share.index < threads;
+        let share = if has_part { Share { of: threads, ..share } } else { share };
         let (source, users) = Source::new(offering, share);
         let Offering { stop, start, drain, leave, .. } = offering;
         let (quota, quotas) = match stop {
+            _ if !has_part => (0, Vec::new()),
             Stop::After(_) => (u64::MAX, Vec::new()),
             Stop::Iterations { count, .. } => (share.of_first(*count), Vec::new()),
             Stop::IterationsPerUser { count, .. } => (u64::MAX, vec![*count; users]),
@@ -319,9 +337,7 @@ impl Offer {
 
     /// Whether iterations may still begin.
     fn offers_more(&mut self, now: Instant) -> bool {
-        // A thread may have no user of an offer: then nobody comes, while arrivals would still be told.
-        let nobody = self.stations.is_empty() && matches!(self.source, Source::Closed(_));
-        let all_spent = nobody || self.spent > 0 && self.spent == self.stations.len();
+        let all_spent = self.spent > 0 && self.spent == self.stations.len();
         self.quota > 0
             && !all_spent
             && match &mut self.source {

@@ -53,14 +53,14 @@ pub(super) struct Open {
 }
 
 impl Source {
-    /// What an offering asks for, and how many users it takes.
+    /// A share of what an offering asks for, and how many users it takes.
     pub(super) fn new(offering: &Offering, share: Share) -> (Source, usize) {
         let Offering { model, start, seed, .. } = offering;
         let warmup = nanos(offering.warmup);
         let first = Instant(start.0 - warmup);
         match model {
             LoadModel::Closed { users, think } => {
-                let peak = users_at(&Profile::constant(users.peak()), Instant(0), share);
+                let most = share.of_first(offering.users() as u64) as usize;
                 let random = Random::seeded(*seed, 1000 + share.index as u64);
                 let (users, think, start) = (users.clone(), *think, *start);
                 // A constant number of users is looked at once, a varying one again and again.
@@ -68,7 +68,7 @@ impl Source {
                 let (active, asked, dismissed) = (0, 0..0, 0..0);
                 (
                     Source::Closed(Closed { users, think, random, share, start, follow_at, active, asked, dismissed }),
-                    peak,
+                    most,
                 )
             }
             LoadModel::Open { rate, arrivals, max_users, overflow } => {

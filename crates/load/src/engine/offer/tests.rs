@@ -6,7 +6,6 @@ use crate::schedule::ArrivalTimes;
 use plimsoll_model::load::{Arrivals, Overflow, Profile, Shape, Stage, Think};
 use proptest::prelude::*;
 
-const ALONE: Share = Share { index: 0, of: 1 };
 const MS: i64 = 1_000_000;
 
 fn closed(users: Profile, think: Duration, stop: Stop) -> Offering {
@@ -55,8 +54,8 @@ struct Play<'a> {
     outcome: Outcome,
 }
 
-fn play(offering: &Offering, retires: bool, takes: &mut dyn FnMut() -> i64) -> Outcome {
-    let mut offer = Offer::new(offering, ALONE);
+fn play(offering: &Offering, share: Share, retires: bool, takes: &mut dyn FnMut() -> i64) -> Outcome {
+    let mut offer = Offer::new(offering, share);
     if retires {
         offer.keep_retirees();
     }
@@ -138,7 +137,7 @@ impl Play<'_> {
 fn a_ramp_down_takes_users_away_and_a_ramp_up_brings_them_back() {
     let hold = |ms, target| Stage { length: Duration::from_millis(ms), target, shape: Shape::Hold };
     let users = Profile { start: 3.0, stages: vec![hold(100, 3.0), hold(100, 1.0), hold(100, 2.0)] };
-    let outcome = play(&closed(users, Duration::ZERO, Stop::After(ms(300))), true, &mut || 10 * MS);
+    let outcome = play(&closed(users, Duration::ZERO, Stop::After(ms(300))), ALONE, true, &mut || 10 * MS);
     assert_eq!(outcome.iterations, [30, 20, 10], "ten in each tenth of a second");
     let retired: Vec<(i64, u32)> = outcome.retired.iter().map(|(at, user)| (at.0 / MS, *user)).collect();
     assert!(matches!(retired[..], [(100, _), (100, _), (300, _), (300, _)]), "{retired:?}");
@@ -149,16 +148,16 @@ fn users_that_a_ramp_no_longer_asks_for_have_so_long_to_go() {
     let stage = Stage { length: ms(100), target: 0.0, shape: Shape::Hold };
     let users = Profile { start: 4.0, stages: vec![Stage { target: 4.0, ..stage }, stage] };
     let offering = closed(users, Duration::ZERO, Stop::After(ms(200)));
-    let patient = play(&offering, false, &mut || 150 * MS);
+    let patient = play(&offering, ALONE, false, &mut || 150 * MS);
     assert_eq!((patient.cut_off, patient.over), (0, Instant(200 * MS)));
-    let hurried = play(&Offering { leave: Some(ms(20)), ..offering }, false, &mut || 150 * MS);
+    let hurried = play(&Offering { leave: Some(ms(20)), ..offering }, ALONE, false, &mut || 150 * MS);
     assert_eq!((hurried.cut_off, hurried.over), (4, Instant(200 * MS)));
 }
 
 #[test]
 fn what_is_under_way_at_the_end_of_the_drain_is_cut_off() {
     let offering = closed(Profile::constant(5.0), Duration::ZERO, Stop::After(ms(50)));
-    let outcome = play(&Offering { drain: ms(30), ..offering }, true, &mut || 1000 * MS);
+    let outcome = play(&Offering { drain: ms(30), ..offering }, ALONE, true, &mut || 1000 * MS);
     assert_eq!((outcome.cut_off, outcome.over), (5, Instant(80 * MS)));
 }
 
@@ -239,7 +238,7 @@ proptest! {
         durations in prop::collection::vec(1_i64..60, 1..20),
     ) {
         let offering = Offering { warmup: ms(warmup), ..closed(users.clone(), ms(think), stop) };
-        let outcome = play(&offering, retires, &mut takes(&durations));
+        let outcome = play(&offering, ALONE, retires, &mut takes(&durations));
         let end = Instant(nanos(stop.limit()));
         prop_assert!(outcome.most_at_once <= users.peak() as usize);
         prop_assert!(outcome.begun.iter().all(|(due, _)| *due < end), "nothing begins after the window");
@@ -265,7 +264,7 @@ proptest! {
         let overflow = if drops { Overflow::Drop } else { Overflow::Wait };
         let stop = if let Stop::IterationsPerUser { limit, .. } = stop { Stop::After(limit) } else { stop };
         let offering = open(rate, max_users, overflow, stop);
-        let outcome = play(&offering, false, &mut takes(&durations));
+        let outcome = play(&offering, ALONE, false, &mut takes(&durations));
         let end = Instant(nanos(stop.limit()));
         let all = ArrivalTimes::new(&Profile::constant(rate), Arrivals::Poisson, Instant(0), offering.seed, ALONE);
         let offered = all.take_while(|due| *due < end).count() as u64;
@@ -290,5 +289,17 @@ proptest! {
         let offers: Vec<Offer> = (0..of).map(|index| Offer::new(&offering, Share { index, of })).collect();
         prop_assert_eq!(offers.iter().map(Offer::len).sum::<usize>(), usize::from(users));
         prop_assert_eq!(offers.iter().map(|offer| offer.quota).sum::<u64>(), count);
+        prop_assert!(offers.iter().all(|offer| users == 0 || offer.len() > 0 || offer.quota == 0));
+    }
+
+    #[test]
+    fn all_arrivals_go_to_threads_that_have_users(max_users in 1_u32..5, of in 1_usize..6) {
+        let offering = open(300.0, max_users, Overflow::Drop, Stop::After(ms(100)));
+        let all = play(&offering, ALONE, false, &mut || MS);
+        let parts = (0..of).map(|index| play(&offering, Share { index, of }, false, &mut || MS));
+        let offered = |outcome: Outcome| outcome.begun.len() + outcome.dropped.len();
+        let shared: Vec<usize> = parts.map(offered).collect();
+        prop_assert_eq!(shared.iter().sum::<usize>(), offered(all));
+        prop_assert!(shared[of.min(max_users as usize)..].iter().all(|part| *part == 0));
     }
 }
