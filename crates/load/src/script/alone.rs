@@ -85,7 +85,7 @@ pub fn call_alone(
     let unmade = |error: RunError| Why::Unmade(error.to_string());
     let network = Arc::new(run.network().map_err(unmade)?);
     let left = call(run, &network, function, arguments, timeout, &AtomicBool::new(false)).map_err(unmade)?;
-    left.result
+    left.called
 }
 
 /// The same, with what it measured.
@@ -122,8 +122,8 @@ pub(super) fn call(
         Load { common: &common, offered: &offered, threads: 1, cpus: None, warmup: Duration::ZERO, copies: None };
     let mut left = load.run(&mut |_| ())?;
     // One that ended the run has parked for good.
-    if let (Err(Why::Stopped), Some(said)) = (&left.result, run.plan.abort.get()) {
-        left.result = Err(Why::Aborted(said.clone()));
+    if let (Err(Why::Stopped), Some(said)) = (&left.called, run.plan.abort.get()) {
+        left.called = Err(Why::Aborted(said.clone()));
     }
     Ok(left)
 }

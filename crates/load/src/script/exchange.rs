@@ -59,6 +59,12 @@ impl From<Broken> for Fault {
     }
 }
 
+impl From<Violation> for Fault {
+    fn from(violation: Violation) -> Fault {
+        Fault::new(ErrorKind::Protocol, HttpFaultKind::Other, violation.to_string())
+    }
+}
+
 /// A request under way, or about to be.
 pub(super) struct Asked {
     pub(super) id: OpId,
@@ -242,7 +248,7 @@ fn write(request: &HttpRequest, close: bool, out: &mut Vec<u8>) {
         push(&["?", query]);
     }
     push(&[" HTTP/1.1\r\n"]);
-    for (name, value) in &request.headers {
+    for (name, value) in request.headers.iter() {
         push(&[name, ": ", value, "\r\n"]);
     }
     push(&[if close { "Connection: close\r\n\r\n" } else { "\r\n" }]);
@@ -259,8 +265,8 @@ mod tests {
     fn request(method: &str, body_wanted: BodyWanted) -> Box<HttpRequest> {
         Box::new(HttpRequest {
             method: method.to_owned(),
-            url: Url::parse("http://here:81/a?b=c#d").expect("a URL"),
-            headers: vec![("Host".to_owned(), "here:81".to_owned()), ("Content-Length".to_owned(), "2".to_owned())],
+            url: Rc::new(Url::parse("http://here:81/a?b=c#d").expect("a URL")),
+            headers: Rc::new(vec![("Host".into(), "here:81".into()), ("Content-Length".into(), "2".into())]),
             body: Rc::new(b"hi".to_vec()),
             timeout: Nanos(1000),
             body_wanted,

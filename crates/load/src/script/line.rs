@@ -49,6 +49,7 @@ pub(super) enum Stage {
 }
 
 /// What a connection is for.
+#[expect(clippy::large_enum_variant, reason = "nearly all carry requests, and none lies about")]
 pub(super) enum Load {
     /// Requests; the first one while the connection is being made.
     Http { http: Http, first: Option<Box<Asked>> },

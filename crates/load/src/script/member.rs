@@ -107,6 +107,9 @@ impl Member {
     }
 }
 
+/// What a call returned, as JSON, or why it did not.
+pub(super) type Called = Result<Option<String>, Why>;
+
 /// Why a call came to nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Why {

@@ -280,11 +280,11 @@ impl Ran {
 
     /// Adds what users have left behind. Comes with what their last call came to.
     fn add(&mut self, left: Left) -> Result<Option<String>, Why> {
-        self.sinks.merge(&left.sinks);
-        self.checks.merge(&left.checks);
+        self.sinks.merge(&left.samples.sinks);
+        self.checks.merge(&left.samples.checks);
         self.broken.extend(left.broken);
         self.faults.extend(left.findings.into_iter().flat_map(|found| found.faults));
-        left.result
+        left.called
     }
 }
 

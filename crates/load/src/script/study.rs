@@ -107,7 +107,7 @@ impl ScriptPlan {
         let timeout = self.options.setup_timeout.unwrap_or(Duration::MAX);
         let left = alone::call(run, network, "setup", Vec::new(), timeout, interrupted)?;
         let failed = |why| RunError::Users(format!("`setup` of the script failed: {why}"));
-        left.result.map_err(failed)
+        left.called.map_err(failed)
     }
 
     /// Why `teardown` failed, if it did: the load has been by then.
@@ -123,7 +123,7 @@ impl ScriptPlan {
         let timeout = self.options.teardown_timeout.unwrap_or(Duration::MAX);
         let arguments = data.into_iter().collect();
         let left = alone::call(run, network, "teardown", arguments, timeout, &AtomicBool::new(false))?;
-        Ok(left.result.err().map(|why| format!("`teardown` of the script failed: {why}")))
+        Ok(left.called.err().map(|why| format!("`teardown` of the script failed: {why}")))
     }
 
     fn exports(&self, name: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Users of scripts on the threads of the generator: made there, then let loose together.
 
 use super::Common;
-use super::member::{Calls, Member, Surroundings, Why};
+use super::member::{Called, Calls, Member, Surroundings, Why};
 use super::network::Network;
 use super::users::Users;
 use crate::clock::Clock;
@@ -14,6 +14,7 @@ use crate::schedule::Share;
 use plimsoll_k6::checks::Checks;
 use plimsoll_k6::metrics::Sinks;
 use plimsoll_k6::operations::K6;
+use plimsoll_k6::plan::Plan;
 use plimsoll_k6::recording::Recording;
 use plimsoll_k6::user::User;
 use plimsoll_model::record::Interval;
@@ -21,6 +22,7 @@ use plimsoll_model::units::{Instant, Processors};
 use plimsoll_script::{Data, End, Event, Parked, Request, Vm, Wanted, fibre};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Sender;
 use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -58,14 +60,30 @@ pub(super) struct Copied {
 
 /// What users have left behind.
 pub(super) struct Left {
-    pub(super) sinks: Sinks,
-    pub(super) checks: Checks,
+    pub(super) samples: Samples,
     /// What is said of users that broke a limit.
     pub(super) broken: Vec<String>,
     /// What came of the last call.
-    pub(super) result: Result<Option<String>, Why>,
+    pub(super) called: Called,
     pub(super) findings: Vec<Findings>,
     pub(super) clock: Clock,
+}
+
+/// Samples and checks.
+pub(super) struct Samples {
+    pub(super) sinks: Sinks,
+    pub(super) checks: Checks,
+}
+
+impl Samples {
+    pub(super) fn new(plan: &Plan) -> Samples {
+        Samples { sinks: Sinks::new(&plan.registry), checks: Checks::default() }
+    }
+
+    pub(super) fn merge(&mut self, sinks: &Sinks, checks: &Checks) {
+        self.sinks.merge(sinks);
+        self.checks.merge(checks);
+    }
 }
 
 impl Load<'_> {
@@ -75,25 +93,26 @@ impl Load<'_> {
     /// Users cannot be made, or the machine does not allow what the loop needs.
     pub(super) fn run(&self, on_interval: &mut dyn FnMut(Interval)) -> Result<Left, RunError> {
         let (barrier, clock) = (Barrier::new(self.threads), OnceLock::new());
-        let left = Mutex::new((Sinks::new(&self.common.plan.registry), Checks::default(), Vec::new(), None));
+        let left = Mutex::new((Samples::new(self.common.plan), Vec::new(), None));
         let findings = on_threads(self.threads, self.cpus, on_interval, |share, handover| {
             let crew = Crew::make(self, share);
+            // The others need not begin what this thread cannot take part in.
+            self.common.halt.fetch_or(crew.is_err(), Relaxed);
             barrier.wait();
             let clock = *clock.get_or_init(|| Clock::start(self.warmup));
             let crew = crew?;
             let recording = Rc::clone(&crew.recording);
-            let (broken, result) = crew.run(self, clock, share, handover)?;
+            let (broken, called) = crew.run(self, clock, share, handover)?;
             let (sinks, checks) = recording.take();
             let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
-            left.0.merge(&sinks);
-            left.1.merge(&checks);
-            left.2.extend(broken);
-            left.3 = result.or(left.3.take());
+            left.0.merge(&sinks, &checks);
+            left.1.extend(broken);
+            left.2 = called.or(left.2.take());
             Ok(())
         })?;
-        let (sinks, checks, broken, result) = left.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (samples, broken, called) = left.into_inner().unwrap_or_else(PoisonError::into_inner);
         let clock = clock.into_inner().unwrap_or_else(|| Clock::start(self.warmup));
-        Ok(Left { sinks, checks, broken, result: result.unwrap_or(Err(Why::Stopped)), findings, clock })
+        Ok(Left { samples, broken, called: called.unwrap_or(Err(Why::Stopped)), findings, clock })
     }
 
     /// When the last offer begins its last iteration.
@@ -126,7 +145,7 @@ impl Crew {
             for place in 0..offer.len() as u64 {
                 let id = offered.first_id + place * share.of as u64 + share.index as u64;
                 let mut member = Member::new(User::new(&recording, id, common.seed), index);
-                if place < made_before {
+                if place < made_before && !common.interrupted.load(Relaxed) {
                     let unmade = |error| RunError::Users(format!("failed to make user {id}: {error}"));
                     load_now(member.make(common, &host).map_err(unmade)?, &host)?;
                 }
@@ -142,7 +161,7 @@ impl Crew {
         clock: Clock,
         share: Share,
         handover: Sender<Handover>,
-    ) -> Result<(Vec<String>, Option<Result<Option<String>, Why>>), RunError> {
+    ) -> Result<(Vec<String>, Option<Called>), RunError> {
         self.host.clock.set(clock);
         let broke = |error: rustix::io::Errno| RunError::Loop(error.to_string());
         let is_open = self.offers.iter().all(Offer::is_open);
@@ -161,6 +180,7 @@ impl Crew {
             result: None,
             broken: Vec::new(),
             copied: Instant(0),
+            was_aborted: load.common.plan.abort.get().is_some(),
             counted: 0,
         };
         engine::run(core, &mut users).map_err(broke)?;

@@ -1,7 +1,7 @@
 //! The users of one thread, as the work of its loop: each runs until it waits for something.
 
 use super::Common;
-use super::member::{Broken, Calls, Doing, Member, Surroundings, Why};
+use super::member::{Broken, Called, Calls, Doing, Member, Surroundings, Why};
 use super::network::{Answered, Network};
 use super::threads::Copied;
 use crate::engine::core::{Core, Ended, What};
@@ -47,11 +47,13 @@ pub(super) struct Users<'a> {
     /// Who hears of samples while the run goes on.
     pub(super) copies: Option<(usize, Sender<Copied>)>,
     /// What came of a call that is none of a scenario.
-    pub(super) result: Option<Result<Option<String>, Why>>,
+    pub(super) result: Option<Called>,
     /// What is said of users that broke a limit.
     pub(super) broken: Vec<String>,
     /// When samples were last handed over.
     pub(super) copied: Instant,
+    /// Whether the script had ended the run before these began.
+    pub(super) was_aborted: bool,
     /// How many users the plan was told that work.
     pub(super) counted: u64,
 }
@@ -221,7 +223,8 @@ impl Users<'_> {
             }
             _ => {}
         }
-        if self.common.plan.abort.get().is_some() {
+        // `teardown` runs after a run that was ended as well.
+        if self.common.plan.abort.get().is_some() && !self.was_aborted {
             self.common.halt.store(true, Relaxed);
         }
     }

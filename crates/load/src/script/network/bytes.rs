@@ -2,7 +2,6 @@
 
 use super::{Answered, NAMES, Network};
 use crate::engine::core::Core;
-use crate::protocol::Violation;
 use crate::script::exchange::{Answer, Asked, Connected, Fault};
 use crate::script::held::Io;
 use crate::script::line::{LineId, Load, Stage};
@@ -93,9 +92,7 @@ impl Network {
         match &mut line.load {
             _ if bytes.is_empty() => {}
             Load::Http { http, .. } => {
-                if let Answer::Whole { reusable } =
-                    http.receive(bytes, self.shared.largest_body, now).map_err(strange)?
-                {
+                if let Answer::Whole { reusable } = http.receive(bytes, self.shared.largest_body, now)? {
                     self.finish(core, id, reusable, now);
                 }
             }
@@ -139,8 +136,4 @@ impl Network {
             self.hang_up(core, id);
         }
     }
-}
-
-fn strange(violation: Violation) -> Fault {
-    Fault::new(ErrorKind::Protocol, HttpFaultKind::Other, violation.to_string())
 }
