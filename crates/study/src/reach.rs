@@ -52,7 +52,10 @@ fn taken(measure: &Measure, steps: Option<usize>) -> Option<(f64, &'static str, 
         Series::RequestDuration(name)
         | Series::ResponseTime(name)
         | Series::FirstByte(name)
-        | Series::PartDuration(_, name) => Some((values, "requests", if name.is_some() { 1.0 } else { steps? as f64 })),
+        | Series::PartDuration(_, name) => {
+            let in_iteration = steps? as f64;
+            Some((values, "requests", if name.is_some() { 1.0 } else { in_iteration }))
+        }
         _ => None,
     }
 }
@@ -169,6 +172,21 @@ mod tests {
             let said = said(load, measures);
             assert!(matches!(said.as_slice(), [only] if only.starts_with(says)), "{load}: {said:?}");
         }
+    }
+
+    #[test]
+    fn of_requests_in_loops_nobody_knows_how_many_there_are() {
+        let of = |steps: &str| {
+            let text = format!(
+                "title = 't'\nquestion = 'q'\nfactors.p = {{ levels = ['a', 'b'], compare = true, baseline = 'a' }}\n\
+                 [workload]\nprotocol = 'http'\ntarget = 'localhost:80'\nsteps = [{steps}]\n\
+                 [load]\nrate = 10\nduration = '10s'\n[decide]\nmeasure = 'request_duration:GET /{{p}}.p95'"
+            );
+            crate::read("study.toml", &text, None, Path::new("/"), &[0]).1.len()
+        };
+        assert_eq!(of("{ get = '/{p}' }, { pause = '1ms' }"), 1);
+        assert_eq!(of("{ repeat = 3, steps = [{ get = '/{p}' }] }"), 0);
+        assert_eq!(of("{ get = '/{p}' }, { pause = '1ms' }, { get = '/{p}' }"), 0);
     }
 
     #[test]

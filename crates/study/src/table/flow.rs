@@ -10,6 +10,7 @@ use crate::table::step::{Compiler, StepTable, problem_of_name, requests, walk};
 use crate::value::{Slot, all, optional, written_or};
 use plimsoll_model::flow::{Flow, FlowAction, MOST_LOOPS, ValueId};
 use plimsoll_model::sql::Parameter;
+use std::collections::BTreeSet;
 
 /// One kind of iteration as the study has it.
 pub(crate) struct Kind<'a> {
@@ -72,12 +73,16 @@ impl HttpTable {
         names
     }
 
-    /// The most requests that an iteration makes, if that is known.
+    /// The most requests that an iteration makes, one of each name, if that is known.
     pub(crate) fn most_steps(&self) -> Option<usize> {
-        let mut loops = false;
+        let (mut loops, mut names) = (false, BTreeSet::new());
         self.kinds().iter().for_each(|kind| walk(kind.steps, &mut |step| loops |= step.is_loop()));
-        let most = self.kinds().iter().map(|kind| requests(kind.steps).len()).max().unwrap_or(0);
-        (!loops).then_some(most)
+        let all: Vec<_> = self.kinds().iter().map(|kind| requests(kind.steps)).collect();
+        let once = all.iter().all(|of_kind| {
+            names.clear();
+            of_kind.iter().all(|request| names.insert(request.name()))
+        });
+        (once && !loops).then(|| all.iter().map(Vec::len).max().unwrap_or(0))
     }
 
     /// Whether users pause inside iterations.
