@@ -8,7 +8,7 @@ pub use reference::Parts;
 
 use crate::percent;
 use std::fmt;
-use std::net::Ipv6Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// An absolute URL that a client can ask for: whatever it holds may stand in a request as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -38,7 +38,7 @@ pub enum Scheme {
 /// What cookies go by: the parts of a URL that RFC 6265 looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
-    /// Whether it is asked for over TLS.
+    /// Whether nobody listens on the way: it is asked for over TLS, or of this machine.
     pub secure: bool,
     /// The host in lower case, IPv6 addresses in brackets.
     pub host: &'a str,
@@ -179,10 +179,12 @@ impl Url {
         (self.scheme, &self.host, self.port) == (other.scheme, &other.host, other.port)
     }
 
-    /// What cookies go by.
+    /// What cookies go by. Nobody listens between a machine and itself: there a plain connection is as good as TLS, as
+    /// browsers have it (Secure Contexts, section 3.1).
     #[must_use]
     pub fn place(&self) -> Place<'_> {
-        Place { secure: self.scheme.is_secure(), host: &self.host, path: &self.path }
+        let secure = self.scheme.is_secure() || is_this_machine(&self.host);
+        Place { secure, host: &self.host, path: &self.path }
     }
 }
 
@@ -195,6 +197,11 @@ impl fmt::Display for Url {
         write!(f, "{}{}", self.authority(), self.target())?;
         self.fragment.iter().try_for_each(|fragment| write!(f, "#{fragment}"))
     }
+}
+
+fn is_this_machine(host: &str) -> bool {
+    let is_name = host == "localhost" || host.ends_with(".localhost");
+    is_name || host == "[::1]" || host.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn trimmed(text: &str) -> &str {

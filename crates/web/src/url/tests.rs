@@ -152,3 +152,21 @@ proptest! {
         prop_assert_eq!(Parts::split(&text).resolved(&Parts::default()), text);
     }
 }
+
+#[test]
+fn nobody_listens_over_tls_and_on_this_machine() {
+    for (url, secure) in [
+        ("https://example.com", true),
+        ("wss://example.com", true),
+        ("http://example.com", false),
+        ("http://localhost:81", true),
+        ("http://a.localhost", true),
+        ("http://notlocalhost", false),
+        ("http://127.0.0.2", true),
+        ("http://128.0.0.1", false),
+        ("http://[::1]", true),
+        ("http://[::2]", false),
+    ] {
+        assert_eq!(Url::parse(url).map(|url| url.place().secure), Ok(secure), "{url}");
+    }
+}
