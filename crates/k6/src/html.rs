@@ -8,7 +8,7 @@ mod selection;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use document::Document;
+pub(crate) use document::Selector;
 pub(crate) use form::{FormValue, fields, value_of};
 pub(crate) use selection::Selection;
 

@@ -1,13 +1,49 @@
 //! A page as a tree of nodes, and where one gets from some of them.
 
 use ego_tree::{NodeId, NodeRef};
-use scraper::{ElementRef, Html, Node, Selector};
+use scraper::{ElementRef, Html, Node};
 use std::collections::HashSet;
 
 /// A page.
 #[derive(Debug)]
 pub(crate) struct Document {
     html: Html,
+}
+
+/// What elements are selected by: CSS, and behind it jQuery's `:contains("text")`.
+#[derive(Clone, Debug)]
+pub(crate) struct Selector {
+    css: scraper::Selector,
+    contained: Vec<String>,
+}
+
+impl Selector {
+    pub(crate) fn parse(text: &str) -> Result<Selector, String> {
+        let (mut css, mut contained) = (text.trim(), Vec::new());
+        while let Some((before, inner)) = split_contains(css) {
+            contained.push(inner.to_owned());
+            css = before.trim_end();
+        }
+        let css = if css.is_empty() && !contained.is_empty() { "*" } else { css };
+        let parsed = scraper::Selector::parse(css);
+        let css =
+            parsed.map_err(|_| format!("expected a selector of CSS, found `{text}`, which is not supported here"))?;
+        Ok(Selector { css, contained })
+    }
+
+    fn matches(&self, element: &ElementRef<'_>) -> bool {
+        let holds = |text: &String| element.text().collect::<String>().contains(text);
+        self.css.matches(element) && self.contained.iter().all(holds)
+    }
+}
+
+/// What stands before `:contains(…)` at the end of a selector, and what in it.
+fn split_contains(selector: &str) -> Option<(&str, &str)> {
+    let (before, inner) = selector.strip_suffix(')')?.rsplit_once(":contains(")?;
+    let inner = inner.trim();
+    let unquoted = ['"', '\''].into_iter().find_map(|quote| inner.strip_prefix(quote)?.strip_suffix(quote));
+    // A list, of which only the last part has it, would be another one.
+    (!before.contains(',')).then_some((before, unquoted.unwrap_or(inner)))
 }
 
 /// Which way to go from a node.
@@ -31,12 +67,6 @@ impl Document {
     /// Reads a page as browsers do: whatever it is, something comes of it.
     pub(crate) fn parse(text: &str) -> Document {
         Document { html: Html::parse_document(text) }
-    }
-
-    /// What selectors mean by this text.
-    pub(crate) fn selector(text: &str) -> Result<Selector, String> {
-        let parsed = Selector::parse(text);
-        parsed.map_err(|why| format!("expected a selector of CSS, found `{text}`, which is not supported here: {why}"))
     }
 
     pub(crate) fn root(&self) -> NodeId {

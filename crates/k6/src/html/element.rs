@@ -1,6 +1,6 @@
 //! `Element`: a single node of a page, as browsers have it.
 
-use super::document::{Document, Way};
+use super::document::{Document, Selector, Way};
 use super::form::value_of;
 use super::selection::Selection;
 use crate::value::{instance, thrown};
@@ -49,7 +49,7 @@ impl Element {
     }
 
     fn found(&self, ctx: &Ctx<'_>, selector: &str) -> Result<Vec<NodeId>> {
-        let selector = Document::selector(selector).map_err(|why| thrown(ctx, why))?;
+        let selector = Selector::parse(selector).map_err(|why| thrown(ctx, why))?;
         Ok(self.document.find(self.id, &selector))
     }
 
@@ -216,7 +216,7 @@ impl Element {
     }
 
     fn matches(&self, ctx: Ctx<'_>, selector: String) -> Result<bool> {
-        let selector = Document::selector(&selector).map_err(|why| thrown(&ctx, why))?;
+        let selector = Selector::parse(&selector).map_err(|why| thrown(&ctx, why))?;
         Ok(self.document.matches(self.id, &selector))
     }
 

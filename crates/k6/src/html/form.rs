@@ -1,8 +1,7 @@
 //! What is filled in: the values of inputs, and the fields that a form sends.
 
-use super::document::Document;
+use super::document::{Document, Selector};
 use ego_tree::NodeId;
-use scraper::Selector;
 use std::sync::LazyLock;
 
 /// What a form may send.

@@ -1,6 +1,6 @@
 //! `Selection`: nodes of a page.
 
-use super::document::{Document, Way, unique};
+use super::document::{Document, Selector, Way, unique};
 use super::element::Element;
 use super::form::{FormValue, fields, value_of};
 use crate::http::query;
@@ -9,7 +9,6 @@ use ego_tree::NodeId;
 use rquickjs::class::Trace;
 use rquickjs::function::{Opt, This};
 use rquickjs::{Array, Class, Coerced, Ctx, Function, IntoJs, JsLifetime, Object, Result, Value};
-use scraper::Selector;
 use std::rc::Rc;
 
 /// Nodes of a page, in some order.
@@ -177,7 +176,7 @@ fn selector<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Selector> {
     let Some(string) = value.as_string() else {
         return Err(wrong(ctx, "a selector, a selection or an element", value));
     };
-    Document::selector(&string.to_string()?).map_err(|why| thrown(ctx, why))
+    Selector::parse(&string.to_string()?).map_err(|why| thrown(ctx, why))
 }
 
 #[rquickjs::methods(rename_all = "camelCase")]

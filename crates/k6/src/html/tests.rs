@@ -47,6 +47,11 @@ fn selections_find_what_selectors_say() {
         ("ids(doc.find('p').not(doc.find('#b')))", r#"["a"]"#),
         ("ids(doc.find('p').has('b'))", r#"["a"]"#),
         ("ids(doc.find('b').closest('p,body'))", r#"["a"]"#),
+        (
+            r#"[ids(doc.find("p:contains('First bold')")), ids(doc.find('p:contains("o"):contains(Second)'))]"#,
+            r#"[["a"],["b"]]"#,
+        ),
+        (r#"[doc.find("p:contains('none')").size(), doc.find("div :contains('2')").size()]"#, "[0,1]"),
     ]);
 }
 
@@ -183,7 +188,7 @@ fn elements_are_as_in_browsers() {
 /// k6 takes such a selector for one that nothing matches.
 #[test]
 fn selectors_that_are_none_are_exceptions() {
-    for selector in ["p[", "p:contains('x')", ""] {
+    for selector in ["p[", "p:contains('x') b", "b, p:contains('x')", ""] {
         let text = format!(
             "import {{ parseHTML }} from 'k6/html'; export default () => parseHTML('<p>').find({});",
             serde_json::Value::from(selector)

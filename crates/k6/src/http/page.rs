@@ -109,7 +109,7 @@ fn target(ctx: &Ctx<'_>, response: &Response<'_>, reference: &str) -> Result<Url
 /// What a form sends, with the button that submits it.
 fn filled_in(ctx: &Ctx<'_>, form: &Selection, submit: &str) -> Result<Vec<(String, String)>> {
     let document = form.document();
-    let selector = crate::html::Document::selector(submit).map_err(|why| thrown(ctx, why))?;
+    let selector = crate::html::Selector::parse(submit).map_err(|why| thrown(ctx, why))?;
     let button = form.below(&selector).nodes().first().copied();
     let button = button.and_then(|id| {
         let name = document.attribute(id, "name")?.to_owned();

@@ -112,7 +112,7 @@ impl<'js> Response<'js> {
     pub(crate) fn page(&self, ctx: &Ctx<'js>, selector: Option<&str>) -> Result<Selection> {
         let body = self.got.needed_body(ctx, "HTML")?;
         let page = Selection::of_page(&String::from_utf8_lossy(body));
-        match selector.map(crate::html::Document::selector) {
+        match selector.map(crate::html::Selector::parse) {
             None => Ok(page),
             Some(Ok(selector)) => Ok(page.below(&selector)),
             Some(Err(why)) => Err(thrown(ctx, why)),
