@@ -116,7 +116,8 @@ impl Talk {
             Err(end) => return Ok(Err(end)),
         };
         let mut known = Vec::new();
-        for service in services {
+        // Nobody calls reflection itself by its types, and not every server knows those.
+        for service in services.into_iter().filter(|service| !service.name.starts_with("grpc.reflection.")) {
             let question = Question { file_containing_symbol: Some(service.name), ..Question::default() };
             if let Err(end) = self.add_files(ctx, &question, &mut known)? {
                 return Ok(Err(end));

@@ -3,6 +3,7 @@
 mod flow;
 mod grpc;
 mod http;
+mod held;
 mod script;
 mod sql;
 mod storage;

@@ -2,7 +2,7 @@
 
 use super::count::{Count, Mode};
 use super::wire::{Value, fields, frame, put_bytes, take_message};
-use super::{Answer, Habits, reflection};
+use super::{Answer, Habits, reflection, talk};
 use crate::pause;
 use crate::record::{Record, Request as Seen};
 use bytes::Bytes;
@@ -37,6 +37,11 @@ impl Status {
     pub(super) fn new(code: u16, message: impl Into<String>) -> Status {
         Status { code, message: message.into() }
     }
+
+    /// The message, as a header says it.
+    fn header(&self) -> HeaderValue {
+        HeaderValue::from_str(&self.message).unwrap_or(HeaderValue::from_static("unprintable"))
+    }
 }
 
 impl Service {
@@ -58,6 +63,14 @@ pub(super) async fn answer(
         reflection::PATH => {
             service.record.requested(|| seen(connection, &head, Vec::new()));
             reflection::serve(body, respond).await
+        }
+        path if path == talk::HEALTH || path.starts_with(talk::SERVICE) => {
+            service.record.requested(|| seen(connection, &head, Vec::new()));
+            if path == talk::HEALTH {
+                talk::health(body, respond).await
+            } else {
+                talk::answer(&head, body, respond).await
+            }
         }
         other => {
             service.record.requested(|| seen(connection, &head, Vec::new()));
@@ -92,9 +105,9 @@ async fn increment(
     }
     let mut reply = Vec::new();
     put_bytes(&mut reply, 1, format!("Incremented value is {sum}").as_bytes());
-    let mut stream = begin(&mut respond)?;
+    let mut stream = begin(&mut respond, None)?;
     stream.send_data(frame(&reply), false)?;
-    succeed(stream)
+    succeed(stream, None)
 }
 
 /// The `value` of an `incrementBy`; the last one counts, and none is zero.
@@ -131,25 +144,37 @@ async fn read_to_end(mut body: RecvStream) -> Result<Vec<u8>, h2::Error> {
     Ok(bytes)
 }
 
-/// Sends the headers that come before messages.
-pub(super) fn begin(respond: &mut SendResponse<Bytes>) -> Result<SendStream<Bytes>, h2::Error> {
-    respond.send_response(headers(), false)
+/// Sends the headers that come before messages, with `x-own` if there is any.
+pub(super) fn begin(
+    respond: &mut SendResponse<Bytes>,
+    own: Option<HeaderValue>,
+) -> Result<SendStream<Bytes>, h2::Error> {
+    let mut response = headers();
+    response.headers_mut().extend(own.map(|own| (OWN, own)));
+    respond.send_response(response, false)
 }
 
 /// Ends a reply well.
-pub(super) fn succeed(mut stream: SendStream<Bytes>) -> Result<(), h2::Error> {
-    stream.send_trailers(HeaderMap::from_iter([(GRPC_STATUS, HeaderValue::from(0_u16))]))
+pub(super) fn succeed(mut stream: SendStream<Bytes>, own: Option<HeaderValue>) -> Result<(), h2::Error> {
+    let own = own.map(|own| (OWN, own));
+    stream.send_trailers(HeaderMap::from_iter(own.into_iter().chain([(GRPC_STATUS, HeaderValue::from(0_u16))])))
 }
 
+/// Ends a reply with another status, whatever messages it had.
+pub(super) fn fail(mut stream: SendStream<Bytes>, status: &Status) -> Result<(), h2::Error> {
+    let status = [(GRPC_STATUS, status.code.into()), (GRPC_MESSAGE, status.header())];
+    stream.send_trailers(HeaderMap::from_iter(status))
+}
+
+const OWN: http::HeaderName = http::HeaderName::from_static("x-own");
 const GRPC_STATUS: http::HeaderName = http::HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: http::HeaderName = http::HeaderName::from_static("grpc-message");
 
 /// Ends a call before any message: headers and trailers in one.
-fn refuse(mut respond: SendResponse<Bytes>, status: &Status) -> Result<(), h2::Error> {
+pub(super) fn refuse(mut respond: SendResponse<Bytes>, status: &Status) -> Result<(), h2::Error> {
     let mut response = headers();
     response.headers_mut().insert(GRPC_STATUS, status.code.into());
-    let message = HeaderValue::from_str(&status.message).unwrap_or(HeaderValue::from_static("unprintable"));
-    response.headers_mut().insert(GRPC_MESSAGE, message);
+    response.headers_mut().insert(GRPC_MESSAGE, status.header());
     respond.send_response(response, true).map(drop)
 }
 

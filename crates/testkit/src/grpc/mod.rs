@@ -10,6 +10,7 @@
 mod call;
 mod count;
 mod reflection;
+mod talk;
 mod wire;
 
 pub use count::Mode;
@@ -25,6 +26,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+
+/// `talk.proto`: a service with streams in every direction, which the server has too.
+pub const TALK: &str = include_str!("../../proto/talk.proto");
 
 /// A counter under way. Dropping it closes its port and connections.
 #[derive(Debug)]

@@ -11,32 +11,44 @@ use std::sync::LazyLock;
 
 pub(super) const PATH: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
-const FILE: &str = "counter.proto";
-const SOURCE: &str = include_str!("../../proto/counter.proto");
-const SERVICES: [&str; 2] = ["counter.incrementCounter", "grpc.reflection.v1.ServerReflection"];
-const SYMBOLS: [&str; 4] =
-    ["counter.incrementCounter", "counter.incrementCounter.increment", "counter.incrementBy", "counter.status"];
+/// The files that are part of the program, by name.
+const FILES: [(&str, &str); 2] =
+    [("counter.proto", include_str!("../../proto/counter.proto")), ("talk.proto", super::TALK)];
+const SERVICES: [&str; 3] = ["counter.incrementCounter", "talk.Talk", "grpc.reflection.v1.ServerReflection"];
 const NOT_FOUND: u16 = 5;
 
-/// `counter.proto` as a `FileDescriptorProto`.
-static DESCRIPTOR: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let mut compiler = protox::Compiler::with_file_resolver(Embedded);
-    let set = compiler.open_file(FILE).expect("counter.proto compiles").file_descriptor_set();
-    set.file[0].encode_to_vec()
+/// Each file as a `FileDescriptorProto`.
+static DESCRIPTORS: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
+    FILES.map(|(name, _)| {
+        let mut compiler = protox::Compiler::with_file_resolver(Embedded);
+        let set = compiler.open_file(name).expect("what is embedded compiles").file_descriptor_set();
+        set.file[0].encode_to_vec()
+    })
 });
 
-/// Finds the one file that is part of the program.
+/// Finds the files that are part of the program.
 struct Embedded;
 
 impl FileResolver for Embedded {
     fn open_file(&self, name: &str) -> Result<File, protox::Error> {
-        if name == FILE { File::from_source(FILE, SOURCE) } else { Err(protox::Error::file_not_found(name)) }
+        let found = FILES.into_iter().find(|(known, _)| *known == name);
+        found.map_or_else(|| Err(protox::Error::file_not_found(name)), |(name, text)| File::from_source(name, text))
     }
+}
+
+/// The file that defines a symbol.
+fn defining(symbol: &str) -> Option<usize> {
+    let package = symbol.split('.').next()?;
+    let known = ["counter.incrementBy", "counter.status", "talk.Word"].contains(&symbol)
+        || SERVICES.iter().any(|service| {
+            symbol == *service || symbol.strip_prefix(service).is_some_and(|rest| rest.starts_with('.'))
+        });
+    FILES.iter().position(|(name, _)| known && name.strip_suffix(".proto") == Some(package))
 }
 
 /// Answers questions one by one until the client has no more.
 pub(super) async fn serve(mut questions: RecvStream, mut respond: SendResponse<Bytes>) -> Result<(), h2::Error> {
-    let mut answers = begin(&mut respond)?;
+    let mut answers = begin(&mut respond, None)?;
     let mut buffer = Vec::new();
     while let Some(part) = questions.data().await {
         let part = part?;
@@ -46,7 +58,7 @@ pub(super) async fn serve(mut questions: RecvStream, mut respond: SendResponse<B
             answers.send_data(frame(&response(&question)), false)?;
         }
     }
-    succeed(answers)
+    succeed(answers, None)
 }
 
 /// The `ServerReflectionResponse` to a `ServerReflectionRequest`.
@@ -64,9 +76,13 @@ fn answer(question: &[u8]) -> (u64, Vec<u8>) {
         let Value::Bytes(value) = value else { continue };
         let name = String::from_utf8_lossy(value);
         match field {
-            3 if name == FILE => return descriptor(),
-            4 if SYMBOLS.contains(&name.as_ref()) => return descriptor(),
-            3 | 4 => return error(NOT_FOUND, &format!("nothing is known of {name}")),
+            3 | 4 => {
+                let by_name = FILES.iter().position(|(known, _)| field == 3 && *known == name);
+                if let Some(file) = by_name.or_else(|| defining(&name).filter(|_| field == 4)) {
+                    return descriptor(file);
+                }
+                return error(NOT_FOUND, &format!("nothing is known of {name}"));
+            }
             5 | 6 => return error(UNIMPLEMENTED, "there are no extensions"),
             7 => return services(),
             _ => {}
@@ -75,9 +91,9 @@ fn answer(question: &[u8]) -> (u64, Vec<u8>) {
     error(INVALID_ARGUMENT, "expected a question")
 }
 
-fn descriptor() -> (u64, Vec<u8>) {
+fn descriptor(file: usize) -> (u64, Vec<u8>) {
     let mut body = Vec::new();
-    put_bytes(&mut body, 1, &DESCRIPTOR);
+    put_bytes(&mut body, 1, &DESCRIPTORS[file]);
     (4, body)
 }
 
