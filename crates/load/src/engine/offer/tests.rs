@@ -227,7 +227,7 @@ fn profiles() -> impl Strategy<Value = Profile> {
 
 /// Durations of iterations, one after the other, in milliseconds.
 fn takes(durations: &[i64]) -> impl FnMut() -> i64 {
-    let mut next = durations.to_vec().into_iter().cycle();
+    let mut next = durations.iter().cycle();
     move || next.next().map_or(MS, |duration| duration * MS)
 }
 
