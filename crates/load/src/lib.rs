@@ -3,9 +3,10 @@
 //! [`Prepared::new`] compiles a workload once and finds whatever is wrong with it before any load
 //! is sent; [`Prepared::run`] offers a load profile and hands over one
 //! [`Interval`](plimsoll_model::record::Interval) a second. In between lies one loop
-//! ([`engine`]), written over a [`schedule`], a stop rule, and a [`protocol`]: [`http`] or
-//! [`grpc`], which are sans-IO state machines. Calls that block have a loop of their own, with a
-//! thread for each user ([`blocking`]): those of [`storage`] and [`sql`].
+//! ([`engine`]), written over a [`schedule`], a stop rule, and what users do: the steps of a
+//! [`protocol`], which is a sans-IO state machine ([`http`], [`grpc`], [`flow`]), or a [`script`].
+//! Calls that block have a loop of their own, with a thread for each user ([`blocking`]): those of
+//! [`storage`] and [`sql`].
 
 mod blocking;
 mod clock;
