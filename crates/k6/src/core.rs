@@ -1,4 +1,5 @@
 //! The module `k6`: checks, groups, and waiting.
+#![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
 use crate::checks::SEPARATOR;
 use crate::metrics::builtin;

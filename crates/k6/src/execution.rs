@@ -1,4 +1,5 @@
 //! The module `k6/execution`: what a script can know of its run, and say of it.
+#![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
 use crate::module::{self, Native};
 use crate::operations::K6;
@@ -43,9 +44,12 @@ fn getter<'js, V: IntoJs<'js> + 'js>(
     object.prop(name, Accessor::from(get).enumerable().configurable())
 }
 
+/// A number of a run.
+type Counter = fn(&Plan) -> &AtomicU64;
+
 fn instance<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     let object = Object::new(ctx.clone())?;
-    let counters: [(&str, fn(&Plan) -> &AtomicU64); 4] = [
+    let counters: [(&str, Counter); 4] = [
         ("iterationsCompleted", |plan| &plan.counts.iterations),
         ("iterationsInterrupted", |plan| &plan.counts.interrupted),
         ("vusActive", |plan| &plan.counts.users),

@@ -124,7 +124,7 @@ impl<'a> Summary<'a> {
         let rows = both.filter(|(_, sink)| sink.samples() > 0);
         let mut rows: Vec<Row<'a>> =
             rows.map(|(metric, sink)| Row { metric, submetric: None, sink, limits: None }).collect();
-        rows.sort_by_key(|row| row.name());
+        rows.sort_by_key(Row::name);
         rows
     }
 }

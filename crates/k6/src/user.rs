@@ -234,9 +234,7 @@ fn install_variables<'js>(ctx: &Ctx<'js>, plan: Arc<Plan>) -> Result<()> {
     fn define<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<()> {
         ctx.globals().prop("__ENV", Property::from(value).writable().enumerable().configurable())
     }
-    fn set<'js>(ctx: Ctx<'js>, value: Value<'js>) -> Result<()> {
-        define(&ctx, value)
-    }
+    let set = |ctx: Ctx<'js>, value: Value<'js>| -> Result<()> { define(&ctx, value) };
     let get = move |ctx: Ctx<'js>| -> Result<Value<'js>> {
         let value = ctx.json_parse(variables(&plan.env))?;
         define(&ctx, value.clone())?;

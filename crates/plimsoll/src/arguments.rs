@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+use crate::command::Script;
 use clap::{Args, Parser, Subcommand};
 use plimsoll_testkit::grpc::Mode;
 use std::net::SocketAddr;
@@ -61,6 +62,9 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Run scripts without a study
+    #[command(subcommand)]
+    Script(Script),
     /// Print the JSON Schema of study files, for editors
     Schema,
     /// Print a completion script

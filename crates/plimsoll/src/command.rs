@@ -9,7 +9,10 @@ mod init;
 mod plan;
 mod report;
 mod run;
+mod script;
 mod study;
+
+pub(crate) use script::Script;
 
 use crate::arguments::{Arguments, Command};
 use crate::exit::{Exit, Failure};
@@ -32,6 +35,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Compare(arguments) => compare::compare(&arguments)?,
         Command::Doctor(arguments) => doctor::doctor(&arguments)?,
         Command::Audit { table, json } => audit::audit(&table, json)?,
+        Command::Script(script) => return Ok(script::script(&script)),
         Command::Schema => {
             say::result(&format!("{:#}", plimsoll_study::json_schema()))?;
             Exit::Fine

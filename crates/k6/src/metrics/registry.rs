@@ -2,7 +2,6 @@
 
 use super::{Contains, Kind, Sink, TagSet, builtin};
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::time::Duration;
 
 /// All metrics of a run: known before users run, and the same on all threads.
@@ -214,11 +213,10 @@ impl Sinks {
         let (own, others) = (self.sinks.iter_mut().flatten(), other.sinks.iter().flatten());
         own.zip(others).for_each(|(own, other)| own.merge(other));
         for (key, others) in other.parts.iter().flatten() {
-            match self.parts.get_or_insert_default().entry(key.clone()) {
-                Entry::Vacant(place) => drop(place.insert(others.clone())),
-                Entry::Occupied(mut own) => {
-                    own.get_mut().iter_mut().zip(others).for_each(|(own, other)| own.merge(other))
-                }
+            let parts = self.parts.get_or_insert_default();
+            match parts.get_mut(key) {
+                Some(own) => own.iter_mut().zip(others).for_each(|(own, other)| own.merge(other)),
+                None => drop(parts.insert(key.clone(), others.clone())),
             }
         }
     }

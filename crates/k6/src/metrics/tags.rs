@@ -31,7 +31,8 @@ impl<'a> TagSet<'a> {
         let group = group.filter(|_| !is_own("group")).map(|group| ("group", group));
         let has_group = group.is_some();
         let user = user.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let user = user.filter(move |(name, _)| !is_own(name) && !(has_group && *name == "group"));
+        let is_known = move |name: &str| is_own(name) || has_group && name == "group";
+        let user = user.filter(move |(name, _)| !is_known(name));
         own.iter().copied().chain(group).chain(user)
     }
 }

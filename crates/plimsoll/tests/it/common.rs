@@ -94,6 +94,15 @@ impl Place {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
+    /// Puts a copy of everything below `folder` there.
+    pub(crate) fn copy_of(&self, folder: &Path) {
+        for file in files(folder) {
+            let copy = self.path(file.strip_prefix(folder).unwrap().to_str().unwrap());
+            fs::create_dir_all(copy.parent().unwrap()).unwrap();
+            fs::copy(file, copy).unwrap();
+        }
+    }
+
     pub(crate) fn has(&self, name: &str) -> bool {
         self.path(name).exists()
     }
@@ -244,6 +253,11 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
+    /// The exit code; none after a signal.
+    pub(crate) fn code(&self) -> Option<i32> {
+        self.code
+    }
+
     /// Fails if it ended otherwise than with this exit code.
     #[track_caller]
     pub(crate) fn with(self, code: i32) -> Ended {

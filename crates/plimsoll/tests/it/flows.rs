@@ -163,6 +163,81 @@ fn users_stop_where_rows_that_are_taken_once_are_used_up() {
     }
 }
 
+/// A study of a script that two variants run in two versions.
+fn study_of_script(address: SocketAddr) -> String {
+    format!(
+        "title = 'scripts'\nquestion = 'q'\nrepeats = 2\n[factors]\nversion = {{ levels = ['1', '2'], compare = true, baseline = '1' }}\n\
+         [workload]\nscript = 'load-{{version}}.js'\nenv = {{ BASE = 'http://{address}' }}\n{SMALL}"
+    )
+}
+
+const SCRIPT: &str = "import http from 'k6/http';\nimport { check, sleep } from 'k6';\n\
+    import { Counter, Trend } from 'k6/metrics';\nimport { path } from './paths.js';\n\
+    export const options = { vus: 50, duration: '1h', thresholds: { checks: ['rate>2'] } };\n\
+    const orders = new Counter('orders');\nconst sizes = new Trend('sizes');\n\
+    export default function () {\n\
+      const reply = http.get(`${__ENV.BASE}${path}`);\n\
+      check(reply, { 'is fine': (r) => r.body === 'fine', 'is red': (r) => r.body === 'red' });\n\
+      orders.add(2);\n      sizes.add(reply.body.length);\n      sleep(0.01);\n\
+      if (__ITER % 5 === 1) { throw new Error('one too many'); }\n    }\n";
+
+fn with_scripts(address: SocketAddr, script: &str) -> Place {
+    let place = Place::with_study(&study_of_script(address));
+    for version in ["1", "2"] {
+        place.write(&format!("load-{version}.js"), script);
+    }
+    place.write("paths.js", "export const path = '/items';\n");
+    place
+}
+
+#[test]
+fn a_script_is_what_the_users_of_a_study_do() {
+    let server = always("fine");
+    let place = with_scripts(server.address(), SCRIPT);
+    place.plimsoll(&["check", "study.toml"]).with(0).says(&[
+        "the script's own `vus`, `duration` are left aside: `[load]` of the study",
+        "`thresholds` are left aside",
+        "study.toml:7:10",
+    ]);
+    run(&place).with_any_verdict();
+    let contents = bundle(&place, "bundle");
+    let files: Vec<&str> = contents.versions.iter().map(|version| version.program.as_str()).collect();
+    assert!(["load-1.js", "load-2.js", "paths.js"].iter().all(|file| files.contains(file)), "{files:?}");
+    for trial in &contents.trials {
+        let tally = |subject: &str| &trial.tallies[&subject.parse::<Subject>().unwrap()];
+        let iterations = tally("iteration");
+        assert!(iterations.service.value_at_quantile(0.5) > 10_000_000, "sleeping is part of an iteration");
+        assert!(iterations.errors[&ErrorKind::Script] >= 1, "an exception is counted: {:?}", iterations.errors);
+        assert!(iterations.count() > 3 * 2, "and its user goes on: {} iterations", iterations.count());
+        assert_eq!(tally("check:is fine").failed(), 0);
+        assert_eq!(tally("check:is red").failed(), tally("check:is red").count());
+        assert!(tally("counter:orders").count() > 0 && tally("trend:sizes").count() > 0);
+    }
+    let report = place.read("bundle/report/report.md");
+    for text in ["the script load-{version}.js", "checks:is red", "counter:orders", "trend:sizes", "one too many"] {
+        assert!(report.contains(text), "`{text}` is not in:\n{report}");
+    }
+}
+
+#[test]
+fn a_script_that_cannot_be_loaded_is_named_with_its_place_before_anything_starts() {
+    let server = always("fine");
+    for (script, told) in [
+        (
+            "import http from 'k6/http';\nexport default function () {\n  http.get(;\n}\n",
+            ["load-1.js:3:12", "http.get(;"],
+        ),
+        ("import { browser } from 'k6/browser';\nexport default function () {}\n", ["load-1.js:1", "k6/browser"]),
+        ("export function other() {}\n", ["load-1.js", "default"]),
+        ("open('/etc/hostname');\nexport default function () {}\n", ["load-1.js", "/etc/hostname"]),
+    ] {
+        let place = with_scripts(server.address(), script);
+        place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(2).says(&told);
+        assert!(!place.has("bundle"), "nothing was started");
+    }
+    assert_eq!(server.record().requests(), 0);
+}
+
 #[test]
 fn secrets_of_the_environment_stand_nowhere() {
     let server = always("fine");

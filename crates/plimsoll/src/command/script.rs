@@ -1,0 +1,201 @@
+//! `plimsoll script run`: runs a script for k6 on its own, as `k6 run` does.
+
+mod exit;
+mod flags;
+mod outputs;
+mod settle;
+mod summary;
+mod terminal;
+mod watch;
+
+pub(crate) use flags::Script;
+
+use crate::say;
+use anyhow::Context;
+use exit::{Exit, Failure};
+use flags::{Flags, Shown};
+use outputs::Writers;
+use plimsoll_k6::duration;
+use plimsoll_k6::plan::Plan;
+use plimsoll_k6::scenario;
+use plimsoll_load::script::{self as load, Allowed, Console, End, Inspected, Limits, Ran, Why};
+use plimsoll_script::{Entry, Fault, Files, Level, Program};
+use settle::{Settled, settle};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
+use terminal::Terminal;
+use watch::Watch;
+
+pub(super) fn script(script: &Script) -> ExitCode {
+    let Script::Run(flags) = script;
+    run(flags).map_or_else(|failure| failure.report(), ExitCode::from)
+}
+
+fn run(flags: &Flags) -> Result<Exit, Failure> {
+    let program = program(flags)?;
+    let terminal = Arc::new(Terminal::open(flags.quiet, flags.console_output.as_deref())?);
+    let console: Console = {
+        let terminal = Arc::clone(&terminal);
+        Arc::new(move |level, line| terminal.console(level, line))
+    };
+    let inspected = inspect(flags, &program, &console)?;
+    let settled = settle(flags, program.exports(), inspected.options.as_deref(), &inspected.registry)?;
+    settled.warnings.iter().for_each(|warning| terminal.note(&format!("warning: {warning}")));
+    let writers = Writers::start(&settled.outputs, &settled.registry, &settled.limits)?;
+    let plan = Arc::new(plan(flags, &settled, &inspected, &writers));
+    if !flags.quiet {
+        say::note(&header(flags, &plan));
+    }
+    let interrupted = interruptible()?;
+    let run = load::Run {
+        program: &program,
+        plan: &plan,
+        limits: limits(flags),
+        allowed: Allowed::loopback_and(&flags.allow, "name it with `--allow`"),
+        threads: flags.threads.map_or_else(processors, usize::from),
+        cpus: None,
+        seed: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64),
+        console,
+        interrupted: &interrupted,
+    };
+    let mut watch = Watch::new(&plan, &settled.limits, &terminal);
+    let ran = load::run(&run, &mut |tick| watch.look(&tick));
+    terminal.finish();
+    let mut ran = ran.context("failed to run the script")?;
+    ran.sinks.merge(&watch.sinks());
+    writers.finish()?;
+    let crossed = summary::show(flags, &settled, &run, &ran)?;
+    Ok(conclude(&terminal, &plan, &ran, &crossed))
+}
+
+/// The script with all its modules.
+fn program(flags: &Flags) -> Result<Arc<Program>, Failure> {
+    let at_fault = |faults: Vec<Fault>| {
+        let faults: Vec<String> = faults.iter().map(Fault::render).collect();
+        Failure::new(Exit::Script, faults.join("\n"))
+    };
+    let from_input = flags.script.as_os_str() == "-";
+    let own = flags.script.parent().filter(|folder| !folder.as_os_str().is_empty() && !from_input);
+    let folders = std::iter::once(own.unwrap_or(Path::new("."))).chain(flags.files.iter().map(PathBuf::as_path));
+    let files = Files::within(folders).map_err(|error| Failure::new(Exit::Script, error.to_string()))?;
+    let mut text = String::new();
+    let entry = if from_input {
+        std::io::stdin().read_to_string(&mut text).context("failed to read the script from standard input")?;
+        Entry::Text { name: "-", text: &text }
+    } else {
+        Entry::File(&flags.script)
+    };
+    Program::load(entry, files, plimsoll_k6::natives()).map_err(at_fault)
+}
+
+fn limits(flags: &Flags) -> Limits {
+    let mut limits = Limits::default();
+    limits.vm.memory = flags.user_memory as usize * 1024 * 1024;
+    limits
+}
+
+/// What the script says of itself when it is loaded.
+fn inspect(flags: &Flags, program: &Arc<Program>, console: &Console) -> Result<Inspected, Failure> {
+    let inspected = load::inspect(program, environment(flags)?, limits(flags), console);
+    inspected.map_err(|why| match why {
+        Why::Aborted(message) => Failure::new(Exit::Aborted, aborted(&message)),
+        why => Failure::new(Exit::Script, why.to_string()),
+    })
+}
+
+/// `__ENV`: of the system, and over it what the command line says.
+fn environment(flags: &Flags) -> Result<Vec<(String, String)>, Failure> {
+    let system = std::env::vars_os().filter(|_| flags.include_system_env_vars);
+    let system = system.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut variables: BTreeMap<String, String> = system.collect();
+    for said in &flags.env {
+        let Some((name, value)) = said.split_once('=') else {
+            return Err(Failure::new(Exit::Options, format!("expected `NAME=VALUE` in `--env`, found `{said}`")));
+        };
+        variables.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(variables.into_iter().collect())
+}
+
+fn plan(flags: &Flags, settled: &Settled, inspected: &Inspected, writers: &Writers) -> Plan {
+    let (options, scenarios) = (settled.options.clone(), settled.scenarios.clone());
+    let plan = inspected.plan.settled(options, scenarios, settled.registry.clone());
+    Plan { outputs: writers.outputs(), by_group: flags.summary_mode == Some(Shown::Full), ..plan }
+}
+
+/// What is about to run, as k6 tells it.
+fn header(flags: &Flags, plan: &Plan) -> String {
+    let outputs = if flags.out.is_empty() { "-".to_owned() } else { flags.out.join(", ") };
+    let (count, longest) = (plan.scenarios.len(), scenario::longest(&plan.scenarios));
+    let mut lines = vec![
+        format!("script     {}", flags.script.display()),
+        format!("output     {outputs}"),
+        format!(
+            "scenarios  {count} scenario{}, {} max VUs, {} max duration (incl. graceful stop):",
+            if count == 1 { "" } else { "s" },
+            scenario::most_vus(&plan.scenarios),
+            duration::format(longest),
+        ),
+    ];
+    lines.extend(plan.scenarios.iter().map(|scenario| format!("           * {scenario}")));
+    lines.join("\n")
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A flag that the first signal sets; the second one ends the program at once.
+fn interruptible() -> anyhow::Result<Arc<AtomicBool>> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, Arc::clone(&interrupted))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupted)))
+            .context("failed to listen for signals")?;
+    }
+    Ok(interrupted)
+}
+
+/// How the command ends, and why it does not end well. What ended the run counts more than thresholds.
+fn conclude(terminal: &Terminal, plan: &Plan, ran: &Ran, crossed: &[&str]) -> Exit {
+    let crossed_says = || format!("thresholds on {} do not hold", listed(crossed));
+    let (exit, why) = match &ran.end {
+        End::Interrupted => (Exit::Interrupted, "the run was interrupted".to_owned()),
+        End::Setup(Why::TimedOut) => (Exit::SetupTimeout, "`setup` took too long: see `setupTimeout`".to_owned()),
+        End::Teardown(Why::TimedOut) => {
+            (Exit::TeardownTimeout, "`teardown` took too long: see `teardownTimeout`".to_owned())
+        }
+        End::Setup(why) => (Exit::Script, format!("`setup` failed: {why}")),
+        End::Teardown(why) => (Exit::Script, format!("`teardown` failed: {why}")),
+        End::Stopped => (Exit::Thresholds, format!("{}, and one of them ends the run", crossed_says())),
+        End::Aborted(message) => (Exit::Aborted, aborted(message)),
+        End::Finished if !ran.broken.is_empty() => (Exit::Script, "the script broke a limit: see above".to_owned()),
+        End::Finished if plan.failure.get().is_some() => {
+            let message = plan.failure.get().map(String::as_str).unwrap_or_default();
+            (Exit::Marked, format!("the script called the run a failure: {message}"))
+        }
+        End::Finished if !crossed.is_empty() => (Exit::Thresholds, crossed_says()),
+        End::Finished => return Exit::Fine,
+    };
+    terminal.console(Level::Error, why.trim_end_matches([':', ' ']));
+    exit
+}
+
+fn aborted(message: &str) -> String {
+    format!("the script ended the run: {message}")
+}
+
+/// Names as words: `a`, `b` and `c`.
+fn listed(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}

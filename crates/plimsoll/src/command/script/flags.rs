@@ -1,0 +1,261 @@
+//! What can be said on the command line of `plimsoll script run`: the flags of `k6 run`, and a few of our own.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// Scripts on their own, without a study.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Script {
+    /// Run a script for k6, as `k6 run` does
+    #[command(after_help = EXIT_CODES)]
+    Run(Box<Flags>),
+}
+
+const EXIT_CODES: &str = "Exit codes, as those of k6: 0 fine, 99 a threshold does not hold, 100 setup timed out, \
+101 teardown timed out, 104 options at fault, 105 interrupted, 107 the script is at fault, 108 the script ended the run, \
+110 the script called it a failure, 1 anything else.";
+
+/// Makes a flag of each option that scripts have as well.
+macro_rules! options {
+    ($($(#[$attribute:meta])+ $field:ident: $name:literal, $flag:literal;)+) => {
+        /// Flags that are options of scripts too.
+        #[derive(Debug, Args)]
+        pub(super) struct Options {
+            $($(#[$attribute])+ $field: Vec<String>,)+
+        }
+
+        impl Options {
+            /// What was said: the option's name, that of its flag, and its text.
+            pub(super) fn said(&self) -> Vec<(&'static str, &'static str, String)> {
+                [$(($name, $flag, &self.$field)),+]
+                    .into_iter()
+                    .filter_map(|(name, flag, texts)| Some((name, flag, text(name, texts)?)))
+                    .collect()
+            }
+        }
+    };
+}
+
+/// Options that may be said more than once.
+const LISTS: [&str; 4] = ["stages", "tags", "systemTags", "summaryTrendStats"];
+
+/// Of others, what was said last counts.
+fn text(option: &str, texts: &[String]) -> Option<String> {
+    if LISTS.contains(&option) && !texts.is_empty() { Some(texts.join(",")) } else { texts.last().cloned() }
+}
+
+options! {
+    /// How many users
+    #[arg(short = 'u', long, value_name = "N")]
+    vus: "vus", "--vus";
+    /// How long
+    #[arg(short = 'd', long, value_name = "TIME")]
+    duration: "duration", "--duration";
+    /// How many iterations, of all users together
+    #[arg(short = 'i', long, value_name = "N")]
+    iterations: "iterations", "--iterations";
+    /// A step of a ramp: how long it takes, and how many users there are at its end [may be repeated]
+    #[arg(short = 's', long, value_name = "TIME:USERS")]
+    stage: "stages", "--stage";
+    /// How many requests begin in a second at most
+    #[arg(long, value_name = "N")]
+    rps: "rps", "--rps";
+    /// How many redirects are followed
+    #[arg(long, value_name = "N")]
+    max_redirects: "maxRedirects", "--max-redirects";
+    /// How many requests of a batch go at once
+    #[arg(long, value_name = "N")]
+    batch: "batch", "--batch";
+    /// How many of them to one host
+    #[arg(long, value_name = "N")]
+    batch_per_host: "batchPerHost", "--batch-per-host";
+    /// The header `User-Agent`
+    #[arg(long, value_name = "TEXT")]
+    user_agent: "userAgent", "--user-agent";
+    /// Take any certificate
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    insecure_skip_tls_verify: "insecureSkipTLSVerify", "--insecure-skip-tls-verify";
+    /// Give each request a connection of its own
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    no_connection_reuse: "noConnectionReuse", "--no-connection-reuse";
+    /// Begin each iteration without connections
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    no_vu_connection_reuse: "noVUConnectionReuse", "--no-vu-connection-reuse";
+    /// How long an iteration takes at least
+    #[arg(long, value_name = "TIME")]
+    min_iteration_duration: "minIterationDuration", "--min-iteration-duration";
+    /// Make exceptions of requests that fail
+    #[arg(short = 'w', long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    throw: "throw", "--throw";
+    /// A tag of all samples [may be repeated]
+    #[arg(long, value_name = "NAME=VALUE")]
+    tag: "tags", "--tag";
+    /// Which tags samples get by themselves, with commas
+    #[arg(long, value_name = "NAMES")]
+    system_tags: "systemTags", "--system-tags";
+    /// Leave bodies of responses aside
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    discard_response_bodies: "discardResponseBodies", "--discard-response-bodies";
+    /// Leave `setup` out
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    no_setup: "noSetup", "--no-setup";
+    /// Leave `teardown` out
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    no_teardown: "noTeardown", "--no-teardown";
+    /// What the summary says of durations and trends, with commas: `avg`, `min`, `med`, `max`, `count`, `p(N)`
+    #[arg(long, value_name = "STATS")]
+    summary_trend_stats: "summaryTrendStats", "--summary-trend-stats";
+    /// The unit of times in the summary: `s`, `ms` or `us`
+    #[arg(long, value_name = "UNIT")]
+    summary_time_unit: "summaryTimeUnit", "--summary-time-unit";
+}
+
+/// Everything.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// The script, in JavaScript or TypeScript; `-` for standard input
+    pub(super) script: PathBuf,
+    #[command(flatten)]
+    pub(super) options: Options,
+    /// A variable of `__ENV` [may be repeated]
+    #[arg(short = 'e', long, value_name = "NAME=VALUE")]
+    pub(super) env: Vec<String>,
+    /// Whether `__ENV` has the variables of the system as well
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", env = "K6_INCLUDE_SYSTEM_ENV_VARS")]
+    pub(super) include_system_env_vars: bool,
+    /// A file of options in JSON, which counts less than those of the script
+    #[arg(short = 'c', long, value_name = "FILE", env = "K6_CONFIG")]
+    pub(super) config: Option<PathBuf>,
+    /// Write every sample to a file: `json=FILE` or `csv=FILE` [may be repeated]
+    #[arg(short = 'o', long, value_name = "FORMAT=FILE", env = "K6_OUT")]
+    pub(super) out: Vec<String>,
+    /// Write the summary as JSON
+    #[arg(long, value_name = "FILE", env = "K6_SUMMARY_EXPORT")]
+    pub(super) summary_export: Option<PathBuf>,
+    /// How much the summary shows [default: compact]
+    #[arg(long, value_name = "MODE", env = "K6_SUMMARY_MODE")]
+    pub(super) summary_mode: Option<Shown>,
+    /// Show no summary
+    #[arg(long, env = "K6_NO_SUMMARY")]
+    pub(super) no_summary: bool,
+    /// Leave thresholds aside
+    #[arg(long, env = "K6_NO_THRESHOLDS")]
+    pub(super) no_thresholds: bool,
+    /// Where the console of the script goes [default: standard error]
+    #[arg(long, value_name = "FILE", env = "K6_CONSOLE_OUTPUT")]
+    pub(super) console_output: Option<PathBuf>,
+    /// Show no progress
+    #[arg(short = 'q', long)]
+    pub(super) quiet: bool,
+    /// Accepted: nothing is ever reported
+    #[arg(long, hide = true)]
+    pub(super) no_usage_report: bool,
+    /// A host that the script may send to, besides this machine's loopback [may be repeated]
+    #[arg(long, value_name = "HOST")]
+    pub(super) allow: Vec<String>,
+    /// A folder that the script may read files from, besides its own [may be repeated]
+    #[arg(long, value_name = "DIR")]
+    pub(super) files: Vec<PathBuf>,
+    /// How many threads run users [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(super) threads: Option<u16>,
+    /// How much memory the script of one user may take, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(super) user_memory: u32,
+    #[command(flatten)]
+    pub(super) unsupported: Unsupported,
+}
+
+/// How much the summary shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Shown {
+    /// What matters most
+    Compact,
+    /// All metrics, and groups
+    Full,
+    /// As before k6 1.0
+    Legacy,
+    /// Nothing
+    Disabled,
+}
+
+/// Makes a flag of each that k6 has and Plimsoll has not, so that it is refused by name: those that stand alone, and
+/// those with a value.
+macro_rules! unsupported {
+    ({ $($alone:ident: $flag:literal, $why:literal;)+ } { $($with:ident: $other:literal, $because:literal;)+ }) => {
+        /// Flags that k6 has and Plimsoll has not.
+        #[derive(Debug, Args)]
+        pub(super) struct Unsupported {
+            $(#[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "")]
+            $alone: Option<String>,)+
+            $(#[arg(long, hide = true)] $with: Option<String>,)+
+        }
+
+        impl Unsupported {
+            /// Why each that was said is refused.
+            pub(super) fn refusals(&self) -> Vec<String> {
+                let all = [$((&self.$alone, $flag, $why),)+ $((&self.$with, $other, $because),)+];
+                let said = all.iter().filter(|(said, ..)| said.is_some());
+                said.map(|(_, flag, why)| format!("`{flag}` is not supported: {why}")).collect()
+            }
+        }
+    };
+}
+
+unsupported! {
+    {
+        paused: "--paused", "a run begins at once";
+        http_debug: "--http-debug", "write what you want to see with console.log";
+        profiling_enabled: "--profiling-enabled", "profile the program from outside";
+    }
+    {
+        address: "--address", "there is no server to control a run";
+        execution_segment: "--execution-segment", "a run is of one machine";
+        execution_segment_sequence: "--execution-segment-sequence", "a run is of one machine";
+        local_ips: "--local-ips", "connections come from the address that the system picks";
+        dns: "--dns", "names are looked up once, by the system";
+        blacklist_ip: "--blacklist-ip", "hosts are refused unless they are allowed with --allow";
+        block_hostnames: "--block-hostnames", "hosts are refused unless they are allowed with --allow";
+        traces_output: "--traces-output", "there are no traces";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        flags: Flags,
+    }
+
+    fn said(words: &[&str]) -> Flags {
+        Line::try_parse_from(["run"].iter().chain(words)).unwrap_or_else(|error| panic!("{error}")).flags
+    }
+
+    #[test]
+    fn flags_are_those_of_k6() {
+        let flags = said(&["-u", "5", "-u", "6", "-s", "1s:2", "-s", "2s:3", "-w", "--no-setup=false", "a.js"]);
+        let found = flags.options.said();
+        let found: Vec<_> = found.iter().map(|(name, flag, text)| (*name, *flag, text.as_str())).collect();
+        assert_eq!(
+            found,
+            [
+                ("vus", "--vus", "6"),
+                ("stages", "--stage", "1s:2,2s:3"),
+                ("throw", "--throw", "true"),
+                ("noSetup", "--no-setup", "false"),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_not_supported_is_refused_by_name() {
+        let flags = said(&["--paused", "--address", "localhost:6565", "a.js"]);
+        let refusals = flags.unsupported.refusals();
+        assert_eq!(refusals.len(), 2, "{refusals:?}");
+        assert!(refusals[1].contains("`--address` is not supported"), "{refusals:?}");
+    }
+}

@@ -1,0 +1,5 @@
+// exit 107
+// says ran for
+// not in k6: it runs for ever
+export const options = { scenarios: { a: { executor: 'per-vu-iterations', vus: 1, iterations: 1, maxDuration: '60s' } } };
+export default function () { for (;;) { try { throw 1; } catch (e) { /* and again */ } } }

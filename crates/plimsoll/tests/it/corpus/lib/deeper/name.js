@@ -1,0 +1,1 @@
+export const name = JSON.parse(open('./data.json')).name;

@@ -1,0 +1,4 @@
+// exit 107
+// says ./lib/none.js
+import { x } from './lib/none.js';
+export default function () { x(); }

@@ -1,0 +1,3 @@
+// exit 104
+// says default
+export function other() {}

