@@ -101,17 +101,22 @@ impl Ledger {
         Ledger { recorder, entries: Vec::new() }
     }
 
-    /// Collects what all users have noted, and how many of them are at work.
-    pub(super) fn collect(&mut self, shared: &Shared) {
-        let (mut users, mut in_flight) = (0, 0);
+    /// Collects what all users have noted, and how many of them are at work; says when the oldest call under way was
+    /// sent.
+    pub(super) fn collect(&mut self, shared: &Shared) -> Option<Instant> {
+        let (mut users, mut in_flight, mut oldest) = (0, 0, None);
         for index in 0..shared.books.len() {
             let mut book = shared.book(index);
             self.entries.append(&mut book.entries);
             book.left = 0;
             users += u64::from(book.is_active);
-            in_flight += u64::from(book.at_work.is_some());
+            if let Some(call) = book.at_work {
+                in_flight += 1;
+                oldest = Some(oldest.map_or(call.sent, |before: Instant| before.min(call.sent)));
+            }
         }
         (self.recorder.generator.users, self.recorder.generator.in_flight) = (users, in_flight);
+        oldest
     }
 
     /// Files what belongs to the present second of one user: the second itself is for the keeper to

@@ -41,12 +41,14 @@ impl<'a> Keeper<'a> {
     /// Looks after the load until it is over, and hands over what was recorded.
     pub(super) fn keep(self, on_interval: &mut dyn FnMut(Interval)) -> Vec<Findings> {
         let mut collector = Collector::new(1);
-        while !self.is_over() {
+        let mut oldest_call = None;
+        while !self.is_over(oldest_call) {
             std::thread::sleep(LOOK_EVERY);
-            self.keep_seconds();
+            oldest_call = self.keep_seconds();
             self.receiver.try_iter().for_each(|handover| collector.take(handover, on_interval));
         }
         self.shared.over.store(true, Ordering::Relaxed);
+        self.users.iter().for_each(|user| user.thread().unpark());
         self.close_books();
         let hung = self.wait_for_all();
         self.receiver.try_iter().for_each(|handover| collector.take(handover, on_interval));
@@ -55,30 +57,27 @@ impl<'a> Keeper<'a> {
         findings
     }
 
-    /// Whether nothing is left to do, or no time to do it in, or a call does not come back.
-    fn is_over(&self) -> bool {
+    /// Whether nothing is left to do, or no time to do it in, or a call does not come back: the one under way that was
+    /// sent first takes so much longer than it may that it cannot have been told so.
+    fn is_over(&self, oldest_call: Option<Instant>) -> bool {
         let now = self.clock.now();
         let drain_end = self.shared.window_end.after(self.job.load.drain.into());
+        let longest = nanos(self.shared.timeout + self.grace).unsigned_abs();
         self.job.interrupted.load(Ordering::Relaxed)
             || now >= drain_end
             || self.users.iter().all(JoinHandle::is_finished)
-            || (0..self.users.len()).any(|index| self.is_hung(index, now))
+            || oldest_call.is_some_and(|sent| now.since(sent).0 > longest)
     }
 
-    /// Whether a call takes so much longer than it may that it cannot have been told so.
-    fn is_hung(&self, index: usize, now: Instant) -> bool {
-        let at_work = self.shared.book(index).at_work;
-        at_work.is_some_and(|call| now.since(call.sent).0 > nanos(self.shared.timeout + self.grace).unsigned_abs())
-    }
-
-    /// Files what users have noted so far.
-    fn keep_seconds(&self) {
+    /// Files what users have noted so far; says when the oldest call under way was sent.
+    fn keep_seconds(&self) -> Option<Instant> {
         let now = self.clock.now();
         let mut ledger = self.shared.ledger();
-        let Some(ledger) = &mut *ledger else { return };
+        let ledger = ledger.as_mut()?;
         ledger.set_backlog(self.backlog(now));
-        ledger.collect(self.shared);
+        let oldest_call = ledger.collect(self.shared);
         ledger.file(now);
+        oldest_call
     }
 
     /// Arrivals that are due and that nobody was free for: an estimate from the present rate.

@@ -7,13 +7,18 @@ use crate::clock::{Clock, nanos};
 use crate::recorder::{ITERATION, part, request};
 use crate::run::{RunError, settle};
 use crate::schedule::{Random, think_time, users_at};
-use plimsoll_model::load::AFTER_FAILURE;
+use plimsoll_model::load::{AFTER_FAILURE, Profile};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome, RecordedPhase};
 use plimsoll_model::units::{Instant, Nanos, Processors};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
+
+/// How exactly users follow a ramp, in nanoseconds, and for how many such steps those without work look ahead: thousands
+/// of them must not wake for nothing all the time.
+const LOOK_STEP: u64 = 10_000_000;
+const LOOKS_AHEAD: u64 = 100;
 
 /// A virtual user, before it runs.
 pub(super) struct Member<C> {
@@ -117,7 +122,7 @@ impl<C: Calls> Worker<'_, C> {
                 if is_active {
                     return Some(now);
                 }
-                std::thread::sleep(Duration::from_millis(10));
+                self.sleep_until(self.next_active(users, now));
             },
             Source::Open(arrivals) => {
                 let due = {
@@ -133,6 +138,13 @@ impl<C: Calls> Worker<'_, C> {
                 Some(due)
             }
         }
+    }
+
+    /// When the profile has work for it, or when to look again.
+    fn next_active(&self, users: &Profile, now: Instant) -> Instant {
+        let at = |look| now.after(Nanos(look * LOOK_STEP));
+        let look = (1..LOOKS_AHEAD).find(|look| self.index < users_at(users, at(*look), WHOLE));
+        at(look.unwrap_or(LOOKS_AHEAD)).min(self.shared.window_end)
     }
 
     /// Waits as long as the user does before what was drawn. In closed load it is due only then, and
@@ -240,19 +252,24 @@ impl<C: Calls> Worker<'_, C> {
             return !self.shared.is_over();
         }
         let due = self.clock.now().after(Nanos(pause.unsigned_abs()));
+        if due >= self.shared.window_end {
+            // Nothing follows, but it stays connected for as long as the others work.
+            self.sleep_until(self.shared.window_end);
+            return false;
+        }
         let goes_on = self.sleep_until(due);
         self.note_lateness(due);
         goes_on
     }
 
-    /// Sleeps until `due`; false when the load is over before.
+    /// Sleeps until `due`; false when the load is over before, which wakes it.
     fn sleep_until(&self, due: Instant) -> bool {
         loop {
             let left = due.since(self.clock.now()).0;
             if left == 0 || self.shared.is_over() {
                 return !self.shared.is_over();
             }
-            std::thread::sleep(Duration::from_nanos(left).min(Duration::from_millis(100)));
+            std::thread::park_timeout(Duration::from_nanos(left));
         }
     }
 

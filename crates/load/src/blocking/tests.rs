@@ -1,5 +1,5 @@
 use super::*;
-use plimsoll_model::load::{Arrivals, LoadProfile, Overflow};
+use plimsoll_model::load::{Arrivals, LoadProfile, Overflow, Shape, Stage};
 use plimsoll_model::record::{ErrorKind, Part, RecordedPhase, Subject, Tally};
 use plimsoll_model::study::GeneratorSpec;
 use std::collections::BTreeMap;
@@ -67,13 +67,22 @@ fn run_all(
     users: usize,
     load: &LoadProfile,
 ) -> Result<(BTreeMap<Subject, Tally>, Vec<String>), RunError> {
+    run_unless(&AtomicBool::new(false), calls, users, load)
+}
+
+/// The same, unless it is interrupted.
+fn run_unless(
+    interrupted: &AtomicBool,
+    calls: Sleeps,
+    users: usize,
+    load: &LoadProfile,
+) -> Result<(BTreeMap<Subject, Tally>, Vec<String>), RunError> {
     // Only who hangs is waited for in vain; the others may be slow, on a busy machine.
     let grace = Duration::from_secs(if calls.hangs.is_some() { 1 } else { 60 });
     let (names, timeout) = (vec!["write", "read"], Duration::from_millis(400));
     let crew = Crew { calls: Arc::new(calls), names, timeout, grace, users };
     let generator = GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) };
-    let interrupted = AtomicBool::new(false);
-    let job = Job { load, generator: &generator, seed: 1, interrupted: &interrupted, on_place: &|_| () };
+    let job = Job { load, generator: &generator, seed: 1, interrupted, on_place: &|_| () };
     let mut tallies: BTreeMap<Subject, Tally> = BTreeMap::new();
     let mut last = i64::MIN;
     let (findings, _) = run(&crew, &job, &mut |interval| {
@@ -159,6 +168,47 @@ fn what_is_typed_in_the_warm_up_and_sent_in_the_measure_phase_counts() {
     };
     let (tallies, _) = run_all(calls(), 1, &LoadProfile { model, ..load }).expect("a run");
     assert_eq!(tallies[&Subject::Iteration].count(), 24, "arrivals do not wait for typing");
+}
+
+/// One user that thinks for a quarter of an hour after each iteration.
+fn thinking(length: Duration) -> LoadProfile {
+    let model = LoadModel::Closed { users: Profile::constant(1.0), think: Think::Constant(Duration::from_secs(900)) };
+    LoadProfile { model, drain: Duration::from_secs(900), ..closed(1.0, Stop::After(length)) }
+}
+
+#[test]
+fn a_user_that_thinks_longer_than_there_is_time_is_not_waited_for() {
+    let begun = std::time::Instant::now();
+    let (tallies, faults) = run_all(Sleeps::default(), 1, &thinking(Duration::from_millis(200))).expect("a run");
+    assert_eq!((tallies[&Subject::Iteration].count(), faults), (1, vec![]));
+    assert!((200..600_000).contains(&begun.elapsed().as_millis()), "it is there until the measure phase ends");
+}
+
+#[test]
+fn an_interruption_wakes_users_that_think() {
+    let (begun, interrupted) = (std::time::Instant::now(), AtomicBool::new(false));
+    let (_, faults) = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(200));
+            interrupted.store(true, Ordering::Relaxed);
+        });
+        run_unless(&interrupted, Sleeps::default(), 1, &thinking(Duration::from_secs(900)))
+    })
+    .expect("a run");
+    assert!(faults.is_empty(), "it came back: {faults:?}");
+    assert!(begun.elapsed() < Duration::from_secs(600));
+}
+
+#[test]
+fn users_begin_when_the_profile_asks_for_them() {
+    let hold = |length, target| Stage { length: Duration::from_millis(length), target, shape: Shape::Hold };
+    let users = Profile { start: 1.0, stages: vec![hold(1500, 1.0), hold(100, 3.0)] };
+    let model = LoadModel::Closed { users, think: Think::Constant(Duration::ZERO) };
+    let stop = Stop::IterationsPerUser { count: 1, limit: Duration::from_secs(60) };
+    let begun = std::time::Instant::now();
+    let (tallies, _) = run_all(Sleeps::default(), 3, &LoadProfile { model, ..closed(3.0, stop) }).expect("a run");
+    assert_eq!(tallies[&Subject::Iteration].count(), 3);
+    assert!((1500..30_000).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
 }
 
 #[test]
