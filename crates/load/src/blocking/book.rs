@@ -17,6 +17,10 @@ const MANY: usize = 512;
 /// its processor, and the server for the user.
 const AT_ONCE: usize = 100;
 
+/// But so often at the most: where all processors are busy, each time takes milliseconds, in which more is noted than
+/// was filed.
+const COURTESIES: usize = 30;
+
 /// The notes of one user, written by whoever holds the lock: the user, or the keeper.
 #[derive(Default)]
 pub(super) struct Book {
@@ -145,7 +149,7 @@ impl Ledger {
         }
         for (filed, entry) in (1..).zip(self.entries.drain(..)) {
             entry.file(&mut self.recorder);
-            if filed % AT_ONCE == 0 {
+            if filed % AT_ONCE == 0 && filed <= COURTESIES * AT_ONCE {
                 std::thread::yield_now();
             }
         }
