@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(
             Stand::of(text).returned(),
             "[\"DMF1ucDxtqgxw5niaXcmYQ==\",\"K5DkHnwMyOL3XAKRDDiZzEaLoxY=\",\"hvfkN_qlp_zhXR3cuerq6jd2Z7g\",20,\
-            \"0ca623e2855f2c75c842ad302fe820e41b4d197d\",true,\"6162\",\"86f7e437faa5a7fce15d1ddcb9eaeaea377667b8\",\
+            \"0ca623e2855f2c75c842ad302fe820e41b4d197d\",\"6162\",\"86f7e437faa5a7fce15d1ddcb9eaeaea377667b8\",\
             \"da23614e02469a0d7c7bd1bdab5c9c474b1904dc\",\"da23614e02469a0d7c7bd1bdab5c9c474b1904dc\",\"78da9151\",4,\
             \"w7w=\",\"__4\",1,\"ü\"]"
         );
