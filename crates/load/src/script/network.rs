@@ -141,18 +141,18 @@ impl Network {
         self.answers.pop_front()
     }
 
-    /// Begins an operation, which was due at `scheduled`.
-    pub(super) fn start(&mut self, core: &mut Core<'_>, user: u32, id: OpId, op: Op, scheduled: Instant) {
+    /// Begins an operation; one that was due before now is recorded from then on.
+    pub(super) fn start(&mut self, core: &mut Core<'_>, user: u32, id: OpId, op: Op, due: Option<Instant>) {
         let now = core.clock.now();
         match op {
             Op::Http(mut request) => {
                 request.timeout = request.timeout.min(self.shared.longest);
-                let asked = Asked::new(id, request, scheduled, self.shared.pace.take(now));
+                let asked = Asked::new(id, request, due.unwrap_or(now), self.shared.pace.take(now));
                 if asked.asked > now {
                     core.timers.set(asked.asked, Alarm::Operation { user, id });
                     self.users[user as usize].held_back.push(asked);
                 } else {
-                    self.carry(core, user, asked);
+                    self.carry(core, user, asked, now);
                 }
             }
             other => match held::held(id, other, now) {
@@ -171,7 +171,7 @@ impl Network {
         let held_back = &mut self.users[user as usize].held_back;
         let Some(at) = held_back.iter().position(|asked| asked.id == id) else { return false };
         let asked = held_back.remove(at);
-        self.carry(core, user, asked);
+        self.carry(core, user, asked, core.clock.now());
         true
     }
 
@@ -210,7 +210,7 @@ impl Network {
     }
 
     /// Gets a request onto a connection: one that the user has, or a new one.
-    fn carry(&mut self, core: &mut Core<'_>, user: u32, asked: Asked) {
+    fn carry(&mut self, core: &mut Core<'_>, user: u32, asked: Asked, now: Instant) {
         let origin = self.origins.of(&asked.request.url);
         let kept = self.users[user as usize]
             .lines
@@ -218,9 +218,8 @@ impl Network {
             .copied()
             .find(|line| self.lines.get(*line).is_some_and(|line| line.origin == origin && line.is_idle()));
         match kept {
-            Some(line) => self.send(core, line, asked, None),
+            Some(line) => self.send(core, line, asked, None, now),
             None => {
-                let now = asked.asked;
                 let load = Load::Http { http: Http::default(), first: Some(Box::new(asked)) };
                 self.make(core, user, origin, load, now);
             }
@@ -244,9 +243,9 @@ impl Network {
     /// Lets what is held on a connection do something, and sees to what it wrote, answered, recorded, and whether it
     /// has ended. Nothing where the connection carries requests.
     fn with_held(&mut self, core: &mut Core<'_>, id: LineId, act: impl FnOnce(&mut dyn Held, &mut Io<'_>)) {
-        let now = core.clock.now();
         let line = self.lines.line(id);
         let (user, Load::Held { held, .. }) = (line.user, &mut line.load) else { return };
+        let now = core.clock.now();
         act(&mut **held, &mut Io { now, out: &mut line.out, told: &mut self.told });
         let is_over = held.is_over();
         let flushed = line.flush(&core.clock);

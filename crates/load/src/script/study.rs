@@ -49,11 +49,9 @@ impl ScriptPlan {
         let inspected = alone::inspect(&program, env, limits(script), &silent())
             .map_err(|why| fault(format!("failed to load `{}`: {why}", script.entry.display())))?;
         if !program.exports().contains(&script.exec) {
-            let found = program.exports().join("`, `");
-            return Err(fault(format!(
-                "expected a function `{}` that the script exports, found `{found}`",
-                script.exec
-            )));
+            let (file, found) = (script.entry.display(), program.exports().join("`, `"));
+            let expected = &script.exec;
+            return Err(fault(format!("{file}: expected a function `{expected}` that it exports, found `{found}`")));
         }
         let (options, notes) = options(&inspected, script)?;
         Ok(ScriptPlan { program, inspected, options, script: script.clone(), timeout, notes })

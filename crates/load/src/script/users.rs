@@ -167,7 +167,7 @@ impl Users<'_> {
     fn begin_iteration(&mut self, core: &mut Core<'_>, user: u32, due: Instant) {
         self.network.begin_iteration(user, Core::phase(due));
         let member = &mut self.members[user as usize];
-        (member.due, member.began, member.first_due) = (due, core.clock.now(), None);
+        (member.due, member.first_due) = (due, None);
         if member.vm.is_some() {
             self.call(core, user);
             return;
@@ -235,10 +235,7 @@ impl Users<'_> {
             let Some(request) = member.vm.as_mut().and_then(plimsoll_script::Vm::next_request) else { return };
             let first_due = member.first_due.take();
             match request {
-                Request::Start(id, op) => {
-                    let scheduled = first_due.unwrap_or_else(|| core.clock.now());
-                    self.network.start(core, user, id, op, scheduled);
-                }
+                Request::Start(id, op) => self.network.start(core, user, id, op, first_due),
                 Request::Timer(id, due) => core.timers.set(due, Alarm::Operation { user, id }),
                 Request::Cancel(id) => self.network.cancel(core, user, id),
             }

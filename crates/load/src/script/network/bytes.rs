@@ -38,8 +38,14 @@ impl Network {
     }
 
     /// Sends a request on a connection that is free for it, and `made` for it where it is the first.
-    pub(super) fn send(&mut self, core: &mut Core<'_>, id: LineId, asked: Asked, made: Option<Connected>) {
-        let now = core.clock.now();
+    pub(super) fn send(
+        &mut self,
+        core: &mut Core<'_>,
+        id: LineId,
+        asked: Asked,
+        made: Option<Connected>,
+        now: Instant,
+    ) {
         self.lines.set_deadline(id, asked.deadline(), &mut core.timers);
         let line = self.lines.line(id);
         let Load::Http { http, .. } = &mut line.load else { return };

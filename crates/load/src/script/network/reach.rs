@@ -121,7 +121,7 @@ impl Network {
         match &mut line.load {
             Load::Http { first, .. } => {
                 let first = first.take().expect("a connection is made for a request");
-                self.send(core, id, *first, Some(connected));
+                self.send(core, id, *first, Some(connected), now);
             }
             Load::Held { .. } => self.with_held(core, id, |held, io| held.open(&connected, io)),
         }
@@ -151,7 +151,7 @@ impl Network {
         let (user, bytes) = self.take_bytes(id);
         let mut line = self.forget(id);
         match line.take_asked() {
-            Some(asked) if asked.may_be_repeated() && fault.kind == ErrorKind::Closed => self.carry(core, user, asked),
+            Some(asked) if asked.may_be_repeated() && fault.kind == ErrorKind::Closed => self.carry(core, user, asked, now),
             Some(asked) => self.fail(core, asked, fault, bytes, &line),
             None => core.recorder.add_bytes(self.users[user as usize].phase, bytes.0, bytes.1),
         }
