@@ -17,6 +17,7 @@ use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
 use plimsoll_model::storage::StorageFacts;
 use plimsoll_model::trial::{Phase, Trial, Validity};
 use plimsoll_model::units::Nanos;
+use plimsoll_model::workload::Steps;
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
 use plimsoll_system::{Running, SystemError, free_port};
 use plimsoll_telemetry::{Sampler, Target};
@@ -285,7 +286,8 @@ fn offer_load(
     let targets = systems.iter().map(|system| Target { system: system.name().to_owned(), root: system.warden() });
     let sampler = Sampler::start(targets.collect()).map_err(|error| Fault::Failed(error.to_string()))?;
     let looks = databases::look(databases)?;
-    let mut watch = Watch::new(&spec.load, trial.extended);
+    let is_script = matches!(spec.workload.steps, Steps::Script(_));
+    let mut watch = Watch::new(&spec.load, trial.extended).of_script(is_script);
     let mut trouble = None;
     let mut phases = PhaseTeller::new(trial, spec);
     let note = writer.objects_note();

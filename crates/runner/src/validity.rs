@@ -73,7 +73,10 @@ pub(crate) struct Watch {
     busiest: Nanos,
     lateness: hdrhistogram::Histogram<u64>,
     longest_stall: Nanos,
+    /// Whether users run a script, which names its requests itself and need not make any.
+    script: bool,
     pub(crate) iterations: u64,
+    failed_iterations: u64,
     /// Exchanges of each request, and those of them that failed.
     requests: BTreeMap<String, (u64, u64)>,
     pub(crate) errors: u64,
@@ -91,11 +94,18 @@ impl Watch {
             busiest: Nanos(0),
             lateness: plimsoll_model::record::histogram(),
             longest_stall: Nanos(0),
+            script: false,
             iterations: 0,
+            failed_iterations: 0,
             requests: BTreeMap::new(),
             errors: 0,
             saturated: 0,
         }
+    }
+
+    /// The same for users that run a script, or do not.
+    pub(crate) fn of_script(self, script: bool) -> Watch {
+        Watch { script, ..self }
     }
 
     /// Takes note of a second.
@@ -112,7 +122,10 @@ impl Watch {
             match (phase, subject) {
                 (RecordedPhase::Warmup, _)
                 | (_, Subject::Connect | Subject::Part(..) | Subject::Check(_) | Subject::Custom(..)) => {}
-                (RecordedPhase::Measure, Subject::Iteration) => self.iterations += tally.count(),
+                (RecordedPhase::Measure, Subject::Iteration) => {
+                    self.iterations += tally.count();
+                    self.failed_iterations += tally.failed();
+                }
                 (RecordedPhase::Measure, Subject::Request(name)) => {
                     let (made, failed) = self.requests.entry(name.clone()).or_default();
                     *made += tally.count();
@@ -128,15 +141,28 @@ impl Watch {
         self.requests.values().map(|(made, _)| made).sum()
     }
 
-    /// The requests of which not one went as expected, though they were made.
+    /// How many of what failed, where that is all that was done.
+    fn nothing_right(&self) -> Option<(u64, &'static str)> {
+        let all = self.exchanges();
+        match (all, self.iterations) {
+            (0, iterations) if iterations > 0 && self.failed_iterations == iterations => {
+                Some((iterations, "iterations"))
+            }
+            (1.., _) if self.errors == all => Some((all, "exchanges")),
+            _ => None,
+        }
+    }
+
+    /// The requests of which not one went as expected, though they were made. A script may well ask for what
+    /// is not there, and name each request anew.
     fn never_right(&self) -> impl Iterator<Item = (&String, u64)> {
-        let wrong = self.requests.iter().filter(|(_, (made, failed))| made == failed && *made > 0);
+        let wrong = self.requests.iter().filter(|(_, (made, failed))| !self.script && made == failed && *made > 0);
         wrong.map(|(name, (made, _))| (name, *made))
     }
 
     /// Whether some of every request went as expected, or none was made.
     pub(crate) fn worked(&self) -> bool {
-        self.never_right().next().is_none()
+        self.nothing_right().is_none() && self.never_right().next().is_none()
     }
 
     /// Whether the trial counts. A wrong reply is the system's failure, whatever the generator
@@ -187,9 +213,8 @@ impl Watch {
             .filter(|(_, check)| !check.holds())
             .map(|(name, check)| wrong_replies(name, check))
             .collect();
-        let all = self.exchanges();
-        if all > 0 && self.errors == all {
-            failures.push(format!("all {all} exchanges failed: {}", record.example("")));
+        if let Some((all, noun)) = self.nothing_right() {
+            failures.push(format!("all {all} {noun} failed: {}", record.example("")));
         } else {
             let of = |(name, made): (&String, u64)| {
                 format!("all {made} exchanges of `{name}` failed: {}", record.example(&format!("request:{name}")))
@@ -219,7 +244,7 @@ impl Watch {
                 generator.max_lateness.as_secs_f64() * 1e3
             ));
         }
-        if self.exchanges() == 0 {
+        if self.exchanges() == 0 && (!self.script || self.iterations == 0) {
             limits.push("nothing was measured: no exchange ended in the measure phase or its drain".to_owned());
         }
         limits
@@ -361,6 +386,36 @@ mod tests {
         let examples = BTreeMap::from([("request:call".to_owned(), refused)]);
         let judged = watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &examples));
         assert_eq!(judged.validity, Validity::Failed(vec!["all 10 exchanges failed: connection refused".to_owned()]));
+    }
+
+    #[test]
+    fn a_script_names_its_requests_itself_and_need_not_make_any() {
+        let of = |script: bool, failed: u64, requests: &[(&str, u64)]| {
+            let mut watch = Watch::new(&load(2), false).of_script(script);
+            let mut interval = second(0, 0.1, 0, 0);
+            interval.tallies.clear();
+            let tally = |count: u64, failed: u64| {
+                let mut tally = Tally::default();
+                tally.service.record_n(1000, count).expect("in range");
+                tally.errors.extend((failed > 0).then_some((ErrorKind::Script, failed)));
+                tally
+            };
+            interval.tallies.insert((RecordedPhase::Measure, Subject::Iteration), tally(10, failed));
+            for (name, failed) in requests {
+                let subject = Subject::Request((*name).to_owned());
+                interval.tallies.insert((RecordedPhase::Measure, subject), tally(5, *failed));
+            }
+            watch.see(&interval);
+            let thrown = BTreeMap::from([(ErrorKind::Script, "Error: x".to_owned())]);
+            let examples = BTreeMap::from([("iteration".to_owned(), thrown)]);
+            watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &examples)).validity
+        };
+        assert_eq!(of(true, 10, &[]), Validity::Failed(vec!["all 10 iterations failed: Error: x".to_owned()]));
+        assert!(of(true, 9, &[]).counts(), "a script need not make requests");
+        assert!(of(true, 0, &[("/1", 5), ("/2", 0)]).counts(), "and may ask for what is not there");
+        assert!(matches!(of(true, 0, &[("/1", 5)]), Validity::Failed(_)));
+        assert!(matches!(of(false, 0, &[("/1", 5), ("/2", 0)]), Validity::Failed(_)));
+        assert!(matches!(of(false, 0, &[]), Validity::Void(_)));
     }
 
     #[test]
