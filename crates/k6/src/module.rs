@@ -17,13 +17,13 @@ pub(crate) fn export<'js>(exports: &Exports<'js>, module: &Object<'js>, names: &
 
 /// Objects with functions in Rust.
 pub(crate) trait Native<'js> {
-    /// Gives the object a function, which knows its name.
+    /// Gives the object a function. It does not know its name: that would take half as much memory again, for each user.
     fn native<P>(&self, name: &str, function: impl IntoJsFunc<'js, P> + 'js) -> Result<()>;
 }
 
 impl<'js> Native<'js> for Object<'js> {
     fn native<P>(&self, name: &str, function: impl IntoJsFunc<'js, P> + 'js) -> Result<()> {
-        self.set(name, Function::new(self.ctx().clone(), function)?.with_name(name)?)
+        self.set(name, Function::new(self.ctx().clone(), function)?)
     }
 }
 
