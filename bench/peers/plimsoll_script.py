@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from harness.peer import Job, find
+from harness.peer import Count, Job, find
 from peers.plimsoll import BINARY
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
