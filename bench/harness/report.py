@@ -63,17 +63,17 @@ def goals_table(case, by_tool):
     return lines + [f"| {conclusion(goal, case.unit, values)} |" for goal in case.goals]
 
 
-def conclusion(goal, unit, by_tool):
-    """The cells of a row: the goal, its bound, the ratio of the medians, that of each round, and
-    whether the goal is met."""
+def conclusion(goal, unit, by_tool, within_turns=False):
+    """The cells of a row: the goal, its bound, the ratio of the medians (or the median of the ratios
+    within turns), that of each round or turn, and whether the goal is met."""
     ours = by_tool.get(MEASURED, [])
     theirs = [1.0] * len(ours) if goal.against is None else by_tool.get(goal.against, [])
     what = f"{MEASURED}, {unit}" if goal.against is None else f"{unit}: {MEASURED} / {goal.against}"
     bound = f"at most {number(goal.at_most)}" if goal.at_least is None else f"at least {number(goal.at_least)}"
     if not ours or not theirs:
         return f"{what} | {bound} | not measured | | "
-    ratio = statistics.median(ours) / statistics.median(theirs)
     each = [mine / other for mine, other in zip(ours, theirs)]
+    ratio = statistics.median(each) if within_turns else statistics.median(ours) / statistics.median(theirs)
     met = "yes" if goal.is_met(ratio) else "no"
     return f"{what} | {bound} | {number(ratio)} | {number(min(each))} to {number(max(each))} | {met}"
 

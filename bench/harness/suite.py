@@ -36,7 +36,9 @@ def no_server(_cpu, _folder):
 @dataclass(frozen=True)
 class Suite:
     """`measure` takes what makes a tool's job, the work, an address, the settings and a folder, and
-    gives a value for each of the figures."""
+    gives a value for each of the figures. In a round each tool has so many `turns` at the same server,
+    and ratios are then taken within turns: a machine that changes its speed between two runs of one
+    tool does so more rarely between two neighbours."""
 
     name: str
     title: str
@@ -45,12 +47,14 @@ class Suite:
     measure: Callable
     server: Callable = no_server
     rounds: int | None = None
+    turns: int = 1
     on_all_processors: bool = False
     note: str = ""
 
     def conditions(self, settings):
         server = "" if self.server is no_server else f"; server on processor {settings.server_cpu}, on loopback"
         rounds = self.rounds or settings.rounds
+        rounds = rounds if self.turns == 1 else f"{rounds} of {self.turns} turns each"
         tools = "on all processors" if self.on_all_processors else f"on processor {settings.generator_cpu}"
         return f"Rounds: {rounds}, order seed {settings.seed}; tools {tools}{server}"
 
@@ -63,12 +67,17 @@ def run_suite(suite, absent, settings, folder, say):
         tools = {name: job for name, job in part.tools.items() if name not in absent}
         outcome[part.label] = values = {name: [] for name in tools}
         order = random.Random(f"{settings.seed} {suite.name} {part.label}")
-        for turn in range(1, rounds + 1):
+        for number_of_round in range(1, rounds + 1):
             with suite.server(settings.server_cpu, folder) as address:
-                for name in order.sample(sorted(tools), len(tools)):
+                for name in each_turn(order, tools, suite.turns):
                     values[name].append(suite.measure(tools[name], part.work, address, settings, folder))
-                    say(f"{suite.name} {part.label} {turn}/{rounds}: {name} {in_words(suite, values[name][-1])}")
+                    say(f"{suite.name} {part.label} {number_of_round}/{rounds}: {name} {in_words(suite, values[name][-1])}")
     return outcome
+
+
+def each_turn(order, tools, turns):
+    """The tools in the order in which they run: all of them in each turn."""
+    return [name for _ in range(turns) for name in order.sample(sorted(tools), len(tools))]
 
 
 def in_words(suite, values):
@@ -81,7 +90,7 @@ def section(suite, outcome):
     for label, by_tool in outcome.items():
         for index, figure in enumerate(suite.figures):
             by_figure = {name: [values[index] for values in rounds] for name, rounds in by_tool.items()}
-            lines += [f"| {label} | {conclusion(goal, figure.unit, by_figure)} |" for goal in figure.goals]
+            lines += [f"| {label} | {conclusion(goal, figure.unit, by_figure, within_turns=suite.turns > 1)} |" for goal in figure.goals]
     heads = "".join(f" {figure.unit}: median | least to most |" for figure in suite.figures)
     lines += ["", f"| objects | tool |{heads}", "| --- | --- |" + " ---: | ---: |" * len(suite.figures)]
     for label, by_tool in outcome.items():
