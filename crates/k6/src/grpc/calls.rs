@@ -119,9 +119,10 @@ impl Reply {
             let why = format!("expected an answer to {}, found its end", path_of(method));
             self.end = GrpcEnd { status: status::INTERNAL, message: why, ..self.end };
         }
-        match &self.message {
-            Some(message) if !discard => response.set("message", message_of(ctx, method, message)?)?,
-            _ => response.set("message", rquickjs::Null)?,
+        match discard {
+            true => response.set("message", rquickjs::Null)?,
+            // As in k6, a call that failed has an empty one.
+            false => response.set("message", message_of(ctx, method, self.message.as_deref().unwrap_or_default())?)?,
         }
         response.set("status", self.end.status)?;
         response.set("headers", fields(ctx, &self.headers)?)?;

@@ -106,7 +106,8 @@ fn a_call_that_fails_says_why_and_is_no_exception() {
             return [failed.status, failed.error, failed.message, late.status, late.error.message];
         };",
     );
-    let expected = r#"[5,{"code":5,"message":"no such word","details":[]},null,4,"context deadline exceeded"]"#;
+    let expected =
+        r#"[5,{"code":5,"message":"no such word","details":[]},{"text":"","times":"0"},4,"context deadline exceeded"]"#;
     assert_eq!(script.run(talk), Ok(expected.to_owned()));
     assert_eq!(script.samples("grpc_req_duration"), 2);
 }

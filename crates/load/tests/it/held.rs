@@ -163,7 +163,7 @@ fn calls_and_streams_go_over_one_connection() {
             const counted = client.invoke('counter.incrementCounter/increment', { value: 1 });
             check(all, {
                 says: () => said.status === StatusOK && said.message.text === 'hello' && said.headers['x-own'][0] === 'mine' && said.trailers['x-own'][0] === 'mine',
-                fails: () => failed.status === StatusInvalidArgument && failed.error.message === 'as told' && failed.message === null,
+                fails: () => failed.status === StatusInvalidArgument && failed.error.message === 'as told' && failed.message.text === '',
                 repeats: (all) => all[0] === 'x,x,x',
                 gathers: (all) => all[1] === 'abc',
                 chats: (all) => all[2] === 'a,b,c',

@@ -14,7 +14,8 @@ pub(super) const PATH: &str = "/grpc.reflection.v1.ServerReflection/ServerReflec
 /// The files that are part of the program, by name.
 const FILES: [(&str, &str); 2] =
     [("counter.proto", include_str!("../../proto/counter.proto")), ("talk.proto", super::TALK)];
-const SERVICES: [&str; 3] = ["counter.incrementCounter", "talk.Talk", "grpc.reflection.v1.ServerReflection"];
+/// Those that can be asked for: whoever is told of reflection itself wants its file too.
+const SERVICES: [&str; 2] = ["counter.incrementCounter", "talk.Talk"];
 const NOT_FOUND: u16 = 5;
 
 /// Each file as a `FileDescriptorProto`.
