@@ -6,7 +6,7 @@ use crate::quantity::{grouped, percent, show};
 use crate::words;
 use plimsoll_model::load::AFTER_FAILURE;
 use plimsoll_model::measure::{Measure, Series, Unit};
-use plimsoll_model::record::{ErrorKind, Subject};
+use plimsoll_model::record::{ErrorKind, Subject, Tally};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -27,7 +27,11 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         Some(_) => [between_operations(context), None],
         None => [littles_law(context), idle_users(context)],
     };
-    [what_is_timed(context), errors(context), saturated(context)].into_iter().chain(users).flatten().collect()
+    [what_is_timed(context), errors(context), thrown(context), saturated(context)]
+        .into_iter()
+        .chain(users)
+        .flatten()
+        .collect()
 }
 
 /// What the facts of a study say in place of a protocol where users run a script.
@@ -360,6 +364,31 @@ fn errors(context: &Context<'_>) -> Option<Finding> {
             grouped(failed as f64)
         ),
         evidence,
+    })
+}
+
+/// Exceptions of scripts and users that were stopped: neither is an exchange.
+fn thrown(context: &Context<'_>) -> Option<Finding> {
+    let of_iterations = || context.counted().filter_map(|reader| reader.tally(&Subject::Iteration));
+    let count = |kind| of_iterations().filter_map(|tally| tally.errors.get(&kind)).sum::<u64>();
+    let (thrown, stopped) = (count(ErrorKind::Script), count(ErrorKind::Limit));
+    let all: u64 = of_iterations().map(Tally::count).sum();
+    let example = |kind| {
+        let mut told = context.counted().filter_map(move |reader| {
+            reader.result().summary.error_examples.get("iteration").and_then(|kinds| kinds.get(&kind))
+        });
+        told.next().map(|text| format!("for example, {text}"))
+    };
+    (thrown + stopped > 0).then(|| Finding {
+        gravity: Gravity::Caution,
+        topic: "the script",
+        sentence: format!(
+            "Of {} iterations of the script, {} ended with an exception, and {} because their user broke a limit.",
+            grouped(all as f64),
+            grouped(thrown as f64),
+            grouped(stopped as f64)
+        ),
+        evidence: [ErrorKind::Script, ErrorKind::Limit].into_iter().filter_map(example).collect(),
     })
 }
 

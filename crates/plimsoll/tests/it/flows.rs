@@ -214,7 +214,14 @@ fn a_script_is_what_the_users_of_a_study_do() {
         assert!(tally("counter:orders").count() > 0 && tally("trend:sizes").count() > 0);
     }
     let report = place.read("bundle/report/report.md");
-    for text in ["the script load-{version}.js", "checks:is red", "counter:orders", "trend:sizes", "one too many"] {
+    for text in [
+        "the script load-1, 2.js",
+        "checks:is red",
+        "counter:orders",
+        "trend:sizes",
+        "ended with an exception",
+        "one too many",
+    ] {
         assert!(report.contains(text), "`{text}` is not in:\n{report}");
     }
 }
@@ -228,7 +235,7 @@ fn a_script_that_cannot_be_loaded_is_named_with_its_place_before_anything_starts
             ["load-1.js:3:12", "http.get(;"],
         ),
         ("import { browser } from 'k6/browser';\nexport default function () {}\n", ["load-1.js:1", "k6/browser"]),
-        ("export function other() {}\n", ["load-1.js", "default"]),
+        ("export function other() {}\n", ["a function `default`", "found `other`"]),
         ("open('/etc/hostname');\nexport default function () {}\n", ["load-1.js", "/etc/hostname"]),
     ] {
         let place = with_scripts(server.address(), script);
