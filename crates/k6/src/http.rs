@@ -30,7 +30,7 @@ use crate::value::{given, instance, text, thrown};
 use arguments::Arguments;
 use client::{Client, Outcome};
 use cookie_jar::CookieJar;
-use fetch::Asked;
+use fetch::{Asked, Fetch};
 use plimsoll_script::NativeModule;
 use rquickjs::function::Opt;
 use rquickjs::module::Exports;
@@ -169,7 +169,7 @@ fn batch<'js>(ctx: Ctx<'js>, requests: Value<'js>) -> Result<Value<'js>> {
     let (mut names, mut all) = (Vec::new(), Vec::new());
     for (name, entry) in entries {
         match batched(&ctx, &client, &name, entry) {
-            Ok(asked) => all.push(asked),
+            Ok(asked) => all.push(Fetch::new(asked)),
             // As in k6, nothing is sent of a batch in which one request cannot be made; those before it have no answer.
             Err(wrong) => {
                 let unsent = names.into_iter().map(|name| Ok((name, client.unsent(&ctx)?)));
@@ -199,7 +199,7 @@ fn batched<'js>(
     client: &Client,
     name: &str,
     entry: Value<'js>,
-) -> std::result::Result<Asked, arguments::Wrong> {
+) -> std::result::Result<Box<Asked>, arguments::Wrong> {
     let is_template = instance::<template::HttpUrl>(&entry).is_some();
     let arguments = match (entry.as_array(), entry.as_object()) {
         (Some(array), _) => of_array(ctx, array)?,

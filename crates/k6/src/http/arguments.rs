@@ -54,7 +54,7 @@ pub(crate) struct Arguments<'js> {
 
 impl<'js> Arguments<'js> {
     /// What the script asks for.
-    pub(crate) fn read(self, ctx: &Ctx<'js>, client: &Client) -> Read<Asked> {
+    pub(crate) fn read(self, ctx: &Ctx<'js>, client: &Client) -> Read<Box<Asked>> {
         let content = given(self.body).map(|body| body::read(ctx, body)).transpose()?;
         ask(ctx, client, self.method, &self.url, content, self.params)
     }
@@ -68,7 +68,7 @@ pub(crate) fn ask<'js>(
     url: &Value<'js>,
     content: Option<Content>,
     params: Option<Value<'js>>,
-) -> Read<Asked> {
+) -> Read<Box<Asked>> {
     let (written, name) = read_url(ctx, url)?;
     check_scheme(&written)?;
     let target = client.target(&written).map_err(|why| Wrong::Refused(Fault::of_url(&why)))?;
@@ -82,7 +82,7 @@ pub(crate) fn ask<'js>(
     if let Some(content_type) = content_type {
         Rc::make_mut(&mut headers).set("Content-Type", content_type);
     }
-    let mut asked = Asked {
+    let mut asked = Box::new(Asked {
         method,
         target,
         name,
@@ -99,7 +99,7 @@ pub(crate) fn ask<'js>(
         tags: Vec::new(),
         throws: options.throw == Some(true),
         is_plain: false,
-    };
+    });
     if let Some(params) = given(params).and_then(Value::into_object) {
         asked.read_params(ctx, &params)?;
     }

@@ -80,13 +80,17 @@ impl Client {
     }
 
     /// Makes a request, and parks the user until it is over.
-    pub(crate) fn send<'js>(&self, ctx: &Ctx<'js>, asked: std::result::Result<Asked, Wrong>) -> Result<Outcome<'js>> {
+    pub(crate) fn send<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        asked: std::result::Result<Box<Asked>, Wrong>,
+    ) -> Result<Outcome<'js>> {
         let asked = match asked {
             Ok(asked) => asked,
             Err(wrong) => return self.refused(ctx, wrong),
         };
         let events = EventLoop::<K6>::of(ctx)?;
-        let mut fetch = Fetch::new(Box::new(asked));
+        let mut fetch = Fetch::new(asked);
         loop {
             let request = fetch.request(events.now());
             let event = events.call(ctx, Op::Http(Box::new(request)))?;
@@ -101,13 +105,13 @@ impl Client {
     pub(crate) fn promise<'js>(
         self: &Rc<Self>,
         ctx: &Ctx<'js>,
-        asked: std::result::Result<Asked, Wrong>,
+        asked: std::result::Result<Box<Asked>, Wrong>,
     ) -> Result<Promise<'js>> {
         let (promise, resolve, reject) = ctx.promise()?;
         match asked {
             Ok(asked) => {
                 let settle = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
-                self.pursue(ctx, Fetch::new(Box::new(asked)), settle)?;
+                self.pursue(ctx, Fetch::new(asked), settle)?;
             }
             Err(wrong) => settle(ctx, &resolve, &reject, self.refused(ctx, wrong).map(Class::into_value))?,
         }
@@ -137,12 +141,12 @@ impl Client {
     }
 
     /// Makes several requests, of which so many are under way at once as the options say.
-    pub(crate) fn batch<'js>(&self, ctx: &Ctx<'js>, asked: Vec<Asked>) -> Result<Vec<Outcome<'js>>> {
+    pub(crate) fn batch<'js>(&self, ctx: &Ctx<'js>, fetches: Vec<Fetch>) -> Result<Vec<Outcome<'js>>> {
         let events = EventLoop::<K6>::of(ctx)?;
         let options = self.user.options();
         let limits = (options.batch.unwrap_or(20), options.batch_per_host.unwrap_or(6));
-        let mut answers: Vec<Option<Box<Answer>>> = asked.iter().map(|_| None).collect();
-        let mut waiting: Vec<_> = asked.into_iter().map(|asked| Fetch::new(Box::new(asked))).enumerate().collect();
+        let mut answers: Vec<Option<Box<Answer>>> = fetches.iter().map(|_| None).collect();
+        let mut waiting: Vec<_> = fetches.into_iter().enumerate().collect();
         let mut open: Vec<Open> = Vec::new();
         while !waiting.is_empty() || !open.is_empty() {
             while let Some(at) = next_of_batch(&waiting, &open, limits) {
