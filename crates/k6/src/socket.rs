@@ -38,7 +38,7 @@ impl Parameters {
     /// One of them is not as it should be, or there is another.
     pub(crate) fn read<'js>(ctx: &Ctx<'js>, user: &User, params: Option<Value<'js>>) -> Result<Parameters> {
         let mut headers = Headers::default();
-        headers.set("User-Agent", user.options().user_agent.clone().unwrap_or_default());
+        headers.set("User-Agent", user.agent());
         let mut read = Parameters { headers, jar: Rc::clone(&user.jar), deflate: false, tags: Vec::new() };
         let Some(params) = given(params).and_then(Value::into_object) else { return Ok(read) };
         for param in params.props::<String, Value<'js>>() {

@@ -191,6 +191,12 @@ impl User {
         &self.plan().options
     }
 
+    /// What it says that it is, over other protocols than HTTP too.
+    #[must_use]
+    pub fn agent(&self) -> &str {
+        self.options().user_agent.as_deref().unwrap_or(concat!("plimsoll/", env!("CARGO_PKG_VERSION")))
+    }
+
     /// The run that it belongs to.
     #[must_use]
     pub fn plan(&self) -> &Arc<Plan> {

@@ -46,7 +46,7 @@ impl ConnectParams {
             connect: GrpcConnect {
                 url: url_of(ctx, "https", address)?,
                 authority: None,
-                user_agent: user.options().user_agent.clone().unwrap_or_default(),
+                user_agent: user.agent().to_owned(),
                 authorities: Vec::new(),
                 identity: None,
                 largest_message: LARGEST_MESSAGE,
