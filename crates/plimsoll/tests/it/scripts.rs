@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use wire::{Wire, pages};
+use wire::{Servers, Wire};
 
 /// How many scripts run at once: most of them wait.
 const AT_ONCE: usize = 4;
@@ -26,14 +26,15 @@ struct Outcome {
 }
 
 fn run(case: &Case) -> Outcome {
-    let (place, server) = (Place::empty(), pages());
+    let (place, servers) = (Place::empty(), Servers::start());
     place.copy_of(&corpus::folder());
-    let url = format!("URL=http://{}", server.address());
-    let fixed = ["script", "run", "--summary-export", "summary.json", "-e", &url];
-    let flags = fixed.into_iter().chain(case.flags.split_whitespace()).chain([case.file.as_str()]);
+    let variables = servers.variables();
+    let fixed = ["script", "run", "--summary-export", "summary.json"];
+    let variables = variables.iter().flat_map(|variable| ["-e", variable]);
+    let flags = fixed.into_iter().chain(variables).chain(case.flags.split_whitespace()).chain([case.file.as_str()]);
     let ended = place.plimsoll(&flags.collect::<Vec<_>>());
     let summary = place.has("summary.json").then(|| serde_json::from_str(&place.read("summary.json")).expect("JSON"));
-    Outcome { ended, wire: Wire::seen_by(&server), summary }
+    Outcome { ended, wire: servers.seen(), summary }
 }
 
 /// How often checks passed and failed.
@@ -48,7 +49,9 @@ fn faults(case: &Case, outcome: &Outcome) -> Vec<String> {
     let found = checks(summary.as_ref()).map_or((0, 0), |(passes, fails)| (passes, passes + fails));
     let differs = [
         (ended.code() != Some(case.exit)).then(|| format!("exit {:?} instead of {}", ended.code(), case.exit)),
-        case.requests.filter(|count| *count != wire.0.len()).map(|count| format!("not {count} requests: {wire:#?}")),
+        case.requests
+            .filter(|count| *count != wire.requests.len())
+            .map(|count| format!("not {count} requests: {wire:#?}")),
         case.checks.filter(|checks| *checks != found).map(|checks| format!("checks {found:?} instead of {checks:?}")),
         (!case.says.iter().all(|text| ended.stderr.contains(text)))
             .then(|| format!("it says not all of {:?}", case.says)),
@@ -137,9 +140,9 @@ fn options_come_from_the_environment_below_the_command_line() {
 
 #[test]
 fn samples_are_written_one_by_one() {
-    let (place, server) = (Place::empty(), pages());
+    let (place, servers) = (Place::empty(), Servers::start());
     place.copy_of(&corpus::folder());
-    let url = format!("URL=http://{}", server.address());
+    let [url, ..] = servers.variables();
     let flags = "--tag team=x -o json=samples.json -o csv=samples.csv";
     let words: Vec<&str> = ["script", "run", "-e", &url, "outputs.js"].into_iter().chain(flags.split(' ')).collect();
     place.plimsoll(&words).with(0);

@@ -1,7 +1,7 @@
 //! k6 itself: the same script, against a server like the first one.
 
 use super::corpus::{self, Case};
-use super::wire::{Wire, pages};
+use super::wire::Servers;
 use super::{Outcome, checks};
 use crate::common::{Place, Started};
 use plimsoll_testkit::skipped;
@@ -35,16 +35,16 @@ impl K6 {
     }
 
     pub(crate) fn run(&self, case: &Case) -> Outcome {
-        let (place, server) = (Place::empty(), pages());
+        let (place, servers) = (Place::empty(), Servers::start());
         place.copy_of(&corpus::folder());
         let mut command = Command::new(&self.0);
-        command.args(["run", "--quiet", "--no-usage-report", "--summary-export", "summary.json", "-e"]);
-        command.arg(format!("URL=http://{}", server.address()));
+        command.args(["run", "--quiet", "--no-usage-report", "--summary-export", "summary.json"]);
+        command.args(servers.variables().iter().flat_map(|variable| ["-e", variable]));
         command.args(case.flags.split_whitespace()).arg(&case.file).current_dir(place.path(".")).stdin(Stdio::null());
         let ended = Started::new(command).end();
         let summary =
             place.has("summary.json").then(|| serde_json::from_str(&place.read("summary.json")).expect("JSON"));
-        Outcome { ended, wire: Wire::seen_by(&server), summary }
+        Outcome { ended, wire: servers.seen(), summary }
     }
 }
 
@@ -56,7 +56,8 @@ pub(crate) fn differences(here: &Outcome, there: &Outcome) -> Vec<String> {
     let text = |value: &dyn std::fmt::Debug| format!("{value:?}");
     let found = [
         differ("exit code", text(&here.ended.code()), text(&there.ended.code())),
-        differ("requests", here.wire.0.join("\n         "), there.wire.0.join("\n         ")),
+        differ("requests", here.wire.requests.join("\n         "), there.wire.requests.join("\n         ")),
+        differ("messages", here.wire.others.join("\n         "), there.wire.others.join("\n         ")),
         differ("checks", text(&checks(here.summary.as_ref())), text(&checks(there.summary.as_ref()))),
         differ("keys of the summary", text(&keys(here.summary.as_ref())), text(&keys(there.summary.as_ref()))),
     ];

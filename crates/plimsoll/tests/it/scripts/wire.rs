@@ -1,8 +1,63 @@
-//! The server that scripts are run against, and what it has seen, without what no two clients have in common.
+//! The servers that scripts are run against, and what they have seen, without what no two clients have in common.
 
-use plimsoll_testkit::Request;
+use plimsoll_testkit::grpc::{Counter, Mode};
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
+use plimsoll_testkit::websocket::What;
+use plimsoll_testkit::{Record, Request, websocket};
+use std::net::SocketAddr;
 use std::time::Duration;
+
+/// One of each kind.
+pub(crate) struct Servers {
+    http: Server,
+    sockets: websocket::Server,
+    calls: Counter,
+}
+
+impl Servers {
+    pub(crate) fn start() -> Servers {
+        let sockets = websocket::Server::start().expect("a server");
+        Servers { http: pages(), sockets, calls: Counter::start(Mode::Mutex).expect("a server") }
+    }
+
+    /// What scripts have in `__ENV`.
+    pub(crate) fn variables(&self) -> [String; 3] {
+        let Servers { http, sockets, calls } = self;
+        let (http, sockets, calls) = (http.address(), sockets.address(), calls.address());
+        [format!("URL=http://{http}"), format!("SOCKETS=ws://{sockets}"), format!("CALLS={calls}")]
+    }
+
+    /// What they have seen, in an order that does not depend on when it came.
+    pub(crate) fn seen(&self) -> Wire {
+        let Servers { http, sockets, calls } = self;
+        let messages = sockets.received();
+        // When a server hears of the end of a socket, its client may be gone already.
+        let messages = messages.iter().filter(|message| !matches!(message.what, What::Close(_) | What::Cut));
+        let messages = messages.map(|message| format!("{:?}", message.what));
+        let [openings, calls] = [(sockets.record(), sockets.address()), (calls.record(), calls.address())]
+            .map(|(record, at)| seen(record, at));
+        let mut others: Vec<String> = messages.chain(openings).chain(calls).collect();
+        others.sort();
+        let mut requests = seen(http.record(), http.address());
+        requests.sort();
+        Wire { requests, others }
+    }
+}
+
+/// Lines of what servers have seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wire {
+    /// Of HTTP.
+    pub(crate) requests: Vec<String>,
+    /// Of sockets and gRPC.
+    pub(crate) others: Vec<String>,
+}
+
+/// Requests that came to a server.
+fn seen(record: &Record, address: SocketAddr) -> Vec<String> {
+    let requests = record.first_requests();
+    requests.iter().map(|request| line(request).replace(&address.to_string(), "SERVER")).collect()
+}
 
 const PAGE: &str = r#"<html><head><title>A page</title></head><body><h1>Hello</h1>
 <a href="/text?from=link">first</a> <a href="/other">second</a>
@@ -19,7 +74,7 @@ const PACKED: [u8; 33] = [
 ];
 
 /// A server that answers each path in its own way.
-pub(crate) fn pages() -> Server {
+fn pages() -> Server {
     let text = || Reply::ok("hello").header("Content-Type", "text/plain");
     let to = |status, place: &str| Behaviour::at_once(Reply::ok("").status(status).header("Location", place));
     let json = Reply::ok(JSON).header("Content-Type", "application/json").header("x-answer-ID", "42");
@@ -46,20 +101,6 @@ fn text_of(body: Vec<u8>) -> Reply {
     Reply::ok(body).header("Content-Type", "text/plain")
 }
 
-/// Requests as lines, in an order that does not depend on when they came.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wire(pub(crate) Vec<String>);
-
-impl Wire {
-    pub(crate) fn seen_by(server: &Server) -> Wire {
-        let address = server.address().to_string();
-        let requests = server.record().first_requests();
-        let mut lines: Vec<String> = requests.iter().map(|request| line(request).replace(&address, "SERVER")).collect();
-        lines.sort();
-        Wire(lines)
-    }
-}
-
 fn line(request: &Request) -> String {
     let Request { method, path, .. } = request;
     if let Some(coding) = request.header("content-encoding") {
@@ -83,6 +124,9 @@ fn header(name: &str, value: &str) -> Option<String> {
     let name = name.to_ascii_lowercase();
     match name.as_str() {
         "user-agent" if value.contains("k6/") || value.starts_with("plimsoll") => None,
+        // Of sockets and gRPC: made anew for each, or left to the client.
+        "sec-websocket-key" | "grpc-timeout" | "te" | "grpc-accept-encoding" => None,
+        "user-agent" if value.is_empty() || value.contains("grpc") => None,
         "cookie" => {
             let mut cookies: Vec<&str> = value.split("; ").collect();
             cookies.sort_unstable();

@@ -1,0 +1,23 @@
+// exit 0
+// checks 3 of 3
+import { check } from 'k6';
+import { Client, Stream } from 'k6/net/grpc';
+const client = new Client();
+client.load(['lib'], 'talk.proto');
+export const options = { thresholds: { grpc_streams: ['count==2'], grpc_streams_msgs_sent: ['count==3'], grpc_streams_msgs_received: ['count==5'] } };
+export default function () {
+  if (__ITER === 0) client.connect(__ENV.CALLS, { plaintext: true });
+  const chat = new Stream(client, 'talk.Talk/Chat'), words = [];
+  chat.on('data', (word) => words.push(word.text));
+  chat.on('end', () => check(words, { 'both came back': (all) => all.join() === 'a,b' }));
+  chat.write({ text: 'a' });
+  chat.write({ text: 'b' });
+  chat.end();
+  const repeat = new Stream(client, 'talk.Talk/Repeat');
+  let count = 0;
+  repeat.on('data', () => { count += 1; });
+  repeat.on('end', () => { check(count, { 'three times': (n) => n === 3 }); client.close(); });
+  repeat.write({ text: 'again', times: 3 });
+  repeat.end();
+  check(client, { 'it does not wait': () => words.length === 0 });
+}
