@@ -65,6 +65,11 @@ pub(crate) fn rare_requests(input: &Input) -> BTreeSet<String> {
             *counts.entry(name).or_default() += tally.count();
         }
     }
+    rarest(counts)
+}
+
+/// The names beyond those that were counted most often; among equals the alphabet decides.
+fn rarest(counts: BTreeMap<&str, u64>) -> BTreeSet<String> {
     let mut names: Vec<(&str, u64)> = counts.into_iter().collect();
     names.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     names.into_iter().skip(MOST_REQUESTS).map(|(name, _)| name.to_owned()).collect()
@@ -219,5 +224,21 @@ impl Table<'_> {
             },
             _ => ("–".to_owned(), String::new()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_leave_out_what_was_asked_for_least() {
+        let names: Vec<String> = (0..MOST_REQUESTS + 2).map(|number| format!("GET /{number:02}")).collect();
+        let counts = |last: u64| -> BTreeMap<&str, u64> {
+            names.iter().map(|name| (name.as_str(), if name == "GET /51" { last } else { 5 })).collect()
+        };
+        assert_eq!(rarest(counts(5)), ["GET /50".to_owned(), "GET /51".to_owned()].into());
+        assert_eq!(rarest(counts(9)), ["GET /49".to_owned(), "GET /50".to_owned()].into());
+        assert!(rarest(counts(5).into_iter().take(MOST_REQUESTS).collect()).is_empty());
     }
 }
