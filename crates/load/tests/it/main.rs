@@ -2,8 +2,8 @@
 
 mod flow;
 mod grpc;
-mod http;
 mod held;
+mod http;
 mod script;
 mod sql;
 mod storage;
