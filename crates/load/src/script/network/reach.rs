@@ -151,7 +151,9 @@ impl Network {
         let (user, bytes) = self.take_bytes(id);
         let mut line = self.forget(id);
         match line.take_asked() {
-            Some(asked) if asked.may_be_repeated() && fault.kind == ErrorKind::Closed => self.carry(core, user, asked, now),
+            Some(asked) if asked.may_be_repeated() && fault.kind == ErrorKind::Closed => {
+                self.carry(core, user, asked, now)
+            }
             Some(asked) => self.fail(core, asked, fault, bytes, &line),
             None => core.recorder.add_bytes(self.users[user as usize].phase, bytes.0, bytes.1),
         }
