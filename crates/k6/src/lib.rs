@@ -60,6 +60,7 @@ fn refusal(name: &str) -> Option<String> {
     let instead = match name {
         "k6/browser" | "k6/experimental/browser" => "there is no browser here",
         "k6/experimental/grpc" => "import `k6/net/grpc`",
+        "k6/experimental/websockets" => "import `k6/websockets`",
         "k6/experimental/timers" => "import `k6/timers`, or use the global functions",
         "k6/experimental/webcrypto" => "use the global `crypto`",
         "k6/cloud" | "k6/experimental/tracing" | "k6/experimental/redis" | "k6/secrets" => "Plimsoll does without it",
