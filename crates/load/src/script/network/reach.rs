@@ -152,7 +152,7 @@ impl Network {
         let mut line = self.forget(id);
         match line.take_asked() {
             Some(asked) if asked.may_be_repeated() && fault.kind == ErrorKind::Closed => {
-                self.carry(core, user, asked, now)
+                self.carry(core, user, asked, now);
             }
             Some(asked) => self.fail(core, asked, fault, bytes, &line),
             None => core.recorder.add_bytes(self.users[user as usize].phase, bytes.0, bytes.1),
