@@ -321,7 +321,7 @@ fn an_interrupt_leaves_no_server_and_no_data() {
 #[test]
 fn an_interrupt_while_data_is_loaded_is_heard() {
     for server in SERVERS {
-        let much = edited(&study(&server), "rows = 1000", "rows = 50000000");
+        let much = edited(&study(&server), "rows = 1000", "rows = 5000000");
         let Some(place) = place(&much) else { continue };
         let mut run = place.start(&RUN);
         run.wait_until("the loading of data", |_| {
