@@ -9,7 +9,7 @@
 use crate::OrReason;
 use crate::quantity::grouped;
 use plimsoll_model::measure::{Measure, Series, Statistic};
-use plimsoll_model::record::{METRIC_SCALE, Metric, Part, Subject, Tally};
+use plimsoll_model::record::{ErrorKind, METRIC_SCALE, Metric, Part, Subject, Tally};
 use plimsoll_model::result::{LoadSecond, TrialResult};
 use plimsoll_model::sample::ProcessSample;
 use plimsoll_model::trial::Trial;
@@ -129,6 +129,18 @@ impl<'a> Reader<'a> {
         self.result.tallies.get(subject).filter(|tally| tally.count() > 0)
     }
 
+    /// Iterations that failed though none of their exchanges did, by kind: a script threw, or a loop of a flow did not
+    /// come to its end.
+    #[must_use]
+    pub fn failed_alone(&self) -> BTreeMap<ErrorKind, u64> {
+        let iterations = self.tally(&Subject::Iteration).map(|tally| &tally.errors);
+        let alone = iterations.into_iter().flatten().map(|(kind, failed)| {
+            let with_an_exchange = self.requests.errors.get(kind).copied().unwrap_or_default();
+            (*kind, failed.saturating_sub(with_an_exchange))
+        });
+        alone.filter(|(_, failed)| *failed > 0).collect()
+    }
+
     /// How many durations a measure is taken from; none when it is not one of durations.
     #[must_use]
     pub fn sample_size(&self, series: &Series) -> Option<u64> {
@@ -202,8 +214,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// What failed: exchanges, and iterations that did so by themselves.
     fn errors(&self, statistic: Statistic) -> OrReason<f64> {
-        let (failed, all) = (self.requests.failed() as f64, self.requests.count() as f64);
+        let alone: u64 = self.failed_alone().values().sum();
+        let failed = (self.requests.failed() + alone) as f64;
+        let all = (self.requests.count() + alone) as f64;
         match statistic {
             Statistic::Ratio if all > 0.0 => Ok(failed / all),
             Statistic::Ratio => Err("no exchange ended".to_owned()),
@@ -584,6 +599,21 @@ mod tests {
         tally.errors.insert(ErrorKind::Timeout, 5);
         assert_eq!(value(&result, "errors.ratio"), Ok(0.005));
         assert_eq!(value(&result, "errors.count"), Ok(5.0));
+    }
+
+    #[test]
+    fn iterations_that_fail_by_themselves_are_errors_too() {
+        let mut result = trial(1.0);
+        let failed = |result: &mut TrialResult, subject: Subject, kind, failed| {
+            let tally = result.tallies.get_mut(&subject).expect("it is there");
+            tally.errors.insert(kind, failed);
+        };
+        failed(&mut result, Subject::Request("call".to_owned()), ErrorKind::Timeout, 5);
+        failed(&mut result, Subject::Iteration, ErrorKind::Timeout, 5);
+        assert_eq!(value(&result, "errors.count"), Ok(5.0), "an exchange that fails takes its iteration along");
+        failed(&mut result, Subject::Iteration, ErrorKind::Script, 20);
+        assert_eq!(value(&result, "errors.count"), Ok(25.0));
+        assert_eq!(value(&result, "errors.ratio"), Ok(25.0 / 1020.0));
     }
 
     proptest! {

@@ -141,16 +141,16 @@ impl Watch {
         self.requests.values().map(|(made, _)| made).sum()
     }
 
-    /// How many of what failed, where that is all that was done.
-    fn nothing_right(&self) -> Option<(u64, &'static str)> {
+    /// How many exchanges failed, where that is all that there were.
+    fn no_exchange_right(&self) -> Option<u64> {
         let all = self.exchanges();
-        match (all, self.iterations) {
-            (0, iterations) if iterations > 0 && self.failed_iterations == iterations => {
-                Some((iterations, "iterations"))
-            }
-            (1.., _) if self.errors == all => Some((all, "exchanges")),
-            _ => None,
-        }
+        (all > 0 && self.errors == all).then_some(all)
+    }
+
+    /// How many iterations failed, where that is all that there were: a script may throw, and a flow wait in vain,
+    /// though every exchange goes right.
+    fn no_iteration_right(&self) -> Option<u64> {
+        (self.iterations > 0 && self.failed_iterations == self.iterations).then_some(self.iterations)
     }
 
     /// The requests of which not one went as expected, though they were made. A script may well ask for what
@@ -160,9 +160,9 @@ impl Watch {
         wrong.map(|(name, (made, _))| (name, *made))
     }
 
-    /// Whether some of every request went as expected, or none was made.
+    /// Whether some of every request went as expected, or none was made, and some iteration did.
     pub(crate) fn worked(&self) -> bool {
-        self.nothing_right().is_none() && self.never_right().next().is_none()
+        self.no_exchange_right().is_none() && self.never_right().next().is_none() && self.no_iteration_right().is_none()
     }
 
     /// Whether the trial counts. A wrong reply is the system's failure, whatever the generator
@@ -213,13 +213,15 @@ impl Watch {
             .filter(|(_, check)| !check.holds())
             .map(|(name, check)| wrong_replies(name, check))
             .collect();
-        if let Some((all, noun)) = self.nothing_right() {
-            failures.push(format!("all {all} {noun} failed: {}", record.example("")));
-        } else {
+        if let Some(all) = self.no_exchange_right() {
+            failures.push(format!("all {all} exchanges failed: {}", record.example("")));
+        } else if self.never_right().next().is_some() {
             let of = |(name, made): (&String, u64)| {
                 format!("all {made} exchanges of `{name}` failed: {}", record.example(&format!("request:{name}")))
             };
             failures.extend(self.never_right().map(of));
+        } else if let Some(all) = self.no_iteration_right() {
+            failures.push(format!("all {all} iterations failed: {}", record.example("iteration")));
         }
         failures.extend(record.databases.iter().flat_map(wrong_data));
         failures
@@ -412,6 +414,8 @@ mod tests {
         };
         assert_eq!(of(true, 10, &[]), Validity::Failed(vec!["all 10 iterations failed: Error: x".to_owned()]));
         assert!(of(true, 9, &[]).counts(), "a script need not make requests");
+        assert!(matches!(of(true, 10, &[("/1", 0)]), Validity::Failed(_)), "nor fail in one");
+        assert!(matches!(of(false, 10, &[("/1", 0)]), Validity::Failed(_)));
         assert!(of(true, 0, &[("/1", 5), ("/2", 0)]).counts(), "and may ask for what is not there");
         assert!(matches!(of(true, 0, &[("/1", 5)]), Validity::Failed(_)));
         assert!(matches!(of(false, 0, &[("/1", 5), ("/2", 0)]), Validity::Failed(_)));

@@ -27,7 +27,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         Some(_) => [between_operations(context), None],
         None => [littles_law(context), idle_users(context)],
     };
-    [what_is_timed(context), errors(context), thrown(context), saturated(context)]
+    [what_is_timed(context), errors(context), failed_alone(context), saturated(context)]
         .into_iter()
         .chain(users)
         .flatten()
@@ -318,22 +318,34 @@ fn users(reader: &Reader<'_>) -> Option<f64> {
 #[derive(Default)]
 struct Failures {
     failed: u64,
-    exchanges: u64,
+    /// Of so many.
+    of: u64,
     kinds: BTreeMap<ErrorKind, u64>,
 }
 
 impl Failures {
-    fn in_words(&self) -> String {
+    fn in_words(&self, noun: &str) -> String {
         let kinds: Vec<String> =
             self.kinds.iter().map(|(kind, count)| format!("{kind} {}", grouped(*count as f64))).collect();
         format!(
-            "{} of {} exchanges ({}): {}",
+            "{} of {} {noun} ({}): {}",
             grouped(self.failed as f64),
-            grouped(self.exchanges as f64),
-            percent(self.failed as f64 / self.exchanges as f64),
+            grouped(self.of as f64),
+            percent(self.failed as f64 / self.of as f64),
             kinds.join(", ")
         )
     }
+}
+
+/// What failed in each cell, in words.
+fn in_cells<'a>(
+    context: &'a Context<'_>,
+    of_cells: &'a BTreeMap<(usize, usize), Failures>,
+    noun: &'a str,
+) -> impl Iterator<Item = String> + 'a {
+    of_cells.iter().map(move |((condition, variant), cell)| {
+        format!("{}, {}: {}", context.variant(*variant), context.condition(*condition), cell.in_words(noun))
+    })
 }
 
 fn errors(context: &Context<'_>) -> Option<Finding> {
@@ -342,18 +354,14 @@ fn errors(context: &Context<'_>) -> Option<Finding> {
         let trial = reader.trial();
         let cell = of_cells.entry((trial.condition, trial.variant)).or_default();
         cell.failed += reader.requests().failed();
-        cell.exchanges += reader.requests().count();
+        cell.of += reader.requests().count();
         for (kind, count) in &reader.requests().errors {
             *cell.kinds.entry(*kind).or_default() += count;
         }
     }
     of_cells.retain(|_, cell| cell.failed > 0);
     let failed: u64 = of_cells.values().map(|cell| cell.failed).sum();
-    let evidence: Vec<String> = of_cells
-        .iter()
-        .map(|((condition, variant), cell)| {
-            format!("{}, {}: {}", context.variant(*variant), context.condition(*condition), cell.in_words())
-        })
+    let evidence: Vec<String> = in_cells(context, &of_cells, "exchanges")
         .chain(examples(context.counted()).into_iter().map(|example| format!("for example, {example}")))
         .collect();
     (failed > 0).then(|| Finding {
@@ -367,28 +375,31 @@ fn errors(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Exceptions of scripts and users that were stopped: neither is an exchange.
-fn thrown(context: &Context<'_>) -> Option<Finding> {
-    let of_iterations = || context.counted().filter_map(|reader| reader.tally(&Subject::Iteration));
-    let count = |kind| of_iterations().filter_map(|tally| tally.errors.get(&kind)).sum::<u64>();
-    let (thrown, stopped) = (count(ErrorKind::Script), count(ErrorKind::Limit));
-    let all: u64 = of_iterations().map(Tally::count).sum();
-    let example = |kind| {
-        let mut told = context.counted().filter_map(move |reader| {
-            reader.result().summary.error_examples.get("iteration").and_then(|kinds| kinds.get(&kind))
-        });
-        told.next().map(|text| format!("for example, {text}"))
-    };
-    (thrown + stopped > 0).then(|| Finding {
+/// Iterations that failed by themselves: exceptions of scripts, users that were stopped, loops without an end.
+fn failed_alone(context: &Context<'_>) -> Option<Finding> {
+    let mut of_cells: BTreeMap<(usize, usize), Failures> = BTreeMap::new();
+    for reader in context.counted() {
+        let trial = reader.trial();
+        let cell = of_cells.entry((trial.condition, trial.variant)).or_default();
+        cell.of += reader.tally(&Subject::Iteration).map_or(0, Tally::count);
+        for (kind, count) in reader.failed_alone() {
+            cell.failed += count;
+            *cell.kinds.entry(kind).or_default() += count;
+        }
+    }
+    of_cells.retain(|_, cell| cell.failed > 0);
+    let failed: u64 = of_cells.values().map(|cell| cell.failed).sum();
+    let told = context.counted().filter_map(|reader| reader.result().summary.error_examples.get("iteration"));
+    let example = told.flat_map(BTreeMap::values).next().map(|text| format!("for example, {text}"));
+    (failed > 0).then(|| Finding {
         gravity: Gravity::Caution,
-        topic: "the script",
+        topic: "iterations",
         sentence: format!(
-            "Of {} iterations of the script, {} ended with an exception, and {} because their user broke a limit.",
-            grouped(all as f64),
-            grouped(thrown as f64),
-            grouped(stopped as f64)
+            "{} iterations failed by themselves and not in an exchange: an exception, a limit, or a loop that did not come \
+             to its end. They are part of the errors.",
+            grouped(failed as f64)
         ),
-        evidence: [ErrorKind::Script, ErrorKind::Limit].into_iter().filter_map(example).collect(),
+        evidence: in_cells(context, &of_cells, "iterations").chain(example).collect(),
     })
 }
 

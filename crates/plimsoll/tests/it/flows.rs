@@ -219,7 +219,7 @@ fn a_script_is_what_the_users_of_a_study_do() {
         "checks:is red",
         "counter:orders",
         "trend:sizes",
-        "ended with an exception",
+        "failed by themselves",
         "one too many",
     ] {
         assert!(report.contains(text), "`{text}` is not in:\n{report}");
