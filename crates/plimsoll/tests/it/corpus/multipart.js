@@ -1,5 +1,6 @@
 // exit 0
 // requests 1
+// not in k6: it sends the parts in an order that changes from run to run
 import http from 'k6/http';
 const file = open('./lib/deeper/data.json', 'b');
 export default function () {
