@@ -1,6 +1,6 @@
 """Memory of a user of a flow that thinks."""
 
-from cases.http_idle import FEW, MANY, per_user
+from cases.http_idle import FEW, MANY, load, per_user
 from harness.case import Case, Goal
 from harness.servers import nginx
 from peers import plimsoll_flow
@@ -13,5 +13,6 @@ CASE = Case(
     tools={"Plimsoll": plimsoll_flow.idle},
     measure=per_user(FEW, MANY),
     goals=[Goal(None, 8 * 1024)],
+    load=load(FEW, MANY),
     note="Users go once through the flow of `flow`, keep what they captured, and think for an hour.",
 )

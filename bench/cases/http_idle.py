@@ -20,6 +20,10 @@ def per_user(few, many):
     return bytes_per_user
 
 
+def load(few, many):
+    return f"{few:,} and {many:,} users for {SECONDS} s each"
+
+
 CASE = Case(
     name="http-idle",
     title=f"Memory per idle HTTP user with its connection, from {FEW:,} to {MANY:,} users",
@@ -28,5 +32,6 @@ CASE = Case(
     tools={"Plimsoll": plimsoll.http_idle, "wrk (busy)": wrk.kept_connections},
     measure=per_user(FEW, MANY),
     goals=[Goal(None, 8 * 1024)],
+    load=load(FEW, MANY),
     note="Plimsoll's users send one request and think for an hour. wrk has no think time: its connections are busy.",
 )

@@ -2,7 +2,7 @@
 
 from harness.case import Case, Goal
 from harness.servers import nginx
-from cases.http_idle import per_user
+from cases.http_idle import load, per_user
 from peers import plimsoll_script
 
 FEW, MANY = 500, 4_500
@@ -15,5 +15,6 @@ CASE = Case(
     tools={"Plimsoll": plimsoll_script.plimsoll_idle, "k6": plimsoll_script.k6_idle},
     measure=per_user(FEW, MANY),
     goals=[Goal("k6", 1.0)],
+    load=load(FEW, MANY),
     note="`bench/scripts/idle.js` as it is, by both. The most memory that the process ever held counts.",
 )

@@ -73,5 +73,7 @@ CASE = Case(
     tools={"Plimsoll": study},
     measure=lateness,
     goals=[Goal(None, 10)],
+    load=f"two trials of {WARMUP} s of warm-up and {SECONDS} s measured",
+    on_all_processors=True,
     note="Plimsoll has both processors, and shares them with the server. Seconds of warm-up are left out.",
 )

@@ -45,7 +45,8 @@ class Goal:
 @dataclass(frozen=True)
 class Case:
     """`tools` maps a name to what makes its job: (address, connections, seconds, folder) -> Job.
-    `measure` takes one of those, an address, the settings and a folder."""
+    `measure` takes one of those, an address, the settings and a folder. `load` says what it offers, where
+    that is not the settings' seconds and connections."""
 
     name: str
     title: str
@@ -55,12 +56,15 @@ class Case:
     measure: Callable
     goals: list[Goal]
     note: str = ""
+    load: str | None = None
+    on_all_processors: bool = False
 
     def conditions(self, settings):
+        load = self.load or f"{settings.seconds} s per tool, {settings.connections} connections"
+        tools = "both processors" if self.on_all_processors else f"processor {settings.generator_cpu}"
         return (
-            f"{settings.rounds} rounds of {settings.seconds} s per tool, {settings.connections} connections, order "
-            f"seed {settings.seed}; server on processor {settings.server_cpu}, tools on processor "
-            f"{settings.generator_cpu}; loopback"
+            f"Rounds: {settings.rounds}, {load}, order seed {settings.seed}; server on processor "
+            f"{settings.server_cpu}, tools on {tools}; loopback"
         )
 
 

@@ -9,10 +9,10 @@ export function setup() {
   return { token: http.get(`${__ENV.URL}/json`).json('name'), deep: { list: [1, { a: null }] } };
 }
 export default function (data) {
-  http.post(`${__ENV.URL}/work`, data.token);
+  http.post(`${__ENV.URL}/things`, data.token);
   check(data, { 'all of it came': (d) => d.deep.list[1].a === null });
 }
 export function teardown(data) {
-  http.del(`${__ENV.URL}/work/${data.token}`);
+  http.del(`${__ENV.URL}/things/${data.token}`);
   check(data, { 'teardown too': (d) => d.token === 'ann' });
 }
