@@ -2,7 +2,7 @@
 
 from harness.case import Case, Goal, cpu_per_call
 from harness.servers import nginx
-from peers import locust, plimsoll, plimsoll_script
+from peers import locust, plimsoll, plimsoll_script, wrk
 
 CASE = Case(
     name="script-http",
@@ -14,8 +14,10 @@ CASE = Case(
         "Plimsoll (no script)": plimsoll.http_kept,
         "k6": plimsoll_script.k6_get,
         "Locust": locust.get,
+        "wrk (no script)": wrk.kept_connections,
     },
     measure=cpu_per_call,
     goals=[Goal("k6", 1 / 5), Goal("k6", 1 / 8), Goal("Locust", 1 / 8)],
-    note="`bench/scripts/get.js` as it is, by `plimsoll script run` and by `k6 run`; Locust with FastHttpUser.",
+    note="`bench/scripts/get.js` as it is, by `plimsoll script run` and by `k6 run`; Locust with FastHttpUser. "
+    "wrk is C and knows nothing of users: what it takes is nearly all the kernel's.",
 )

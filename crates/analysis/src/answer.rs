@@ -96,7 +96,7 @@ impl Speaker<'_> {
         let mut sentences = Vec::new();
         for group in GROUPS.iter().filter_map(|(outcome, material)| self.group(*outcome, *material)) {
             let start = if sentences.is_empty() {
-                format!("By {}, ", words::measure(self.measure, &self.input.facts.protocol))
+                format!("By {}, ", words::measure(self.measure))
             } else {
                 String::new()
             };

@@ -93,8 +93,6 @@ pub struct Between {
     pub title: String,
     /// Its question.
     pub question: String,
-    /// Its protocol.
-    pub protocol: String,
     /// Their names.
     pub names: [String; 2],
     /// When the first trial began and the last one ended, in milliseconds since 1970; none where no
@@ -308,7 +306,6 @@ pub fn between(first: &Side<'_>, second: &Side<'_>) -> Result<Between, Refusal> 
     let mut between = Between {
         title: facts.title.clone(),
         question: facts.question.clone(),
-        protocol: facts.protocol.clone(),
         names: [first.name.clone(), second.name.clone()],
         ran: [ran(first.input), ran(second.input)],
         alpha: pair.alpha,
@@ -318,8 +315,8 @@ pub fn between(first: &Side<'_>, second: &Side<'_>) -> Result<Between, Refusal> 
         left_out: left_out(first, second),
         problems: [problems(first), problems(second)].concat(),
         basis,
-        drift: drift::drift(&rows, &pair, &facts.protocol),
-        answer: answer::answer(&rows, &pair, &plan, &facts.protocol),
+        drift: drift::drift(&rows, &pair),
+        answer: answer::answer(&rows, &pair, &plan),
         rows,
         rest,
         floors: [pair.floors_of(first), pair.floors_of(second)],

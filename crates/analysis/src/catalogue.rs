@@ -56,6 +56,8 @@ pub(crate) fn measures(input: &Input, readers: &[Reader<'_>]) -> Vec<Measure> {
             measures.push(measure);
         }
     }
+    let times = input.times();
+    measures.iter_mut().for_each(|measure| measure.note_times(&times));
     measures
 }
 
@@ -86,10 +88,18 @@ fn of_every_report(input: &Input, readers: &[Reader<'_>]) -> Vec<Measure> {
     for series in counts {
         measures.extend([Statistic::Count, Statistic::Rate].map(|statistic| Measure::new(series.clone(), statistic)));
     }
-    measures.extend([Statistic::Count, Statistic::Ratio].map(|statistic| Measure::new(Series::Errors, statistic)));
+    measures.extend(of_failures(&Series::Errors));
+    // Elsewhere an iteration fails with its exchanges, which are told.
+    if readers.iter().any(|reader| !reader.failed_alone().is_empty()) {
+        measures.extend(of_failures(&Series::FailedIterations));
+    }
     measures.extend(of_scripts(readers));
     measures.extend(of_systems(&input.facts.systems));
     measures
+}
+
+fn of_failures(series: &Series) -> [Measure; 2] {
+    [Statistic::Count, Statistic::Ratio].map(|statistic| Measure::new(series.clone(), statistic))
 }
 
 /// What was timed apart of each request.

@@ -51,11 +51,12 @@ use estimate::Estimate;
 use findings::Finding;
 use measure::Reader;
 use plimsoll_model::host::{Host, Version};
-use plimsoll_model::measure::Measure;
+use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::result::TrialResult;
 use plimsoll_model::study::StudyFacts;
 use plimsoll_model::trial::Plan;
 use sensitivity::Sensitivity;
+use std::collections::BTreeSet;
 use storage::StorageReport;
 use values::Values;
 
@@ -84,6 +85,22 @@ pub struct Input {
 }
 
 impl Input {
+    /// The same, once it is known of the measures that the study names whether they are times: of a script's own metrics,
+    /// the trials alone know.
+    #[must_use]
+    pub fn with_times_noted(mut self) -> Input {
+        let times = self.times();
+        let decide = self.facts.decide.iter_mut().map(|decision| &mut decision.measure);
+        decide.chain(&mut self.facts.report.measures).for_each(|measure| measure.note_times(&times));
+        self
+    }
+
+    /// The scripts' own metrics that hold times.
+    fn times(&self) -> BTreeSet<String> {
+        let scripts = self.trials.iter().filter_map(|trial| trial.summary.script.as_ref());
+        scripts.flat_map(|script| script.times.iter().cloned()).collect()
+    }
+
     /// Whether a trial is part of the results: it counts, and its block was not run again.
     #[must_use]
     pub fn counts(&self, result: &TrialResult) -> bool {
@@ -148,6 +165,13 @@ pub struct Uncounted {
 }
 
 impl Analysis {
+    /// A measure, with what is known of its series.
+    #[must_use]
+    pub fn measure(&self, series: &Series, statistic: Statistic) -> Measure {
+        let timed = self.measures.iter().any(|known| known.series == *series && known.timed);
+        Measure { timed, ..Measure::new(series.clone(), statistic) }
+    }
+
     /// The estimate of `measure` for a variant under a condition.
     #[must_use]
     pub fn estimate(&self, condition: usize, variant: usize, measure: &Measure) -> Option<&Estimate> {

@@ -10,6 +10,7 @@ pub fn show(value: f64, unit: Unit) -> String {
         Unit::Bytes => scaled(value, &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")]),
         Unit::BytesPerSecond => scaled(value, &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")]),
         Unit::Count => grouped(value.round()),
+        Unit::Number => number(value),
         Unit::PerSecond if value >= 100.0 => format!("{} /s", grouped(value.round())),
         Unit::PerSecond => format!("{} /s", significant(value)),
         Unit::PerMinute if value >= 100.0 => format!("{} /min", grouped(value.round())),
@@ -144,6 +145,19 @@ pub fn multiple(ratio: f64) -> String {
     without_trailing_zeros(&significant(ratio)).to_owned()
 }
 
+/// A number with three digits however small it is, or all of its whole digits if it has more.
+fn number(value: f64) -> String {
+    let size = value.abs();
+    if value.fract() == 0.0 {
+        grouped(value)
+    } else if size >= 0.995 {
+        significant(value)
+    } else {
+        let decimals = (2.0 - size.log10().floor()) as usize;
+        format!("{value:.decimals$}")
+    }
+}
+
 /// A number with three digits, or all of its whole digits if it has more.
 #[must_use]
 pub fn significant(value: f64) -> String {
@@ -206,6 +220,11 @@ mod tests {
             (512.0, Unit::Bytes, "512 B"),
             (754_000.0, Unit::BytesPerSecond, "754 kB/s"),
             (135_980.0, Unit::Count, "135,980"),
+            (135_980.0, Unit::Number, "135,980"),
+            (5.0, Unit::Number, "5"),
+            (1.4239, Unit::Number, "1.42"),
+            (0.25, Unit::Number, "0.250"),
+            (0.001_239, Unit::Number, "0.00124"),
             (4_532.286, Unit::PerSecond, "4,532 /s"),
             (3.25, Unit::PerSecond, "3.25 /s"),
             (0.514, Unit::Cores, "0.51 cores"),

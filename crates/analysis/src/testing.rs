@@ -73,6 +73,7 @@ pub(crate) fn trial(scale: f64) -> TrialResult {
             error_examples: BTreeMap::new(),
             storage: None,
             databases: Vec::new(),
+            script: None,
         },
         cut: 0,
         tallies: [(Subject::Iteration, tally.clone()), (Subject::Request("call".to_owned()), tally)].into(),

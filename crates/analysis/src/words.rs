@@ -86,20 +86,6 @@ pub fn of_factor(factor: &str, level: &Level) -> String {
     }
 }
 
-/// The name of a series: that of k6 for the protocol, where there is one.
-#[must_use]
-pub fn series(series: &Series, protocol: &str) -> String {
-    let Series::RequestDuration(name) = series else { return series.to_string() };
-    let protocol = protocol.to_ascii_lowercase();
-    match ["grpc", "http"].into_iter().find(|word| protocol.starts_with(word)) {
-        Some(word) => {
-            let name = name.as_ref().map(|name| format!(":{name}")).unwrap_or_default();
-            format!("{word}_req_duration{name}")
-        }
-        None => series.to_string(),
-    }
-}
-
 /// What the study's text says, with what it varies in the place of `{placeholders}`: the levels of
 /// a factor, the name of a system.
 #[must_use]
@@ -127,14 +113,14 @@ fn levels(levels: &[Level]) -> String {
     if in_words { shown.join(", ") } else { list(&shown) }
 }
 
-/// A measure under `protocol`: `p95 of iteration_duration`, `iterations per second`.
+/// A measure: `p95 of iteration_duration`, `iterations per second`.
 #[must_use]
-pub fn measure(measure: &Measure, protocol: &str) -> String {
+pub fn measure(measure: &Measure) -> String {
     let series = match &measure.series {
         Series::Cpu(None) => "CPU".to_owned(),
         Series::Cpu(Some(system)) => format!("CPU of {system}"),
         Series::Memory(Some(system)) => format!("memory of {system}"),
-        other => series(other, protocol),
+        other => other.to_string(),
     };
     match measure.statistic {
         Statistic::Max if matches!(measure.series, Series::Cpu(_) | Series::Memory(_)) => format!("peak {series}"),
@@ -157,7 +143,7 @@ pub(crate) fn verb(measure: &Measure, more: bool) -> (String, String) {
         Series::Subrequests => ("sends", "more", "fewer"),
         Series::NewOrders => ("commits", "more", "fewer"),
         Series::DataReceived | Series::DataSent => ("moves", "more", "less"),
-        Series::Errors => ("has", "more", "fewer"),
+        Series::Errors | Series::FailedIterations => ("has", "more", "fewer"),
         Series::Cpu(_) | Series::Memory(_) => ("uses", "more", "less"),
         Series::Checks(_) => ("passes", "more", "fewer"),
         Series::Custom(..) => ("has", "more", "less"),
@@ -168,6 +154,7 @@ pub(crate) fn verb(measure: &Measure, more: bool) -> (String, String) {
         Series::Memory(_) => "memory".to_owned(),
         Series::DataReceived | Series::DataSent => "data".to_owned(),
         Series::NewOrders => "new orders".to_owned(),
+        Series::FailedIterations => "failed iterations".to_owned(),
         series => series.to_string(),
     };
     let rate = match (measure.statistic, &measure.series) {
@@ -185,7 +172,12 @@ pub(crate) fn verb_of_multiple(measure: &Measure) -> (String, String) {
         (None, _) => "long".to_owned(),
         (
             Some(noun),
-            Series::Iterations | Series::Requests | Series::Subrequests | Series::NewOrders | Series::Errors,
+            Series::Iterations
+            | Series::Requests
+            | Series::Subrequests
+            | Series::NewOrders
+            | Series::Errors
+            | Series::FailedIterations,
         ) => {
             format!("many {noun}")
         }
@@ -257,15 +249,6 @@ mod tests {
             assert_eq!(conditions(&plan, indices), expected);
         }
         assert_eq!(conditions(&conditions_of(vec![Assignment::default()]), &[0]), "in all trials");
-    }
-
-    #[test]
-    fn requests_are_named_as_k6_does() {
-        let increment = Series::RequestDuration(Some("increment".to_owned()));
-        assert_eq!(series(&increment, "gRPC"), "grpc_req_duration:increment");
-        assert_eq!(series(&Series::IterationDuration, "gRPC"), "iteration_duration");
-        let p95 = Measure::new(Series::RequestDuration(None), Statistic::Percentile(95.0));
-        assert_eq!(measure(&p95, "HTTP/1.1"), "p95 of http_req_duration");
     }
 
     #[test]

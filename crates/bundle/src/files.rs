@@ -34,6 +34,7 @@ pub(crate) const GENERATOR: &str = "generator.csv";
 pub(crate) const PROCESSES: &str = "processes.csv";
 pub(crate) const HOST_SERIES: &str = "host.csv";
 pub(crate) const DATABASES: &str = "databases.csv";
+pub(crate) const CONSOLE: &str = "console.log";
 
 /// The folder of a sealed trial.
 pub(crate) fn trial_folder(bundle: &Path, number: u32) -> PathBuf {

@@ -100,6 +100,12 @@ impl TrialWriter {
         self.folder.join(format!("output-{}.log", plain(name)))
     }
 
+    /// The file for what a script writes to its console.
+    #[must_use]
+    pub fn console_path(&self) -> PathBuf {
+        self.folder.join(files::CONSOLE)
+    }
+
     /// Writes asterisks over `secret` wherever the systems of the trial have written it. To be called
     /// when they have ended.
     ///

@@ -77,13 +77,10 @@ impl BundleWriter {
     /// Opens a bundle that an interrupted run has left, to go on with the same study.
     ///
     /// # Errors
-    /// It is no bundle, it is complete, it was begun with another study or plan, files of its trials
+    /// It is no bundle, it was begun with another study or plan, it is complete, files of its trials
     /// were changed, or another run is writing it.
     pub fn resume(folder: &Path, study: &str, facts: &StudyFacts, plan: &Plan) -> Result<BundleWriter, BundleError> {
         let manifest = manifest::read(folder)?;
-        if manifest.complete {
-            return Err(BundleError::Complete(folder.to_owned()));
-        }
         let other = |what| BundleError::OtherStudy { path: folder.to_owned(), what };
         if fs::read(folder.join(STUDY)).ok().as_deref() != Some(study.as_bytes()) {
             return Err(other("study"));
@@ -93,6 +90,9 @@ impl BundleWriter {
         }
         if read_json::<StudyFacts>(&folder.join(FACTS)).as_ref() != Ok(facts) {
             return Err(other("resolved study"));
+        }
+        if manifest.complete {
+            return Err(BundleError::Complete(folder.to_owned()));
         }
         let sealed = sealed(folder, &manifest)?;
         let added = manifest.added.clone();

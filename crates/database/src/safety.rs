@@ -10,7 +10,7 @@ use plimsoll_model::database::{Engine, Setting};
 /// A setting that is always told, and the values with which something can be lost.
 struct Rule {
     setting: &'static str,
-    /// Values, and what can be lost with them.
+    /// Values, or `> 1` for all above it, and what can be lost with them.
     risks: &'static [(&'static str, &'static str)],
 }
 
@@ -43,6 +43,8 @@ const POSTGRESQL: &[Rule] = &[
     Rule { setting: "ignore_checksum_failure", risks: &[("on", "damaged pages are used and spread")] },
 ];
 
+const END_OF_BINARY_LOG: &str = "a loss of power can lose the end of the binary log, so that replicas and recoveries to a point in time lack transactions";
+
 const MARIADB: &[Rule] = &[
     Rule {
         setting: "innodb_flush_log_at_trx_commit",
@@ -65,11 +67,9 @@ const MARIADB: &[Rule] = &[
     Rule { setting: "log_bin", risks: &[] },
     Rule {
         setting: "sync_binlog",
-        risks: &[(
-            "0",
-            "a loss of power can lose the end of the binary log, so that replicas and recoveries to a point in time lack transactions",
-        )],
+        risks: &[("0", END_OF_BINARY_LOG), ("> 1", END_OF_BINARY_LOG)],
     },
+    Rule { setting: "debug_no_sync", risks: &[("on", "nothing is synced: a loss of power can destroy the whole database")] },
     Rule {
         setting: "innodb_flush_method",
         risks: &[
@@ -131,7 +131,11 @@ fn risk(rules: &[Rule], name: &str, in_force: &InForce) -> Option<String> {
     }
     let rule = rules.iter().find(|rule| rule.setting == name)?;
     let found = in_force.get(name)?;
-    rule.risks.iter().find(|(value, _)| found.is(value)).map(|(_, lost)| (*lost).to_owned())
+    let is = |value: &str| match value.strip_prefix("> ") {
+        Some(bound) => found.shown.parse().is_ok_and(|found: u64| bound.parse().is_ok_and(|bound| found > bound)),
+        None => found.is(value),
+    };
+    rule.risks.iter().find(|(value, _)| is(value)).map(|(_, lost)| (*lost).to_owned())
 }
 
 #[cfg(test)]
@@ -175,13 +179,15 @@ mod tests {
 
     #[test]
     fn a_binary_log_that_is_not_synced_is_a_risk_where_there_is_one() {
-        let lost = |log: &[(&str, &str)]| {
-            let in_force = InForce::of(&[log, &[("sync_binlog", "0")]].concat());
+        let lost = |log: &[(&str, &str)], synced| {
+            let in_force = InForce::of(&[log, &[("sync_binlog", synced)]].concat());
             told(Engine::Mariadb, &[], &in_force).into_iter().find_map(|setting| setting.risk)
         };
-        assert_eq!(lost(&[("log_bin", "OFF")]), None);
-        assert!(lost(&[("log_bin", "ON")]).unwrap().contains("the end of the binary log"));
-        assert!(lost(&[]).is_some());
+        assert_eq!(lost(&[("log_bin", "OFF")], "0"), None);
+        assert_eq!(lost(&[("log_bin", "ON")], "1"), None);
+        assert!(lost(&[("log_bin", "ON")], "0").unwrap().contains("the end of the binary log"));
+        assert!(lost(&[("log_bin", "ON")], "100").unwrap().contains("the end of the binary log"));
+        assert!(lost(&[], "0").is_some());
     }
 
     #[test]

@@ -94,6 +94,7 @@ pub fn trial(trial: Trial, seconds: i64, scale: f64) -> TrialResult {
             error_examples: BTreeMap::new(),
             storage: None,
             databases: Vec::new(),
+            script: None,
         },
         cut: 0,
         tallies: [Subject::Iteration, Subject::Connect, Subject::Request("call".to_owned())]

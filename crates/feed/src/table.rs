@@ -95,10 +95,15 @@ impl Table {
         self.rows
     }
 
+    /// The names of its columns, in the order of the file.
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|column| column.name.as_str())
+    }
+
     /// Where the column of this name stands. One that some row lacks is refused.
     pub fn column(&self, name: &str) -> Result<usize, FeedFault> {
         let Some(index) = self.columns.iter().position(|column| column.name == name) else {
-            let known: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
+            let known: Vec<&str> = self.columns().collect();
             let what = format!("expected a column `{name}`, found `{}`", known.join("`, `"));
             return Err(in_file(&self.file, Fault::of_file(what)));
         };

@@ -3,13 +3,12 @@
 
 use crate::checks::SEPARATOR;
 use crate::metrics::builtin;
-use crate::module::{self, Native};
+use crate::module::Native;
 use crate::operations::K6;
 use crate::user::{User, milliseconds, read_tags};
 use plimsoll_model::units::Nanos;
 use plimsoll_script::{EventLoop, NativeModule};
 use rquickjs::function::Opt;
-use rquickjs::module::Exports;
 use rquickjs::{Coerced, Ctx, Exception, FromJs, Function, Object, Result, Value};
 
 /// See the module.
@@ -19,14 +18,14 @@ impl NativeModule for Core {
     const NAME: &'static str = "k6";
     const EXPORTS: &'static [&'static str] = &["default", "check", "fail", "group", "randomSeed", "sleep"];
 
-    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let module = Object::new(ctx.clone())?;
         module.native("check", check)?;
         module.native("fail", fail)?;
         module.native("group", group)?;
         module.native("randomSeed", random_seed)?;
         module.native("sleep", sleep)?;
-        module::export(exports, &module, Self::EXPORTS)
+        Ok(module)
     }
 }
 

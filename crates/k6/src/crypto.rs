@@ -6,14 +6,13 @@ mod key;
 pub(crate) mod web;
 
 use crate::encoding;
-use crate::module::{self, Native};
+use crate::module::Native;
 use crate::value::{buffer, bytes, optional_text, thrown};
 use hash::Hash;
 pub(crate) use hash::hex;
 use plimsoll_script::NativeModule;
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
-use rquickjs::module::Exports;
 use rquickjs::{Class, Ctx, IntoJs, JsLifetime, Object, Result, Value};
 
 /// See the module.
@@ -39,7 +38,7 @@ impl NativeModule for Crypto {
         "sha512_256",
     ];
 
-    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let object = Object::new(ctx.clone())?;
         object.native("createHash", create_hash)?;
         object.native("createHMAC", create_hmac)?;
@@ -54,7 +53,7 @@ impl NativeModule for Crypto {
             };
             object.native(name, hash)?;
         }
-        module::export(exports, &object, Self::EXPORTS)
+        Ok(object)
     }
 }
 

@@ -4,12 +4,10 @@
 //! process, and a user has only those that it holds in its hands.
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
-use crate::module;
 use crate::user::User;
 use crate::value::thrown;
 use plimsoll_script::{EventLoop, NativeModule};
 use rquickjs::function::{Constructor, Opt};
-use rquickjs::module::Exports;
 use rquickjs::{Array, Ctx, Exception, Function, IntoJs, Object, Result, Value};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,12 +38,12 @@ impl NativeModule for Data {
     const NAME: &'static str = "k6/data";
     const EXPORTS: &'static [&'static str] = &["default", "SharedArray"];
 
-    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let object = Object::new(ctx.clone())?;
         let prototype = Object::new(ctx.clone())?;
         let constructor = Constructor::new_prototype(ctx, prototype, shared_array)?;
         object.set("SharedArray", constructor)?;
-        module::export(exports, &object, Self::EXPORTS)
+        Ok(object)
     }
 }
 

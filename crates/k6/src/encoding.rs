@@ -1,14 +1,13 @@
 //! The module `k6/encoding`: base64.
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
-use crate::module::{self, Native};
+use crate::module::Native;
 use crate::value::{buffer, bytes, optional_text, thrown};
 use base64::Engine;
 use base64::alphabet::{Alphabet, STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use plimsoll_script::NativeModule;
 use rquickjs::function::Opt;
-use rquickjs::module::Exports;
 use rquickjs::{Ctx, IntoJs, Object, Result, Value};
 
 /// See the module.
@@ -18,11 +17,11 @@ impl NativeModule for Encoding {
     const NAME: &'static str = "k6/encoding";
     const EXPORTS: &'static [&'static str] = &["default", "b64encode", "b64decode"];
 
-    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let object = Object::new(ctx.clone())?;
         object.native("b64encode", b64encode)?;
         object.native("b64decode", b64decode)?;
-        module::export(exports, &object, Self::EXPORTS)
+        Ok(object)
     }
 }
 

@@ -1,16 +1,15 @@
 //! The module `k6/execution`: what a script can know of its run, and say of it.
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
-use crate::module::{self, Native};
+use crate::module::Native;
 use crate::operations::K6;
 use crate::plan::Plan;
 use crate::scenario::Scenario;
-use crate::user::{User, read_tag};
+use crate::user::{Iteration, User, read_tag};
 use jiff::Timestamp;
 use plimsoll_model::units::Instant;
 use plimsoll_script::{EventLoop, NativeModule};
 use rquickjs::function::Opt;
-use rquickjs::module::Exports;
 use rquickjs::object::Accessor;
 use rquickjs::proxy::{Proxy, ProxyHandler};
 use rquickjs::{Coerced, Ctx, Exception, IntoJs, Object, Result, Value};
@@ -25,13 +24,13 @@ impl NativeModule for Execution {
     const NAME: &'static str = "k6/execution";
     const EXPORTS: &'static [&'static str] = &["default", "instance", "scenario", "test", "vu"];
 
-    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let module = Object::new(ctx.clone())?;
         module.set("instance", instance(ctx)?)?;
         module.set("scenario", scenario(ctx)?)?;
         module.set("test", test(ctx)?)?;
         module.set("vu", vu(ctx)?)?;
-        module::export(exports, &module, Self::EXPORTS)
+        Ok(module)
     }
 }
 
@@ -135,67 +134,83 @@ fn vu<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     getter(&object, "iterationInScenario", |ctx| {
         in_scenario(&ctx, |user, _, _| Ok(user.iteration().in_scenario as f64))
     })?;
-    let tags = tags(ctx)?;
+    let tags = Labels::Tags.object(ctx)?;
     object.set("tags", tags.clone())?;
     let metrics = Object::new(ctx.clone())?;
     metrics.set("tags", tags)?;
-    // Not enumerable, so that whoever writes down all of `vu` gets what there is.
-    let refuse = |ctx: Ctx<'js>| -> Result<()> {
-        Err(Exception::throw_message(&ctx, "exec.vu.metrics.metadata is not supported: use exec.vu.metrics.tags"))
-    };
-    metrics.prop("metadata", Accessor::from(refuse))?;
+    getter(&metrics, "metadata", |ctx| Labels::Metadata.object(&ctx))?;
     object.set("metrics", metrics)?;
     Ok(object)
 }
 
-/// `exec.vu.tags`: reads and writes the tags of the user, who may get others with each iteration.
-fn tags<'js>(ctx: &Ctx<'js>) -> Result<Proxy<'js>> {
-    let handler = Object::new(ctx.clone())?;
-    handler.native("get", |ctx: Ctx<'js>, _: Object<'js>, name: Value<'js>| -> Result<Option<String>> {
-        tag(&ctx, &name)
-    })?;
-    handler.native("set", |ctx: Ctx<'js>, _: Object<'js>, name: String, value: Value<'js>| -> Result<bool> {
-        set_tag(&ctx, name, value)
-    })?;
-    handler.native("has", |ctx: Ctx<'js>, _: Object<'js>, name: Value<'js>| -> Result<bool> {
-        Ok(tag(&ctx, &name)?.is_some())
-    })?;
-    handler.native("deleteProperty", |ctx: Ctx<'js>, _: Object<'js>, name: String| -> Result<bool> {
-        User::of(&ctx)?.iteration_mut().tags.retain(|(tag, _)| *tag != name);
-        Ok(true)
-    })?;
-    handler.native("ownKeys", |ctx: Ctx<'js>| -> Result<Vec<String>> {
-        let user = User::of(&ctx)?;
-        let names = user.iteration().tags.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-        Ok([vec!["group".to_owned()], names].concat())
-    })?;
-    let descriptor = |ctx: Ctx<'js>, _: Object<'js>, name: Value<'js>| -> Result<Option<Object<'js>>> {
-        let Some(value) = tag(&ctx, &name)? else { return Ok(None) };
-        let descriptor = Object::new(ctx)?;
-        descriptor.set("value", value)?;
-        ["configurable", "enumerable", "writable"].iter().try_for_each(|flag| descriptor.set(*flag, true))?;
-        Ok(Some(descriptor))
-    };
-    handler.native("getOwnPropertyDescriptor", descriptor)?;
-    Proxy::new(ctx.clone(), Object::new(ctx.clone())?, ProxyHandler::from_object(handler)?)
+/// What a script may say of all samples of the user, who may get others with each iteration.
+#[derive(Clone, Copy, PartialEq)]
+enum Labels {
+    /// By which samples are told apart.
+    Tags,
+    /// What is only written down with them.
+    Metadata,
 }
 
-/// The value of a tag; symbols are none.
-fn tag(ctx: &Ctx<'_>, name: &Value<'_>) -> Result<Option<String>> {
-    let Some(name) = name.as_string() else { return Ok(None) };
-    let (user, name) = (User::of(ctx)?, name.to_string()?);
-    let iteration = user.iteration();
-    if name == "group" {
-        return Ok(Some(iteration.group.clone()));
+impl Labels {
+    /// Reads and writes them.
+    fn object<'js>(self, ctx: &Ctx<'js>) -> Result<Proxy<'js>> {
+        let handler = Object::new(ctx.clone())?;
+        handler.native("get", move |ctx: Ctx<'js>, _: Object<'js>, name: Value<'js>| self.get(&ctx, &name))?;
+        handler.native("set", move |ctx: Ctx<'js>, _: Object<'js>, name: String, value: Value<'js>| -> Result<bool> {
+            self.set(&ctx, name, value)
+        })?;
+        handler.native("has", move |ctx: Ctx<'js>, _: Object<'js>, name: Value<'js>| -> Result<bool> {
+            Ok(self.get(&ctx, &name)?.is_some())
+        })?;
+        handler.native("deleteProperty", move |ctx: Ctx<'js>, _: Object<'js>, name: String| -> Result<bool> {
+            self.of(&mut User::of(&ctx)?.iteration_mut()).retain(|(label, _)| *label != name);
+            Ok(true)
+        })?;
+        handler.native("ownKeys", move |ctx: Ctx<'js>| self.names(&ctx))?;
+        let descriptor = move |ctx: Ctx<'js>, _: Object<'js>, name: Value<'js>| -> Result<Option<Object<'js>>> {
+            let Some(value) = self.get(&ctx, &name)? else { return Ok(None) };
+            let descriptor = Object::new(ctx)?;
+            descriptor.set("value", value)?;
+            ["configurable", "enumerable", "writable"].iter().try_for_each(|flag| descriptor.set(*flag, true))?;
+            Ok(Some(descriptor))
+        };
+        handler.native("getOwnPropertyDescriptor", descriptor)?;
+        Proxy::new(ctx.clone(), Object::new(ctx.clone())?, ProxyHandler::from_object(handler)?)
     }
-    Ok(iteration.tags.iter().find(|(tag, _)| *tag == name).map(|(_, value)| value.clone()))
-}
 
-fn set_tag<'js>(ctx: &Ctx<'js>, name: String, value: Value<'js>) -> Result<bool> {
-    let (name, value) = read_tag(ctx, name, value)?;
-    let user = User::of(ctx)?;
-    let mut iteration = user.iteration_mut();
-    iteration.tags.retain(|(tag, _)| *tag != name);
-    iteration.tags.push((name, value));
-    Ok(true)
+    fn of(self, iteration: &mut Iteration) -> &mut Vec<(String, String)> {
+        match self {
+            Labels::Tags => &mut iteration.tags,
+            Labels::Metadata => &mut iteration.metadata,
+        }
+    }
+
+    /// The value of a label; symbols are none.
+    fn get(self, ctx: &Ctx<'_>, name: &Value<'_>) -> Result<Option<String>> {
+        let Some(name) = name.as_string() else { return Ok(None) };
+        let (user, name) = (User::of(ctx)?, name.to_string()?);
+        let mut iteration = user.iteration_mut();
+        if self == Labels::Tags && name == "group" {
+            return Ok(Some(iteration.group.clone()));
+        }
+        Ok(self.of(&mut iteration).iter().find(|(label, _)| *label == name).map(|(_, value)| value.clone()))
+    }
+
+    fn set<'js>(self, ctx: &Ctx<'js>, name: String, value: Value<'js>) -> Result<bool> {
+        let (name, value) = read_tag(ctx, name, value)?;
+        let user = User::of(ctx)?;
+        let mut iteration = user.iteration_mut();
+        let labels = self.of(&mut iteration);
+        labels.retain(|(label, _)| *label != name);
+        labels.push((name, value));
+        Ok(true)
+    }
+
+    fn names(self, ctx: &Ctx<'_>) -> Result<Vec<String>> {
+        let user = User::of(ctx)?;
+        let mut iteration = user.iteration_mut();
+        let group = (self == Labels::Tags).then(|| "group".to_owned());
+        Ok(group.into_iter().chain(self.of(&mut iteration).iter().map(|(name, _)| name.clone())).collect())
+    }
 }

@@ -12,9 +12,8 @@ pub(crate) use document::Selector;
 pub(crate) use form::{FormValue, fields, value_of};
 pub(crate) use selection::Selection;
 
-use crate::module::{self, Native};
+use crate::module::Native;
 use plimsoll_script::NativeModule;
-use rquickjs::module::Exports;
 use rquickjs::{Class, Ctx, Object, Result, Value};
 
 /// See the module.
@@ -24,10 +23,10 @@ impl NativeModule for Html {
     const NAME: &'static str = "k6/html";
     const EXPORTS: &'static [&'static str] = &["default", "parseHTML"];
 
-    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let object = Object::new(ctx.clone())?;
         object.native("parseHTML", parse_html)?;
-        module::export(exports, &object, Self::EXPORTS)
+        Ok(object)
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) use body::query;
 pub(crate) use cookie_jar::jar_of;
 pub(crate) use fetch::calendar;
 
-use crate::module::{self, Native};
+use crate::module::{Native, joined, names_of};
 use crate::user::User;
 use crate::value::{given, instance, text, thrown};
 use arguments::Arguments;
@@ -33,14 +33,13 @@ use cookie_jar::CookieJar;
 use fetch::{Asked, Fetch};
 use plimsoll_script::NativeModule;
 use rquickjs::function::Opt;
-use rquickjs::module::Exports;
 use rquickjs::{Array, Class, Ctx, IntoJs, Object, Promise, Result, Value};
+use std::rc::Rc;
 
 /// See the module.
 pub struct Http;
 
-/// Constants of the module's `default`, as they are in k6. They are not exported one by one, as nobody imports them so
-/// and each export takes memory for each user.
+/// Constants of the module, as they are in k6.
 const CONSTANTS: [(&str, &str); 18] = [
     ("TLS_1_0", "tls1.0"),
     ("TLS_1_1", "tls1.1"),
@@ -62,49 +61,58 @@ const CONSTANTS: [(&str, &str); 18] = [
     ("OCSP_REASON_AA_COMPROMISE", "aa_compromise"),
 ];
 
-/// Functions of a URL and params.
-const WITHOUT_BODY: [(&str, &str); 2] = [("get", "GET"), ("head", "HEAD")];
+/// The other exports.
+const EXPORTS: [&str; 17] = [
+    "default",
+    "get",
+    "head",
+    "post",
+    "put",
+    "patch",
+    "del",
+    "options",
+    "request",
+    "asyncRequest",
+    "batch",
+    "cookieJar",
+    "CookieJar",
+    "file",
+    "url",
+    "expectedStatuses",
+    "setResponseCallback",
+];
+
+/// Functions of a URL and params, with what they are called where they complain.
+const WITHOUT_BODY: [(&str, &str, &str); 2] = [("get", "GET", "http.get()"), ("head", "HEAD", "http.head()")];
 
 /// Functions of a URL, a body and params.
-const WITH_BODY: [(&str, &str); 5] =
-    [("post", "POST"), ("put", "PUT"), ("patch", "PATCH"), ("del", "DELETE"), ("options", "OPTIONS")];
+const WITH_BODY: [(&str, &str, &str); 5] = [
+    ("post", "POST", "http.post()"),
+    ("put", "PUT", "http.put()"),
+    ("patch", "PATCH", "http.patch()"),
+    ("del", "DELETE", "http.del()"),
+    ("options", "OPTIONS", "http.options()"),
+];
 
 impl NativeModule for Http {
     const NAME: &'static str = "k6/http";
-    const EXPORTS: &'static [&'static str] = &[
-        "default",
-        "get",
-        "head",
-        "post",
-        "put",
-        "patch",
-        "del",
-        "options",
-        "request",
-        "asyncRequest",
-        "batch",
-        "cookieJar",
-        "CookieJar",
-        "file",
-        "url",
-        "expectedStatuses",
-        "setResponseCallback",
-    ];
+    const EXPORTS: &'static [&'static str] = &joined::<35>(&[&EXPORTS, &names_of(&CONSTANTS)]);
 
-    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
-        Client::install(ctx)?;
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
+        // What is called for every request has its client at hand; the others look for it.
+        let client = Client::install(ctx)?;
         let object = Object::new(ctx.clone())?;
-        for (name, method) in WITHOUT_BODY {
-            let call = format!("http.{name}()");
+        for (name, method, call) in WITHOUT_BODY {
+            let client = Rc::clone(&client);
             let send = move |ctx: Ctx<'js>, url: Value<'js>, params: Opt<Value<'js>>| {
-                request_of(&ctx, &call, Arguments { method: method.to_owned(), url, body: None, params: params.0 })
+                client.request(&ctx, call, Arguments { method: method.into(), url, body: None, params: params.0 })
             };
             object.native(name, send)?;
         }
-        for (name, method) in WITH_BODY {
-            let call = format!("http.{name}()");
+        for (name, method, call) in WITH_BODY {
+            let client = Rc::clone(&client);
             let send = move |ctx: Ctx<'js>, url: Value<'js>, body: Opt<Value<'js>>, params: Opt<Value<'js>>| {
-                request_of(&ctx, &call, Arguments { method: method.to_owned(), url, body: body.0, params: params.0 })
+                client.request(&ctx, call, Arguments { method: method.into(), url, body: body.0, params: params.0 })
             };
             object.native(name, send)?;
         }
@@ -118,15 +126,8 @@ impl NativeModule for Http {
         object.native("setResponseCallback", statuses::set_response_callback)?;
         Class::<CookieJar>::define(&object)?;
         CONSTANTS.into_iter().try_for_each(|(name, value)| object.set(name, value))?;
-        module::export(exports, &object, Self::EXPORTS)
+        Ok(object)
     }
-}
-
-fn request_of<'js>(ctx: &Ctx<'js>, call: &str, arguments: Arguments<'js>) -> Result<Outcome<'js>> {
-    User::running(ctx, call)?;
-    let client = Client::of(ctx)?;
-    let asked = arguments.read(ctx, &client);
-    client.send(ctx, asked)
 }
 
 fn request<'js>(
@@ -136,8 +137,8 @@ fn request<'js>(
     body: Opt<Value<'js>>,
     params: Opt<Value<'js>>,
 ) -> Result<Outcome<'js>> {
-    let method = text(&ctx, method)?;
-    request_of(&ctx, "http.request()", Arguments { method, url, body: body.0, params: params.0 })
+    let method = text(&ctx, method)?.into();
+    Client::of(&ctx)?.request(&ctx, "http.request()", Arguments { method, url, body: body.0, params: params.0 })
 }
 
 fn async_request<'js>(
@@ -148,7 +149,7 @@ fn async_request<'js>(
     params: Opt<Value<'js>>,
 ) -> Result<Promise<'js>> {
     User::running(&ctx, "http.asyncRequest()")?;
-    let method = text(&ctx, method)?;
+    let method = text(&ctx, method)?.into();
     let client = Client::of(&ctx)?;
     let asked = Arguments { method, url, body: body.0, params: params.0 }.read(&ctx, &client);
     client.promise(&ctx, asked)
@@ -199,7 +200,7 @@ fn batched<'js>(
     client: &Client,
     name: &str,
     entry: Value<'js>,
-) -> std::result::Result<Box<Asked>, arguments::Wrong> {
+) -> std::result::Result<Rc<Asked>, arguments::Wrong> {
     let is_template = instance::<template::HttpUrl>(&entry).is_some();
     let arguments = match (entry.as_array(), entry.as_object()) {
         (Some(array), _) => of_array(ctx, array)?,
@@ -207,7 +208,7 @@ fn batched<'js>(
         (None, Some(_)) if !is_template => {
             return Err(arguments::refused(format!("batch request {name} doesn't have a url key")));
         }
-        _ => Arguments { method: "GET".to_owned(), url: entry, body: None, params: None },
+        _ => Arguments { method: "GET".into(), url: entry, body: None, params: None },
     };
     arguments.read(ctx, client)
 }
@@ -217,7 +218,7 @@ fn of_array<'js>(ctx: &Ctx<'js>, array: &Array<'js>) -> std::result::Result<Argu
     if array.len() < 2 || !method.is_string() {
         return Err(arguments::refused("expected [method, url, body, params] as a request of a batch".to_owned()));
     }
-    let method = text(ctx, method)?;
+    let method = text(ctx, method)?.into();
     Ok(Arguments { method, url: array.get(1)?, body: given(Some(array.get(2)?)), params: given(Some(array.get(3)?)) })
 }
 
@@ -225,5 +226,5 @@ fn of_object<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Result<Arguments<'js>
     let method = given(Some(object.get("method")?)).map(|method| text(ctx, method)).transpose()?;
     let method = method.map_or_else(|| "GET".to_owned(), |method| method.to_ascii_uppercase());
     let body = given(Some(object.get("body")?)).filter(|_| !["GET", "HEAD"].contains(&method.as_str()));
-    Ok(Arguments { method, url: object.get("url")?, body, params: given(Some(object.get("params")?)) })
+    Ok(Arguments { method: method.into(), url: object.get("url")?, body, params: given(Some(object.get("params")?)) })
 }

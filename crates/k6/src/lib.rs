@@ -15,6 +15,7 @@ mod globals;
 pub mod grpc;
 pub mod html;
 pub mod http;
+mod listeners;
 pub mod metrics;
 mod module;
 pub mod operations;
@@ -22,6 +23,7 @@ pub mod options;
 pub mod output;
 pub mod plan;
 pub mod recording;
+pub mod repeats;
 pub mod scenario;
 mod socket;
 #[cfg(test)]
@@ -51,6 +53,8 @@ pub fn natives() -> Natives {
         .with::<metrics::Metrics>()
         .with::<timers::Timers>()
         .with::<websockets::WebSockets>()
+        // As it was called before.
+        .with_named::<websockets::WebSockets>("k6/experimental/websockets")
         .with::<ws::Ws>()
         .refusing(refusal)
 }
@@ -60,9 +64,10 @@ fn refusal(name: &str) -> Option<String> {
     let instead = match name {
         "k6/browser" | "k6/experimental/browser" => "there is no browser here",
         "k6/experimental/grpc" => "import `k6/net/grpc`",
-        "k6/experimental/websockets" => "import `k6/websockets`",
         "k6/experimental/timers" => "import `k6/timers`, or use the global functions",
         "k6/experimental/webcrypto" => "use the global `crypto`",
+        "k6/experimental/fs" => "read files with `open()` while the script loads",
+        "k6/experimental/csv" => "read the file with `open()` while the script loads, and split its lines",
         "k6/cloud" | "k6/experimental/tracing" | "k6/experimental/redis" | "k6/secrets" => "Plimsoll does without it",
         _ if name.starts_with("k6/x/") => "extensions of k6 are programs of their own",
         _ if name.starts_with("k6/") => "Plimsoll does not have it",

@@ -10,9 +10,10 @@ mod trend;
 pub use module::Metrics;
 pub use registry::{Metric, MetricId, NameFault, Registry, Sinks, Submetric};
 pub use sink::{Aggregation, Sink};
-pub use tags::TagSet;
+pub use tags::{Measured, TagSet};
 pub use trend::Trend;
 
+use plimsoll_model::record;
 use std::fmt;
 
 /// What a metric does with its samples.
@@ -37,6 +38,17 @@ pub enum Contains {
     Time,
     /// Bytes.
     Data,
+}
+
+impl From<Kind> for record::Metric {
+    fn from(kind: Kind) -> record::Metric {
+        match kind {
+            Kind::Counter => record::Metric::Counter,
+            Kind::Gauge => record::Metric::Gauge,
+            Kind::Rate => record::Metric::Rate,
+            Kind::Trend => record::Metric::Trend,
+        }
+    }
 }
 
 impl fmt::Display for Kind {

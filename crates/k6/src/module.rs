@@ -1,18 +1,34 @@
 //! What modules of k6 have in common.
 
+use crate::user::User;
 use rquickjs::function::IntoJsFunc;
-use rquickjs::module::Exports;
-use rquickjs::{Ctx, Function, Object, Result, Value};
+use rquickjs::{Ctx, Function, Object, Result};
 
-/// Exports each of `names` with what it is in `module`; `default` is all of it, as in every module of k6.
-pub(crate) fn export<'js>(exports: &Exports<'js>, module: &Object<'js>, names: &[&str]) -> Result<()> {
-    for name in names {
-        match *name {
-            "default" => exports.export(*name, module.clone())?,
-            name => exports.export(name, module.get::<_, Value<'js>>(name)?)?,
-        };
+/// The `N` names of all parts, one after the other.
+pub(crate) const fn joined<const N: usize>(parts: &[&[&'static str]]) -> [&'static str; N] {
+    let mut all = [""; N];
+    let (mut count, mut part) = (0, 0);
+    while part < parts.len() {
+        let mut at = 0;
+        while at < parts[part].len() {
+            all[count] = parts[part][at];
+            (count, at) = (count + 1, at + 1);
+        }
+        part += 1;
     }
-    Ok(())
+    assert!(count == N, "there are as many names as places for them");
+    all
+}
+
+/// The names of constants.
+pub(crate) const fn names_of<const N: usize>(constants: &[(&'static str, &'static str); N]) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut at = 0;
+    while at < N {
+        names[at] = constants[at].0;
+        at += 1;
+    }
+    names
 }
 
 /// Objects with functions in Rust.
@@ -27,8 +43,14 @@ impl<'js> Native<'js> for Object<'js> {
     }
 }
 
-/// Writes a warning to the console of the script.
+/// Writes a warning to the console of the script; of one that comes again and again, the first.
 pub(crate) fn warn(ctx: &Ctx<'_>, text: &str) -> Result<()> {
+    warn_of(ctx, text, text)
+}
+
+/// The same of a text that is one of many of its kind.
+pub(crate) fn warn_of(ctx: &Ctx<'_>, kind: &str, text: &str) -> Result<()> {
+    let Some(more) = User::of(ctx)?.plan().repeats.note(kind) else { return Ok(()) };
     let console: Object<'_> = ctx.globals().get("console")?;
-    console.get::<_, Function<'_>>("warn")?.call((text,))
+    console.get::<_, Function<'_>>("warn")?.call((format!("{text}{more}"),))
 }

@@ -222,10 +222,10 @@ impl Options {
         let mut table = Table::new(fields, String::new(), &mut faults);
         let options = Options::take(&mut table);
         let mut ignored = Vec::new();
-        for name in table.unread() {
-            let why =
-                if IGNORED.contains(&name.as_str()) { "Plimsoll does without it" } else { "there is no such option" };
-            ignored.push(OptionFault { option: name, what: why.to_owned() });
+        for (option, hint) in table.unread() {
+            let is_known = IGNORED.contains(&option.as_str());
+            let what = if is_known { "Plimsoll does without it".to_owned() } else { format!("there is no such option{hint}") };
+            ignored.push(OptionFault { option, what });
         }
         Read { options, faults, ignored }
     }

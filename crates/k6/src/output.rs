@@ -54,10 +54,10 @@ impl Rows {
         if self.0.is_empty() {
             return;
         }
-        let (at, tags) = (Timestamp::now(), tags.iter().collect::<Vec<_>>());
+        let (at, metadata, tags) = (Timestamp::now(), tags.metadata, tags.iter().collect::<Vec<_>>());
         for (output, lines) in &mut self.0 {
             for (id, value) in samples {
-                let sample = Sample { metric: registry.metric(*id), value: *value, at, tags: &tags };
+                let sample = Sample { metric: registry.metric(*id), value: *value, at, tags: &tags, metadata };
                 lines.text += &sample.line(output.format);
                 lines.text.push('\n');
                 lines.metrics.insert(*id);
@@ -88,6 +88,8 @@ pub struct Sample<'a> {
     pub at: Timestamp,
     /// What it is tagged with.
     pub tags: &'a [(&'a str, &'a str)],
+    /// What is told of it besides.
+    pub metadata: &'a [(String, String)],
 }
 
 /// The line that stands before the first sample of a metric. `thresholds` are those of the metric.
@@ -122,7 +124,10 @@ impl Sample<'_> {
     #[must_use]
     pub fn json(&self) -> String {
         let tags: Value = self.tags.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
-        let data = json!({ "time": self.at.to_string(), "value": json_number(self.value), "tags": tags });
+        let mut data = json!({ "time": self.at.to_string(), "value": json_number(self.value), "tags": tags });
+        if !self.metadata.is_empty() {
+            data["metadata"] = self.metadata.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+        }
         json!({ "metric": self.metric.name, "type": "Point", "data": data }).to_string()
     }
 
@@ -132,8 +137,9 @@ impl Sample<'_> {
         let tag = |name| self.tags.iter().find(|(tag, _)| *tag == name).map_or("", |(_, value)| *value);
         let others = self.tags.iter().filter(|(name, _)| !SYSTEM_TAGS.contains(name));
         let others: Vec<String> = others.map(|(name, value)| format!("{name}={value}")).collect();
+        let metadata: Vec<String> = self.metadata.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let mut line = format!("{},{},{:.6}", self.metric.name, self.at.as_second(), self.value);
-        for cell in SYSTEM_TAGS.map(tag).into_iter().chain([others.join("&").as_str(), ""]) {
+        for cell in SYSTEM_TAGS.map(tag).into_iter().chain([others.join("&").as_str(), metadata.join("&").as_str()]) {
             let _ = write!(line, ",{}", quoted(cell));
         }
         line
@@ -164,7 +170,7 @@ mod tests {
     fn sample(registry: &Registry) -> Sample<'_> {
         let metric = registry.metric(registry.id("http_req_duration").expect("built in"));
         let at = Timestamp::new(1_795_322_427, 123_400_000).expect("an instant");
-        Sample { metric, value: 1.25, at, tags: TAGS }
+        Sample { metric, value: 1.25, at, tags: TAGS, metadata: &[] }
     }
 
     #[test]
@@ -194,6 +200,16 @@ mod tests {
                 }],
             } })
         );
+    }
+
+    #[test]
+    fn metadata_is_written_with_a_sample() {
+        let registry = Registry::default();
+        let metadata = [("order", "7"), ("trace", "a")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let sample = Sample { tags: &[], metadata: &metadata, ..sample(&registry) };
+        let read: Value = serde_json::from_str(&sample.json()).expect("JSON");
+        assert_eq!(read["data"]["metadata"], json!({ "order": "7", "trace": "a" }));
+        assert!(sample.csv().ends_with(",,order=7&trace=a"), "{}", sample.csv());
     }
 
     #[test]

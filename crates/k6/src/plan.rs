@@ -5,6 +5,7 @@ use crate::grpc::Schemas;
 use crate::metrics::{Registry, Sinks};
 use crate::options::Options;
 use crate::output::Output;
+use crate::repeats::Repeats;
 use crate::scenario::{Executor, Scenario};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -32,6 +33,8 @@ pub struct Plan {
     pub schemas: Schemas,
     /// How far it is.
     pub counts: Counts,
+    /// What is said again and again.
+    pub repeats: Repeats,
     /// Set when the script ends the run: with what it said.
     pub abort: OnceLock<String>,
     /// Set when the script calls the run a failure: with what it said.
@@ -78,6 +81,7 @@ impl Plan {
             shared: Shared::default(),
             schemas: Schemas::default(),
             counts,
+            repeats: Repeats::default(),
             abort: OnceLock::new(),
             failure: OnceLock::new(),
         }

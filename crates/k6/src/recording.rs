@@ -27,6 +27,8 @@ pub enum Purpose {
 pub struct Recording {
     plan: Arc<Plan>,
     purpose: Purpose,
+    /// Whether samples tell in which group they were taken.
+    tags_groups: bool,
     registry: RefCell<Arc<Registry>>,
     sinks: RefCell<Sinks>,
     checks: RefCell<Checks>,
@@ -40,6 +42,8 @@ enum New {
     /// A check: its place among all.
     Check(usize, bool),
     Sample(MetricId, f64),
+    /// A request that could not be made, and why.
+    Unmade(String),
 }
 
 /// What a study is told.
@@ -59,6 +63,11 @@ pub enum Novelty<'a> {
         /// The value.
         value: f64,
     },
+    /// A request could not be made: what was asked for is no URL. k6 counts no such request.
+    Unmade {
+        /// Why.
+        why: &'a str,
+    },
 }
 
 impl Recording {
@@ -68,6 +77,7 @@ impl Recording {
         Rc::new(Recording {
             plan: Arc::clone(plan),
             purpose,
+            tags_groups: plan.options.system_tags.iter().flatten().any(|tag| tag == "group"),
             registry: RefCell::new(Arc::clone(&plan.registry)),
             sinks: RefCell::new(plan.sinks()),
             checks: RefCell::default(),
@@ -100,15 +110,19 @@ impl Recording {
         Arc::make_mut(&mut registry).register(name, kind, contains)
     }
 
-    /// Adds samples of one instant with the same tags.
+    /// Adds samples of one instant with the same tags. A study, which has exchanges from the loop itself, wants only
+    /// those of the script's own metrics.
     pub fn add(&self, at: Instant, samples: &[(MetricId, f64)], tags: &TagSet<'_>) {
-        let (registry, mut sinks) = (self.registry.borrow(), self.sinks.borrow_mut());
+        let registry = self.registry.borrow();
+        if self.purpose == Purpose::Study {
+            let own = samples.iter().filter(|(metric, _)| registry.is_custom(*metric));
+            self.news.borrow_mut().extend(own.map(|(metric, value)| New::Sample(*metric, *value)));
+            return;
+        }
+        let mut sinks = self.sinks.borrow_mut();
         let since_start = Duration::from_nanos(u64::try_from(at.0).unwrap_or_default());
         for (metric, value) in samples {
             sinks.add(&registry, *metric, *value, tags, since_start);
-            if self.purpose == Purpose::Study && registry.is_custom(*metric) {
-                self.news.borrow_mut().push(New::Sample(*metric, *value));
-            }
         }
         self.rows.borrow_mut().add(&registry, samples, tags);
     }
@@ -136,6 +150,11 @@ impl Recording {
         scenario.map_or("", |index| &self.plan.scenarios[index].name)
     }
 
+    /// Whether samples tell in which group they were taken.
+    pub(crate) fn tags_groups(&self) -> bool {
+        self.tags_groups
+    }
+
     /// Whether samples get this tag by themselves.
     #[must_use]
     pub fn has_system_tag(&self, name: &str) -> bool {
@@ -150,6 +169,13 @@ impl Recording {
         let index = self.checks.borrow_mut().record(self.name_of(scenario), group, name, passed);
         if self.purpose == Purpose::Study {
             self.news.borrow_mut().push(New::Check(index, passed));
+        }
+    }
+
+    /// A request could not be made.
+    pub(crate) fn unmade(&self, why: &str) {
+        if self.purpose == Purpose::Study {
+            self.news.borrow_mut().push(New::Unmade(why.to_owned()));
         }
     }
 
@@ -177,10 +203,11 @@ impl Recording {
     pub fn drain(&self, mut tell: impl FnMut(Novelty<'_>)) {
         let news = mem::take(&mut *self.news.borrow_mut());
         let (registry, checks) = (self.registry.borrow(), self.checks.borrow());
-        for new in news {
+        for new in &news {
             tell(match new {
-                New::Check(index, passed) => Novelty::Check { name: &checks.all()[index].name, passed },
-                New::Sample(metric, value) => Novelty::Sample { metric: registry.metric(metric), value },
+                New::Check(index, passed) => Novelty::Check { name: &checks.all()[*index].name, passed: *passed },
+                New::Sample(metric, value) => Novelty::Sample { metric: registry.metric(*metric), value: *value },
+                New::Unmade(why) => Novelty::Unmade { why },
             });
         }
     }
@@ -200,6 +227,7 @@ mod tests {
         let recording = Recording::new(&plan, Purpose::Study);
         recording.check(None, "::a", "is fine", false);
         recording.add(Instant(-5), &[(own, 2.5), (builtin::HTTP_REQS, 1.0)], &TagSet::default());
+        recording.unmade("no URL");
         let mut told = Vec::new();
         let mut tell = || {
             told.clear();
@@ -207,11 +235,12 @@ mod tests {
                 told.push(match novelty {
                     Novelty::Check { name, passed } => format!("{name} {passed}"),
                     Novelty::Sample { metric, value } => format!("{} {value}", metric.name),
+                    Novelty::Unmade { why } => why.to_owned(),
                 });
             });
             told.clone()
         };
-        assert_eq!(tell(), ["is fine false", "queue 2.5"]);
+        assert_eq!(tell(), ["is fine false", "queue 2.5", "no URL"]);
         assert!(tell().is_empty());
     }
 

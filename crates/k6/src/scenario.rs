@@ -180,9 +180,8 @@ impl Executor {
                 *max_duration
             }
             Executor::ConstantVus { duration, .. } | Executor::ConstantArrivalRate { duration, .. } => *duration,
-            Executor::RampingVus { stages, .. } | Executor::RampingArrivalRate { stages, .. } => {
-                stages.iter().map(|stage| stage.duration).sum()
-            }
+            Executor::RampingVus { start_vus, stages, .. } => length(with_users(*start_vus, stages)),
+            Executor::RampingArrivalRate { stages, .. } => length(stages),
         }
     }
 
@@ -209,7 +208,7 @@ impl Executor {
             Executor::PerVuIterations { vus, iterations, .. } => closed(*vus, Quota::Each(*iterations)),
             Executor::ConstantVus { vus, .. } => closed(*vus, Quota::Unlimited),
             Executor::RampingVus { start_vus, stages, graceful_ramp_down } => Source::Closed {
-                users: Curve::new(*start_vus as f64, stages, 1.0),
+                users: Curve::whole(*start_vus, stages),
                 leave: *graceful_ramp_down,
                 quota: Quota::Unlimited,
             },
@@ -230,6 +229,24 @@ impl Curve {
         for stage in stages {
             at += stage.duration;
             points.push((at, stage.target as f64 / unit));
+        }
+        Curve(points)
+    }
+
+    /// Users come and go one by one, each when the line reaches the next whole number. Whoever rounds what this gives
+    /// gets that: it lies below the line of a ramp that goes up, and above that of one that goes down.
+    fn whole(start: u64, stages: &[Stage]) -> Curve {
+        let mut points = vec![(Duration::ZERO, start as f64)];
+        let (mut at, mut from) = (Duration::ZERO, start as f64);
+        for stage in stages {
+            let to = stage.target as f64;
+            let lag = if to > from { -ALMOST_HALF } else { ALMOST_HALF };
+            if to != from && !stage.duration.is_zero() {
+                points.extend([(at, from + lag), (at + stage.duration, to + lag)]);
+            }
+            at += stage.duration;
+            points.push((at, to));
+            from = to;
         }
         Curve(points)
     }
@@ -276,6 +293,21 @@ pub fn most_vus(scenarios: &[Scenario]) -> u64 {
     scenarios.iter().map(|scenario| at(scenario.start_time)).max().unwrap_or_default()
 }
 
+/// So much less than half that a whole number at the end of a ramp stays what it is.
+const ALMOST_HALF: f64 = 0.499_999;
+
+/// The stages up to the last one in which there are users: a scenario ends when no user will ever come again.
+fn with_users(start: u64, stages: &[Stage]) -> &[Stage] {
+    let before = |index: usize| index.checked_sub(1).map_or(start, |before| stages[before].target);
+    let is_empty = |index: usize| (before(index), stages[index].target) == (0, 0);
+    let empty = (0..stages.len()).rev().take_while(|index| is_empty(*index)).count();
+    &stages[..stages.len() - empty]
+}
+
+fn length(stages: &[Stage]) -> Duration {
+    stages.iter().map(|stage| stage.duration).sum()
+}
+
 fn highest(start: u64, stages: &[Stage]) -> u64 {
     stages.iter().map(|stage| stage.target).fold(start, u64::max)
 }
@@ -284,8 +316,7 @@ impl fmt::Display for Scenario {
     /// A line as k6 shows it at the start of a run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let per_second = |rate: u64, unit: Duration| format!("{:.2} iterations/s", rate as f64 / unit.as_secs_f64());
-        let over =
-            |stages: &[Stage]| format!("{} over {} stages", duration::format(self.executor.window()), stages.len());
+        let over = |stages: &[Stage]| format!("{} over {} stages", duration::format(length(stages)), stages.len());
         let named = |name: &str, value: Duration| format!("{name}: {}", duration::format(value));
         let reserve = |users: &Reserve| match users {
             Reserve { pre_allocated, most } if pre_allocated == most => format!("maxVUs: {most}"),

@@ -1,5 +1,4 @@
-//! What `k6/ws` and `k6/websockets` have in common: what is asked for, who listens, and samples.
-#![expect(elided_lifetimes_in_paths, reason = "what the bindings derive names types without their lifetimes")]
+//! What `k6/ws` and `k6/websockets` have in common: what is asked for, and samples.
 
 use crate::http::{self, headers::Headers};
 use crate::metrics::{MetricId, builtin};
@@ -8,8 +7,7 @@ use crate::user::{User, milliseconds, read_tags};
 use crate::value::{given, is_nothing, text, thrown};
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_web::{Jar, Scheme, Url};
-use rquickjs::class::Trace;
-use rquickjs::{Array, Ctx, Function, JsLifetime, Object, Result, Value};
+use rquickjs::{Ctx, Object, Result, Value};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -29,17 +27,19 @@ pub(crate) struct Parameters {
     jar: Rc<RefCell<Jar>>,
     deflate: bool,
     tags: Vec<(String, String)>,
+    /// One that is none of these.
+    unknown: Option<String>,
 }
 
 impl Parameters {
-    /// Reads `{ headers, tags, jar, compression }`.
+    /// Reads `{ headers, tags, jar, compression }`. As in k6, `k6/ws` takes no notice of others.
     ///
     /// # Errors
-    /// One of them is not as it should be, or there is another.
+    /// One of them is not as it should be.
     pub(crate) fn read<'js>(ctx: &Ctx<'js>, user: &User, params: Option<Value<'js>>) -> Result<Parameters> {
         let mut headers = Headers::default();
         headers.set("User-Agent", user.agent());
-        let mut read = Parameters { headers, jar: Rc::clone(&user.jar), deflate: false, tags: Vec::new() };
+        let mut read = Parameters { headers, jar: Rc::clone(&user.jar), deflate: false, tags: Vec::new(), unknown: None };
         let Some(params) = given(params).and_then(Value::into_object) else { return Ok(read) };
         for param in params.props::<String, Value<'js>>() {
             let (name, value) = param?;
@@ -73,9 +73,15 @@ impl Parameters {
                 }
                 self.deflate = !algorithm.trim().is_empty();
             }
-            other => return Err(thrown(ctx, format!("unknown WebSocket's option {other}"))),
+            other => self.unknown = Some(other.to_owned()),
         }
         Ok(())
+    }
+
+    /// Fails where there is one that is none of these.
+    pub(crate) fn refuse_unknown(&self, ctx: &Ctx<'_>) -> Result<()> {
+        let fault = self.unknown.as_ref().map(|name| thrown(ctx, format!("unknown WebSocket's option {name}")));
+        fault.map_or(Ok(()), Err)
     }
 
     /// What is sent for it.
@@ -109,8 +115,7 @@ impl Parameters {
     /// Takes the cookies of the answer.
     pub(crate) fn take_cookies(&self, url: &Url, reply: &HttpReply) {
         let mut jar = self.jar.borrow_mut();
-        let cookies = reply.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
-        cookies.for_each(|(_, cookie)| jar.receive(cookie, url.place(), http::calendar()));
+        reply.values("Set-Cookie").for_each(|cookie| jar.receive(cookie, url.place(), http::calendar()));
     }
 }
 
@@ -133,31 +138,6 @@ pub(crate) fn url_of(ctx: &Ctx<'_>, written: &str) -> Result<Url> {
             let what = format!("WebSocket requires url with scheme ws or wss, but got \"{}\"", other.name());
             Err(thrown(ctx, what))
         }
-    }
-}
-
-/// Functions of a script that are called when something happens, by the name of that.
-#[derive(Clone, Trace, JsLifetime)]
-pub(crate) struct Listeners<'js> {
-    /// An array for each event that has any.
-    by_event: Object<'js>,
-}
-
-impl<'js> Listeners<'js> {
-    pub(crate) fn new(ctx: &Ctx<'js>) -> Result<Listeners<'js>> {
-        Ok(Listeners { by_event: Object::new(ctx.clone())? })
-    }
-
-    pub(crate) fn add(&self, event: &str, function: Function<'js>) -> Result<()> {
-        let known = self.by_event.get::<_, Option<Array<'js>>>(event)?;
-        let listeners = known.map_or_else(|| Array::new(self.by_event.ctx().clone()), Ok)?;
-        listeners.set(listeners.len(), function)?;
-        self.by_event.set(event, listeners)
-    }
-
-    pub(crate) fn of(&self, event: &str) -> Result<Vec<Function<'js>>> {
-        let known = self.by_event.get::<_, Option<Array<'js>>>(event)?;
-        known.map_or(Ok(Vec::new()), |listeners| listeners.iter().collect())
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct Stand {
     recording: Rc<Recording>,
     answer: Answering,
     /// What was asked, in order.
-    pub(crate) asked: Vec<HttpRequest>,
+    pub(crate) asked: Vec<Rc<HttpRequest>>,
     /// How many requests were under way at once at most.
     pub(crate) most_open: usize,
 }
@@ -65,12 +65,14 @@ impl Host for Still {
 
 /// An answer with this status, these headers and this body.
 pub(crate) fn reply(status: u16, headers: &[(&str, &str)], body: &[u8]) -> HttpResponse {
-    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let headers: Vec<_> =
+        headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     HttpResponse {
-        outcome: Ok(HttpReply { status, reason: "Reason".to_owned(), headers, body: body.to_vec() }),
+        outcome: Ok(HttpReply::new(status, "Reason", &headers, body.to_vec())),
         remote: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 80))),
         tls: None,
         timings: TIMINGS,
+        done: Instant::default(),
     }
 }
 
@@ -149,10 +151,10 @@ impl Stand {
         }
     }
 
-    fn take_requests(&mut self, open: &mut VecDeque<(OpId, HttpRequest)>) {
+    fn take_requests(&mut self, open: &mut VecDeque<(OpId, Rc<HttpRequest>)>) {
         while let Some(request) = self.vm.next_request() {
             match request {
-                Request::Start(id, Op::Http(request)) => open.push_back((id, *request)),
+                Request::Start(id, Op::Http(request)) => open.push_back((id, request)),
                 Request::Start(_, other) => panic!("{other:?}"),
                 Request::Timer(..) => panic!("nothing here waits for a timer"),
                 Request::Cancel(id) => open.retain(|(other, _)| *other != id),
@@ -195,11 +197,4 @@ pub(crate) fn measuring(options: Options, selectors: &[&str]) -> Arc<Plan> {
     }
     let scenarios = options.scenarios(&["default"]).expect("they are right").scenarios;
     Arc::new(Plan::new(options, scenarios, registry, Vec::new()))
-}
-
-impl HttpRequest {
-    /// The value of a header.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
 }

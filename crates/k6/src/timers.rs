@@ -1,8 +1,6 @@
 //! The module `k6/timers`: the timers that scripts also find as global functions.
 
-use crate::module;
 use plimsoll_script::NativeModule;
-use rquickjs::module::Exports;
 use rquickjs::{Ctx, Object, Result, Value};
 
 /// See the module.
@@ -12,11 +10,11 @@ impl NativeModule for Timers {
     const NAME: &'static str = "k6/timers";
     const EXPORTS: &'static [&'static str] = &["default", "setTimeout", "clearTimeout", "setInterval", "clearInterval"];
 
-    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let (module, globals) = (Object::new(ctx.clone())?, ctx.globals());
         for name in &Self::EXPORTS[1..] {
             module.set(*name, globals.get::<_, Value<'js>>(*name)?)?;
         }
-        module::export(exports, &module, Self::EXPORTS)
+        Ok(module)
     }
 }

@@ -1,7 +1,7 @@
 //! What natives know of the user that calls them, and where they leave its samples.
 
 use crate::globals;
-use crate::metrics::{MetricId, TagSet, builtin};
+use crate::metrics::{Measured, MetricId, TagSet, builtin};
 use crate::operations::K6;
 use crate::options::Options;
 use crate::plan::Plan;
@@ -49,6 +49,8 @@ pub(crate) struct Iteration {
     pub(crate) aborts: bool,
     /// The tags of all its samples, apart from the group.
     pub(crate) tags: Vec<(String, String)>,
+    /// What is written down with its samples besides.
+    pub(crate) metadata: Vec<(String, String)>,
 }
 
 /// How an iteration was over.
@@ -101,13 +103,16 @@ impl User {
     /// What its runtime needs before its modules run.
     #[must_use]
     pub fn prepare(self: &Rc<Self>) -> Prepare {
-        let (user, random) = (Rc::clone(self), Rc::clone(self));
+        let (user, random, counter) = (Rc::clone(self), Rc::clone(self), Rc::clone(self));
         let plan = Arc::clone(self.plan());
         Box::new(move |ctx| {
             assert!(ctx.store_userdata(Seat(user)).is_ok(), "nobody holds userdata of a context that is being made");
             let math: Object<'_> = ctx.globals().get("Math")?;
             math.set("random", Function::new(ctx.clone(), move || random.random())?)?;
             globals::install(ctx)?;
+            // Most scripts never ask for it: whoever does gets what is so then.
+            let iteration = Accessor::from(move || counter.number_of_iteration());
+            ctx.globals().prop("__ITER", iteration.enumerable().configurable())?;
             install_variables(ctx, plan)
         })
     }
@@ -125,6 +130,7 @@ impl User {
         let mut globals = Vec::new();
         if iteration.scenario != Some(scenario) {
             iteration.tags = self.recording.tags_of(Some(scenario));
+            iteration.metadata.clear();
             (iteration.scenario, iteration.in_scenario) = (Some(scenario), 0);
             if !plan.scenarios[scenario].env.is_empty() {
                 let all = plan.env.iter().chain(&plan.scenarios[scenario].env);
@@ -133,7 +139,6 @@ impl User {
         }
         iteration.began = at;
         iteration.in_test = plan.counts.scenarios[scenario].begun.fetch_add(1, Relaxed);
-        globals.push(("__ITER".into(), Data::Number(iteration.in_instance as f64)));
         globals
     }
 
@@ -146,21 +151,30 @@ impl User {
     /// What began is over. `sent` and `received` are the bytes that it took.
     pub fn end(&self, at: Instant, ending: Ending, sent: u64, received: u64) {
         self.iteration.borrow_mut().group.clear();
-        let data = [(builtin::DATA_SENT, sent as f64), (builtin::DATA_RECEIVED, received as f64)];
-        self.add(at, &data, &[]);
-        let Some((scenario, took)) = self.end_of_iteration(at) else { return };
+        let over = self.end_of_iteration(at);
+        let (scenario, took) = over.unzip();
+        // What ends the run does so on purpose, and is no less whole.
+        let is_whole = scenario.is_some() && (ending == Ending::Whole || self.iteration().aborts);
+        let samples = [
+            (builtin::DATA_SENT, sent as f64),
+            (builtin::DATA_RECEIVED, received as f64),
+            (builtin::ITERATION_DURATION, took.unwrap_or_default()),
+            (builtin::ITERATIONS, 1.0),
+        ];
+        self.add(at, if is_whole { &samples } else { &samples[..2] }, &[]);
+        let Some(scenario) = scenario else { return };
         let counts = &self.plan().counts;
         counts.scenarios[scenario].ended.fetch_add(1, Relaxed);
-        // What ends the run does so on purpose, and is no less whole.
-        if ending == Ending::Whole || self.iteration().aborts {
-            counts.iterations.fetch_add(1, Relaxed);
-            self.add(at, &[(builtin::ITERATION_DURATION, took), (builtin::ITERATIONS, 1.0)], &[]);
-        } else {
-            counts.interrupted.fetch_add(1, Relaxed);
-        }
+        if is_whole { &counts.iterations } else { &counts.interrupted }.fetch_add(1, Relaxed);
         if self.options().no_cookies_reset != Some(true) {
             self.jar.take();
         }
+    }
+
+    /// `__ITER`: how many it did before; none outside of scenarios.
+    fn number_of_iteration(&self) -> Option<f64> {
+        let iteration = self.iteration();
+        iteration.scenario.map(|_| iteration.in_instance as f64)
     }
 
     /// The scenario of what is over, and the milliseconds that it took.
@@ -174,9 +188,26 @@ impl User {
 
     /// Adds samples of one instant with the same tags. What is tagged for all samples of the user stands beneath.
     pub fn add(&self, at: Instant, samples: &[(MetricId, f64)], tags: &[(&str, &str)]) {
+        self.add_measured(at, samples, None, tags);
+    }
+
+    /// The same, with tags that follow from what was measured.
+    pub(crate) fn add_measured(
+        &self,
+        at: Instant,
+        samples: &[(MetricId, f64)],
+        measured: Option<&dyn Measured>,
+        own: &[(&str, &str)],
+    ) {
         let iteration = self.iteration.borrow();
-        let group = self.has_system_tag("group").then_some(iteration.group.as_str());
-        self.recording.add(at, samples, &TagSet { own: tags, group, user: &iteration.tags });
+        let group = self.recording.tags_groups().then_some(iteration.group.as_str());
+        let (user, metadata) = (iteration.tags.as_slice(), iteration.metadata.as_slice());
+        self.recording.add(at, samples, &TagSet { measured, own, group, user, metadata });
+    }
+
+    /// A request could not be made: no sample tells of it.
+    pub(crate) fn note_unmade(&self, why: &str) {
+        self.recording.unmade(why);
     }
 
     /// Whether samples get this tag by themselves; what does not goes without.

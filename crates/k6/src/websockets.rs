@@ -4,10 +4,10 @@
 
 mod blob;
 
+use crate::listeners::Listeners;
 use crate::metrics::{MetricId, builtin};
-use crate::module::{self, warn};
 use crate::operations::{Event, K6, Op, SocketClosed, SocketCommand, SocketEvent, SocketOpened, SocketRefused};
-use crate::socket::{LONGEST_OPENING, Listeners, NORMAL, Parameters, Session, fault_of, url_of};
+use crate::socket::{LONGEST_OPENING, NORMAL, Parameters, Session, fault_of, url_of};
 use crate::user::User;
 use crate::value::{binary, buffer, given, text, thrown};
 use blob::Blob;
@@ -15,7 +15,6 @@ use plimsoll_script::{EventLoop, NativeModule, OpId, Then};
 use plimsoll_web::Url;
 use rquickjs::class::{Class, JsClass, Trace};
 use rquickjs::function::{Opt, This};
-use rquickjs::module::Exports;
 use rquickjs::object::{Accessor, Property};
 use rquickjs::{Coerced, Ctx, Function, IntoJs, JsLifetime, Object, Persistent, Result, Value};
 use std::cell::{Cell, RefCell};
@@ -40,11 +39,11 @@ impl NativeModule for WebSockets {
     const NAME: &'static str = "k6/websockets";
     const EXPORTS: &'static [&'static str] = &["default", "Blob", "WebSocket"];
 
-    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let module = Object::new(ctx.clone())?;
         module.set(Blob::NAME, Class::<Blob>::create_constructor(ctx)?)?;
         module.set(WebSocket::NAME, constructor(ctx)?)?;
-        module::export(exports, &module, Self::EXPORTS)
+        Ok(module)
     }
 }
 
@@ -129,6 +128,7 @@ impl<'js> WebSocket<'js> {
             return Err(thrown(&ctx, format!("WebSocket requires no url fragment, but got \"{fragment}\"")));
         }
         let params = Parameters::read(&ctx, &user, params.0)?;
+        params.refuse_unknown(&ctx)?;
         let request = params.request(&ctx, &url, subprotocols(&ctx, protocols.0)?)?;
         let now = EventLoop::<K6>::of(&ctx)?.now();
         let link = Rc::new(Link::new(url, Session::new(&user, now, &written, &params), params));
@@ -186,14 +186,8 @@ impl<'js> WebSocket<'js> {
         Ok(())
     }
 
-    fn add_event_listener(&self, ctx: Ctx<'js>, event: String, listener: Opt<Value<'js>>) -> Result<()> {
-        let Some(listener) = listener.0.and_then(Value::into_function) else {
-            return Err(thrown(&ctx, format!("handler for event type \"{event}\" isn't a callable function")));
-        };
-        if !EVENTS.contains(&event.as_str()) {
-            return warn(&ctx, &format!("can't add event handler: there is no event `{event}`"));
-        }
-        self.listeners.add(&event, listener)
+    fn add_event_listener(&self, event: String, listener: Opt<Value<'js>>) -> Result<()> {
+        self.listeners.register(&EVENTS, &event, listener.0)
     }
 
     fn send(&self, ctx: Ctx<'js>, message: Value<'js>) -> Result<()> {

@@ -3,17 +3,17 @@
 #![expect(elided_lifetimes_in_paths, reason = "what the bindings derive names types without their lifetimes")]
 
 use crate::http::headers::canonical;
+use crate::listeners::Listeners;
 use crate::metrics::builtin;
-use crate::module::{self, Native};
+use crate::module::Native;
 use crate::operations::{Event, HttpReply, K6, Op, SocketClosed, SocketCommand, SocketEvent, SocketRefused};
-use crate::socket::{GOING_AWAY, LONGEST_OPENING, Listeners, Parameters, Session, fault_of, url_of};
+use crate::socket::{GOING_AWAY, LONGEST_OPENING, Parameters, Session, fault_of, url_of};
 use crate::user::User;
 use crate::value::{binary, buffer, thrown, wrong};
 use plimsoll_model::units::Nanos;
 use plimsoll_script::{EventLoop, NativeModule, OpId};
 use rquickjs::class::{Class, Trace};
-use rquickjs::function::{IntoArgs, Opt, Rest};
-use rquickjs::module::Exports;
+use rquickjs::function::{Opt, Rest};
 use rquickjs::{Coerced, Ctx, Exception, Function, JsLifetime, Object, Result, Value};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -25,10 +25,10 @@ impl NativeModule for Ws {
     const NAME: &'static str = "k6/ws";
     const EXPORTS: &'static [&'static str] = &["default", "connect"];
 
-    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let module = Object::new(ctx.clone())?;
         module.native("connect", connect)?;
-        module::export(exports, &module, Self::EXPORTS)
+        Ok(module)
     }
 }
 
@@ -93,10 +93,10 @@ fn opened(ctx: &Ctx<'_>, events: &EventLoop<K6>, id: OpId) -> Result<SocketEvent
 fn response<'js>(ctx: &Ctx<'js>, url: &str, reply: Option<&HttpReply>, error: &str) -> Result<Object<'js>> {
     let response = Object::new(ctx.clone())?;
     let headers = Object::new(ctx.clone())?;
-    for (name, value) in reply.iter().flat_map(|reply| &reply.headers) {
+    for (name, value) in reply.into_iter().flat_map(HttpReply::headers) {
         let name = canonical(name);
         let before = headers.get::<_, Option<String>>(&*name)?;
-        headers.set(&*name, before.map_or_else(|| value.clone(), |before| format!("{before}, {value}")))?;
+        headers.set(&*name, before.map_or_else(|| value.to_owned(), |before| format!("{before}, {value}")))?;
     }
     response.set("url", url)?;
     response.set("status", reply.map_or(0, |reply| reply.status))?;
@@ -149,7 +149,7 @@ fn attend<'js>(ctx: &Ctx<'js>, events: &EventLoop<K6>, link: &Rc<Link>, function
     let (listeners, timed) = (Listeners::new(ctx)?, Object::new(ctx.clone())?);
     let socket = Socket { listeners, timed, link: Rc::clone(link) };
     function.call::<_, Value<'_>>((Class::instance(ctx.clone(), socket.clone())?,))?;
-    socket.emit("open", ())?;
+    socket.listeners.call("open", ())?;
     while !link.is_closed.get() {
         let timers: Vec<OpId> = link.timers.borrow().iter().map(|timer| timer.id).collect();
         match events.next(ctx, &[&[link.id], &timers[..]].concat())? {
@@ -222,17 +222,12 @@ impl<'js> Socket<'js> {
 }
 
 impl<'js> Socket<'js> {
-    fn emit(&self, event: &str, arguments: impl IntoArgs<'js> + Clone) -> Result<()> {
-        let listeners = self.listeners.of(event)?;
-        listeners.into_iter().try_for_each(|listener| listener.call::<_, Value<'_>>(arguments.clone()).map(drop))
-    }
-
     /// Tells the script of an error: as in k6, an object that says it when it is asked.
     fn fail(&self, ctx: &Ctx<'js>, message: &str) -> Result<()> {
         let error = Exception::from_message(ctx.clone(), message)?.into_object();
         let text = message.to_owned();
         error.native("error", move || text.clone())?;
-        self.emit("error", (error,))
+        self.listeners.call("error", (error,))
     }
 
     fn send_message(&self, ctx: &Ctx<'js>, message: SocketCommand) -> Result<()> {
@@ -248,7 +243,7 @@ impl<'js> Socket<'js> {
 
     /// The socket is closed, from either side. Only the first time counts.
     fn closed(&self, code: u16) -> Result<()> {
-        if self.link.is_closed.replace(true) { Ok(()) } else { self.emit("close", (code,)) }
+        if self.link.is_closed.replace(true) { Ok(()) } else { self.listeners.call("close", (code,)) }
     }
 
     fn start_timer(&self, ctx: &Ctx<'js>, function: Function<'js>, milliseconds: f64, again: bool) -> Result<()> {
@@ -290,16 +285,16 @@ impl<'js> Socket<'js> {
         match event {
             SocketEvent::Text(message) => {
                 received()?;
-                self.emit("message", (message,))
+                self.listeners.call("message", (message,))
             }
             SocketEvent::Binary(message) => {
                 received()?;
-                self.emit("binaryMessage", (buffer(ctx, message)?,))
+                self.listeners.call("binaryMessage", (buffer(ctx, message)?,))
             }
-            SocketEvent::Ping => self.emit("ping", ()),
+            SocketEvent::Ping => self.listeners.call("ping", ()),
             SocketEvent::Pong { payload, at } => {
                 self.link.session.pong(&payload, at);
-                self.emit("pong", ())
+                self.listeners.call("pong", ())
             }
             SocketEvent::Closed(closed) => self.take_closed(ctx, &closed),
             SocketEvent::Opened(_) | SocketEvent::Refused(_) => Ok(()),

@@ -27,5 +27,6 @@ mod tls;
 mod transport;
 mod websocket;
 
+pub use flow::{Remark, remarks};
 pub use run::{Job, PrepareError, Prepared, RunError, RunRecord, check};
-pub use script::study::{notes, sources};
+pub use script::study::{metrics, notes, sources};

@@ -7,8 +7,9 @@ use plimsoll_model::record::{
 };
 use plimsoll_model::units::{Instant, Nanos};
 use rustix::time::{ClockId, clock_gettime};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, PoisonError, RwLock};
 
 const SECOND: i64 = 1_000_000_000;
 
@@ -36,6 +37,8 @@ pub(crate) struct Findings {
     pub(crate) sequences: Vec<SequenceRecorder>,
     /// The first text that came with each kind of error, by subject.
     pub(crate) examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
+    /// Whether every user had nothing more to do before the load was over.
+    pub(crate) all_stopped: bool,
     /// What kept the generator from doing its work.
     pub(crate) faults: Vec<String>,
     /// What whoever reads the results should know.
@@ -59,10 +62,52 @@ pub(crate) fn part(step: usize, steps: usize, part: Part) -> SubjectIndex {
     SubjectIndex(2 + steps + step * Part::ALL.len() + part as usize)
 }
 
+/// The names that came up while load ran, on all threads: each is a row of a report, so there is an end to them.
+#[derive(Debug, Default)]
+pub(crate) struct Names(RwLock<Named>);
+
+#[derive(Debug, Default)]
+struct Named {
+    subjects: HashSet<Subject>,
+    /// One of each kind of which there are enough.
+    full: Vec<Subject>,
+}
+
+impl Names {
+    /// Whether a name is one of those that are told apart; there may be room for one more.
+    fn admit(&self, subject: &Subject) -> bool {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).knows(subject);
+        known.unwrap_or_else(|| self.0.write().unwrap_or_else(PoisonError::into_inner).add(subject))
+    }
+}
+
+impl Named {
+    /// Whether a name is told apart; nothing where that is open.
+    fn knows(&self, subject: &Subject) -> Option<bool> {
+        let is_full = || self.full.iter().any(|full| full.is_like(subject));
+        if self.subjects.contains(subject) { Some(true) } else { is_full().then_some(false) }
+    }
+
+    fn add(&mut self, subject: &Subject) -> bool {
+        if let Some(known) = self.knows(subject) {
+            return known;
+        }
+        let has_room = self.subjects.iter().filter(|known| known.is_like(subject)).count() < MOST_NAMES;
+        if has_room {
+            self.subjects.insert(subject.clone());
+        } else {
+            self.full.push(subject.clone());
+        }
+        has_room
+    }
+}
+
 /// The records of one thread, or of users whose calls block.
 pub(crate) struct Recorder {
     subjects: Vec<Subject>,
-    /// The subjects that came up while load ran.
+    /// Those that come up while load runs.
+    names: Arc<Names>,
+    /// Those of them that came up here.
     named: HashMap<Subject, SubjectIndex>,
     /// What stands for the names of a kind that were too many.
     others: Vec<(Subject, SubjectIndex)>,
@@ -70,6 +115,8 @@ pub(crate) struct Recorder {
     measure: Vec<Slot>,
     ticks: [Tick; TICKS],
     open_load: bool,
+    /// Whether anybody wants more than how the generator does.
+    keeps_exchanges: bool,
     /// The present second, and the instant at which it is over.
     second: i64,
     begun: Instant,
@@ -109,10 +156,12 @@ impl Recorder {
             warmup: slots(),
             measure: slots(),
             subjects,
+            names: Arc::default(),
             named: HashMap::new(),
             others: Vec::new(),
             ticks: [Tick::default(); TICKS],
             open_load,
+            keeps_exchanges: true,
             second: first.second(),
             begun: first,
             boundary: first,
@@ -125,6 +174,16 @@ impl Recorder {
         };
         recorder.boundary = recorder.end_of(recorder.second);
         recorder
+    }
+
+    /// The same recorder where exchanges are counted elsewhere: it tells of the generator alone.
+    pub(crate) fn of_generator(self) -> Recorder {
+        Recorder { keeps_exchanges: false, ..self }
+    }
+
+    /// Whether exchanges are filed at all.
+    pub(crate) fn keeps_exchanges(&self) -> bool {
+        self.keeps_exchanges
     }
 
     /// The same recorder for users whose calls block: with the parts of their calls, and with the
@@ -142,17 +201,22 @@ impl Recorder {
         Recorder { processor: Processor::UserTimes(user_time(PROCESS), times), ..self }
     }
 
+    /// The same recorder, one of several for whom names count together.
+    pub(crate) fn sharing(self, names: &Arc<Names>) -> Recorder {
+        Recorder { names: Arc::clone(names), ..self }
+    }
+
     /// The series of a subject that nobody knew of before load ran: a request, check or metric that a
-    /// script names. Each name is a row of a report, so there is an end to them.
+    /// script names.
     pub(crate) fn subject(&mut self, subject: &Subject) -> SubjectIndex {
         if let Some(known) = self.named.get(subject) {
             return *known;
         }
+        if self.names.admit(subject) {
+            return self.name(subject.clone());
+        }
         if let Some((_, others)) = self.others.iter().find(|(others, _)| others.is_like(subject)) {
             return *others;
-        }
-        if self.named.keys().filter(|known| known.is_like(subject)).count() < MOST_NAMES {
-            return self.name(subject.clone());
         }
         let others = subject.renamed(OTHERS);
         let index = self.name(others.clone());
@@ -201,6 +265,9 @@ impl Recorder {
     #[inline]
     pub(crate) fn record(&mut self, subject: SubjectIndex, phase: RecordedPhase, exchange: &Exchange) {
         self.roll(exchange.done);
+        if !self.keeps_exchanges {
+            return;
+        }
         let open_load = self.open_load;
         let slot = self.slot(subject, phase);
         let tally = &mut slot.tally;
@@ -460,6 +527,24 @@ mod tests {
         assert!(
             matches!(&findings.warnings[..], [one] if one.starts_with("more than 500 different names of request:"))
         );
+    }
+
+    #[test]
+    fn names_count_together_on_all_threads() {
+        let (sender, _receiver) = channel();
+        let names = Arc::default();
+        let [mut one, mut other] = [0, 1].map(|thread| {
+            Recorder::new(&[], false, Instant(0), Instant(SECOND), thread, sender.clone()).sharing(&names)
+        });
+        let request = |number: usize| Subject::Request(format!("GET /{number}"));
+        for number in 0..MOST_NAMES {
+            one.subject(&request(number));
+        }
+        for number in [0, MOST_NAMES, MOST_NAMES + 1, 1] {
+            other.subject(&request(number));
+        }
+        let told: Vec<String> = other.subjects[2..].iter().map(ToString::to_string).collect();
+        assert_eq!(told, [request(0).to_string(), request(0).renamed(OTHERS).to_string(), request(1).to_string()]);
     }
 
     #[test]

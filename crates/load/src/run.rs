@@ -5,7 +5,7 @@ use crate::clock::{Clock, nanos};
 use crate::engine::core::Core;
 use crate::engine::offer::{Offer, Offering};
 use crate::engine::{self, Task, Users};
-use crate::flow::{Flows, Plan};
+use crate::flow::{Flows, Plan, Remark, Unmade};
 use crate::grpc::Grpc;
 use crate::http::Http;
 use crate::protocol::Protocol;
@@ -19,6 +19,7 @@ use crate::transport::Dialer;
 use plimsoll_model::database::SqlFacts;
 use plimsoll_model::load::{LoadModel, LoadProfile, Stop};
 use plimsoll_model::record::{ErrorKind, Interval, SequenceCheck};
+use plimsoll_model::script::ScriptFacts;
 use plimsoll_model::storage::StorageFacts;
 use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::units::{Instant, Nanos, Processors};
@@ -29,6 +30,7 @@ use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -95,12 +97,16 @@ pub enum RunError {
 ///
 /// # Errors
 /// Whatever [`Prepared::new`] would find.
-pub fn check(workload: &Workload) -> Result<(), PrepareError> {
+pub fn check(workload: &Workload) -> Result<(), Vec<Remark>> {
     if matches!(workload.steps, Steps::Grpc { schema: GrpcSchema::Reflection, .. }) {
         return Ok(());
     }
+    if let (Steps::Flow(flow), Some(target)) = (&workload.steps, &workload.target) {
+        Plan::new(flow, target)?;
+    }
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
-    Prepared::new(workload, workload.target.as_ref().map(|_| nowhere)).map(|_| ())
+    let prepared = Prepared::new(workload, workload.target.as_ref().map(|_| nowhere));
+    prepared.map(|_| ()).map_err(|PrepareError(faults)| faults.into_iter().map(Remark::new).collect())
 }
 
 /// How to offer load.
@@ -116,6 +122,8 @@ pub struct Job<'a> {
     /// Hears where a storage workload keeps its objects, before it has any: should nobody be left
     /// to remove them, it is known where they are.
     pub on_place: &'a dyn Fn(&str),
+    /// The file for the first of what scripts write to their console; without one nothing is kept.
+    pub console: Option<PathBuf>,
 }
 
 /// What is known at the end, beside the intervals.
@@ -133,12 +141,16 @@ pub struct RunRecord {
     pub faults: Vec<String>,
     /// What whoever reads the results should know.
     pub warnings: Vec<String>,
+    /// Why users stopped before the load was over, if they did: a feed had no more rows.
+    pub stopped: Option<String>,
     /// Whether it was broken off from outside.
     pub interrupted: bool,
     /// What is known of the back end, where the workload is storage.
     pub storage: Option<StorageFacts>,
     /// What users did, where the workload is SQL.
     pub sql: Option<SqlFacts>,
+    /// What is known of the script, where the workload is one.
+    pub script: Option<ScriptFacts>,
 }
 
 impl Prepared {
@@ -171,7 +183,8 @@ impl Prepared {
             }
             Steps::Flow(flow) => {
                 let (target, address) = to_server()?;
-                let plan = Plan::new(flow, target).map_err(PrepareError)?;
+                let plan = Plan::new(flow, target);
+                let plan = plan.map_err(|faults| PrepareError(faults.into_iter().map(|fault| fault.what).collect()))?;
                 Compiled::Flow(Box::new(plan), dialer(target, address, b"http/1.1")?)
             }
             Steps::Script(script) => Compiled::Script(Box::new(ScriptPlan::new(script, workload.timeout)?)),
@@ -194,7 +207,15 @@ impl Prepared {
             Compiled::Flow(plan, dialer) => {
                 let seed = job.seed;
                 let flows = |share, clock| Flows::new(plan, share, clock, seed);
-                self.run_on_threads::<Flows<'_>, _>(flows, dialer, job, on_interval)
+                let mut unmade = Unmade::of(&self.workload.steps);
+                let mut hear = |interval: Interval| {
+                    unmade.see(&interval);
+                    on_interval(interval);
+                };
+                let mut record = self.run_on_threads::<Flows<'_>, _>(flows, dialer, job, &mut hear)?;
+                record.stopped = plan.stopped();
+                record.warnings.extend(unmade.warning());
+                Ok(record)
             }
             Compiled::Script(plan) => plan.run(job, on_interval),
         }
@@ -426,10 +447,11 @@ impl Collector {
 pub(crate) fn record(findings: Vec<Findings>, steps: &Steps, job: &Job<'_>, clock: Clock) -> RunRecord {
     let limit = nanos(job.load.stop.limit());
     let last_done = findings.iter().filter_map(|found| found.last_done).max();
+    let all_stopped = findings.iter().all(|found| found.all_stopped);
     let window = match job.load.stop {
-        Stop::After(_) => limit,
+        Stop::After(_) if !all_stopped => limit,
         // The phase ends with the last iteration, unless time ran out first.
-        Stop::Iterations { .. } | Stop::IterationsPerUser { .. } => last_done.map_or(limit, |at| at.0.clamp(1, limit)),
+        _ => last_done.map_or(limit, |at| at.0.clamp(1, limit)),
     };
     let mut examples: BTreeMap<String, BTreeMap<ErrorKind, String>> = BTreeMap::new();
     for (subject, kinds) in findings.iter().flat_map(|found| &found.examples) {
@@ -449,9 +471,11 @@ pub(crate) fn record(findings: Vec<Findings>, steps: &Steps, job: &Job<'_>, cloc
         error_examples: examples,
         faults: findings.into_iter().flat_map(|found| found.faults).collect(),
         warnings,
+        stopped: None,
         interrupted,
         storage: None,
         sql: None,
+        script: None,
     }
 }
 

@@ -108,11 +108,18 @@ impl Assignment {
             return "all".to_owned();
         }
         let named = |(factor, level): &(String, Level)| match level {
-            Level::Text(text) if !is_switch(text) => text.clone(),
+            Level::Text(text) if !is_switch(text) && !is_quantity(text) => text.clone(),
             level => format!("{factor} = {level}"),
         };
         self.0.iter().map(named).collect::<Vec<String>>().join(", ")
     }
+}
+
+/// `4`, `-1`, `10ms`, `50 %`; not `2.1` and `3fa9c12`, which are names of versions.
+fn is_quantity(text: &str) -> bool {
+    let number = text.trim_start_matches(['-', '+']);
+    let unit = number.trim_start_matches(|c: char| c.is_ascii_digit());
+    unit.len() < number.len() && !unit.contains(|c: char| c.is_ascii_digit() || c == '.')
 }
 
 fn is_switch(text: &str) -> bool {
@@ -147,6 +154,10 @@ mod tests {
         assert_eq!(mode.and(&both).label(), "mutex, users = 10, size = 4");
         let switched = Assignment(vec![("fsync".to_owned(), Level::Text("off".to_owned()))]);
         assert_eq!(switched.label(), "fsync = off");
+        for (level, label) in [("4", "rev = 4"), ("10ms", "rev = 10ms"), ("2.1", "2.1"), ("3fa9c12", "3fa9c12"), ("", "")] {
+            let rev = Assignment(vec![("rev".to_owned(), Level::Text(level.to_owned()))]);
+            assert_eq!(rev.label(), label);
+        }
         assert_eq!(both.get("size"), Some(&Level::Integer(4)));
         assert_eq!(both.get("mode"), None);
     }

@@ -6,7 +6,7 @@
 use crate::load::Think;
 use crate::sql::Parameter;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -46,6 +46,36 @@ impl Flow {
         self.requests.iter().map(|request| request.name.as_str()).filter(|name| seen.insert(*name)).collect()
     }
 
+    /// The names of the requests that iterations make.
+    #[must_use]
+    pub fn names_of_iterations(&self) -> BTreeSet<&str> {
+        let mut requests = Vec::new();
+        self.actions.iter().for_each(|action| action.steps.requests(&mut requests));
+        requests.into_iter().map(|request| self.requests[request].name.as_str()).collect()
+    }
+
+    /// The values that end with an iteration: what its steps capture and no capture keeps, unless
+    /// `on_start` gives it too.
+    #[must_use]
+    pub fn passing(&self) -> BTreeSet<ValueId> {
+        let captures = self.requests.iter().flat_map(|request| &request.captures);
+        let mut of_user: BTreeSet<ValueId> =
+            captures.filter(|capture| capture.keep).map(|capture| capture.into).collect();
+        of_user.extend(self.given_in(&self.on_start));
+        let of_iterations: BTreeSet<ValueId> =
+            self.actions.iter().flat_map(|action| self.given_in(&action.steps)).collect();
+        &of_iterations - &of_user
+    }
+
+    /// What the steps of a block capture, and the items of its loops.
+    fn given_in(&self, block: &Block) -> BTreeSet<ValueId> {
+        let (mut requests, mut items) = (Vec::new(), BTreeSet::new());
+        block.requests(&mut requests);
+        block.items(&mut items);
+        let captures = requests.into_iter().flat_map(|request| &self.requests[request].captures);
+        captures.map(|capture| capture.into).chain(items).collect()
+    }
+
     /// Whether a pause stands inside an iteration: then its duration does not say how long it took.
     #[must_use]
     pub fn pauses(&self) -> bool {
@@ -74,14 +104,30 @@ pub struct Block(pub Vec<Instruction>);
 
 impl Block {
     fn pauses(&self) -> bool {
-        self.0.iter().any(|instruction| match instruction {
-            Instruction::Request(_) => false,
-            Instruction::Pause(_) => true,
-            Instruction::When { then, otherwise, .. } => then.pauses() || otherwise.pauses(),
-            Instruction::Repeat { steps, .. } | Instruction::Each { steps, .. } | Instruction::While { steps, .. } => {
-                steps.pauses()
+        let pauses = |instruction: &Instruction| {
+            matches!(instruction, Instruction::Pause(_)) || instruction.blocks().any(Block::pauses)
+        };
+        self.0.iter().any(pauses)
+    }
+
+    /// Adds the requests in it, however deep.
+    fn requests(&self, found: &mut Vec<usize>) {
+        for instruction in &self.0 {
+            if let Instruction::Request(request) = instruction {
+                found.push(*request);
             }
-        })
+            instruction.blocks().for_each(|block| block.requests(found));
+        }
+    }
+
+    /// Adds the items of the loops in it, however deep.
+    fn items(&self, found: &mut BTreeSet<ValueId>) {
+        for instruction in &self.0 {
+            if let Instruction::Each { item, .. } = instruction {
+                found.insert(*item);
+            }
+            instruction.blocks().for_each(|block| block.items(found));
+        }
     }
 }
 
@@ -130,6 +176,20 @@ pub enum Instruction {
         /// The block.
         steps: Block,
     },
+}
+
+impl Instruction {
+    /// The blocks in it.
+    fn blocks(&self) -> impl Iterator<Item = &Block> {
+        let (first, second) = match self {
+            Instruction::Request(_) | Instruction::Pause(_) => (None, None),
+            Instruction::When { then, otherwise, .. } => (Some(then), Some(otherwise)),
+            Instruction::Repeat { steps, .. } | Instruction::Each { steps, .. } | Instruction::While { steps, .. } => {
+                (Some(steps), None)
+            }
+        };
+        first.into_iter().chain(second)
+    }
 }
 
 /// How deep loops may lie in one another.
@@ -284,6 +344,8 @@ pub struct Capture {
     pub pick: Pick,
     /// What is kept where nothing matches: an array is a list, a string a text.
     pub default: Option<serde_json::Value>,
+    /// Whether the value outlives its iteration, though `on_start` does not capture it.
+    pub keep: bool,
 }
 
 /// Where something is found in a reply.
@@ -385,6 +447,17 @@ pub enum Comparison {
     AtLeast,
 }
 
+/// A part of a flow, for whoever says what is wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowPart {
+    /// The request of this index.
+    Request(usize),
+    /// The feed of this index.
+    Feed(usize),
+    /// A value that is drawn, or a column of a feed.
+    Value(ValueId),
+}
+
 /// A file whose rows users take: of CSV, or an array of objects in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Feed {
@@ -441,7 +514,7 @@ pub enum ContentCoding {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifetime {
-    /// As long as it works.
+    /// As long as it works, but for what ends with an iteration.
     #[default]
     Trial,
     /// For an iteration: each has a new user.

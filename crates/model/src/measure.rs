@@ -2,18 +2,28 @@
 
 use crate::record::{Metric, Part};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 /// One number per trial: a statistic of a series.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Measure {
     /// What is looked at.
     pub series: Series,
     /// Which number of it.
     pub statistic: Statistic,
+    /// Of a metric of a script's own: whether it holds times. The script says so, and no name: two measures are the
+    /// same whether this is known of them or not.
+    pub timed: bool,
+}
+
+impl PartialEq for Measure {
+    fn eq(&self, other: &Measure) -> bool {
+        (&self.series, self.statistic) == (&other.series, other.statistic)
+    }
 }
 
 /// What a measure looks at. Where a name is missing, all requests (or systems) together.
@@ -45,6 +55,8 @@ pub enum Series {
     NewOrders,
     /// Exchanges that failed.
     Errors,
+    /// Iterations that failed, whether an exchange of theirs did or not.
+    FailedIterations,
     /// Checks of a script that held.
     Checks(Option<String>),
     /// A metric of a script's own.
@@ -108,6 +120,8 @@ pub enum Unit {
     BytesPerSecond,
     /// A number of things.
     Count,
+    /// A number that need not be whole, of whatever a script measures.
+    Number,
     /// Things per second.
     PerSecond,
     /// Things per minute.
@@ -153,15 +167,21 @@ pub const PERCENTILES: RangeInclusive<f64> = 1.0..=99.99;
 pub const FORMS: &str = "<duration>.<avg|min|med|max|p1 to p99.99>, where <duration> is iteration_duration, \
 request_duration, response_time, time_to_first_byte, connect_duration, or of storage open_duration, data_duration, \
 sync_duration, close_duration or subrequest_duration (`request_duration:NAME` for one request); \
-<iterations|requests|subrequests|new_orders|data_received|data_sent>.<rate|count>; errors.<ratio|count>; <cpu|memory>.<avg|max>; of scripts \
-checks.ratio (`checks:NAME.ratio` for one), counter:NAME.<count|rate>, rate:NAME.ratio, \
-<gauge|trend>:NAME.<avg|min|med|max|p1 to p99.99>";
+<iterations|requests|subrequests|new_orders|data_received|data_sent>.<rate|count>; \
+<errors|failed_iterations>.<ratio|count>; <cpu|memory>.<avg|max>; of scripts checks.ratio (`checks:NAME.ratio` for \
+one), counter:NAME.<count|rate>, rate:NAME.ratio, <gauge|trend>:NAME.<avg|min|med|max|p1 to p99.99>";
 
 impl Measure {
     /// A measure from its parts.
     #[must_use]
     pub fn new(series: Series, statistic: Statistic) -> Measure {
-        Measure { series, statistic }
+        Measure { series, statistic, timed: false }
+    }
+
+    /// Takes note of the scripts' own metrics that hold times.
+    pub fn note_times(&mut self, times: &BTreeSet<String>) {
+        self.timed =
+            matches!(&self.series, Series::Custom(Metric::Gauge | Metric::Trend, name) if times.contains(name));
     }
 
     /// Which way is better.
@@ -185,7 +205,9 @@ impl Measure {
     #[must_use]
     pub fn effect(&self) -> Effect {
         match self.series {
-            Series::Errors | Series::Checks(_) | Series::Custom(Metric::Rate, _) => Effect::Difference,
+            Series::Errors | Series::FailedIterations | Series::Checks(_) | Series::Custom(Metric::Rate, _) => {
+                Effect::Difference
+            }
             _ => Effect::Ratio,
         }
     }
@@ -210,10 +232,11 @@ impl Measure {
                 | Series::Subrequests
                 | Series::NewOrders
                 | Series::Errors
-                | Series::Checks(_)
-                | Series::Custom(..),
+                | Series::FailedIterations
+                | Series::Checks(_),
                 _,
             ) => Unit::Count,
+            (Series::Custom(..), _) if !self.timed => Unit::Number,
             _ => Unit::Seconds,
         }
     }
@@ -245,6 +268,7 @@ impl fmt::Display for Series {
             Series::DataReceived => ("data_received", &None),
             Series::DataSent => ("data_sent", &None),
             Series::Errors => ("errors", &None),
+            Series::FailedIterations => ("failed_iterations", &None),
             Series::Checks(name) => ("checks", name),
             Series::Custom(metric, name) => return write!(f, "{}:{name}", metric.name()),
             Series::Cpu(system) => ("cpu", system),
@@ -307,7 +331,7 @@ fn parse(text: &str) -> Option<Measure> {
         Some((word, name)) => (word, Some(name.to_owned())),
         None => (series, None),
     };
-    Some(Measure { series: series_of(word, name, statistic)?, statistic })
+    Some(Measure::new(series_of(word, name, statistic)?, statistic))
 }
 
 fn series_of(word: &str, name: Option<String>, statistic: Statistic) -> Option<Series> {
@@ -317,6 +341,7 @@ fn series_of(word: &str, name: Option<String>, statistic: Statistic) -> Option<S
         Avg | Max if word == "cpu" => Series::Cpu(name),
         Avg | Max if word == "memory" => Series::Memory(name),
         Ratio | Count if word == "errors" => Series::Errors,
+        Ratio | Count if word == "failed_iterations" => Series::FailedIterations,
         Ratio if word == "checks" => Series::Checks(name),
         _ if custom(word, statistic).is_some() => Series::Custom(custom(word, statistic)?, name?),
         Avg | Min | Med | Max | Percentile(_) => DURATIONS.iter().find(|(known, _)| *known == word)?.1(name),
@@ -381,6 +406,7 @@ mod tests {
             "response_time.med",
             "iterations.rate",
             "errors.ratio",
+            "failed_iterations.count",
             "cpu:counter.avg",
             "memory.max",
             "checks.ratio",
@@ -429,5 +455,24 @@ mod tests {
         assert_eq!((rate.direction(), rate.unit()), (Direction::Higher, Unit::PerSecond));
         let memory: Measure = "memory.max".parse().expect("a measure");
         assert_eq!((memory.direction(), memory.unit()), (Direction::Lower, Unit::Bytes));
+    }
+
+    #[test]
+    fn a_metric_of_a_script_is_a_time_where_the_script_says_so() {
+        let times = BTreeSet::from(["wait".to_owned()]);
+        for (text, unit) in [
+            ("trend:wait.p95", Unit::Seconds),
+            ("gauge:wait.max", Unit::Seconds),
+            ("counter:wait.count", Unit::Number),
+            ("trend:depth.p95", Unit::Number),
+            ("counter:orders.rate", Unit::PerSecond),
+            ("rate:wait.ratio", Unit::Share),
+            ("iteration_duration.p95", Unit::Seconds),
+        ] {
+            let plain: Measure = text.parse().expect("a measure");
+            let mut noted = plain.clone();
+            noted.note_times(&times);
+            assert_eq!((noted.unit(), noted == plain), (unit, true), "{text}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use crate::database::DatabaseFacts;
 use crate::record::{ErrorKind, SequenceCheck, Subject, Tally};
 use crate::sample::{DatabaseSample, HostSample, ProcessSample};
+use crate::script::ScriptFacts;
 use crate::storage::StorageFacts;
 use crate::trial::{Trial, Validity};
 use crate::units::Nanos;
@@ -53,6 +54,9 @@ pub struct TrialSummary {
     /// What is known of the databases that were started or used.
     #[serde(default)]
     pub databases: Vec<DatabaseFacts>,
+    /// What is known of the script, where the workload was one.
+    #[serde(default)]
+    pub script: Option<ScriptFacts>,
 }
 
 /// How near the generator came to its limits over a measure phase: what it is judged by.
@@ -198,6 +202,7 @@ mod tests {
             error_examples: BTreeMap::new(),
             storage: None,
             databases: Vec::new(),
+            script: None,
         }
     }
 

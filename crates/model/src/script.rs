@@ -1,7 +1,7 @@
 //! Scripts as a workload: users that run a program of the study's own.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,9 +22,22 @@ pub struct Script {
     pub tags: BTreeMap<String, String>,
     /// Hosts besides the loopback that the script may reach.
     pub allowed: Vec<String>,
+    /// The ports of the study's systems, and their names: requests to them are named by these.
+    pub systems: BTreeMap<u16, String>,
     /// The files of the program, with their SHA-256: two bundles are of one program where these
     /// are equal. Empty until they were read.
     pub sources: Vec<(PathBuf, String)>,
+}
+
+/// What is known of a script after a trial.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptFacts {
+    /// Its own metrics that hold times, in milliseconds.
+    pub times: BTreeSet<String>,
+    /// Lines that it wrote to its console.
+    pub console: u64,
+    /// Those of them that were not kept.
+    pub left_out: u64,
 }
 
 /// What one user of a script may use up, before it is stopped for good.

@@ -49,6 +49,10 @@ pub(crate) enum Command {
         /// Folder for the report [default: `report` in the bundle]
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
+        /// Pass only where every variant is shown to be no worse than the baseline by the margin, as
+        /// `plimsoll run --gate` does; without it, a report that was written exits with 0
+        #[arg(long)]
+        gate: bool,
     },
     /// Hold a second run of a study against a first one
     Compare(Compare),
@@ -115,7 +119,8 @@ pub(crate) struct Run {
     /// not known does not pass, and exits with 5
     #[arg(long, conflicts_with = "quick")]
     pub(crate) gate: bool,
-    /// Go on with the bundle that an interrupted run has left
+    /// Go on with the bundle that an interrupted run has left; of one that is complete, write the
+    /// report
     #[arg(long, requires = "out")]
     pub(crate) resume: bool,
     #[command(flatten)]

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Command::Check(file) => study::check(&file.study, file.profile.as_deref())?,
         Command::Plan { file, quick, until_decided } => plan::plan(&file, study::Extent::of(quick, until_decided))?,
         Command::Run(arguments) => run::run(&arguments)?,
-        Command::Report { bundle, out } => report::report(&bundle, out.as_deref())?,
+        Command::Report { bundle, out, gate } => report::report(&bundle, out.as_deref(), gate)?,
         Command::Compare(arguments) => compare::compare(&arguments)?,
         Command::Doctor(arguments) => doctor::doctor(&arguments)?,
         Command::Audit { table, json } => audit::audit(&table, json)?,

@@ -225,7 +225,7 @@ fn deciding(between: &Between) -> Vec<Table> {
         let rows: Vec<&Row> = between.rows.iter().filter(|row| row.measure == *measure).collect();
         let declared = rows.iter().find_map(|row| row.verdict.as_ref()).map(|verdict| margin(verdict.margin, measure));
         Table {
-            title: words::measure(measure, &between.protocol),
+            title: words::measure(measure),
             margin: declared.unwrap_or_else(|| NOTHING.to_owned()),
             rows: rows.into_iter().map(|row| row_view(between, row)).collect(),
         }
@@ -274,7 +274,7 @@ fn row_view(between: &Between, row: &Row) -> RowView {
         (None, None) => (String::new(), String::new()),
     };
     RowView {
-        measure: words::measure(&row.measure, &between.protocol),
+        measure: words::measure(&row.measure),
         place: row.place(),
         variant: row.variant.label(),
         condition: words::condition(&row.condition),

@@ -57,14 +57,13 @@ pub(crate) fn forests(input: &Input, analysis: &Analysis) -> Vec<(String, Forest
     shown_measures(input)
         .into_iter()
         .filter(|_| input.plan.variants.len() > 1)
-        .map(|measure| (forest_name(input, &measure), forest(input, analysis, &measure)))
+        .map(|measure| (forest_name(&measure), forest(input, analysis, &measure)))
         .collect()
 }
 
 /// Name of the files of a measure's comparisons, without extension.
-pub(crate) fn forest_name(input: &Input, measure: &Measure) -> String {
-    let series = words::series(&measure.series, &input.facts.protocol);
-    format!("compared-{}", text::slug(&format!("{series} {}", measure.statistic)))
+pub(crate) fn forest_name(measure: &Measure) -> String {
+    format!("compared-{}", text::slug(&format!("{} {}", measure.series, measure.statistic)))
 }
 
 /// The measures that decide, then those that the study asks for.
@@ -97,7 +96,7 @@ pub(crate) fn forest(input: &Input, analysis: &Analysis, measure: &Measure) -> F
     let variants = variants(input);
     let against = if several { "the other variants".to_owned() } else { variants[1].clone() };
     Forest {
-        title: format!("{}: {against} against {}", words::measure(measure, &input.facts.protocol), variants[0]),
+        title: format!("{}: {against} against {}", words::measure(measure), variants[0]),
         effect: measure.effect(),
         unit: measure.unit(),
         margin,
@@ -168,9 +167,9 @@ impl Charts<'_> {
             }
         }
         statistics.sort_by(|one, other| place_of(*one).total_cmp(&place_of(*other)));
-        let panel = |one: Statistic| (name_of(one), Measure::new(series.clone(), one));
+        let panel = |one: Statistic| (name_of(one), self.analysis.measure(series, one));
         let panels: Vec<(String, Measure)> = statistics.into_iter().map(panel).collect();
-        let name = words::series(series, &self.input.facts.protocol);
+        let name = series.to_string();
         self.figure(row, &name, &name, &panels)
     }
 
@@ -179,7 +178,7 @@ impl Charts<'_> {
         let deciding = decisions(&self.input.facts).into_iter().map(|decision| decision.measure);
         let deciding = deciding.filter(|measure| measure.unit() != Unit::Seconds);
         let mut panels: Vec<(String, Measure)> =
-            deciding.map(|measure| (words::measure(&measure, &self.input.facts.protocol), measure)).collect();
+            deciding.map(|measure| (words::measure(&measure), measure)).collect();
         for (title, series, statistic) in [
             ("iterations per second", Series::Iterations, Statistic::Rate),
             ("CPU of the system, cores", Series::Cpu(None), Statistic::Avg),

@@ -50,7 +50,7 @@ pub(crate) fn floors(input: &Input, analysis: &Analysis) -> Vec<FloorRow> {
     let notation = notation(&analysis.floors);
     let row = |one: &Comparison| FloorRow {
         condition: words::condition(&input.plan.conditions[one.condition]),
-        measure: words::measure(&one.measure, &input.facts.protocol),
+        measure: words::measure(&one.measure),
         change: one.change(notation).unwrap_or_else(|_| "–".to_owned()),
         interval: crate::text::interval(one, notation),
         n: one.pairs.len(),
@@ -93,7 +93,7 @@ fn noise_floor(input: &Input, analysis: &Analysis) -> String {
         let high = intervals.map(|interval| interval.high).reduce(f64::max)?;
         let [low, high] =
             known.iter().find(|one| &one.measure == measure)?.ends(Interval { low, high }, Notation::of([low, high]));
-        Some(format!("{low} to {high} in {}", words::measure(measure, &input.facts.protocol)))
+        Some(format!("{low} to {high} in {}", words::measure(measure)))
     };
     let reaches: Vec<String> = decisions(&input.facts).iter().filter_map(|decision| of(&decision.measure)).collect();
     if reaches.is_empty() {
@@ -123,7 +123,7 @@ fn noise_floor(input: &Input, analysis: &Analysis) -> String {
 fn could_have_seen(input: &Input, analysis: &Analysis) -> String {
     let of = |one: &Sensitivity| {
         let value = |value| shown(value, &one.measure).trim_start_matches('+').to_owned();
-        let measure = words::measure(&one.measure, &input.facts.protocol);
+        let measure = words::measure(&one.measure);
         if one.comparisons == 1 || value(one.least) == value(one.most) {
             format!("{} in {measure}", value(one.median))
         } else {
@@ -178,7 +178,7 @@ pub fn gate(input: &Input, analysis: &Analysis) -> String {
     let line = |one: &&Comparison| {
         let limit = margin(margin_of(input, one), &one.measure);
         let place = words::condition(&input.plan.conditions[one.condition]);
-        let measure = words::measure(&one.measure, &input.facts.protocol);
+        let measure = words::measure(&one.measure);
         let reach = match worse_end(one) {
             Some(_) if one.verdict.as_ref().is_some_and(|verdict| verdict.over_floor) => {
                 "has a noise floor in doubt".to_owned()

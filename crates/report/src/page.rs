@@ -145,7 +145,7 @@ impl Page {
             conditions: cells::conditions(input, analysis),
             comments: input.facts.report.comments.as_deref().map(paragraphs).unwrap_or_default(),
             action_items: input.facts.report.action_items.clone(),
-            headline: words::measure(&headline(&input.facts).measure, &input.facts.protocol),
+            headline: words::measure(&headline(&input.facts).measure),
             trials: trials(input),
             notes: facts::notes(input, analysis),
             host: facts::host(&input.host),
@@ -224,7 +224,7 @@ fn comparison_view(input: &Input, analysis: &Analysis, measure: &Measure) -> Com
     };
     let share = |value: f64| reach.share(value) * 100.0;
     ComparisonView {
-        name: figures::forest_name(input, measure),
+        name: figures::forest_name(measure),
         title: forest.title.clone(),
         note,
         rows: of_measure.iter().map(|one| comparison_row(input, analysis, one, (&forest, notation))).collect(),

@@ -41,7 +41,7 @@ fn table(input: &Input, analysis: &Analysis, measure: &Measure) -> String {
     let name = |variant: usize| input.plan.label(variant);
     let several = input.plan.variants.len() > 2;
     let mut rows = vec![vec![
-        words::measure(measure, &input.facts.protocol),
+        words::measure(measure),
         name(0),
         if several {
             "variant".to_owned()

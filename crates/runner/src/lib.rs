@@ -10,11 +10,12 @@ mod preflight;
 mod programs;
 mod room;
 mod run;
+mod scripts;
 mod steady;
 mod target;
 mod trial;
 mod validity;
 
 pub use plimsoll_database::expected_size;
-pub use preflight::{databases, notes, preflight};
+pub use preflight::{Found, databases, notes, preflight};
 pub use run::{Ending, Run, RunError, run};

@@ -2,13 +2,16 @@
 
 use crate::databases::may_load;
 use crate::room;
+use crate::scripts;
 use crate::target;
+use plimsoll_load::Remark;
 use plimsoll_model::database::Database;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::flow::{Auth, Password};
+use plimsoll_model::load::LoadProfile;
 use plimsoll_model::trial::Plan;
 use plimsoll_model::workload::{Steps, Workload};
-use plimsoll_study::{Bindings, Diagnostic, PortChoice, Study, TrialSpec};
+use plimsoll_study::{Bindings, Diagnostic, PortChoice, Severity, Study, TrialSpec};
 use plimsoll_system::{check_commands, check_port_free};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,17 +19,39 @@ use std::path::Path;
 /// A port that stands in for a free one, which is picked only when its system starts.
 const STAND_IN: u16 = 1;
 
+/// What would go wrong.
+#[derive(Clone, Debug)]
+pub enum Found {
+    /// A fault that has its place in the study.
+    InStudy(Diagnostic),
+    /// Any other, in words.
+    Elsewhere(String),
+}
+
+impl std::fmt::Display for Found {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Found::InStudy(diagnostic) => diagnostic.fmt(f),
+            Found::Elsewhere(text) => f.write_str(text),
+        }
+    }
+}
+
 /// What would go wrong, each fault once: programs that are not found, ports in use, targets that
 /// the study may not load, folders that hold no data of Plimsoll's, `.proto` files that do not
-/// compile, calls and messages that do not fit.
+/// compile, calls and messages that do not fit, measures of metrics that scripts do not make.
 /// Empty when the study can start.
 #[must_use]
-pub fn preflight(study: &Study, plan: &Plan, program: &Path) -> Vec<String> {
-    let mut faults: Vec<String> = Vec::new();
+pub fn preflight(study: &Study, plan: &Plan, program: &Path) -> Vec<Found> {
+    let mut faults: Vec<Found> = Vec::new();
     let mut seen = BTreeSet::new();
     let of_trials = assignments(plan).into_iter().flat_map(|assignment| faults_of(study, &assignment, program));
-    for fault in of_trials.chain(faults_of_databases(&databases(study, plan, program))) {
-        if seen.insert(fault.clone()) {
+    let of_databases = faults_of_databases(&databases(study, plan, program)).into_iter().map(Found::Elsewhere);
+    let specs = assignments(plan).into_iter().filter_map(|assignment| stand_in(study, &assignment, program).ok());
+    let scripts = scripts::metrics(study, specs.map(|spec| spec.workload));
+    let of_measures = study.check_metrics(&scripts).into_iter().map(Found::InStudy);
+    for fault in of_trials.chain(of_databases).chain(of_measures) {
+        if seen.insert(fault.to_string()) {
             faults.push(fault);
         }
     }
@@ -67,21 +92,29 @@ fn variable_of(auth: &Auth) -> Option<String> {
 }
 
 /// What the author of the study should know of what its users do, each once: scripts say things that a
-/// study says too.
+/// study says too, and feeds may have too few rows.
 #[must_use]
-pub fn notes(study: &Study, plan: &Plan, program: &Path) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
+pub fn notes(study: &Study, plan: &Plan, program: &Path) -> Vec<Diagnostic> {
+    let mut notes: Vec<Diagnostic> = Vec::new();
     let specs = assignments(plan).into_iter().filter_map(|assignment| stand_in(study, &assignment, program).ok());
-    let mut seen: Vec<Workload> = Vec::new();
-    for workload in specs.map(|spec| spec.workload) {
-        if !seen.contains(&workload) {
-            notes.extend(plimsoll_load::notes(&workload));
-            seen.push(workload);
+    let mut seen: Vec<(Workload, LoadProfile)> = Vec::new();
+    for known in specs.map(|spec| (spec.workload, spec.load)) {
+        if !seen.contains(&known) {
+            let of_script = plimsoll_load::notes(&known.0).into_iter();
+            notes.extend(of_script.map(|note| study.warning_of_workload(&note)));
+            let of_flow = plimsoll_load::remarks(&known.0, &known.1);
+            notes.extend(of_flow.iter().filter_map(|remark| in_study(study, Severity::Warning, remark)));
+            seen.push(known);
         }
     }
     let mut told = BTreeSet::new();
-    notes.retain(|note| told.insert(note.clone()));
+    notes.retain(|note| told.insert(note.to_string()));
     notes
+}
+
+/// What is said of a part of a flow, with its place.
+fn in_study(study: &Study, severity: Severity, remark: &Remark) -> Option<Diagnostic> {
+    study.diagnostic_of_flow(severity, remark.part?, &remark.what, &remark.known)
 }
 
 fn assignments(plan: &Plan) -> Vec<Assignment> {
@@ -101,8 +134,8 @@ pub(crate) fn stand_in(study: &Study, assignment: &Assignment, program: &Path) -
     study.resolve(assignment, &bindings)
 }
 
-fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<String> {
-    let mut faults = Vec::new();
+fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Found> {
+    let mut faults: Vec<String> = Vec::new();
     for (_, choice) in study.system_ports(assignment) {
         if let PortChoice::Fixed(port) = choice {
             faults.extend(check_port_free(port).err().map(|error| error.to_string()));
@@ -111,18 +144,19 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Stri
     let spec = match stand_in(study, assignment, program) {
         Ok(spec) => spec,
         Err(diagnostics) => {
-            faults.extend(diagnostics.iter().map(ToString::to_string));
-            return faults;
+            let diagnostics = diagnostics.into_iter().map(Found::InStudy);
+            return faults.into_iter().map(Found::Elsewhere).chain(diagnostics).collect();
         }
     };
     faults.extend(spec.systems.iter().flat_map(check_commands).map(|error| error.to_string()));
     faults.extend(spec.databases.iter().filter_map(|database| may_load(study, database).err()));
     faults.extend(spec.workload.target.iter().filter_map(|target| target::address(study, target).err()));
     faults.extend(room::check(&spec));
-    if let Err(error) = plimsoll_load::check(&spec.workload) {
-        faults.extend(error.0);
-    }
-    faults
+    let of_workload = plimsoll_load::check(&spec.workload).err().unwrap_or_default();
+    let placed = |remark: Remark| {
+        in_study(study, Severity::Error, &remark).map_or_else(|| Found::Elsewhere(remark.what), Found::InStudy)
+    };
+    faults.into_iter().map(Found::Elsewhere).chain(of_workload.into_iter().map(placed)).collect()
 }
 
 /// Each is looked at once, however many trials use it.

@@ -35,9 +35,17 @@ pub(crate) struct Programs {
     /// Whether the bundle has a list of versions, were it an empty one.
     listed: bool,
     executables: BTreeSet<(String, PathBuf)>,
+    /// How systems are started in the trials so far, each with the folder in which it is.
+    starts: Vec<Start>,
     /// What users do in the trials so far.
     workloads: Vec<Workload>,
 }
+
+/// System, folder and command.
+type Start = (String, PathBuf, CommandLine);
+
+/// Arguments that are larger files are data, not programs.
+const LARGEST_PROGRAM: u64 = 64 << 20;
 
 impl Programs {
     /// Builds and describes what `trials` need and no earlier trial did.
@@ -48,11 +56,14 @@ impl Programs {
         bundle: &mut BundleWriter,
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), Stop> {
-        let before = self.versions.len();
+        let (before, starts) = (self.versions.len(), self.starts.len());
         let new = self.unknown(context, trials);
         self.build(context, &new, bundle, on_event)?;
         for system in &new {
             let version = context.launcher.version_of(system)?;
+            self.add(version);
+        }
+        for version in self.starts[starts..].iter().flat_map(arguments).collect::<Vec<Version>>() {
             self.add(version);
         }
         self.systems.extend(new);
@@ -102,6 +113,10 @@ impl Programs {
             let Ok(spec) = stand_in(context.study, &context.plan.assignment(trial), context.program) else { continue };
             self.add_files(context, spec.workload);
             for system in spec.systems {
+                let start = (system.name.clone(), system.dir.clone(), system.start.clone());
+                if !self.starts.contains(&start) {
+                    self.starts.push(start);
+                }
                 if !self.systems.iter().chain(&new).any(|known| is_same_program(known, &system)) {
                     new.push(system);
                 }
@@ -164,9 +179,40 @@ fn files_of(workload: &Workload) -> Vec<PathBuf> {
     files
 }
 
+/// The arguments of a command that are files, with what they hold: `python shop.py` is the program `python`, and what
+/// is measured is `shop.py`.
+fn arguments((name, folder, start): &Start) -> Vec<Version> {
+    let files = start.arguments().iter().filter(|argument| !argument.is_empty()).map(|argument| folder.join(argument));
+    let is_program = |path: &PathBuf| path.metadata().is_ok_and(|file| file.is_file() && file.len() <= LARGEST_PROGRAM);
+    let version = |path: PathBuf| Version {
+        name: name.clone(),
+        program: path.display().to_string(),
+        version: None,
+        sha256: sha256(&path).ok(),
+    };
+    files.filter(is_program).map(version).collect()
+}
+
 /// Whether two systems are built, found and described alike, however they are started.
 fn is_same_program(one: &SystemSpec, other: &SystemSpec) -> bool {
     let program = |system: &SystemSpec| system.start.program().to_owned();
     let parts = |system: &SystemSpec| (system.build.clone(), program(system), system.version.clone());
     one.name == other.name && one.dir == other.dir && one.env == other.env && parts(one) == parts(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_that_are_files_are_part_of_a_program() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("shop.py"), "serve()").expect("a file");
+        std::fs::create_dir(folder.path().join("static")).expect("a folder");
+        let command = ["python3", "shop.py", "--port", "8080", "static", "", "none.py"].map(str::to_owned);
+        let found = arguments(&("web".to_owned(), folder.path().to_owned(), CommandLine(command.into())));
+        let [version] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((version.name.as_str(), version.sha256.is_some()), ("web", true));
+        assert!(version.program.ends_with("/shop.py"), "{version:?}");
+    }
 }

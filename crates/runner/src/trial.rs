@@ -120,9 +120,13 @@ pub(crate) fn run_trial(
         faults: &record.faults,
         sequences: &record.sequences,
         examples: &record.error_examples,
+        stopped: record.stopped.as_deref(),
         databases: &facts,
     };
     let judged = watch.judge(window, &context.facts.generator, &found);
+    // Another trial would come to the same end.
+    let worked = watch.worked() && (record.stopped.is_none() || !watch.measured_nothing());
+    record.warnings.extend(record.stopped.take().filter(|_| !watch.measured_nothing()));
     let warnings =
         [watch.warnings(), record.warnings, validity::not_looked_at(&facts), left_behind(record.storage.as_ref())]
             .concat();
@@ -145,6 +149,7 @@ pub(crate) fn run_trial(
         error_examples: record.error_examples,
         storage: record.storage,
         databases: facts,
+        script: record.script,
     };
     Ok(Finished {
         summary,
@@ -154,7 +159,7 @@ pub(crate) fn run_trial(
         iterations: watch.iterations,
         errors: watch.errors,
         executables,
-        worked: watch.worked(),
+        worked,
     })
 }
 
@@ -191,6 +196,7 @@ fn not_started(trial: &Trial, reason: String, started_unix_ms: i64, took: Durati
         error_examples: BTreeMap::new(),
         storage: None,
         databases: Vec::new(),
+        script: None,
     };
     Finished {
         summary,
@@ -306,6 +312,7 @@ fn offer_load(
                     unnoted.replace(Some(error));
                 }
             },
+            console: Some(writer.console_path()),
         };
         let mut on_interval = |interval: Interval| {
             watch.see(&interval);

@@ -22,6 +22,8 @@ pub(crate) struct Record<'a> {
     pub(crate) sequences: &'a BTreeMap<String, SequenceCheck>,
     /// A text for each kind of error, by subject.
     pub(crate) examples: &'a BTreeMap<String, BTreeMap<ErrorKind, String>>,
+    /// Why users stopped before the load was over, if they did.
+    pub(crate) stopped: Option<&'a str>,
     /// What is known of the databases, with what must hold of their data.
     pub(crate) databases: &'a [DatabaseFacts],
 }
@@ -64,6 +66,8 @@ impl Judgement {
 #[derive(Debug)]
 pub(crate) struct Watch {
     window_seconds: i64,
+    /// The longest that the measure phase may take.
+    limit: Nanos,
     warmup: Nanos,
     /// Whether the warm-up is longer already, because an earlier attempt found no steady state.
     extended: bool,
@@ -88,6 +92,7 @@ impl Watch {
     pub(crate) fn new(load: &LoadProfile, extended: bool) -> Watch {
         Watch {
             window_seconds: Nanos::from(load.stop.limit()).0.div_ceil(1_000_000_000) as i64,
+            limit: load.stop.limit().into(),
             warmup: load.warmup.into(),
             extended,
             ticks: Ticks::of(load),
@@ -141,6 +146,20 @@ impl Watch {
         self.requests.values().map(|(made, _)| made).sum()
     }
 
+    /// Whether no exchange ended, and no iteration of users that need not make any.
+    pub(crate) fn measured_nothing(&self) -> bool {
+        self.exchanges() == 0 && (!self.script || self.iterations == 0)
+    }
+
+    /// The name that all exchanges have, after a comma.
+    fn of_one_name(&self) -> String {
+        let mut names = self.requests.iter().filter(|(_, (made, _))| *made > 0).map(|(name, _)| name);
+        match (names.next(), names.next()) {
+            (Some(only), None) => format!(", each of `{only}`"),
+            _ => String::new(),
+        }
+    }
+
     /// How many exchanges failed, where that is all that there were.
     fn no_exchange_right(&self) -> Option<u64> {
         let all = self.exchanges();
@@ -180,6 +199,10 @@ impl Watch {
         reasons.extend(record.databases.iter().flat_map(|facts| &facts.work.mix).filter_map(wrong_input));
         let judgement = match self.ticks.as_ref().map(Ticks::judge) {
             None => unknown,
+            // Seconds in which nobody had anything to do say nothing of the system.
+            Some(_) if window < self.limit && record.stopped.is_some() => {
+                Judgement { unjudged: record.stopped.map(str::to_owned), ..unknown }
+            }
             Some(Steady::Unjudged(reason)) => Judgement { unjudged: Some(reason), ..unknown },
             Some(Steady::From(from)) => Judgement { steady_from: Some(from), ..unknown },
             Some(Steady::Never(evidence)) => {
@@ -214,7 +237,11 @@ impl Watch {
             .map(|(name, check)| wrong_replies(name, check))
             .collect();
         if let Some(all) = self.no_exchange_right() {
-            failures.push(format!("all {all} exchanges failed: {}", record.example("")));
+            failures.push(format!("all {all} exchanges failed{}: {}", self.of_one_name(), record.example("")));
+        } else if self.measured_nothing()
+            && let Some(why) = record.stopped
+        {
+            failures.push(format!("nothing was measured: {why}"));
         } else if self.never_right().next().is_some() {
             let of = |(name, made): (&String, u64)| {
                 format!("all {made} exchanges of `{name}` failed: {}", record.example(&format!("request:{name}")))
@@ -246,7 +273,7 @@ impl Watch {
                 generator.max_lateness.as_secs_f64() * 1e3
             ));
         }
-        if self.exchanges() == 0 && (!self.script || self.iterations == 0) {
+        if self.measured_nothing() {
             limits.push("nothing was measured: no exchange ended in the measure phase or its drain".to_owned());
         }
         limits
@@ -348,7 +375,7 @@ mod tests {
         sequences: &'a BTreeMap<String, SequenceCheck>,
         examples: &'a BTreeMap<String, BTreeMap<ErrorKind, String>>,
     ) -> Record<'a> {
-        Record { faults: &[], sequences, examples, databases: &[] }
+        Record { faults: &[], sequences, examples, stopped: None, databases: &[] }
     }
 
     fn judged(seconds: &[Interval]) -> Validity {
@@ -387,7 +414,7 @@ mod tests {
         let refused = BTreeMap::from([(ErrorKind::Connect, "connection refused".to_owned())]);
         let examples = BTreeMap::from([("request:call".to_owned(), refused)]);
         let judged = watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &examples));
-        assert_eq!(judged.validity, Validity::Failed(vec!["all 10 exchanges failed: connection refused".to_owned()]));
+        assert_eq!(judged.validity, Validity::Failed(vec!["all 10 exchanges failed, each of `call`: connection refused".to_owned()]));
     }
 
     #[test]
@@ -488,8 +515,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_is_void() {
+    fn nothing_measured_is_void_and_failed_where_users_had_nothing_to_take() {
         assert!(matches!(judged(&[]), Validity::Void(_)));
+        let (sequences, examples) = (BTreeMap::new(), BTreeMap::new());
+        let record = Record { stopped: Some("all 3 rows were taken"), ..record(&sequences, &examples) };
+        let validity = Watch::new(&load(2), false).judge(WINDOW, &generator(), &record).validity;
+        assert_eq!(validity, Validity::Failed(vec!["nothing was measured: all 3 rows were taken".to_owned()]));
     }
 
     #[test]

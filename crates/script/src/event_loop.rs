@@ -9,7 +9,7 @@ use plimsoll_model::units::{Instant, Nanos};
 use rquickjs::{Ctx, Error, Exception, Function, JsLifetime, Persistent, Promise, Result, Value};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::mem;
 use std::rc::Rc;
 
@@ -85,7 +85,7 @@ pub struct EventLoop<P: Operations> {
     host: Rc<dyn Host>,
     requests: RefCell<VecDeque<Request<P::Op>>>,
     events: RefCell<VecDeque<(OpId, Event<P::Event>)>>,
-    open: RefCell<BTreeMap<OpId, Open<P::Event>>>,
+    open: RefCell<Opened<P::Event>>,
     last: Cell<OpId>,
     loading: Cell<bool>,
     stopped: Cell<bool>,
@@ -101,6 +101,36 @@ enum Open<E> {
     Timed(Handler<E>),
     /// Its handler runs.
     Running,
+}
+
+/// Operations that may still answer. Numbers ascend, so what is opened goes to the end, and most often leaves from
+/// there: for one operation at a time nothing is moved and no memory is asked for.
+struct Opened<E>(Vec<(OpId, Open<E>)>);
+
+impl<E> Opened<E> {
+    fn insert(&mut self, id: OpId, how: Open<E>) {
+        // Numbers begin anew after four thousand million.
+        let at = self.0.partition_point(|(known, _)| *known < id);
+        self.0.insert(at, (id, how));
+    }
+
+    fn place(&self, id: OpId) -> Option<usize> {
+        self.0.binary_search_by_key(&id, |(known, _)| *known).ok()
+    }
+
+    fn get_mut(&mut self, id: OpId) -> Option<&mut Open<E>> {
+        self.place(id).map(|at| &mut self.0[at].1)
+    }
+
+    fn remove(&mut self, id: OpId) -> Option<Open<E>> {
+        self.place(id).map(|at| self.0.remove(at).1)
+    }
+}
+
+impl<E> Default for Opened<E> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
 }
 
 /// A promise that was rejected while nobody handled it, and with what.
@@ -221,7 +251,7 @@ impl<P: Operations> EventLoop<P> {
 
     /// An operation has given its last answer.
     pub fn finish(&self, id: OpId) {
-        self.open.borrow_mut().remove(&id);
+        self.open.borrow_mut().remove(id);
     }
 
     /// Asks for something that has no answer.
@@ -278,7 +308,7 @@ impl<P: Operations> EventLoop<P> {
 
     /// Gives an operation up, also from its own handler. Unknown ones are none.
     pub fn cancel(&self, id: OpId) {
-        let closed = self.open.borrow_mut().remove(&id);
+        let closed = self.open.borrow_mut().remove(id);
         if closed.is_some() {
             self.ask(Request::Cancel(id));
         }
@@ -286,7 +316,7 @@ impl<P: Operations> EventLoop<P> {
 
     /// Gives a timer up. Scripts name timers by number, and may get it wrong: other operations are not touched.
     pub(crate) fn cancel_timer(&self, id: OpId) {
-        let is_timer = matches!(self.open.borrow().get(&id), Some(Open::Timed(_) | Open::Running));
+        let is_timer = matches!(self.open.borrow_mut().get_mut(id), Some(Open::Timed(_) | Open::Running));
         if is_timer {
             self.cancel(id);
         }
@@ -315,7 +345,7 @@ impl<P: Operations> EventLoop<P> {
 
     /// Takes an answer in. False where nobody waits for it any more.
     pub(crate) fn deliver(&self, id: OpId, event: Event<P::Event>) -> bool {
-        let is_open = self.open.borrow().contains_key(&id);
+        let is_open = self.open.borrow().place(id).is_some();
         if is_open {
             self.events.borrow_mut().push_back((id, event));
         }
@@ -328,7 +358,7 @@ impl<P: Operations> EventLoop<P> {
 
     /// Whether a handler waits for an answer: then the user's loop is not over.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.open.borrow().values().any(|open| matches!(open, Open::Handled(_) | Open::Timed(_)))
+        self.open.borrow().0.iter().any(|(_, open)| matches!(open, Open::Handled(_) | Open::Timed(_)))
     }
 
     /// Calls the handler of an operation that has answered.
@@ -337,11 +367,9 @@ impl<P: Operations> EventLoop<P> {
         let then = handler(ctx, event)?;
         let mut open = self.open.borrow_mut();
         // It may have been cancelled by its own handler.
-        let Some(slot) = open.get_mut(&id) else { return Ok(()) };
+        let Some(slot) = open.get_mut(id) else { return Ok(()) };
         match then {
-            Then::Done => {
-                open.remove(&id);
-            }
+            Then::Done => drop(open.remove(id)),
             Then::Open => *slot = Open::Handled(handler),
             Then::At(due) => {
                 *slot = Open::Timed(handler);
@@ -354,10 +382,10 @@ impl<P: Operations> EventLoop<P> {
     /// The handler of an operation. One whose answers a native should have taken has none, and is over.
     fn begin_handling(&self, id: OpId) -> Option<Handler<P::Event>> {
         let mut open = self.open.borrow_mut();
-        match mem::replace(open.get_mut(&id)?, Open::Running) {
+        match mem::replace(open.get_mut(id)?, Open::Running) {
             Open::Handled(handler) | Open::Timed(handler) => Some(handler),
             Open::Awaited | Open::Running => {
-                open.remove(&id);
+                open.remove(id);
                 None
             }
         }
@@ -365,9 +393,10 @@ impl<P: Operations> EventLoop<P> {
 
     /// Gives up whatever is still open. On the user's fibre, where handlers let go of what they keep of the engine.
     pub(crate) fn close(&self) {
-        let open = mem::take(&mut *self.open.borrow_mut());
-        open.keys().for_each(|id| self.ask(Request::Cancel(*id)));
-        drop(open);
+        if !self.open.borrow().0.is_empty() {
+            let open = mem::take(&mut *self.open.borrow_mut());
+            open.0.iter().for_each(|(id, _)| self.ask(Request::Cancel(*id)));
+        }
         self.events.borrow_mut().clear();
         self.rejected.borrow_mut().clear();
     }

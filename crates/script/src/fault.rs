@@ -81,6 +81,15 @@ impl fmt::Display for Fault {
     }
 }
 
+/// What to say of a name that is not known where one of the known ones is near: "did you mean `get`?".
+#[must_use]
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    let most = name.chars().count() / 3;
+    let edits = known.map(|known| (strsim::damerau_levenshtein(name, known), known));
+    let (_, nearest) = edits.filter(|(edits, _)| *edits <= most).min()?;
+    Some(format!("did you mean `{nearest}`?"))
+}
+
 /// What a script threw and did not catch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exception {
@@ -90,6 +99,15 @@ pub struct Exception {
     pub place: Option<Place>,
     /// The calls that led there, a line each, as the engine writes them; empty for what is no `Error`.
     pub stack: String,
+}
+
+impl Exception {
+    /// The exception, with the line and a mark under the place, and the calls that led there.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let drawn = self.place.as_ref().map(Place::drawn).unwrap_or_default();
+        format!("{self}\n{drawn}{}", self.stack).trim_end().to_owned()
+    }
 }
 
 impl fmt::Display for Exception {

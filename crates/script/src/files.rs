@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug)]
 pub struct Files {
     folders: Vec<PathBuf>,
+    /// How a person allows another, as a fragment: "`--files`".
+    opened_by: Option<&'static str>,
     read: Mutex<BTreeMap<PathBuf, Arc<[u8]>>>,
 }
 
@@ -16,12 +18,15 @@ pub struct Files {
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// It lies elsewhere, if only by a symbolic link.
-    #[error("`{}` lies outside the folders that this script may read ({}); allow its folder, or move the file", path.display(), listed(folders))]
+    #[error("`{}` lies outside the folders that this script may read ({}); allow its folder{}, or move the file",
+        path.display(), listed(folders), opened_by.map(|knob| format!(" with {knob}")).unwrap_or_default())]
     Outside {
         /// As the script named it.
         path: PathBuf,
         /// Those that are allowed.
         folders: Vec<PathBuf>,
+        /// How a person allows another.
+        opened_by: Option<&'static str>,
     },
     /// It cannot be read.
     #[error("cannot read `{}`: {source}", path.display())]
@@ -40,7 +45,13 @@ impl Files {
     /// One of the folders cannot be found.
     pub fn within<P: AsRef<Path>>(folders: impl IntoIterator<Item = P>) -> Result<Self, FileError> {
         let folders = folders.into_iter().map(|folder| canonical(folder.as_ref())).collect::<Result<_, _>>()?;
-        Ok(Self { folders, read: Mutex::default() })
+        Ok(Self { folders, opened_by: None, read: Mutex::default() })
+    }
+
+    /// The same; `knob` is how a person allows another folder, as a fragment: "`--files`".
+    #[must_use]
+    pub fn opened_by(self, knob: &'static str) -> Self {
+        Self { opened_by: Some(knob), ..self }
     }
 
     /// The content of a file.
@@ -84,7 +95,7 @@ impl Files {
     }
 
     fn outside(&self, path: &Path) -> FileError {
-        FileError::Outside { path: path.to_owned(), folders: self.folders.clone() }
+        FileError::Outside { path: path.to_owned(), folders: self.folders.clone(), opened_by: self.opened_by }
     }
 }
 
@@ -130,6 +141,8 @@ mod tests {
             let refused = files.read(&home.path().join(path)).expect_err("it lies outside");
             assert!(matches!(refused, FileError::Outside { .. }), "{path}: {refused}");
         }
+        let refused = files.opened_by("`--files`").read(&home.path().join("secret")).expect_err("it lies outside");
+        assert!(refused.to_string().ends_with("; allow its folder with `--files`, or move the file"), "{refused}");
     }
 
     #[test]

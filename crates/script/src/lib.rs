@@ -9,7 +9,7 @@
 //! ```
 //! use plimsoll_script::{Data, Entry, Event, EventLoop, Files, Host, Level, Limits, NativeModule, Natives, Operations};
 //! use plimsoll_script::{Call, Parked, Program, Request, Setup, Vm, Wanted};
-//! use rquickjs::{Ctx, Function, module::Exports};
+//! use rquickjs::{Ctx, Function, Object};
 //! use std::rc::Rc;
 //!
 //! /// The operations of this example: a number is asked, and answered with a number.
@@ -23,10 +23,11 @@
 //! impl NativeModule for Numbers {
 //!     const NAME: &'static str = "numbers";
 //!     const EXPORTS: &'static [&'static str] = &["ask"];
-//!     fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> rquickjs::Result<()> {
+//!     fn evaluate<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
 //!         let ask = |ctx: Ctx<'js>, number: u32| EventLoop::<Numbers>::of(&ctx)?.call(&ctx, number);
-//!         exports.export("ask", Function::new(ctx.clone(), ask)?)?;
-//!         Ok(())
+//!         let module = Object::new(ctx.clone())?;
+//!         module.set("ask", Function::new(ctx.clone(), ask)?)?;
+//!         Ok(module)
 //!     }
 //! }
 //!
@@ -77,7 +78,7 @@ mod typescript;
 mod vm;
 
 pub use event_loop::{Event, EventLoop, Handler, Host, Level, OpId, Operations, Request, Then};
-pub use fault::{Exception, Fault, Place};
+pub use fault::{Exception, Fault, Place, nearest};
 pub use files::{FileError, Files};
 pub use globals::Data;
 pub use native::{NativeModule, Natives};

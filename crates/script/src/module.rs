@@ -4,6 +4,7 @@
 //! missing module or export it tells no place at all.
 
 use crate::fault::{Fault, Place};
+use crate::native::Natives;
 use crate::typescript;
 use oxc_allocator::Allocator;
 use oxc_diagnostics::OxcDiagnostic;
@@ -34,6 +35,8 @@ pub(crate) struct Names {
     pub(crate) exports: Vec<String>,
     /// Modules of which it hands on everything, as it calls them.
     pub(crate) stars: Vec<String>,
+    /// Modules that it has as a whole, in a variable.
+    pub(crate) wholes: Vec<String>,
 }
 
 /// A name that a module imports.
@@ -62,6 +65,16 @@ impl Module {
 }
 
 impl Names {
+    /// Tells modules in Rust what is imported of them.
+    pub(crate) fn note_imports(&self, natives: &mut Natives) {
+        for want in &self.wants {
+            natives.import(&want.request, |name| name == want.name);
+        }
+        for whole in self.wholes.iter().chain(&self.stars) {
+            natives.import(whole, |_| true);
+        }
+    }
+
     fn of(record: &ModuleRecord<'_>) -> Self {
         let requests = record.requested_modules.iter().filter_map(|(request, places)| {
             let first = places.iter().map(|place| place.span.start).min()?;
@@ -79,6 +92,7 @@ impl Names {
             wants: wants(record),
             exports: exports.filter_map(|entry| export_name(&entry.export_name)).collect(),
             stars: stars.filter_map(|entry| Some(entry.module_request.as_ref()?.name.to_string())).collect(),
+            wholes: wholes(record),
         }
     }
 }
@@ -101,6 +115,14 @@ fn wants(record: &ModuleRecord<'_>) -> Vec<Want> {
     imported.chain(handed_on).collect()
 }
 
+/// The modules of `import * as …` and of `export * as …`.
+fn wholes(record: &ModuleRecord<'_>) -> Vec<String> {
+    let imports = record.import_entries.iter().filter(|entry| entry.import_name.is_namespace_object());
+    let exports = record.indirect_export_entries.iter().filter(|entry| entry.import_name.is_all());
+    let exports = exports.filter_map(|entry| Some(entry.module_request.as_ref()?.name.to_string()));
+    imports.map(|entry| entry.module_request.name.to_string()).chain(exports).collect()
+}
+
 /// A module's text, before and after its types went: characters stand where they stood, bytes may not.
 pub(crate) struct Text<'a> {
     pub(crate) name: &'a str,
@@ -108,12 +130,23 @@ pub(crate) struct Text<'a> {
     pub(crate) code: &'a str,
 }
 
-impl Text<'_> {
+impl<'a> Text<'a> {
     /// A place as the engine (0.15.1) tells it: columns are bytes, and on the first line they count from 0.
     pub(crate) fn engine_place(&self, line: usize, column: usize) -> Option<Place> {
+        Some(self.place(self.engine_offset(line, column)?))
+    }
+
+    /// What is called there: of a call, the engine tells the place of the first argument.
+    pub(crate) fn called(&self, line: usize, column: usize) -> Option<&'a str> {
+        let before = self.code.get(..self.engine_offset(line, column)?)?.trim_end().strip_suffix('(')?;
+        let is_part = |c: char| c.is_alphanumeric() || "_$.".contains(c);
+        Some(&before[before.trim_end_matches(is_part).len()..]).filter(|name| !name.is_empty())
+    }
+
+    fn engine_offset(&self, line: usize, column: usize) -> Option<usize> {
         let before: usize = self.code.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
         let ahead = if line == 1 && column > 1 { column } else { column.saturating_sub(1) };
-        Some(self.place(before + ahead))
+        Some(before + ahead)
     }
 
     fn place(&self, offset: usize) -> Place {
@@ -154,12 +187,12 @@ impl Text<'_> {
     fn fault(&self, error: &OxcDiagnostic) -> Fault {
         // Of several places the last is the fault; those before it say what it collides with.
         let label = error.labels.as_ref().and_then(|labels| labels.iter().max_by_key(|label| label.offset()));
-        let said = label.and_then(|label| label.label()).map(lower).filter(|said| !said.is_empty());
-        Fault {
-            place: label.map(|label| self.place(label.offset())),
-            message: lower(&error.message),
-            help: error.help.as_deref().map(lower).or(said),
-        }
+        let message = lower(&error.message);
+        // Some say the same again.
+        let is_new = |said: &String| !said.is_empty() && !message.contains(said.as_str());
+        let said = label.and_then(|label| label.label()).map(lower);
+        let help = [error.help.as_deref().map(lower), said].into_iter().flatten().find(is_new);
+        Fault { place: label.map(|label| self.place(label.offset())), message, help }
     }
 }
 

@@ -1,8 +1,11 @@
 //! Modules that are written in Rust, and what else a script may import by name.
+//!
+//! Of their exports only those are declared that a program imports: each takes memory in every runtime.
 
 use rquickjs::module::{Declarations, Declared, Exports, ModuleDef};
-use rquickjs::{Ctx, Module, Result};
+use rquickjs::{Ctx, Exception, JsLifetime, Module, Object, Result, Value};
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// A module in Rust. Its names are known before anything runs, so that an import of one that it lacks is found where
 /// the script is loaded.
@@ -12,7 +15,7 @@ pub trait NativeModule: 'static {
     /// Everything it exports; `default` among them, where it has one.
     const EXPORTS: &'static [&'static str];
 
-    /// Gives each name its value, in each runtime anew.
+    /// Makes an object of all that it exports, in each runtime anew. As `default`, it is exported itself.
     ///
     /// Closures given to the engine cannot borrow: what belongs to a user is userdata of the context
     /// ([`rquickjs::Ctx::store_userdata`], in [`crate::Setup::prepare`]), and operations go through
@@ -20,15 +23,17 @@ pub trait NativeModule: 'static {
     ///
     /// # Errors
     /// A value cannot be made.
-    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()>;
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>>;
 }
 
-type Declare = for<'js> fn(&Ctx<'js>) -> Result<Module<'js, Declared>>;
+type Declare = for<'js> fn(&Ctx<'js>, &str) -> Result<Module<'js, Declared>>;
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Native {
     name: &'static str,
     exports: &'static [&'static str],
+    /// Those that the program imports.
+    imported: Vec<&'static str>,
     declare: Declare,
 }
 
@@ -48,9 +53,15 @@ impl Default for Natives {
 impl Natives {
     /// With the module `M` as well.
     #[must_use]
-    pub fn with<M: NativeModule>(mut self) -> Self {
-        let declare: Declare = |ctx| Module::declare_def::<Definition<M>, _>(ctx.clone(), M::NAME);
-        self.modules.push(Native { name: M::NAME, exports: M::EXPORTS, declare });
+    pub fn with<M: NativeModule>(self) -> Self {
+        self.with_named::<M>(M::NAME)
+    }
+
+    /// With the module `M` under another name.
+    #[must_use]
+    pub fn with_named<M: NativeModule>(mut self, name: &'static str) -> Self {
+        let declare: Declare = |ctx, name| Module::declare_def::<Definition<M>, _>(ctx.clone(), name);
+        self.modules.push(Native { name, exports: M::EXPORTS, imported: Vec::new(), declare });
         self
     }
 
@@ -74,8 +85,22 @@ impl Natives {
         (self.refusal)(name)
     }
 
+    /// The program imports these names of a module, which may be none of these.
+    pub(crate) fn import(&mut self, module: &str, is_imported: impl Fn(&str) -> bool) {
+        let Some(native) = self.modules.iter_mut().find(|native| native.name == module) else { return };
+        let (exports, imported) = (native.exports.iter().copied(), &mut native.imported);
+        let more: Vec<_> = exports.filter(|name| is_imported(name) && !imported.contains(name)).collect();
+        imported.extend(more);
+    }
+
     pub(crate) fn declare<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Option<Result<Module<'js, Declared>>> {
-        self.find(name).map(|module| (module.declare)(ctx))
+        self.find(name).map(|module| (module.declare)(ctx, name))
+    }
+
+    /// Where a context that declares modules finds them.
+    pub(crate) fn install(natives: &Arc<Natives>, ctx: &Ctx<'_>) {
+        let seat = Seat(Arc::clone(natives));
+        assert!(ctx.store_userdata(seat).is_ok(), "nobody holds userdata of a context that is being made");
     }
 
     fn find(&self, name: &str) -> Option<&Native> {
@@ -83,15 +108,33 @@ impl Natives {
     }
 }
 
+#[derive(JsLifetime)]
+struct Seat(Arc<Natives>);
+
 /// What the engine wants to see of a module.
 struct Definition<M>(PhantomData<M>);
 
 impl<M: NativeModule> ModuleDef for Definition<M> {
     fn declare(declarations: &Declarations<'_>) -> Result<()> {
-        M::EXPORTS.iter().try_for_each(|name| declarations.declare(*name).map(|_| ()))
+        imported(declarations.module())?.iter().try_for_each(|name| declarations.declare(*name).map(|_| ()))
     }
 
     fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
-        M::evaluate(ctx, exports)
+        let imported = imported(exports.module())?;
+        let module = M::evaluate(ctx)?;
+        for name in imported {
+            match name {
+                "default" => exports.export(name, module.clone())?,
+                name => exports.export(name, module.get::<_, Value<'js>>(name)?)?,
+            };
+        }
+        Ok(())
     }
+}
+
+/// What the program imports of a module.
+fn imported(module: &Module<'_, Declared>) -> Result<Vec<&'static str>> {
+    let (ctx, name) = (module.ctx(), module.name::<String>()?);
+    let imported = ctx.userdata::<Seat>().and_then(|seat| Some(seat.0.find(&name)?.imported.clone()));
+    imported.ok_or_else(|| Exception::throw_internal(ctx, "modules in Rust are for programs"))
 }

@@ -1,6 +1,6 @@
 //! A script with everything that it imports: found, read, checked, and compiled once for all runtimes.
 
-use crate::fault::{Fault, Place};
+use crate::fault::{Fault, Place, nearest};
 use crate::files::Files;
 use crate::module::{Module, Text};
 use crate::native::Natives;
@@ -18,7 +18,7 @@ pub struct Program {
     entry: String,
     modules: HashMap<String, Compiled>,
     exports: Vec<String>,
-    natives: Natives,
+    natives: Arc<Natives>,
     files: Files,
 }
 
@@ -61,13 +61,15 @@ impl Program {
         let entry = reading.begin(entry);
         reading.check_names();
         let exports = reading.exports(&entry, &mut BTreeSet::new()).unwrap_or_default();
-        let Reading { files, natives, modules, mut links, mut faults } = reading;
+        let Reading { files, mut natives, modules, mut links, mut faults } = reading;
         if !faults.is_empty() {
             faults.sort_by_key(|fault| fault.place.as_ref().map(|at| (at.file.clone(), at.line, at.column)));
             // A module with faults is read again for each that imports it.
             faults.dedup();
             return Err(faults);
         }
+        modules.values().for_each(|module| module.names.note_imports(&mut natives));
+        let natives = Arc::new(natives);
         let mut bytecode = compile(&modules, &links, &natives).map_err(|fault| vec![fault])?;
         let compiled = modules.into_iter().filter_map(|(name, module)| {
             let links = links.remove(&name).unwrap_or_default();
@@ -94,6 +96,7 @@ impl Program {
 
     /// Where [`Self::of`] finds it.
     pub(crate) fn install(program: &Arc<Self>, ctx: &Ctx<'_>) {
+        Natives::install(&program.natives, ctx);
         let seat = Seat(Arc::clone(program));
         assert!(ctx.store_userdata(seat).is_ok(), "nobody holds userdata of a context that is being made");
     }
@@ -118,8 +121,17 @@ impl Program {
 
     /// A place as the engine tells it; None where there is no such module.
     pub(crate) fn place(&self, file: &str, line: usize, column: usize) -> Option<Place> {
+        self.text(file)?.engine_place(line, column)
+    }
+
+    /// What is called at such a place, as it is written there.
+    pub(crate) fn called<'a>(&'a self, file: &'a str, line: usize, column: usize) -> Option<&'a str> {
+        self.text(file)?.called(line, column)
+    }
+
+    fn text<'a>(&'a self, file: &'a str) -> Option<Text<'a>> {
         let module = self.modules.get(file)?;
-        Text { name: file, source: &module.source, code: &module.code }.engine_place(line, column)
+        Some(Text { name: file, source: &module.source, code: &module.code })
     }
 
     /// What gives a runtime its modules.
@@ -298,13 +310,6 @@ impl Reading {
     }
 }
 
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    let most = name.chars().count() / 3;
-    let edits = known.map(|known| (strsim::damerau_levenshtein(name, known), known));
-    let (_, nearest) = edits.filter(|(edits, _)| *edits <= most).min()?;
-    Some(format!("did you mean `{nearest}`?"))
-}
-
 /// The name of the module that `base` calls `request`: its path, without detours.
 pub(crate) fn beside(base: &str, request: &str) -> String {
     let folder = Path::new(base).parent().unwrap_or(Path::new(""));
@@ -329,13 +334,13 @@ fn named(path: &Path) -> String {
 fn compile(
     modules: &BTreeMap<String, Module>,
     links: &Links,
-    natives: &Natives,
+    natives: &Arc<Natives>,
 ) -> Result<HashMap<String, Vec<u8>>, Fault> {
     let codes = modules.values().map(|module| (module.name.clone(), module.code.clone()));
     let compiler = Compiler(Rc::new(Compiling {
         codes: codes.collect(),
         links: links.clone(),
-        natives: natives.clone(),
+        natives: Arc::clone(natives),
         written: RefCell::default(),
     }));
     let unavailable =
@@ -344,6 +349,7 @@ fn compile(
     let context = Context::full(&runtime).map_err(unavailable)?;
     runtime.set_loader(compiler.clone(), compiler.clone());
     context.with(|ctx| {
+        Natives::install(natives, &ctx);
         modules.keys().try_for_each(|name| {
             if compiler.0.written.borrow().contains_key(name) {
                 return Ok(());
@@ -362,7 +368,7 @@ struct Compiler(Rc<Compiling>);
 struct Compiling {
     codes: HashMap<String, String>,
     links: Links,
-    natives: Natives,
+    natives: Arc<Natives>,
     written: RefCell<HashMap<String, Vec<u8>>>,
 }
 

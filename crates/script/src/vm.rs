@@ -13,7 +13,7 @@
 
 use crate::event_loop::{Event, EventLoop, Host, OpId, Operations, Request};
 use crate::exception;
-use crate::fault::Exception;
+use crate::fault::{Exception, Place};
 use crate::fibre::{Fibre, park};
 use crate::globals::{self, Data, Kept};
 use crate::program::Program;
@@ -21,7 +21,7 @@ use plimsoll_model::units::{Instant, Nanos};
 use rquickjs::context::intrinsic;
 use rquickjs::function::Rest;
 use rquickjs::promise::PromiseState;
-use rquickjs::{Context, Ctx, Error, Module, Object, Promise, Runtime, Value};
+use rquickjs::{Atom, Context, Ctx, Error, Module, Object, Promise, Runtime, Value};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::mem::ManuallyDrop;
@@ -128,8 +128,8 @@ pub enum Parked {
 pub enum End {
     /// It was stopped from outside.
     Stopped,
-    /// It broke a limit.
-    Limit(Limit),
+    /// It broke a limit, and where, as far as that is known.
+    Limit(Limit, Option<Place>),
     /// Its modules threw while they were loaded.
     NotLoaded(Exception),
 }
@@ -150,8 +150,8 @@ struct Shared<P: Operations> {
     parked: RefCell<Option<Parked>>,
     /// Whether it is loaded and no call is under way.
     is_idle: Cell<bool>,
-    /// Since when it runs.
-    running_since: Cell<Instant>,
+    /// Since when it is known to run: that is looked at only where it runs for long.
+    running_since: Cell<Option<Instant>>,
     was_too_long: Cell<bool>,
 }
 
@@ -166,13 +166,12 @@ impl<P: Operations> Vm<P> {
     /// # Errors
     /// There is no room for its stack: see [`crate::fibre::most`].
     pub fn new(program: &Arc<Program>, setup: Setup) -> io::Result<Self> {
-        let now = setup.host.now();
         let shared = Rc::new(Shared {
             events: Rc::new(EventLoop::new(Rc::clone(&setup.host))),
             task: RefCell::default(),
             parked: RefCell::default(),
             is_idle: Cell::default(),
-            running_since: Cell::new(now),
+            running_since: Cell::default(),
             was_too_long: Cell::default(),
         });
         let stack = setup.limits.stack + BELOW;
@@ -235,7 +234,7 @@ impl<P: Operations> Vm<P> {
         if self.fibre.has_ended() {
             return Parked::Ended(End::Stopped);
         }
-        self.shared.running_since.set(self.shared.events.now());
+        self.shared.running_since.set(None);
         self.fibre.resume();
         self.shared.parked.take().unwrap_or(Parked::Waiting)
     }
@@ -262,6 +261,23 @@ struct Body<P: Operations> {
 struct Script<'js> {
     exports: Object<'js>,
     kept: Kept<'js>,
+    /// The function that was called last, by name, and its name as the engine has it.
+    last: RefCell<Option<(Rc<str>, Atom<'js>)>>,
+}
+
+impl<'js> Script<'js> {
+    /// What it exports under a name; most often that is the same name again and again.
+    fn export(&self, ctx: &Ctx<'js>, name: &Rc<str>) -> rquickjs::Result<Value<'js>> {
+        let mut last = self.last.borrow_mut();
+        if let Some((known, atom)) = &*last
+            && Rc::ptr_eq(known, name)
+        {
+            return self.exports.get(atom.clone());
+        }
+        let atom = Atom::from_str(ctx.clone(), name)?;
+        last.replace((Rc::clone(name), atom.clone()));
+        self.exports.get(atom)
+    }
 }
 
 /// Why a task did not come to its result.
@@ -274,7 +290,7 @@ impl<P: Operations> Body<P> {
     fn run(self, setup: Setup) {
         let end = match self.end() {
             Some(end) => end,
-            None => self.live(setup).unwrap_or(End::Limit(Limit::Memory)),
+            None => self.live(setup).unwrap_or(End::Limit(Limit::Memory, None)),
         };
         self.shared.parked.replace(Some(Parked::Ended(end)));
     }
@@ -303,7 +319,10 @@ impl<P: Operations> Body<P> {
         let (shared, busy) = (Rc::clone(&self.shared), limits.busy);
         // Called after so and so many calls and turns of loops, whatever time they took.
         runtime.set_interrupt_handler(Some(Box::new(move || {
-            let too_long = shared.events.now().since(shared.running_since.get()) > busy;
+            let now = shared.events.now();
+            let since = shared.running_since.get().unwrap_or(now);
+            shared.running_since.set(Some(since));
+            let too_long = now.since(since) > busy;
             shared.was_too_long.set(too_long);
             too_long
         })));
@@ -316,7 +335,7 @@ impl<P: Operations> Body<P> {
 
     fn serve(&self, ctx: &Ctx<'_>, setup: Setup) -> End {
         let script = match self.load(ctx, setup) {
-            Ok(exports) => Script { exports, kept: Kept::default() },
+            Ok(exports) => Script { exports, kept: Kept::default(), last: RefCell::default() },
             Err(Break::Threw(exception)) => return End::NotLoaded(exception),
             Err(Break::End(end)) => return end,
         };
@@ -396,8 +415,10 @@ impl<P: Operations> Body<P> {
 
     fn call<'js>(&self, ctx: &Ctx<'js>, script: &Script<'js>, call: &Call) -> Result<Option<String>, Break> {
         let begin = || {
-            globals::set(ctx, &script.kept, &call.globals)?;
-            let Some(function) = script.exports.get::<_, Value<'js>>(&*call.function)?.into_function() else {
+            if !call.globals.is_empty() {
+                globals::set(ctx, &script.kept, &call.globals)?;
+            }
+            let Some(function) = script.export(ctx, &call.function)?.into_function() else {
                 let message = format!("the script exports no function `{}`", call.function);
                 return Err(rquickjs::Exception::throw_type(ctx, &message));
             };
@@ -465,7 +486,7 @@ impl<P: Operations> Body<P> {
         if self.shared.events.is_stopped() {
             return Some(End::Stopped);
         }
-        self.shared.was_too_long.get().then_some(End::Limit(Limit::Busy))
+        self.shared.was_too_long.get().then_some(End::Limit(Limit::Busy, None))
     }
 
     fn broken(&self, ctx: &Ctx<'_>, error: Error) -> Break {
@@ -475,13 +496,13 @@ impl<P: Operations> Body<P> {
     /// An exception that nobody caught; of a stop or a limit, it is the end. Where there is no memory left for the
     /// error that says so, the engine throws `null`: a script that does that itself is taken for one.
     fn threw(&self, exception: Exception) -> Break {
-        if let Some(end) = self.end() {
-            return Break::End(end);
-        }
-        match exception.message.as_str() {
-            "InternalError: out of memory" | "null" => Break::End(End::Limit(Limit::Memory)),
-            "RangeError: Maximum call stack size exceeded" => Break::End(End::Limit(Limit::Stack)),
-            _ => Break::Threw(exception),
-        }
+        let limit = match (self.end(), exception.message.as_str()) {
+            (Some(End::Limit(limit, _)), _) => limit,
+            (Some(end), _) => return Break::End(end),
+            (None, "InternalError: out of memory" | "null") => Limit::Memory,
+            (None, "RangeError: Maximum call stack size exceeded") => Limit::Stack,
+            (None, _) => return Break::Threw(exception),
+        };
+        Break::End(End::Limit(limit, exception.place))
     }
 }

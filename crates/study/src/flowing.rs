@@ -5,7 +5,7 @@ use crate::faults::Faults;
 use crate::node::{FromToml, Node, in_words};
 use crate::scope::{Scope, place_of};
 use crate::template::{Filled, Template, Value};
-use crate::value::{Scalar, scalar};
+use crate::value::{Problem, Scalar, scalar};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Piece, Reference, Text, ValueId};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -87,9 +87,7 @@ impl<T: Scalar> Flowing<T> {
         let filled = scope.filled(&self.template, &self.span, faults)?;
         if self.template.names().next().is_some() {
             let level = sample(&filled);
-            let fault = |problem: crate::value::Problem| {
-                problem.fault(&self.span, &self.path).label(format!("becomes {}", in_words(&level)))
-            };
+            let fault = |problem| self.fault(problem).label(format!("becomes {}", in_words(&level)));
             T::from_level(&level).map_err(|problem| faults.add(fault(problem))).ok()?;
         }
         let pieces: Option<Vec<Piece>> = filled.into_iter().map(|part| piece(part, values)).collect();
@@ -99,6 +97,11 @@ impl<T: Scalar> Flowing<T> {
     /// The values in it.
     pub(crate) fn uses(&self) -> Vec<Use> {
         Use::all_in(&self.template, &self.span)
+    }
+
+    /// The fault for what it comes to.
+    pub(crate) fn fault(&self, problem: Problem) -> Fault {
+        problem.fault(&self.span, &self.path)
     }
 
     /// The text as the study has it, placeholders and all.

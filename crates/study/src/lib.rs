@@ -31,6 +31,7 @@ mod diagnostic;
 mod faults;
 mod flowing;
 mod masked;
+mod metrics;
 mod node;
 mod pairs;
 mod placeholders;
@@ -51,6 +52,7 @@ mod value;
 
 pub use against_itself::against_itself;
 pub use diagnostic::{Diagnostic, Severity, Span, Style, render};
+pub use metrics::ScriptMetrics;
 pub use quick::quick;
 pub use read::read;
 pub use schema::json_schema;

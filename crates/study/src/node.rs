@@ -43,6 +43,8 @@ pub(crate) struct TableNode<'a> {
     /// What points at the table as a whole.
     place: Span,
     path: String,
+    /// What a key of it means, where that is known.
+    meaning: fn(&str) -> Option<String>,
 }
 
 impl<'a> Node<'a> {
@@ -66,7 +68,8 @@ impl<'a> Node<'a> {
             faults.add(self.wrong_type("a table"));
             return None;
         };
-        Some(TableNode { entries: self.entries(table), place: self.place(), path: self.path.clone() })
+        let (entries, place, path) = (self.entries(table), self.place(), self.path.clone());
+        Some(TableNode { entries, place, path, meaning: |_| None })
     }
 
     /// The items, if it is an array.
@@ -133,6 +136,11 @@ impl<'a> TableNode<'a> {
         &self.entries
     }
 
+    /// The same table, which knows what its keys mean.
+    pub(crate) fn explained_by(self, meaning: fn(&str) -> Option<String>) -> TableNode<'a> {
+        TableNode { meaning, ..self }
+    }
+
     pub(crate) fn get(&self, key: &str) -> Option<&Node<'a>> {
         self.entries.iter().find(|(name, _)| *name == key).map(|(_, node)| node)
     }
@@ -177,7 +185,8 @@ impl<'a> TableNode<'a> {
     fn report_missing(&self, key: &str, faults: &mut Faults) {
         // In a file that is not all TOML, the key may stand in the part that could not be read.
         if faults.well_formed() {
-            faults.add(Fault::error(&self.place, format!("`{key}` is missing in {}", self.name())));
+            let help = (self.meaning)(key).map(|meaning| format!("`{key}`: {meaning}"));
+            faults.add(Fault::error(&self.place, format!("`{key}` is missing in {}", self.name())).maybe_help(help));
         }
     }
 
@@ -318,7 +327,7 @@ macro_rules! table {
 
         impl crate::node::FromToml for $name {
             fn from_toml(node: &crate::node::Node<'_>, faults: &mut crate::faults::Faults) -> Option<Self> {
-                let table = node.table(faults)?;
+                let table = node.table(faults)?.explained_by(crate::schema::meaning::<Self>);
                 let misspelt = table.refuse_unknown_keys(Self::KEYS, faults);
                 $(let $key = table.read::<$type>(crate::node::key_name(stringify!($key)), &misspelt, faults);)*
                 Some($name { $($key: $key?,)* place: node.place() })

@@ -1,13 +1,16 @@
 //! The kinds of value that a study is written in: texts, numbers, durations, shares, words.
 
+mod length;
+mod measure;
+
+pub(crate) use length::{Length, PositiveLength};
+
 use crate::faults::did_you_mean;
 use crate::value::{Problem, Scalar};
 use plimsoll_model::factor::Level;
-use plimsoll_model::measure::{FORMS, Measure, PERCENTILES};
 use plimsoll_model::study::FloorRule;
 use schemars::{Schema, json_schema};
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
 impl Scalar for Level {
     const EXPECTED: &'static str = "a text, a number or a boolean";
@@ -328,223 +331,15 @@ fn percentage(text: &str) -> Option<f64> {
     }
 }
 
-/// A span of time; may be zero.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Length(pub(crate) Duration);
-
-/// A span of time above zero.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PositiveLength(pub(crate) Duration);
-
-/// The longest span that a study may ask for: a year.
-const LONGEST: Duration = Duration::from_secs(365 * 86_400);
-
-impl Scalar for Length {
-    const EXPECTED: &'static str = "a duration such as \"20s\", \"500ms\" or \"1m30s\"";
-
-    fn from_level(level: &Level) -> Result<Self, Problem> {
-        let wrong = || Problem::wrong::<Self>(level);
-        match level {
-            Level::Text(text) if text.trim_start().starts_with('-') => {
-                Err(Problem::new(format!("must not be negative, but is \"{text}\"")))
-            }
-            Level::Text(text) => match seconds(text).map(Duration::try_from_secs_f64) {
-                Some(Ok(length)) if length <= LONGEST => Ok(Length(length)),
-                Some(_) => Err(Problem::new(format!("must be at most a year (\"8760h\"), but is \"{text}\""))),
-                None => Err(wrong().maybe_help(with_known_units(text))),
-            },
-            Level::Integer(number) if *number >= 0 => Err(wrong().help(format!("for seconds write \"{number}s\""))),
-            _ => Err(wrong()),
-        }
-    }
-
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "pattern": "^([0-9.]+ ?(ns|us|µs|ms|s|m|h) ?)+$" })
-    }
-}
-
-impl Scalar for PositiveLength {
-    const EXPECTED: &'static str = Length::EXPECTED;
-
-    fn from_level(level: &Level) -> Result<Self, Problem> {
-        match Length::from_level(level)?.0 {
-            Duration::ZERO => Err(Problem::new(format!("must be above zero, but is \"{level}\""))),
-            length => Ok(PositiveLength(length)),
-        }
-    }
-
-    fn schema() -> Schema {
-        Length::schema()
-    }
-}
-
-/// The seconds that a text such as `1m30s` stands for.
-fn seconds(text: &str) -> Option<f64> {
-    numbers_and_units(text)?.into_iter().map(|(number, unit)| Some(number.parse::<f64>().ok()? * unit_of(unit)?)).sum()
-}
-
-/// What was meant where units have other names: `1 sec` is `1s`.
-fn with_known_units(text: &str) -> Option<String> {
-    let known =
-        numbers_and_units(text)?.into_iter().map(|(number, unit)| Some(format!("{number}{}", known_unit(unit)?)));
-    let meant = known.collect::<Option<String>>()?;
-    seconds(&meant).map(|_| format!("did you mean \"{meant}\"?"))
-}
-
-/// `1m30s` as `1` and `m`, `30` and `s`; `None` if it is anything else, or nothing.
-fn numbers_and_units(text: &str) -> Option<Vec<(&str, &str)>> {
-    let mut rest = text.trim();
-    let mut pairs = Vec::new();
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let after = rest[digits..].trim_start();
-        let letters = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
-        if digits == 0 {
-            return None;
-        }
-        pairs.push((&rest[..digits], &after[..letters]));
-        rest = after[letters..].trim_start();
-    }
-    (!pairs.is_empty()).then_some(pairs)
-}
-
-fn unit_of(name: &str) -> Option<f64> {
-    Some(match name {
-        "ns" => 1e-9,
-        "us" | "µs" | "μs" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return None,
-    })
-}
-
-/// The unit that other tools, or people, write as `name`.
-fn known_unit(name: &str) -> Option<&'static str> {
-    Some(match name.to_lowercase().as_str() {
-        "ns" | "nsec" | "nanosecond" | "nanoseconds" => "ns",
-        "us" | "µs" | "μs" | "usec" | "microsecond" | "microseconds" => "us",
-        "ms" | "msec" | "millis" | "millisecond" | "milliseconds" => "ms",
-        "" | "s" | "sec" | "secs" | "second" | "seconds" => "s",
-        "m" | "min" | "mins" | "minute" | "minutes" => "m",
-        "h" | "hr" | "hrs" | "hour" | "hours" => "h",
-        _ => return None,
-    })
-}
-
-impl Scalar for Measure {
-    const EXPECTED: &'static str = "a measure such as \"iteration_duration.p95\"";
-
-    fn from_level(level: &Level) -> Result<Self, Problem> {
-        let Level::Text(text) = level else { return Err(Problem::wrong::<Self>(level)) };
-        text.parse().map_err(|_| {
-            let problem = Problem::new(format!("must be a measure, which \"{text}\" is not"));
-            let meant = common_measure(text).or_else(|| nearest_measure(text));
-            problem.help(meant.unwrap_or_else(|| format!("measures are {FORMS}")))
-        })
-    }
-
-    fn schema() -> Schema {
-        json_schema!({ "type": "string", "description": FORMS, "pattern": "^[a-z_]+(:.+)?\\.(avg|min|med|max|count|rate|ratio|p[0-9.]+)$" })
-    }
-}
-
-/// The measure that was meant by words that other tools, or people, use for it.
-fn common_measure(text: &str) -> Option<String> {
-    let (series, statistic) = text.split_once('.').unwrap_or((text, "p95"));
-    let series = match series.to_lowercase().as_str() {
-        "throughput" | "rps" | "qps" | "tps" => return Some("did you mean `iterations.rate`?".to_owned()),
-        "notpm" | "tpmc" => return Some("did you mean `new_orders.rate`?".to_owned()),
-        "latency" | "latencies" => "request_duration".to_owned(),
-        known => known.to_owned(),
-    };
-    let statistic = match statistic.to_lowercase().as_str() {
-        "mean" | "average" => "avg".to_owned(),
-        "median" => "med".to_owned(),
-        other => known_percentile(other).unwrap_or_else(|| other.to_owned()),
-    };
-    let meant = format!("{series}.{statistic}");
-    meant.parse::<Measure>().ok().map(|_| format!("did you mean `{meant}`?"))
-}
-
-/// The statistic nearest to `95th`, `95%` or `p99.999`.
-fn known_percentile(text: &str) -> Option<String> {
-    let number: f64 = text.trim_start_matches('p').trim_end_matches("th").trim_end_matches('%').parse().ok()?;
-    match number {
-        0.0 => Some("min".to_owned()),
-        100.0 => Some("max".to_owned()),
-        _ => (0.0..100.0)
-            .contains(&number)
-            .then(|| format!("p{}", number.clamp(*PERCENTILES.start(), *PERCENTILES.end()))),
-    }
-}
-
-/// The measure that was meant, when its series is misspelt or its statistic fits another.
-fn nearest_measure(text: &str) -> Option<String> {
-    const SERIES: [&str; 22] = [
-        "iteration_duration",
-        "request_duration",
-        "grpc_req_duration",
-        "http_req_duration",
-        "response_time",
-        "time_to_first_byte",
-        "connect_duration",
-        "open_duration",
-        "data_duration",
-        "sync_duration",
-        "close_duration",
-        "subrequest_duration",
-        "iterations",
-        "requests",
-        "subrequests",
-        "new_orders",
-        "data_received",
-        "data_sent",
-        "errors",
-        "checks",
-        "cpu",
-        "memory",
-    ];
-    const STATISTICS: [&str; 11] = ["avg", "min", "med", "max", "p90", "p95", "p99", "p99.9", "count", "rate", "ratio"];
-    let (series, statistic) = text.split_once('.').unwrap_or((text, "p95"));
-    let all = SERIES.iter().flat_map(|series| STATISTICS.iter().map(move |statistic| format!("{series}.{statistic}")));
-    let all: Vec<String> = all.filter(|measure| measure.parse::<Measure>().is_ok()).collect();
-    let same_statistic = all.iter().filter(|measure| measure.ends_with(&format!(".{statistic}")));
-    let same_series = all.iter().filter(|measure| measure.starts_with(&format!("{series}.")));
-    let near = did_you_mean(&format!("{series}.{statistic}"), same_statistic.map(String::as_str));
-    near.or_else(|| same_series.map(|measure| format!("did you mean `{measure}`?")).next())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use plimsoll_model::factor::Level::{Bool, Integer, Number, Text as T};
+    use plimsoll_model::measure::Measure;
     use proptest::prelude::*;
 
     fn text(text: &str) -> Level {
         T(text.to_owned())
-    }
-
-    #[test]
-    fn durations_are_written_with_units() {
-        for (written, nanos) in [
-            ("20s", 20_000_000_000_u128),
-            ("500ms", 500_000_000),
-            ("1m30s", 90_000_000_000),
-            ("1h 2m", 3_720_000_000_000),
-            ("1.5s", 1_500_000_000),
-            ("250us", 250_000),
-            ("7ns", 7),
-            ("0s", 0),
-        ] {
-            assert_eq!(Length::from_level(&text(written)).expect(written).0.as_nanos(), nanos, "{written}");
-        }
-        for wrong in ["", "s", "20", "20 parsecs", "1..s", "9999999h", "1s-2s", "-1s"] {
-            assert!(Length::from_level(&text(wrong)).is_err(), "{wrong}");
-        }
-        assert!(Length::from_level(&Integer(20)).is_err(), "a number has no unit");
-        assert!(PositiveLength::from_level(&text("0ms")).is_err());
     }
 
     #[test]
@@ -577,55 +372,7 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_misspelt_measure_finds_its_neighbour() {
-        for (wrong, near) in [
-            ("iteration_duratoin.p95", "iteration_duration.p95"),
-            ("iterations.p95", "iterations.count"),
-            ("iteration_duration", "iteration_duration.p95"),
-            ("cpu.rate", "cpu.avg"),
-        ] {
-            assert!(nearest_measure(wrong).expect(wrong).contains(near), "{wrong}: {:?}", nearest_measure(wrong));
-        }
-        assert_eq!(nearest_measure("beauty.most"), None);
-    }
-
-    #[test]
-    fn a_measure_by_a_common_name_is_recognised() {
-        for (common, ours) in [
-            ("request_duration.95th", "request_duration.p95"),
-            ("request_duration.p99.999", "request_duration.p99.99"),
-            ("request_duration.p100", "request_duration.max"),
-            ("throughput", "iterations.rate"),
-            ("rps", "iterations.rate"),
-            ("latency", "request_duration.p95"),
-            ("latency.median", "request_duration.med"),
-        ] {
-            assert_eq!(common_measure(common), Some(format!("did you mean `{ours}`?")), "{common}");
-        }
-        for other in ["beauty", "iterations.p95", "request_duration.infth", "request_duration.-5th"] {
-            assert_eq!(common_measure(other), None, "{other}");
-        }
-    }
-
-    #[test]
-    fn units_by_other_names_are_recognised() {
-        for (written, meant) in [("1 sec", "1s"), ("2 Minutes 30", "2m30s"), ("20", "20s"), ("5 msec", "5ms")] {
-            assert_eq!(with_known_units(written), Some(format!("did you mean \"{meant}\"?")), "{written}");
-        }
-        for other in ["", "soon", "20 parsecs", "1..sec", "sec"] {
-            assert_eq!(with_known_units(other), None, "{other}");
-        }
-    }
-
     proptest! {
-        #[test]
-        fn any_whole_nanoseconds_read_back(nanos in 0_u64..1_000_000_000_000) {
-            let read = Length::from_level(&T(format!("{nanos}ns"))).expect("a duration").0;
-            // Read as seconds in a double: exact to a nanosecond up to some weeks.
-            prop_assert!(read.as_nanos().abs_diff(u128::from(nanos)) <= 1);
-        }
-
         #[test]
         fn no_text_makes_it_panic(text in "\\PC{0,12}") {
             let level = T(text);

@@ -1,7 +1,7 @@
 //! A study that has been read: what it is about, and what each of its trials is.
 
-use crate::diagnostic::{Diagnostic, Fault, Source, Span};
-use crate::faults::Faults;
+use crate::diagnostic::{Diagnostic, Fault, Severity, Source, Span};
+use crate::faults::{Faults, did_you_mean};
 use crate::quick;
 use crate::scalar::Port;
 use crate::scope::{Bindings, Scope};
@@ -14,6 +14,7 @@ use crate::table::workload::{Given, WorkloadTable};
 use crate::value::Slot;
 use plimsoll_model::database::{Address, Database, Origin};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
+use plimsoll_model::flow::FlowPart;
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
@@ -167,6 +168,24 @@ impl Study {
     #[must_use]
     pub fn warning_of_workload(&self, message: &str) -> Diagnostic {
         self.parts.source.diagnostic(Fault::warning(self.parts.workload.target_span(), message))
+    }
+
+    /// What is wrong with, or to be known of, a part of the flow, with its place in the study. `known` is what
+    /// there is, where a name was not found.
+    #[must_use]
+    pub fn diagnostic_of_flow(
+        &self,
+        severity: Severity,
+        part: FlowPart,
+        message: &str,
+        known: &[String],
+    ) -> Option<Diagnostic> {
+        let place = self.parts.workload.http()?.place_of(part, &Faults::new(self.parts.source.clone()))?;
+        let wanted = self.parts.source.text().get(place.clone()).unwrap_or_default();
+        let wanted = wanted.trim_start_matches("{$").trim_end_matches('}');
+        let fault = Fault { severity, ..Fault::error(&place, message) };
+        let help = did_you_mean(wanted, known.iter().map(String::as_str));
+        Some(self.parts.source.diagnostic(fault.maybe_help(help)))
     }
 
     /// What a report needs to know.

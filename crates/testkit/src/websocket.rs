@@ -13,7 +13,9 @@
 //! Of the subprotocols that a client asks for, the first one is chosen.
 
 use crate::record::{Record, Request as Seen};
-use std::io;
+use crate::tls::{Identity, LOOPBACK_NAMES};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -39,6 +41,7 @@ struct Shared {
     messages: Mutex<Vec<Received>>,
     stopped: AtomicBool,
     sockets: Mutex<Vec<(TcpStream, JoinHandle<()>)>>,
+    tls: Option<Arc<ServerConfig>>,
 }
 
 /// A message that a server has got.
@@ -73,6 +76,19 @@ impl Server {
     /// # Errors
     /// When no port or thread is to be had.
     pub fn start() -> io::Result<Server> {
+        Server::securely(None)
+    }
+
+    /// One that speaks TLS, with a certificate for `localhost` and `127.0.0.1` of an authority that nobody knows.
+    ///
+    /// # Errors
+    /// When no port or thread is to be had.
+    pub fn start_tls() -> io::Result<Server> {
+        let identity = Identity::for_names(&LOOPBACK_NAMES.map(str::to_owned), &[b"http/1.1"])?;
+        Server::securely(Some(Arc::clone(identity.acceptor.config())))
+    }
+
+    fn securely(tls: Option<Arc<ServerConfig>>) -> io::Result<Server> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
@@ -80,6 +96,7 @@ impl Server {
             messages: Mutex::default(),
             stopped: AtomicBool::new(false),
             sockets: Mutex::default(),
+            tls,
         });
         let accepting = Arc::clone(&shared);
         let accept = move || accept_all(&listener, &accepting);
@@ -144,6 +161,16 @@ fn accept_all(listener: &TcpListener, shared: &Arc<Shared>) {
 
 /// Serves a connection to its end. How it ends is the client's affair.
 fn serve(shared: &Shared, connection: u64, stream: &TcpStream) {
+    match shared.tls.clone().map(ServerConnection::new) {
+        None => converse(shared, connection, stream),
+        Some(Ok(tls)) => converse(shared, connection, StreamOwned::new(tls, stream)),
+        Some(Err(_)) => shared.record.refuse(),
+    }
+    // The handle by which the server ends its sockets would keep it open. It may have ended already.
+    let _ = stream.shutdown(Shutdown::Both);
+}
+
+fn converse(shared: &Shared, connection: u64, stream: impl Read + Write) {
     let mut asked = None;
     let opening = Opening { shared, connection, asked: &mut asked };
     let opened = accept_hdr(stream, opening).ok();
@@ -156,8 +183,6 @@ fn serve(shared: &Shared, connection: u64, stream: &TcpStream) {
         }
         _ => shared.record.refuse(),
     }
-    // The handle by which the server ends its sockets would keep it open. It may have ended already.
-    let _ = stream.shutdown(Shutdown::Both);
 }
 
 /// What the opening request asks for.
@@ -213,13 +238,13 @@ fn texts(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 /// An open socket.
-struct Served<'a> {
+struct Served<'a, S> {
     shared: &'a Shared,
     connection: u64,
-    socket: WebSocket<&'a TcpStream>,
+    socket: WebSocket<S>,
 }
 
-impl Served<'_> {
+impl<S: Read + Write> Served<'_, S> {
     fn follow(&mut self, asked: &Asked) -> Result<(), Error> {
         let mut parts = asked.path.split('/').skip(1);
         match (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) {

@@ -33,14 +33,14 @@ const VERBS_OF_NOTHING: [Verb; 4] = [
 
 /// The sentences, by measure. `plan` has the conditions that both bundles have, and no others. What
 /// the baseline did where nothing differs is told as drift.
-pub(super) fn answer(rows: &[Row], pair: &Pair<'_>, plan: &Plan, protocol: &str) -> Vec<String> {
+pub(super) fn answer(rows: &[Row], pair: &Pair<'_>, plan: &Plan) -> Vec<String> {
     let is_told = |row: &&Row| row.verdict.is_some() && !(pair.nothing_differs && row.is_baseline);
     let rows: Vec<&Row> = rows.iter().filter(is_told).collect();
     let measures = distinct_measures(rows.iter().copied());
     let speaker = Speaker { rows, basis: pair.basis, plan };
     let verbs: &[Verb] = if pair.nothing_differs { &VERBS_OF_NOTHING } else { &VERBS };
     let on = |measure: &Measure| {
-        let name = words::measure(measure, protocol);
+        let name = words::measure(measure);
         let name = match pair.basis {
             Basis::Values => name,
             Basis::RatiosToBaseline => format!("the ratio to the baseline in {name}"),

@@ -8,6 +8,7 @@ use crate::words;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::study::FloorRule;
+use plimsoll_model::system::SystemSpec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -412,8 +413,11 @@ fn starts<'a>(side: &'a Side<'_>, system: &'a str) -> impl Iterator<Item = &'a s
 /// what a wrapper script has started.
 fn run_by(first: &Side<'_>, second: &Side<'_>, (system, program): &Place) -> Option<Vec<Assignment>> {
     let cells = || [first, second].into_iter().flat_map(|side| side.cells.as_deref().unwrap_or_default());
-    let runs =
-        |cell: &&Resolved| cell.systems.iter().any(|spec| spec.name == *system && spec.start.program() == program);
+    let starts = |spec: &SystemSpec| {
+        let as_argument = |argument: &String| spec.dir.join(argument).as_os_str() == program.as_str();
+        spec.start.program() == program || spec.start.arguments().iter().any(as_argument)
+    };
+    let runs = |cell: &&Resolved| cell.systems.iter().any(|spec| spec.name == *system && starts(spec));
     let variants = distinct(cells().filter(runs).map(|cell| &cell.variant));
     let all = distinct(cells().map(|cell| &cell.variant));
     (!variants.is_empty() && variants.len() < all.len()).then_some(variants)

@@ -16,7 +16,7 @@ enum Movement {
 }
 
 /// Sentences on the baseline. None where something differs that may have moved it.
-pub(super) fn drift(rows: &[Row], pair: &Pair<'_>, protocol: &str) -> Vec<String> {
+pub(super) fn drift(rows: &[Row], pair: &Pair<'_>) -> Vec<String> {
     if !pair.nothing_differs && pair.basis == Basis::Values {
         return Vec::new();
     }
@@ -26,7 +26,7 @@ pub(super) fn drift(rows: &[Row], pair: &Pair<'_>, protocol: &str) -> Vec<String
         .map(|measure| {
             let rows: Vec<&Row> = of_baseline.iter().copied().filter(|row| row.measure == *measure).collect();
             let changes: Vec<&Change> = rows.iter().filter_map(|row| row.change.as_ref().ok()).collect();
-            (movement(&rows), words::measure(measure, protocol), sizes(&changes, measure))
+            (movement(&rows), words::measure(measure), sizes(&changes, measure))
         })
         .collect();
     let of = |wanted: Movement, tell: fn(&str, &str) -> String| -> Vec<String> {

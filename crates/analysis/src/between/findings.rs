@@ -87,7 +87,7 @@ fn drift(between: &Between) -> Option<Finding> {
                 Ok([low, high]) => format!(" ({low} … {high})"),
                 Err(_) => String::new(),
             };
-            let measure = words::measure(&row.measure, &between.protocol);
+            let measure = words::measure(&row.measure);
             Some(format!("{measure}, {}: {}{reach}", row.place(), change.shown(&row.measure)))
         })
         .collect();
@@ -114,7 +114,7 @@ fn floors(between: &Between) -> Finding {
                 Some(interval) => ends(interval, measure).join(" … "),
                 None => "no interval".to_owned(),
             };
-            evidence.push(format!("{name}, {}: {shown}", words::measure(measure, &between.protocol)));
+            evidence.push(format!("{name}, {}: {shown}", words::measure(measure)));
         }
     }
     let sentence = "The noise floor of each bundle, the baseline against itself in the same blocks, is the least that two \

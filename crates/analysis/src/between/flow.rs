@@ -205,7 +205,8 @@ impl Words<'_> {
             Source::Cookie(name) => format!("cookie {name}"),
         };
         let default = capture.default.as_ref().map_or_else(String::new, |default| format!(", else {default}"));
-        format!("{} = {from}{pick}{default}", self.name(capture.into))
+        let kept = if capture.keep { ", kept" } else { "" };
+        format!("{} = {from}{pick}{default}{kept}", self.name(capture.into))
     }
 
     fn checks(&self, request: &FlowRequest) -> String {
@@ -292,6 +293,7 @@ mod tests {
                 from: Source::Json("$.ids".to_owned()),
                 pick: Pick::All,
                 default: Some(Vec::<bool>::new().into()),
+                keep: true,
             }],
             checks: Checks { status: vec![200, 201], within: Some(Duration::from_millis(800)), ..Checks::default() },
         };
@@ -350,7 +352,7 @@ mod tests {
                 "headers of request 1 `GET /plan/{$plan}`: X: 1",
                 "body of request 1 `GET /plan/{$plan}`: doc: the file doc.pdf (application/pdf)",
                 "authentication of request 1 `GET /plan/{$plan}`: bob with the password of the variable SECRET",
-                "captures of request 1 `GET /plan/{$plan}`: ids = $.ids, all, else []",
+                "captures of request 1 `GET /plan/{$plan}`: ids = $.ids, all, else [], kept",
                 "checks of request 1 `GET /plan/{$plan}`: status 200 or 201; within 800ms",
             ]
         );

@@ -10,7 +10,7 @@ use crate::measure::Reader;
 use crate::verdict::{Outcome, Verdict, of_decision};
 use crate::{OrReason, margin};
 use plimsoll_model::factor::Assignment;
-use plimsoll_model::measure::{Effect, Measure, Series};
+use plimsoll_model::measure::{Effect, Measure};
 use plimsoll_model::study::FloorRule;
 use plimsoll_statistics::{benjamini_hochberg, mean};
 
@@ -194,14 +194,14 @@ impl Pair<'_> {
 
     /// The fewest requests of a trial in these cells, where it matters.
     fn fewest_requests(&self, measure: &Measure, cells: [Cell; 2]) -> f64 {
-        if measure.series != Series::Errors {
+        if measure.effect() != Effect::Difference {
             return f64::INFINITY;
         }
         let of_cell = |side: usize| {
             let readers = self.sides()[side].input.trials.iter().map(Reader::new);
             readers
                 .filter(move |reader| reader.is_of(cells[side].condition, cells[side].variant) && reader.counts())
-                .map(|reader| reader.requests().count() as f64)
+                .map(|reader| reader.out_of(&measure.series) as f64)
         };
         of_cell(0).chain(of_cell(1)).fold(f64::INFINITY, f64::min)
     }

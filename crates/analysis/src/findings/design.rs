@@ -70,7 +70,7 @@ fn wide_spread(context: &Context<'_>) -> Option<Finding> {
             "Repeats of the same variant differ by up to ± {} in {}, more than the margin of {}: a difference that matters \
              can hide in that. A quiet machine, longer trials and more repeats help.",
             percent(*most),
-            words::measure(&headline.measure, &context.input.facts.protocol),
+            words::measure(&headline.measure),
             percent(headline.margin)
         ),
         evidence: wide.into_iter().map(|(_, text)| text).collect(),
@@ -102,7 +102,7 @@ fn too_few_requests(context: &Context<'_>) -> Option<Finding> {
         let Some((_, needed, least)) = short.iter().min_by_key(|(_, _, found)| *found) else { continue };
         let trials: Vec<u32> = short.iter().map(|(trial, ..)| *trial).collect();
         let (needed, least) = (grouped(*needed as f64), grouped(*least as f64));
-        let measure = words::measure(measure, &context.input.facts.protocol);
+        let measure = words::measure(measure);
         let had = if trials.len() > 1 { "had as few as" } else { "had" };
         evidence.push(format!("{measure} takes {needed} values, and {} {had} {least}", which(&trials)));
     }

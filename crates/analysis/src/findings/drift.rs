@@ -23,7 +23,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         sentence: format!(
             "The baseline drifted over the run: its {} changed by {} from the first to the last trial. Pairs of trials side \
              by side take most of that out of the comparisons; the values of single conditions keep it.",
-            words::measure(&measure, &context.input.facts.protocol),
+            words::measure(&measure),
             change((line.slope * line.span).exp())
         ),
         evidence: vec![format!(

@@ -61,7 +61,7 @@ fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
         (true, _) => ("the script's own work, its sleeps and connecting", ""),
     };
     let waiting = if is_script { "the script and its sleeps" } else { "waiting and closing" };
-    let duration = words::series(&Series::RequestDuration(None), protocol);
+    let duration = Series::RequestDuration(None).to_string();
     Some(Finding {
         gravity: Gravity::Caution,
         topic: "what is timed",

@@ -59,7 +59,7 @@ fn noise_floor(context: &Context<'_>) -> Option<Finding> {
         };
         format!(
             "{}, {}: {reach} (n = {}) {what}",
-            words::measure(&floor.measure, &context.input.facts.protocol),
+            words::measure(&floor.measure),
             context.condition(floor.condition),
             floor.pairs.len()
         )

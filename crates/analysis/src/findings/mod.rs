@@ -6,9 +6,11 @@ mod drift;
 mod load;
 mod machine;
 mod method;
+mod script;
 mod steady;
 mod storage;
 mod validity;
+mod valueless;
 
 use crate::measure::Reader;
 use crate::{Analysis, Input, words};
@@ -61,10 +63,12 @@ struct Context<'a> {
 pub(crate) fn findings(input: &Input, readers: &[Reader<'_>], analysis: &Analysis) -> Vec<Finding> {
     let context = Context { input, readers, analysis };
     let mut findings: Vec<Finding> = [
+        valueless::findings(&context),
         validity::findings(&context),
         method::findings(&context),
         steady::findings(&context),
         load::findings(&context),
+        script::findings(&context),
         storage::findings(&context),
         database::findings(&context),
         machine::findings(&context),
@@ -146,6 +150,7 @@ mod tests {
     use crate::testing::{input, trial, with_duplicate};
     use plimsoll_model::record::{SequenceCheck, Subject};
     use plimsoll_model::result::{GeneratorRow, LoadSecond};
+    use plimsoll_model::script::ScriptFacts;
     use plimsoll_model::trial::Validity;
 
     fn topics(input: &Input) -> Vec<&'static str> {
@@ -207,6 +212,36 @@ mod tests {
                 "{finding:?}"
             );
         }
+    }
+
+    #[test]
+    fn the_console_of_scripts_is_pointed_at() {
+        let mut input = input(3, |number| trial(1.0 + f64::from(number % 3) / 100.0));
+        for number in [1, 4] {
+            let facts = ScriptFacts { console: 1200, ..ScriptFacts::default() };
+            input.trials[number].summary.script = Some(facts);
+        }
+        let finding = analyse(&input).findings.into_iter().find(|finding| finding.topic == "console").expect("a finding");
+        assert!(finding.sentence.contains("in trials 2 and 5 (2,400 lines)"), "{finding:?}");
+        assert!(finding.sentence.ends_with("`trials/0002/console.log`."), "{finding:?}");
+    }
+
+    #[test]
+    fn a_measure_that_no_trial_has_is_told_first_with_what_there_is() {
+        let mut input = input(3, |number| trial(1.0 + f64::from(number % 3) / 100.0));
+        input.trials[0].summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
+        let measure = |text: &str| text.parse().expect("a measure");
+        input.facts.report.measures = vec![measure("request_duration:cal.med"), measure("cpu.avg")];
+        let told = |input: &Input| analyse(input).findings[0].clone();
+        let first = told(&input);
+        assert_eq!(first.topic, "measures without a value");
+        assert!(first.sentence.ends_with("has a value: `request_duration:cal.med` and `cpu.avg`."), "{first:?}");
+        assert_eq!(first.evidence[0], "request_duration:cal.med: no request:cal was recorded; there is `call`");
+        input.facts.report.measures = vec![measure("checks:fine.ratio")];
+        let sentence = told(&input).sentence;
+        assert!(sentence.ends_with("no check `fine` was made; there was none at all."), "{sentence}");
+        input.facts.report.measures = vec![measure("request_duration:call.p99.9")];
+        assert_ne!(told(&input).topic, "measures without a value", "too few requests are another matter");
     }
 
     #[test]
@@ -320,7 +355,7 @@ mod tests {
         let finding = analyse(&input).findings.into_iter().find(|finding| finding.topic == "what is timed");
         let sentence = finding.expect("a finding").sentence;
         assert!(sentence.starts_with("Only 10 % of the time of an iteration is the request itself"), "{sentence}");
-        assert!(sentence.contains("let http_req_duration decide"), "{sentence}");
+        assert!(sentence.contains("let request_duration decide"), "{sentence}");
     }
 
     #[test]

@@ -109,7 +109,7 @@ fn halves(context: &Context<'_>) -> Option<Finding> {
              worst): what these trials say depends on how long one measures.",
             apart.len(),
             words::counted(context.counted().count(), "trial"),
-            words::measure(&series.measure, &context.input.facts.protocol),
+            words::measure(&series.measure),
             change(*worst)
         ),
         evidence: apart.into_iter().map(|(_, text)| text).collect(),

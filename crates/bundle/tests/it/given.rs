@@ -100,6 +100,11 @@ pub(crate) fn summary(number: u32) -> TrialSummary {
         error_examples: [("GET /a, b".to_owned(), [(ErrorKind::Status, "503, \"busy\"".to_owned())].into())].into(),
         storage: Some(storage()),
         databases: vec![database()],
+        script: Some(plimsoll_model::script::ScriptFacts {
+            times: ["wait".to_owned()].into(),
+            console: 12,
+            left_out: 2,
+        }),
     }
 }
 

@@ -22,6 +22,26 @@ pub(super) const OWN_SETTINGS: &[&str] = &[
 pub(super) const OWN_ARGUMENTS: &[&str] =
     &["--datadir", "--ldata", "--user", "--basedir", "--no-defaults", "--defaults-file", "--defaults-extra-file"];
 
+/// Settings by which it would keep files outside the folder of its data.
+pub(super) const PLACES: &[&str] = &[
+    "aria_log_dir_path",
+    "general_log_file",
+    "innodb_data_file_path",
+    "innodb_data_home_dir",
+    "innodb_log_group_home_dir",
+    "innodb_temp_data_file_path",
+    "innodb_tmpdir",
+    "innodb_undo_directory",
+    "log_bin",
+    "log_bin_index",
+    "log_error",
+    "relay_log",
+    "relay_log_index",
+    "slave_load_tmpdir",
+    "slow_query_log_file",
+    "tmpdir",
+];
+
 /// Arguments of the script that initialises; it hands all others to the server, which needs them
 /// whenever it serves the data.
 const OF_THE_SCRIPT: [&str; 6] =

@@ -14,7 +14,7 @@ use plimsoll_system::random_text;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// Whom a run connects as.
 pub(crate) const USER: &str = "plimsoll";
@@ -188,27 +188,42 @@ pub(crate) fn rest(connection: &mut Connection) -> Result<(), SqlError> {
     }
 }
 
-/// Settings and arguments that would take the server away from where the run put it.
+/// Settings and arguments that would take the server, or some of its files, away from where the run
+/// put it.
 pub(crate) fn check_asked(database: &Database, server: &Server) -> Vec<String> {
-    let (settings, arguments) = match database.engine {
-        Engine::Postgresql => (postgresql::OWN_SETTINGS, postgresql::OWN_ARGUMENTS),
-        Engine::Mariadb => (mariadb::OWN_SETTINGS, mariadb::OWN_ARGUMENTS),
+    let (settings, arguments, places) = match database.engine {
+        Engine::Postgresql => (postgresql::OWN_SETTINGS, postgresql::OWN_ARGUMENTS, postgresql::PLACES),
+        Engine::Mariadb => (mariadb::OWN_SETTINGS, mariadb::OWN_ARGUMENTS, mariadb::PLACES),
     };
     let name = &database.name;
-    let settings = database.settings.iter().filter(|(setting, _)| settings.contains(&plain(setting).as_str()));
-    let settings = settings.map(|(setting, _)| {
-        format!("the setting `{setting}` of the database `{name}` is Plimsoll's own to choose; leave it out")
+    let of_settings = database.settings.iter().filter_map(|(setting, value)| {
+        let why = refusal(settings.contains(&plain(setting).as_str()), places, setting, value)?;
+        Some(format!("the setting `{setting}` of the database `{name}` {why}"))
     });
-    let is_own = |argument: &&String| {
-        let asked = argument.split('=').next().unwrap_or(argument);
-        arguments.iter().any(|own| asked == *own || (own.len() == 2 && asked.starts_with(own)))
-    };
-    let init = server.init.iter().filter(is_own).map(|argument| {
-        format!(
-            "the argument `{argument}` in `init` of the database `{name}` is Plimsoll's own to choose; leave it out"
-        )
+    let of_arguments = server.init.iter().filter_map(|argument| {
+        let (asked, value) = argument.split_once('=').unwrap_or((argument, ""));
+        let is_own = arguments.iter().any(|own| asked == *own || (own.len() == 2 && asked.starts_with(own)));
+        let why = refusal(is_own, places, asked.trim_start_matches('-'), value)?;
+        Some(format!("the argument `{argument}` in `init` of the database `{name}` {why}"))
     });
-    settings.chain(init).collect()
+    of_settings.chain(of_arguments).collect()
+}
+
+/// Why a study may not ask for this; `places` are the settings that say where files lie.
+fn refusal(is_own: bool, places: &[&str], name: &str, value: &str) -> Option<&'static str> {
+    if is_own {
+        return Some("is Plimsoll's own to choose; leave it out");
+    }
+    (places.contains(&plain(name).as_str()) && leads_out(value)).then_some(
+        "leads out of the folder of its data, to where another server may have files, and where trials would find what \
+         others left; leave it out",
+    )
+}
+
+/// Whether a path, or one of a list, is not below the folder of the data.
+fn leads_out(value: &str) -> bool {
+    let mut paths = value.split([';', ',']).map(|path| Path::new(path.trim()));
+    paths.any(|path| path.is_absolute() || path.components().any(|part| part == Component::ParentDir))
 }
 
 /// A setting's name as the server shows it.

@@ -20,6 +20,9 @@ pub(super) const OWN_SETTINGS: &[&str] = &[
 pub(super) const OWN_ARGUMENTS: &[&str] =
     &["-D", "--pgdata", "-U", "--username", "--pwfile", "-W", "--pwprompt", "-X", "--waldir"];
 
+/// Settings by which it would keep files outside the folder of its data.
+pub(super) const PLACES: &[&str] = &["log_directory", "stats_temp_directory"];
+
 pub(super) fn initialise(installation: &Installation, place: &Place, password: &Path) -> Vec<String> {
     let mut command = vec![installation.programs.initialise.display().to_string()];
     command.push(format!("--pgdata={}", place.data.display()));

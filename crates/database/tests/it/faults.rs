@@ -76,6 +76,16 @@ fn what_cannot_be_is_said_before_anything_is_started() {
         assert!(said.contains("was not found: looked for `") && said.contains("nowhere/bin"), "{said}");
         let said = fault_of(&|database| database.settings = settings(&[("port", "5432")]));
         assert!(said.contains("the setting `port` of the database `db` is Plimsoll's own to choose"), "{said}");
+        let (setting, away) = match engine {
+            Engine::Postgresql => ("log_directory", "/var/log/postgresql"),
+            Engine::Mariadb => ("innodb-undo-directory", "../elsewhere"),
+        };
+        let said = fault_of(&|database| database.settings = settings(&[(setting, away)]));
+        let expected = format!("the setting `{setting}` of the database `db` leads out of the folder of its data");
+        assert!(said.contains(&expected), "{said}");
+        let argument = format!("--{setting}={away}");
+        let said = fault_of(&|database| server(database).init = vec![argument.clone()]);
+        assert!(said.contains(&format!("`{argument}` in `init` of the database `db` leads out")), "{said}");
     }
 }
 

@@ -5,7 +5,7 @@ use super::{hash, random};
 use crate::module::Native;
 use crate::value::{binary, buffer, construct, settled, thrown, wrong};
 use rquickjs::function::This;
-use rquickjs::{Array, Class, Ctx, Function, IntoJs, Object, Promise, Result, TypedArray, Value};
+use rquickjs::{Array, Class, Ctx, Function, IntoJs, Object, Promise, Result, TypedArray, U8Clamped, Value};
 
 /// Methods of `crypto.subtle` that are not there.
 const REFUSED: [&str; 6] = ["encrypt", "decrypt", "deriveBits", "deriveKey", "wrapKey", "unwrapKey"];
@@ -56,6 +56,7 @@ fn get_random_values<'js>(ctx: Ctx<'js>, array: Object<'js>) -> Result<Object<'j
 
 fn is_of_integers(array: &Object<'_>) -> bool {
     array.is_typed_array::<u8>()
+        || array.is_typed_array::<U8Clamped>()
         || array.is_typed_array::<i8>()
         || array.is_typed_array::<u16>()
         || array.is_typed_array::<i16>()

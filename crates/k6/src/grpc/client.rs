@@ -3,7 +3,7 @@
 
 use super::calls::{LONGEST_CALL, Reply, Sampled, unary};
 use super::params::{CallParams, ConnectParams};
-use super::reflection;
+use super::asking;
 use super::schema::{Methods, Sources, encode, home, path_of};
 use super::status;
 use crate::operations::{Event, GrpcEvent, K6, Op};
@@ -90,13 +90,13 @@ impl Client {
         let params = ConnectParams::read(&ctx, &user, &address.0, params.0)?;
         self.close(ctx.clone())?;
         let made = make(&ctx, &params)?.map_err(|why| thrown(&ctx, why))?;
-        let connection = Connection { address: address.0, params, made: Cell::new(made) };
+        let connection = Rc::new(Connection { address: address.0, params, made: Cell::new(made) });
+        self.connection.replace(Some(Rc::clone(&connection)));
         if connection.params.reflect {
             let (metadata, timeout) = (&connection.params.reflect_metadata, connection.params.timeout);
-            let methods = reflection::ask(&ctx, made.0, metadata, timeout)?.map_err(|why| thrown(&ctx, why))?;
+            let methods = asking::ask(&ctx, made.0, metadata, timeout)?.map_err(|why| thrown(&ctx, why))?;
             self.known.borrow_mut().push(Arc::new(methods));
         }
-        self.connection.replace(Some(Rc::new(connection)));
         Ok(true)
     }
 

@@ -4,16 +4,15 @@
 use super::calls::{error, fields, late, message_of};
 use super::client::{Client, Wanted};
 use super::status;
+use crate::listeners::Listeners;
 use crate::metrics::{MetricId, builtin};
-use crate::module::warn;
 use crate::operations::{Event, GrpcCall, GrpcEnd, GrpcEvent, K6, Op};
-use crate::socket::Listeners;
 use crate::user::User;
 use crate::value::{given, is_nothing, text, thrown};
 use plimsoll_script::{Event as Told, EventLoop, OpId, Then};
 use rquickjs::class::{Class, Trace};
 use rquickjs::function::Opt;
-use rquickjs::{Ctx, Function, JsLifetime, Object, Persistent, Result, Value};
+use rquickjs::{Ctx, JsLifetime, Object, Persistent, Result, Value};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -66,14 +65,8 @@ impl<'js> Stream<'js> {
         Ok(stream)
     }
 
-    fn on(&self, ctx: Ctx<'js>, event: String, listener: Opt<Value<'js>>) -> Result<()> {
-        let Some(listener) = listener.0.and_then(Value::into_function) else {
-            return Err(thrown(&ctx, format!("handler for \"{event}\" event isn't a callable function")));
-        };
-        if !EVENTS.contains(&event.as_str()) {
-            return warn(&ctx, &format!("can't register {event} event handler: there is no event `{event}`"));
-        }
-        self.listeners.add(&event, listener)
+    fn on(&self, event: String, listener: Opt<Value<'js>>) -> Result<()> {
+        self.listeners.register(&EVENTS, &event, listener.0)
     }
 
     fn write(&self, ctx: Ctx<'js>, message: Value<'js>) -> Result<()> {
@@ -168,10 +161,9 @@ impl Call {
 /// Calls the listeners of a stream, with what happened and when.
 fn emit<'js>(ctx: &Ctx<'js>, stream: &Object<'js>, event: &str, value: Value<'js>) -> Result<()> {
     let Some(class) = Class::<Stream<'js>>::from_object(stream) else { return Ok(()) };
-    let listeners: Vec<Function<'js>> = class.borrow().listeners.of(event)?;
+    let listeners = class.borrow().listeners.clone();
     let when = Object::new(ctx.clone())?;
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     when.set("ts", since_1970.as_secs() as f64)?;
-    let call = |listener: Function<'js>| listener.call::<_, Value<'_>>((value.clone(), when.clone())).map(drop);
-    listeners.into_iter().try_for_each(call)
+    listeners.call(event, (value, when))
 }

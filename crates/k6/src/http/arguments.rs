@@ -15,6 +15,8 @@ use plimsoll_model::units::Nanos;
 use plimsoll_web::url::Parts;
 use plimsoll_web::{Coding, coding};
 use rquickjs::{Coerced, Ctx, FromJs, Object, Value};
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 /// How long a request may take, unless it says otherwise.
@@ -46,7 +48,7 @@ type Read<T> = std::result::Result<T, Wrong>;
 
 /// What a request is made with.
 pub(crate) struct Arguments<'js> {
-    pub(crate) method: String,
+    pub(crate) method: Cow<'static, str>,
     pub(crate) url: Value<'js>,
     pub(crate) body: Option<Value<'js>>,
     pub(crate) params: Option<Value<'js>>,
@@ -54,7 +56,7 @@ pub(crate) struct Arguments<'js> {
 
 impl<'js> Arguments<'js> {
     /// What the script asks for.
-    pub(crate) fn read(self, ctx: &Ctx<'js>, client: &Client) -> Read<Box<Asked>> {
+    pub(crate) fn read(self, ctx: &Ctx<'js>, client: &Client) -> Read<Rc<Asked>> {
         let content = given(self.body).map(|body| body::read(ctx, body)).transpose()?;
         ask(ctx, client, self.method, &self.url, content, self.params)
     }
@@ -64,31 +66,61 @@ impl<'js> Arguments<'js> {
 pub(crate) fn ask<'js>(
     ctx: &Ctx<'js>,
     client: &Client,
-    method: String,
+    method: Cow<'static, str>,
     url: &Value<'js>,
     content: Option<Content>,
     params: Option<Value<'js>>,
-) -> Read<Box<Asked>> {
+) -> Read<Rc<Asked>> {
+    let params = given(params).and_then(Value::into_object);
+    let is_plain = content.is_none() && params.is_none();
+    if is_plain && let Some(asked) = again(client, &method, url) {
+        return Ok(asked);
+    }
     let (written, name) = read_url(ctx, url)?;
-    check_scheme(&written)?;
-    let target = client.target(&written).map_err(|why| Wrong::Refused(Fault::of_url(&why)))?;
+    let mut asked = new_request(client, method, &written)?;
+    asked.name = name;
+    if let Some(content) = content {
+        asked.body = Rc::new(content.bytes);
+        if let Some(content_type) = content.content_type {
+            Rc::make_mut(&mut asked.headers).set("Content-Type", content_type);
+        }
+    }
+    if let Some(params) = params {
+        asked.read_params(ctx, &params)?;
+    }
+    if let Some(why) = asked.headers.fault() {
+        return Err(Wrong::Refused(Fault::other(why)));
+    }
+    let is_plain = is_plain && asked.name.is_none();
+    let asked = Rc::new(asked);
+    if is_plain {
+        client.keep(&asked);
+    }
+    Ok(asked)
+}
+
+/// The same request again, where it was made lately and has nothing but its URL.
+fn again(client: &Client, method: &str, url: &Value<'_>) -> Option<Rc<Asked>> {
+    let written = url.as_string()?.clone().to_cstring().ok()?;
+    client.asked_lately(method, written.as_ref())
+}
+
+/// A request of a URL, with what the options say of all requests.
+fn new_request(client: &Client, method: Cow<'static, str>, written: &str) -> Read<Asked> {
+    check_scheme(written)?;
+    let target = client.target(written).map_err(|why| Wrong::Refused(Fault::of_url(&why)))?;
     if !is_token(&method) {
         return Err(refused(format!("expected a method such as `GET`, found {method:?}")));
     }
     let options = client.user.options();
     let discards = options.discard_response_bodies == Some(true);
-    let mut headers = Rc::clone(&client.headers);
-    let (body, content_type) = content.map_or((Vec::new(), None), |content| (content.bytes, content.content_type));
-    if let Some(content_type) = content_type {
-        Rc::make_mut(&mut headers).set("Content-Type", content_type);
-    }
-    let mut asked = Box::new(Asked {
+    Ok(Asked {
         method,
         target,
-        name,
-        headers,
+        name: None,
+        headers: Rc::clone(&client.headers),
         host: None,
-        body: Rc::new(body),
+        body: Rc::clone(&client.no_body),
         cookies: Vec::new(),
         jar: Rc::clone(&client.user.jar),
         login: LoginKind::Basic,
@@ -98,16 +130,8 @@ pub(crate) fn ask<'js>(
         expected: client.expected.borrow().clone(),
         tags: Vec::new(),
         throws: options.throw == Some(true),
-        is_plain: false,
-    });
-    if let Some(params) = given(params).and_then(Value::into_object) {
-        asked.read_params(ctx, &params)?;
-    }
-    asked.is_plain = asked.host.is_none() && Rc::ptr_eq(&asked.headers, &client.headers);
-    match asked.headers.fault() {
-        None => Ok(asked),
-        Some(why) => Err(Wrong::Refused(Fault::other(why))),
-    }
+        first: OnceCell::new(),
+    })
 }
 
 fn check_scheme(url: &str) -> Read<()> {

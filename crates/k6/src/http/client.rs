@@ -1,19 +1,19 @@
 //! The client of a user: it sends what scripts ask for, blocking them or not.
 
-use super::arguments::Wrong;
+use super::arguments::{Arguments, Wrong};
 use super::fault::Fault;
 use super::fetch::{Answer, Asked, Fetch, Target, Turn};
 use super::headers::Headers;
 use super::response::Response;
 use super::samples::{self, Wanted};
-use crate::module::warn;
-use crate::operations::{Event as Answered, HttpResponse, K6, Op, Statuses};
+use crate::module::warn_of;
+use crate::operations::{Event as Answered, K6, Op, Statuses};
 use crate::user::User;
 use crate::value::{settle, thrown};
 use plimsoll_script::{Event, EventLoop, OpId, Then};
 use plimsoll_web::{Url, UrlFault};
 use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Persistent, Promise, Result};
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// What the module keeps for a user.
@@ -23,20 +23,29 @@ pub(crate) struct Client {
     pub(crate) expected: RefCell<Option<Rc<Statuses>>>,
     /// The headers of every request.
     pub(crate) headers: Rc<Headers>,
+    /// The body of requests that have none.
+    pub(crate) no_body: Rc<Vec<u8>>,
+    events: Rc<EventLoop<K6>>,
     wanted: Wanted,
-    targets: RefCell<Targets>,
+    lately: RefCell<Lately>,
 }
 
-/// URLs that were asked for lately, so that each is taken apart once.
+/// What was asked for lately, so that each URL is taken apart once.
 #[derive(Default)]
-struct Targets {
-    known: Vec<Rc<Target>>,
+struct Lately {
+    known: Vec<Known>,
     /// Which of them the next one replaces.
     next: usize,
 }
 
+/// A URL, and the last request that had nothing else.
+struct Known {
+    target: Rc<Target>,
+    asked: Option<Rc<Asked>>,
+}
+
 /// How many URLs a user remembers.
-const TARGETS: usize = 8;
+const URLS: usize = 8;
 
 /// What servers are told, unless the options say otherwise.
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
@@ -48,17 +57,21 @@ struct Seat(Rc<Client>);
 /// What a script gets for a request.
 pub(crate) type Outcome<'js> = Class<'js, Response<'js>>;
 
+type Asking = std::result::Result<Rc<Asked>, Wrong>;
+
 impl Client {
     /// Makes that of the user whose module is being loaded.
-    pub(crate) fn install(ctx: &Ctx<'_>) -> Result<()> {
+    pub(crate) fn install(ctx: &Ctx<'_>) -> Result<Rc<Client>> {
         let user = User::of(ctx)?;
         let wanted = Wanted::by(&user);
         let mut headers = Headers::default();
         headers.set("User-Agent", user.options().user_agent.as_deref().unwrap_or(USER_AGENT));
         let (expected, headers) = (RefCell::new(Some(Rc::default())), Rc::new(headers));
-        let seat = Seat(Rc::new(Client { user, expected, headers, wanted, targets: RefCell::default() }));
+        let (no_body, lately, events) = (Rc::default(), RefCell::default(), EventLoop::of(ctx)?);
+        let client = Rc::new(Client { user, expected, headers, no_body, events, wanted, lately });
+        let seat = Seat(Rc::clone(&client));
         ctx.store_userdata(seat).map_err(|_| Exception::throw_internal(ctx, "the client is in use"))?;
-        Ok(())
+        Ok(client)
     }
 
     /// That of the user whose native runs.
@@ -69,49 +82,66 @@ impl Client {
 
     /// A URL, taken apart.
     pub(crate) fn target(&self, written: &str) -> std::result::Result<Rc<Target>, UrlFault> {
-        let mut targets = self.targets.borrow_mut();
-        if let Some(known) = targets.known.iter().find(|known| &*known.written == written) {
-            return Ok(Rc::clone(known));
+        let mut lately = self.lately.borrow_mut();
+        if let Some(known) = lately.of(written.as_bytes()) {
+            return Ok(Rc::clone(&known.target));
         }
         let url = Rc::new(Url::parse(written)?);
-        let target = Rc::new(Target { written: written.into(), url, headers: OnceCell::new() });
-        targets.keep(Rc::clone(&target));
+        let target = Rc::new(Target { written: written.into(), url });
+        lately.keep(Rc::clone(&target));
         Ok(target)
     }
 
+    /// A request that was kept.
+    pub(crate) fn asked_lately(&self, method: &str, written: &[u8]) -> Option<Rc<Asked>> {
+        let mut lately = self.lately.borrow_mut();
+        lately.of(written)?.asked.as_ref().filter(|asked| asked.method == method).cloned()
+    }
+
+    /// Keeps a request that has nothing but its URL.
+    pub(crate) fn keep(&self, asked: &Rc<Asked>) {
+        if let Some(known) = self.lately.borrow_mut().of(asked.target.written.as_bytes()) {
+            known.asked = Some(Rc::clone(asked));
+        }
+    }
+
+    /// Says which statuses are none of a failure from now on.
+    pub(crate) fn expect(&self, expected: Option<Rc<Statuses>>) {
+        self.expected.replace(expected);
+        self.lately.borrow_mut().known.iter_mut().for_each(|known| known.asked = None);
+    }
+
+    /// Makes the request that a function of the module was called for.
+    pub(crate) fn request<'js>(&self, ctx: &Ctx<'js>, call: &str, arguments: Arguments<'js>) -> Result<Outcome<'js>> {
+        if self.events.is_loading() {
+            User::running(ctx, call)?;
+        }
+        self.send(ctx, arguments.read(ctx, self))
+    }
+
     /// Makes a request, and parks the user until it is over.
-    pub(crate) fn send<'js>(
-        &self,
-        ctx: &Ctx<'js>,
-        asked: std::result::Result<Box<Asked>, Wrong>,
-    ) -> Result<Outcome<'js>> {
-        let asked = match asked {
+    pub(crate) fn send<'js>(&self, ctx: &Ctx<'js>, asking: Asking) -> Result<Outcome<'js>> {
+        let asked = match asking {
             Ok(asked) => asked,
             Err(wrong) => return self.refused(ctx, wrong),
         };
-        let events = EventLoop::<K6>::of(ctx)?;
         let mut fetch = Fetch::new(asked);
         loop {
-            let request = fetch.request(events.now());
-            let event = events.call(ctx, Op::Http(Box::new(request)))?;
+            let event = self.events.call(ctx, Op::Http(fetch.request()))?;
             match self.take(ctx, fetch, event)? {
-                Turn::Next(next) => fetch = *next,
+                Turn::Next(next) => fetch = next,
                 Turn::Over(answer) => return self.response(ctx, answer),
             }
         }
     }
 
     /// Makes a request, and goes on with a promise of its response.
-    pub(crate) fn promise<'js>(
-        self: &Rc<Self>,
-        ctx: &Ctx<'js>,
-        asked: std::result::Result<Box<Asked>, Wrong>,
-    ) -> Result<Promise<'js>> {
+    pub(crate) fn promise<'js>(self: &Rc<Self>, ctx: &Ctx<'js>, asking: Asking) -> Result<Promise<'js>> {
         let (promise, resolve, reject) = ctx.promise()?;
-        match asked {
+        match asking {
             Ok(asked) => {
                 let settle = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
-                self.pursue(ctx, Fetch::new(asked), settle)?;
+                self.pursue(Fetch::new(asked), settle);
             }
             Err(wrong) => settle(ctx, &resolve, &reject, self.refused(ctx, wrong).map(Class::into_value))?,
         }
@@ -119,15 +149,14 @@ impl Client {
     }
 
     /// Makes the next exchange, and with its answer the one after that, up to the end.
-    fn pursue(self: &Rc<Self>, ctx: &Ctx<'_>, mut fetch: Fetch, promise: Settle) -> Result<()> {
-        let events = EventLoop::<K6>::of(ctx)?;
-        let request = fetch.request(events.now());
+    fn pursue(self: &Rc<Self>, fetch: Fetch, promise: Settle) {
+        let request = fetch.request();
         let client = Rc::clone(self);
         let mut pending = Some((fetch, promise));
         let handler = move |ctx: &Ctx<'_>, event: Event<Answered>| {
             if let (Event::Answer(event), Some((fetch, promise))) = (event, pending.take()) {
                 match client.take(ctx, fetch, event)? {
-                    Turn::Next(next) => client.pursue(ctx, *next, promise)?,
+                    Turn::Next(next) => client.pursue(next, promise),
                     Turn::Over(answer) => {
                         let made = client.response(ctx, answer).map(Class::into_value);
                         settle(ctx, &promise.0.restore(ctx)?, &promise.1.restore(ctx)?, made)?;
@@ -136,22 +165,20 @@ impl Client {
             }
             Ok(Then::Done)
         };
-        events.subscribe(Op::Http(Box::new(request)), Box::new(handler));
-        Ok(())
+        self.events.subscribe(Op::Http(request), Box::new(handler));
     }
 
     /// Makes several requests, of which so many are under way at once as the options say.
     pub(crate) fn batch<'js>(&self, ctx: &Ctx<'js>, fetches: Vec<Fetch>) -> Result<Vec<Outcome<'js>>> {
-        let events = EventLoop::<K6>::of(ctx)?;
-        let options = self.user.options();
+        let (events, options) = (&self.events, self.user.options());
         let limits = (options.batch.unwrap_or(20), options.batch_per_host.unwrap_or(6));
-        let mut answers: Vec<Option<Box<Answer>>> = fetches.iter().map(|_| None).collect();
+        let mut answers: Vec<Option<Answer>> = fetches.iter().map(|_| None).collect();
         let mut waiting: Vec<_> = fetches.into_iter().enumerate().collect();
         let mut open: Vec<Open> = Vec::new();
         while !waiting.is_empty() || !open.is_empty() {
             while let Some(at) = next_of_batch(&waiting, &open, limits) {
                 let (index, fetch) = waiting.remove(at);
-                open.push(Open::start(&events, index, fetch));
+                open.push(Open::start(events, index, fetch));
             }
             let ids: Vec<OpId> = open.iter().map(|open| open.id).collect();
             let (id, Event::Answer(event)) = events.next(ctx, &ids)? else { continue };
@@ -159,7 +186,7 @@ impl Client {
             let at = ids.iter().position(|open| *open == id).expect("it is one of those waited for");
             let Open { index, fetch, .. } = open.swap_remove(at);
             match self.take(ctx, fetch, event)? {
-                Turn::Next(next) => open.push(Open::start(&events, index, *next)),
+                Turn::Next(next) => open.push(Open::start(events, index, next)),
                 Turn::Over(answer) => answers[index] = Some(answer),
             }
         }
@@ -168,19 +195,21 @@ impl Client {
 
     /// Takes the answer to an exchange, and adds its samples.
     fn take(&self, ctx: &Ctx<'_>, fetch: Fetch, event: Answered) -> Result<Turn> {
-        let response = http_response(ctx, event)?;
-        let now = EventLoop::<K6>::of(ctx)?.now();
-        Ok(fetch.take(response, |exchange| samples::add(&self.user, self.wanted, now, exchange)))
+        let Answered::Http(response) = event else {
+            return Err(Exception::throw_internal(ctx, "a request was answered with something else"));
+        };
+        let done = response.done;
+        Ok(fetch.take(response, |exchange| samples::add(&self.user, self.wanted, done, exchange)))
     }
 
     /// What the script gets; an exception where it wants one for what has no answer.
-    fn response<'js>(&self, ctx: &Ctx<'js>, answer: Box<Answer>) -> Result<Outcome<'js>> {
-        if let Err(fault) = &answer.reply {
+    fn response<'js>(&self, ctx: &Ctx<'js>, answer: Answer) -> Result<Outcome<'js>> {
+        if let Some(fault) = &answer.fault {
             let what = format!("{} \"{}\": {}", answer.asked.method, answer.asked.target.written, fault.detail);
             if answer.asked.throws {
                 return Err(thrown(ctx, what));
             }
-            warn(ctx, &format!("Request Failed: {what}"))?;
+            warn_of(ctx, &fault.detail, &format!("Request Failed: {what}"))?;
         }
         Class::instance(ctx.clone(), Response::of(answer))
     }
@@ -196,21 +225,27 @@ impl Client {
             Wrong::Thrown(error) => return Err(error),
             Wrong::Refused(fault) => fault,
         };
+        self.user.note_unmade(&fault.detail);
         if self.user.options().throw == Some(true) {
             return Err(thrown(ctx, fault.detail));
         }
-        warn(ctx, &format!("Request Failed: {}", fault.detail))?;
+        warn_of(ctx, &fault.detail, &format!("Request Failed: {}", fault.detail))?;
         Class::instance(ctx.clone(), Response::refused(fault))
     }
 }
 
-impl Targets {
+impl Lately {
+    fn of(&mut self, written: &[u8]) -> Option<&mut Known> {
+        self.known.iter_mut().find(|known| known.target.written.as_bytes() == written)
+    }
+
     fn keep(&mut self, target: Rc<Target>) {
-        if self.known.len() < TARGETS {
-            return self.known.push(target);
+        let known = Known { target, asked: None };
+        if self.known.len() < URLS {
+            return self.known.push(known);
         }
-        self.known[self.next] = target;
-        self.next = (self.next + 1) % TARGETS;
+        self.known[self.next] = known;
+        self.next = (self.next + 1) % URLS;
     }
 }
 
@@ -226,9 +261,8 @@ struct Open {
 }
 
 impl Open {
-    fn start(events: &EventLoop<K6>, index: usize, mut fetch: Fetch) -> Open {
-        let request = fetch.request(events.now());
-        Open { id: events.start(Op::Http(Box::new(request))), index, fetch }
+    fn start(events: &EventLoop<K6>, index: usize, fetch: Fetch) -> Open {
+        Open { id: events.start(Op::Http(fetch.request())), index, fetch }
     }
 }
 
@@ -241,11 +275,4 @@ fn next_of_batch(waiting: &[(usize, Fetch)], open: &[Open], (most, most_of_host)
     let has_room =
         |host: &str| is_below(open.iter().filter(|open| open.fetch.authority() == host).count(), most_of_host);
     waiting.iter().position(|(_, fetch)| has_room(&fetch.authority()))
-}
-
-fn http_response(ctx: &Ctx<'_>, event: Answered) -> Result<HttpResponse> {
-    match event {
-        Answered::Http(response) => Ok(*response),
-        _ => Err(Exception::throw_internal(ctx, "a request was answered with something else")),
-    }
 }

@@ -4,13 +4,11 @@
 use super::digest::{Challenge, Login};
 use super::fault::Fault;
 use super::headers::Headers;
-use crate::operations::{
-    BodyWanted, HttpOutcome, HttpReply, HttpRequest, HttpResponse, HttpTimings, Statuses, TlsFacts,
-};
+use crate::operations::{BodyWanted, HttpReply, HttpRequest, HttpResponse, HttpTimings, Statuses, TlsFacts};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
-use plimsoll_model::units::{Instant, Nanos};
+use plimsoll_model::units::Nanos;
 use plimsoll_web::{Coding, Jar, Scheme, UnixSeconds, Url, coding};
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
@@ -23,9 +21,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const LARGEST_BODY: usize = 64 << 20;
 
 /// What a script asks for.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Asked {
-    pub(crate) method: String,
+    pub(crate) method: Cow<'static, str>,
     pub(crate) target: Rc<Target>,
     /// What its samples are named, where the script says so.
     pub(crate) name: Option<String>,
@@ -48,8 +46,8 @@ pub(crate) struct Asked {
     pub(crate) tags: Vec<(String, String)>,
     /// Whether it is an exception when nothing is answered.
     pub(crate) throws: bool,
-    /// Whether its headers are those that every request has.
-    pub(crate) is_plain: bool,
+    /// Its first exchange, where that depends on no cookies: the same one each time that this is asked for.
+    pub(crate) first: OnceCell<Rc<HttpRequest>>,
 }
 
 /// A URL that a script has asked for, taken apart once.
@@ -58,8 +56,6 @@ pub(crate) struct Target {
     /// As the script has it.
     pub(crate) written: Rc<str>,
     pub(crate) url: Rc<Url>,
-    /// The headers of a request that has none of its own.
-    pub(crate) headers: OnceCell<Rc<Vec<(String, String)>>>,
 }
 
 /// A cookie of a single request.
@@ -88,19 +84,20 @@ pub(crate) enum ResponseType {
 
 /// A request under way.
 pub(crate) struct Fetch {
-    asked: Box<Asked>,
+    asked: Rc<Asked>,
     /// What the first exchange said in `Cookie`.
     cookie: Option<String>,
-    /// By when all exchanges must be over; None before the first.
-    deadline: Option<Instant>,
-    hop: Hop,
+    /// How long it may still take.
+    left: Nanos,
+    /// What the exchange is about, where that is another one than the script asked for.
+    moved: Option<Box<Hop>>,
+    /// How many redirects were followed.
     hops: u64,
 }
 
-/// What the next exchange is about.
-#[derive(Clone)]
+/// What an exchange is about.
 struct Hop {
-    method: String,
+    method: Cow<'static, str>,
     url: Rc<Url>,
     headers: Rc<Headers>,
     host: Option<String>,
@@ -128,64 +125,99 @@ pub(crate) struct Exchange<'a> {
 }
 
 /// What a script gets.
-#[derive(Debug)]
 pub(crate) struct Answer {
-    pub(crate) asked: Box<Asked>,
+    pub(crate) asked: Rc<Asked>,
     /// What the first exchange said in `Cookie`.
     pub(crate) cookie: Option<String>,
-    /// Where it was answered.
-    pub(crate) url: String,
-    /// With a body whose codings are undone.
-    pub(crate) reply: Result<HttpReply, Fault>,
-    pub(crate) remote: Option<SocketAddr>,
-    pub(crate) tls: Option<TlsFacts>,
-    pub(crate) timings: HttpTimings,
+    /// Where it was answered, if not where it was asked.
+    pub(crate) moved_to: Option<String>,
+    /// The last exchange; its body has no codings any more.
+    pub(crate) response: Box<HttpResponse>,
+    /// Why there is no reply.
+    pub(crate) fault: Option<Fault>,
 }
 
 /// What an exchange leads to.
+#[expect(clippy::large_enum_variant, reason = "nearly all are the end, and are handed on at once")]
 pub(crate) enum Turn {
     /// Another exchange.
-    Next(Box<Fetch>),
+    Next(Fetch),
     /// The end.
-    Over(Box<Answer>),
+    Over(Answer),
 }
 
-/// See [`Turn`], before samples were made of it.
-enum Step {
-    Next(Hop),
-    Last(HttpReply),
+impl Answer {
+    /// What was answered.
+    pub(crate) fn reply(&self) -> Option<&HttpReply> {
+        self.response.outcome.as_ref().ok().filter(|_| self.fault.is_none())
+    }
+
+    /// Where it came from.
+    pub(crate) fn url(&self) -> &str {
+        self.moved_to.as_deref().unwrap_or(&self.asked.target.written)
+    }
 }
 
 impl Fetch {
     /// A request that has not begun: cookies are taken from the jar now, time counts from the first exchange.
-    pub(crate) fn new(asked: Box<Asked>) -> Fetch {
-        let hop = Hop {
-            method: asked.method.clone(),
-            url: Rc::clone(&asked.target.url),
-            headers: Rc::clone(&asked.headers),
-            host: asked.host.clone(),
-            body: Rc::clone(&asked.body),
-            is_solved: false,
-        };
-        let cookie = asked.cookie(&hop.url, asked.headers.get("Cookie"));
-        Fetch { cookie, deadline: None, hop, hops: 0, asked }
+    pub(crate) fn new(asked: Rc<Asked>) -> Fetch {
+        let cookie = asked.cookie(&asked.target.url, asked.headers.get("Cookie"));
+        Fetch { cookie, left: asked.timeout, moved: None, hops: 0, asked }
     }
 
     /// The host to which the next exchange goes.
     pub(crate) fn authority(&self) -> String {
-        self.hop.url.authority()
+        self.url().authority()
+    }
+
+    fn method(&self) -> &Cow<'static, str> {
+        self.moved.as_ref().map_or(&self.asked.method, |hop| &hop.method)
+    }
+
+    fn url(&self) -> &Rc<Url> {
+        self.moved.as_ref().map_or(&self.asked.target.url, |hop| &hop.url)
+    }
+
+    fn body(&self) -> &Rc<Vec<u8>> {
+        self.moved.as_ref().map_or(&self.asked.body, |hop| &hop.body)
+    }
+
+    fn is_solved(&self) -> bool {
+        self.moved.as_ref().is_some_and(|hop| hop.is_solved)
+    }
+
+    /// What the present exchange is about.
+    fn hop(&self) -> Hop {
+        let (headers, host) = match &self.moved {
+            Some(hop) => (&hop.headers, &hop.host),
+            None => (&self.asked.headers, &self.asked.host),
+        };
+        Hop {
+            method: self.method().clone(),
+            url: Rc::clone(self.url()),
+            headers: Rc::clone(headers),
+            host: host.clone(),
+            body: Rc::clone(self.body()),
+            is_solved: self.is_solved(),
+        }
     }
 
     /// The next exchange.
-    pub(crate) fn request(&mut self, now: Instant) -> HttpRequest {
-        let deadline = *self.deadline.get_or_insert(now.after(self.asked.timeout));
+    pub(crate) fn request(&self) -> Rc<HttpRequest> {
+        if self.moved.is_none() && self.cookie.is_none() {
+            return Rc::clone(self.asked.first.get_or_init(|| Rc::new(self.made_request())));
+        }
+        Rc::new(self.made_request())
+    }
+
+    fn made_request(&self) -> HttpRequest {
         let discarded = self.asked.response_type == ResponseType::None;
         HttpRequest {
-            method: self.hop.method.clone(),
-            url: Rc::clone(&self.hop.url),
+            method: self.method().clone(),
+            url: Rc::clone(self.url()),
             headers: self.headers(),
-            body: Rc::clone(&self.hop.body),
-            timeout: deadline.since(now),
+            body: Rc::clone(self.body()),
+            timeout: self.left,
             body_wanted: if discarded { BodyWanted::Discarded } else { BodyWanted::Kept },
             name: self.name(),
             expected: self.asked.expected.clone(),
@@ -193,64 +225,53 @@ impl Fetch {
     }
 
     fn name(&self) -> Rc<str> {
-        match (&self.asked.name, self.url()) {
+        match (&self.asked.name, self.shown_url()) {
             (Some(name), _) => name.as_str().into(),
             (None, Cow::Borrowed(_)) => Rc::clone(&self.asked.target.written),
             (None, Cow::Owned(url)) => url.into(),
         }
     }
 
-    /// The headers of the next exchange; the same ones again, where nothing is special about it.
-    fn headers(&self) -> Rc<Vec<(String, String)>> {
-        let has_length = !self.hop.body.is_empty() || ["POST", "PUT", "PATCH"].contains(&self.hop.method.as_str());
-        let cookie = if self.hops == 0 { self.cookie.clone() } else { self.asked.cookie(&self.hop.url, None) };
-        let is_usual = !has_length && cookie.is_none() && self.hop.url.userinfo().is_none();
-        if is_usual && self.asked.is_plain && self.hops == 0 {
-            return Rc::clone(self.asked.target.headers.get_or_init(|| Rc::new(self.own_headers().into_wire())));
-        }
-        let mut headers = self.own_headers();
-        if has_length {
-            headers.set("Content-Length", self.hop.body.len().to_string());
-        }
-        if let Some(cookie) = cookie {
-            headers.set("Cookie", cookie);
-        }
-        Rc::new(headers.into_wire())
-    }
-
-    /// Those that do not depend on body and cookies.
-    fn own_headers(&self) -> Headers {
-        let Hop { url, headers, host, .. } = &self.hop;
-        let mut headers = Headers::clone(headers);
-        headers.set("Host", host.clone().unwrap_or_else(|| url.authority()));
+    /// The headers of the next exchange, as lines.
+    fn headers(&self) -> String {
+        let Hop { method, url, headers, host, body, .. } = self.hop();
+        let mut headers = Headers::clone(&headers);
+        headers.set("Host", host.unwrap_or_else(|| url.authority()));
         let is_basic = self.asked.login == LoginKind::Basic && headers.get("Authorization").is_none();
         if let Some(userinfo) = url.userinfo().filter(|_| is_basic) {
             let (user, password) = login(userinfo);
             headers.set("Authorization", format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))));
         }
-        headers
+        if !body.is_empty() || ["POST", "PUT", "PATCH"].contains(&&*method) {
+            headers.set("Content-Length", body.len().to_string());
+        }
+        let cookie = if self.hops == 0 { self.cookie.clone() } else { self.asked.cookie(&url, None) };
+        if let Some(cookie) = cookie {
+            headers.set("Cookie", cookie);
+        }
+        headers.into_wire().iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect()
     }
 
     /// The URL of the exchange, without password: as the script wrote it, or where it was sent on to.
-    fn url(&self) -> Cow<'_, str> {
+    fn shown_url(&self) -> Cow<'_, str> {
         let written = Cow::Borrowed(&*self.asked.target.written);
-        let text = if self.hops == 0 { written } else { self.hop.url.to_string().into() };
-        match self.hop.url.userinfo() {
+        let text = if self.hops == 0 { written } else { self.url().to_string().into() };
+        match self.url().userinfo() {
             Some(userinfo) => concealed(&text, userinfo.contains(':')).into(),
             None => text,
         }
     }
 
     /// Takes what an exchange came to, which `note` hears about.
-    pub(crate) fn take(mut self, response: HttpResponse, note: impl FnOnce(&Exchange<'_>)) -> Turn {
-        let HttpResponse { outcome, remote, tls, timings } = response;
-        let answered = outcome.as_ref().map_or(0, |reply| reply.status);
-        let step = self.step(outcome);
+    pub(crate) fn take(mut self, mut response: Box<HttpResponse>, note: impl FnOnce(&Exchange<'_>)) -> Turn {
+        let answered = response.outcome.as_ref().map_or(0, |reply| reply.status);
+        let step = self.step(&mut response);
         let fault = step.as_ref().err();
         let status = if fault.is_some() { 0 } else { answered };
+        let HttpResponse { tls, remote, timings, .. } = *response;
         note(&Exchange {
-            method: &self.hop.method,
-            url: &self.url(),
+            method: self.method(),
+            url: &self.shown_url(),
             name: self.asked.name.as_deref(),
             tags: &self.asked.tags,
             status,
@@ -260,53 +281,63 @@ impl Fetch {
             timings,
             expected: self.expected(status),
         });
-        let reply = match step {
-            Ok(Step::Next(hop)) => return Turn::Next(Box::new(self.moved(hop))),
-            Ok(Step::Last(reply)) => Ok(reply),
-            Err(fault) => Err(fault),
+        let fault = match step {
+            Ok(Some(hop)) => {
+                let spent = timings.blocked.0 + timings.duration().0;
+                self.left = Nanos(self.left.0.saturating_sub(spent));
+                self.hops += u64::from(!hop.is_solved);
+                self.moved = Some(Box::new(hop));
+                return Turn::Next(self);
+            }
+            Ok(None) => None,
+            Err(fault) => Some(fault),
         };
-        let url = match reply {
-            Ok(_) if self.hop.is_solved => without_userinfo(&self.hop.url),
-            Ok(_) if self.hops > 0 => self.hop.url.to_string(),
-            _ => self.asked.target.written.to_string(),
+        let moved_to = match fault {
+            Some(_) => None,
+            None if self.is_solved() => Some(without_userinfo(self.url())),
+            None => (self.hops > 0).then(|| self.url().to_string()),
         };
-        Turn::Over(Box::new(Answer { asked: self.asked, cookie: self.cookie, url, reply, remote, tls, timings }))
+        Turn::Over(Answer { asked: self.asked, cookie: self.cookie, moved_to, response, fault })
     }
 
-    fn moved(self, hop: Hop) -> Fetch {
-        Fetch { hops: self.hops + u64::from(!hop.is_solved), hop, ..self }
-    }
-
-    /// Where a reply leads.
-    fn step(&mut self, outcome: HttpOutcome) -> Result<Step, Fault> {
-        let reply = outcome.map_err(Fault::from)?;
-        if let Some(hop) = self.solved(&reply) {
-            return Ok(Step::Next(hop));
+    /// Where a response leads, if it is not the last one: that is without its codings then.
+    fn step(&self, response: &mut HttpResponse) -> Result<Option<Hop>, Fault> {
+        let reply = match &mut response.outcome {
+            Ok(reply) => reply,
+            Err(fault) => return Err(Fault::from(fault.clone())),
+        };
+        if let Some(hop) = self.solved(reply) {
+            return Ok(Some(hop));
         }
-        self.asked.keep_cookies(&reply, &self.hop.url);
-        if let Some(hop) = self.redirected(&reply)? {
-            return Ok(Step::Next(hop));
+        if reply.is_special {
+            self.asked.keep_cookies(reply, self.url());
         }
-        self.asked.decoded(reply).map(Step::Last)
+        if let Some(hop) = self.redirected(reply)? {
+            return Ok(Some(hop));
+        }
+        if reply.is_special {
+            decode(reply)?;
+        }
+        Ok(None)
     }
 
     /// With a login by digest, the first exchange is there to be refused.
     fn expected(&self, status: u16) -> Option<bool> {
         let expected = self.asked.expected.as_ref()?;
-        let is_first = self.asked.login == LoginKind::Digest && !self.hop.is_solved;
+        let is_first = self.asked.login == LoginKind::Digest && !self.is_solved();
         Some(if is_first { status == 401 } else { expected.contain(status) })
     }
 
     /// The same exchange with a login, where the server asks for it.
     fn solved(&self, reply: &HttpReply) -> Option<Hop> {
-        if reply.status != 401 || self.asked.login != LoginKind::Digest || self.hop.is_solved {
+        if reply.status != 401 || self.asked.login != LoginKind::Digest || self.is_solved() {
             return None;
         }
         let challenge = reply.values("WWW-Authenticate").find_map(Challenge::read)?;
-        let (user, password) = login(self.hop.url.userinfo().unwrap_or_default());
-        let target = self.hop.url.target();
-        let login = Login { user: &user, password: &password, method: &self.hop.method, target: &target };
-        let mut hop = Hop { is_solved: true, ..self.hop.clone() };
+        let (user, password) = login(self.url().userinfo().unwrap_or_default());
+        let target = self.url().target();
+        let login = Login { user: &user, password: &password, method: self.method(), target: &target };
+        let mut hop = Hop { is_solved: true, ..self.hop() };
         Rc::make_mut(&mut hop.headers).set("Authorization", challenge.solved(login, &cnonce())?);
         Some(hop)
     }
@@ -314,7 +345,7 @@ impl Fetch {
     /// The exchange to which a redirect leads; None for other replies, and where it is not to be followed.
     fn redirected(&self, reply: &HttpReply) -> Result<Option<Hop>, Fault> {
         let Some(location) = location(reply) else { return Ok(None) };
-        let url = self.hop.url.resolve(location);
+        let url = self.url().resolve(location);
         let url = url.map_err(|why| Fault::other(format!("the server sent it on to what is no URL: {why}")))?;
         if !matches!(url.scheme(), Scheme::Http | Scheme::Https) {
             return Err(Fault::of_scheme(url.scheme().name()));
@@ -322,7 +353,7 @@ impl Fetch {
         if self.hops >= self.asked.redirects {
             return Ok(None);
         }
-        let mut hop = Hop { is_solved: false, ..self.hop.clone() };
+        let mut hop = Hop { is_solved: false, ..self.hop() };
         if ![307, 308].contains(&reply.status) {
             hop.drop_body();
         }
@@ -337,14 +368,14 @@ impl Fetch {
     fn send_on(&self, headers: &mut Rc<Headers>, to: &Url) {
         let headers = Rc::make_mut(headers);
         headers.drop(&["Cookie"]);
-        if self.hop.is_solved || !is_below(to.host(), self.asked.target.url.host()) {
+        if self.is_solved() || !is_below(to.host(), self.asked.target.url.host()) {
             headers.drop(&["Authorization", "Www-Authenticate", "Cookie2"]);
         }
         if self.asked.headers.get("Referer").is_some() {
             return;
         }
         headers.drop(&["Referer"]);
-        let from = &self.hop.url;
+        let from = self.url();
         if to.scheme().is_secure() || !from.scheme().is_secure() {
             headers.set("Referer", without_userinfo(from));
         }
@@ -355,7 +386,7 @@ impl Hop {
     /// What most redirects ask for (RFC 9110, section 15.4, and what clients have always done).
     fn drop_body(&mut self) {
         if self.method != "HEAD" {
-            "GET".clone_into(&mut self.method);
+            self.method = "GET".into();
         }
         self.body = Rc::default();
         let of_body = ["Content-Encoding", "Content-Language", "Content-Location", "Content-Type"];
@@ -383,26 +414,15 @@ impl Asked {
         let mut jar = self.jar.borrow_mut();
         reply.values("Set-Cookie").for_each(|header| jar.receive(header, from.place(), calendar()));
     }
-
-    /// A reply as the script gets it: without the codings of its body that are known here.
-    fn decoded(&self, mut reply: HttpReply) -> Result<HttpReply, Fault> {
-        if reply.values("Content-Encoding").next().is_none() {
-            return Ok(reply);
-        }
-        let names = reply.values("Content-Encoding").flat_map(|value| value.split(','));
-        let codings: Vec<Coding> = names.filter_map(|name| Coding::named(name.trim())).collect();
-        let body = coding::decode(mem::take(&mut reply.body), &codings, LARGEST_BODY);
-        reply.body = body.map_err(|why| Fault::of_coding(&why))?;
-        Ok(reply)
-    }
 }
 
-impl HttpReply {
-    /// The values of all headers of this name.
-    pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let named = move |(header, _): &&(String, String)| header.eq_ignore_ascii_case(name);
-        self.headers.iter().filter(named).map(|(_, value)| value.as_str())
-    }
+/// Undoes the codings of a body that are known here.
+fn decode(reply: &mut HttpReply) -> Result<(), Fault> {
+    let names = reply.values("Content-Encoding").flat_map(|value| value.split(','));
+    let codings: Vec<Coding> = names.filter_map(|name| Coding::named(name.trim())).collect();
+    let body = coding::decode(mem::take(&mut reply.body), &codings, LARGEST_BODY);
+    reply.body = body.map_err(|why| Fault::of_coding(&why))?;
+    Ok(())
 }
 
 /// What time it is, for cookies.

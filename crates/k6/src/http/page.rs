@@ -9,10 +9,11 @@ use crate::user::User;
 use crate::value::{given, is_nothing, optional_text, text, thrown};
 use plimsoll_web::{Url, form};
 use rquickjs::{Ctx, IntoJs, Object, Result, Value};
+use std::borrow::Cow;
 
 /// A form that is filled in.
 pub(crate) struct Form<'js> {
-    method: String,
+    method: Cow<'static, str>,
     url: Url,
     fields: Vec<(String, String)>,
     params: Option<Value<'js>>,
@@ -32,10 +33,10 @@ impl<'js> Form<'js> {
         let submit = argument("submitSelector")?.unwrap_or_else(|| "[type=\"submit\"]".to_owned());
         let form = response.page(ctx, Some(&selector))?;
         if form.nodes().is_empty() {
-            let url = response.address();
+            let url = response.url();
             return Err(thrown(ctx, format!("no form found for selector '{selector}' in response '{url}'")));
         }
-        let method = form.attribute("method").unwrap_or("GET").to_ascii_uppercase();
+        let method = form.attribute("method").unwrap_or("GET").to_ascii_uppercase().into();
         let url = target(ctx, response, form.attribute("action").unwrap_or_default())?;
         let mut sent = filled_in(ctx, &form, &submit)?;
         if let Some(own) = member(arguments.as_ref(), "fields")?.and_then(Value::into_object) {
@@ -64,7 +65,7 @@ impl<'js> Link<'js> {
     pub(crate) fn read(ctx: &Ctx<'js>, response: &Response<'js>, arguments: Option<Object<'js>>) -> Result<Link<'js>> {
         let selector = argument(ctx, arguments.as_ref(), "selector")?.unwrap_or_else(|| "a[href]".to_owned());
         let link = response.page(ctx, Some(&selector))?;
-        let missing = |what: &str| thrown(ctx, format!("{what} '{selector}' in response '{}'", response.address()));
+        let missing = |what: &str| thrown(ctx, format!("{what} '{selector}' in response '{}'", response.url()));
         if link.nodes().is_empty() {
             return Err(missing("no element found for selector"));
         }
@@ -73,14 +74,14 @@ impl<'js> Link<'js> {
     }
 
     pub(crate) fn click(self, ctx: &Ctx<'js>) -> Result<Outcome<'js>> {
-        send(ctx, "clickLink()", "GET".to_owned(), &self.url, None, self.params)
+        send(ctx, "clickLink()", "GET".into(), &self.url, None, self.params)
     }
 }
 
 fn send<'js>(
     ctx: &Ctx<'js>,
     call: &str,
-    method: String,
+    method: Cow<'static, str>,
     url: &Url,
     content: Option<Content>,
     params: Option<Value<'js>>,
@@ -102,7 +103,7 @@ fn argument<'js>(ctx: &Ctx<'js>, arguments: Option<&Object<'js>>, name: &str) ->
 
 /// Where a reference in a page leads.
 fn target(ctx: &Ctx<'_>, response: &Response<'_>, reference: &str) -> Result<Url> {
-    let page = Url::parse(&response.address());
+    let page = Url::parse(response.url());
     page.and_then(|page| page.resolve(reference)).map_err(|fault| thrown(ctx, fault))
 }
 

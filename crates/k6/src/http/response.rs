@@ -15,14 +15,13 @@ use rquickjs::class::Trace;
 use rquickjs::function::{Opt, This};
 use rquickjs::{Array, Class, Ctx, IntoJs, JsLifetime, Object, Result, String as Text, Value};
 use serde::de::IgnoredAny;
-use std::rc::Rc;
 
 /// What a script gets.
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class]
 pub(crate) struct Response<'js> {
     #[qjs(skip_trace)]
-    got: Rc<Got>,
+    got: Got,
     body: Option<Value<'js>>,
     headers: Option<Value<'js>>,
     cookies: Option<Value<'js>>,
@@ -32,8 +31,9 @@ pub(crate) struct Response<'js> {
 }
 
 /// What a response is made of.
+#[expect(clippy::large_enum_variant, reason = "nearly all are answers")]
 enum Got {
-    Answer(Box<Answer>),
+    Answer(Answer),
     /// The request could not be made.
     Refused(Fault),
 }
@@ -70,12 +70,12 @@ impl Got {
     }
 
     fn reply(&self) -> Option<&crate::operations::HttpReply> {
-        self.answer().and_then(|answer| answer.reply.as_ref().ok())
+        self.answer().and_then(Answer::reply)
     }
 
     fn fault(&self) -> Option<&Fault> {
         match self {
-            Got::Answer(answer) => answer.reply.as_ref().err(),
+            Got::Answer(answer) => answer.fault.as_ref(),
             Got::Refused(fault) => Some(fault),
         }
     }
@@ -83,7 +83,7 @@ impl Got {
     /// The body, where the script wanted to have it.
     fn body(&self) -> Option<&[u8]> {
         let wanted = self.answer().filter(|answer| answer.asked.response_type != ResponseType::None);
-        wanted.and_then(|answer| answer.reply.as_ref().ok()).map(|reply| reply.body.as_slice())
+        wanted.and_then(Answer::reply).map(|reply| reply.body.as_slice())
     }
 
     fn needed_body(&self, ctx: &Ctx<'_>, what: &str) -> Result<&[u8]> {
@@ -95,7 +95,7 @@ impl Got {
 }
 
 impl<'js> Response<'js> {
-    pub(crate) fn of(answer: Box<Answer>) -> Response<'js> {
+    pub(crate) fn of(answer: Answer) -> Response<'js> {
         Response::new(Got::Answer(answer))
     }
 
@@ -104,7 +104,6 @@ impl<'js> Response<'js> {
     }
 
     fn new(got: Got) -> Response<'js> {
-        let got = Rc::new(got);
         Response { got, body: None, headers: None, cookies: None, timings: None, request: None, json: None }
     }
 
@@ -120,8 +119,8 @@ impl<'js> Response<'js> {
     }
 
     /// Where it came from.
-    pub(crate) fn address(&self) -> String {
-        self.got.answer().map(|answer| answer.url.clone()).unwrap_or_default()
+    pub(crate) fn url(&self) -> &str {
+        self.got.answer().map_or("", Answer::url)
     }
 
     fn whole_json(&self, ctx: &Ctx<'js>) -> Result<Value<'js>> {
@@ -161,12 +160,12 @@ impl<'js> Response<'js> {
 
     #[qjs(get, enumerable, rename = "status_text")]
     fn status_text(&self) -> String {
-        self.got.reply().map(|reply| format!("{} {}", reply.status, reply.reason)).unwrap_or_default()
+        self.got.reply().map(|reply| format!("{} {}", reply.status, reply.reason())).unwrap_or_default()
     }
 
-    #[qjs(get, enumerable)]
-    fn url(&self) -> String {
-        self.address()
+    #[qjs(get, enumerable, rename = "url")]
+    fn address(&self) -> String {
+        self.url().to_owned()
     }
 
     #[qjs(get, enumerable)]
@@ -190,23 +189,23 @@ impl<'js> Response<'js> {
 
     #[qjs(get, enumerable, rename = "remote_ip")]
     fn remote_ip(&self) -> String {
-        let remote = self.got.answer().and_then(|answer| answer.remote);
+        let remote = self.got.answer().and_then(|answer| answer.response.remote);
         remote.map(|remote| remote.ip().to_string()).unwrap_or_default()
     }
 
     #[qjs(get, enumerable, rename = "remote_port")]
     fn remote_port(&self) -> u16 {
-        self.got.answer().and_then(|answer| answer.remote).map_or(0, |remote| remote.port())
+        self.got.answer().and_then(|answer| answer.response.remote).map_or(0, |remote| remote.port())
     }
 
     #[qjs(get, enumerable, rename = "tls_version")]
     fn tls_version(&self) -> &'static str {
-        self.got.answer().and_then(|answer| answer.tls).map_or("", |tls| tls.version)
+        self.got.answer().and_then(|answer| answer.response.tls).map_or("", |tls| tls.version)
     }
 
     #[qjs(get, enumerable, rename = "tls_cipher_suite")]
     fn tls_cipher_suite(&self) -> &'static str {
-        self.got.answer().and_then(|answer| answer.tls).map_or("", |tls| tls.cipher_suite)
+        self.got.answer().and_then(|answer| answer.response.tls).map_or("", |tls| tls.cipher_suite)
     }
 
     /// Nothing is asked of anybody about certificates.
@@ -222,7 +221,7 @@ impl<'js> Response<'js> {
 
     #[qjs(get, enumerable)]
     fn body(&mut self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        let got = Rc::clone(&self.got);
+        let got = &self.got;
         once(&mut self.body, || match (got.body(), got.answer()) {
             (Some(body), Some(answer)) if answer.asked.response_type == ResponseType::Binary => {
                 buffer(&ctx, body.to_vec())
@@ -234,25 +233,25 @@ impl<'js> Response<'js> {
 
     #[qjs(get, enumerable)]
     fn headers(&mut self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        let got = Rc::clone(&self.got);
-        once(&mut self.headers, || headers(&ctx, &got))
+        let got = &self.got;
+        once(&mut self.headers, || headers(&ctx, got))
     }
 
     #[qjs(get, enumerable)]
     fn cookies(&mut self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        let got = Rc::clone(&self.got);
-        once(&mut self.cookies, || cookies(&ctx, &got))
+        let got = &self.got;
+        once(&mut self.cookies, || cookies(&ctx, got))
     }
 
     #[qjs(get, enumerable)]
     fn timings(&mut self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        let got = Rc::clone(&self.got);
-        once(&mut self.timings, || timings(&ctx, got.answer().map(|answer| answer.timings).unwrap_or_default()))
+        let got = &self.got;
+        once(&mut self.timings, || timings(&ctx, got.answer().map(|answer| answer.response.timings).unwrap_or_default()))
     }
 
     #[qjs(get, enumerable)]
     fn request(&mut self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        let got = Rc::clone(&self.got);
+        let got = &self.got;
         once(&mut self.request, || match got.answer() {
             Some(answer) => request(&ctx, answer),
             None => Ok(Value::new_null(ctx)),
@@ -311,11 +310,11 @@ impl<'js> Response<'js> {
 /// Headers by their canonical names; several of a name are one.
 fn headers<'js>(ctx: &Ctx<'js>, got: &Got) -> Result<Value<'js>> {
     let headers = Object::new(ctx.clone())?;
-    for (name, value) in got.reply().iter().flat_map(|reply| &reply.headers) {
+    for (name, value) in got.reply().into_iter().flat_map(|reply| reply.headers()) {
         let name = canonical(name);
         let value = match headers.get::<_, Option<String>>(name.as_str())? {
             Some(before) => format!("{before}, {value}"),
-            None => value.clone(),
+            None => value.to_owned(),
         };
         headers.set(name, value)?;
     }
@@ -325,7 +324,7 @@ fn headers<'js>(ctx: &Ctx<'js>, got: &Got) -> Result<Value<'js>> {
 /// What the answer set, by name.
 fn cookies<'js>(ctx: &Ctx<'js>, got: &Got) -> Result<Value<'js>> {
     let cookies = Object::new(ctx.clone())?;
-    for header in got.reply().iter().flat_map(|reply| reply.values("Set-Cookie")) {
+    for header in got.reply().into_iter().flat_map(|reply| reply.values("Set-Cookie")) {
         if let Some(cookie) = SetCookie::parse(header) {
             push(ctx, &cookies, &cookie.name, cookie_object(ctx, &cookie)?)?;
         }
@@ -390,7 +389,7 @@ fn request<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Value<'js>> {
         push(ctx, &cookies, name, object)?;
     }
     let request = Object::new(ctx.clone())?;
-    request.set("method", asked.method.as_str())?;
+    request.set("method", &*asked.method)?;
     request.set("url", &*asked.target.written)?;
     request.set("headers", headers)?;
     request.set("body", String::from_utf8_lossy(&asked.body).into_js(ctx)?)?;

@@ -1,7 +1,7 @@
 //! What an exchange leaves in the metrics.
 
 use super::fetch::Exchange;
-use crate::metrics::{MetricId, builtin};
+use crate::metrics::{Measured, MetricId, builtin};
 use crate::user::User;
 use plimsoll_model::units::{Instant, Nanos};
 
@@ -19,44 +19,65 @@ impl Wanted {
     }
 }
 
+/// What tags are told of.
+#[derive(Debug)]
+struct Tags<'a> {
+    exchange: &'a Exchange<'a>,
+    wanted: Wanted,
+    /// Its own name, that of all samples of its user, or its URL.
+    name: &'a str,
+    status: Digits,
+    error_code: Option<Digits>,
+    ip: Option<String>,
+}
+
 /// Adds the samples of an exchange that ended at this instant.
 pub(crate) fn add(user: &User, wanted: Wanted, at: Instant, exchange: &Exchange<'_>) {
-    let Exchange { fault, tls, .. } = exchange;
-    let status = Digits::of(exchange.status);
-    let code = error_code(exchange).map(Digits::of);
+    let named = name_of_user(user);
     // An address is dear to write, and hardly anybody wants it.
     let ip = exchange.remote.filter(|_| wanted.0[NAMES.len() - 1]).map(|remote| remote.ip().to_string());
-    let named = name_of_user(user);
-    let name = exchange.name.or(named.as_deref()).unwrap_or(exchange.url);
-    let values = [
-        Some(exchange.method),
-        Some(name),
-        // Whoever names a request does so because its URL has too many values.
-        Some(name),
-        Some(status.text()),
-        fault.is_none().then_some("HTTP/1.1"),
-        fault.map(|fault| fault.message.as_str()),
-        code.as_ref().map(Digits::text),
-        exchange.expected.map(|expected| if expected { "true" } else { "false" }),
-        tls.filter(|_| fault.is_none()).map(|tls| tls.version),
-        ip.as_deref(),
-    ];
-    let mut tags: Vec<(&str, &str)> = Vec::with_capacity(NAMES.len() + exchange.tags.len());
-    for ((name, value), wanted) in NAMES.into_iter().zip(values).zip(wanted.0) {
-        tags.extend(value.filter(|_| wanted).map(|value| (name, value)));
-    }
-    let by_themselves = tags.len();
-    for (name, value) in exchange.tags {
-        if !tags[..by_themselves].iter().any(|(tag, _)| tag == name) {
-            tags.push((name, value));
-        }
-    }
+    let tags = Tags {
+        exchange,
+        wanted,
+        name: exchange.name.or(named.as_deref()).unwrap_or(exchange.url),
+        status: Digits::of(exchange.status),
+        error_code: error_code(exchange).map(Digits::of),
+        ip,
+    };
+    let own: Vec<(&str, &str)> = exchange.tags.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let samples = samples(exchange);
     let count = if exchange.expected.is_some() { samples.len() } else { samples.len() - 1 };
-    user.add(at, &samples[..count], &tags);
+    user.add_measured(at, &samples[..count], Some(&tags), &own);
+}
+
+impl Measured for Tags<'_> {
+    fn names(&self) -> &'static [&'static str] {
+        &NAMES
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        let at = NAMES.iter().position(|known| *known == name)?;
+        if !self.wanted.0[at] {
+            return None;
+        }
+        let Exchange { method, fault, tls, expected, .. } = self.exchange;
+        match name {
+            "method" => Some(method),
+            // Whoever names a request does so because its URL has too many values.
+            "name" | "url" => Some(self.name),
+            "status" => Some(self.status.text()),
+            "proto" => fault.is_none().then_some("HTTP/1.1"),
+            "error" => fault.map(|fault| fault.message.as_str()),
+            "error_code" => self.error_code.as_ref().map(Digits::text),
+            "expected_response" => expected.map(|expected| if expected { "true" } else { "false" }),
+            "tls_version" => tls.filter(|_| fault.is_none()).map(|tls| tls.version),
+            _ => self.ip.as_deref(),
+        }
+    }
 }
 
 /// A number as a text, without asking for memory.
+#[derive(Debug)]
 struct Digits {
     text: [u8; 5],
     begin: usize,

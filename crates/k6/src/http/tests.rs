@@ -8,6 +8,7 @@ mod sampling;
 
 use crate::operations::{HttpFault, HttpFaultKind, HttpResponse};
 use crate::stand::{Stand, TIMINGS};
+use plimsoll_model::units::Instant;
 
 /// A user of a script whose default function is `{body}`.
 fn user(body: &str) -> Stand {
@@ -17,5 +18,5 @@ fn user(body: &str) -> Stand {
 /// Nothing was answered.
 fn fault(kind: HttpFaultKind) -> HttpResponse {
     let detail = "because of this".to_owned();
-    HttpResponse { outcome: Err(HttpFault { kind, detail }), remote: None, tls: None, timings: TIMINGS }
+    HttpResponse { outcome: Err(HttpFault { kind, detail }), remote: None, tls: None, timings: TIMINGS, done: Instant::default() }
 }

@@ -1,13 +1,12 @@
 //! The module `k6/metrics`: metrics of a script's own.
 
 use super::{Contains, Kind, MetricId};
-use crate::module::{self, warn};
+use crate::module::warn;
 use crate::operations::K6;
 use crate::user::{User, read_tags};
 use plimsoll_script::{EventLoop, NativeModule};
 use rquickjs::class::{Class, JsClass, Trace};
 use rquickjs::function::Opt;
-use rquickjs::module::Exports;
 use rquickjs::{Coerced, Ctx, Exception, FromJs, JsLifetime, Object, Result, Value};
 
 /// See the module.
@@ -17,13 +16,13 @@ impl NativeModule for Metrics {
     const NAME: &'static str = "k6/metrics";
     const EXPORTS: &'static [&'static str] = &["default", "Counter", "Gauge", "Rate", "Trend"];
 
-    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let module = Object::new(ctx.clone())?;
         define::<Counter>(&module)?;
         define::<Gauge>(&module)?;
         define::<Rate>(&module)?;
         define::<Trend>(&module)?;
-        module::export(exports, &module, Self::EXPORTS)
+        Ok(module)
     }
 }
 

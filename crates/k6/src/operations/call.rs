@@ -2,6 +2,7 @@
 //! natives.
 
 use super::HttpFault;
+use crate::grpc::status;
 use plimsoll_model::units::Nanos;
 use plimsoll_script::OpId;
 use plimsoll_web::Url;
@@ -73,15 +74,15 @@ pub struct GrpcEnd {
     pub trailers: Metadata,
     /// From when it was asked.
     pub took: Nanos,
-    /// Whether it was never sent, because its connection had ended before.
+    /// Whether no server has begun with it, because its connection had ended before or was about to: it can be made
+    /// again.
     pub unsent: bool,
 }
 
 impl GrpcEnd {
-    /// That of a call whose connection had ended before it could be sent.
+    /// That of a call which no server has begun with.
     #[must_use]
     pub fn unsent(why: &str) -> GrpcEnd {
-        let unavailable = 14;
-        GrpcEnd { status: unavailable, message: why.to_owned(), unsent: true, ..GrpcEnd::default() }
+        GrpcEnd { status: status::UNAVAILABLE, message: why.to_owned(), unsent: true, ..GrpcEnd::default() }
     }
 }

@@ -159,8 +159,8 @@ fn stage_table(value: &Value, at: &str, faults: &mut Faults) -> Option<Stage> {
     let before = faults.len();
     let mut table = Table::new(fields, format!("{at}."), faults);
     let (duration, target) = (table.take("duration"), table.take("target"));
-    for name in table.unread() {
-        table.fault(&name, "a stage has no such option");
+    for (name, hint) in table.unread() {
+        table.fault(&name, &format!("a stage has no such option{hint}"));
     }
     if let (Some(duration), Some(target)) = (duration, target) {
         return Some(Stage { duration, target });

@@ -3,6 +3,7 @@
 use super::OptionFault;
 use super::table::{Field, Table};
 use crate::scenario::{Executor, GRACEFUL_STOP, MAX_DURATION, Reserve, Scenario, Stage};
+use plimsoll_script::nearest;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -83,21 +84,18 @@ fn scenario(name: &str, table: &mut Table<'_>) -> Option<Scenario> {
         return None;
     };
     let executor = executor(&kind, table);
-    let scenario = Scenario {
-        name: name.to_owned(),
-        executor: executor?,
-        start_time: table.take("startTime").unwrap_or_default(),
-        graceful_stop: table.take("gracefulStop").unwrap_or(GRACEFUL_STOP),
-        exec: table.take("exec").unwrap_or_else(|| "default".to_owned()),
-        env: table.take("env").unwrap_or_default(),
-        tags: table.take("tags").unwrap_or_default(),
-    };
+    let start_time = table.take("startTime").unwrap_or_default();
+    let graceful_stop = table.take("gracefulStop").unwrap_or(GRACEFUL_STOP);
+    let exec = table.take("exec").unwrap_or_else(|| "default".to_owned());
+    let (env, tags) = (table.take("env").unwrap_or_default(), table.take("tags").unwrap_or_default());
     // Options of single scenarios are k6's for its browser.
     let _: Option<Anything> = table.take("options");
-    for name in table.unread() {
-        table.fault(&name, &format!("`{kind}` has no such option"));
+    if EXECUTORS.contains(&format!("`{kind}`")) {
+        for (name, hint) in table.unread() {
+            table.fault(&name, &format!("`{kind}` has no such option{hint}"));
+        }
     }
-    Some(scenario)
+    Some(Scenario { name: name.to_owned(), executor: executor?, start_time, graceful_stop, exec, env, tags })
 }
 
 /// An option that is accepted and does nothing.
@@ -113,6 +111,7 @@ impl Field for Anything {
     }
 }
 
+/// The executor of a kind. All its options are read, whatever is wrong with one of them.
 fn executor(kind: &str, table: &mut Table<'_>) -> Option<Executor> {
     match kind {
         "shared-iterations" => {
@@ -129,29 +128,28 @@ fn executor(kind: &str, table: &mut Table<'_>) -> Option<Executor> {
         "constant-vus" => {
             Some(Executor::ConstantVus { vus: at_least_one(table, "vus"), duration: needed(table, "duration")? })
         }
-        "ramping-vus" => Some(Executor::RampingVus {
-            start_vus: table.take("startVUs").unwrap_or(1),
-            stages: stages(table)?,
-            graceful_ramp_down: table.take("gracefulRampDown").unwrap_or(GRACEFUL_STOP),
-        }),
-        "constant-arrival-rate" => Some(Executor::ConstantArrivalRate {
-            rate: at_least_one(table, "rate"),
-            time_unit: time_unit(table),
-            duration: needed(table, "duration")?,
-            users: reserve(table)?,
-        }),
-        "ramping-arrival-rate" => Some(Executor::RampingArrivalRate {
-            start_rate: table.take("startRate").unwrap_or(0),
-            time_unit: time_unit(table),
-            stages: stages(table)?,
-            users: reserve(table)?,
-        }),
+        "ramping-vus" => {
+            let start_vus = table.take("startVUs").unwrap_or(1);
+            let graceful_ramp_down = table.take("gracefulRampDown").unwrap_or(GRACEFUL_STOP);
+            Some(Executor::RampingVus { start_vus, stages: stages(table)?, graceful_ramp_down })
+        }
+        "constant-arrival-rate" => {
+            let (rate, time_unit) = (at_least_one(table, "rate"), time_unit(table));
+            let (duration, users) = (needed(table, "duration"), reserve(table));
+            Some(Executor::ConstantArrivalRate { rate, time_unit, duration: duration?, users: users? })
+        }
+        "ramping-arrival-rate" => {
+            let (start_rate, time_unit) = (table.take("startRate").unwrap_or(0), time_unit(table));
+            let (stages, users) = (stages(table), reserve(table));
+            Some(Executor::RampingArrivalRate { start_rate, time_unit, stages: stages?, users: users? })
+        }
         "externally-controlled" => {
             table.fault("executor", &format!("`{kind}` is not supported here: take one of {EXECUTORS}"));
             None
         }
         other => {
-            table.fault("executor", &format!("expected one of {EXECUTORS}, found `{other}`"));
+            let hint = nearest(other, EXECUTORS.split('`')).map(|hint| format!("; {hint}")).unwrap_or_default();
+            table.fault("executor", &format!("expected one of {EXECUTORS}, found `{other}`{hint}"));
             None
         }
     }

@@ -1,6 +1,7 @@
 //! Objects of options, each key of which is read once.
 
 use super::OptionFault;
+use plimsoll_script::nearest;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -51,9 +52,11 @@ impl<'a> Table<'a> {
         self.faults.push(OptionFault { option, what: what.to_owned() });
     }
 
-    /// The names that nobody asked for.
-    pub(super) fn unread(&self) -> Vec<String> {
-        self.fields.keys().filter(|name| !self.read.contains(name.as_str())).cloned().collect()
+    /// The names that nobody asked for, each with a name that was asked for and is near: "; did you mean `vus`?".
+    pub(super) fn unread(&self) -> Vec<(String, String)> {
+        let unread = self.fields.keys().filter(|name| !self.read.contains(name.as_str()));
+        let hint = |name: &str| nearest(name, self.read.iter().copied()).map(|hint| format!("; {hint}"));
+        unread.map(|name| (name.clone(), hint(name).unwrap_or_default())).collect()
     }
 }
 

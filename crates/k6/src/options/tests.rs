@@ -231,12 +231,29 @@ fn a_scenario_is_an_offer() {
     assert_eq!((ramp.begin, ramp.window, ramp.drain), (second * 3, second * 10, second * 30));
     let Source::Closed { users, leave, quota: Quota::Unlimited } = &ramp.source else { panic!("{ramp:?}") };
     assert_eq!(*leave, second * 4);
-    assert_eq!([0, 5, 9, 10, 99].map(|at| users.at(second * at)), [2.0, 7.0, 11.0, 5.0, 5.0]);
+    assert_eq!([0, 5, 9, 10, 99].map(|at| users.at(second * at).round()), [2.0, 7.0, 11.0, 5.0, 5.0]);
     let Source::Open { rate, .. } = &rate.source else { panic!("{rate:?}") };
     assert_eq!(*rate, Curve(vec![(Duration::ZERO, 1.5)]));
     let two = Curve(vec![(Duration::ZERO, 2.0)]);
     let source = Source::Closed { users: two, leave: Duration::ZERO, quota: Quota::Together(5) };
     assert_eq!((shared.window, &shared.source), (second * 7, &source));
+}
+
+#[test]
+fn users_of_a_ramp_come_and_go_one_by_one_and_it_ends_with_the_last() {
+    let value = json!({ "scenarios": { "ramp": { "executor": "ramping-vus", "startVUs": 0, "stages": [
+        { "duration": "4s", "target": 2 }, { "duration": "2s", "target": 2 },
+        { "duration": "4s", "target": 0 }, { "duration": "9s", "target": 0 }, { "duration": 0, "target": 0 },
+    ] } } });
+    let derived = options(&value).scenarios(&["default"]).expect("scenarios");
+    assert!(derived.scenarios[0].to_string().contains("for 19s over 5 stages"), "{}", derived.scenarios[0]);
+    let Offer { window, source: Source::Closed { users, .. }, .. } = derived.scenarios[0].offer() else {
+        panic!("users who go on by themselves")
+    };
+    assert_eq!(window, Duration::from_secs(10));
+    let at = |milliseconds| users.at(Duration::from_millis(milliseconds)).round().max(0.0) as u64;
+    let seen = [0, 1990, 2010, 3990, 4010, 6010, 7990, 8010, 9990, 10_000];
+    assert_eq!(seen.map(at), [0, 0, 1, 1, 2, 2, 2, 1, 1, 0]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
 use super::bytes_of;
-use crate::value::{buffer, construct, given, settled, text, wrong};
+use crate::value::{buffer, construct, given, settled, text, thrown, wrong};
 use rquickjs::class::Trace;
 use rquickjs::function::Opt;
 use rquickjs::{Coerced, Ctx, IntoJs, JsLifetime, Object, Promise, Result, Value};
@@ -85,6 +85,10 @@ impl Blob {
         let (start, end) = (self.index(start.0, 0), self.index(end.0, self.bytes.len()));
         let bytes = self.bytes.get(start..end).unwrap_or_default().to_vec();
         Blob { kind: kind.0.map(|kind| kind.0).unwrap_or_default(), ..Blob::of(bytes) }
+    }
+
+    fn stream(&self, ctx: Ctx<'_>) -> Result<()> {
+        Err(thrown(&ctx, "`Blob.stream()` is not supported: `arrayBuffer()`, `bytes()` and `text()` are"))
     }
 
     fn to_string(&self) -> &'static str {

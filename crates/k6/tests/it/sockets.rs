@@ -15,13 +15,13 @@ fn told(id: OpId, event: SocketEvent) -> (OpId, Event) {
 fn opened() -> SocketEvent {
     let headers = [("Sec-WebSocket-Protocol", "chat"), ("x-a", "1"), ("X-A", "2")];
     let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    let reply = HttpReply { status: 101, headers, ..HttpReply::default() };
+    let reply = HttpReply::new(101, "", &headers, Vec::new());
     let remote = "127.0.0.1:80".parse().expect("an address");
     SocketEvent::Opened(SocketOpened { reply, remote, tls: None, took: Nanos(5_000_000) })
 }
 
 fn refused(status: Option<u16>) -> SocketEvent {
-    let reply = status.map(|status| HttpReply { status, body: b"no".to_vec(), ..HttpReply::default() });
+    let reply = status.map(|status| HttpReply::new(status, "", &[], b"no".to_vec()));
     let fault = HttpFault { kind: HttpFaultKind::Refused, detail: "nobody is there".to_owned() };
     SocketEvent::Refused(SocketRefused { reply, fault, remote: None, took: Nanos(0) })
 }

@@ -82,7 +82,7 @@ fn run_unless(
     let (names, timeout) = (vec!["write", "read"], Duration::from_millis(400));
     let crew = Crew { calls: Arc::new(calls), names, timeout, grace, users };
     let generator = GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) };
-    let job = Job { load, generator: &generator, seed: 1, interrupted, on_place: &|_| () };
+    let job = Job { load, generator: &generator, seed: 1, interrupted, on_place: &|_| (), console: None };
     let mut tallies: BTreeMap<Subject, Tally> = BTreeMap::new();
     let mut last = i64::MIN;
     let (findings, _) = run(&crew, &job, &mut |interval| {

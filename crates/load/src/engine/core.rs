@@ -244,6 +244,7 @@ impl<'a> Core<'a> {
             }
         }
         work.close(&mut self);
+        self.recorder.findings.all_stopped = self.offers.iter().all(Offer::all_stopped);
         // What closing takes belongs to a second too.
         let now = self.clock.now();
         self.recorder.roll(now);

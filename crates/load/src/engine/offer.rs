@@ -41,6 +41,8 @@ pub(crate) struct Offer {
     quotas: Vec<u64>,
     /// Users whose own quota is used up.
     spent: usize,
+    /// Users that had nothing more to do.
+    stopped: usize,
     /// Users in an iteration.
     iterating: usize,
     /// Users that do what they do when they stop.
@@ -117,6 +119,7 @@ impl Offer {
             quota,
             spent: quotas.iter().filter(|quota| **quota == 0).count(),
             quotas,
+            stopped: 0,
             iterating: 0,
             retiring: 0,
             retirees: None,
@@ -233,6 +236,7 @@ impl Offer {
     /// The user has nothing more to do: its iteration is none, and it begins no other.
     pub(super) fn stop(&mut self, user: u32, due: Instant, now: Instant) {
         self.lose(user);
+        self.stopped += 1;
         self.iterating -= 1;
         if due >= self.start {
             self.quota += u64::from(self.quota != u64::MAX);
@@ -241,6 +245,11 @@ impl Offer {
             open.returned.push_back(due);
         }
         self.park(user, now);
+    }
+
+    /// Whether every user had nothing more to do.
+    pub(super) fn all_stopped(&self) -> bool {
+        self.stopped == self.stations.len()
     }
 
     /// The user pauses before its next iteration.
@@ -321,6 +330,10 @@ impl Offer {
 
     /// The next arrival that was due but for which no user ever became free.
     pub(super) fn next_unsent(&mut self, now: Instant) -> Option<Instant> {
+        // Nobody was to take it.
+        if self.all_stopped() {
+            return None;
+        }
         let Source::Open(open) = &mut self.source else { return None };
         let due = open.next_if(|due| due <= now && due < self.window_end && self.quota > 0)?;
         self.quota -= u64::from(self.quota != u64::MAX);
@@ -342,6 +355,8 @@ impl Offer {
             && !all_spent
             && match &mut self.source {
                 Source::Closed(_) => now < self.window_end,
+                // Where time alone ends it, it lasts that long, also after the last arrival.
+                Source::Open(_) if self.quota == u64::MAX && now < self.window_end => true,
                 Source::Open(open) => open.peek().is_some_and(|due| due < self.window_end),
             }
     }

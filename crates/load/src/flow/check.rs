@@ -138,6 +138,15 @@ impl Condition {
             Test::Matches(pattern) => pattern.is_match(view.text().as_bytes()),
         })
     }
+
+    /// The value that it is asked of, as it is.
+    pub(super) fn found(&self, known: &Known<'_>) -> String {
+        let name = known.name(self.place);
+        match known.view(self.place) {
+            View::Absent => format!("no `{{${name}}}`"),
+            view => format!("`{{${name}}}` to be `{}`", sample(view.text().as_bytes())),
+        }
+    }
 }
 
 fn compared(text: &str, comparison: Comparison, with: &str) -> bool {

@@ -4,11 +4,12 @@ use super::capture::compiled;
 use super::check::{Condition, Test};
 use super::feeds::Feeds;
 use super::program::{Op, Program};
+use super::remark::Remark;
 use super::request::{Basic, Request};
 use super::template::{Draft, Encoding, Piece, Place, Template};
 use super::value::Value;
 use plimsoll_model::flow::{
-    self, Block, Flow, Instruction, JsonPiece, JsonText, Lifetime, MOST_LOOPS, Reference, Text, ValueId,
+    self, Block, Flow, FlowPart, Instruction, JsonPiece, JsonText, Lifetime, MOST_LOOPS, Reference, Text, ValueId,
 };
 use plimsoll_model::sql::Parameter;
 use plimsoll_model::workload::Target;
@@ -23,6 +24,8 @@ pub(crate) struct Plan {
     pub(super) basics: Vec<Basic>,
     pub(super) program: Program,
     pub(super) draws: Vec<(u16, Chance)>,
+    /// The values that end with an iteration.
+    pub(super) passing: Vec<u16>,
     pub(super) feeds: Feeds,
     /// The server, without a path.
     pub(super) origin: Url,
@@ -45,13 +48,14 @@ impl Plan {
     ///
     /// # Errors
     /// Everything that is wrong with it: paths, patterns, feeds, files, passwords that are not set.
-    pub(crate) fn new(flow: &Flow, target: &Target) -> Result<Plan, Vec<String>> {
+    pub(crate) fn new(flow: &Flow, target: &Target) -> Result<Plan, Vec<Remark>> {
         let mut faults = Vec::new();
         let feeds = Feeds::read(&flow.feeds, &mut faults);
         let mut compiler = Compiler::new(flow, target, &feeds, faults);
         let origin = compiler.origin();
         let draws = compiler.draws();
-        let requests: Vec<Request> = flow.requests.iter().filter_map(|request| compiler.request(request)).collect();
+        let numbered = flow.requests.iter().enumerate();
+        let requests: Vec<Request> = numbered.filter_map(|(number, one)| compiler.request(number, one)).collect();
         let program = compiler.program();
         let first_step = program.first_request().map(|request| request as usize);
         let Compiler { pool, basics, faults, .. } = compiler;
@@ -64,6 +68,7 @@ impl Plan {
                 basics,
                 program,
                 draws,
+                passing: flow.passing().into_iter().map(|value| value.0).collect(),
                 feeds,
                 origin,
                 cookies: flow.cookies,
@@ -73,6 +78,11 @@ impl Plan {
             _ => Err(faults),
         }
     }
+
+    /// Why users have stopped before the load was over, if they have.
+    pub(crate) fn stopped(&self) -> Option<String> {
+        self.feeds.ended()
+    }
 }
 
 /// What the parts of a flow are compiled with.
@@ -81,7 +91,7 @@ pub(super) struct Compiler<'a> {
     pub(super) target: &'a Target,
     pub(super) pool: Vec<u8>,
     pub(super) basics: Vec<Basic>,
-    faults: Vec<String>,
+    faults: Vec<Remark>,
     /// Where each value is found.
     places: Vec<Place>,
     /// The names of recorded steps.
@@ -89,28 +99,37 @@ pub(super) struct Compiler<'a> {
 }
 
 impl<'a> Compiler<'a> {
-    fn new(flow: &'a Flow, target: &'a Target, feeds: &Feeds, faults: Vec<String>) -> Compiler<'a> {
+    fn new(flow: &'a Flow, target: &'a Target, feeds: &Feeds, faults: Vec<Remark>) -> Compiler<'a> {
         let places = (0..flow.values.len() as u16).map(|value| feeds.place(value).unwrap_or(Place::Kept(value)));
         let (pool, basics) = (Vec::new(), Vec::new());
         Compiler { flow, target, pool, basics, faults, places: places.collect(), steps: flow.names() }
     }
 
-    /// The result, or nothing and one more fault.
-    pub(super) fn or_fault<T>(&mut self, of: &str, result: Result<T, String>) -> Option<T> {
-        result.map_err(|fault| self.faults.push(format!("{of}: {fault}"))).ok()
+    /// The result, or nothing and one more fault of this part.
+    pub(super) fn or_fault<T>(&mut self, of: Option<FlowPart>, result: Result<T, String>) -> Option<T> {
+        result.map_err(|what| self.faults.push(Remark { part: of, ..Remark::new(self.named(of) + &what) })).ok()
+    }
+
+    /// What a fault of this part begins with.
+    fn named(&self, part: Option<FlowPart>) -> String {
+        match part {
+            Some(FlowPart::Request(request)) => format!("step `{}`: ", self.flow.requests[request].name),
+            Some(FlowPart::Feed(feed)) => format!("feed `{}`: ", self.flow.feeds[feed].name),
+            Some(FlowPart::Value(value)) => format!("the draw of `{}`: ", self.flow.values[value.0 as usize]),
+            None => String::new(),
+        }
     }
 
     fn origin(&mut self) -> Option<Url> {
         let scheme = if self.target.tls.is_some() { "https" } else { "http" };
         let url = Url::parse(&format!("{scheme}://{}/", crate::http::authority(self.target)));
-        self.or_fault("the target", url.map_err(|fault| fault.to_string()))
+        self.or_fault(None, url.map_err(|fault| format!("the target: {fault}")))
     }
 
     fn draws(&mut self) -> Vec<(u16, Chance)> {
         let mut draws = Vec::new();
         for (value, parameter) in &self.flow.draws {
-            let name = format!("the draw of `{}`", self.flow.values[value.0 as usize]);
-            if let Some(chance) = self.or_fault(&name, chance(parameter)) {
+            if let Some(chance) = self.or_fault(Some(FlowPart::Value(*value)), chance(parameter)) {
                 draws.push((value.0, chance));
             }
         }
@@ -181,7 +200,7 @@ impl<'a> Compiler<'a> {
             program.actions.push((address, up_to));
         }
         if up_to == 0 {
-            self.faults.push("expected an action with a weight above zero, found none".to_owned());
+            self.faults.push(Remark::new("expected an action with a weight above zero, found none"));
         }
         program
     }
@@ -202,7 +221,7 @@ impl<'a> Compiler<'a> {
             Instruction::Request(index) => drop(program.push(Op::Request(*index as u32))),
             Instruction::Pause(think) => drop(program.push(Op::Pause(*think))),
             Instruction::When { conditions, then, otherwise } => {
-                let unless = self.unless(conditions, program);
+                let (unless, _) = self.unless(conditions, program);
                 self.block(then, loops, program);
                 let jump = (!otherwise.0.is_empty()).then(|| program.push(Op::Jump(0)));
                 program.close(unless);
@@ -222,8 +241,8 @@ impl<'a> Compiler<'a> {
             }
             Instruction::While { conditions, at_most, steps } => {
                 self.round(steps, loops, program, |compiler, counter, program| {
-                    let unless = compiler.unless(conditions, program);
-                    program.push(Op::Bound { counter, at_most: *at_most });
+                    let (unless, conditions) = compiler.unless(conditions, program);
+                    program.push(Op::Bound { counter, at_most: *at_most, conditions });
                     unless
                 });
             }
@@ -239,7 +258,7 @@ impl<'a> Compiler<'a> {
         head: impl FnOnce(&mut Self, u8, &mut Program) -> u32,
     ) {
         if loops == MOST_LOOPS {
-            self.faults.push(format!("expected at most {MOST_LOOPS} loops in one another, found more"));
+            self.faults.push(Remark::new(format!("expected at most {MOST_LOOPS} loops in one another, found more")));
             return;
         }
         let counter = loops as u8;
@@ -251,14 +270,16 @@ impl<'a> Compiler<'a> {
         program.close(head);
     }
 
-    fn unless(&mut self, conditions: &[flow::Condition], program: &mut Program) -> u32 {
+    /// Says where the operation stands, and which conditions are its.
+    fn unless(&mut self, conditions: &[flow::Condition], program: &mut Program) -> (u32, (u32, u32)) {
         let first = program.conditions.len() as u32;
         for condition in conditions {
             if let Some(test) = self.test(&condition.test) {
                 program.conditions.push(Condition { place: self.place(condition.value), test });
             }
         }
-        program.push(Op::Unless { conditions: (first, program.conditions.len() as u32), to: 0 })
+        let conditions = (first, program.conditions.len() as u32);
+        (program.push(Op::Unless { conditions, to: 0 }), conditions)
     }
 
     fn test(&mut self, test: &flow::Test) -> Option<Test> {
@@ -269,7 +290,10 @@ impl<'a> Compiler<'a> {
                 Test::Compare(*comparison, self.template(with, Encoding::Plain))
             }
             flow::Test::Contains(part) => Test::Contains(self.template(part, Encoding::Plain)),
-            flow::Test::Matches(pattern) => Test::Matches(self.or_fault("a condition", compiled(pattern))?),
+            flow::Test::Matches(pattern) => {
+                let pattern = compiled(pattern).map_err(|fault| format!("a condition: {fault}"));
+                Test::Matches(self.or_fault(None, pattern)?)
+            }
         })
     }
 }

@@ -1,15 +1,21 @@
 //! The files whose rows users take.
 
+use super::remark::Remark;
 use super::template::Place;
 use plimsoll_feed::{AtEnd, Cursor, Order, Share, Table, Turn};
-use plimsoll_model::flow::{Feed, FeedEnd, FeedOrder};
+use plimsoll_model::flow::{Feed, FeedEnd, FeedOrder, FlowPart};
+use plimsoll_model::units::Instant;
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// The files of a flow, read once.
 #[derive(Default)]
 pub(super) struct Feeds {
     pub(super) tables: Vec<Table>,
+    names: Vec<String>,
     orders: Vec<Order>,
+    /// When the first user found no row, in nanoseconds; the largest number where none has.
+    ends: Vec<AtomicI64>,
     /// For each value of a feed, where it is found.
     places: Vec<(u16, Place)>,
 }
@@ -19,18 +25,18 @@ pub(super) struct Cursors(RefCell<Vec<Cursor>>);
 
 impl Feeds {
     /// Reads all of them, and finds their columns.
-    pub(super) fn read(feeds: &[Feed], faults: &mut Vec<String>) -> Feeds {
+    pub(super) fn read(feeds: &[Feed], faults: &mut Vec<Remark>) -> Feeds {
         let mut all = Feeds::default();
-        for feed in feeds {
+        for (number, feed) in feeds.iter().enumerate() {
             match Table::read(&feed.file) {
                 Ok(table) => all.add(feed, table, faults),
-                Err(fault) => faults.push(fault.to_string()),
+                Err(fault) => faults.push(Remark::of(FlowPart::Feed(number), fault.to_string())),
             }
         }
         all
     }
 
-    fn add(&mut self, feed: &Feed, table: Table, faults: &mut Vec<String>) {
+    fn add(&mut self, feed: &Feed, table: Table, faults: &mut Vec<Remark>) {
         let number = self.tables.len() as u16;
         for (value, column) in &feed.columns {
             match table.column(column) {
@@ -38,11 +44,42 @@ impl Feeds {
                     let place = Place::Cell { feed: number, column: column as u16, name: value.0 };
                     self.places.push((value.0, place));
                 }
-                Err(fault) => faults.push(fault.to_string()),
+                Err(fault) => {
+                    let known = table.columns().map(|column| format!("{}.{column}", feed.name)).collect();
+                    faults.push(Remark { known, ..Remark::of(FlowPart::Value(*value), fault.to_string()) });
+                }
             }
         }
         self.tables.push(table);
+        self.names.push(feed.name.clone());
         self.orders.push(order(feed));
+        self.ends.push(AtomicI64::new(i64::MAX));
+    }
+
+    /// Notes that a user has found no row at `now`.
+    pub(super) fn note_end(&self, feed: usize, now: Instant) {
+        self.ends[feed].fetch_min(now.0, Ordering::Relaxed);
+    }
+
+    /// Why users have stopped, if a feed is the reason.
+    pub(super) fn ended(&self) -> Option<String> {
+        let at = |feed: &usize| self.ends[*feed].load(Ordering::Relaxed);
+        let first = (0..self.tables.len()).min_by_key(at)?;
+        (at(&first) < i64::MAX).then(|| self.end_in_words(first, Instant(at(&first))))
+    }
+
+    fn end_in_words(&self, feed: usize, at: Instant) -> String {
+        let (name, table) = (&self.names[feed], &self.tables[feed]);
+        let (file, rows) = (table.file().display(), table.rows());
+        if let Order::PerUser(_) = self.orders[feed] {
+            return format!("feed `{name}` ({file}) has a row for each of {rows} users, and the others stopped at once");
+        }
+        let seconds = at.0 as f64 / 1e9;
+        let phase = if at.0 < 0 { "before the measure phase began" } else { "into the measure phase" };
+        format!(
+            "all {rows} rows of feed `{name}` ({file}) were taken {:.1} s {phase}, and users who found none stopped",
+            seconds.abs()
+        )
     }
 
     /// Where the value is found, if it is one of a feed.
@@ -61,14 +98,14 @@ impl Feeds {
 }
 
 impl Cursors {
-    /// Takes a row of each feed for this turn; false where the user is to stop.
-    pub(super) fn take(&self, turn: Turn, rows: &mut [u32]) -> bool {
+    /// Takes a row of each feed for this turn; the feed that has none left where the user is to stop.
+    pub(super) fn take(&self, turn: Turn, rows: &mut [u32]) -> Result<(), usize> {
         let mut cursors = self.0.borrow_mut();
-        cursors.iter_mut().zip(rows).all(|(cursor, row)| {
+        cursors.iter_mut().zip(rows).enumerate().try_for_each(|(feed, (cursor, row))| {
             let taken = cursor.take(turn);
             // A table has less than 4 GiB of text.
             *row = taken.map_or(u32::MAX, |taken| taken as u32);
-            taken.is_some()
+            taken.map(|_| ()).ok_or(feed)
         })
     }
 }

@@ -12,13 +12,17 @@ mod feeds;
 mod json_path;
 mod program;
 mod redirect;
+mod remark;
 mod reply;
 mod request;
 mod template;
+mod unmade;
 mod user;
 mod value;
 
 pub(crate) use compile::Plan;
+pub use remark::{Remark, remarks};
+pub(crate) use unmade::Unmade;
 
 use crate::clock::Clock;
 use crate::http::wire::Wire;

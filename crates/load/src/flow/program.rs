@@ -39,10 +39,11 @@ pub(super) enum Op {
         at_most: u32,
         end: Address,
     },
-    /// Counts one more time of a loop that has to end by its conditions.
+    /// Counts one more time of a loop that has to end by its conditions, this range.
     Bound {
         counter: u8,
         at_most: u32,
+        conditions: (u32, u32),
     },
     /// The block is over.
     End,
@@ -83,6 +84,11 @@ impl Program {
             Op::Repeat { end, .. } | Op::Each { end, .. } => *end = here,
             Op::Request(_) | Op::Pause(_) | Op::Zero(_) | Op::Bound { .. } | Op::End => {}
         }
+    }
+
+    /// The conditions of this range.
+    pub(super) fn conditions(&self, (from, to): (u32, u32)) -> &[Condition] {
+        &self.conditions[from as usize..to as usize]
     }
 
     /// The request that every iteration begins with, if there is one.

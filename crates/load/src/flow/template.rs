@@ -290,5 +290,9 @@ pub(super) const SAMPLE: usize = 300;
 pub(super) fn sample(bytes: &[u8]) -> String {
     let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(SAMPLE)]);
     let more = if bytes.len() > SAMPLE { "…" } else { "" };
-    format!("{}{more}", shown.escape_debug())
+    let mut text = String::new();
+    for c in shown.chars() {
+        if c.is_control() { text.extend(c.escape_debug()) } else { text.push(c) }
+    }
+    text + more
 }

@@ -88,7 +88,7 @@ fn request(method: &str, path: &str) -> FlowRequest {
 }
 
 fn capture(into: &str, from: Source) -> Capture {
-    Capture { into: id(into), from, pick: Pick::First, default: None }
+    Capture { into: id(into), from, pick: Pick::First, default: None, keep: false }
 }
 
 fn json_at(path: &str) -> Source {

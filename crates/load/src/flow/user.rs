@@ -129,13 +129,16 @@ impl Flows<'_> {
         self.enter(user, Stage::Starting, self.plan.program.on_start)
     }
 
-    /// Takes rows and draws values for the next iteration; false where the user is to stop.
+    /// Takes rows, forgets what ended with the iteration before, and draws values for the next one;
+    /// false where the user is to stop.
     fn take_turn(&self, user: &mut User) -> bool {
         let turn = Turn { user: user.number, iteration: user.iteration };
-        if !self.cursors.take(turn, &mut user.rows) {
+        if let Err(feed) = self.cursors.take(turn, &mut user.rows) {
+            self.plan.feeds.note_end(feed, self.clock.now());
             return false;
         }
         user.iteration += 1;
+        self.plan.passing.iter().for_each(|slot| user.values[*slot as usize] = Value::Absent);
         for (slot, chance) in &self.plan.draws {
             user.values[*slot as usize] = drawn(chance, &mut user.random);
         }
@@ -221,10 +224,9 @@ impl Flows<'_> {
     /// One operation that takes no time.
     fn step(&self, op: &Op, user: &mut User) -> Result<(), Failure> {
         match op {
-            Op::Unless { conditions: (from, to), to: target } => {
-                let mut known = user.known(self);
-                if !all_hold(&self.plan.program.conditions[*from as usize..*to as usize], &mut known)? {
-                    user.at = *target;
+            Op::Unless { conditions, to } => {
+                if !all_hold(self.plan.program.conditions(*conditions), &mut user.known(self))? {
+                    user.at = *to;
                 }
             }
             Op::Jump(to) => user.at = *to,
@@ -238,10 +240,12 @@ impl Flows<'_> {
                 Some(value) => user.values[*item as usize] = value,
                 None => user.at = *end,
             },
-            Op::Bound { counter, at_most } => {
+            Op::Bound { counter, at_most, conditions } => {
                 if !counts(&mut user.counters[*counter as usize], *at_most) {
-                    let detail =
-                        format!("expected a loop to end after at most {at_most} rounds, found that it goes on");
+                    let known = user.known(self);
+                    let conditions = self.plan.program.conditions(*conditions).iter();
+                    let found = conditions.map(|condition| condition.found(&known)).collect::<Vec<_>>().join(", ");
+                    let detail = format!("expected a loop to end after at most {at_most} rounds, found {found}");
                     return Err(Failure::new(ErrorKind::Check, detail));
                 }
             }

@@ -42,10 +42,37 @@ pub(super) mod setting {
     pub(crate) const MAX_FRAME_SIZE: u16 = 5;
 }
 
-/// Error codes that we send.
+/// Error codes (RFC 9113, section 7).
 pub(super) mod error {
     pub(crate) const NO_ERROR: u32 = 0;
+    pub(crate) const REFUSED_STREAM: u32 = 7;
     pub(crate) const CANCEL: u32 = 8;
+    pub(crate) const ENHANCE_YOUR_CALM: u32 = 11;
+    pub(crate) const INADEQUATE_SECURITY: u32 = 12;
+    pub(crate) const HTTP_1_1_REQUIRED: u32 = 13;
+
+    /// Their names, in the order of their numbers.
+    const NAMES: [&str; 14] = [
+        "NO_ERROR",
+        "PROTOCOL_ERROR",
+        "INTERNAL_ERROR",
+        "FLOW_CONTROL_ERROR",
+        "SETTINGS_TIMEOUT",
+        "STREAM_CLOSED",
+        "FRAME_SIZE_ERROR",
+        "REFUSED_STREAM",
+        "CANCEL",
+        "COMPRESSION_ERROR",
+        "CONNECT_ERROR",
+        "ENHANCE_YOUR_CALM",
+        "INADEQUATE_SECURITY",
+        "HTTP_1_1_REQUIRED",
+    ];
+
+    /// The name of a code, or its number.
+    pub(crate) fn name(code: u32) -> String {
+        NAMES.get(code as usize).map_or_else(|| code.to_string(), |name| (*name).to_owned())
+    }
 }
 
 /// The header of a frame.

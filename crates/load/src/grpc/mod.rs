@@ -8,6 +8,7 @@ mod number;
 mod reflection;
 mod schema;
 pub(crate) mod session;
+pub(crate) mod status;
 
 use crate::http::authority;
 use crate::protocol::{Failure, InOrder, Next, Protocol, Reply, Sending, Signal, Violation};
@@ -15,6 +16,7 @@ use crate::transport::Dialer;
 use hpack::Field;
 use number::NumberIn;
 use percent_encoding::percent_decode_str;
+use plimsoll_k6::grpc::status::{DEADLINE_EXCEEDED, OK};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::workload::{GRPC_STATUSES, GrpcSchema, GrpcStep, Target};
 use session::{Event, Response, Session};
@@ -22,9 +24,6 @@ use std::time::Duration;
 
 /// The length of the prefix before each message: a compression flag and a length.
 pub(crate) const MESSAGE_PREFIX: usize = 5;
-
-const OK: u16 = 0;
-const DEADLINE_EXCEEDED: u16 = 4;
 
 /// The calls of a workload, compiled.
 #[derive(Debug)]
@@ -233,9 +232,9 @@ impl Protocol for Grpc {
                     connection.session.reuse(response.body);
                     Signal::Done { ticket, reply }
                 }
-                Event::Dropped(ticket, text) => {
+                Event::Dropped(ticket, why) => {
                     connection.take_step(ticket);
-                    Signal::Done { ticket, reply: failed(ErrorKind::Closed, text) }
+                    Signal::Done { ticket, reply: failed(ErrorKind::Closed, why.to_string()) }
                 }
             };
             signals.push(signal);

@@ -1,80 +1,29 @@
-//! Asks a server for its message types by the gRPC server reflection protocol, version 1 or its
-//! older alpha, which differ in name only. One connection, closed before any load is sent.
+//! Asks a server for its message types by the reflection of gRPC, each question as a call of its own. One connection,
+//! closed before any load is sent.
 
 use super::hpack::Field;
 use super::session::{Event, Response, Session};
-use super::{OK, prefixed, status_name, unary_message};
+use super::{prefixed, status_name, unary_message};
 use crate::transport::{Broken, Chunk, Dialer, Transport};
-use prost::Message;
+use plimsoll_k6::grpc::reflection::{Inquiry, PATHS};
+use plimsoll_k6::grpc::status::{OK, UNIMPLEMENTED};
 use prost_reflect::DescriptorPool;
-use prost_reflect::prost_types::{FileDescriptorProto, FileDescriptorSet};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-const VERSIONS: [&str; 2] = ["grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"];
-const UNIMPLEMENTED: u16 = 12;
-const NOT_FOUND: i32 = 5;
-
-/// The parts of `ServerReflectionRequest` that are used here; field numbers are the protocol's.
-#[derive(Clone, PartialEq, Message)]
-struct Request {
-    #[prost(string, optional, tag = "3")]
-    file_by_filename: Option<String>,
-    #[prost(string, optional, tag = "4")]
-    file_containing_symbol: Option<String>,
-}
-
-/// The same of `ServerReflectionResponse`.
-#[derive(Clone, PartialEq, Message)]
-struct Answer {
-    #[prost(message, optional, tag = "4")]
-    files: Option<Files>,
-    #[prost(message, optional, tag = "7")]
-    error: Option<Refusal>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Files {
-    #[prost(bytes = "vec", repeated, tag = "1")]
-    encoded: Vec<Vec<u8>>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Refusal {
-    #[prost(int32, tag = "1")]
-    code: i32,
-    #[prost(string, tag = "2")]
-    message: String,
-}
-
-/// The types that the services of `symbols` need.
+/// The types that these services need.
 pub(super) fn ask(
     dialer: &Dialer,
     authority: &str,
-    symbols: &[&str],
+    services: &[&str],
     timeout: Duration,
 ) -> Result<DescriptorPool, String> {
     let mut server = Server::connect(dialer, authority, timeout)?;
-    let mut known: Vec<FileDescriptorProto> = Vec::new();
-    for symbol in symbols {
-        let request = Request { file_containing_symbol: Some((*symbol).to_owned()), ..Request::default() };
-        server.add_files(&request, &format!("service `{symbol}`"), &mut known)?;
+    let mut inquiry = Inquiry::about(services.iter().copied());
+    while let Some(question) = inquiry.question() {
+        inquiry.take(&server.call(&question)?)?;
     }
-    while let Some(missing) = missing_import(&known) {
-        let request = Request { file_by_filename: Some(missing.clone()), ..Request::default() };
-        server.add_files(&request, &format!("file `{missing}`"), &mut known)?;
-        if missing_import(&known).as_ref() == Some(&missing) {
-            return Err(format!("the server's reflection names a file `{missing}` but does not give it"));
-        }
-    }
-    DescriptorPool::from_file_descriptor_set(FileDescriptorSet { file: known })
-        .map_err(|error| format!("the message types from the server's reflection do not fit together: {error}"))
-}
-
-fn missing_import(known: &[FileDescriptorProto]) -> Option<String> {
-    let have: BTreeSet<&str> = known.iter().map(FileDescriptorProto::name).collect();
-    known.iter().flat_map(|file| &file.dependency).find(|import| !have.contains(import.as_str())).cloned()
+    inquiry.pool()
 }
 
 /// A connection on which one request is made at a time.
@@ -89,8 +38,8 @@ struct Server {
     until: Instant,
 }
 
-/// Where in the fields the paths begin.
-const PATHS: usize = 5;
+/// How many fields every request has.
+const COMMON: usize = 5;
 
 impl Server {
     fn connect(dialer: &Dialer, authority: &str, timeout: Duration) -> Result<Server, String> {
@@ -114,38 +63,15 @@ impl Server {
         Ok(server)
     }
 
-    fn add_files(&mut self, request: &Request, what: &str, known: &mut Vec<FileDescriptorProto>) -> Result<(), String> {
-        let answer = self.call(request)?;
-        if let Some(refusal) = answer.error {
-            let why = if refusal.code == NOT_FOUND { "does not know it" } else { "refused" };
-            return Err(format!(
-                "failed to get the types of {what} by reflection: the server {why} ({})",
-                refusal.message
-            ));
-        }
-        for encoded in answer.files.unwrap_or_default().encoded {
-            let file = FileDescriptorProto::decode(encoded.as_slice())
-                .map_err(|error| format!("expected a file descriptor for {what}, found something else: {error}"))?;
-            if known.iter().all(|other| other.name() != file.name()) {
-                known.push(file);
-            }
-        }
-        Ok(())
-    }
-
-    fn call(&mut self, request: &Request) -> Result<Answer, String> {
+    fn call(&mut self, question: &[u8]) -> Result<Vec<u8>, String> {
         loop {
-            let response = self.exchange(&prefixed(&request.encode_to_vec()))?;
+            let response = self.exchange(&prefixed(question))?;
             match response.grpc_status {
-                Some(UNIMPLEMENTED) if self.version + 1 < VERSIONS.len() => self.version += 1,
+                Some(UNIMPLEMENTED) if self.version + 1 < PATHS.len() => self.version += 1,
                 Some(UNIMPLEMENTED) => {
                     return Err("the server has no reflection; name its .proto files as `proto` instead".to_owned());
                 }
-                Some(OK) => {
-                    let message = unary_message(&response.body)?;
-                    return Answer::decode(message)
-                        .map_err(|error| format!("unreadable answer to reflection: {error}"));
-                }
+                Some(OK) => return unary_message(&response.body).map(<[u8]>::to_vec),
                 status => {
                     let found = status.map_or("none".to_owned(), status_name);
                     return Err(format!("expected gRPC status OK from the server's reflection, found {found}"));
@@ -157,14 +83,14 @@ impl Server {
     fn exchange(&mut self, message: &[u8]) -> Result<Response, String> {
         let ticket = 0;
         // Names that begin with a colon must come before the others.
-        let numbers = [PATHS + self.version, 0, 1, 2, 3, 4];
+        let numbers = [COMMON + self.version, 0, 1, 2, 3, 4];
         self.session.request(&self.fields, &numbers, message, ticket, &mut self.out);
         loop {
             for event in std::mem::take(&mut self.events) {
                 match event {
                     Event::Begun(_) | Event::More(_) => {}
                     Event::Ended(_, response) => return Ok(response),
-                    Event::Dropped(_, text) => return Err(text),
+                    Event::Dropped(_, why) => return Err(why.to_string()),
                 }
             }
             self.move_bytes()?;
@@ -200,7 +126,7 @@ impl Server {
 }
 
 fn fields(authority: &str, scheme: &str) -> Vec<Field> {
-    let common: [(&str, &str); PATHS] = [
+    let common: [(&str, &str); COMMON] = [
         (":method", "POST"),
         (":scheme", scheme),
         (":authority", authority),
@@ -208,7 +134,7 @@ fn fields(authority: &str, scheme: &str) -> Vec<Field> {
         ("te", "trailers"),
     ];
     let common = common.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let paths = VERSIONS.iter().map(|service| (":path".to_owned(), format!("/{service}/ServerReflectionInfo")));
+    let paths = PATHS.iter().map(|path| (":path".to_owned(), (*path).to_owned()));
     common.chain(paths).collect()
 }
 

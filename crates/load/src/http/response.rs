@@ -14,6 +14,9 @@ const MOST_HEADERS: usize = 100;
 
 /// Sees what a response holds, as it passes; `()` looks at nothing.
 pub(crate) trait Sink {
+    /// All bytes of a head, with the empty line at its end, before they are shown one by one.
+    fn raw_head(&mut self, _bytes: &[u8]) {}
+
     /// The head of a response, or of an interim one before it. The reason may be empty.
     fn head(&mut self, _status: u16, _reason: &str, _headers: &[httparse::Header<'_>]) {}
 
@@ -164,6 +167,7 @@ fn parse_head(bytes: &[u8], is_head: bool, sink: &mut impl Sink) -> Result<Optio
     if status == 101 {
         return Err(Violation::new("expected an HTTP response, found a switch to another protocol (101)"));
     }
+    sink.raw_head(&bytes[..taken]);
     sink.head(status, response.reason.unwrap_or_default(), response.headers);
     let framing = Framing::read(response.headers)?;
     let body = framing.body(status, is_head);

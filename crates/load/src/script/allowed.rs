@@ -1,12 +1,33 @@
 //! To which hosts a script may send: its own machine, and those that a person has listed.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Hosts that a script may send to, besides this machine's loopback.
 #[derive(Clone, Debug)]
 pub struct Allowed {
     hosts: Vec<String>,
     remedy: &'static str,
+    asked: Arc<Asked>,
+}
+
+/// What came of asking, for all who ask.
+#[derive(Debug, Default)]
+struct Asked {
+    refused: Mutex<BTreeSet<String>>,
+    /// Whether any host was not.
+    any_allowed: AtomicBool,
+}
+
+/// Hosts that a script wanted to send to and was not allowed to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// Their names, or their addresses.
+    pub hosts: Vec<String>,
+    /// Whether it sent to no other.
+    pub all: bool,
 }
 
 impl Allowed {
@@ -14,20 +35,40 @@ impl Allowed {
     /// with `--allow`".
     #[must_use]
     pub fn loopback_and(hosts: &[String], remedy: &'static str) -> Allowed {
-        Allowed { hosts: hosts.to_vec(), remedy }
+        Allowed { hosts: hosts.to_vec(), remedy, asked: Arc::default() }
+    }
+
+    /// The hosts that were refused until now.
+    #[must_use]
+    pub fn refused(&self) -> Refused {
+        let hosts: Vec<String> =
+            self.asked.refused.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect();
+        Refused { all: !hosts.is_empty() && !self.asked.any_allowed.load(Relaxed), hosts }
     }
 
     /// Whether `host`, which has this address, may be sent to.
     pub(super) fn check(&self, host: &str, address: IpAddr) -> Result<(), String> {
         let plain = host.trim_matches(['[', ']']);
         if address.to_canonical().is_loopback() || self.lists(plain) || self.lists(&address.to_string()) {
+            self.asked.any_allowed.store(true, Relaxed);
             return Ok(());
         }
-        Err(format!(
-            "the host `{plain}` is not this machine's loopback, and a script sends elsewhere only where that is allowed: \
-             {}, if it is yours to load",
-            self.remedy
-        ))
+        Err(self.refuse(plain, "not this machine's loopback"))
+    }
+
+    /// What is said of a host whose address nobody could tell, because of `why`: where it is not listed, that it would
+    /// be refused all the same.
+    pub(super) fn unknown(&self, host: &str, why: String) -> String {
+        if self.lists(host) { why } else { format!("{}; {why}", self.refuse(host, "none that is known here")) }
+    }
+
+    fn refuse(&self, host: &str, because: &str) -> String {
+        self.asked.refused.lock().unwrap_or_else(PoisonError::into_inner).insert(host.to_owned());
+        let remedy = self.remedy;
+        format!(
+            "the host `{host}` is {because}, and a script sends elsewhere only where that is allowed: {remedy}, if it is \
+             yours to load"
+        )
     }
 
     fn lists(&self, name: &str) -> bool {
@@ -56,5 +97,18 @@ mod tests {
             let refused = allowed.check(host, address(at)).expect_err(host);
             assert!(refused.contains(host) && refused.contains("name it"), "{refused}");
         }
+    }
+
+    #[test]
+    fn hosts_that_were_refused_are_known_to_all_who_ask() {
+        let allowed = Allowed::loopback_and(&["example.org".to_owned()], "name it");
+        assert_eq!(allowed.refused(), Refused::default());
+        let told = allowed.clone().unknown("other.example", "no such host".to_owned());
+        assert!(told.contains("name it") && told.ends_with("; no such host"), "{told}");
+        let refused = |all| Refused { hosts: vec!["other.example".to_owned()], all };
+        assert_eq!(allowed.refused(), refused(true));
+        assert_eq!(allowed.unknown("example.org", "no such host".to_owned()), "no such host");
+        let loopback = "127.0.0.1".parse().expect("an address");
+        assert_eq!((allowed.check("localhost", loopback), allowed.refused()), (Ok(()), refused(false)));
     }
 }

@@ -66,7 +66,7 @@ fn result_of(parked: Parked, limits: Limits) -> Result<Option<String>, Why> {
     match parked {
         Parked::Over(result) => result.map_err(Why::Threw),
         Parked::Ended(End::NotLoaded(exception)) => Err(Why::Threw(exception)),
-        Parked::Ended(End::Limit(limit)) => Err(Why::Broke(limits.broken(limit))),
+        Parked::Ended(End::Limit(limit, place)) => Err(Why::Broke(limits.broken(limit, place))),
         Parked::Ended(End::Stopped) | Parked::Waiting => Err(Why::Stopped),
     }
 }

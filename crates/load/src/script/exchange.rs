@@ -11,6 +11,7 @@ use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_script::OpId;
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 /// How a connection came to be, as far as it has.
 #[derive(Clone, Debug)]
@@ -68,7 +69,9 @@ impl From<Violation> for Fault {
 /// A request under way, or about to be.
 pub(super) struct Asked {
     pub(super) id: OpId,
-    pub(super) request: Box<HttpRequest>,
+    pub(super) request: Rc<HttpRequest>,
+    /// How long it may take.
+    pub(super) timeout: Nanos,
     /// When it was due, for the record.
     scheduled: Instant,
     /// When the script asked for it, or when it was its turn.
@@ -98,20 +101,28 @@ pub(super) enum Answer {
 }
 
 impl Asked {
-    pub(super) fn new(id: OpId, request: Box<HttpRequest>, scheduled: Instant, asked: Instant) -> Asked {
+    /// One that may take no longer than `longest`, whatever it says.
+    pub(super) fn new(
+        id: OpId,
+        request: Rc<HttpRequest>,
+        longest: Nanos,
+        scheduled: Instant,
+        asked: Instant,
+    ) -> Asked {
+        let timeout = request.timeout.min(longest);
         let (sent, written, first_byte, made) = (None, None, None, None);
-        Asked { id, request, scheduled, asked, sent, written, first_byte, reply: HttpReply::default(), made }
+        Asked { id, request, timeout, scheduled, asked, sent, written, first_byte, reply: HttpReply::default(), made }
     }
 
     /// When it takes too long.
     pub(super) fn deadline(&self) -> Instant {
-        self.asked.after(self.request.timeout)
+        self.asked.after(self.timeout)
     }
 
     /// Whether it may be sent again where a connection that was kept ended before it was answered: the server may have
     /// closed it before the request came, and the method does no harm twice (RFC 9110, section 9.2.2).
     pub(super) fn may_be_repeated(&self) -> bool {
-        let harmless = matches!(self.request.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE");
+        let harmless = matches!(&*self.request.method, "GET" | "HEAD" | "OPTIONS" | "TRACE");
         harmless && self.made.is_none() && self.first_byte.is_none()
     }
 
@@ -119,13 +130,13 @@ impl Asked {
     pub(super) fn into_response(self, done: Instant, fault: Option<HttpFault>, on: &Connected) -> HttpResponse {
         let timings = self.timings(done);
         let outcome = fault.map_or(Ok(self.reply), Err);
-        HttpResponse { outcome, remote: Some(on.remote), tls: on.tls, timings }
+        HttpResponse { outcome, remote: Some(on.remote), tls: on.tls, timings, done }
     }
 
     /// What the script is told where no connection was made.
     pub(super) fn unsent(self, now: Instant, fault: HttpFault) -> HttpResponse {
         let timings = HttpTimings { blocked: now.since(self.asked), ..HttpTimings::default() };
-        HttpResponse { outcome: Err(fault), remote: None, tls: None, timings }
+        HttpResponse { outcome: Err(fault), remote: None, tls: None, timings, done: now }
     }
 
     fn timings(&self, done: Instant) -> HttpTimings {
@@ -220,17 +231,14 @@ struct Kept<'a> {
 }
 
 impl Sink for Kept<'_> {
-    fn head(&mut self, status: u16, reason: &str, headers: &[httparse::Header<'_>]) {
-        // An interim one comes before the real one.
-        if (100..200).contains(&status) {
-            return;
-        }
-        let text = |header: &httparse::Header<'_>| {
-            (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
-        };
+    /// That of an interim one gives way to the real one, which comes behind it.
+    fn raw_head(&mut self, bytes: &[u8]) {
+        self.reply.head = String::from_utf8_lossy(bytes).into_owned();
+    }
+
+    fn head(&mut self, status: u16, _: &str, headers: &[httparse::Header<'_>]) {
         self.reply.status = status;
-        reason.clone_into(&mut self.reply.reason);
-        self.reply.headers = headers.iter().map(text).collect();
+        self.reply.is_special = headers.iter().any(|header| HttpReply::is_special(header.name));
     }
 
     fn body(&mut self, bytes: &[u8]) {
@@ -247,11 +255,7 @@ fn write(request: &HttpRequest, close: bool, out: &mut Vec<u8>) {
     if let Some(query) = request.url.query() {
         push(&["?", query]);
     }
-    push(&[" HTTP/1.1\r\n"]);
-    for (name, value) in request.headers.iter() {
-        push(&[name, ": ", value, "\r\n"]);
-    }
-    push(&[if close { "Connection: close\r\n\r\n" } else { "\r\n" }]);
+    push(&[" HTTP/1.1\r\n", &request.headers, if close { "Connection: close\r\n\r\n" } else { "\r\n" }]);
     out.extend_from_slice(&request.body);
 }
 
@@ -260,13 +264,12 @@ mod tests {
     use super::*;
     use plimsoll_k6::operations::Statuses;
     use plimsoll_web::Url;
-    use std::rc::Rc;
 
-    fn request(method: &str, body_wanted: BodyWanted) -> Box<HttpRequest> {
-        Box::new(HttpRequest {
-            method: method.to_owned(),
+    fn request(method: &'static str, body_wanted: BodyWanted) -> Rc<HttpRequest> {
+        Rc::new(HttpRequest {
+            method: method.into(),
             url: Rc::new(Url::parse("http://here:81/a?b=c#d").expect("a URL")),
-            headers: Rc::new(vec![("Host".into(), "here:81".into()), ("Content-Length".into(), "2".into())]),
+            headers: "Host: here:81\r\nContent-Length: 2\r\n".to_owned(),
             body: Rc::new(b"hi".to_vec()),
             timeout: Nanos(1000),
             body_wanted,
@@ -282,9 +285,9 @@ mod tests {
     }
 
     /// A request that was sent at 10, and written at 12.
-    fn sent(method: &str, body_wanted: BodyWanted, made: Option<Connected>) -> (Http, Vec<u8>) {
+    fn sent(method: &'static str, body_wanted: BodyWanted, made: Option<Connected>) -> (Http, Vec<u8>) {
         let (mut http, mut out) = (Http::default(), Vec::new());
-        let asked = Asked::new(7, request(method, body_wanted), Instant(1), Instant(4));
+        let asked = Asked::new(7, request(method, body_wanted), Nanos(u64::MAX), Instant(1), Instant(4));
         http.send(asked, made, false, Instant(10), &mut out);
         http.asked.as_mut().expect("it is under way").written = Some(Instant(12));
         (http, out)
@@ -316,10 +319,10 @@ mod tests {
             let response = asked.into_response(Instant(21), None, &connected());
             let reply = response.outcome.expect("an answer");
             assert_eq!(
-                (reply.status, reply.reason.as_str(), reply.body.as_slice()),
+                (reply.status, reply.reason(), reply.body.as_slice()),
                 (404, "Gone fishing", &b"world"[..])
             );
-            let names: Vec<&str> = reply.headers.iter().map(|(name, _)| name.as_str()).collect();
+            let names: Vec<&str> = reply.headers().map(|(name, _)| name).collect();
             assert_eq!(names, ["X", "x", "Content-Length"]);
             let times = response.timings;
             let first = if cut == 0 { 20 } else { 15 };
@@ -351,7 +354,7 @@ mod tests {
 
     #[test]
     fn only_what_does_no_harm_twice_is_repeated_and_only_on_a_connection_that_was_kept() {
-        let repeated = |method, made| {
+        let repeated = |method: &'static str, made| {
             let (http, _) = sent(method, BodyWanted::Kept, made);
             http.asked.is_some_and(|asked| asked.may_be_repeated())
         };

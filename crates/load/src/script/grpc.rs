@@ -3,29 +3,17 @@
 use super::exchange::{Connected, Fault};
 use super::held::{Held, Io, Record};
 use crate::grpc::hpack::Field;
-use crate::grpc::session::{Event as What, Response, Session};
+use crate::grpc::session::{Dropped, Event as What, Response, Session};
+use crate::grpc::status::{of_http, of_reset};
 use crate::grpc::{MESSAGE_PREFIX, grpc_timeout, prefixed};
 use percent_encoding::percent_decode_str;
+use plimsoll_k6::grpc::status;
 use plimsoll_k6::operations::{Event, GrpcCall, GrpcConnect, GrpcEnd, GrpcEvent, HttpFault, HttpFaultKind, Op};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::Instant;
 use plimsoll_script::OpId;
 use std::collections::VecDeque;
 use std::time::Duration;
-
-/// Status codes of gRPC.
-mod status {
-    pub(super) const OK: u16 = 0;
-    pub(super) const CANCELLED: u16 = 1;
-    pub(super) const UNKNOWN: u16 = 2;
-    pub(super) const DEADLINE_EXCEEDED: u16 = 4;
-    pub(super) const PERMISSION_DENIED: u16 = 7;
-    pub(super) const RESOURCE_EXHAUSTED: u16 = 8;
-    pub(super) const UNIMPLEMENTED: u16 = 12;
-    pub(super) const INTERNAL: u16 = 13;
-    pub(super) const UNAVAILABLE: u16 = 14;
-    pub(super) const UNAUTHENTICATED: u16 = 16;
-}
 
 pub(super) struct Channel {
     id: OpId,
@@ -147,7 +135,10 @@ impl Channel {
                 let end = told.err().unwrap_or_else(|| end_of(response));
                 self.end_call(place, end, io);
             }
-            What::Dropped(_, why) => self.end_call(place, end(status::UNAVAILABLE, why), io),
+            What::Dropped(_, why) => {
+                let end = self.calls[place].given_up(why, io.now);
+                self.end_call(place, end, io);
+            }
         }
     }
 
@@ -211,8 +202,7 @@ impl Held for Channel {
         let call = self.calls.swap_remove(place);
         // Others are given up with their iteration, of which nobody knows how they would have ended.
         if call.is_late(io.now) {
-            let late = end(status::DEADLINE_EXCEEDED, "the call took longer than its time-out".to_owned());
-            io.told.records.push(call.record(&late, io.now));
+            io.told.records.push(call.record(&late(), io.now));
         }
         self.send_waiting(io);
     }
@@ -268,6 +258,19 @@ impl Call {
         }
         response.body.drain(..taken);
         Ok(())
+    }
+
+    /// How it ends that the server gave it up.
+    fn given_up(&self, why: Dropped, now: Instant) -> GrpcEnd {
+        match why {
+            // Another connection may take it.
+            Dropped::NotTaken(_) => GrpcEnd::unsent(&why.to_string()),
+            Dropped::Reset(code) => match of_reset(code) {
+                // The server has seen it before we did.
+                status::CANCELLED if self.is_late(now) => late(),
+                status => end(status, why.to_string()),
+            },
+        }
     }
 
     fn is_late(&self, now: Instant) -> bool {
@@ -330,7 +333,7 @@ fn end_of(response: Response) -> GrpcEnd {
         (None, Some(200)) => (status::UNKNOWN, "expected a `grpc-status` trailer, found none".to_owned()),
         (None, http) => {
             let found = http.map_or_else(|| "none".to_owned(), |http| http.to_string());
-            (status_of(http), format!("unexpected HTTP status code received from server: {found}"))
+            (of_http(http), format!("unexpected HTTP status code received from server: {found}"))
         }
     };
     let cut_short = status == status::OK && !response.body.is_empty();
@@ -340,21 +343,13 @@ fn end_of(response: Response) -> GrpcEnd {
     }
 }
 
-/// What an HTTP status stands for where there is no other (the gRPC specification's table).
-fn status_of(http: Option<u16>) -> u16 {
-    match http {
-        Some(400) => status::INTERNAL,
-        Some(401) => status::UNAUTHENTICATED,
-        Some(403) => status::PERMISSION_DENIED,
-        Some(404) => status::UNIMPLEMENTED,
-        Some(429 | 502..=504) => status::UNAVAILABLE,
-        _ => status::UNKNOWN,
-    }
-}
-
 fn without_pseudo(mut fields: Vec<Field>) -> Vec<Field> {
     fields.retain(|(name, _)| !name.starts_with(':'));
     fields
+}
+
+fn late() -> GrpcEnd {
+    end(status::DEADLINE_EXCEEDED, "the call took longer than its time-out".to_owned())
 }
 
 fn end(status: u16, message: String) -> GrpcEnd {

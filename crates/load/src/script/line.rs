@@ -136,7 +136,7 @@ impl Line {
 
     /// How long the request on it may take.
     pub(super) fn timeout(&self) -> Nanos {
-        self.asked().map_or(Nanos(0), |asked| asked.request.timeout)
+        self.asked().map_or(Nanos(0), |asked| asked.timeout)
     }
 
     /// Whether it waits for a request to carry.

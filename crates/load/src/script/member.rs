@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use plimsoll_k6::operations::K6;
 use plimsoll_k6::user::User;
 use plimsoll_model::units::Instant;
-use plimsoll_script::{Call, Data, Exception, Host, Level, Limit, Setup, Vm, Wanted};
+use plimsoll_script::{Call, Data, Exception, Host, Level, Limit, Place, Setup, Vm, Wanted};
 use std::cell::Cell;
 use std::fmt;
 use std::io;
@@ -128,26 +128,28 @@ pub enum Why {
 }
 
 /// A limit that a user has broken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Broken {
-    /// One of what its script may take.
-    Limit(Limit, plimsoll_script::Limits),
-    /// How long an iteration may take.
-    Iteration(Duration),
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    what: String,
+    place: Option<Place>,
+    /// How a person sets it.
+    knob: &'static str,
 }
 
 impl fmt::Display for Broken {
+    /// In one line: `it took more than 64 MiB of memory (load.js:3:7); the limit is --user-memory`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Broken::Limit(Limit::Memory, limits) => {
-                write!(f, "it took more than {} MiB of memory", limits.memory >> 20)
-            }
-            Broken::Limit(Limit::Stack, limits) => write!(f, "it took more than {} KiB of stack", limits.stack >> 10),
-            Broken::Limit(Limit::Busy, limits) => {
-                write!(f, "it ran for more than {} s without waiting for anything", limits.busy.seconds())
-            }
-            Broken::Iteration(limit) => write!(f, "its iteration took more than {} s", limit.as_secs_f64()),
-        }
+        f.write_str(&self.what)?;
+        self.place.iter().try_for_each(|place| write!(f, " ({place})"))?;
+        write!(f, "; the limit is {}", self.knob)
+    }
+}
+
+impl Broken {
+    /// The same, with the line of the script below.
+    pub(super) fn render(&self) -> String {
+        let drawn = self.place.as_ref().map(Place::drawn).unwrap_or_default();
+        format!("{self}\n{drawn}").trim_end().to_owned()
     }
 }
 
@@ -163,9 +165,39 @@ impl fmt::Display for Why {
     }
 }
 
+impl Why {
+    /// In as many lines as it takes, with that of the script.
+    #[must_use]
+    pub fn render(&self) -> String {
+        match self {
+            Why::Threw(exception) => exception.render(),
+            Why::Broke(broken) => broken.render(),
+            other => other.to_string(),
+        }
+    }
+}
+
 impl Limits {
-    /// What a user broke.
-    pub(super) fn broken(&self, limit: Limit) -> Broken {
-        Broken::Limit(limit, self.vm)
+    /// What a user broke, and where.
+    pub(super) fn broken(&self, limit: Limit, place: Option<Place>) -> Broken {
+        let (what, knob) = match limit {
+            Limit::Memory => (format!("it took more than {} MiB of memory", self.vm.memory >> 20), self.knobs.memory),
+            Limit::Stack => (format!("it took more than {} KiB of stack", self.vm.stack >> 10), self.knobs.stack),
+            Limit::Busy => {
+                let seconds = self.vm.busy.seconds();
+                let what = format!(
+                    "it ran for more than {seconds} s without waiting for anything, and no other user of its thread \
+                     could run meanwhile"
+                );
+                (what, self.knobs.busy)
+            }
+        };
+        Broken { what, place, knob }
+    }
+
+    /// What a user broke whose iteration takes longer than it may.
+    pub(super) fn too_long(&self, limit: Duration) -> Broken {
+        let what = format!("its iteration took more than {} s", limit.as_secs_f64());
+        Broken { what, place: None, knob: self.knobs.iteration }
     }
 }

@@ -8,6 +8,7 @@
 
 mod allowed;
 mod alone;
+mod console;
 mod exchange;
 mod grpc;
 mod held;
@@ -21,15 +22,17 @@ mod pace;
 mod run;
 mod secure;
 pub(crate) mod study;
+mod systems;
 mod threads;
 mod users;
 mod websocket;
 
-pub use allowed::Allowed;
+pub use allowed::{Allowed, Refused};
 pub use alone::{Inspected, call_alone, inspect};
 pub use member::{Broken, Why};
 pub use run::{End, Go, Ran, Run, Tick, run};
 
+use crate::recorder::Names;
 use plimsoll_k6::plan::Plan;
 use plimsoll_k6::recording::Purpose;
 use plimsoll_model::units::Nanos;
@@ -48,6 +51,33 @@ pub struct Limits {
     pub vm: plimsoll_script::Limits,
     /// How long an iteration may take; as long as it takes, where there is none.
     pub iteration: Option<Duration>,
+    /// How a person sets them.
+    pub knobs: Knobs,
+}
+
+/// What the limits are called where a person sets them, as a fragment: "`--user-memory`".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Knobs {
+    /// Of memory.
+    pub memory: &'static str,
+    /// Of stack.
+    pub stack: &'static str,
+    /// Of running without waiting for anything.
+    pub busy: &'static str,
+    /// Of iterations.
+    pub iteration: &'static str,
+}
+
+impl Default for Knobs {
+    /// In a study.
+    fn default() -> Knobs {
+        Knobs {
+            memory: "`limits.memory` of the workload",
+            stack: "`limits.stack` of the workload",
+            busy: "`limits.busy` of the workload",
+            iteration: "`limits.iteration` of the workload",
+        }
+    }
 }
 
 /// What the users of all threads have in common.
@@ -59,6 +89,8 @@ struct Common<'a> {
     /// How long an iteration takes at least, with the pause behind it.
     least_iteration: Nanos,
     network: Arc<network::Shared>,
+    /// What requests, checks and metrics are called.
+    names: Arc<Names>,
     console: Console,
     seed: u64,
     /// Set from outside to break it off.

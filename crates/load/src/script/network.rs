@@ -12,6 +12,7 @@ use super::names::{Known, Names};
 use super::origin::Origins;
 use super::pace::Pace;
 use super::secure::Secure;
+use super::systems::Systems;
 use crate::engine::core::Core;
 use crate::recorder::SubjectIndex;
 use crate::timers::Alarm;
@@ -47,6 +48,8 @@ pub(super) struct Shared {
     pub(super) largest_body: usize,
     /// The longest that a request may take, whatever the script says.
     pub(super) longest: Nanos,
+    /// By which requests are named, in a study.
+    pub(super) systems: Systems,
 }
 
 /// How long a connection is kept for the user's next request.
@@ -145,9 +148,9 @@ impl Network {
     pub(super) fn start(&mut self, core: &mut Core<'_>, user: u32, id: OpId, op: Op, due: Option<Instant>) {
         let now = core.clock.now();
         match op {
-            Op::Http(mut request) => {
-                request.timeout = request.timeout.min(self.shared.longest);
-                let asked = Asked::new(id, request, due.unwrap_or(now), self.shared.pace.take(now));
+            Op::Http(request) => {
+                let turn = self.shared.pace.take(now);
+                let asked = Asked::new(id, request, self.shared.longest, due.unwrap_or(now), turn);
                 if asked.asked > now {
                     core.timers.set(asked.asked, Alarm::Operation { user, id });
                     self.users[user as usize].held_back.push(asked);
@@ -274,6 +277,9 @@ impl Network {
         exchange: &Exchange,
         detail: impl FnOnce() -> String,
     ) {
+        if !core.recorder.keeps_exchanges() {
+            return;
+        }
         let subject = self.subject(core, name);
         if let Outcome::Failed(kind) = exchange.outcome {
             core.recorder.keep_example(subject, kind, detail());
@@ -302,7 +308,7 @@ impl Network {
         if let Some(subject) = self.subjects.get(name) {
             return *subject;
         }
-        let subject = core.recorder.subject(&Subject::Request(name.to_string()));
+        let subject = core.recorder.subject(&Subject::Request(self.shared.systems.named(name)));
         if self.subjects.len() < KNOWN_NAMES {
             self.subjects.insert(Rc::clone(name), subject);
         }

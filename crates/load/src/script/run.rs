@@ -6,6 +6,7 @@ use super::member::Why;
 use super::network::{self, Reuse};
 use super::pace::Pace;
 use super::secure::Secure;
+use super::systems::Systems;
 use super::threads::{Copied, Left, Load, Offered, allow_users};
 use super::{Allowed, Common, Console, Limits};
 use crate::engine::offer::Offering;
@@ -83,7 +84,7 @@ pub struct Ran {
     pub sinks: Sinks,
     /// All checks.
     pub checks: Checks,
-    /// How long scenarios have run.
+    /// How long it took, with `setup` and `teardown`.
     pub elapsed: Duration,
     /// What `setup` returned, as JSON.
     pub setup_data: Option<String>,
@@ -172,7 +173,6 @@ impl Run<'_> {
                 halt.store(true, Relaxed);
             }
         })?;
-        ran.elapsed = left.clock.zero().elapsed();
         ran.end = self.ended(if stopped.load(Relaxed) { End::Stopped } else { End::Finished });
         let _ = ran.add(left);
         Ok(())
@@ -210,6 +210,7 @@ impl Run<'_> {
             limits: self.limits,
             least_iteration: self.plan.options.min_iteration_duration.unwrap_or_default().into(),
             network: Arc::clone(network),
+            names: Arc::default(),
             console: Arc::clone(&self.console),
             seed: self.seed,
             interrupted,
@@ -261,6 +262,7 @@ impl network::Shared {
             reuse,
             largest_body,
             longest: Nanos(u64::MAX),
+            systems: Systems::default(),
         })
     }
 }
@@ -280,6 +282,7 @@ impl Ran {
 
     /// Adds what users have left behind. Comes with what their last call came to.
     fn add(&mut self, left: Left) -> Result<Option<String>, Why> {
+        self.elapsed += left.clock.zero().elapsed();
         self.sinks.merge(&left.samples.sinks);
         self.checks.merge(&left.samples.checks);
         self.broken.extend(left.broken);

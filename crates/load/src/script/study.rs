@@ -1,21 +1,25 @@
 //! Scripts as the load of a study: who begins iterations, and when, is the study's affair.
 
 use super::alone::{self, Inspected};
+use super::console::{Kept, Written};
 use super::network;
+use super::systems::Systems;
 use super::threads::{Load, Offered, allow_users};
 use super::{Allowed, Console, Limits, Run};
 use crate::engine::offer::Offering;
 use crate::run::{Job, PrepareError, RunError, RunRecord, record};
+use plimsoll_k6::metrics::{Contains, Metric};
 use plimsoll_k6::options::Options;
 use plimsoll_k6::plan::Plan;
 use plimsoll_k6::recording::Purpose;
 use plimsoll_k6::scenario::{Executor, Scenario};
 use plimsoll_model::load::LoadProfile;
-use plimsoll_model::record::Interval;
-use plimsoll_model::script::Script;
+use plimsoll_model::record::{self, Interval};
+use plimsoll_model::script::{Script, ScriptFacts};
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_model::workload::{Steps, Workload};
 use plimsoll_script::{Entry, Fault, Files, Program, Wanted};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -42,7 +46,7 @@ impl ScriptPlan {
         let fault = |text: String| PrepareError(vec![text]);
         let folder = script.entry.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folders = script.files.iter().map(PathBuf::as_path).chain([folder.unwrap_or(Path::new("."))]);
-        let files = Files::within(folders).map_err(|error| fault(error.to_string()))?;
+        let files = Files::within(folders).map_err(|error| fault(error.to_string()))?.opened_by("`files` of the workload");
         let program = Program::load(Entry::File(&script.entry), files, plimsoll_k6::natives())
             .map_err(|faults| PrepareError(faults.iter().map(Fault::render).collect()))?;
         let env = script.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -62,6 +66,26 @@ impl ScriptPlan {
     /// # Errors
     /// `setup` fails, users cannot be made, or the machine does not allow what the loop needs.
     pub(crate) fn run(&self, job: &Job<'_>, on_interval: &mut dyn FnMut(Interval)) -> Result<RunRecord, RunError> {
+        let kept = job.console.clone().map(Kept::at);
+        let console = kept.as_ref().map_or_else(silent, Kept::console);
+        let ran = self.run_with(console, job, on_interval);
+        // Also what failed may have said why.
+        let written = kept.map_or(Ok(Written::default()), |kept| kept.finish());
+        let mut record = ran?;
+        let Written { lines, left_out } = written.unwrap_or_else(|lost| {
+            record.warnings.push(lost);
+            Written::default()
+        });
+        record.script = Some(ScriptFacts { times: self.times(), console: lines, left_out });
+        Ok(record)
+    }
+
+    fn run_with(
+        &self,
+        console: Console,
+        job: &Job<'_>,
+        on_interval: &mut dyn FnMut(Interval),
+    ) -> Result<RunRecord, RunError> {
         let users = u64::from(job.load.most_users());
         allow_users(users)?;
         let plan = Arc::new(self.plan(job.load));
@@ -73,11 +97,12 @@ impl ScriptPlan {
             threads: job.generator.threads.min(usize::try_from(users).unwrap_or(usize::MAX)).max(1),
             cpus: job.generator.cpus.as_ref(),
             seed: job.seed,
-            console: silent(),
+            console,
             interrupted: job.interrupted,
         };
         let network = run.network()?;
-        let network = Arc::new(network::Shared { longest: self.timeout.into(), ..network });
+        let systems = Systems(self.script.systems.clone());
+        let network = Arc::new(network::Shared { longest: self.timeout.into(), systems, ..network });
         let data = self.set_up(&run, &network, job.interrupted)?;
         let halt = AtomicBool::new(false);
         let common = run.common(&network, job.interrupted, &halt);
@@ -124,6 +149,17 @@ impl ScriptPlan {
         Ok(left.called.err().map(|why| format!("`teardown` of the script failed: {why}")))
     }
 
+    /// The script's own metrics.
+    fn metrics(&self) -> impl Iterator<Item = &Metric> {
+        let registry = &self.inspected.registry;
+        registry.iter().filter(|(id, _)| registry.is_custom(*id)).map(|(_, metric)| metric)
+    }
+
+    /// Those that hold times.
+    fn times(&self) -> BTreeSet<String> {
+        self.metrics().filter(|metric| metric.contains == Contains::Time).map(|metric| metric.name.clone()).collect()
+    }
+
     fn exports(&self, name: &str) -> bool {
         self.program.exports().iter().any(|export| export == name)
     }
@@ -168,6 +204,13 @@ pub fn notes(workload: &Workload) -> Vec<String> {
 pub fn sources(workload: &Workload) -> Vec<PathBuf> {
     let read = |plan: ScriptPlan| plan.program.files().all_read().into_iter().map(|(path, _)| path).collect();
     loaded(workload).map_or_else(Vec::new, read)
+}
+
+/// The metrics of its own that a workload's script makes; none where it is no script, or cannot be loaded.
+#[must_use]
+pub fn metrics(workload: &Workload) -> Option<BTreeMap<String, record::Metric>> {
+    let plan = loaded(workload)?;
+    Some(plan.metrics().map(|metric| (metric.name.clone(), metric.kind.into())).collect())
 }
 
 fn loaded(workload: &Workload) -> Option<ScriptPlan> {
@@ -222,10 +265,10 @@ fn limits(script: &Script) -> Limits {
     let limits = script.limits;
     let vm =
         plimsoll_script::Limits { memory: bytes(limits.memory), stack: bytes(limits.stack), busy: limits.busy.into() };
-    Limits { vm, iteration: limits.iteration }
+    Limits { vm, iteration: limits.iteration, ..Limits::default() }
 }
 
-/// A study has no place for what scripts write.
+/// What a script writes while it is looked at, it will write again.
 fn silent() -> Console {
     Arc::new(|_, _| ())
 }

@@ -15,7 +15,7 @@ use plimsoll_k6::checks::Checks;
 use plimsoll_k6::metrics::Sinks;
 use plimsoll_k6::operations::K6;
 use plimsoll_k6::plan::Plan;
-use plimsoll_k6::recording::Recording;
+use plimsoll_k6::recording::{Purpose, Recording};
 use plimsoll_k6::user::User;
 use plimsoll_model::record::Interval;
 use plimsoll_model::units::{Instant, Processors};
@@ -147,7 +147,7 @@ impl Crew {
                 let mut member = Member::new(User::new(&recording, id, common.seed), index);
                 if place < made_before && !common.interrupted.load(Relaxed) {
                     let unmade = |error| RunError::Users(format!("failed to make user {id}: {error}"));
-                    load_now(member.make(common, &host).map_err(unmade)?, &host)?;
+                    load_now(common, member.make(common, &host).map_err(unmade)?, &host)?;
                 }
                 members.push(member);
             }
@@ -166,6 +166,9 @@ impl Crew {
         let broke = |error: rustix::io::Errno| RunError::Loop(error.to_string());
         let is_open = self.offers.iter().all(Offer::is_open);
         let recorder = Recorder::new(&[], is_open, clock.first(), load.window_end(), share.index, handover);
+        // What is run for its own sake has all of that in its metrics.
+        let recorder = if load.common.purpose == Purpose::Run { recorder.of_generator() } else { recorder };
+        let recorder = recorder.sharing(&load.common.names);
         let core = Core::new(clock, recorder, self.offers, load.common.halt).map_err(broke)?;
         let network = Network::new(load.common.network.clone(), self.members.len(), &core).map_err(broke)?;
         let mut users = Users {
@@ -214,12 +217,12 @@ pub(super) fn allow_users(users: u64) -> Result<(), RunError> {
 }
 
 /// Lets a user run its modules, which may wait for timers but not for the network.
-fn load_now(vm: &mut Vm<K6>, host: &Rc<Surroundings>) -> Result<(), RunError> {
+fn load_now(common: &Common<'_>, vm: &mut Vm<K6>, host: &Rc<Surroundings>) -> Result<(), RunError> {
     match settle(vm, host) {
         Parked::Over(_) => Ok(()),
         Parked::Ended(End::NotLoaded(exception)) => Err(RunError::Users(exception.to_string())),
-        Parked::Ended(End::Limit(limit)) => {
-            Err(RunError::Users(format!("the script breaks its limit on {limit:?} while it is loaded")))
+        Parked::Ended(End::Limit(limit, place)) => {
+            Err(RunError::Users(format!("while the script is loaded, {}", common.limits.broken(limit, place))))
         }
         Parked::Ended(End::Stopped) | Parked::Waiting => {
             Err(RunError::Users("the script waits while it is loaded for what never comes".to_owned()))

@@ -12,7 +12,7 @@ use plimsoll_k6::metrics::Kind;
 use plimsoll_k6::metrics::builtin::DROPPED_ITERATIONS;
 use plimsoll_k6::recording::{Novelty, Purpose, Recording};
 use plimsoll_k6::user::Ending;
-use plimsoll_model::record::{ErrorKind, Exchange, Metric, Outcome, Subject};
+use plimsoll_model::record::{ErrorKind, Exchange, Outcome, Subject};
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_script::{End, Event, Exception, Level, OpId, Parked, Request};
 use rustix::event::epoll::EventFlags;
@@ -26,6 +26,9 @@ const ITERATION_LIMIT: OpId = 0;
 
 /// The user of the alarm that comes round whatever users do.
 const NOBODY: u32 = u32::MAX;
+
+/// How requests are called that could not be made: what they were asked of is no URL, and may be anything.
+const UNMADE: &str = "(not sent)";
 
 /// How often it is looked whether somebody breaks the run off.
 const LOOK_EVERY: Nanos = Nanos(50_000_000);
@@ -99,7 +102,8 @@ impl Work for Users<'_> {
                     self.parked(core, user, parked);
                 }
             } else if let Some((user, due)) = self.ready.pop_front() {
-                self.begin_iteration(core, user, due);
+                let now = core.clock.now();
+                self.begin_iteration(core, user, due, now);
             } else {
                 break;
             }
@@ -132,10 +136,7 @@ impl Work for Users<'_> {
             self.recording.add_of_scenario(now, scenario, &[(DROPPED_ITERATIONS, 1.0)]);
             return;
         }
-        let outcome = Outcome::Failed(ErrorKind::Unsent);
-        let exchange =
-            Exchange { scheduled: due, sent: due, first_byte: None, done: now, bytes_out: 0, bytes_in: 0, outcome };
-        core.recorder.record(ITERATION, Core::phase(due), &exchange);
+        core.recorder.record(ITERATION, Core::phase(due), &without_reply(due, now, ErrorKind::Unsent));
         let detail = "no user was free for it: the study's `max_users` were all busy".to_owned();
         core.recorder.keep_example(ITERATION, ErrorKind::Unsent, detail);
     }
@@ -164,12 +165,12 @@ impl Users<'_> {
         }
     }
 
-    fn begin_iteration(&mut self, core: &mut Core<'_>, user: u32, due: Instant) {
+    fn begin_iteration(&mut self, core: &mut Core<'_>, user: u32, due: Instant, now: Instant) {
         self.network.begin_iteration(user, Core::phase(due));
         let member = &mut self.members[user as usize];
         (member.due, member.first_due) = (due, None);
         if member.vm.is_some() {
-            self.call(core, user);
+            self.call(core, user, now);
             return;
         }
         member.doing = Doing::Loading;
@@ -183,8 +184,7 @@ impl Users<'_> {
     }
 
     /// Calls the function that is an iteration.
-    fn call(&mut self, core: &mut Core<'_>, user: u32) {
-        let now = core.clock.now();
+    fn call(&mut self, core: &mut Core<'_>, user: u32, now: Instant) {
         let member = &mut self.members[user as usize];
         (member.doing, member.began) = (Doing::Iterating, now);
         member.first_due = core.is_open(user).then_some(member.due);
@@ -213,9 +213,14 @@ impl Users<'_> {
             self.record_news(core, user);
         }
         match (parked, self.members[user as usize].doing) {
-            (Parked::Over(Ok(_)), Doing::Loading) => self.call(core, user),
+            (Parked::Over(Ok(_)), Doing::Loading) => {
+                let now = core.clock.now();
+                self.call(core, user, now);
+            }
             (Parked::Over(result), Doing::Iterating) => self.over(core, user, result),
-            (Parked::Ended(End::Limit(limit)), _) => self.broke(core, user, self.common.limits.broken(limit)),
+            (Parked::Ended(End::Limit(limit, place)), _) => {
+                self.broke(core, user, self.common.limits.broken(limit, place));
+            }
             (Parked::Ended(End::NotLoaded(exception)), _) => {
                 self.complain(&exception);
                 self.result = Some(Err(Why::Threw(exception.clone())));
@@ -258,8 +263,10 @@ impl Users<'_> {
         }
         self.result = Some(result.map_err(Why::Threw));
         let least = Nanos(self.common.least_iteration.0.saturating_sub(took.0));
-        let what = core.iteration_ended(user, Ended { least, ..ended(due, outcome, now) });
-        self.follow(user, what);
+        // The next one begins in the instant in which this one ended: the clock need not be asked twice.
+        if let What::Begin(due) = core.iteration_ended(user, Ended { least, ..ended(due, outcome, now) }) {
+            self.begin_iteration(core, user, due, now);
+        }
     }
 
     fn follow(&mut self, user: u32, what: What) {
@@ -275,7 +282,7 @@ impl Users<'_> {
             && member.doing == Doing::Iterating
             && member.began.after(limit.into()) <= due
         {
-            self.broke(core, user, Broken::Iteration(limit));
+            self.broke(core, user, self.common.limits.too_long(limit));
         }
     }
 
@@ -283,7 +290,7 @@ impl Users<'_> {
     fn broke(&mut self, core: &mut Core<'_>, user: u32, broken: Broken) {
         let id = self.members[user as usize].user.id;
         let text = format!("user {id} was stopped for good: {broken}");
-        (self.host.console)(Level::Error, &text);
+        (self.host.console)(Level::Error, &format!("user {id} was stopped for good: {}", broken.render()));
         self.broken.push(text.clone());
         self.result = Some(Err(Why::Broke(broken)));
         self.lose(core, user, ErrorKind::Limit, text);
@@ -311,7 +318,10 @@ impl Users<'_> {
     }
 
     fn complain(&self, exception: &Exception) {
-        (self.host.console)(Level::Error, format!("{exception}\n{}", exception.stack).trim_end());
+        let kind = exception.to_string();
+        if let Some(more) = self.common.plan.repeats.note(&kind) {
+            (self.host.console)(Level::Error, &format!("{}{more}", exception.render()));
+        }
     }
 
     /// Files checks and samples of the script's own, which no exchange has.
@@ -319,20 +329,19 @@ impl Users<'_> {
         let (phase, at) = (Core::phase(self.members[user as usize].due), core.clock.now());
         let recorder = &mut core.recorder;
         self.recording.drain(|news| match news {
+            Novelty::Unmade { why } => {
+                let subject = recorder.subject(&Subject::Request(UNMADE.to_owned()));
+                recorder.record(subject, phase, &without_reply(at, at, ErrorKind::Connect));
+                recorder.keep_example(subject, ErrorKind::Connect, why.to_owned());
+            }
             Novelty::Check { name, passed } => {
                 let subject = recorder.subject(&Subject::Check(name.to_owned()));
                 recorder.record_check(subject, phase, passed, at);
             }
             Novelty::Sample { metric, value } => {
-                let kind = match metric.kind {
-                    Kind::Counter => Metric::Counter,
-                    Kind::Gauge => Metric::Gauge,
-                    Kind::Rate => Metric::Rate,
-                    Kind::Trend => Metric::Trend,
-                };
-                let subject = recorder.subject(&Subject::Custom(kind, metric.name.clone()));
-                match kind {
-                    Metric::Rate => recorder.record_check(subject, phase, value != 0.0, at),
+                let subject = recorder.subject(&Subject::Custom(metric.kind.into(), metric.name.clone()));
+                match metric.kind {
+                    Kind::Rate => recorder.record_check(subject, phase, value != 0.0, at),
                     _ => recorder.record_value(subject, phase, value, at),
                 }
             }
@@ -357,6 +366,12 @@ impl Users<'_> {
         let _ = copies.send(Copied { thread: *thread, sinks: self.recording.copy() });
         self.copied = core.clock.now();
     }
+}
+
+/// What never crossed a socket.
+fn without_reply(due: Instant, done: Instant, kind: ErrorKind) -> Exchange {
+    let outcome = Outcome::Failed(kind);
+    Exchange { scheduled: due, sent: due, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome }
 }
 
 /// An iteration that is over.

@@ -156,5 +156,5 @@ impl Held for WebSocket {
 
 fn reply(answer: Answer) -> HttpReply {
     let Answer { status, reason, headers, body } = answer;
-    HttpReply { status, reason, headers, body }
+    HttpReply::new(status, &reason, &headers, body)
 }

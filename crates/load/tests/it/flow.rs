@@ -3,7 +3,8 @@
 use crate::support::{closed, each, get, http, iterations, open, run, run_prepared, target};
 use plimsoll_load::{Prepared, check};
 use plimsoll_model::flow::{
-    Auth, Block, Body, Capture, Checks, Feed, FeedEnd, FeedOrder, Flow, FlowAction, FlowRequest, Instruction,
+    Auth, Block, Body, Capture, Checks, Feed, FeedEnd, FeedOrder, Flow, FlowAction, FlowPart, FlowRequest,
+    Instruction,
     JsonPiece, JsonText, Lifetime, Pick, Piece, Reference, Source, Text, ValueId,
 };
 use plimsoll_model::load::{Arrivals, Stop, Think};
@@ -39,7 +40,7 @@ fn json(pieces: &[Result<&str, Reference>]) -> Body {
 }
 
 fn capture(into: ValueId, from: Source) -> Capture {
-    Capture { into, from, pick: Pick::First, default: None }
+    Capture { into, from, pick: Pick::First, default: None, keep: false }
 }
 
 fn request(name: &str, method: &str, path: Vec<Piece>) -> FlowRequest {
@@ -268,8 +269,10 @@ fn a_flow_is_checked_before_its_system_runs() {
     let mut wrong = right;
     wrong.feeds[0].columns[1].1 = "pasword".to_owned();
     wrong.requests[2].captures[0].from = Source::Json("$.[".to_owned());
-    let faults = check(&workload(address, wrong)).expect_err("two things are wrong").0;
-    assert_eq!(faults.len(), 2, "{faults:?}");
-    assert!(faults[0].contains("accounts.csv`: expected a column `pasword`, found `name`, `password`"), "{faults:?}");
-    assert!(faults[1].starts_with("step `next`: expected a JSONPath, found `$.[`"), "{faults:?}");
+    let faults = check(&workload(address, wrong)).expect_err("two things are wrong");
+    let [column, path] = &faults[..] else { panic!("{faults:?}") };
+    assert!(column.what.contains("accounts.csv`: expected a column `pasword`, found `name`, `password`"), "{faults:?}");
+    assert_eq!((column.part, &column.known[1]), (Some(FlowPart::Value(PASSWORD)), &"account.password".to_owned()));
+    assert!(path.what.starts_with("step `next`: expected a JSONPath, found `$.[`"), "{faults:?}");
+    assert_eq!(path.part, Some(FlowPart::Request(2)));
 }

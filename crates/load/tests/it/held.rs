@@ -100,6 +100,39 @@ fn sockets_of_browsers_live_beside_one_another() {
 }
 
 #[test]
+fn sockets_go_over_tls_to_servers_that_are_trusted() {
+    let server = Server::start_tls().expect("a port");
+    let script = "import ws from 'k6/ws'; import { WebSocket } from 'k6/websockets'; import { check } from 'k6';
+        export const options = { insecureSkipTLSVerify: TRUSTS };
+        const url = `wss://${__ENV.TARGET}/echo`;
+        const blocking = () => {
+            const seen = [];
+            const response = ws.connect(url, (socket) => {
+                socket.on('open', () => socket.send('hello'));
+                socket.on('message', (text) => { seen.push(text); socket.close(1000); });
+            });
+            return seen.concat(response.status, response.error).join();
+        };
+        const later = () => new Promise((resolve) => {
+            const socket = new WebSocket(url), seen = [];
+            socket.onopen = () => socket.send('x'.repeat(100000));
+            socket.onmessage = (event) => { seen.push(event.data.length); socket.close(); };
+            socket.onerror = (event) => seen.push(event.error);
+            socket.onclose = () => resolve(seen.join());
+        });
+        export default async () => {
+            const both = [blocking(), await later()];
+            check(both, { 'as it should be': ([a, b]) => EXPECTED }) || console.error(both.join(' and '));
+        };";
+    let cases = [("true", "a === 'hello,101,' && b === '100000'"), ("false", "a.startsWith('0,') && a.includes('TLS') && b.includes('TLS')")];
+    for (trusts, expected) in cases {
+        let script = script.replace("TRUSTS", trusts).replace("EXPECTED", expected);
+        assert_well(&ran(&script, &server.address().to_string()), 1);
+    }
+    assert_eq!(server.record().requests(), 2);
+}
+
+#[test]
 fn cookies_go_with_sockets_and_come_from_them() {
     let server = Server::start().expect("a port");
     let outcome = ran(
@@ -200,6 +233,24 @@ fn a_call_that_takes_too_long_is_given_up() {
 }
 
 #[test]
+fn a_call_whose_stream_is_reset_ends_as_the_error_says() {
+    // INTERNAL_ERROR, REFUSED_STREAM, CANCEL, ENHANCE_YOUR_CALM, INADEQUATE_SECURITY
+    for (error, status) in [(2, 13), (7, 14), (8, 1), (11, 8), (12, 7)] {
+        let server = Counter::builder(Mode::Mutex).answer(Answer::Reset(error)).start().expect("a port");
+        let script = "import grpc from 'k6/net/grpc'; import { check } from 'k6';
+            const client = new grpc.Client();
+            export default () => {
+                client.connect(__ENV.TARGET, { plaintext: true, reflect: true });
+                const response = client.invoke('counter.incrementCounter/increment', { value: 1 });
+                check(response, { 'is told': (r) => r.status === STATUS && r.error.message.includes('reset') })
+                    || console.error(JSON.stringify(response));
+            };";
+        let outcome = ran(&script.replace("STATUS", &status.to_string()), &server.address().to_string());
+        assert_well(&outcome, 1);
+    }
+}
+
+#[test]
 fn a_server_that_sends_its_clients_away_is_connected_to_again() {
     let server = Counter::builder(Mode::Mutex).goaway_after(3).start().expect("a port");
     let outcome = ran(
@@ -216,6 +267,22 @@ fn a_server_that_sends_its_clients_away_is_connected_to_again() {
     );
     assert_well(&outcome, 7);
     assert!(server.record().connections() > 1);
+}
+
+#[test]
+fn a_server_that_does_not_speak_as_the_client_does_is_told_from_one_that_is_late() {
+    let (plain, secure) = (Counter::start(Mode::Mutex), Counter::builder(Mode::Mutex).tls().start());
+    let [plain, secure] = [plain, secure].map(|server| server.expect("a port"));
+    for (server, params, words) in [(&plain, "{}", "TLS"), (&secure, "{ plaintext: true }", "closed")] {
+        let script = "import grpc from 'k6/net/grpc'; import { check } from 'k6';
+            const client = new grpc.Client();
+            export default () => {
+                let thrown; try { client.connect(__ENV.TARGET, PARAMS); } catch (error) { thrown = error.message; }
+                check(thrown, { 'says why': (text) => text.includes('WORDS') }) || console.error(thrown);
+            };";
+        let script = script.replace("PARAMS", params).replace("WORDS", words);
+        assert_well(&ran(&script, &server.address().to_string()), 1);
+    }
 }
 
 #[test]

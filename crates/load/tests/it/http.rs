@@ -343,6 +343,7 @@ fn more_connections_than_descriptors_are_refused_before_any_load() {
         seed: 1,
         interrupted: &AtomicBool::new(false),
         on_place: &|_| (),
+        console: None,
     };
     let error = prepared.run(&job, &mut |_| {}).expect_err("nobody has four billion descriptors");
     assert!(error.to_string().contains("open files"), "{error}");

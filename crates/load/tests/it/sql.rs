@@ -243,6 +243,7 @@ fn what_cannot_work_is_said_before_the_load() {
                 seed: 7,
                 interrupted: &interrupted,
                 on_place: &|_| (),
+                console: None,
             };
             let error = prepared.run(&job, &mut |_| ()).expect_err("it cannot work").to_string();
             assert!(error.contains(expected), "{engine}: {error}");

@@ -168,6 +168,7 @@ fn more_than_there_is_room_for_is_refused_before_any_load() {
         seed: 1,
         interrupted: &AtomicBool::new(false),
         on_place: &|_| (),
+        console: None,
     };
     let error = prepared.run(&job, &mut |_| panic!("no load")).expect_err("no disk is that large");
     assert!(error.to_string().starts_with("expected room for "), "{error}");

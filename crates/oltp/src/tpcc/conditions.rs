@@ -117,7 +117,9 @@ pub(crate) fn conditions(
     within: Duration,
 ) -> Result<Vec<Condition>, SqlError> {
     let deadline = Instant::now() + within;
-    let asked = QUERIES.iter().zip(1..).filter(|(_, number)| after_load || *number != AFTER_LOAD);
+    // What can be looked at only now comes first, as long as there is time.
+    let (only_now, always): (Vec<_>, Vec<_>) = QUERIES.iter().zip(1..).partition(|(_, number)| *number == AFTER_LOAD);
+    let asked = only_now.into_iter().filter(|_| after_load).chain(always);
     let conditions = asked.map(|((name, query), _)| look(connection, name, query, deadline));
     let conditions = conditions.collect::<Result<Vec<Condition>, SqlError>>()?;
     limit(connection, Duration::ZERO)?;

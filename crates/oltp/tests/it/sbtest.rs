@@ -134,8 +134,9 @@ fn every_test_sends_what_sysbench_sends() {
             let expected: BTreeMap<String, u64> =
                 expected.iter().map(|(name, count)| ((*name).to_owned(), count * TRANSACTIONS)).collect();
             assert_eq!(found, expected, "{}", test.name());
-            if user.connection().engine() == Engine::Mariadb {
-                agrees_with_the_server(test, &found, user.connection());
+            match user.connection().engine() {
+                Engine::Postgresql => agrees_with_postgresql(test, &found, user.connection()),
+                Engine::Mariadb => agrees_with_mariadb(test, &found, user.connection()),
             }
         }
         let mut connection = connect(&server.unix());
@@ -148,9 +149,28 @@ fn every_test_sends_what_sysbench_sends() {
     }
 }
 
+/// How many statements of these names were sent.
+fn count(sent: &BTreeMap<String, u64>, names: &[&str]) -> u64 {
+    names.iter().filter_map(|name| sent.get(*name)).sum()
+}
+
+/// What PostgreSQL has counted of the connection's prepared statements is what was sent.
+fn agrees_with_postgresql(test: OltpTest, sent: &BTreeMap<String, u64>, connection: &mut Connection) {
+    for (verb, names) in [
+        ("SELECT", &["select row", "select range", "sum of range", "ordered range", "distinct range"][..]),
+        ("UPDATE", &["update index", "update non-index"]),
+        ("DELETE", &["delete"]),
+        ("INSERT", &["insert"]),
+    ] {
+        let runs = "SELECT COALESCE(SUM(generic_plans + custom_plans), 0) FROM pg_prepared_statements";
+        let found = number(connection, &format!("{runs} WHERE statement LIKE '{verb} %'"));
+        assert_eq!(found, count(sent, names), "{}: {verb}", test.name());
+    }
+}
+
 /// What MariaDB has counted on the connection is what was sent.
-fn agrees_with_the_server(test: OltpTest, sent: &BTreeMap<String, u64>, connection: &mut Connection) {
-    let count = |names: &[&str]| names.iter().filter_map(|name| sent.get(*name)).sum::<u64>();
+fn agrees_with_mariadb(test: OltpTest, sent: &BTreeMap<String, u64>, connection: &mut Connection) {
+    let count = |names: &[&str]| count(sent, names);
     for (counter, expected) in [
         ("Com_begin", count(&["begin"])),
         ("Com_commit", count(&["commit"])),

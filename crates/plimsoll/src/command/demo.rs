@@ -1,7 +1,7 @@
 //! `plimsoll demo`: a short study of a server that is part of this program.
 
-use super::run;
 use super::study::{self, Extent, Source};
+use super::{report, run};
 use crate::arguments::Output;
 use crate::exit::{Exit, Failure};
 use anyhow::Context;
@@ -18,14 +18,14 @@ pub(super) fn demo(output: &Output) -> Result<Exit, Failure> {
     let source = source()?;
     let out = output.out.clone().unwrap_or_else(|| run::new_folder("demo"));
     let (name, extent) = ("demo.toml", Extent::Whole);
-    run::run_study(run::Task {
+    run::run_study(&run::Task {
         name,
         source,
         extent,
         out: &out,
         resume: false,
         go_on: None,
-        judge: run::Judge::Nothing,
+        judge: report::Judge::Nothing,
         tell: true,
     })
 }

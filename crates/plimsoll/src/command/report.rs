@@ -19,13 +19,54 @@ pub(super) struct Written {
     pub(super) analysis: Analysis,
     /// Whether each trial counts, of those whose block was not run again.
     pub(super) validities: Vec<Validity>,
+    /// Whether the run came to its end.
+    complete: bool,
 }
 
-pub(super) fn report(bundle: &Path, out: Option<&Path>) -> Result<Exit, Failure> {
+pub(super) fn report(bundle: &Path, out: Option<&Path>, gate: bool) -> Result<Exit, Failure> {
     let out = out.map_or_else(|| bundle.join("report"), Path::to_owned);
     let written = write(bundle, &out)?;
     print_summary(&written)?;
-    Ok(Exit::Fine)
+    if !gate {
+        return Ok(Exit::Fine);
+    }
+    if !written.complete {
+        say::result("gate    not passed: the run did not come to its end; `plimsoll run --resume` goes on with it")?;
+        return Ok(Exit::GateNotPassed);
+    }
+    written.judged(Judge::Gate)
+}
+
+/// What the exit code of a run tells beside whether its trials count.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Judge {
+    /// Nothing: it is a demonstration, or a first look.
+    Nothing,
+    /// What the verdicts come to.
+    Verdicts,
+    /// Whether every variant is shown to be no worse.
+    Gate,
+}
+
+impl Written {
+    /// The exit code of a run that came to its end. A failed trial outweighs any verdict. Where no trial
+    /// counts, nothing can be concluded.
+    pub(super) fn judged(&self, judge: Judge) -> Result<Exit, Failure> {
+        if matches!(judge, Judge::Gate) {
+            say::result(&format!("gate    {}", self.gate))?;
+        }
+        if self.validities.iter().any(|validity| matches!(validity, Validity::Failed(_))) {
+            return Ok(Exit::SystemFailed);
+        }
+        if !self.validities.iter().any(Validity::counts) {
+            return Ok(Exit::Open);
+        }
+        Ok(match judge {
+            Judge::Nothing => Exit::Fine,
+            Judge::Verdicts => Exit::of(self.analysis.verdicts(), false),
+            Judge::Gate => Exit::of(self.analysis.verdicts(), true),
+        })
+    }
 }
 
 /// Reads the bundle and writes its report to `out`.
@@ -48,7 +89,7 @@ pub(super) fn write(bundle: &Path, out: &Path) -> Result<Written, Failure> {
     }
     let summary = plimsoll_report::terminal(&input, &analysis);
     let gate = plimsoll_report::gate(&input, &analysis);
-    Ok(Written { summary, folder: out.to_owned(), gate, analysis, validities })
+    Ok(Written { summary, folder: out.to_owned(), gate, analysis, validities, complete: input.complete })
 }
 
 /// What a bundle holds, as the analysis takes it.
@@ -63,6 +104,7 @@ pub(super) fn input_of(contents: Contents) -> Input {
         complete: contents.complete,
         declared: contents.declared,
     }
+    .with_times_noted()
 }
 
 /// Charts of an earlier report that this one may not have.

@@ -1,16 +1,17 @@
 //! `plimsoll run`: from a study file to a bundle and its report.
 
+use super::plan;
+use super::report::{self, Judge};
 use super::study::{self, Extent, Source};
-use super::{plan, report};
 use crate::arguments;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::say;
 use anyhow::Context;
 use plimsoll_analysis::analyse;
-use plimsoll_bundle::BundleWriter;
+use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_model::event::Event;
-use plimsoll_model::trial::{Plan, Validity};
+use plimsoll_model::trial::Plan;
 use plimsoll_runner::{Ending, Run, RunError};
 use plimsoll_study::Study;
 use plimsoll_system::Launcher;
@@ -33,7 +34,7 @@ pub(super) fn run(arguments: &arguments::Run) -> Result<Exit, Failure> {
         () if arguments.gate => Judge::Gate,
         () => Judge::Verdicts,
     };
-    run_study(Task {
+    run_study(&Task {
         name: &name,
         source,
         extent,
@@ -64,17 +65,6 @@ pub(super) struct Task<'a> {
     pub(super) tell: bool,
 }
 
-/// What the exit code of a run tells beside whether its trials count.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Judge {
-    /// Nothing: it is a demonstration, or a first look.
-    Nothing,
-    /// What the verdicts come to.
-    Verdicts,
-    /// Whether every variant is shown to be no worse.
-    Gate,
-}
-
 /// The name of the folder in which the study lies.
 fn folder_name(study: &Path) -> Option<String> {
     let folder = std::path::absolute(study).ok()?.parent()?.file_name()?.to_string_lossy().into_owned();
@@ -88,56 +78,64 @@ pub(super) fn new_folder(name: &str) -> PathBuf {
 }
 
 /// Runs the study and writes its report into the bundle.
-pub(super) fn run_study(task: Task<'_>) -> Result<Exit, Failure> {
-    let Task { name, source, extent, out, resume, go_on, judge, tell } = task;
-    let (study, plan) = study::plan(source.study, extent);
-    study::check_before_start(name, &study, &plan)?;
-    let mut bundle = open_bundle(&source.text, &study, &plan, out, resume)?;
+pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
+    let (study, plan) = study::plan(task.source.study.clone(), task.extent);
+    study::check_before_start(task.name, &study, &plan)?;
+    match open_bundle(task, &study, &plan) {
+        Ok(bundle) => {
+            if carry_out(task, &study, &plan, bundle)? == Ending::Interrupted {
+                tell_interrupted(task);
+                return Ok(Exit::Interrupted);
+            }
+        }
+        Err(complete @ BundleError::Complete(_)) => say::note(&complete.to_string()),
+        Err(error) => return Err(Failure::new(Exit::Usage, error)),
+    }
+    let written = report::write(task.out, &task.out.join("report"))?;
+    if task.tell {
+        report::print_summary(&written)?;
+    }
+    written.judged(task.judge)
+}
+
+/// Runs what the bundle does not have yet.
+fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWriter) -> Result<Ending, Failure> {
     let interrupted = interruptible()?;
-    let mut progress = Progress::new(&study.title, out);
+    let mut progress = Progress::new(&study.title, task.out);
     if !plan.looks.is_empty() {
-        say::note(&format!("looks   {}", plan::looks(&plan)));
+        say::note(&format!("looks   {}", plan::looks(plan)));
     }
     let run = Run {
-        study: &study,
-        plan: &plan,
+        study,
+        plan,
         launcher: &Launcher::of_this_program(&[super::WARDEN]),
         program: &study::this_program()?,
         interrupted: &interrupted,
     };
     let mut decided = |repeats| {
-        decided(out, repeats).unwrap_or_else(|error| {
+        decided(task.out, repeats).unwrap_or_else(|error| {
             say::note(&format!("the verdicts after {repeats} repeats cannot be told, so the run goes on: {error:#}"));
             false
         })
     };
     let result = plimsoll_runner::run(&run, &mut bundle, &mut decided, &mut |event: &Event| progress.show(event));
     progress.finish();
-    let ending = match result {
-        Ok(ending) => ending,
-        Err(error @ (RunError::System(_) | RunError::NeverWorked { .. })) => {
-            return Err(Failure::new(Exit::SystemFailed, error));
-        }
-        Err(error @ RunError::Bundle(_)) => return Err(Failure::new(Exit::Usage, error)),
-    };
-    drop(bundle);
-    if ending == Ending::Interrupted {
-        let shown = out.display();
-        say::note(&format!("interrupted; what had ended is in {shown}"));
-        if let Some(go_on) = go_on {
-            say::note(&format!("  go on:  {go_on}"));
-        }
-        say::note(&format!("  report: plimsoll report {shown}"));
-        return Ok(Exit::Interrupted);
+    result.map_err(|error| {
+        let exit = match error {
+            RunError::System(_) | RunError::NeverWorked { .. } => Exit::SystemFailed,
+            RunError::Bundle(_) => Exit::Usage,
+        };
+        Failure::new(exit, error)
+    })
+}
+
+fn tell_interrupted(task: &Task<'_>) {
+    let shown = task.out.display();
+    say::note(&format!("interrupted; what had ended is in {shown}"));
+    if let Some(go_on) = &task.go_on {
+        say::note(&format!("  go on:  {go_on}"));
     }
-    let written = report::write(out, &out.join("report"))?;
-    if tell {
-        report::print_summary(&written)?;
-    }
-    if matches!(judge, Judge::Gate) {
-        say::result(&format!("gate    {}", written.gate))?;
-    }
-    Ok(exit_of(&written, judge))
+    say::note(&format!("  report: plimsoll report {shown}"));
 }
 
 /// Whether every verdict is reached after so many repeats of a run that is not over yet.
@@ -149,14 +147,13 @@ fn decided(bundle: &Path, repeats: u32) -> anyhow::Result<bool> {
     Ok(analysis.verdicts().next().is_some() && analysis.is_decided())
 }
 
-fn open_bundle(text: &str, study: &Study, plan: &Plan, out: &Path, resume: bool) -> Result<BundleWriter, Failure> {
-    let opened = if resume {
-        BundleWriter::resume(out, text, &study.facts(), plan)
+fn open_bundle(task: &Task<'_>, study: &Study, plan: &Plan) -> Result<BundleWriter, BundleError> {
+    let (text, facts) = (&task.source.text, study.facts());
+    if task.resume {
+        BundleWriter::resume(task.out, text, &facts, plan)
     } else {
-        let host = plimsoll_telemetry::host_facts();
-        BundleWriter::create(out, text, &study.facts(), plan, &host)
-    };
-    opened.map_err(|error| Failure::new(Exit::Usage, error))
+        BundleWriter::create(task.out, text, &facts, plan, &plimsoll_telemetry::host_facts())
+    }
 }
 
 /// A flag that the first signal sets; the second one ends the program at once, and the wardens
@@ -169,19 +166,4 @@ fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
             .context("failed to listen for signals")?;
     }
     Ok(interrupted)
-}
-
-/// A failed trial outweighs any verdict. Where no trial counts, nothing can be concluded.
-fn exit_of(written: &report::Written, judge: Judge) -> Exit {
-    if written.validities.iter().any(|validity| matches!(validity, Validity::Failed(_))) {
-        return Exit::SystemFailed;
-    }
-    if !written.validities.iter().any(Validity::counts) {
-        return Exit::Open;
-    }
-    match judge {
-        Judge::Nothing => Exit::Fine,
-        Judge::Verdicts => Exit::of(written.analysis.verdicts(), false),
-        Judge::Gate => Exit::of(written.analysis.verdicts(), true),
-    }
 }

@@ -18,7 +18,7 @@ use outputs::Writers;
 use plimsoll_k6::duration;
 use plimsoll_k6::plan::Plan;
 use plimsoll_k6::scenario;
-use plimsoll_load::script::{self as load, Allowed, Console, End, Inspected, Limits, Ran, Why};
+use plimsoll_load::script::{self as load, Allowed, Console, End, Inspected, Knobs, Limits, Ran, Refused, Why};
 use plimsoll_script::{Entry, Fault, Files, Level, Program};
 use settle::{Settled, settle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -71,7 +71,22 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
     ran.sinks.merge(&watch.sinks());
     writers.finish()?;
     let crossed = summary::show(flags, &settled, &run, &ran)?;
-    Ok(conclude(&terminal, &plan, &ran, &crossed))
+    for (kind, count) in plan.repeats.left_out() {
+        terminal.console(Level::Warn, &format!("{count} more of: {kind}"));
+    }
+    let refused = run.allowed.refused();
+    if !refused.hosts.is_empty() {
+        terminal.console(if refused.all { Level::Error } else { Level::Warn }, &unsent(&refused));
+    }
+    Ok(conclude(&terminal, &plan, &ran, &crossed, &refused))
+}
+
+/// What is said of hosts that nobody has allowed.
+fn unsent(Refused { hosts, all }: &Refused) -> String {
+    let names: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    let flags: Vec<String> = hosts.iter().map(|host| format!("--allow {host}")).collect();
+    let what = if *all { "nothing was sent: the script asks only for" } else { "nothing was sent to" };
+    format!("{what} {}; if that is yours to load, say `{}`", listed(&names), flags.join(" "))
 }
 
 /// The script with all its modules.
@@ -84,6 +99,7 @@ fn program(flags: &Flags) -> Result<Arc<Program>, Failure> {
     let own = flags.script.parent().filter(|folder| !folder.as_os_str().is_empty() && !from_input);
     let folders = std::iter::once(own.unwrap_or(Path::new("."))).chain(flags.files.iter().map(PathBuf::as_path));
     let files = Files::within(folders).map_err(|error| Failure::new(Exit::Script, error.to_string()))?;
+    let files = files.opened_by("`--files DIR`");
     let mut text = String::new();
     let entry = if from_input {
         std::io::stdin().read_to_string(&mut text).context("failed to read the script from standard input")?;
@@ -95,9 +111,11 @@ fn program(flags: &Flags) -> Result<Arc<Program>, Failure> {
 }
 
 fn limits(flags: &Flags) -> Limits {
-    let mut limits = Limits::default();
-    limits.vm.memory = flags.user_memory as usize * 1024 * 1024;
-    limits
+    let knobs =
+        Knobs { memory: "`--user-memory`", stack: "`--user-stack`", busy: "`--user-busy`", ..Knobs::default() };
+    let (memory, stack) = (flags.user_memory as usize * 1024 * 1024, flags.user_stack as usize * 1024);
+    let vm = plimsoll_script::Limits { memory, stack, busy: flags.user_busy.into() };
+    Limits { vm, iteration: None, knobs }
 }
 
 /// What the script says of itself when it is loaded.
@@ -105,7 +123,7 @@ fn inspect(flags: &Flags, program: &Arc<Program>, console: &Console) -> Result<I
     let inspected = load::inspect(program, environment(flags)?, limits(flags), console);
     inspected.map_err(|why| match why {
         Why::Aborted(message) => Failure::new(Exit::Aborted, aborted(&message)),
-        why => Failure::new(Exit::Script, why.to_string()),
+        why => Failure::new(Exit::Script, why.render()),
     })
 }
 
@@ -163,7 +181,7 @@ fn interruptible() -> anyhow::Result<Arc<AtomicBool>> {
 }
 
 /// How the command ends, and why it does not end well. What ended the run counts more than thresholds.
-fn conclude(terminal: &Terminal, plan: &Plan, ran: &Ran, crossed: &[&str]) -> Exit {
+fn conclude(terminal: &Terminal, plan: &Plan, ran: &Ran, crossed: &[&str], refused: &Refused) -> Exit {
     let crossed_says = || format!("thresholds on {} do not hold", listed(crossed));
     let (exit, why) = match &ran.end {
         End::Interrupted => (Exit::Interrupted, "the run was interrupted".to_owned()),
@@ -171,11 +189,13 @@ fn conclude(terminal: &Terminal, plan: &Plan, ran: &Ran, crossed: &[&str]) -> Ex
         End::Teardown(Why::TimedOut) => {
             (Exit::TeardownTimeout, "`teardown` took too long: see `teardownTimeout`".to_owned())
         }
-        End::Setup(why) => (Exit::Script, format!("`setup` failed: {why}")),
-        End::Teardown(why) => (Exit::Script, format!("`teardown` failed: {why}")),
+        End::Setup(why) => (Exit::Script, format!("`setup` failed: {}", why.render())),
+        End::Teardown(why) => (Exit::Script, format!("`teardown` failed: {}", why.render())),
         End::Stopped => (Exit::Thresholds, format!("{}, and one of them ends the run", crossed_says())),
         End::Aborted(message) => (Exit::Aborted, aborted(message)),
         End::Finished if !ran.broken.is_empty() => (Exit::Script, "the script broke a limit: see above".to_owned()),
+        // Told before, and no success: of what the script is for, nothing was done.
+        End::Finished if refused.all => return Exit::Options,
         End::Finished if plan.failure.get().is_some() => {
             let message = plan.failure.get().map(String::as_str).unwrap_or_default();
             (Exit::Marked, format!("the script called the run a failure: {message}"))

@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::{Context, anyhow};
 use plimsoll_model::trial::Plan;
-use plimsoll_runner::preflight;
+use plimsoll_runner::{Found, preflight};
 use plimsoll_study::{Diagnostic, Severity, Study, Style};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -127,11 +127,14 @@ pub(crate) fn check_before_start(name: &str, study: &Study, plan: &Plan) -> Resu
     let program = this_program()?;
     let faults = preflight(study, plan, &program);
     if faults.is_empty() {
-        let notes = plimsoll_runner::notes(study, plan, &program);
-        show(&notes.iter().map(|note| study.warning_of_workload(note)).collect::<Vec<_>>());
+        show(&plimsoll_runner::notes(study, plan, &program));
         return Ok(());
     }
-    let listed = faults.join("\n\n");
+    let shown = faults.iter().map(|fault| match fault {
+        Found::InStudy(diagnostic) => diagnostic.render(style()),
+        Found::Elsewhere(text) => text.clone(),
+    });
+    let listed = shown.collect::<Vec<_>>().join("\n\n");
     let plural = if faults.len() == 1 { "" } else { "s" };
     Err(Failure::new(Exit::Usage, anyhow!("{listed}\n\n{name}: {} error{plural}; nothing was started", faults.len())))
 }

@@ -88,7 +88,7 @@ fn the_flow_of_the_guide_runs_from_its_file_to_the_report() {
     let report = place.read("bundle/report/report.md");
     for text in [
         "GET /next?ticket={$ticket}, then a pause (log-normal with median 20ms and sigma 0.5), then finish",
-        "before that log in, then order; at the end DELETE /login; cookies kept; 3 redirects followed",
+        "before that log in, then order; at the end DELETE /login; cookies kept; 3 redirects followed, each an exchange of its own",
         "pauses as the workload has them",
         "http_req_duration:GET /next?ticket={$ticket}",
         "the workload",
@@ -119,19 +119,78 @@ fn the_files_that_users_work_with_are_known_by_their_hashes() {
 fn what_a_flow_needs_is_looked_at_before_anything_starts() {
     let server = always("fine");
     let steps = "steps = [\n\
-        { get = '/{$row.id}', capture = { a = { json = '$.a[' }, b = { regex = '(' } } },\n\
+        { get = '/{$row.id}', capture = { a = { json = '$.a' }, b = { regex = 'b' } } },\n\
         { method = 'PUT', path = '/', body_file = 'nothing.bin' },\n\
         { get = '/{$row.nmae}{$a}{$b}', auth = { bearer_env = 'NO_SUCH_VARIABLE' } },\n\
         ]\n[workload.feeds.row]\nfile = 'rows.csv'";
     let place = Place::with_study(&study(server.address(), steps));
     place.write("rows.csv", "id,name\n1,a\n");
-    let ended = place.plimsoll(&["check", "study.toml"]).with(2);
-    ended.says(&["$.a[", "nothing.bin", "nmae", "`name`", "rows.csv", "NO_SUCH_VARIABLE", "nothing was started"]);
+    place.plimsoll(&["check", "study.toml"]).with(2).says(&[
+        "nothing.bin",
+        "NO_SUCH_VARIABLE",
+        "expected a column `nmae`, found `id`, `name`",
+        "study.toml:13:",
+        "did you mean `row.name`?",
+        "nothing was started",
+    ]);
     for (rows, told) in [("id,nmae\n", "rows.csv"), ("id,nmae\n1\n", "line 2"), ("", "rows.csv")] {
         place.write("rows.csv", rows);
-        place.plimsoll(&["check", "study.toml"]).with(2).says(&[told]);
+        place.plimsoll(&["check", "study.toml"]).with(2).says(&[told, "file = 'rows.csv'"]);
     }
     assert_eq!(server.record().requests(), 0);
+}
+
+#[test]
+fn a_feed_with_fewer_rows_than_users_is_told_where_it_stands() {
+    let server = always("fine");
+    let steps = "steps = [{ get = '/{$row.id}' }]\n[workload.feeds.row]\nfile = 'rows.csv'";
+    let place = Place::with_study(&study(server.address(), steps));
+    place.write("rows.csv", "id\n1\n2\n");
+    let ended = place.plimsoll(&["check", "study.toml"]).with(0);
+    ended.says(&["feed `row` has 2 rows for 3 users: some share a row", "file = 'rows.csv'"]);
+    place.write("rows.csv", "id\n1\n2\n3\n");
+    let ended = place.plimsoll(&["check", "study.toml"]).with(0);
+    assert!(!ended.stderr.contains("feed `row`"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_step_that_no_iteration_came_to_is_named() {
+    let server = always("{\"state\": \"done\"}");
+    let steps = "steps = [\n\
+        { while = { state = '!= done' }, at_most = 3, steps = [{ get = '/state', capture = { state = { json = '$.state' } } }] },\n\
+        { get = '/never', when = { state = 'queued' } },\n\
+        ]";
+    let place = Place::with_study(&study(server.address(), steps));
+    run(&place).with_any_verdict();
+    for trial in bundle(&place, "bundle").trials {
+        let count = |name: &str| trial.tallies.get(&Subject::Request(name.to_owned())).map_or(0, |tally| tally.count());
+        let iterations = trial.tallies[&Subject::Iteration].count();
+        assert_eq!((count("GET /state"), count("GET /never")), (iterations, 0), "the loop goes round in each iteration");
+        let warnings = &trial.summary.warnings;
+        assert!(warnings.iter().any(|warning| warning.contains("`GET /never`")), "{warnings:?}");
+    }
+    assert!(place.read("bundle/report/report.md").contains("`GET /never`"), "the report names it");
+}
+
+#[test]
+fn a_run_whose_users_find_no_row_ends_with_the_reason() {
+    let server = always("fine");
+    let steps = "steps = [{ get = '/{$row.id}' }]\n\
+                 [workload.feeds.row]\nfile = 'rows.csv'\norder = 'unique'\nat_end = 'stop'";
+    let text = edited(&study(server.address(), steps), "warmup = '50ms'", "warmup = '300ms'");
+    let place = Place::with_study(&text);
+    place.write("rows.csv", "id\n1\n2\n3\n4\n");
+    let told = ["nothing was measured: all 4 rows of feed `row`", "before the measure phase", "the run was broken off"];
+    run(&place).with(3).says(&told);
+    assert_eq!(bundle(&place, "bundle").trials.len(), 1, "the block is not run again in vain");
+}
+
+#[test]
+fn a_request_that_fails_every_user_is_named() {
+    let server = Server::start(Behaviour::at_once(Reply::ok("go away").status(403))).unwrap();
+    let steps = "on_start = [{ name = 'log in', get = '/login' }]\nsteps = [{ get = '/' }]";
+    let place = Place::with_study(&study(server.address(), steps));
+    run(&place).with(3).says(&["exchanges failed, each of `log in`: expected a status below 400, found 403"]);
 }
 
 #[test]
@@ -152,14 +211,19 @@ fn users_stop_where_rows_that_are_taken_once_are_used_up() {
     let server = always("fine");
     let steps = "steps = [{ get = '/{$row.id}' }]\n\
                  [workload.feeds.row]\nfile = 'rows.csv'\norder = 'unique'\nat_end = 'stop'";
-    let place = Place::with_study(&study(server.address(), steps));
-    let rows: String = (0..300).map(|row| format!("{row}\n")).collect();
+    let text = edited(&study(server.address(), steps), "users = 3", "users = 3\nthink = '20ms'");
+    // Three users come to twelve rows only after the warm-up, and long before the end.
+    let place = Place::with_study(&edited(&text, "duration = '400ms'", "duration = '30s'"));
+    let rows: String = (0..12).map(|row| format!("{row}\n")).collect();
     place.write("rows.csv", format!("id\n{rows}"));
     run(&place);
     for trial in bundle(&place, "bundle").trials {
         let all: u64 =
             trial.seconds.iter().filter(|row| row.subject == "request:GET /{$row.id}").map(|row| row.count).sum();
-        assert_eq!(all, 300, "every row once");
+        assert_eq!(all, 12, "every row once");
+        let warnings = &trial.summary.warnings;
+        assert!(warnings.iter().any(|warning| warning.contains("all 12 rows of feed `row`")), "{warnings:?}");
+        assert!(trial.summary.window.seconds() < 30.0, "the phase ends with the last iteration");
     }
 }
 

@@ -13,6 +13,7 @@ mod flows;
 mod nothing_outlives;
 mod other_commands;
 mod resume;
+mod script_studies;
 mod scripts;
 mod spare_blocks;
 mod steady;

@@ -77,10 +77,24 @@ fn a_run_does_not_go_on_with_another_study() {
 }
 
 #[test]
-fn a_complete_run_does_not_go_on() {
+fn a_complete_run_is_judged_again_and_stays_as_it_is() {
     let place = Place::with_study(TINY);
     place.plimsoll(&RUN).with_any_verdict();
-    place.plimsoll(&RESUME).with(2).says(&["bundle is complete: there is nothing left to run"]);
+    let (before, events) = (place.read("bundle/manifest.jsonl"), place.read("bundle/events.jsonl"));
+    place.plimsoll(&RESUME).with_any_verdict().says(&["bundle is complete: there is nothing left to run"]);
+    // Two repeats prove nothing.
+    place.plimsoll(&[&RESUME[..], &["--gate"]].concat()).with(5).prints(&["gate    not passed"]);
+    place.plimsoll(&["report", "bundle", "--gate"]).with(5).prints(&["gate    not passed"]);
+    place.plimsoll(&["report", "bundle"]).with(0);
+    assert_eq!((place.read("bundle/manifest.jsonl"), place.read("bundle/events.jsonl")), (before, events));
+    place.write("study.toml", edited(TINY, "think    = \"1ms\"", "think    = \"2ms\""));
+    place.plimsoll(&RESUME).with(2).says(&["its study differs"]);
+}
+
+#[test]
+fn a_run_that_was_broken_off_does_not_pass_the_gate() {
+    let (place, _) = broken_off_by(Signal::INT);
+    place.plimsoll(&["report", "bundle", "--gate"]).with(5).prints(&["the run did not come to its end"]);
 }
 
 #[test]

@@ -180,7 +180,7 @@ pub(crate) fn tick(value: f64, unit: Unit) -> String {
         Unit::Bytes => &[(1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (1.0, " B")],
         Unit::BytesPerSecond => &[(1e9, " GB/s"), (1e6, " MB/s"), (1e3, " kB/s"), (1.0, " B/s")],
         Unit::Share => &[(0.01, " %")],
-        Unit::Count | Unit::PerSecond | Unit::PerMinute => &[(1e6, "M"), (1e3, "k"), (1.0, "")],
+        Unit::Count | Unit::Number | Unit::PerSecond | Unit::PerMinute => &[(1e6, "M"), (1e3, "k"), (1.0, "")],
         Unit::Cores => &[(1.0, "")],
     };
     if value == 0.0 {

@@ -12,7 +12,7 @@ use plimsoll_model::result::TrialResult;
 
 /// Throughput; none where the load is not SQL, or nothing was measured.
 pub(crate) fn of_database(input: &Input, analysis: &Analysis, report: &DatabaseReport) -> Option<Figure> {
-    let throughput = words::measure(&report.throughput, &input.facts.protocol);
+    let throughput = words::measure(&report.throughput);
     let panel = |row: &Row| {
         let style = if report.grid.is_numeric() { Style::Intervals } else { Style::Apart };
         let line = |variant: usize| Line { variant, style, points: points(analysis, report, row, variant) };

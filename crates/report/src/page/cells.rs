@@ -133,7 +133,7 @@ impl Table<'_> {
                 .collect()
         };
         DurationRow {
-            name: words::series(series, &self.input.facts.protocol),
+            name: series.to_string(),
             variants: self.variants().map(cells).collect(),
         }
     }
@@ -148,6 +148,9 @@ impl Table<'_> {
             self.amount("CPU, mean and peak", &Series::Cpu(None), [Avg, Max]),
             self.amount("memory, mean and peak", &Series::Memory(None), [Avg, Max]),
         ];
+        if self.analysis.measures.iter().any(|measure| measure.series == Series::FailedIterations) {
+            rows.push(self.amount("failed iterations", &Series::FailedIterations, [Count, Ratio]));
+        }
         if self.analysis.measures.iter().any(|measure| measure.series == Series::Subrequests) {
             rows.push(self.amount("subrequests", &Series::Subrequests, [Count, Rate]));
         }
@@ -210,7 +213,7 @@ impl Table<'_> {
 
     /// The centre of the repeats, and their spread; of extremes the extreme of all repeats.
     fn value(&self, variant: usize, series: &Series, statistic: Statistic) -> (String, String) {
-        let measure = Measure::new(series.clone(), statistic);
+        let measure = self.analysis.measure(series, statistic);
         let estimate = self.analysis.estimate(self.condition, variant, &measure);
         match estimate.map(|estimate| &estimate.summary) {
             Some(Ok(summary)) => match statistic {

@@ -280,6 +280,7 @@ fn summary(trial: Trial) -> TrialSummary {
         error_examples: BTreeMap::new(),
         storage: None,
         databases: Vec::new(),
+        script: None,
     }
 }
 

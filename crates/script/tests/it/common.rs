@@ -3,8 +3,7 @@
 
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_script::rquickjs::function::{Opt, Rest};
-use plimsoll_script::rquickjs::module::Exports;
-use plimsoll_script::rquickjs::{Array, Ctx, Function, IntoJs, Persistent, Promise, Result, Value};
+use plimsoll_script::rquickjs::{Array, Ctx, Function, IntoJs, Object, Persistent, Promise, Result, Value};
 use plimsoll_script::{
     Call, Data, Entry, Event, EventLoop, Fault, Files, Host, Level, Limits, NativeModule, Natives, OpId, Operations,
     Parked, Program, Request, Setup, Then, Vm, Wanted,
@@ -27,15 +26,15 @@ impl NativeModule for Wire {
     const NAME: &'static str = "wire";
     const EXPORTS: &'static [&'static str] = &["default", "ask", "askAll", "askLater", "attend", "listen", "sleep"];
 
-    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
-        exports.export("default", "wire")?;
-        exports.export("ask", Function::new(ctx.clone(), ask)?)?;
-        exports.export("askAll", Function::new(ctx.clone(), ask_all)?)?;
-        exports.export("askLater", Function::new(ctx.clone(), ask_later)?)?;
-        exports.export("attend", Function::new(ctx.clone(), attend)?)?;
-        exports.export("listen", Function::new(ctx.clone(), listen)?)?;
-        exports.export("sleep", Function::new(ctx.clone(), sleep)?)?;
-        Ok(())
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
+        let module = Object::new(ctx.clone())?;
+        module.set("ask", Function::new(ctx.clone(), ask)?)?;
+        module.set("askAll", Function::new(ctx.clone(), ask_all)?)?;
+        module.set("askLater", Function::new(ctx.clone(), ask_later)?)?;
+        module.set("attend", Function::new(ctx.clone(), attend)?)?;
+        module.set("listen", Function::new(ctx.clone(), listen)?)?;
+        module.set("sleep", Function::new(ctx.clone(), sleep)?)?;
+        Ok(module)
     }
 }
 

@@ -41,6 +41,21 @@ fn everything_is_handed_on_and_found_again() {
 }
 
 #[test]
+fn of_a_module_in_rust_there_is_what_is_imported_anywhere() {
+    let files = [
+        (
+            "load.js",
+            "import { ask } from 'wire'; import { whole } from './whole.js'; import { sleep } from './one.js';
+             export default () => [ask === whole.ask, sleep === whole.sleep, whole.default.listen === whole.listen];",
+        ),
+        ("whole.js", "import * as whole from 'wire'; export { whole };"),
+        ("one.js", "export { sleep } from 'wire';"),
+    ];
+    let (_home, mut user) = user(&files, "load.js");
+    assert_eq!(user.returned(), "[true,true,true]");
+}
+
+#[test]
 fn an_exception_is_told_where_it_was_thrown() {
     let files = [
         ("load.js", "import { f } from './lib/f.js';\nexport default () => f();"),
@@ -76,13 +91,13 @@ export default async function (this: void, data?: Reply<string>): Promise<unknow
   let later!: number; later = <number>got.x.length!;
   const shape: Shape = helper({ n: later } as const);
   if (later === 0) throw new Error(`never` as any);
-  return [got.x, new Counter<object>({}).one, shape, wire, typeof ask];
+  return [got.x, new Counter<object>({}).one, shape, typeof wire.sleep, typeof ask];
 }
 export function fails(): never { throw new Error('ü' as 'ü'); }
 ";
     let helper = "export type Shape = { n: number };\nexport function helper(s: Shape): Shape;\nexport function helper(s: any): any { return s; }\n";
     let (home, mut user) = user(&[("load.ts", script), ("helper.ts", helper)], "load.ts");
-    assert_eq!(user.returned(), r#"["größe",1,{"n":5},"wire","function"]"#);
+    assert_eq!(user.returned(), r#"["größe",1,{"n":5},"function","function"]"#);
     let call = plimsoll_script::Call {
         function: "fails".into(),
         arguments: vec![],

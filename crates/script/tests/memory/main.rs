@@ -2,8 +2,7 @@
 //! own: beside others, it would count theirs.
 
 use plimsoll_model::units::{Instant, Nanos};
-use plimsoll_script::rquickjs::module::Exports;
-use plimsoll_script::rquickjs::{Ctx, Function, Result};
+use plimsoll_script::rquickjs::{Ctx, Function, Object, Result};
 use plimsoll_script::{
     Call, Entry, EventLoop, Files, Host, Level, Limits, NativeModule, Natives, Operations, Parked, Program, Setup, Vm,
     Wanted,
@@ -23,10 +22,11 @@ impl NativeModule for Silent {
     const NAME: &'static str = "silent";
     const EXPORTS: &'static [&'static str] = &["sleep"];
 
-    fn evaluate<'js>(ctx: &Ctx<'js>, exports: &Exports<'js>) -> Result<()> {
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let sleep = |ctx: Ctx<'js>| EventLoop::<Silent>::of(&ctx)?.sleep(&ctx, Nanos(1));
-        exports.export("sleep", Function::new(ctx.clone(), sleep)?)?;
-        Ok(())
+        let module = Object::new(ctx.clone())?;
+        module.set("sleep", Function::new(ctx.clone(), sleep)?)?;
+        Ok(module)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::scope::Scope;
 use crate::value::{Problem, Scalar, Slot, optional, word};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Capture, Pick, Source};
+use regex::bytes::Regex;
 use schemars::{Schema, json_schema};
 
 table! {
@@ -20,7 +21,7 @@ table! {
         /// The name of a header.
         header: Option<Slot<Text>>,
         /// A regular expression, looked for in the body.
-        regex: Option<Slot<Text>>,
+        regex: Option<Slot<Pattern>>,
         /// The group of the regular expression; 0 is all that matches. Default: 1 where it has groups, else 0.
         group: Option<Slot<Group>>,
         /// The name of a cookie.
@@ -29,6 +30,8 @@ table! {
         pick: Option<Slot<Pick>>,
         /// What is kept where nothing matches. Default: none, and the step fails.
         default: Option<AnyJson>,
+        /// Whether the value outlives the iteration, as what `on_start` captures does. Default: false.
+        keep: Option<Slot<bool>>,
     }
 }
 
@@ -49,7 +52,9 @@ impl CaptureTable {
         let from = self.source(scope, faults);
         let pick = optional(self.pick.as_ref(), |pick| pick.resolve(scope, faults));
         let default = optional(self.default.as_ref(), |default| default.0.without_values(scope, faults));
-        Some(Capture { into: values.id(name)?, from: from?, pick: pick?.unwrap_or_default(), default: default? })
+        let keep = optional(self.keep.as_ref(), |keep| keep.resolve(scope, faults));
+        let (into, pick, keep) = (values.id(name)?, pick?.unwrap_or_default(), keep?.unwrap_or_default());
+        Some(Capture { into, from: from?, pick, default: default?, keep })
     }
 
     fn source(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Source> {
@@ -59,11 +64,17 @@ impl CaptureTable {
             (None, None, None, Some(cookie)) => text(cookie).map(Source::Cookie),
             (Some(json), None, None, None) => json.resolve(scope, faults).map(|path| Source::Json(path.0)),
             (None, None, Some(regex), None) => {
-                let pattern = text(regex);
+                let pattern = regex.resolve(scope, faults);
                 let group = optional(self.group.as_ref(), |group| group.resolve(scope, faults));
-                let pattern = pattern?;
-                let group = group?.map_or_else(|| usize::from(has_group(&pattern)), |group| group.u16().into());
-                Some(Source::Regex { pattern, group })
+                let Pattern { text, groups } = pattern?;
+                let group = group?.map_or(groups.min(1), |group| group.u16().into());
+                if group > groups {
+                    let place = self.group.as_ref().map_or(&regex.span, |group| &group.span);
+                    let fault = Fault::error(place, format!("the expression has no group {group}"));
+                    faults.add(fault.help(format!("groups are in parentheses: it has {groups}, and 0 is all that matches")));
+                    return None;
+                }
+                Some(Source::Regex { pattern: text, group })
             }
             // `check` says so.
             _ => None,
@@ -83,6 +94,11 @@ impl CaptureTable {
         }
     }
 
+    /// Whether its value outlives the iteration.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.keep.as_ref().is_some_and(|keep| keep.fixed().is_none_or(|keep| *keep))
+    }
+
     /// Whether it makes a list.
     pub(crate) fn is_list(&self) -> bool {
         self.pick.as_ref().is_some_and(|pick| pick.fixed().is_none_or(|pick| *pick == Pick::All))
@@ -94,12 +110,39 @@ impl CaptureTable {
     }
 }
 
-/// Whether a pattern has a group that captures.
-fn has_group(pattern: &str) -> bool {
-    let opens = pattern.match_indices('(').filter(|(at, _)| !pattern[..*at].ends_with('\\'));
-    opens
-        .map(|(at, _)| &pattern[at + 1..])
-        .any(|rest| !rest.starts_with('?') || rest.starts_with("?P<") || rest.starts_with("?<"))
+/// A regular expression.
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern {
+    pub(crate) text: String,
+    /// How many groups it has, besides all that matches.
+    pub(crate) groups: usize,
+}
+
+impl Pattern {
+    /// The expression that a text is, or why it is none.
+    pub(crate) fn parse(text: &str) -> Result<Pattern, String> {
+        let compiled = Regex::new(text).map_err(|error| reason(&error.to_string()))?;
+        Ok(Pattern { text: text.to_owned(), groups: compiled.captures_len() - 1 })
+    }
+}
+
+/// What a parser of expressions says, without the expression that it shows again.
+fn reason(error: &str) -> String {
+    let last = error.lines().last().unwrap_or_default();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}
+
+impl Scalar for Pattern {
+    const EXPECTED: &'static str = "a regular expression";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        let Level::Text(text) = level else { return Err(Problem::wrong::<Self>(level)) };
+        Pattern::parse(text).map_err(|reason| Problem::wrong::<Self>(level).help(reason))
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "type": "string" })
+    }
 }
 
 /// A JSONPath.
@@ -111,7 +154,10 @@ impl Scalar for JsonPath {
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
         match level {
-            Level::Text(text) if text.starts_with('$') => Ok(JsonPath(text.clone())),
+            Level::Text(text) if text.starts_with('$') => match serde_json_path::JsonPath::parse(text) {
+                Ok(_) => Ok(JsonPath(text.clone())),
+                Err(error) => Err(Problem::wrong::<Self>(level).help(error.to_string())),
+            },
             Level::Text(text) => Err(Problem::wrong::<Self>(level)
                 .help(format!("a path starts at the root: \"$.{}\"", text.trim_start_matches('.')))),
             _ => Err(Problem::wrong::<Self>(level)),

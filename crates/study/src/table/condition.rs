@@ -1,13 +1,15 @@
 //! `when` and `while`: what must hold of values.
 
 use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
+use crate::faults::{Faults, nearest};
 use crate::flowing::{Flowing, Use, ValueNames};
 use crate::pairs::Entries;
 use crate::scalar::Word;
 use crate::scope::Scope;
+use crate::table::capture::Pattern;
 use crate::table::http::uses_of;
 use crate::template::Value;
+use crate::value::Problem;
 use plimsoll_model::flow::{Comparison, Condition, Piece, Test, Text};
 
 /// Values by name, each with a test; all must hold.
@@ -22,6 +24,26 @@ const COMPARISONS: [(&str, Comparison); 6] = [
     (">", Comparison::Greater),
 ];
 
+/// What operators consist of, here and elsewhere.
+const SIGNS: &str = "=!<>~";
+
+/// Operators of other languages, and what they are here.
+const ELSEWHERE: [(&str, &str); 9] = [
+    ("=", "=="),
+    ("===", "=="),
+    ("!", "!="),
+    ("!==", "!="),
+    ("<>", "!="),
+    ("=<", "<="),
+    ("=>", ">="),
+    ("~", "matches"),
+    ("=~", "matches"),
+];
+
+const WORDS: [&str; 4] = ["contains", "matches", "exists", "absent"];
+
+const FORMS: &str = "write a value, or one of ==, !=, <, <=, >, >=, `contains` and `matches` with a value, or `exists`, or `absent`";
+
 impl Conditions {
     /// The conditions for the trial that `scope` stands for.
     pub(crate) fn resolve(
@@ -31,8 +53,9 @@ impl Conditions {
         faults: &mut Faults,
     ) -> Option<Vec<Condition>> {
         let mut resolve = |(name, flowing): (&str, &Flowing<Word>)| {
-            let test = test(flowing.resolve(scope, values, faults)?);
-            let test = test.map_err(|message| faults.add(unsound(&message, flowing))).ok()?;
+            let text = flowing.resolve(scope, values, faults)?;
+            slip(&text).into_iter().for_each(|meant| faults.add(doubt(meant, flowing)));
+            let test = test(text).map_err(|problem| faults.add(flowing.fault(problem))).ok()?;
             Some(Condition { value: values.reference(name)?, test })
         };
         let conditions: Vec<Option<Condition>> = self.iter().map(&mut resolve).collect();
@@ -54,18 +77,10 @@ impl Conditions {
     }
 }
 
-fn unsound(message: &str, flowing: &Flowing<Word>) -> Fault {
-    let help = "write a value, or one of ==, !=, <, <=, >, >=, `contains` and `matches` with a value, or `exists`, or `absent`";
-    Fault::error(&flowing.span, message).help(help)
-}
-
 /// What a text such as `!= ''` demands; one without an operator is the value itself.
-fn test(text: Text) -> Result<Test, String> {
+fn test(text: Text) -> Result<Test, Problem> {
     let text = trimmed(text);
-    let first = match text.0.first() {
-        Some(Piece::Literal(first)) => first.clone(),
-        _ => String::new(),
-    };
+    let first = begin(&text).to_owned();
     match (first.as_str(), text.0.len()) {
         ("exists", 1) => return Ok(Test::Exists),
         ("absent", 1) => return Ok(Test::Absent),
@@ -75,21 +90,63 @@ fn test(text: Text) -> Result<Test, String> {
     if word("contains") {
         let with = unquoted(without_start(text, "contains"));
         return if with.0.is_empty() {
-            Err("`contains` has nothing to look for".to_owned())
+            Err(Problem::new("has nothing to look for behind `contains`").help(FORMS))
         } else {
             Ok(Test::Contains(with))
         };
     }
     if word("matches") {
-        return match unquoted(without_start(text, "matches")).0.as_slice() {
-            [Piece::Literal(pattern)] => Ok(Test::Matches(pattern.clone())),
-            [] => Err("`matches` has no pattern".to_owned()),
-            _ => Err("the pattern of `matches` is the same for all users".to_owned()),
-        };
+        return pattern(&unquoted(without_start(text, "matches"))).map(Test::Matches);
     }
-    let found = COMPARISONS.iter().find(|(sign, _)| first.starts_with(sign));
-    let (sign, comparison) = found.copied().unwrap_or(("", Comparison::Equal));
+    let (sign, comparison) = operator(&first)?;
     Ok(Test::Compare { comparison, with: unquoted(without_start(text, sign)) })
+}
+
+fn pattern(text: &Text) -> Result<String, Problem> {
+    match text.0.as_slice() {
+        [Piece::Literal(text)] => {
+            let no_pattern = |reason| Problem::new("has no regular expression behind `matches`").help(reason);
+            Pattern::parse(text).map(|pattern| pattern.text).map_err(no_pattern)
+        }
+        [] => Err(Problem::new("has no regular expression behind `matches`").help(FORMS)),
+        _ => Err(Problem::new("has an expression with a value of users in it").help("it is the same for all of them")),
+    }
+}
+
+/// The operator that a text begins with; without one it is to be equal.
+fn operator(text: &str) -> Result<(&'static str, Comparison), Problem> {
+    let sign = &text[..text.find(|c| !SIGNS.contains(c)).unwrap_or(text.len())];
+    if sign.is_empty() {
+        return Ok(("", Comparison::Equal));
+    }
+    let known = COMPARISONS.iter().find(|(known, _)| *known == sign);
+    known.copied().ok_or_else(|| {
+        let elsewhere = ELSEWHERE.iter().find(|(foreign, _)| *foreign == sign).map(|(_, meant)| *meant);
+        let meant = elsewhere.or_else(|| nearest(sign, COMPARISONS.map(|(known, _)| known)));
+        let meant = meant.map_or_else(String::new, |meant| format!("did you mean `{meant}`? "));
+        let help = format!("{meant}for a text that begins so, write `== {text}`");
+        Problem::new(format!("begins with `{sign}`, which is no operator")).help(help)
+    })
+}
+
+/// The word of [`WORDS`] that a text seems to be meant to begin with, though it does not.
+fn slip(text: &Text) -> Option<&'static str> {
+    let first = begin(text).trim_start().split(' ').next().filter(|first| !WORDS.contains(first))?;
+    nearest(first, WORDS)
+}
+
+fn doubt(meant: &str, flowing: &Flowing<Word>) -> Fault {
+    let written = flowing.as_written();
+    Fault::warning(&flowing.span, format!("the value is compared with the text `{written}`"))
+        .help(format!("did you mean `{meant}`? if not, write `== {written}`"))
+}
+
+/// What a text begins with, if that is no value.
+fn begin(text: &Text) -> &str {
+    match text.0.first() {
+        Some(Piece::Literal(first)) => first,
+        _ => "",
+    }
 }
 
 /// The text without what it starts with, and without spaces around it.
@@ -158,11 +215,45 @@ mod tests {
             ("contains 'x y'", Test::Contains(literal("x y"))),
             ("containsx", compare(Comparison::Equal, "containsx")),
             (r"matches ^\d+$", Test::Matches(r"^\d+$".to_owned())),
+            ("== =< 50", compare(Comparison::Equal, "=< 50")),
+            ("== '>= x'", compare(Comparison::Equal, ">= x")),
+            ("!= == x", compare(Comparison::NotEqual, "== x")),
+            (">= -1", compare(Comparison::AtLeast, "-1")),
         ] {
             assert_eq!(test(literal(written)), Ok(means), "{written}");
         }
-        for wrong in ["contains", "contains ''", "matches"] {
+        for wrong in ["contains", "contains ''", "matches", "matches (", "=< 50", ">>= 12", "= 5", "!x", "==="] {
             assert!(test(literal(wrong)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_operator_of_another_language_is_told_what_it_is_here() {
+        for (written, meant) in [
+            ("=< 50", "did you mean `<=`? for a text that begins so, write `== =< 50`"),
+            (">>= 12", "did you mean `>=`? for a text that begins so, write `== >>= 12`"),
+            ("<>x", "did you mean `!=`? for a text that begins so, write `== <>x`"),
+            ("=~ ^a", "did you mean `matches`? for a text that begins so, write `== =~ ^a`"),
+            ("~~~~~ x", "for a text that begins so, write `== ~~~~~ x`"),
+        ] {
+            let sign = written.split([' ', 'x']).next().expect("a sign");
+            let problem = Problem::new(format!("begins with `{sign}`, which is no operator")).help(meant);
+            assert_eq!(test(literal(written)), Err(problem));
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_nearly_an_operator_is_doubted() {
+        for (written, meant) in [
+            ("contain x", Some("contains")),
+            ("exist", Some("exists")),
+            ("match ^a", Some("matches")),
+            ("contains x", None),
+            ("exists", None),
+            ("done", None),
+            ("== exist", None),
+        ] {
+            assert_eq!(slip(&literal(written)), meant, "{written}");
         }
     }
 

@@ -19,7 +19,7 @@ table! {
         measure: Option<Fixed<Measure>>,
         /// Several measures that decide, instead of `measure`; the first is the headline.
         measures: Option<Vec<Fixed<Measure>>>,
-        /// The smallest difference that matters, as a share of the baseline; for `errors.ratio` in its own unit ("0.1%" of all exchanges), for `errors.count` a number. Where measures of both kinds decide, it is that of the others. Default: "10%" for percentiles from the 90th on and maxima, "0.1%" for `errors.ratio`, "5%" for anything else.
+        /// The smallest difference that matters, as a share of the baseline; for shares such as `errors.ratio` in their own unit ("0.1%" of all exchanges), for `errors.count` and `failed_iterations.count` a number. Where measures of both kinds decide, it is that of the others. Default: "10%" for percentiles from the 90th on and maxima, "0.1%" for shares such as `errors.ratio`, "5%" for anything else.
         margin: Option<Fixed<Margin>>,
         /// The margins of single measures, by their names in quotes; they come before `margin`.
         margins: Option<Margins>,
@@ -182,7 +182,7 @@ fn in_its_unit(margin: &Fixed<Margin>, measure: &Measure, faults: &mut Faults) -
 }
 
 fn is_count_of_errors(measure: &Measure) -> bool {
-    (&measure.series, measure.statistic) == (&Series::Errors, Statistic::Count)
+    matches!(measure.series, Series::Errors | Series::FailedIterations) && measure.statistic == Statistic::Count
 }
 
 /// The margins of the method: what differs less hardly ever matters to anyone, and tails scatter

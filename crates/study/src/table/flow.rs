@@ -3,12 +3,13 @@
 use crate::diagnostic::{Fault, Span};
 use crate::faults::Faults;
 use crate::flowing::ValueNames;
+use crate::pairs::Entries;
 use crate::scope::Scope;
 use crate::table::http::{HttpActionTable, HttpTable, OfAll};
 use crate::table::known;
 use crate::table::step::{Compiler, StepTable, problem_of_name, requests, walk};
 use crate::value::{Slot, all, optional, written_or};
-use plimsoll_model::flow::{Flow, FlowAction, MOST_LOOPS, ValueId};
+use plimsoll_model::flow::{Flow, FlowAction, FlowPart, Lifetime, MOST_LOOPS, ValueId};
 use plimsoll_model::sql::Parameter;
 use std::collections::BTreeSet;
 
@@ -97,10 +98,10 @@ impl HttpTable {
     /// The names of all values: drawn, fed, captured, and items of lists.
     pub(crate) fn value_names(&self) -> ValueNames {
         let mut names = ValueNames::default();
-        self.draw.iter().flat_map(super::super::pairs::Entries::names).for_each(|(name, _)| names.add(name));
+        self.draw.iter().flat_map(Entries::names).for_each(|(name, _)| names.add(name));
         for one in known::uses(self) {
             let feed = one.value.name.split_once('.').map(|(feed, _)| feed);
-            if self.feeds.iter().flat_map(super::super::pairs::Entries::names).any(|(name, _)| Some(name) == feed) {
+            if self.feeds.iter().flat_map(Entries::names).any(|(name, _)| Some(name) == feed) {
                 names.add(&one.value.name);
             }
         }
@@ -110,7 +111,7 @@ impl HttpTable {
                     request
                         .capture
                         .iter()
-                        .flat_map(super::super::pairs::Entries::names)
+                        .flat_map(Entries::names)
                         .for_each(|(name, _)| names.add(name));
                 }
                 StepTable::Each(each) => names.add(&each.r#as.value.0),
@@ -132,6 +133,7 @@ impl HttpTable {
         self.auth.iter().for_each(|auth| auth.check(faults));
         self.check_names(faults);
         self.check_draws(faults);
+        self.check_kept(faults);
         for steps in self.blocks() {
             requests(steps).into_iter().for_each(|request| request.check(faults));
             check_loops(steps, 0, faults);
@@ -166,11 +168,11 @@ impl HttpTable {
 
     /// Values of one name mean one thing.
     fn check_names(&self, faults: &mut Faults) {
-        let drawn: Vec<(&str, &Span)> = self.draw.iter().flat_map(super::super::pairs::Entries::names).collect();
-        let fed: Vec<(&str, &Span)> = self.feeds.iter().flat_map(super::super::pairs::Entries::names).collect();
+        let drawn: Vec<(&str, &Span)> = self.draw.iter().flat_map(Entries::names).collect();
+        let fed: Vec<(&str, &Span)> = self.feeds.iter().flat_map(Entries::names).collect();
         let requests = self.blocks().into_iter().flat_map(requests);
         let captured =
-            requests.filter_map(|request| request.capture.as_ref()).flat_map(super::super::pairs::Entries::names);
+            requests.filter_map(|request| request.capture.as_ref()).flat_map(Entries::names);
         for (name, place) in captured {
             if let Some(problem) = problem_of_name(name) {
                 faults.add(problem.fault(place, &format!("capture.{name}")));
@@ -188,9 +190,22 @@ impl HttpTable {
         }
     }
 
+    /// Nothing can be kept for another user.
+    fn check_kept(&self, faults: &mut Faults) {
+        if self.state.as_ref().and_then(Slot::fixed) != Some(&Lifetime::Iteration) {
+            return;
+        }
+        let requests = self.blocks().into_iter().flat_map(requests);
+        let captures = requests.flat_map(|request| request.capture.iter().flat_map(Entries::iter));
+        for (_, capture) in captures.filter(|(_, capture)| capture.is_kept()) {
+            let message = "`keep` has no meaning where `state` is \"every iteration\"";
+            faults.add(Fault::error(&capture.place, message).help("leave one of the two out"));
+        }
+    }
+
     /// What is drawn has no parameters before it, and no file.
     fn check_draws(&self, faults: &mut Faults) {
-        for (name, slot) in self.draw.iter().flat_map(super::super::pairs::Entries::iter) {
+        for (name, slot) in self.draw.iter().flat_map(Entries::iter) {
             let help = match slot.fixed() {
                 Some(Parameter::Same(_)) => format!("write `{{${name}}}` wherever the same value is wanted"),
                 Some(Parameter::Feed { .. }) => {
@@ -257,6 +272,23 @@ impl HttpTable {
         all(&draw.0, |(name, _, slot)| Some((names.id(name)?, slot.resolve(scope, faults)?)))
     }
 
+    /// Where a part of the flow stands: the step of a request, the file of a feed, the first use of a column.
+    pub(crate) fn place_of(&self, part: FlowPart, faults: &Faults) -> Option<Span> {
+        match part {
+            FlowPart::Request(number) => {
+                self.blocks().into_iter().flat_map(requests).nth(number).map(|request| request.place.clone())
+            }
+            FlowPart::Feed(number) => self.feeds.iter().flat_map(Entries::iter).nth(number).map(|(_, feed)| feed.file.span.clone()),
+            FlowPart::Value(value) => {
+                let names = self.value_names();
+                let name = names.0.get(usize::from(value.0))?;
+                let used = || known::uses(self).into_iter().find(|one| one.value.name == *name);
+                let drawn = self.draw.iter().flat_map(Entries::names).find(|(known, _)| known == name);
+                drawn.map(|(_, place)| place.clone()).or_else(|| Some(used()?.place(faults)))
+            }
+        }
+    }
+
     /// What users do and keep, as reports say it.
     pub(crate) fn work_in_words(&self) -> String {
         let kinds = self.kinds();
@@ -274,7 +306,7 @@ impl HttpTable {
             work += "; cookies kept";
         }
         if let Some(most) = &self.redirects {
-            work += &format!("; {} redirects followed", most.as_written());
+            work += &format!("; {} redirects followed, each an exchange of its own", most.as_written());
         }
         if let Some(codings) = &self.compression {
             let codings: Vec<&str> = codings.iter().map(Slot::as_written).collect();

@@ -9,7 +9,7 @@ use crate::scalar::{HttpStatus, PositiveLength, Text, Weight, Whole, Word};
 use crate::scope::Scope;
 use crate::table::auth::AuthValue;
 use crate::table::body::{PartTable, RequestBody};
-use crate::table::capture::{CaptureTable, JsonPath};
+use crate::table::capture::{CaptureTable, JsonPath, Pattern};
 use crate::table::condition::Conditions;
 use crate::table::feed::FeedTable;
 use crate::table::step::StepTable;
@@ -131,7 +131,7 @@ table! {
         /// A text, or several.
         contains: Option<OneOrMore<Flowing<Text>>>,
         /// A regular expression that must match somewhere, or several.
-        matches: Option<OneOrMore<Slot<Text>>>,
+        matches: Option<OneOrMore<Slot<Pattern>>>,
     }
 }
 
@@ -341,7 +341,7 @@ impl BodyExpectTable {
         let contains =
             optional(self.contains.as_ref(), |texts| all(&texts.0, |text| text.resolve(scope, values, faults)));
         let matches = optional(self.matches.as_ref(), |patterns| {
-            all(&patterns.0, |pattern| pattern.resolve(scope, faults).map(|pattern| pattern.0))
+            all(&patterns.0, |pattern| pattern.resolve(scope, faults).map(|pattern| pattern.text))
         });
         Some((contains?.unwrap_or_default(), matches?.unwrap_or_default()))
     }

@@ -1,13 +1,15 @@
 //! Whether users know a value where a step of a flow uses it.
 //!
-//! A value is known from the step that captures it; before the first step users know what is drawn, fed
-//! and built in. Where it depends on a branch, or on an earlier iteration, whether a step has been made,
-//! that is a warning; a value that nothing gives is an error.
+//! A value is known from the step that captures it to the end of the iteration; before the first step
+//! users know what is drawn, fed, built in, captured by `on_start`, and kept. Where it depends on a branch,
+//! or on an earlier iteration, whether a step has been made, that is a warning; a value that nothing gives,
+//! or nothing before the step, is an error.
 
 use crate::diagnostic::{Fault, Span};
 use crate::faults::{Faults, all_of, nearest};
 use crate::flowing::{BUILT_IN, Use};
 use crate::node::Node;
+use crate::pairs::Entries;
 use crate::table::capture::CaptureTable;
 use crate::table::condition::Conditions;
 use crate::table::http::{HttpStepTable, HttpTable, uses_of};
@@ -47,13 +49,31 @@ fn of_all_requests(table: &HttpTable) -> Vec<Use> {
 pub(crate) fn check(table: &HttpTable, faults: &mut Faults) {
     let given = Given::of(table);
     let mut check = Check { table, given: &given, faults };
-    let mut known = given.always.clone();
+    let mut known = Known { surely: given.always.clone(), perhaps: given.always.clone() };
     check.steps(table.on_start.as_deref().unwrap_or_default(), &mut known);
-    // What an earlier iteration has captured may be there, and may not: it was another action.
+    // What an earlier iteration has kept may be there, and may not: it was another action.
+    known.perhaps.extend(given.kept.iter().cloned());
+    let mut at_the_end = known.clone();
     for kind in table.kinds() {
         check.steps(kind.steps, &mut known.clone());
+        at_the_end.perhaps.extend(captured_in(kind.steps));
     }
-    check.steps(table.on_stop.as_deref().unwrap_or_default(), &mut known);
+    check.steps(table.on_stop.as_deref().unwrap_or_default(), &mut at_the_end);
+}
+
+/// What steps capture, and the items of their loops.
+fn captured_in(steps: &[StepTable]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    walk(steps, &mut |step| match step {
+        StepTable::Request(request) => names.extend(captured_by(request)),
+        StepTable::Each(each) => drop(names.insert(each.r#as.value.0.clone())),
+        _ => {}
+    });
+    names
+}
+
+fn captured_by(request: &HttpStepTable) -> impl Iterator<Item = String> {
+    request.capture.iter().flat_map(Entries::names).map(|(name, _)| name.to_owned())
 }
 
 /// The faults for values that nothing in the document gives, for a workload that cannot be read as a whole: so
@@ -111,6 +131,8 @@ struct Given {
     always: BTreeSet<String>,
     /// Known at some place.
     somewhere: BTreeSet<String>,
+    /// Values that outlive an iteration because a capture says so.
+    kept: BTreeSet<String>,
     /// Values that are, or may be, lists.
     lists: BTreeSet<String>,
     feeds: BTreeSet<String>,
@@ -118,15 +140,15 @@ struct Given {
 
 impl Given {
     fn of(table: &HttpTable) -> Given {
-        let drawn = table.draw.iter().flat_map(super::super::pairs::Entries::names).map(|(name, _)| name.to_owned());
+        let drawn = table.draw.iter().flat_map(Entries::names).map(|(name, _)| name.to_owned());
         let always: BTreeSet<String> = BUILT_IN.map(str::to_owned).into_iter().chain(drawn).collect();
         let feeds =
-            table.feeds.iter().flat_map(super::super::pairs::Entries::names).map(|(name, _)| name.to_owned()).collect();
+            table.feeds.iter().flat_map(Entries::names).map(|(name, _)| name.to_owned()).collect();
         let mut given = Given { somewhere: always.clone(), always, feeds, ..Given::default() };
         for steps in table.blocks() {
             walk(steps, &mut |step| match step {
                 StepTable::Request(request) => {
-                    for (name, capture) in request.capture.iter().flat_map(super::super::pairs::Entries::iter) {
+                    for (name, capture) in request.capture.iter().flat_map(Entries::iter) {
                         given.capture(name, capture);
                     }
                 }
@@ -143,6 +165,9 @@ impl Given {
 
     fn capture(&mut self, name: &str, capture: &CaptureTable) {
         self.somewhere.insert(name.to_owned());
+        if capture.is_kept() {
+            self.kept.insert(name.to_owned());
+        }
         if capture.may_be_list() {
             self.lists.insert(name.to_owned());
         }
@@ -189,7 +214,50 @@ struct Check<'a> {
     faults: &'a mut Faults,
 }
 
-type Known = BTreeSet<String>;
+/// What users know at a place.
+#[derive(Clone)]
+struct Known {
+    /// Whatever has happened before.
+    surely: BTreeSet<String>,
+    /// Where certain steps have been made before; all of `surely` too.
+    perhaps: BTreeSet<String>,
+}
+
+impl Known {
+    fn add(&mut self, name: String) {
+        self.perhaps.insert(name.clone());
+        self.surely.insert(name);
+    }
+
+    /// The same inside of a loop, where an earlier round may have captured something.
+    fn in_rounds_of(&self, steps: &[StepTable]) -> Known {
+        Known { surely: self.surely.clone(), perhaps: &self.perhaps | &captured_in(steps) }
+    }
+
+    /// The same where conditions hold: only two tests pass without a value.
+    fn where_holds(&self, conditions: &Conditions) -> Known {
+        let passes_without = |test: &str| test == "absent" || test.starts_with("!=");
+        let proven = conditions.iter().filter(|(_, test)| !passes_without(test.as_written().trim()));
+        let mut known = self.clone();
+        proven.for_each(|(name, _)| known.add(name.to_owned()));
+        known
+    }
+
+    /// The fault for a value that is given somewhere, but not surely known at `place`.
+    fn doubt(&self, name: &str, place: &Span) -> Fault {
+        if self.perhaps.contains(name) {
+            return Fault::warning(place, format!("`{name}` may not be known here"))
+                .label("a step without its value fails")
+                .help("capture it before on every way to this step, draw it, or ask first: `when = { NAME = \"exists\" }`");
+        }
+        Fault::error(place, format!("`{name}` is not known here"))
+            .label("no step before this one gives it")
+            .help(
+                "what an iteration captures ends with it: capture it in an earlier step, or in `on_start`, or with \
+                 `keep = true` where a later iteration is to know it",
+            )
+    }
+}
 
 impl Check<'_> {
     fn steps(&mut self, steps: &[StepTable], known: &mut Known) {
@@ -199,16 +267,24 @@ impl Check<'_> {
                 StepTable::Pause(_) => {}
                 StepTable::When(table) => {
                     self.conditions(&table.when, known);
-                    let (mut then, mut otherwise) = (proven(&table.when, known), known.clone());
+                    let (mut then, mut otherwise) = (known.where_holds(&table.when), known.clone());
                     self.steps(&table.steps, &mut then);
                     self.steps(table.otherwise.as_deref().unwrap_or_default(), &mut otherwise);
-                    *known = then.intersection(&otherwise).cloned().collect();
+                    known.surely = &then.surely & &otherwise.surely;
+                    known.perhaps = &then.perhaps | &otherwise.perhaps;
                 }
-                StepTable::Repeat(table) => self.steps(&table.steps, known),
-                StepTable::Each(table) => self.each(table, known),
+                StepTable::Repeat(table) => {
+                    *known = known.in_rounds_of(&table.steps);
+                    self.steps(&table.steps, known);
+                }
+                StepTable::Each(table) => {
+                    *known = known.in_rounds_of(std::slice::from_ref(step));
+                    self.each(table, known);
+                }
                 StepTable::While(table) => {
+                    *known = known.in_rounds_of(&table.steps);
                     self.conditions(&table.r#while, known);
-                    self.steps(&table.steps, &mut proven(&table.r#while, known));
+                    self.steps(&table.steps, &mut known.where_holds(&table.r#while));
                 }
             }
         }
@@ -218,28 +294,23 @@ impl Check<'_> {
         let mut inside = known.clone();
         if let Some(when) = &request.when {
             self.conditions(when, known);
-            inside = proven(when, known);
+            inside = known.where_holds(when);
         }
         self.uses(request.uses(), &inside);
         self.uses(self.inherited(request), &inside);
         // Without a reply nothing is captured; a capture that fails ends the iteration.
         if request.when.is_none() {
-            known.extend(
-                request.capture.iter().flat_map(super::super::pairs::Entries::names).map(|(name, _)| name.to_owned()),
-            );
+            known.surely.extend(captured_by(request));
         }
+        known.perhaps.extend(captured_by(request));
     }
 
     /// The values that a request needs for what the workload says of all of them.
     fn inherited(&self, request: &HttpStepTable) -> Vec<Use> {
         let is_own = |name: &str| {
-            request
-                .headers
-                .iter()
-                .flat_map(super::super::pairs::Entries::names)
-                .any(|(known, _)| known.eq_ignore_ascii_case(name))
+            request.headers.iter().flat_map(Entries::names).any(|(known, _)| known.eq_ignore_ascii_case(name))
         };
-        let headers = self.table.headers.iter().flat_map(super::super::pairs::Entries::iter);
+        let headers = self.table.headers.iter().flat_map(Entries::iter);
         let headers = headers.filter(|(name, _)| !is_own(name)).flat_map(|(_, text)| text.uses());
         let auth = self.table.auth.iter().filter(|_| request.auth.is_none()).flat_map(super::auth::AuthValue::uses);
         headers.chain(auth).collect()
@@ -260,43 +331,30 @@ impl Check<'_> {
         } else if !self.given.lists.contains(&list.value.0) {
             let fault = Fault::error(&list.span, format!("`{}` is no list", list.value.0));
             self.faults.add(fault.help("capture it with `pick = \"all\"`"));
-        } else if !known.contains(&list.value.0) {
-            self.faults.add(perhaps_unknown(&list.value.0, &list.span));
+        } else if !known.surely.contains(&list.value.0) {
+            self.faults.add(known.doubt(&list.value.0, &list.span));
         }
         let mut inside = known.clone();
-        inside.insert(table.r#as.value.0.clone());
+        inside.add(table.r#as.value.0.clone());
         self.steps(&table.steps, &mut inside);
     }
 
-    /// A condition may well ask for a value that is not known, if anything gives it at all.
+    /// A condition may well ask for a value that is not known, if anything before it can give it.
     fn conditions(&mut self, conditions: &Conditions, known: &Known) {
-        self.uses(conditions.subjects(), &self.given.somewhere.clone());
+        self.uses(conditions.subjects(), &Known { surely: known.perhaps.clone(), perhaps: known.perhaps.clone() });
         self.uses(conditions.uses(), known);
     }
 
     fn uses(&mut self, uses: Vec<Use>, known: &Known) {
         for one in uses {
             let name = &one.value.name;
-            if known.contains(name) {
+            if known.surely.contains(name) {
                 continue;
             }
             let place = one.place(self.faults);
-            let perhaps = || (!name.contains('.')).then(|| perhaps_unknown(name, &place));
+            let perhaps = || (!name.contains('.')).then(|| known.doubt(name, &place));
             let fault = self.given.fault_of(name, &place).or_else(perhaps);
             fault.into_iter().for_each(|fault| self.faults.add(fault));
         }
     }
-}
-
-/// What is known where conditions hold: only two tests pass without a value.
-fn proven(conditions: &Conditions, known: &Known) -> Known {
-    let passes_without = |test: &str| test == "absent" || test.starts_with("!=");
-    let proven = conditions.iter().filter(|(_, test)| !passes_without(test.as_written().trim()));
-    known.iter().cloned().chain(proven.map(|(name, _)| name.to_owned())).collect()
-}
-
-fn perhaps_unknown(name: &str, place: &Span) -> Fault {
-    Fault::warning(place, format!("`{name}` may not be known here"))
-        .label("a step without its value fails")
-        .help("capture it before on every way to this step, draw it, or ask first: `when = { NAME = \"exists\" }`")
 }

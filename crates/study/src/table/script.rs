@@ -74,6 +74,7 @@ impl ScriptTable {
             limits: limits?.unwrap_or_default(),
             tags: in_order(tags?),
             allowed: allowed.to_vec(),
+            systems: scope.bindings.ports.iter().map(|(name, port)| (*port, name.clone())).collect(),
             sources: Vec::new(),
         };
         Some(Workload {

@@ -123,6 +123,16 @@ impl WorkloadTable {
         matches!(self, WorkloadTable::Storage(_))
     }
 
+    /// The table of an HTTP workload.
+    pub(crate) fn http(&self) -> Option<&HttpTable> {
+        match self {
+            WorkloadTable::Http(table) => Some(table),
+            WorkloadTable::Grpc(_) | WorkloadTable::Script(_) | WorkloadTable::Sql(_) | WorkloadTable::Storage(_) => {
+                None
+            }
+        }
+    }
+
     /// The table of a SQL workload.
     pub(crate) fn sql(&self) -> Option<&SqlTable> {
         match self {

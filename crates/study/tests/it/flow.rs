@@ -82,6 +82,8 @@ fn a_flow_has_values_by_number_and_what_holds_for_all_requests_in_each() {
     assert_eq!(flow.feeds[0].file, Path::new("/study/accounts.csv"));
     assert_eq!(flow.feeds[0].columns, [(ValueId(1), "key".to_owned()), (ValueId(2), "name".to_owned())]);
     assert!(flow.pauses());
+    let passing: Vec<&str> = flow.passing().into_iter().map(|value| flow.values[usize::from(value.0)].as_str()).collect();
+    assert_eq!(passing, ["ids", "next", "id"], "what only iterations capture ends with them");
 }
 
 #[test]
@@ -114,8 +116,8 @@ fn a_flow_says_what_it_is_about() {
         facts.workload,
         "HTTP/1.1 to {api.address}: browse (weight 1) or GET /plan/{$plan}, then either (PUT /item/{$next}) or (a pause (10s)), \
          then for each of ids (perhaps GET /item/{$id}), then 3 times (POST /form) (weight 4); before that log in, then POST \
-         /plan; at the end DELETE /plan/{$plan}; cookies kept; 5 redirects followed; compressed by gzip or br; feeds account \
-         of accounts.csv (per user); one connection per user; time-out 10s"
+         /plan; at the end DELETE /plan/{$plan}; cookies kept; 5 redirects followed, each an exchange of its own; compressed by \
+         gzip or br; feeds account of accounts.csv (per user); one connection per user; time-out 10s"
     );
     assert_eq!((facts.protocol.as_str(), facts.mean_think), ("HTTP/1.1", None), "nobody knows how long users pause");
     assert_eq!(facts.load, "closed loop, {users} users, pauses as the workload has them");

@@ -101,6 +101,10 @@ async fn increment(
     match service.habits.answer {
         Answer::After(delay) => pause::until(arrived + delay).await.map_err(|_| Reason::INTERNAL_ERROR)?,
         Answer::Never => return poll_fn(|context| respond.poll_reset(context)).await.map(drop),
+        Answer::Reset(error) => {
+            respond.send_reset(error.into());
+            return Ok(());
+        }
         Answer::AtOnce | Answer::Refuse { .. } => {}
     }
     let mut reply = Vec::new();

@@ -82,6 +82,8 @@ pub enum Answer {
     After(Duration),
     /// Reads the call, counts, and never answers.
     Never,
+    /// Reads the call, counts, and resets its stream with this error of HTTP/2.
+    Reset(u32),
     /// Answers with headers alone that carry this status, and does not count.
     Refuse {
         /// Status code of gRPC.

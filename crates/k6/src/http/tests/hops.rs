@@ -32,7 +32,7 @@ fn redirects_are_followed() {
     for hop in user.asked.chunks(2) {
         let is_kept = hop[0].url.path() >= "/307";
         let expected = if is_kept { ("POST", &b"body"[..], Some("t")) } else { ("GET", &b""[..], None) };
-        assert_eq!((hop[1].method.as_str(), hop[1].body.as_slice(), hop[1].header("Content-Type")), expected);
+        assert_eq!((&*hop[1].method, hop[1].body.as_slice(), hop[1].header("Content-Type")), expected);
         assert_eq!(hop[1].header("Content-Length"), is_kept.then_some("4"));
         assert_eq!(hop[1].header("Referer"), Some(hop[0].url.to_string().as_str()));
         let (cookie, secret) = (hop[1].header("Cookie"), hop[1].header("Authorization"));

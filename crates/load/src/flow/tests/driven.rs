@@ -216,6 +216,41 @@ fn a_user_starts_once_and_stops_once() {
 }
 
 #[test]
+fn what_an_iteration_captures_ends_with_it() {
+    let kept = Capture { keep: true, ..capture("c", json_at("$")) };
+    let requests = vec![
+        capturing(request("POST", "/login"), [capture("a", json_at("$"))]),
+        request("GET", "/no-b"),
+        request("GET", "/no-c"),
+        capturing(request("GET", "/{a}"), [capture("a", json_at("$")), capture("b", json_at("$")), kept]),
+        request("DELETE", "/{b}"),
+    ];
+    let where_absent = |value: &str, step| Instruction::When {
+        conditions: vec![Condition { value: reference(value), test: Test::Absent }],
+        then: Block(vec![Instruction::Request(step)]),
+        otherwise: Block::default(),
+    };
+    let mut flow =
+        with_steps(requests, vec![where_absent("b", 1), where_absent("c", 2), Instruction::Request(3)]);
+    flow.on_start = Block(vec![Instruction::Request(0)]);
+    flow.on_stop = Block(vec![Instruction::Request(4)]);
+    assert_eq!(flow.passing().into_iter().collect::<Vec<_>>(), [id("b")]);
+    let plan = plan(&flow);
+    let mut driven = Driven::new(&plan);
+    let mut count = 0;
+    let mut next = |_: &str| {
+        count += 1;
+        ok(&count.to_string())
+    };
+    for _ in 0..2 {
+        driven.iterate(&mut next).expect("it is right");
+    }
+    driven.retire(&mut next).expect("it is right");
+    let first = ["POST /login", "begun", "GET /no-b", "GET /no-c", "GET /1"];
+    assert_eq!(driven.lines(), [first.as_slice(), &["GET /no-b", "GET /4", "DELETE /6"]].concat());
+}
+
+#[test]
 fn a_user_that_failed_to_start_starts_again() {
     let mut flow = with_steps(vec![request("POST", "/login"), request("GET", "/")], vec![Instruction::Request(1)]);
     flow.on_start = Block(vec![Instruction::Request(0)]);
@@ -224,7 +259,7 @@ fn a_user_that_failed_to_start_starts_again() {
     let failure = driven.iterate(|_| reply("503 Busy", "", b"try \"later\"")).expect_err("it is not below 400");
     assert_eq!(
         (failure.kind, failure.detail.as_str()),
-        (ErrorKind::Status, "expected a status below 400, found 503 with `try \\\"later\\\"`")
+        (ErrorKind::Status, "expected a status below 400, found 503 with `try \"later\"`")
     );
     driven.iterate(|_| ok("")).expect("it is right now");
     assert_eq!(driven.lines(), ["POST /login", "POST /login", "begun", "GET /"]);
@@ -453,6 +488,27 @@ fn users_take_rows_of_feeds() {
     assert_eq!(rows(FeedOrder::InOrder, stop), ["n0/k0", "n1/k1", "n2/k2", "stop"]);
     assert_eq!(rows(FeedOrder::Unique, over), ["n0/k0", "n1/k1", "n2/k2", "stop"]);
     assert_eq!(rows(FeedOrder::Random, over), rows(FeedOrder::Random, stop));
+}
+
+#[test]
+fn a_feed_that_is_used_up_is_the_reason_why_users_stop() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = accounts(folder.path());
+    let stopped = |order, at_end, user| {
+        let mut flow = flow(vec![request("GET", "/{account.name}")]);
+        flow.feeds = vec![feed(&file, order, at_end)];
+        let plan = plan(&flow);
+        let mut driven = Driven::numbered(&plan, user);
+        (0..4).for_each(|_| driven.iterate(|_| ok("")).expect("it is right"));
+        plan.stopped()
+    };
+    let (over, stop) = (FeedEnd::StartOver, FeedEnd::Stop);
+    assert_eq!(stopped(FeedOrder::InOrder, over, 0), None);
+    assert_eq!(stopped(FeedOrder::PerUser, stop, 2), None);
+    let why = stopped(FeedOrder::PerUser, stop, 3).expect("there is no fourth row");
+    assert!(why.contains("has a row for each of 3 users"), "{why}");
+    let why = stopped(FeedOrder::Unique, stop, 0).expect("there is no fourth row");
+    assert!(why.starts_with("all 3 rows of feed `account`") && why.contains("into the measure phase"), "{why}");
 }
 
 #[test]

@@ -6,7 +6,8 @@ use plimsoll_model::sql::{Distribution, Parameter};
 use std::fs;
 
 fn faults(flow: &Flow) -> Vec<String> {
-    Plan::new(flow, &target()).err().expect("something is wrong")
+    let faults = Plan::new(flow, &target()).err().expect("something is wrong");
+    faults.into_iter().map(|fault| fault.what).collect()
 }
 
 #[test]
@@ -60,14 +61,14 @@ fn a_capture_without_a_match_fails_the_step_with_a_sample_of_the_body() {
     let with = |source| capturing(request("GET", "/"), [capture("a", source)]);
     let page = ok("<html>\n\"no\"</html>");
     for (request, reply, expected) in [
-        (with(json_at("$.id")), &page, "expected JSON to find `$.id` in, found `<html>\\n\\\"no\\\"</html>`"),
-        (with(json_at("$.id[*]")), &page, "expected JSON to find `$.id[*]` in, found `<html>\\n\\\"no\\\"</html>`"),
+        (with(json_at("$.id")), &page, "expected JSON to find `$.id` in, found `<html>\\n\"no\"</html>`"),
+        (with(json_at("$.id[*]")), &page, "expected JSON to find `$.id[*]` in, found `<html>\\n\"no\"</html>`"),
         (with(json_at("$.id")), &ok(""), "expected JSON to find `$.id` in, found an empty body"),
-        (with(json_at("$.id")), &ok("{\"id\": tru}"), "expected JSON to find `$.id` in, found `{\\\"id\\\": tru}`"),
+        (with(json_at("$.id")), &ok("{\"id\": tru}"), "expected JSON to find `$.id` in, found `{\"id\": tru}`"),
         (
             with(json_at("$.id")),
             &ok("{\"name\": 1}"),
-            "expected a value under `$.id` for `{$a}`, found none in `{\\\"name\\\": 1}`",
+            "expected a value under `$.id` for `{$a}`, found none in `{\"name\": 1}`",
         ),
         (
             with(Source::Regex { pattern: "id=(\\d+)".to_owned(), group: 1 }),
@@ -98,7 +99,7 @@ fn a_reply_that_is_not_as_expected_says_why() {
     let with = |checks| FlowRequest { checks, ..request("GET", "/") };
     let default = Checks::default;
     let reply = reply("202 Accepted", "X-State: a\r\n", b"{\"ok\": false, \"n\": [1, 2]}");
-    let sample = "`{\\\"ok\\\": false, \\\"n\\\": [1, 2]}`";
+    let sample = "`{\"ok\": false, \"n\": [1, 2]}`";
     for (checks, kind, expected) in [
         (
             Checks { status: vec![200, 201], ..default() },
@@ -240,7 +241,7 @@ fn loops_end() {
     let bounded = plan(&flow);
     let mut driven = Driven::new(&bounded);
     let failure = driven.iterate(|_| ok("")).expect_err("it goes on");
-    assert_eq!(failure.detail, "expected a loop to end after at most 3 rounds, found that it goes on");
+    assert_eq!(failure.detail, "expected a loop to end after at most 3 rounds, found `{$user}` to be `1`");
     assert_eq!(driven.sent.len(), 3);
 }
 
@@ -250,6 +251,6 @@ fn only_lists_have_items() {
     let each = Instruction::Each { list: id("list"), item: id("item"), at_most: 9, steps: all(1) };
     let plan = plan(&with_steps(vec![first], vec![Instruction::Request(0), each]));
     let failure = Driven::new(&plan).iterate(|_| ok("{\"a\": 1}")).expect_err("it is an object");
-    assert_eq!(failure.detail, "expected a list in `{$list}`, found `{\\\"a\\\": 1}`");
+    assert_eq!(failure.detail, "expected a list in `{$list}`, found `{\"a\": 1}`");
     assert_eq!(Driven::new(&plan).iterate(|_| ok("null")), Ok(()), "nothing is an empty list");
 }

@@ -8,7 +8,7 @@ use crate::script::held::Io;
 use crate::script::line::{Line, LineId, Load, Stage};
 use crate::script::origin::OriginId;
 use crate::transport::{Broken, Cause, Dialer};
-use plimsoll_k6::operations::{Event, HttpFaultKind, TlsFacts};
+use plimsoll_k6::operations::{Event, HttpFault, HttpFaultKind, TlsFacts};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::{Instant, Nanos};
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -48,7 +48,10 @@ impl Network {
             for origin in self.origins.of_host(&host) {
                 let port = self.origins.get(origin).port;
                 let found = found.clone().map(|ip: IpAddr| SocketAddr::new(ip, port));
-                let found = found.map_err(|http| Fault { kind: ErrorKind::Connect, http, is_ours: false });
+                let found = found.map_err(|http| {
+                    let http = HttpFault { detail: self.shared.allowed.unknown(&host, http.detail), ..http };
+                    Fault { kind: ErrorKind::Connect, http, is_ours: false }
+                });
                 self.settle(core, origin, None, found);
             }
         }

@@ -25,14 +25,14 @@ pub(super) fn measure(study: Option<&Path>, arguments: &arguments::Doctor) -> Re
     };
     let out = arguments.out.clone().unwrap_or_else(|| run::new_folder("doctor"));
     let extent = Extent::AgainstItself(arguments.blocks);
-    let ended = run::run_study(run::Task {
+    let ended = run::run_study(&run::Task {
         name: &name,
         source,
         extent,
         out: &out,
         resume: false,
         go_on: None,
-        judge: run::Judge::Nothing,
+        judge: report::Judge::Nothing,
         // The study's own question is not the one that is asked here.
         tell: false,
     })?;
@@ -71,7 +71,7 @@ fn told(input: &Input, analysis: &Analysis, noise: &[Noise<'_>]) -> String {
     );
     for one in noise {
         let measure = &one.floor.measure;
-        let _ = writeln!(text, "\n{}", words::measure(measure, &input.facts.protocol)); // a string takes it
+        let _ = writeln!(text, "\n{}", words::measure(measure)); // a string takes it
         match &one.floor.contrast {
             Err(reason) => {
                 let _ = writeln!(text, "  nothing can be said: {reason}");

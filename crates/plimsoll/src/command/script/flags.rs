@@ -1,7 +1,9 @@
 //! What can be said on the command line of `plimsoll script run`: the flags of `k6 run`, and a few of our own.
 
 use clap::{Args, Subcommand};
+use plimsoll_k6::duration;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Scripts on their own, without a study.
 #[derive(Debug, Subcommand)]
@@ -147,9 +149,15 @@ pub(crate) struct Flags {
     /// Show no progress
     #[arg(short = 'q', long)]
     pub(super) quiet: bool,
+    /// Show the summary without colours
+    #[arg(long)]
+    pub(super) no_color: bool,
     /// Accepted: nothing is ever reported
     #[arg(long, hide = true)]
     pub(super) no_usage_report: bool,
+    /// Accepted: there is nothing more to be said
+    #[arg(short = 'v', long, hide = true)]
+    pub(super) verbose: bool,
     /// A host that the script may send to, besides this machine's loopback [may be repeated]
     #[arg(long, value_name = "HOST")]
     pub(super) allow: Vec<String>,
@@ -162,8 +170,19 @@ pub(crate) struct Flags {
     /// How much memory the script of one user may take, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub(super) user_memory: u32,
+    /// How much stack its calls may take, in KiB
+    #[arg(long, value_name = "KIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(64..=65536))]
+    pub(super) user_stack: u32,
+    /// How long it may run without waiting for anything
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
+    pub(super) user_busy: Duration,
     #[command(flatten)]
     pub(super) unsupported: Unsupported,
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let read = duration::parse(text).filter(|time| !time.is_zero());
+    read.ok_or_else(|| "expected a time above 0 such as `1s`".to_owned())
 }
 
 /// How much the summary shows.
@@ -206,6 +225,8 @@ unsupported! {
     {
         paused: "--paused", "a run begins at once";
         http_debug: "--http-debug", "write what you want to see with console.log";
+        linger: "--linger", "there is no server that could be asked after a run";
+        new_machine_readable_summary: "--new-machine-readable-summary", "take `--summary-export` or `handleSummary`";
         profiling_enabled: "--profiling-enabled", "profile the program from outside";
     }
     {
@@ -216,6 +237,10 @@ unsupported! {
         dns: "--dns", "names are looked up once, by the system";
         blacklist_ip: "--blacklist-ip", "hosts are refused unless they are allowed with --allow";
         block_hostnames: "--block-hostnames", "hosts are refused unless they are allowed with --allow";
+        compatibility_mode: "--compatibility-mode", "scripts are modules of JavaScript or TypeScript, and need no mode";
+        log_format: "--log-format", "what is said goes to standard error as text";
+        log_output: "--log-output", "what is said goes to standard error; `--console-output` takes the console of the script";
+        secret_source: "--secret-source", "pass secrets with `--env`, or in the environment";
         traces_output: "--traces-output", "there are no traces";
     }
 }

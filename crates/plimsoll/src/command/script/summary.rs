@@ -45,6 +45,7 @@ pub(super) fn show<'a>(
     if let Some(mode) = mode {
         match handled(run, &summary, setup_data.clone()) {
             Some(texts) => texts.iter().try_for_each(|(to, text)| write(to, text))?,
+            None if flags.no_color => print(&summary.text(mode))?,
             None => print(&coloured(&summary.text(mode)))?,
         }
         if let Some(file) = &flags.summary_export {
@@ -62,7 +63,7 @@ fn handled(run: &Run<'_>, summary: &Summary<'_>, setup_data: Option<Value>) -> O
         return None;
     }
     let data = summary.data(setup_data, std::io::stdout().is_terminal()).to_string();
-    let given = call_alone(run, HANDLER, vec![data], PATIENCE).map_err(|why| why.to_string());
+    let given = call_alone(run, HANDLER, vec![data], PATIENCE).map_err(|why| why.render());
     let texts = given.and_then(|json| texts(json.as_deref()));
     texts.map_err(|why| (run.console)(Level::Error, &format!("`{HANDLER}` failed: {why}"))).ok()
 }

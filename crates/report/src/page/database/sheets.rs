@@ -94,7 +94,7 @@ impl Scene<'_> {
             let interval = interval
                 .map(|one| format!(", 95 % interval {} … {}", show(one.low, unit), show(one.high, unit)))
                 .unwrap_or_default();
-            let what = words::measure(&self.report.throughput, &self.input.facts.protocol);
+            let what = words::measure(&self.report.throughput);
             format!(
                 "Throughput: {} {what} in the geometric mean of the trials, as in charts and comparisons{interval}; {} in \
                  their arithmetic mean, which is that of all trials together",
