@@ -257,8 +257,8 @@ fn a_workload_is_checked_without_a_server() {
     assert_eq!(check(&workload(nowhere)), Ok(()));
     let SqlWork::Own(mut transactions) = transfer() else { unreachable!("transfers are the study's own") };
     transactions[0].statements[0].parameters.pop();
-    let fault = check(&workload(sql_without_server(SqlWork::Own(transactions)))).expect_err("a parameter is missing");
-    assert!(fault.to_string().contains("transaction `transfer`, statement 1"), "{fault}");
+    let faults = check(&workload(sql_without_server(SqlWork::Own(transactions)))).expect_err("a parameter is missing");
+    assert!(faults[0].what.contains("transaction `transfer`, statement 1"), "{faults:?}");
 }
 
 fn sql_without_server(work: SqlWork) -> Sql {
