@@ -1,10 +1,12 @@
 //! Requests as they are sent: methods, headers, bodies.
 
 use super::user;
+use crate::operations::HttpRequest;
 use crate::stand::Stand;
+use std::rc::Rc;
 
 fn sent(user: &Stand) -> Vec<String> {
-    let line = |request: &crate::operations::HttpRequest| {
+    let line = |request: &Rc<HttpRequest>| {
         let headers = request.headers().filter(|(name, _)| !["User-Agent", "Host"].contains(name));
         let headers: Vec<String> = headers.map(|(name, value)| format!("{name}: {value}")).collect();
         let body = String::from_utf8_lossy(&request.body);
