@@ -7,7 +7,7 @@ use crate::user::{User, milliseconds, read_tags};
 use crate::value::{given, is_nothing, text, thrown};
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_web::{Jar, Scheme, Url};
-use rquickjs::{Ctx, Object, Result, Value};
+use rquickjs::{Ctx, Result, Value};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -39,7 +39,8 @@ impl Parameters {
     pub(crate) fn read<'js>(ctx: &Ctx<'js>, user: &User, params: Option<Value<'js>>) -> Result<Parameters> {
         let mut headers = Headers::default();
         headers.set("User-Agent", user.agent());
-        let mut read = Parameters { headers, jar: Rc::clone(&user.jar), deflate: false, tags: Vec::new(), unknown: None };
+        let mut read =
+            Parameters { headers, jar: Rc::clone(&user.jar), deflate: false, tags: Vec::new(), unknown: None };
         let Some(params) = given(params).and_then(Value::into_object) else { return Ok(read) };
         for param in params.props::<String, Value<'js>>() {
             let (name, value) = param?;

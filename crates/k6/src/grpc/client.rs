@@ -1,9 +1,9 @@
 //! `Client`: a connection to a server, and calls that have one answer.
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
+use super::asking;
 use super::calls::{LONGEST_CALL, Reply, Sampled, unary};
 use super::params::{CallParams, ConnectParams};
-use super::asking;
 use super::schema::{Methods, Sources, encode, home, path_of};
 use super::status;
 use crate::operations::{Event, GrpcEvent, K6, Op};

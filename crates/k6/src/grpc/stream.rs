@@ -6,6 +6,7 @@ use super::client::{Client, Wanted};
 use super::status;
 use crate::listeners::Listeners;
 use crate::metrics::{MetricId, builtin};
+use crate::module::warn;
 use crate::operations::{Event, GrpcCall, GrpcEnd, GrpcEvent, K6, Op};
 use crate::user::User;
 use crate::value::{given, is_nothing, text, thrown};
