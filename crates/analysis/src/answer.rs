@@ -95,11 +95,8 @@ impl Speaker<'_> {
     fn sentences(&self) -> Vec<Sentence> {
         let mut sentences = Vec::new();
         for group in GROUPS.iter().filter_map(|(outcome, material)| self.group(*outcome, *material)) {
-            let start = if sentences.is_empty() {
-                format!("By {}, ", words::measure(self.measure))
-            } else {
-                String::new()
-            };
+            let start =
+                if sentences.is_empty() { format!("By {}, ", words::measure(self.measure)) } else { String::new() };
             let (claim, evidence) = self.clause(&group);
             let outcome = Some(group.verdict.outcome);
             sentences.push(Sentence { outcome, claim: capitalised(&(start + &claim)), evidence });

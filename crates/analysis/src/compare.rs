@@ -9,8 +9,8 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
-pub use shown::{notation, shown, shown_in};
 pub(crate) use shown::{ends, ends_in};
+pub use shown::{notation, shown, shown_in};
 
 use crate::decide::{Decision, Doubt, Evidence, Floor, LEAST, Question, decide, doubt_of};
 use crate::measure::Reader;

@@ -154,7 +154,9 @@ mod tests {
         assert_eq!(mode.and(&both).label(), "mutex, users = 10, size = 4");
         let switched = Assignment(vec![("fsync".to_owned(), Level::Text("off".to_owned()))]);
         assert_eq!(switched.label(), "fsync = off");
-        for (level, label) in [("4", "rev = 4"), ("10ms", "rev = 10ms"), ("2.1", "2.1"), ("3fa9c12", "3fa9c12"), ("", "")] {
+        for (level, label) in
+            [("4", "rev = 4"), ("10ms", "rev = 10ms"), ("2.1", "2.1"), ("3fa9c12", "3fa9c12"), ("", "")]
+        {
             let rev = Assignment(vec![("rev".to_owned(), Level::Text(level.to_owned()))]);
             assert_eq!(rev.label(), label);
         }

@@ -177,8 +177,7 @@ impl Charts<'_> {
     fn throughput_and_cost(&self, row: &Row) -> Option<Figure> {
         let deciding = decisions(&self.input.facts).into_iter().map(|decision| decision.measure);
         let deciding = deciding.filter(|measure| measure.unit() != Unit::Seconds);
-        let mut panels: Vec<(String, Measure)> =
-            deciding.map(|measure| (words::measure(&measure), measure)).collect();
+        let mut panels: Vec<(String, Measure)> = deciding.map(|measure| (words::measure(&measure), measure)).collect();
         for (title, series, statistic) in [
             ("iterations per second", Series::Iterations, Statistic::Rate),
             ("CPU of the system, cores", Series::Cpu(None), Statistic::Avg),

@@ -12,7 +12,7 @@ use plimsoll_model::study::FloorRule;
 
 /// The noise floor and what the study could have seen, a line each.
 pub(crate) fn in_short(input: &Input, analysis: &Analysis) -> Vec<String> {
-    let lines = [("noise floor", noise_floor(input, analysis)), ("could have seen", could_have_seen(input, analysis))];
+    let lines = [("noise floor", noise_floor(input, analysis)), ("could have seen", could_have_seen(analysis))];
     let said = lines.into_iter().filter(|(_, value)| !value.is_empty());
     said.map(|(name, value)| format!("{name}: {value}")).collect()
 }
@@ -24,7 +24,7 @@ pub(crate) fn how_sure(input: &Input, analysis: &Analysis) -> Vec<Fact> {
     }
     let facts = [
         ("Noise floor", noise_floor(input, analysis)),
-        ("Could have seen", could_have_seen(input, analysis)),
+        ("Could have seen", could_have_seen(analysis)),
         ("Several comparisons", several(analysis)),
         ("Looks", looks(input, analysis)),
         ("Gate", gate(input, analysis)),
@@ -120,7 +120,7 @@ fn noise_floor(input: &Input, analysis: &Analysis) -> String {
     )
 }
 
-fn could_have_seen(input: &Input, analysis: &Analysis) -> String {
+fn could_have_seen(analysis: &Analysis) -> String {
     let of = |one: &Sensitivity| {
         let value = |value| shown(value, &one.measure).trim_start_matches('+').to_owned();
         let measure = words::measure(&one.measure);

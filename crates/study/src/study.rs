@@ -183,7 +183,10 @@ impl Study {
         let place = self.parts.workload.http()?.place_of(part, &Faults::new(self.parts.source.clone()))?;
         let wanted = self.parts.source.text().get(place.clone()).unwrap_or_default();
         let wanted = wanted.trim_start_matches("{$").trim_end_matches('}');
-        let fault = Fault { severity, ..Fault::error(&place, message) };
+        let fault = match severity {
+            Severity::Warning => Fault::warning(&place, message),
+            Severity::Error => Fault::error(&place, message),
+        };
         let help = did_you_mean(wanted, known.iter().map(String::as_str));
         Some(self.parts.source.diagnostic(fault.maybe_help(help)))
     }

@@ -221,7 +221,8 @@ mod tests {
             let facts = ScriptFacts { console: 1200, ..ScriptFacts::default() };
             input.trials[number].summary.script = Some(facts);
         }
-        let finding = analyse(&input).findings.into_iter().find(|finding| finding.topic == "console").expect("a finding");
+        let finding =
+            analyse(&input).findings.into_iter().find(|finding| finding.topic == "console").expect("a finding");
         assert!(finding.sentence.contains("in trials 2 and 5 (2,400 lines)"), "{finding:?}");
         assert!(finding.sentence.ends_with("`trials/0002/console.log`."), "{finding:?}");
     }

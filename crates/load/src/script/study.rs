@@ -46,7 +46,8 @@ impl ScriptPlan {
         let fault = |text: String| PrepareError(vec![text]);
         let folder = script.entry.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folders = script.files.iter().map(PathBuf::as_path).chain([folder.unwrap_or(Path::new("."))]);
-        let files = Files::within(folders).map_err(|error| fault(error.to_string()))?.opened_by("`files` of the workload");
+        let files =
+            Files::within(folders).map_err(|error| fault(error.to_string()))?.opened_by("`files` of the workload");
         let program = Program::load(Entry::File(&script.entry), files, plimsoll_k6::natives())
             .map_err(|faults| PrepareError(faults.iter().map(Fault::render).collect()))?;
         let env = script.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -111,10 +112,11 @@ impl ScriptPlan {
         let (threads, cpus, warmup) = (run.threads, run.cpus, job.load.warmup);
         let load = Load { common: &common, offered: &offered, threads, cpus, warmup, copies: None };
         let left = load.run(on_interval)?;
-        let mut warnings = left.broken;
-        warnings.extend(self.tear_down(&run, &network, data)?);
+        let unended = self.tear_down(&run, &network, data)?;
         let mut record = record(left.findings, &Steps::Script(Box::new(self.script.clone())), job, left.clock);
-        record.warnings.append(&mut warnings);
+        record.warnings.extend(unended);
+        // With a user less, it is no longer the load that the study asks for.
+        record.faults.extend(left.broken);
         Ok(record)
     }
 

@@ -132,10 +132,7 @@ impl Table<'_> {
                 })
                 .collect()
         };
-        DurationRow {
-            name: series.to_string(),
-            variants: self.variants().map(cells).collect(),
-        }
+        DurationRow { name: series.to_string(), variants: self.variants().map(cells).collect() }
     }
 
     fn amounts(&self) -> Vec<AmountRow> {

@@ -211,7 +211,8 @@ pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
             "Durations",
             "from histograms over everything that the measure phase scheduled, time-outs at their limit and failures \
              included; percentiles are never averaged within a trial. iteration_duration runs from the first step to the end \
-             of the last, without think time and pauses; of a script it includes what the script sleeps.",
+             of the last, without think time and pauses; of a script it includes what the script sleeps. request_duration is \
+             what k6 calls http_req_duration and grpc_req_duration.",
         ),
         fact(
             "Rates and amounts",
@@ -220,7 +221,10 @@ pub(crate) fn notes(input: &Input, analysis: &Analysis) -> Vec<Fact> {
         fact("CPU and memory", "of all processes of the system, sampled each second of the measure phase."),
     ];
     notes.push(if input.facts.open_load {
-        fact("Open load", "response_time counts from the instant at which a request was due, req_duration from its send.")
+        fact(
+            "Open load",
+            "response_time counts from the instant at which a request was due, request_duration from its send.",
+        )
     } else {
         fact(
             "Closed load",

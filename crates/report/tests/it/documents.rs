@@ -187,7 +187,7 @@ fn the_first_chart_is_that_of_what_decides() {
         charts.lines().find_map(|line| line.strip_prefix("### ")).expect("a chart").to_owned()
     };
     assert_eq!(first_chart("iteration_duration.p95"), "iteration_duration, connect = per user");
-    assert_eq!(first_chart("request_duration.p95"), "grpc_req_duration, connect = per user");
+    assert_eq!(first_chart("request_duration.p95"), "request_duration, connect = per user");
     assert_eq!(first_chart("iterations.rate"), "Throughput and what it costs, connect = per user");
 }
 

@@ -1,0 +1,71 @@
+//! Comparisons as people read them.
+
+use super::{Comparison, Contrast};
+use crate::OrReason;
+use crate::quantity::{Notation, difference};
+use plimsoll_model::measure::{Effect, Measure};
+use plimsoll_statistics::Interval;
+
+impl Comparison {
+    /// The notation that suits all numbers of this comparison.
+    #[must_use]
+    pub fn notation(&self) -> Notation {
+        notation([self])
+    }
+
+    /// What the variant differs by: `+3.1 %`, `×6.2`, `+0.12 points`.
+    ///
+    /// # Errors
+    /// Why there is no contrast.
+    pub fn change(&self, notation: Notation) -> OrReason<String> {
+        let contrast = self.contrast.as_ref().map_err(Clone::clone)?;
+        Ok(shown_in(contrast.value, &self.measure, notation))
+    }
+
+    /// Both ends of an interval of this comparison.
+    #[must_use]
+    pub fn ends(&self, interval: Interval, notation: Notation) -> [String; 2] {
+        ends_in(interval, &self.measure, notation)
+    }
+}
+
+/// The notation that suits all numbers of these comparisons: those of a table.
+#[must_use]
+pub fn notation<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Notation {
+    let ratios = comparisons.into_iter().filter(|one| one.measure.effect() == Effect::Ratio);
+    Notation::of(ratios.filter_map(|one| one.contrast.as_ref().ok()).map(Contrast::largest))
+}
+
+impl Contrast {
+    /// The largest number that is shown of it.
+    pub(crate) fn largest(&self) -> f64 {
+        let interval = self.interval.clone().unwrap_or(self.range).high;
+        let ranked = self.ranked.and_then(|ranked| ranked.interval).map_or(interval, |interval| interval.high);
+        self.value.max(interval).max(ranked)
+    }
+}
+
+/// A contrast in a measure by itself, as people read it.
+#[must_use]
+pub fn shown(value: f64, measure: &Measure) -> String {
+    shown_in(value, measure, Notation::of([value]))
+}
+
+/// The same beside others.
+#[must_use]
+pub fn shown_in(value: f64, measure: &Measure, notation: Notation) -> String {
+    match measure.effect() {
+        Effect::Ratio => notation.show(value),
+        Effect::Difference => difference(value, measure.unit()),
+    }
+}
+
+/// Both ends of an interval of a contrast in a measure.
+pub(crate) fn ends(interval: Interval, measure: &Measure) -> [String; 2] {
+    ends_in(interval, measure, Notation::of([interval.low, interval.high]))
+}
+
+/// The same beside others.
+pub(crate) fn ends_in(interval: Interval, measure: &Measure, notation: Notation) -> [String; 2] {
+    [interval.low, interval.high].map(|end| shown_in(end, measure, notation))
+}

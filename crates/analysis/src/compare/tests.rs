@@ -1,0 +1,195 @@
+use super::*;
+use crate::analyse;
+use crate::testing::{input, trial, with_duplicate};
+use crate::verdict::Outcome;
+use plimsoll_model::record::{ErrorKind, Subject};
+use plimsoll_model::result::TrialResult;
+use plimsoll_model::study::FloorRule;
+use plimsoll_model::trial::Validity;
+use proptest::prelude::*;
+
+fn headline(input: &Input) -> Measure {
+    crate::headline(&input.facts).measure
+}
+
+fn compared(input: &Input) -> Comparison {
+    analyse(input).comparison(0, 1, &headline(input)).expect("a comparison").clone()
+}
+
+/// Pairs whose variants are `factors` times their baselines.
+fn pairs_of(factors: &[f64]) -> Input {
+    let factor = |number: u32| factors[(number as usize - 1) / 2];
+    input(factors.len() as u32, |number| trial(if number % 2 == 1 { 1.0 } else { factor(number) }))
+}
+
+/// Histograms keep three digits.
+fn close(one: f64, other: f64) -> bool {
+    (one / other - 1.0).abs() < 2e-3
+}
+
+#[test]
+fn a_known_ratio_with_its_interval() {
+    // Log ratios 0.1, 0.2, 0.3: mean 0.2, sd 0.1, t(0.975, 2) = 4.3027, half width 0.24842.
+    let comparison = compared(&pairs_of(&[0.1_f64.exp(), 0.2_f64.exp(), 0.3_f64.exp()]));
+    let contrast = comparison.contrast.expect("a contrast");
+    assert!(close(contrast.value, 0.2_f64.exp()), "{contrast:?}");
+    let interval = contrast.interval.clone().expect("an interval");
+    assert!((interval.low.ln() + 0.04842).abs() < 5e-3, "{interval:?}");
+    assert!((interval.high.ln() - 0.44842).abs() < 5e-3, "{interval:?}");
+    assert_eq!(contrast.ranked, None, "three pairs are too few for ranks");
+    assert!(contrast.detectable.is_some_and(|change| change > 1.2), "{contrast:?}");
+}
+
+#[test]
+fn fewer_than_three_pairs_have_a_range_and_no_verdict() {
+    let one = compared(&pairs_of(&[1.5]));
+    assert!(one.contrast.expect("a contrast").interval.is_err());
+    let two = compared(&pairs_of(&[2.0, 4.0]));
+    let contrast = two.contrast.expect("a contrast");
+    assert!(close(contrast.range.low, 2.0) && close(contrast.range.high, 4.0));
+    assert!(contrast.interval.expect_err("no interval").contains("range"));
+    let verdict = two.verdict.expect("it decides");
+    assert_eq!(verdict.outcome, Outcome::Inconclusive);
+    assert_eq!(verdict.reason, "2 repeats give a range, not an interval; it takes 3");
+}
+
+#[test]
+fn ranks_stand_beside_from_six_pairs() {
+    let contrast = compared(&pairs_of(&[1.10, 1.12, 1.11, 1.13, 1.09, 1.11])).contrast.expect("a contrast");
+    let ranked = contrast.ranked.expect("ranks");
+    assert!(close(ranked.value, 1.11) && ranked.interval.is_some(), "{ranked:?}");
+}
+
+#[test]
+fn a_noise_floor_in_doubt_leaves_no_verdict() {
+    let noise = |block: u32| 1.0 + f64::from(block % 3) / 1000.0;
+    let study = || {
+        input(5, |number| {
+            let block = number.div_ceil(2);
+            trial(if number % 2 == 1 { 1.0 } else { 1.14 * noise(block) })
+        })
+    };
+    assert_eq!(compared(&study()).verdict.expect("it decides").outcome, Outcome::Worse);
+    let quiet = with_duplicate(study(), |block| trial(noise(block) - 0.001));
+    assert_eq!(compared(&quiet).verdict.expect("it decides").outcome, Outcome::Worse);
+    let biased = with_duplicate(study(), |block| trial(1.2 * noise(block)));
+    let verdict = compared(&biased).verdict.expect("it decides");
+    assert_eq!(verdict.outcome, Outcome::Inconclusive);
+    assert!(verdict.reason.starts_with("the noise floor ("), "{}", verdict.reason);
+    let floors = analyse(&biased).floors;
+    assert_eq!(floors.len(), 2, "one for each measure that decides");
+    let mut far = with_duplicate(input(5, |number| trial(if number % 2 == 1 { 1.0 } else { 20.0 })), |block| {
+        trial(1.2 * noise(block))
+    });
+    let verdict = compared(&far).verdict.expect("it decides");
+    assert_eq!((verdict.outcome, verdict.not_inferior), (Outcome::Inconclusive, false), "×20, but not from nothing");
+    assert!(verdict.reason.contains("; the difference itself, "), "{}", verdict.reason);
+    far.facts.floor_rule = FloorRule::Beyond;
+    assert_eq!(compared(&far).verdict.expect("it decides").outcome, Outcome::Worse, "×20 is no noise");
+}
+
+#[test]
+fn a_block_that_was_run_again_counts_for_nothing() {
+    let mut input = pairs_of(&[1.1, 1.1, 1.1, 3.0]);
+    // The last block is a second attempt at the third repeat.
+    for index in [6, 7] {
+        for trial in [&mut input.plan.trials[index], &mut input.trials[index].summary.trial] {
+            trial.repeat = 3;
+            trial.attempt = 2;
+        }
+    }
+    input.trials[4].summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
+    let comparison = compared(&input);
+    let blocks: Vec<u32> = comparison.pairs.iter().map(|pair| pair.block).collect();
+    assert_eq!(blocks, [1, 2, 4]);
+    assert!(comparison.dropped.is_empty());
+    let uncounted: Vec<(u32, &str)> = analyse(&input).uncounted.iter().map(|one| (one.trial, one.what)).collect();
+    assert_eq!(uncounted, [(5, "void"), (6, "run again")]);
+}
+
+fn with_errors(mut result: TrialResult, errors: u64) -> TrialResult {
+    let tally = result.tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests");
+    if errors > 0 {
+        tally.errors.insert(ErrorKind::Status, errors);
+    }
+    result
+}
+
+#[test]
+fn errors_are_compared_by_their_difference() {
+    let study = |errors: u64, margin: f64| {
+        let mut input = input(3, |number| with_errors(trial(1.0), if number % 2 == 1 { 0 } else { errors }));
+        let measure: Measure = "errors.ratio".parse().expect("a measure");
+        input.facts.decide = vec![plimsoll_model::study::Decision { measure, margin }];
+        compared(&input)
+    };
+    let none = study(0, 0.05);
+    assert_eq!(none.change(none.notation()), Ok("±0 points".to_owned()));
+    assert_eq!(none.verdict.as_ref().expect("it decides").outcome, Outcome::Equivalent);
+    let unknown = study(0, 0.001).verdict.expect("it decides");
+    assert_eq!(unknown.outcome, Outcome::Inconclusive, "3,000 requests cannot show less than 0.1 points of errors");
+    let many = study(50, 0.001);
+    assert_eq!(many.change(many.notation()), Ok("+5 points".to_owned()));
+    assert_eq!(many.verdict.expect("it decides").outcome, Outcome::Worse);
+}
+
+#[test]
+fn variants_that_never_took_turns_get_no_verdict() {
+    let mut input = pairs_of(&[1.3, 1.31, 1.32]);
+    for result in &mut input.trials {
+        let number = i64::from(result.summary.trial.number);
+        result.summary.started_unix_ms = number + if number % 2 == 1 { 0 } else { 1_000 };
+    }
+    let verdict = compared(&input).verdict.expect("it decides");
+    assert_eq!(verdict.outcome, Outcome::Void);
+    assert!(verdict.reason.contains("ran before"), "{}", verdict.reason);
+    let topics: Vec<&str> = analyse(&input).findings.iter().map(|finding| finding.topic).collect();
+    assert_eq!(topics[0], "one variant after the other");
+}
+
+#[test]
+fn what_was_declared_later_decides_nothing() {
+    let mut input = pairs_of(&[1.5, 1.51, 1.52]);
+    input.declared = false;
+    let verdict = compared(&input).verdict.expect("it decides");
+    assert_eq!(verdict.outcome, Outcome::Void);
+    assert!(verdict.reason.contains("changed after the run"), "{}", verdict.reason);
+}
+
+#[test]
+fn looks_make_intervals_wider() {
+    let mut input = pairs_of(&[1.1, 1.12, 1.11, 1.13, 1.09]);
+    let plain = compared(&input).contrast.expect("a contrast").interval.expect("an interval");
+    input.plan.looks = vec![3, 5];
+    let analysis = analyse(&input);
+    assert!((analysis.alpha - 0.0294).abs() < 1e-9);
+    let wide = compared(&input).contrast.expect("a contrast").interval.expect("an interval");
+    assert!(wide.low < plain.low && wide.high > plain.high);
+}
+
+#[test]
+fn what_does_not_decide_is_marked_when_it_stands_out() {
+    let analysis = analyse(&pairs_of(&[1.5, 1.51, 1.52]));
+    let average: Measure = "request_duration.avg".parse().expect("a measure");
+    let exploratory = analysis.comparison(0, 1, &average).expect("a comparison").exploratory.expect("a p-value");
+    assert!(exploratory.stands_out, "{exploratory:?}");
+    let rate: Measure = "requests.rate".parse().expect("a measure");
+    let exploratory = analysis.comparison(0, 1, &rate).expect("a comparison").exploratory.expect("a p-value");
+    assert!(!exploratory.stands_out, "{exploratory:?}");
+}
+
+proptest! {
+    #[test]
+    fn swapping_variant_and_baseline_inverts_the_ratio(factors in prop::collection::vec(0.2..5.0_f64, 1..8)) {
+        let pairs: Vec<Pair> = factors
+            .iter()
+            .zip(1..)
+            .map(|(factor, block)| Pair { block, baseline: 1.0, variant: *factor })
+            .collect();
+        let swapped = pairs.iter().map(|pair| Pair { baseline: pair.variant, variant: pair.baseline, ..*pair });
+        for (pair, swapped) in pairs.iter().zip(swapped) {
+            let (one, other) = (pair.difference(Effect::Ratio), swapped.difference(Effect::Ratio));
+            prop_assert!((one + other).abs() < 1e-12);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Measures that the study names and no trial has: a name that is misspelt, or of what never happened.
+
+use super::{Context, Finding, Gravity};
+use crate::words::list;
+use plimsoll_model::measure::{Measure, Series};
+use plimsoll_model::record::Subject;
+use std::collections::BTreeSet;
+
+/// How many names are told of what was recorded instead.
+const MOST_NAMES: usize = 8;
+
+/// What scripts name, nobody knows before they run: so the run has to tell, before anything else.
+pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
+    let facts = &context.input.facts;
+    let named = crate::decisions(facts).into_iter().map(|decision| decision.measure);
+    let mut missing: Vec<(Measure, String)> = Vec::new();
+    for measure in named.chain(facts.report.measures.iter().cloned()) {
+        let known = missing.iter().any(|(known, _)| *known == measure);
+        if let Some(reason) = reason(context, &measure).filter(|_| !known) {
+            missing.push((measure, reason));
+        }
+    }
+    let names: Vec<String> = missing.iter().map(|(measure, _)| format!("`{measure}`")).collect();
+    let sentence = match missing.as_slice() {
+        [] => return Vec::new(),
+        [(_, reason)] => format!("The study names {}, and no trial has a value for it: {reason}.", names[0]),
+        _ => format!("The study names measures for which no trial has a value: {}.", list(&names)),
+    };
+    let evidence = missing.iter().map(|(measure, reason)| format!("{measure}: {reason}")).collect();
+    vec![Finding { gravity: Gravity::Problem, topic: "measures without a value", sentence, evidence }]
+}
+
+/// Why none of the trials that count has a value; none where one has, or has too few requests for it.
+fn reason(context: &Context<'_>, measure: &Measure) -> Option<String> {
+    let mut first = None;
+    for reader in context.counted() {
+        match reader.value(measure) {
+            Err(reason) if reader.shortage(measure).is_none() => first = first.or(Some(reason)),
+            _ => return None,
+        }
+    }
+    first.map(|reason| reason + &instead(context, &measure.series).unwrap_or_default())
+}
+
+/// What was recorded of the kind that a series names.
+fn instead(context: &Context<'_>, series: &Series) -> Option<String> {
+    let wanted = match series {
+        Series::RequestDuration(Some(name)) | Series::ResponseTime(Some(name)) | Series::FirstByte(Some(name)) => {
+            Subject::Request(name.clone())
+        }
+        Series::PartDuration(part, Some(name)) => Subject::Part(*part, name.clone()),
+        Series::Checks(Some(name)) => Subject::Check(name.clone()),
+        Series::Custom(metric, name) => Subject::Custom(*metric, name.clone()),
+        _ => return None,
+    };
+    let recorded = context.counted().flat_map(|reader| &reader.result().tallies);
+    let alike = recorded.map(|(subject, _)| subject).filter(|subject| subject.is_like(&wanted));
+    let names: BTreeSet<String> =
+        alike.filter_map(|subject| Some(subject.to_string().split_once(':')?.1.to_owned())).collect();
+    let told: Vec<String> = names.iter().take(MOST_NAMES).map(|name| format!("`{name}`")).collect();
+    Some(match names.len() {
+        0 => "; there was none at all".to_owned(),
+        count if count > MOST_NAMES => format!("; there are {}, and {} others", told.join(", "), count - MOST_NAMES),
+        1 => format!("; there is {}", told[0]),
+        _ => format!("; there are {}", list(&told)),
+    })
+}

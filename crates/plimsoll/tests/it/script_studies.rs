@@ -1,0 +1,88 @@
+//! Studies of scripts: what is found before they run, and what is kept and told of them.
+
+use crate::common::Place;
+use plimsoll_model::record::{ErrorKind, Subject};
+use plimsoll_testkit::http::{Behaviour, Reply, Server};
+
+/// A study of `shop.js`, whose variants differ in a variable, with these tables.
+fn study(server: &Server, tables: &str) -> String {
+    format!(
+        "title = 'scripts'\nquestion = 'q'\nrepeats = 2\n\
+         [factors]\nrev = {{ levels = ['1', '2'], compare = true, baseline = '1' }}\n\
+         [workload]\nscript = 'shop.js'\nenv = {{ BASE = 'http://{}', REV = '{{rev}}' }}\n\
+         [generator]\nmax_cpu = '100%'\nmax_lateness = '10s'\n\
+         [load]\nusers = 2\nthink = '5ms'\nwarmup = '50ms'\nduration = '400ms'\n{tables}",
+        server.address()
+    )
+}
+
+const SCRIPT: &str = "import http from 'k6/http';\nimport { check } from 'k6';\n\
+    import { Counter, Trend } from 'k6/metrics';\n\
+    const lock = new Trend('lock', true);\nconst depth = new Trend('depth');\nconst orders = new Counter('orders');\n\
+    export default function () {\n\
+      const reply = http.get(`${__ENV.BASE}/cart`);\n\
+      check(reply, { 'is fine': (r) => r.body === 'fine' });\n\
+      lock.add(2.5);\n      depth.add(1.25);\n      orders.add(1);\n      console.log('bought');\n    }\n";
+
+fn place(script: &str, tables: &str) -> (Place, Server) {
+    let server = Server::start(Behaviour::at_once(Reply::ok("fine"))).unwrap();
+    let place = Place::with_study(&study(&server, tables));
+    place.write("shop.js", script);
+    (place, server)
+}
+
+const RUN: [&str; 4] = ["run", "study.toml", "--out", "bundle"];
+
+#[test]
+fn metrics_that_no_script_makes_are_refused_with_what_was_meant() {
+    let tables = "[decide]\nmeasures = ['trend:lok.p90', 'checks.ratio']\n\
+                  [report]\nmeasures = ['gauge:orders.max', 'trend:http_req_waiting.med']\n";
+    let (place, server) = place(SCRIPT, tables);
+    place.plimsoll(&["check", "study.toml"]).with(2).says(&["did you mean `time_to_first_byte.med`?"]);
+    place.write("study.toml", place.read("study.toml").replace(", 'trend:http_req_waiting.med'", ""));
+    for command in [&["check", "study.toml"][..], &RUN] {
+        place.plimsoll(command).with(2).says(&[
+            "`shop.js` has no trend `lok`",
+            "did you mean `trend:lock.p90`?",
+            "measure `counter:orders.count`",
+            "study.toml:17:14",
+        ]);
+    }
+    assert_eq!(server.record().requests(), 0);
+}
+
+#[test]
+fn what_scripts_measure_and_write_is_kept_and_told() {
+    let tables =
+        "[decide]\nmeasure = 'trend:lock.med'\n[report]\nmeasures = ['checks:is fin.ratio', 'trend:depth.avg']\n";
+    let (place, _server) = place(SCRIPT, tables);
+    place.plimsoll(&RUN).prints(&["rev = 2", "The study names `checks:is fin.ratio`", "there is `is fine`"]);
+    let report = place.read("bundle/report/report.md");
+    for text in ["2.50 ms", "1.25", "`trials/0001/console.log`"] {
+        assert!(report.contains(text), "`{text}` is not in:\n{report}");
+    }
+    let console = place.read("bundle/trials/0001/console.log");
+    assert!(console.starts_with("info bought\n") && console.contains("lines more are not kept"), "{console}");
+    assert_eq!(console.matches("info bought").count(), 10);
+    let contents = plimsoll_bundle::read(&place.path("bundle")).unwrap();
+    assert_eq!(contents.problems, Vec::<String>::new());
+    let script = contents.trials[0].summary.script.as_ref().expect("a script ran");
+    assert!(script.console > 10 && script.times.contains("lock") && !script.times.contains("depth"), "{script:?}");
+}
+
+#[test]
+fn a_request_of_what_is_no_url_fails_with_its_reason() {
+    let script = "import http from 'k6/http';\nexport default function () {\n\
+                  const reply = http.get(__ENV.BSAE + '/cart');\n  reply.json();\n}\n";
+    let (place, _server) = place(script, "");
+    place.plimsoll(&RUN).with(3);
+    let contents = plimsoll_bundle::read(&place.path("bundle")).unwrap();
+    let trial = &contents.trials[0];
+    let reasons = trial.summary.validity.reasons().join("; ");
+    assert!(reasons.contains("found `undefined/cart`"), "{reasons}");
+    let unsent = &trial.tallies[&Subject::Request("(not sent)".to_owned())];
+    assert_eq!(unsent.failed(), unsent.count());
+    let examples = &trial.summary.error_examples["iteration"];
+    assert!(examples.contains_key(&ErrorKind::Script), "{examples:?}");
+    assert!(place.read("bundle/trials/0001/console.log").contains("Request Failed"));
+}
