@@ -18,17 +18,7 @@ pub(crate) fn of_value<'js>(ctx: &Ctx<'js>, program: &Program, value: &Value<'js
     let message = text(ctx, value.clone());
     let stack = value.as_exception().and_then(rquickjs::Exception::stack).unwrap_or_default();
     let place = places(&stack).find_map(|(file, line, column)| program.place(file, line, column));
-    let message = match no_function(program, &stack).filter(|_| message == "TypeError: not a function") {
-        Some(name) => format!("TypeError: `{name}` is not a function"),
-        None => message,
-    };
     Exception { message, place, stack }
-}
-
-/// What was called, where the script itself did: the engine does not name what is no function.
-fn no_function<'a>(program: &'a Program, stack: &'a str) -> Option<&'a str> {
-    let (file, line, column) = places(stack.lines().next()?).next()?;
-    program.called(file, line, column)
 }
 
 /// A value as `String(value)` has it. What throws when it is asked has no text.

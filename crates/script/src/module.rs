@@ -130,23 +130,12 @@ pub(crate) struct Text<'a> {
     pub(crate) code: &'a str,
 }
 
-impl<'a> Text<'a> {
+impl Text<'_> {
     /// A place as the engine (0.15.1) tells it: columns are bytes, and on the first line they count from 0.
     pub(crate) fn engine_place(&self, line: usize, column: usize) -> Option<Place> {
-        Some(self.place(self.engine_offset(line, column)?))
-    }
-
-    /// What is called there: of a call, the engine tells the place of the first argument.
-    pub(crate) fn called(&self, line: usize, column: usize) -> Option<&'a str> {
-        let before = self.code.get(..self.engine_offset(line, column)?)?.trim_end().strip_suffix('(')?;
-        let is_part = |c: char| c.is_alphanumeric() || "_$.".contains(c);
-        Some(&before[before.trim_end_matches(is_part).len()..]).filter(|name| !name.is_empty())
-    }
-
-    fn engine_offset(&self, line: usize, column: usize) -> Option<usize> {
         let before: usize = self.code.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
         let ahead = if line == 1 && column > 1 { column } else { column.saturating_sub(1) };
-        Some(before + ahead)
+        Some(self.place(before + ahead))
     }
 
     fn place(&self, offset: usize) -> Place {

@@ -121,17 +121,8 @@ impl Program {
 
     /// A place as the engine tells it; None where there is no such module.
     pub(crate) fn place(&self, file: &str, line: usize, column: usize) -> Option<Place> {
-        self.text(file)?.engine_place(line, column)
-    }
-
-    /// What is called at such a place, as it is written there.
-    pub(crate) fn called<'a>(&'a self, file: &'a str, line: usize, column: usize) -> Option<&'a str> {
-        self.text(file)?.called(line, column)
-    }
-
-    fn text<'a>(&'a self, file: &'a str) -> Option<Text<'a>> {
         let module = self.modules.get(file)?;
-        Some(Text { name: file, source: &module.source, code: &module.code })
+        Text { name: file, source: &module.source, code: &module.code }.engine_place(line, column)
     }
 
     /// What gives a runtime its modules.

@@ -148,18 +148,3 @@ fn a_file_that_is_no_text_is_no_script() {
     let found = listed(&load(home.path(), "none.js", ".").err().expect("it is refused"));
     assert!(found.contains("none.js`: No such file"), "{found}");
 }
-
-#[test]
-fn what_is_no_function_is_named_where_the_script_calls_it() {
-    let cases = [
-        ("const o = {}; o.gett(1)", "TypeError: `o.gett` is not a function"),
-        ("const o = { in: {} }; o.in.get(\n  'a',\n  { b: 1 },\n)", "TypeError: `o.in.get` is not a function"),
-        ("const f = 5; f()", "TypeError: `f` is not a function"),
-        ("[1].map(5)", "TypeError: not a function"),
-    ];
-    for (body, expected) in cases {
-        let mut user = User::loaded(&format!("export default () => {{\n  {body};\n}};"));
-        let thrown = user.thrown();
-        assert!(thrown.starts_with(expected), "{body}: {thrown}");
-    }
-}
