@@ -13,6 +13,7 @@ use rquickjs::function::Opt;
 use rquickjs::object::Accessor;
 use rquickjs::proxy::{Proxy, ProxyHandler};
 use rquickjs::{Coerced, Ctx, Exception, IntoJs, Object, Result, Value};
+use std::rc::Rc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -179,9 +180,16 @@ impl Labels {
         Proxy::new(ctx.clone(), Object::new(ctx.clone())?, ProxyHandler::from_object(handler)?)
     }
 
+    fn all(self, iteration: &Iteration) -> &[(String, String)] {
+        match self {
+            Labels::Tags => &iteration.tags,
+            Labels::Metadata => &iteration.metadata,
+        }
+    }
+
     fn of(self, iteration: &mut Iteration) -> &mut Vec<(String, String)> {
         match self {
-            Labels::Tags => &mut iteration.tags,
+            Labels::Tags => Rc::make_mut(&mut iteration.tags),
             Labels::Metadata => &mut iteration.metadata,
         }
     }
@@ -190,11 +198,11 @@ impl Labels {
     fn get(self, ctx: &Ctx<'_>, name: &Value<'_>) -> Result<Option<String>> {
         let Some(name) = name.as_string() else { return Ok(None) };
         let (user, name) = (User::of(ctx)?, name.to_string()?);
-        let mut iteration = user.iteration_mut();
+        let iteration = user.iteration();
         if self == Labels::Tags && name == "group" {
             return Ok(Some(iteration.group.clone()));
         }
-        Ok(self.of(&mut iteration).iter().find(|(label, _)| *label == name).map(|(_, value)| value.clone()))
+        Ok(self.all(&iteration).iter().find(|(label, _)| *label == name).map(|(_, value)| value.clone()))
     }
 
     fn set<'js>(self, ctx: &Ctx<'js>, name: String, value: Value<'js>) -> Result<bool> {
@@ -209,8 +217,8 @@ impl Labels {
 
     fn names(self, ctx: &Ctx<'_>) -> Result<Vec<String>> {
         let user = User::of(ctx)?;
-        let mut iteration = user.iteration_mut();
+        let iteration = user.iteration();
         let group = (self == Labels::Tags).then(|| "group".to_owned());
-        Ok(group.into_iter().chain(self.of(&mut iteration).iter().map(|(name, _)| name.clone())).collect())
+        Ok(group.into_iter().chain(self.all(&iteration).iter().map(|(name, _)| name.clone())).collect())
     }
 }

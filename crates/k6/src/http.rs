@@ -13,6 +13,7 @@ mod fault;
 mod fetch;
 pub(crate) mod headers;
 mod page;
+mod requests;
 mod response;
 mod samples;
 mod statuses;
@@ -23,6 +24,7 @@ mod tests;
 pub(crate) use body::query;
 pub(crate) use cookie_jar::jar_of;
 pub(crate) use fetch::calendar;
+pub(crate) use requests::Requests;
 
 use crate::module::{Native, joined, names_of};
 use crate::user::User;
@@ -30,7 +32,7 @@ use crate::value::{given, instance, text, thrown};
 use arguments::Arguments;
 use client::{Client, Outcome};
 use cookie_jar::CookieJar;
-use fetch::{Asked, Fetch};
+use fetch::Asked;
 use plimsoll_script::NativeModule;
 use rquickjs::function::Opt;
 use rquickjs::{Array, Class, Ctx, IntoJs, Object, Promise, Result, Value};
@@ -170,7 +172,7 @@ fn batch<'js>(ctx: Ctx<'js>, requests: Value<'js>) -> Result<Value<'js>> {
     let (mut names, mut all) = (Vec::new(), Vec::new());
     for (name, entry) in entries {
         match batched(&ctx, &client, &name, entry) {
-            Ok(asked) => all.push(Fetch::new(asked)),
+            Ok(asked) => all.push(client.fetch(asked)),
             // As in k6, nothing is sent of a batch in which one request cannot be made; those before it have no answer.
             Err(wrong) => {
                 let unsent = names.into_iter().map(|name| Ok((name, client.unsent(&ctx)?)));

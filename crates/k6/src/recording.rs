@@ -1,6 +1,7 @@
 //! What the users of one thread leave behind: samples and checks.
 
 use crate::checks::Checks;
+use crate::http::Requests;
 use crate::metrics::{Contains, Kind, Metric, MetricId, NameFault, Registry, Sinks, TagSet};
 use crate::output::Rows;
 use crate::plan::Plan;
@@ -34,7 +35,13 @@ pub struct Recording {
     checks: RefCell<Checks>,
     rows: RefCell<Rows>,
     news: RefCell<Vec<New>>,
+    /// The tags of all samples of each scenario.
+    tags: Vec<Rc<Tags>>,
+    requests: Requests,
 }
+
+/// Names and values.
+pub(crate) type Tags = Vec<(String, String)>;
 
 /// What a study has not been told yet.
 #[derive(Debug)]
@@ -77,12 +84,14 @@ impl Recording {
         Rc::new(Recording {
             plan: Arc::clone(plan),
             purpose,
-            tags_groups: plan.options.system_tags.iter().flatten().any(|tag| tag == "group"),
+            tags_groups: has_system_tag(plan, "group"),
             registry: RefCell::new(Arc::clone(&plan.registry)),
             sinks: RefCell::new(plan.sinks()),
             checks: RefCell::default(),
             rows: RefCell::new(Rows::new(&plan.outputs)),
             news: RefCell::default(),
+            tags: (0..plan.scenarios.len()).map(|scenario| Rc::new(tags_of(plan, Some(scenario)))).collect(),
+            requests: Requests::new(plan.options.user_agent.as_deref()),
         })
     }
 
@@ -133,16 +142,13 @@ impl Recording {
     }
 
     /// The tags that all samples of a scenario have, or those of what runs before and after all scenarios.
-    pub(crate) fn tags_of(&self, scenario: Option<usize>) -> Vec<(String, String)> {
-        let mut tags = self.plan.options.tags.clone().unwrap_or_default();
-        if let Some(scenario) = scenario.map(|index| &self.plan.scenarios[index]) {
-            tags.retain(|(name, _)| scenario.tags.iter().all(|(other, _)| other != name));
-            tags.extend(scenario.tags.iter().cloned());
-            if self.has_system_tag("scenario") {
-                tags.push(("scenario".to_owned(), scenario.name.clone()));
-            }
-        }
-        tags
+    pub(crate) fn tags_of(&self, scenario: Option<usize>) -> Rc<Tags> {
+        scenario.map_or_else(|| Rc::new(tags_of(&self.plan, None)), |scenario| Rc::clone(&self.tags[scenario]))
+    }
+
+    /// The requests that users of this thread have in common.
+    pub(crate) fn requests(&self) -> &Requests {
+        &self.requests
     }
 
     /// The name of a scenario; empty outside of scenarios.
@@ -158,7 +164,7 @@ impl Recording {
     /// Whether samples get this tag by themselves.
     #[must_use]
     pub fn has_system_tag(&self, name: &str) -> bool {
-        self.plan.options.system_tags.iter().flatten().any(|tag| tag == name)
+        has_system_tag(&self.plan, name)
     }
 
     pub(crate) fn enter_group(&self, scenario: Option<usize>, path: &str) {
@@ -211,6 +217,22 @@ impl Recording {
             });
         }
     }
+}
+
+fn has_system_tag(plan: &Plan, name: &str) -> bool {
+    plan.options.system_tags.iter().flatten().any(|tag| tag == name)
+}
+
+fn tags_of(plan: &Plan, scenario: Option<usize>) -> Tags {
+    let mut tags = plan.options.tags.clone().unwrap_or_default();
+    if let Some(scenario) = scenario.map(|index| &plan.scenarios[index]) {
+        tags.retain(|(name, _)| scenario.tags.iter().all(|(other, _)| other != name));
+        tags.extend(scenario.tags.iter().cloned());
+        if has_system_tag(plan, "scenario") {
+            tags.push(("scenario".to_owned(), scenario.name.clone()));
+        }
+    }
+    tags
 }
 
 #[cfg(test)]

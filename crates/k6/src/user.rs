@@ -5,7 +5,7 @@ use crate::metrics::{Measured, MetricId, TagSet, builtin};
 use crate::operations::K6;
 use crate::options::Options;
 use crate::plan::Plan;
-use crate::recording::Recording;
+use crate::recording::{Recording, Tags};
 use plimsoll_model::units::Instant;
 use plimsoll_script::{Data, EventLoop, Prepare};
 use plimsoll_web::Jar;
@@ -47,8 +47,8 @@ pub(crate) struct Iteration {
     pub(crate) group: String,
     /// Whether the script ends the run in it.
     pub(crate) aborts: bool,
-    /// The tags of all its samples, apart from the group.
-    pub(crate) tags: Vec<(String, String)>,
+    /// The tags of all its samples, apart from the group: those of its scenario, until the script adds others.
+    pub(crate) tags: Rc<Tags>,
     /// What is written down with its samples besides.
     pub(crate) metadata: Vec<(String, String)>,
 }

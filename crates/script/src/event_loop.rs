@@ -83,8 +83,8 @@ pub type Handler<E> = Box<dyn for<'js> FnMut(&Ctx<'js>, Event<E>) -> Result<Then
 /// The operations of one user.
 pub struct EventLoop<P: Operations> {
     host: Rc<dyn Host>,
-    requests: RefCell<VecDeque<Request<P::Op>>>,
-    events: RefCell<VecDeque<(OpId, Event<P::Event>)>>,
+    requests: RefCell<Queue<Request<P::Op>>>,
+    events: RefCell<Queue<(OpId, Event<P::Event>)>>,
     open: RefCell<Opened<P::Event>>,
     last: Cell<OpId>,
     loading: Cell<bool>,
@@ -101,6 +101,46 @@ enum Open<E> {
     Timed(Handler<E>),
     /// Its handler runs.
     Running,
+}
+
+/// A queue of which most often there is one, which needs no memory elsewhere.
+struct Queue<T> {
+    first: Option<T>,
+    others: VecDeque<T>,
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self { first: None, others: VecDeque::new() }
+    }
+}
+
+impl<T> Queue<T> {
+    fn push(&mut self, one: T) {
+        if self.first.is_none() && self.others.is_empty() {
+            self.first = Some(one);
+        } else {
+            self.others.push_back(one);
+        }
+    }
+
+    fn pop(&mut self) -> Option<T> {
+        self.first.take().or_else(|| self.others.pop_front())
+    }
+
+    /// Takes out the first that is wanted.
+    fn take(&mut self, is_wanted: impl Fn(&T) -> bool) -> Option<T> {
+        if let Some(first) = self.first.take_if(|first| is_wanted(first)) {
+            return Some(first);
+        }
+        let at = self.others.iter().position(is_wanted)?;
+        self.others.remove(at)
+    }
+
+    fn clear(&mut self) {
+        self.first = None;
+        self.others.clear();
+    }
 }
 
 /// Operations that may still answer. Numbers ascend, so what is opened goes to the end, and most often leaves from
@@ -239,12 +279,9 @@ impl<P: Operations> EventLoop<P> {
             if self.stopped.get() {
                 return Err(stopped(ctx));
             }
-            let mut events = self.events.borrow_mut();
-            let found = events.iter().position(|(id, _)| ids.contains(id));
-            if let Some(event) = found.and_then(|at| events.remove(at)) {
+            if let Some(event) = self.events.borrow_mut().take(|(id, _)| ids.contains(id)) {
                 return Ok(event);
             }
-            drop(events);
             fibre::park();
         }
     }
@@ -335,25 +372,25 @@ impl<P: Operations> EventLoop<P> {
     }
 
     fn ask(&self, request: Request<P::Op>) {
-        self.requests.borrow_mut().push_back(request);
+        self.requests.borrow_mut().push(request);
     }
 
     /// The next request, for whoever runs the user.
     pub(crate) fn next_request(&self) -> Option<Request<P::Op>> {
-        self.requests.borrow_mut().pop_front()
+        self.requests.borrow_mut().pop()
     }
 
     /// Takes an answer in. False where nobody waits for it any more.
     pub(crate) fn deliver(&self, id: OpId, event: Event<P::Event>) -> bool {
         let is_open = self.open.borrow().place(id).is_some();
         if is_open {
-            self.events.borrow_mut().push_back((id, event));
+            self.events.borrow_mut().push((id, event));
         }
         is_open
     }
 
     pub(crate) fn next_event(&self) -> Option<(OpId, Event<P::Event>)> {
-        self.events.borrow_mut().pop_front()
+        self.events.borrow_mut().pop()
     }
 
     /// Whether a handler waits for an answer: then the user's loop is not over.

@@ -249,7 +249,8 @@ impl<P: Operations> Drop for Vm<P> {
     }
 }
 
-/// What runs on the fibre of a user.
+/// What runs on the fibre of a user. Of what happens seldom, nothing is inlined: a page of the stack that was touched
+/// once stays with the user.
 struct Body<P: Operations> {
     program: Arc<Program>,
     shared: Rc<Shared<P>>,
@@ -359,6 +360,7 @@ impl<P: Operations> Body<P> {
     }
 
     /// Lets jobs go by that an exception left, so that they are none of the next call's.
+    #[inline(never)]
     fn run_out(&self, ctx: &Ctx<'_>) -> Option<End> {
         self.shared.events.close();
         while self.end().is_none() && ctx.execute_pending_job() {
@@ -382,6 +384,7 @@ impl<P: Operations> Body<P> {
         }
     }
 
+    #[inline(never)]
     fn load<'js>(&self, ctx: &Ctx<'js>, setup: Setup) -> Result<Object<'js>, Break> {
         self.shared.events.install(ctx);
         Program::install(&self.program, ctx);
@@ -438,6 +441,7 @@ impl<P: Operations> Body<P> {
         }
     }
 
+    #[inline(never)]
     fn json<'js>(&self, ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<String>, Break> {
         let text = || ctx.json_stringify(value)?.map(|json| json.to_string()).transpose();
         text().map_err(|error| self.broken(ctx, error))
@@ -489,12 +493,16 @@ impl<P: Operations> Body<P> {
         self.shared.was_too_long.get().then_some(End::Limit(Limit::Busy, None))
     }
 
+    #[cold]
+    #[inline(never)]
     fn broken(&self, ctx: &Ctx<'_>, error: Error) -> Break {
         self.threw(exception::caught(ctx, &self.program, error))
     }
 
     /// An exception that nobody caught; of a stop or a limit, it is the end. Where there is no memory left for the
     /// error that says so, the engine throws `null`: a script that does that itself is taken for one.
+    #[cold]
+    #[inline(never)]
     fn threw(&self, exception: Exception) -> Break {
         let limit = match (self.end(), exception.message.as_str()) {
             (Some(End::Limit(limit, _)), _) => limit,

@@ -73,9 +73,23 @@ pub(crate) fn ask<'js>(
 ) -> Read<Rc<Asked>> {
     let params = given(params).and_then(Value::into_object);
     let is_plain = content.is_none() && params.is_none();
-    if is_plain && let Some(asked) = again(client, &method, url) {
-        return Ok(asked);
+    match is_plain.then(|| again(client, &method, url)).flatten() {
+        Some(asked) => Ok(asked),
+        None => ask_anew(ctx, client, method, url, content, params),
     }
+}
+
+/// Apart from the above, so that what it needs of the stack is not taken again for each request.
+#[inline(never)]
+fn ask_anew<'js>(
+    ctx: &Ctx<'js>,
+    client: &Client,
+    method: Cow<'static, str>,
+    url: &Value<'js>,
+    content: Option<Content>,
+    params: Option<Object<'js>>,
+) -> Read<Rc<Asked>> {
+    let is_plain = content.is_none() && params.is_none();
     let (written, name) = read_url(ctx, url)?;
     let mut asked = new_request(client, method, &written)?;
     asked.name = name;
@@ -94,21 +108,22 @@ pub(crate) fn ask<'js>(
     let is_plain = is_plain && asked.name.is_none();
     let asked = Rc::new(asked);
     if is_plain {
-        client.keep(&asked);
+        client.requests().keep_plain(&asked);
     }
     Ok(asked)
 }
 
-/// The same request again, where it was made lately and has nothing but its URL.
+/// The same request again, where it was made before and has nothing but its URL.
 fn again(client: &Client, method: &str, url: &Value<'_>) -> Option<Rc<Asked>> {
     let written = url.as_string()?.clone().to_cstring().ok()?;
-    client.asked_lately(method, written.as_ref())
+    client.again(method, written.as_ref())
 }
 
 /// A request of a URL, with what the options say of all requests.
 fn new_request(client: &Client, method: Cow<'static, str>, written: &str) -> Read<Asked> {
     check_scheme(written)?;
-    let target = client.target(written).map_err(|why| Wrong::Refused(Fault::of_url(&why)))?;
+    let requests = client.requests();
+    let target = requests.target(written).map_err(|why| Wrong::Refused(Fault::of_url(&why)))?;
     if !is_token(&method) {
         return Err(refused(format!("expected a method such as `GET`, found {method:?}")));
     }
@@ -118,11 +133,11 @@ fn new_request(client: &Client, method: Cow<'static, str>, written: &str) -> Rea
         method,
         target,
         name: None,
-        headers: Rc::clone(&client.headers),
+        headers: Rc::clone(&requests.headers),
         host: None,
-        body: Rc::clone(&client.no_body),
+        body: Rc::clone(&requests.no_body),
         cookies: Vec::new(),
-        jar: Rc::clone(&client.user.jar),
+        jar: None,
         login: LoginKind::Basic,
         timeout: TIMEOUT,
         redirects: options.max_redirects.unwrap_or(REDIRECTS),
@@ -138,7 +153,10 @@ fn check_scheme(url: &str) -> Read<()> {
     let scheme = Parts::split(url.trim()).scheme.unwrap_or_default().to_ascii_lowercase();
     match scheme.as_str() {
         "http" | "https" => Ok(()),
-        _ => Err(Wrong::Refused(Fault::of_scheme(&scheme))),
+        _ => {
+            let fault = Fault::of_scheme(&scheme);
+            Err(Wrong::Refused(Fault { detail: format!("\"{url}\": {}", fault.message), ..fault }))
+        }
     }
 }
 
@@ -175,7 +193,7 @@ impl Asked {
             "headers" => self.read_headers(ctx, object())?,
             "cookies" => self.read_cookies(ctx, object())?,
             "tags" => self.read_tags(ctx, value)?,
-            "jar" => self.jar = jar_of(&value).unwrap_or_else(|| Rc::clone(&self.jar)),
+            "jar" => self.jar = jar_of(&value),
             "auth" => self.login = read_login(&text(ctx, value)?)?,
             "timeout" => self.timeout = read_timeout(ctx, &value)?,
             "redirects" => self.redirects = Coerced::<f64>::from_js(ctx, value)?.0 as u64,

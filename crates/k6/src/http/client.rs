@@ -2,8 +2,8 @@
 
 use super::arguments::{Arguments, Wrong};
 use super::fault::Fault;
-use super::fetch::{Answer, Asked, Fetch, Target, Turn};
-use super::headers::Headers;
+use super::fetch::{Answer, Asked, Fetch, Turn};
+use super::requests::Requests;
 use super::response::Response;
 use super::samples::{self, Wanted};
 use crate::module::warn_of;
@@ -11,7 +11,6 @@ use crate::operations::{Event as Answered, K6, Op, Statuses};
 use crate::user::User;
 use crate::value::{settle, thrown};
 use plimsoll_script::{Event, EventLoop, OpId, Then};
-use plimsoll_web::{Url, UrlFault};
 use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Persistent, Promise, Result};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -21,34 +20,11 @@ pub(crate) struct Client {
     pub(crate) user: Rc<User>,
     /// Which statuses are none of a failure, unless a request says otherwise.
     pub(crate) expected: RefCell<Option<Rc<Statuses>>>,
-    /// The headers of every request.
-    pub(crate) headers: Rc<Headers>,
-    /// The body of requests that have none.
-    pub(crate) no_body: Rc<Vec<u8>>,
     events: Rc<EventLoop<K6>>,
     wanted: Wanted,
-    lately: RefCell<Lately>,
+    /// The last request that had nothing but its URL.
+    last: RefCell<Option<Rc<Asked>>>,
 }
-
-/// What was asked for lately, so that each URL is taken apart once.
-#[derive(Default)]
-struct Lately {
-    known: Vec<Known>,
-    /// Which of them the next one replaces.
-    next: usize,
-}
-
-/// A URL, and the last request that had nothing else.
-struct Known {
-    target: Rc<Target>,
-    asked: Option<Rc<Asked>>,
-}
-
-/// How many URLs a user remembers.
-const URLS: usize = 8;
-
-/// What servers are told, unless the options say otherwise.
-const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
 /// Where natives find the client of their user.
 #[derive(JsLifetime)]
@@ -63,12 +39,9 @@ impl Client {
     /// Makes that of the user whose module is being loaded.
     pub(crate) fn install(ctx: &Ctx<'_>) -> Result<Rc<Client>> {
         let user = User::of(ctx)?;
-        let wanted = Wanted::by(&user);
-        let mut headers = Headers::default();
-        headers.set("User-Agent", user.options().user_agent.as_deref().unwrap_or(USER_AGENT));
-        let (expected, headers) = (RefCell::new(Some(Rc::default())), Rc::new(headers));
-        let (no_body, lately, events) = (Rc::default(), RefCell::default(), EventLoop::of(ctx)?);
-        let client = Rc::new(Client { user, expected, headers, no_body, events, wanted, lately });
+        let (wanted, events, last) = (Wanted::by(&user), EventLoop::of(ctx)?, RefCell::default());
+        let expected = RefCell::new(Some(Rc::clone(&user.recording().requests().expected)));
+        let client = Rc::new(Client { user, expected, events, wanted, last });
         let seat = Seat(Rc::clone(&client));
         ctx.store_userdata(seat).map_err(|_| Exception::throw_internal(ctx, "the client is in use"))?;
         Ok(client)
@@ -80,35 +53,21 @@ impl Client {
         found.ok_or_else(|| Exception::throw_internal(ctx, "the module `k6/http` was not loaded"))
     }
 
-    /// A URL, taken apart.
-    pub(crate) fn target(&self, written: &str) -> std::result::Result<Rc<Target>, UrlFault> {
-        let mut lately = self.lately.borrow_mut();
-        if let Some(known) = lately.of(written.as_bytes()) {
-            return Ok(Rc::clone(&known.target));
+    /// What users of the thread ask for again and again.
+    pub(crate) fn requests(&self) -> &Requests {
+        self.user.recording().requests()
+    }
+
+    /// A request of which nothing is known but method and URL, where it was made before.
+    pub(crate) fn again(&self, method: &str, written: &[u8]) -> Option<Rc<Asked>> {
+        let mut last = self.last.borrow_mut();
+        let is_it = |asked: &Rc<Asked>| asked.method == method && asked.expected == *self.expected.borrow();
+        if let Some(asked) = last.as_ref().filter(|asked| asked.target.written.as_bytes() == written && is_it(asked)) {
+            return Some(Rc::clone(asked));
         }
-        let url = Rc::new(Url::parse(written)?);
-        let target = Rc::new(Target { written: written.into(), url });
-        lately.keep(Rc::clone(&target));
-        Ok(target)
-    }
-
-    /// A request that was kept.
-    pub(crate) fn asked_lately(&self, method: &str, written: &[u8]) -> Option<Rc<Asked>> {
-        let mut lately = self.lately.borrow_mut();
-        lately.of(written)?.asked.as_ref().filter(|asked| asked.method == method).cloned()
-    }
-
-    /// Keeps a request that has nothing but its URL.
-    pub(crate) fn keep(&self, asked: &Rc<Asked>) {
-        if let Some(known) = self.lately.borrow_mut().of(asked.target.written.as_bytes()) {
-            known.asked = Some(Rc::clone(asked));
-        }
-    }
-
-    /// Says which statuses are none of a failure from now on.
-    pub(crate) fn expect(&self, expected: Option<Rc<Statuses>>) {
-        self.expected.replace(expected);
-        self.lately.borrow_mut().known.iter_mut().for_each(|known| known.asked = None);
+        let asked = self.requests().plain(std::str::from_utf8(written).ok()?).filter(is_it)?;
+        last.replace(Rc::clone(&asked));
+        Some(asked)
     }
 
     /// Makes the request that a function of the module was called for.
@@ -119,13 +78,18 @@ impl Client {
         self.send(ctx, arguments.read(ctx, self))
     }
 
+    /// A request that has not begun.
+    pub(crate) fn fetch(&self, asked: Rc<Asked>) -> Fetch {
+        Fetch::new(asked, &self.user.jar)
+    }
+
     /// Makes a request, and parks the user until it is over.
     pub(crate) fn send<'js>(&self, ctx: &Ctx<'js>, asking: Asking) -> Result<Outcome<'js>> {
         let asked = match asking {
             Ok(asked) => asked,
             Err(wrong) => return self.refused(ctx, wrong),
         };
-        let mut fetch = Fetch::new(asked);
+        let mut fetch = self.fetch(asked);
         loop {
             let event = self.events.call(ctx, Op::Http(fetch.request()))?;
             match self.take(ctx, fetch, event)? {
@@ -141,7 +105,7 @@ impl Client {
         match asking {
             Ok(asked) => {
                 let settle = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
-                self.pursue(Fetch::new(asked), settle);
+                self.pursue(self.fetch(asked), settle);
             }
             Err(wrong) => settle(ctx, &resolve, &reject, self.refused(ctx, wrong).map(Class::into_value))?,
         }
@@ -231,21 +195,6 @@ impl Client {
         }
         warn_of(ctx, &fault.detail, &format!("Request Failed: {}", fault.detail))?;
         Class::instance(ctx.clone(), Response::refused(fault))
-    }
-}
-
-impl Lately {
-    fn of(&mut self, written: &[u8]) -> Option<&mut Known> {
-        self.known.iter_mut().find(|known| known.target.written.as_bytes() == written)
-    }
-
-    fn keep(&mut self, target: Rc<Target>) {
-        let known = Known { target, asked: None };
-        if self.known.len() < URLS {
-            return self.known.push(known);
-        }
-        self.known[self.next] = known;
-        self.next = (self.next + 1) % URLS;
     }
 }
 

@@ -35,7 +35,8 @@ pub(crate) struct Asked {
     pub(crate) body: Rc<Vec<u8>>,
     /// Cookies beside those of the jar.
     pub(crate) cookies: Vec<OwnCookie>,
-    pub(crate) jar: Rc<RefCell<Jar>>,
+    /// Where they are kept, if not where all cookies of the user are.
+    pub(crate) jar: Option<Rc<RefCell<Jar>>>,
     pub(crate) login: LoginKind,
     /// How long all its exchanges may take.
     pub(crate) timeout: Nanos,
@@ -85,6 +86,7 @@ pub(crate) enum ResponseType {
 /// A request under way.
 pub(crate) struct Fetch {
     asked: Rc<Asked>,
+    jar: Rc<RefCell<Jar>>,
     /// What the first exchange said in `Cookie`.
     cookie: Option<String>,
     /// How long it may still take.
@@ -160,9 +162,10 @@ impl Answer {
 
 impl Fetch {
     /// A request that has not begun: cookies are taken from the jar now, time counts from the first exchange.
-    pub(crate) fn new(asked: Rc<Asked>) -> Fetch {
-        let cookie = asked.cookie(&asked.target.url, asked.headers.get("Cookie"));
-        Fetch { cookie, left: asked.timeout, moved: None, hops: 0, asked }
+    pub(crate) fn new(asked: Rc<Asked>, jar: &Rc<RefCell<Jar>>) -> Fetch {
+        let jar = Rc::clone(asked.jar.as_ref().unwrap_or(jar));
+        let cookie = asked.cookie(&jar.borrow(), &asked.target.url, asked.headers.get("Cookie"));
+        Fetch { cookie, left: asked.timeout, moved: None, hops: 0, jar, asked }
     }
 
     /// The host to which the next exchange goes.
@@ -245,7 +248,7 @@ impl Fetch {
         if !body.is_empty() || ["POST", "PUT", "PATCH"].contains(&&*method) {
             headers.set("Content-Length", body.len().to_string());
         }
-        let cookie = if self.hops == 0 { self.cookie.clone() } else { self.asked.cookie(&url, None) };
+        let cookie = if self.hops == 0 { self.cookie.clone() } else { self.asked.cookie(&self.jar.borrow(), &url, None) };
         if let Some(cookie) = cookie {
             headers.set("Cookie", cookie);
         }
@@ -302,23 +305,30 @@ impl Fetch {
 
     /// Where a response leads, if it is not the last one: that is without its codings then.
     fn step(&self, response: &mut HttpResponse) -> Result<Option<Hop>, Fault> {
-        let reply = match &mut response.outcome {
-            Ok(reply) => reply,
-            Err(fault) => return Err(Fault::from(fault.clone())),
-        };
+        match &mut response.outcome {
+            Ok(reply) if reply.is_special || reply.status >= 300 => self.step_of(reply),
+            Ok(_) => Ok(None),
+            Err(fault) => Err(Fault::from(fault.clone())),
+        }
+    }
+
+    /// Apart from the above, so that what it needs of the stack is not taken for each request.
+    #[inline(never)]
+    fn step_of(&self, reply: &mut HttpReply) -> Result<Option<Hop>, Fault> {
         if let Some(hop) = self.solved(reply) {
             return Ok(Some(hop));
         }
-        if reply.is_special {
-            self.asked.keep_cookies(reply, self.url());
-        }
+        self.keep_cookies(reply);
         if let Some(hop) = self.redirected(reply)? {
             return Ok(Some(hop));
         }
-        if reply.is_special {
-            decode(reply)?;
-        }
+        decode(reply)?;
         Ok(None)
+    }
+
+    fn keep_cookies(&self, reply: &HttpReply) {
+        let (mut jar, from) = (self.jar.borrow_mut(), self.url().place());
+        reply.values("Set-Cookie").for_each(|header| jar.receive(header, from, calendar()));
     }
 
     /// With a login by digest, the first exchange is there to be refused.
@@ -396,8 +406,7 @@ impl Hop {
 
 impl Asked {
     /// What goes into `Cookie`: what the script wrote there, its own cookies, those of the jar.
-    fn cookie(&self, url: &Url, written: Option<&str>) -> Option<String> {
-        let jar = self.jar.borrow();
+    fn cookie(&self, jar: &Jar, url: &Url, written: Option<&str>) -> Option<String> {
         if jar.is_empty() && self.cookies.is_empty() {
             return written.map(str::to_owned);
         }
@@ -409,15 +418,13 @@ impl Asked {
         let all: Vec<String> = written.map(str::to_owned).into_iter().chain(pairs).collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
-
-    fn keep_cookies(&self, reply: &HttpReply, from: &Url) {
-        let mut jar = self.jar.borrow_mut();
-        reply.values("Set-Cookie").for_each(|header| jar.receive(header, from.place(), calendar()));
-    }
 }
 
 /// Undoes the codings of a body that are known here.
 fn decode(reply: &mut HttpReply) -> Result<(), Fault> {
+    if reply.header("Content-Encoding").is_none() {
+        return Ok(());
+    }
     let names = reply.values("Content-Encoding").flat_map(|value| value.split(','));
     let codings: Vec<Coding> = names.filter_map(|name| Coding::named(name.trim())).collect();
     let body = coding::decode(mem::take(&mut reply.body), &codings, LARGEST_BODY);

@@ -58,6 +58,6 @@ pub(crate) fn set_response_callback<'js>(ctx: Ctx<'js>, callback: Value<'js>) ->
             return Err(Exception::throw_message(&ctx, what));
         }
     };
-    Client::of(&ctx)?.expect(expected);
+    Client::of(&ctx)?.expected.replace(expected);
     Ok(())
 }
