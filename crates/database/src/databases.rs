@@ -191,8 +191,8 @@ pub fn check(database: &Database) -> Vec<String> {
 fn check_data(database: &Database, server: &Server, installation: &Installation) -> Result<(), String> {
     let made_from = made_from(installation, server, &database.dataset).map_err(|error| error.to_string())?;
     let Some(folder) = &server.data else { return Ok(()) };
-    installation.user.check_can_enter(folder)?;
-    check_home(folder, &made_from).map_err(|error| error.to_string())
+    check_home(folder, &made_from).map_err(|error| error.to_string())?;
+    installation.user.check_can_enter(folder) // whose is another's is not to be opened to it
 }
 
 /// The data of a database: what the run has, what an earlier one has kept, or what is made now.

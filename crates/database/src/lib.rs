@@ -29,6 +29,6 @@ mod tables;
 
 pub use databases::{Databases, OnData, Staged, check};
 pub use error::DatabaseError;
-pub use look::{Look, after, check_connections, facts};
+pub use look::{Look, Seen, after, check_connections, facts};
 pub use room::{check_room, expected_size};
 pub use scratch::remove_left;

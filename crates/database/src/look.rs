@@ -7,6 +7,7 @@ use crate::ready::{open, with_interruption};
 use crate::safety;
 use crate::settings::InForce;
 use plimsoll_model::database::{Address, Condition, Database, DatabaseFacts, Endpoint};
+use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sample::DatabaseSample;
 use plimsoll_model::sql::Transport;
 use plimsoll_sql::{Connection, Patience};
@@ -27,7 +28,17 @@ pub struct Look {
     began: Instant,
     over: Arc<AtomicBool>,
     stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<Vec<DatabaseSample>>>,
+    thread: Option<JoinHandle<Seen>>,
+}
+
+/// What was seen of a database.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// What it counted.
+    pub samples: Vec<DatabaseSample>,
+    /// Whether it ended the session that looks: it was stopped or restarted, or it recovered from a
+    /// crash, which takes the sessions of all users.
+    pub was_lost: bool,
 }
 
 impl Look {
@@ -59,17 +70,17 @@ impl Look {
         Ok(Look { began, over, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The samples until the end of the measure phase, with instants from its start, `zero`. A server
-    /// that has died gives those until then.
+    /// What was seen until now, with samples until the end of the measure phase and instants from its
+    /// start, `zero`. A server that has died gives those until then.
     #[must_use]
-    pub fn stop(mut self, zero: Instant, window: Duration) -> Vec<DatabaseSample> {
+    pub fn stop(mut self, zero: Instant, window: Duration) -> Seen {
         self.stop = None;
         let shift = signed_seconds(self.began, zero);
-        let mut samples = self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
-        samples.iter_mut().for_each(|sample| sample.at -= shift);
+        let mut seen = self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+        seen.samples.iter_mut().for_each(|sample| sample.at -= shift);
         // Users that leave tell what they have not told before: a peak that no second had.
-        samples.retain(|sample| sample.at <= window.as_secs_f64());
-        samples
+        seen.samples.retain(|sample| sample.at <= window.as_secs_f64());
+        seen
     }
 }
 
@@ -96,30 +107,27 @@ struct Series {
 
 impl Series {
     /// Looks at each whole second from the start until told to stop: a last look would be of a span
-    /// too short for a rate.
-    fn follow(mut self, stopped: &Receiver<()>) -> Vec<DatabaseSample> {
+    /// too short for a rate, and only tells whether the session is still there.
+    fn follow(mut self, stopped: &Receiver<()>) -> Seen {
         loop {
             let due = self.began + next_whole_second(self.began.elapsed());
-            let is_there = match stopped.recv_timeout(due.saturating_duration_since(Instant::now())) {
-                Err(RecvTimeoutError::Timeout) => self.look(),
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => return self.samples,
-            };
-            if !is_there {
-                return self.samples; // that it has died is seen by others
+            let wait = stopped.recv_timeout(due.saturating_duration_since(Instant::now()));
+            let (is_last, now) = (wait != Err(RecvTimeoutError::Timeout), Instant::now());
+            match self.question.ask(&mut self.connection) {
+                Ok(counters) if !is_last => self.note(now, counters),
+                Ok(_) => return Seen { samples: self.samples, was_lost: false },
+                Err(error) => return Seen { samples: self.samples, was_lost: error.kind == ErrorKind::Closed },
             }
         }
     }
 
-    /// Adds a sample of each counter; whether the server answered.
-    fn look(&mut self) -> bool {
-        let now = Instant::now();
-        let Ok(counters) = self.question.ask(&mut self.connection) else { return false };
+    /// Adds a sample of each counter, as it was at `now`.
+    fn note(&mut self, now: Instant, counters: Counters) {
         let at = now.duration_since(self.began).as_secs_f64();
         for (counter, value) in counters.since(&self.last, now.duration_since(self.at)) {
             self.samples.push(DatabaseSample { at, database: self.database.clone(), counter, value });
         }
         (self.at, self.last) = (now, counters);
-        true
     }
 }
 

@@ -65,11 +65,11 @@ const MARIADB: &[Rule] = &[
         )],
     },
     Rule { setting: "log_bin", risks: &[] },
+    Rule { setting: "sync_binlog", risks: &[("0", END_OF_BINARY_LOG), ("> 1", END_OF_BINARY_LOG)] },
     Rule {
-        setting: "sync_binlog",
-        risks: &[("0", END_OF_BINARY_LOG), ("> 1", END_OF_BINARY_LOG)],
+        setting: "debug_no_sync",
+        risks: &[("on", "nothing is synced: a loss of power can destroy the whole database")],
     },
-    Rule { setting: "debug_no_sync", risks: &[("on", "nothing is synced: a loss of power can destroy the whole database")] },
     Rule {
         setting: "innodb_flush_method",
         risks: &[

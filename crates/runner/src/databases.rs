@@ -138,12 +138,22 @@ pub(crate) fn check_users(served: &[Served], steps: &Steps, users: u32) -> Resul
     Ok(())
 }
 
-/// What they counted until the end of the measure phase, in order of time.
-pub(crate) fn samples(looks: Vec<Look>, record: &RunRecord) -> Vec<DatabaseSample> {
-    let stop = |look: Look| look.stop(record.zero, record.window.into());
-    let mut samples: Vec<DatabaseSample> = looks.into_iter().flat_map(stop).collect();
+/// What they counted until the end of the measure phase, in order of time; and which of them ended
+/// their sessions meanwhile, as failures of the trial.
+pub(crate) fn seen(looks: Vec<Look>, served: &[Served], record: &RunRecord) -> (Vec<DatabaseSample>, Vec<String>) {
+    let (mut samples, mut lost) = (Vec::new(), Vec::new());
+    for (look, Served { database, .. }) in looks.into_iter().zip(served) {
+        let seen = look.stop(record.zero, record.window.into());
+        samples.extend(seen.samples);
+        if seen.was_lost {
+            let name = &database.name;
+            lost.push(format!(
+                "the server of the database `{name}` ended its sessions under load: it was restarted, or crashed and recovered"
+            ));
+        }
+    }
     samples.sort_by(|one, other| one.at.total_cmp(&other.at));
-    samples
+    (samples, lost)
 }
 
 /// Adds to the facts what users did.

@@ -106,7 +106,7 @@ pub(crate) fn run_trial(
         }
     };
     tell(&phase(trial, Phase::Teardown, None)).map_err(Broken::Bundle)?;
-    let Loaded { mut record, watch, processes, host, counters, mut facts } = loaded;
+    let Loaded { mut record, watch, processes, host, counters, lost, mut facts } = loaded;
     let unchecked = look_at_data(context, &ready, &mut record, &mut facts);
     let executables = executables(&ready.systems, &facts);
     let Ready { spec, systems, databases, ready_after } = ready;
@@ -130,8 +130,10 @@ pub(crate) fn run_trial(
     let warnings =
         [watch.warnings(), record.warnings, validity::not_looked_at(&facts), left_behind(record.storage.as_ref())]
             .concat();
+    // Of a server that has died it needs no saying that it ended its sessions.
+    let lost = if stopped.is_ok() { lost } else { Vec::new() };
     let broken_off = [stopped.err().map(|died| as_sealed(&died, writer)), unchecked];
-    let judged = judged.failed_also(broken_off.into_iter().flatten().collect());
+    let judged = judged.failed_also(broken_off.into_iter().flatten().chain(lost).collect());
     let summary = TrialSummary {
         trial: *trial,
         validity: judged.validity,
@@ -272,6 +274,8 @@ struct Loaded {
     processes: Vec<ProcessSample>,
     host: Vec<HostSample>,
     counters: Vec<DatabaseSample>,
+    /// Which databases ended their sessions under load, as failures.
+    lost: Vec<String>,
     facts: Vec<DatabaseFacts>,
 }
 
@@ -338,8 +342,8 @@ fn offer_load(
     }
     let record = run.map_err(|error| Fault::Failed(error.to_string()))?;
     let (processes, host) = sampler.stop(record.zero);
-    let counters = databases::samples(looks, &record);
-    Ok(Loaded { record, watch, processes, host, counters, facts })
+    let (counters, lost) = databases::seen(looks, databases, &record);
+    Ok(Loaded { record, watch, processes, host, counters, lost, facts })
 }
 
 /// Breaks the load off when the run is interrupted, or when a system has died: more load would

@@ -4,7 +4,7 @@ use crate::common::{
     NEVER, PATIENCE, Place, accounts, connect, files_with, launcher, processes_with, ready_events, server, settings,
     start,
 };
-use plimsoll_database::{Databases, Look, after, check, facts};
+use plimsoll_database::{Databases, Look, Seen, Staged, after, check, facts};
 use plimsoll_model::database::{Database, Dataset, Engine, External, Origin, Snapshot};
 use plimsoll_model::event::Event;
 use plimsoll_model::sql::Transport;
@@ -84,7 +84,8 @@ fn a_trial_changes_the_data(
     std::thread::sleep(Duration::from_millis(1500)); // PostgreSQL's sessions tell what they did once a second
     connection.batch("DELETE FROM account WHERE id = 4").unwrap();
     std::thread::sleep(Duration::from_millis(1200)); // to the next whole second: there is no look at the end
-    let samples = look.stop(Instant::now(), Duration::ZERO);
+    let Seen { samples, was_lost } = look.stop(Instant::now(), Duration::ZERO);
+    assert!(!was_lost);
     let sum = |counter: &str| -> f64 {
         let of = samples.iter().filter(|sample| sample.counter == counter && sample.database == "db");
         of.map(|sample| sample.value).sum()
@@ -93,6 +94,8 @@ fn a_trial_changes_the_data(
     assert!(sum("log_bytes") > 1000.0, "{samples:?}");
     assert!(samples.iter().any(|sample| sample.counter == "lock_waits" && sample.value == 0.0), "{samples:?}");
     assert!(samples.iter().all(|sample| (-60.0..1.0).contains(&sample.at)), "{samples:?}");
+
+    a_session_that_the_server_ends_is_noticed(database, &staged, &mut connection);
 
     let facts = facts(database, &staged, Transport::Tcp).unwrap();
     assert!(facts.version.starts_with(&database.engine.to_string()), "{facts:?}");
@@ -108,6 +111,23 @@ fn a_trial_changes_the_data(
 
     let stopped = running.stop().unwrap();
     assert!(stopped.exit.unwrap().is_success() && stopped.killed == 0, "{stopped:?}");
+}
+
+fn a_session_that_the_server_ends_is_noticed(database: &Database, staged: &Staged, connection: &mut Connection) {
+    let look = Look::start(database, staged).unwrap();
+    let (others, end) = match database.engine {
+        Engine::Postgresql => (
+            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
+            "SELECT pg_terminate_backend",
+        ),
+        Engine::Mariadb => {
+            ("SELECT id FROM information_schema.processlist WHERE user = 'plimsoll' AND id <> connection_id()", "KILL ")
+        }
+    };
+    for other in connection.query(others).unwrap().rows.into_iter().flatten().flatten() {
+        connection.batch(&format!("{end}({other})")).unwrap();
+    }
+    assert!(look.stop(Instant::now(), Duration::ZERO).was_lost);
 }
 
 fn a_trial_with_a_killed_server_fails(

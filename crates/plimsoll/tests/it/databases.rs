@@ -304,6 +304,24 @@ fn a_server_that_is_killed_fails_its_trial_and_the_block_runs_again() {
     }
 }
 
+/// As the kernel does where memory is short: the server lives on, and begins anew.
+#[test]
+fn a_server_that_crashes_and_recovers_fails_its_trial() {
+    let Some(place) = place(&edited(&study(&POSTGRESQL), "\"1s\"", "\"3s\"")) else { return };
+    let run = under_load(&place, &RUN, 3);
+    let newest = *working_in(&data(&place)).last().unwrap();
+    kill_process(Pid::from_raw(newest).unwrap(), Signal::KILL).unwrap();
+    run.end().says(&[
+        "3/4",
+        "failed: the server of the database `db` ended its sessions under load",
+        "block 2 does not count and runs again",
+        "6/6",
+    ]);
+    place.nothing_runs();
+    let counted: Vec<bool> = bundle(&place).trials.iter().map(|trial| trial.summary.validity.counts()).collect();
+    assert_eq!(counted, [true, true, false, true, true, true]);
+}
+
 #[test]
 fn an_interrupt_leaves_no_server_and_no_data() {
     for server in SERVERS {
