@@ -132,7 +132,12 @@ pub fn measure(measure: &Measure) -> String {
         Statistic::Count => format!("{series} in all"),
         Statistic::Rate if measure.series == Series::NewOrders => "new orders per minute (NOTPM)".to_owned(),
         Statistic::Rate => format!("{series} per second"),
-        Statistic::Ratio => format!("share of {series}"),
+        Statistic::Ratio => match &measure.series {
+            Series::FailedIterations => "share of failed iterations".to_owned(),
+            Series::Checks(_) => format!("share of {series} that held"),
+            Series::Custom(..) => format!("share of {series} that is true"),
+            _ => format!("share of {series}"),
+        },
     }
 }
 

@@ -21,12 +21,14 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         }
     }
     let names: Vec<String> = missing.iter().map(|(measure, _)| format!("`{measure}`")).collect();
-    let sentence = match missing.as_slice() {
+    let told = missing.iter().map(|(measure, reason)| format!("{measure}: {reason}"));
+    let (sentence, evidence) = match missing.as_slice() {
         [] => return Vec::new(),
-        [(_, reason)] => format!("The study names {}, and no trial has a value for it: {reason}.", names[0]),
-        _ => format!("The study names measures for which no trial has a value: {}.", list(&names)),
+        [(_, reason)] => {
+            (format!("The study names {}, and no trial has a value for it: {reason}.", names[0]), Vec::new())
+        }
+        _ => (format!("The study names measures for which no trial has a value: {}.", list(&names)), told.collect()),
     };
-    let evidence = missing.iter().map(|(measure, reason)| format!("{measure}: {reason}")).collect();
     vec![Finding { gravity: Gravity::Problem, topic: "measures without a value", sentence, evidence }]
 }
 

@@ -45,7 +45,7 @@ fn metrics_that_no_script_makes_are_refused_with_what_was_meant() {
             "`shop.js` has no trend `lok`",
             "did you mean `trend:lock.p90`?",
             "measure `counter:orders.count`",
-            "study.toml:17:14",
+            "[study.toml:18:14]",
         ]);
     }
     assert_eq!(server.record().requests(), 0);
@@ -79,7 +79,7 @@ fn a_request_of_what_is_no_url_fails_with_its_reason() {
     let contents = plimsoll_bundle::read(&place.path("bundle")).unwrap();
     let trial = &contents.trials[0];
     let reasons = trial.summary.validity.reasons().join("; ");
-    assert!(reasons.contains("found `undefined/cart`"), "{reasons}");
+    assert!(reasons.contains("\"undefined/cart\": unsupported protocol scheme"), "{reasons}");
     let unsent = &trial.tallies[&Subject::Request("(not sent)".to_owned())];
     assert_eq!(unsent.failed(), unsent.count());
     let examples = &trial.summary.error_examples["iteration"];

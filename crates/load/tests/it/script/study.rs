@@ -96,7 +96,7 @@ fn in_a_study_a_request_that_hangs_is_a_timeout_at_the_end_of_the_drain_and_a_sl
         export default function () { if (__VU === 1) { http.get(__ENV.TARGET); } sleep(60); }";
     let load = LoadProfile { drain: Duration::from_millis(50), ..closed(2, Stop::After(Duration::from_millis(300))) };
     let outcome = study(text, &target, &load, 1);
-    assert_eq!(outcome.errors(&target), [(ErrorKind::Timeout, 1)]);
+    assert_eq!(outcome.errors("web"), [(ErrorKind::Timeout, 1)]);
     let errors: Vec<_> = outcome.iterations().errors.into_iter().collect();
     assert_eq!(errors, [(ErrorKind::Timeout, 1)]);
 }
