@@ -90,7 +90,7 @@ fn the_flow_of_the_guide_runs_from_its_file_to_the_report() {
         "GET /next?ticket={$ticket}, then a pause (log-normal with median 20ms and sigma 0.5), then finish",
         "before that log in, then order; at the end DELETE /login; cookies kept; 3 redirects followed, each an exchange of its own",
         "pauses as the workload has them",
-        "http_req_duration:GET /next?ticket={$ticket}",
+        "request_duration:GET /next?ticket={$ticket}",
         "the workload",
     ] {
         assert!(report.contains(text), "`{text}` is not in:\n{report}");
