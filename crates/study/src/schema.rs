@@ -1,9 +1,9 @@
 //! The JSON Schema of the study file, for editors.
 
 use crate::table::root::StudyTable;
-use schemars::{JsonSchema, Schema};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
+use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
 /// The JSON Schema of `study.toml`, made from the tables that read it.

@@ -71,7 +71,9 @@ impl CaptureTable {
                 if group > groups {
                     let place = self.group.as_ref().map_or(&regex.span, |group| &group.span);
                     let fault = Fault::error(place, format!("the expression has no group {group}"));
-                    faults.add(fault.help(format!("groups are in parentheses: it has {groups}, and 0 is all that matches")));
+                    faults.add(
+                        fault.help(format!("groups are in parentheses: it has {groups}, and 0 is all that matches")),
+                    );
                     return None;
                 }
                 Some(Source::Regex { pattern: text, group })

@@ -42,7 +42,8 @@ const ELSEWHERE: [(&str, &str); 9] = [
 
 const WORDS: [&str; 4] = ["contains", "matches", "exists", "absent"];
 
-const FORMS: &str = "write a value, or one of ==, !=, <, <=, >, >=, `contains` and `matches` with a value, or `exists`, or `absent`";
+const FORMS: &str =
+    "write a value, or one of ==, !=, <, <=, >, >=, `contains` and `matches` with a value, or `exists`, or `absent`";
 
 impl Conditions {
     /// The conditions for the trial that `scope` stands for.
@@ -122,7 +123,8 @@ fn operator(text: &str) -> Result<(&'static str, Comparison), Problem> {
     let known = COMPARISONS.iter().find(|(known, _)| *known == sign);
     known.copied().ok_or_else(|| {
         let elsewhere = ELSEWHERE.iter().find(|(foreign, _)| *foreign == sign).map(|(_, meant)| *meant);
-        let meant = elsewhere.or_else(|| nearest(sign, COMPARISONS.map(|(known, _)| known)));
+        let end = || COMPARISONS.iter().find(|(known, _)| sign.ends_with(known)).map(|(known, _)| *known);
+        let meant = elsewhere.or_else(end);
         let meant = meant.map_or_else(String::new, |meant| format!("did you mean `{meant}`? "));
         let help = format!("{meant}for a text that begins so, write `== {text}`");
         Problem::new(format!("begins with `{sign}`, which is no operator")).help(help)

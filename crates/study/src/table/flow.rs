@@ -108,11 +108,7 @@ impl HttpTable {
         for steps in self.blocks() {
             walk(steps, &mut |step| match step {
                 StepTable::Request(request) => {
-                    request
-                        .capture
-                        .iter()
-                        .flat_map(Entries::names)
-                        .for_each(|(name, _)| names.add(name));
+                    request.capture.iter().flat_map(Entries::names).for_each(|(name, _)| names.add(name));
                 }
                 StepTable::Each(each) => names.add(&each.r#as.value.0),
                 _ => {}
@@ -171,8 +167,7 @@ impl HttpTable {
         let drawn: Vec<(&str, &Span)> = self.draw.iter().flat_map(Entries::names).collect();
         let fed: Vec<(&str, &Span)> = self.feeds.iter().flat_map(Entries::names).collect();
         let requests = self.blocks().into_iter().flat_map(requests);
-        let captured =
-            requests.filter_map(|request| request.capture.as_ref()).flat_map(Entries::names);
+        let captured = requests.filter_map(|request| request.capture.as_ref()).flat_map(Entries::names);
         for (name, place) in captured {
             if let Some(problem) = problem_of_name(name) {
                 faults.add(problem.fault(place, &format!("capture.{name}")));
@@ -197,9 +192,9 @@ impl HttpTable {
         }
         let requests = self.blocks().into_iter().flat_map(requests);
         let captures = requests.flat_map(|request| request.capture.iter().flat_map(Entries::iter));
-        for (_, capture) in captures.filter(|(_, capture)| capture.is_kept()) {
+        for keep in captures.filter(|(_, capture)| capture.is_kept()).filter_map(|(_, capture)| capture.keep.as_ref()) {
             let message = "`keep` has no meaning where `state` is \"every iteration\"";
-            faults.add(Fault::error(&capture.place, message).help("leave one of the two out"));
+            faults.add(Fault::error(&keep.span, message).help("leave one of the two out"));
         }
     }
 
@@ -278,7 +273,9 @@ impl HttpTable {
             FlowPart::Request(number) => {
                 self.blocks().into_iter().flat_map(requests).nth(number).map(|request| request.place.clone())
             }
-            FlowPart::Feed(number) => self.feeds.iter().flat_map(Entries::iter).nth(number).map(|(_, feed)| feed.file.span.clone()),
+            FlowPart::Feed(number) => {
+                self.feeds.iter().flat_map(Entries::iter).nth(number).map(|(_, feed)| feed.file.span.clone())
+            }
             FlowPart::Value(value) => {
                 let names = self.value_names();
                 let name = names.0.get(usize::from(value.0))?;

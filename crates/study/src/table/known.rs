@@ -142,8 +142,7 @@ impl Given {
     fn of(table: &HttpTable) -> Given {
         let drawn = table.draw.iter().flat_map(Entries::names).map(|(name, _)| name.to_owned());
         let always: BTreeSet<String> = BUILT_IN.map(str::to_owned).into_iter().chain(drawn).collect();
-        let feeds =
-            table.feeds.iter().flat_map(Entries::names).map(|(name, _)| name.to_owned()).collect();
+        let feeds = table.feeds.iter().flat_map(Entries::names).map(|(name, _)| name.to_owned()).collect();
         let mut given = Given { somewhere: always.clone(), always, feeds, ..Given::default() };
         for steps in table.blocks() {
             walk(steps, &mut |step| match step {
@@ -250,12 +249,10 @@ impl Known {
                 .label("a step without its value fails")
                 .help("capture it before on every way to this step, draw it, or ask first: `when = { NAME = \"exists\" }`");
         }
-        Fault::error(place, format!("`{name}` is not known here"))
-            .label("no step before this one gives it")
-            .help(
-                "what an iteration captures ends with it: capture it in an earlier step, or in `on_start`, or with \
+        Fault::error(place, format!("`{name}` is not known here")).label("no step before this one gives it").help(
+            "what an iteration captures ends with it: capture it in an earlier step, or in `on_start`, or with \
                  `keep = true` where a later iteration is to know it",
-            )
+        )
     }
 }
 

@@ -308,14 +308,16 @@ fn flows() {
         ("condition without a pattern", with("matches ^[a-z]", "matches")),
         ("condition with a pattern that is none", with("matches ^[a-z]", "matches ^[a-z")),
         ("operator of another language", with("\"!= ''\"", "\"=< 50\"")),
-        ("word that is nearly an operator", with("\"!= ''\"", "\"contain x\"")),
         ("value of another iteration", with("{$page}", "{$next}")),
-        ("kept value of another iteration", with("{$page}", "{$next}").replacen("default = \"\"", "default = \"\", keep = true", 1)),
         (
             "value kept for another user",
-            with("default = \"\"", "default = '', keep = true").replace("[workload]", "[workload]\nstate = 'every iteration'"),
+            with("default = \"\"", "default = '', keep = true")
+                .replace("[workload]", "[workload]\nstate = 'every iteration'"),
         ),
-        ("condition on what comes later", with("{ get = \"/plans?page={$page}\" }", "{ get = '/', when = { next = 'absent' } }")),
+        (
+            "condition on what comes later",
+            with("{ get = \"/plans?page={$page}\" }", "{ get = '/', when = { next = 'absent' } }")
+        ),
         ("JSONPath that is none", with("$.items[*].id", "$.items[*.id")),
         ("group that is not there", with("json = \"$.access_token\"", "regex = 'token=(.+)', group = 2")),
         ("rows that are taken once", with("file = \"accounts.csv\"", "file = 'accounts.csv'\norder = 'unique'")),
