@@ -1,6 +1,6 @@
 //! A non-blocking socket, plain or with TLS, that counts the bytes which cross it.
 
-use crate::tls::Encryption;
+use crate::tls::{Encryption, is_of_an_authority};
 use plimsoll_model::record::ErrorKind;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
@@ -238,13 +238,19 @@ fn failed_to_connect(error: Errno) -> Broken {
 }
 
 fn tls_failed(error: &rustls::Error) -> Broken {
-    use rustls::CertificateError::{NotValidForName, NotValidForNameContext, UnknownIssuer};
+    use rustls::CertificateError::{NotValidForName, NotValidForNameContext, Other, UnknownIssuer};
+    let signs_itself = matches!(error, rustls::Error::InvalidCertificate(Other(why)) if is_of_an_authority(why));
     let cause = match error {
+        _ if signs_itself => Cause::UnknownAuthority,
         rustls::Error::InvalidCertificate(UnknownIssuer) => Cause::UnknownAuthority,
         rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. }) => Cause::WrongHost,
         _ => Cause::Other,
     };
-    Broken { kind: ErrorKind::Tls, detail: format!("the TLS handshake failed: {error}"), cause }
+    let why = match signs_itself {
+        true => "the server's certificate is that of an authority, and was not named as one to trust".to_owned(),
+        false => error.to_string(),
+    };
+    Broken { kind: ErrorKind::Tls, detail: format!("the TLS handshake failed: {why}"), cause }
 }
 
 fn broke(error: Errno) -> Broken {

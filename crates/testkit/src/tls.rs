@@ -2,7 +2,7 @@
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::ServerConfig;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::io;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
@@ -31,16 +31,34 @@ impl Identity {
         let key = KeyPair::generate().map_err(io::Error::other)?;
         let leaf = CertificateParams::new(names).map_err(io::Error::other)?;
         let leaf = leaf.signed_by(&key, &issuer).map_err(io::Error::other)?;
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        Identity::new(leaf.der(), &key, protocols, issuer.pem())
+    }
 
+    /// A certificate for `names` that signs itself and calls itself an authority, as those do that `openssl req -x509`
+    /// makes.
+    pub(crate) fn signed_by_itself(names: &[String], protocols: &[&[u8]]) -> io::Result<Identity> {
+        let mut params = CertificateParams::new(names).map_err(io::Error::other)?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().map_err(io::Error::other)?;
+        let certificate = params.self_signed(&key).map_err(io::Error::other)?;
+        Identity::new(certificate.der(), &key, protocols, certificate.pem())
+    }
+
+    fn new(
+        shown: &CertificateDer<'static>,
+        key: &KeyPair,
+        protocols: &[&[u8]],
+        ca_pem: String,
+    ) -> io::Result<Identity> {
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(io::Error::other)?
             .with_no_client_auth()
-            .with_single_cert(vec![leaf.der().clone()], key)
+            .with_single_cert(vec![shown.clone()], key)
             .map_err(io::Error::other)?;
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-        Ok(Identity { acceptor: TlsAcceptor::from(Arc::new(config)), ca_pem: issuer.pem() })
+        Ok(Identity { acceptor: TlsAcceptor::from(Arc::new(config)), ca_pem })
     }
 }

@@ -1,7 +1,7 @@
 //! Connections that scripts hold, against servers on other libraries: sockets of WebSocket, and gRPC with its streams.
 
 use crate::script::{Outcome, Trial};
-use plimsoll_testkit::grpc::{Answer, Counter, Mode};
+use plimsoll_testkit::grpc::{Answer, Counter, Mode, Signer};
 use plimsoll_testkit::websocket::{Server, What};
 use std::net::TcpListener;
 
@@ -124,7 +124,10 @@ fn sockets_go_over_tls_to_servers_that_are_trusted() {
             const both = [blocking(), await later()];
             check(both, { 'as it should be': ([a, b]) => EXPECTED }) || console.error(both.join(' and '));
         };";
-    let cases = [("true", "a === 'hello,101,' && b === '100000'"), ("false", "a.startsWith('0,') && a.includes('TLS') && b.includes('TLS')")];
+    let cases = [
+        ("true", "a === 'hello,101,' && b === '100000'"),
+        ("false", "a.startsWith('0,') && a.includes('TLS') && b.includes('TLS')"),
+    ];
     for (trusts, expected) in cases {
         let script = script.replace("TRUSTS", trusts).replace("EXPECTED", expected);
         assert_well(&ran(&script, &server.address().to_string()), 1);
@@ -287,17 +290,24 @@ fn a_server_that_does_not_speak_as_the_client_does_is_told_from_one_that_is_late
 
 #[test]
 fn tls_trusts_the_authority_that_the_script_names_and_no_other() {
-    let server = Counter::builder(Mode::Mutex).tls().start().expect("a port");
-    let ca = server.ca_pem().expect("it has one").replace('\n', "\\n");
     let script = "import grpc from 'k6/net/grpc'; import { check } from 'k6';
-        const client = new grpc.Client();
+        const client = new grpc.Client(), tls = { cacerts: 'PEM' };
+        export const options = { hosts: { 'shop.example': __ENV.TARGET } };
+        const refused = (...how) => { try { client.connect(...how); } catch (error) { return error.message; } };
         export default () => {
-            let thrown; try { client.connect(__ENV.TARGET); } catch (error) { thrown = error.message; }
-            client.connect(__ENV.TARGET, { reflect: true, tls: { cacerts: 'PEM' } });
+            const [stranger, other] = [refused(__ENV.TARGET), refused('shop.example:443', { tls })];
+            client.connect(__ENV.TARGET, { reflect: true, tls });
             const response = client.invoke('counter.incrementCounter/increment', { value: 1 });
-            check(response, { 'is answered': (r) => r.status === grpc.StatusOK, 'is not trusted': () => thrown.includes('TLS') })
-                || console.error(JSON.stringify(response), thrown);
+            check(response, {
+                'is answered': (r) => r.status === grpc.StatusOK,
+                'is not trusted': () => stranger.includes('TLS'),
+                'has another name': () => other.includes('not valid for name'),
+            }) || console.error(JSON.stringify(response), stranger, other);
         };";
-    let outcome = ran(&script.replace("PEM", &ca), &server.address().to_string());
-    assert_well(&outcome, 2);
+    for signer in [Signer::Authority, Signer::Itself] {
+        let server = Counter::builder(Mode::Mutex).tls_signed_by(signer).start().expect("a port");
+        let ca = server.ca_pem().expect("it has one").replace('\n', "\\n");
+        let outcome = ran(&script.replace("PEM", &ca), &server.address().to_string());
+        assert_well(&outcome, 3);
+    }
 }

@@ -51,7 +51,7 @@ impl Counter {
     #[must_use]
     pub fn builder(mode: Mode) -> Builder {
         let habits = Habits { answer: Answer::AtOnce, max_concurrent_streams: None, goaway_after: None };
-        Builder { mode, workers: 1, habits, tls: false }
+        Builder { mode, workers: 1, habits, tls: None }
     }
 
     /// Where it listens: a free port of `127.0.0.1`.
@@ -99,7 +99,16 @@ pub struct Builder {
     mode: Mode,
     workers: usize,
     habits: Habits,
-    tls: bool,
+    tls: Option<Signer>,
+}
+
+/// Who signs a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signer {
+    /// An authority that nobody else knows.
+    Authority,
+    /// Whoever it is for, who calls itself an authority.
+    Itself,
 }
 
 /// How a counter treats its clients.
@@ -142,8 +151,14 @@ impl Builder {
 
     /// Speaks TLS with ALPN `h2`, with a certificate for `localhost` and `127.0.0.1`.
     #[must_use]
-    pub fn tls(mut self) -> Builder {
-        self.tls = true;
+    pub fn tls(self) -> Builder {
+        self.tls_signed_by(Signer::Authority)
+    }
+
+    /// Speaks TLS with such a certificate.
+    #[must_use]
+    pub fn tls_signed_by(mut self, signer: Signer) -> Builder {
+        self.tls = Some(signer);
         self
     }
 
@@ -153,7 +168,11 @@ impl Builder {
     /// When no port or thread is to be had.
     pub fn start(self) -> io::Result<Counter> {
         let names = LOOPBACK_NAMES.map(str::to_owned);
-        let identity = if self.tls { Some(Identity::for_names(&names, &[b"h2"])?) } else { None };
+        let identity = match self.tls {
+            None => None,
+            Some(Signer::Authority) => Some(Identity::for_names(&names, &[b"h2"])?),
+            Some(Signer::Itself) => Some(Identity::signed_by_itself(&names, &[b"h2"])?),
+        };
         let ca_pem = identity.as_ref().map(|identity| identity.ca_pem.clone());
         let record = Arc::new(Record::keeping(Record::KEPT));
         let kept = Arc::clone(&record);
