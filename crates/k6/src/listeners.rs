@@ -47,6 +47,7 @@ impl<'js> Listeners<'js> {
     }
 
     /// Calls those of an event, in the order in which they were added.
+    #[expect(clippy::needless_pass_by_value, reason = "callers make them on the spot")]
     pub(crate) fn call(&self, event: &str, arguments: impl IntoArgs<'js> + Clone) -> Result<()> {
         let call = |listener: Function<'js>| listener.call::<_, Value<'js>>(arguments.clone()).map(drop);
         self.of(event)?.into_iter().try_for_each(call)

@@ -52,7 +52,7 @@ fn a_socket_blocks_until_it_is_closed() {
     let text = "import ws from 'k6/ws';
         export default () => {
             const seen = [];
-            const response = ws.connect('ws://here/chat', { headers: { 'X-Own': 'yes' }, tags: { team: 'a' } }, (socket) => {
+            const response = ws.connect('ws://here/chat', { headers: { 'X-Own': 'yes' }, tags: { team: 'a' }, unheardOf: 1 }, (socket) => {
                 socket.on('open', () => { seen.push('open'); socket.send('hello'); });
                 socket.on('message', (data) => { seen.push(data); socket.sendBinary(new Uint8Array([1, 2]).buffer); });
                 socket.on('binaryMessage', (data) => { seen.push(new Uint8Array(data).length); socket.ping(); });
@@ -222,12 +222,13 @@ fn wrong_uses_of_a_websocket_are_refused() {
         ("new WebSocket('ws://here').send('early')", "InvalidStateError"),
         ("new WebSocket('ws://here').close(1001)", "either 1000, or between 3000 and 4999. 1001 is neither"),
         ("new WebSocket('ws://here').close(3000, 'x'.repeat(124))", "123 bytes"),
+        ("new Blob(['a']).stream()", "`Blob.stream()` is not supported"),
         ("new WebSocket('ws://here').onopen = 1", "'onopen' should be callable"),
         ("new WebSocket('ws://here').binaryType = 'text'", "unknown binaryType text"),
         ("new WebSocket('ws://here').addEventListener('open')", "isn't a callable function"),
     ];
     for (call, words) in cases {
-        let text = format!("import {{ WebSocket }} from 'k6/websockets'; export default () => {{ {call}; }};");
+        let text = format!("import {{ Blob, WebSocket }} from 'k6/websockets'; export default () => {{ {call}; }};");
         let thrown = Script::new(&text).run(echo).expect_err(call);
         assert!(thrown.contains(words), "{call}: {thrown}");
     }

@@ -177,7 +177,11 @@ fn replies_that_are_not_grpc_fail_by_name() {
             ErrorKind::Protocol,
             "compressed",
         ),
-        (Server::greeting(&[]).frame(kind::RST_STREAM, 0, 1, &[0, 0, 0, 2]), ErrorKind::Closed, "HTTP/2 error INTERNAL_ERROR"),
+        (
+            Server::greeting(&[]).frame(kind::RST_STREAM, 0, 1, &[0, 0, 0, 2]),
+            ErrorKind::Closed,
+            "HTTP/2 error INTERNAL_ERROR",
+        ),
         (Server::greeting(&[]).frame(kind::GOAWAY, 0, 0, &[0; 8]), ErrorKind::Closed, "going away"),
     ];
     for (server, kind, words) in cases {
