@@ -1,6 +1,6 @@
 //! Measures: the one number that a trial gives for a question, such as `iteration_duration.p95`.
 
-use crate::record::{Metric, Part};
+use crate::record::{Metric, Part, Subject};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -245,6 +245,22 @@ impl Measure {
 impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.series, self.statistic)
+    }
+}
+
+impl Series {
+    /// What the values of a series that has a name are recorded under.
+    #[must_use]
+    pub fn named_subject(&self) -> Option<Subject> {
+        Some(match self {
+            Series::RequestDuration(Some(name)) | Series::ResponseTime(Some(name)) | Series::FirstByte(Some(name)) => {
+                Subject::Request(name.clone())
+            }
+            Series::PartDuration(part, Some(name)) => Subject::Part(*part, name.clone()),
+            Series::Checks(Some(name)) => Subject::Check(name.clone()),
+            Series::Custom(metric, name) => Subject::Custom(*metric, name.clone()),
+            _ => return None,
+        })
     }
 }
 

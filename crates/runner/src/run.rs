@@ -5,6 +5,7 @@ use crate::databases;
 use crate::keys::{Keys, hidden};
 use crate::preflight;
 use crate::programs::{OnEvent, Programs, tell};
+use crate::scripts::FirstLook;
 use crate::trial::{Broken, Finished, run_trial};
 use plimsoll_bundle::{BundleError, BundleWriter, Series};
 use plimsoll_database::Databases;
@@ -185,6 +186,8 @@ struct Walk<'a> {
     programs: Programs,
     /// The variants that worked at least once, the duplicate being the baseline.
     working: BTreeSet<usize>,
+    /// What scripts have measured in the first block.
+    look: FirstLook,
     /// The blocks of which was told that they are not run again.
     left_out: BTreeSet<u32>,
 }
@@ -199,7 +202,9 @@ impl<'a> Walk<'a> {
         let mut plan = context.plan.clone();
         plan.trials.extend(bundle.added_trials());
         let (programs, working, left_out) = (Programs::default(), BTreeSet::new(), BTreeSet::new());
-        let mut walk = Walk { context, databases, plan, bundle, on_event, programs, working, left_out };
+        // A run that goes on was looked at before.
+        let look = FirstLook::new(context.facts, if bundle.sealed_trials().is_empty() { plan.block_size() } else { 0 });
+        let mut walk = Walk { context, databases, plan, bundle, on_event, programs, working, look, left_out };
         let failed = |summary: &TrialSummary| matches!(summary.validity, Validity::Failed(_));
         let done = walk.plan.trials.iter().filter(|trial| walk.summary(trial).is_some_and(|summary| !failed(summary)));
         walk.working = done.map(|trial| walk.program_of(trial)).collect();
@@ -299,6 +304,9 @@ impl<'a> Walk<'a> {
         for trial in trials {
             let finished = self.run_one(trial)?;
             self.programs.add_executables(&finished.executables, self.bundle)?;
+            for message in self.look.see(finished.subjects) {
+                self.tell(&Event::Warning { message })?;
+            }
             // A variant that never came up, or never gave a right answer, will not do so the next time;
             // one that has before is worth another try, and its failed trial stands in the report.
             if finished.worked {

@@ -21,7 +21,7 @@ use plimsoll_model::workload::Steps;
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
 use plimsoll_system::{Running, SystemError, free_port};
 use plimsoll_telemetry::{Sampler, Target};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -40,6 +40,8 @@ pub(crate) struct Finished {
     pub(crate) executables: Vec<Executable>,
     /// Whether the systems came up and answered at least one request as expected.
     pub(crate) worked: bool,
+    /// What a script has measured.
+    pub(crate) subjects: BTreeSet<Subject>,
 }
 
 /// The file that the first process of a system ran.
@@ -162,6 +164,7 @@ pub(crate) fn run_trial(
         errors: watch.errors,
         executables,
         worked,
+        subjects: watch.subjects,
     })
 }
 
@@ -209,6 +212,7 @@ fn not_started(trial: &Trial, reason: String, started_unix_ms: i64, took: Durati
         errors: 0,
         executables: Vec::new(),
         worked: false,
+        subjects: BTreeSet::new(),
     }
 }
 

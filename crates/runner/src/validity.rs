@@ -8,7 +8,7 @@ use plimsoll_model::result::Headroom;
 use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::trial::Validity;
 use plimsoll_model::units::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A loop that did not look for new events for this long delays what it measures by as much.
 const LONG_STALL: Nanos = Nanos(100_000_000);
@@ -79,12 +79,16 @@ pub(crate) struct Watch {
     longest_stall: Nanos,
     /// Whether users run a script, which names its requests itself and need not make any.
     script: bool,
+    /// What a script has measured, whose names nobody knows before.
+    pub(crate) subjects: BTreeSet<Subject>,
     pub(crate) iterations: u64,
     failed_iterations: u64,
-    /// Exchanges of each request, and those of them that failed.
+    /// Exchanges of each request, and those of them that failed, unless in conflict with one another.
     requests: BTreeMap<String, (u64, u64)>,
     pub(crate) errors: u64,
     saturated: u64,
+    /// Exchanges for which a disk had no room.
+    without_room: u64,
 }
 
 impl Watch {
@@ -100,11 +104,13 @@ impl Watch {
             lateness: plimsoll_model::record::histogram(),
             longest_stall: Nanos(0),
             script: false,
+            subjects: BTreeSet::new(),
             iterations: 0,
             failed_iterations: 0,
             requests: BTreeMap::new(),
             errors: 0,
             saturated: 0,
+            without_room: 0,
         }
     }
 
@@ -124,6 +130,9 @@ impl Watch {
             ticks.see(interval);
         }
         for ((phase, subject), tally) in &interval.tallies {
+            if self.script && *phase == RecordedPhase::Measure && !self.subjects.contains(subject) {
+                self.subjects.insert(subject.clone());
+            }
             match (phase, subject) {
                 (RecordedPhase::Warmup, _)
                 | (_, Subject::Connect | Subject::Part(..) | Subject::Check(_) | Subject::Custom(..)) => {}
@@ -132,11 +141,13 @@ impl Watch {
                     self.failed_iterations += tally.failed();
                 }
                 (RecordedPhase::Measure, Subject::Request(name)) => {
-                    let (made, failed) = self.requests.entry(name.clone()).or_default();
+                    let (made, wrong) = self.requests.entry(name.clone()).or_default();
                     *made += tally.count();
-                    *failed += tally.failed();
+                    // Of a step that is made a few times in a trial, all may have been in conflict.
+                    *wrong += tally.errors.iter().filter(|(kind, _)| !kind.is_conflict()).map(|(_, n)| n).sum::<u64>();
                     self.errors += tally.failed();
                     self.saturated += tally.saturated;
+                    self.without_room += tally.errors.get(&ErrorKind::Space).copied().unwrap_or_default();
                 }
             }
         }
@@ -273,6 +284,14 @@ impl Watch {
                 generator.max_lateness.as_secs_f64() * 1e3
             ));
         }
+        if self.without_room > 0 {
+            limits.push(format!(
+                "a disk was full, or a quota used up, so that {} of {} exchanges failed: make room, or let the data lie \
+                 elsewhere",
+                self.without_room,
+                self.exchanges()
+            ));
+        }
         if self.measured_nothing() {
             limits.push("nothing was measured: no exchange ended in the measure phase or its drain".to_owned());
         }
@@ -385,6 +404,20 @@ mod tests {
     }
 
     #[test]
+    fn a_step_whose_few_exchanges_were_all_in_conflict_is_not_a_wrong_one() {
+        let of_step = |kind| {
+            let mut interval = second(0, 0.1, 0, 0);
+            let mut tally = Tally::default();
+            tally.service.record(1000).expect("in range");
+            tally.errors.insert(kind, 1);
+            interval.tallies.insert((RecordedPhase::Measure, Subject::Request("rollback".to_owned())), tally);
+            judged(&[interval])
+        };
+        assert!(matches!(of_step(ErrorKind::Sql), Validity::Failed(_)));
+        assert!(!matches!(of_step(ErrorKind::Deadlock), Validity::Failed(_)));
+    }
+
+    #[test]
     fn a_trial_in_order_counts() {
         assert_eq!(judged(&[second(0, 0.6, 1000, 1), second(1, 0.7, 1000, 0)]), Validity::Valid);
     }
@@ -393,6 +426,15 @@ mod tests {
     fn a_busy_generator_voids_the_trial() {
         let Validity::Void(reasons) = judged(&[second(0, 0.8, 0, 0), second(1, 0.9, 0, 0)]) else { panic!("not void") };
         assert!(reasons[0].contains("85 % of a processor"), "{reasons:?}");
+    }
+
+    #[test]
+    fn a_disk_that_was_full_voids_the_trial() {
+        let mut interval = second(0, 0.1, 0, 0);
+        let call = (RecordedPhase::Measure, Subject::Request("call".to_owned()));
+        interval.tallies.entry(call).or_default().errors.insert(ErrorKind::Space, 3);
+        let Validity::Void(reasons) = judged(&[interval]) else { panic!("not void") };
+        assert!(reasons[0].contains("3 of 10 exchanges failed"), "{reasons:?}");
     }
 
     #[test]
@@ -414,7 +456,10 @@ mod tests {
         let refused = BTreeMap::from([(ErrorKind::Connect, "connection refused".to_owned())]);
         let examples = BTreeMap::from([("request:call".to_owned(), refused)]);
         let judged = watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &examples));
-        assert_eq!(judged.validity, Validity::Failed(vec!["all 10 exchanges failed, each of `call`: connection refused".to_owned()]));
+        assert_eq!(
+            judged.validity,
+            Validity::Failed(vec!["all 10 exchanges failed, each of `call`: connection refused".to_owned()])
+        );
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use super::{Context, Finding, Gravity};
 use crate::words::list;
 use plimsoll_model::measure::{Measure, Series};
-use plimsoll_model::record::Subject;
 use std::collections::BTreeSet;
 
 /// How many names are told of what was recorded instead.
@@ -46,15 +45,7 @@ fn reason(context: &Context<'_>, measure: &Measure) -> Option<String> {
 
 /// What was recorded of the kind that a series names.
 fn instead(context: &Context<'_>, series: &Series) -> Option<String> {
-    let wanted = match series {
-        Series::RequestDuration(Some(name)) | Series::ResponseTime(Some(name)) | Series::FirstByte(Some(name)) => {
-            Subject::Request(name.clone())
-        }
-        Series::PartDuration(part, Some(name)) => Subject::Part(*part, name.clone()),
-        Series::Checks(Some(name)) => Subject::Check(name.clone()),
-        Series::Custom(metric, name) => Subject::Custom(*metric, name.clone()),
-        _ => return None,
-    };
+    let wanted = series.named_subject()?;
     let recorded = context.counted().flat_map(|reader| &reader.result().tallies);
     let alike = recorded.map(|(subject, _)| subject).filter(|subject| subject.is_like(&wanted));
     let names: BTreeSet<String> =
