@@ -158,9 +158,12 @@ impl Labels {
     fn object<'js>(self, ctx: &Ctx<'js>) -> Result<Proxy<'js>> {
         let handler = Object::new(ctx.clone())?;
         handler.native("get", move |ctx: Ctx<'js>, _: Object<'js>, name: Value<'js>| self.get(&ctx, &name))?;
-        handler.native("set", move |ctx: Ctx<'js>, _: Object<'js>, name: String, value: Value<'js>| -> Result<bool> {
-            self.set(&ctx, name, value)
-        })?;
+        handler.native(
+            "set",
+            move |ctx: Ctx<'js>, _: Object<'js>, name: String, value: Value<'js>| -> Result<bool> {
+                self.set(&ctx, name, value)
+            },
+        )?;
         handler.native("has", move |ctx: Ctx<'js>, _: Object<'js>, name: Value<'js>| -> Result<bool> {
             Ok(self.get(&ctx, &name)?.is_some())
         })?;

@@ -224,7 +224,8 @@ impl Options {
         let mut ignored = Vec::new();
         for (option, hint) in table.unread() {
             let is_known = IGNORED.contains(&option.as_str());
-            let what = if is_known { "Plimsoll does without it".to_owned() } else { format!("there is no such option{hint}") };
+            let what =
+                if is_known { "Plimsoll does without it".to_owned() } else { format!("there is no such option{hint}") };
             ignored.push(OptionFault { option, what });
         }
         Read { options, faults, ignored }

@@ -126,7 +126,8 @@ impl Sample<'_> {
         let tags: Value = self.tags.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
         let mut data = json!({ "time": self.at.to_string(), "value": json_number(self.value), "tags": tags });
         if !self.metadata.is_empty() {
-            data["metadata"] = self.metadata.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+            data["metadata"] =
+                self.metadata.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect();
         }
         json!({ "metric": self.metric.name, "type": "Point", "data": data }).to_string()
     }

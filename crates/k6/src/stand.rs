@@ -65,8 +65,7 @@ impl Host for Still {
 
 /// An answer with this status, these headers and this body.
 pub(crate) fn reply(status: u16, headers: &[(&str, &str)], body: &[u8]) -> HttpResponse {
-    let headers: Vec<_> =
-        headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let headers: Vec<_> = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     HttpResponse {
         outcome: Ok(HttpReply::new(status, "Reason", &headers, body.to_vec())),
         remote: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 80))),

@@ -33,10 +33,13 @@ impl Options {
             let what = format!("expected a function that the script exports, found `{}`", scenario.exec);
             OptionFault { option: format!("scenarios.{}.exec", scenario.name), what }
         }));
-        faults.extend(scenarios.iter().filter(|scenario| scenario.executor.most_vus() == 0).map(|scenario| {
-            let what = "expected at least one VU at some time, found none".to_owned();
-            OptionFault { option: format!("scenarios.{}", scenario.name), what }
-        }));
+        if faults.is_empty() {
+            let empty = scenarios.iter().filter(|scenario| scenario.executor.most_vus() == 0);
+            faults.extend(empty.map(|scenario| OptionFault {
+                option: format!("scenarios.{}", scenario.name),
+                what: "expected at least one VU at some time, found none".to_owned(),
+            }));
+        }
         if faults.is_empty() { Ok(Derived { scenarios, warnings }) } else { Err(faults) }
     }
 

@@ -52,6 +52,10 @@ fn short_options_become_a_scenario_as_in_k6() {
         ),
         (json!({ "duration": "0s" }), "! option `duration`: expected at least `1s`, found `0s`"),
         (json!({ "vus": 0, "iterations": 1 }), "! option `vus`: expected at least 1, found 0"),
+        (
+            json!({ "vus": 0, "stages": [{ "duration": "5s", "target": 0 }] }),
+            "! option `scenarios.default`: expected at least one VU at some time, found none",
+        ),
     ];
     for (value, expected) in cases {
         assert_eq!(lines(&options(&value)), [expected], "{value}");
@@ -155,7 +159,7 @@ fn all_faults_are_told_at_once_with_their_place() {
             "a": {},
             "b": { "executor": "nope" },
             "c": { "executor": "constant-vus" },
-            "d": { "executor": "constant-vus", "duration": "500ms", "vus": 0, "rate": 1 },
+            "d": { "executor": "constant-vus", "duration": "500ms", "vus": 0, "rate": 1, "startTme": "1s" },
             "e f": { "executor": "shared-iterations", "vus": 2, "iterations": 1 },
             "g": { "executor": "constant-arrival-rate", "duration": "5s" },
             "h": { "executor": "ramping-arrival-rate", "stages": [], "preAllocatedVUs": 5, "maxVUs": 2 },
@@ -164,6 +168,7 @@ fn all_faults_are_told_at_once_with_their_place() {
             "k": 1,
         },
         "bogus": 1,
+        "setupTimout": "5s",
         "ext": {},
     }));
     let executors = "`shared-iterations`, `per-vu-iterations`, `constant-vus`, `ramping-vus`, \
@@ -184,10 +189,12 @@ fn all_faults_are_told_at_once_with_their_place() {
             "option `scenarios.d.vus`: expected at least 1, found 0",
             "option `scenarios.d.duration`: expected at least `1s`, found `500ms`",
             "option `scenarios.d.rate`: `constant-vus` has no such option",
+            "option `scenarios.d.startTme`: `constant-vus` has no such option; did you mean `startTime`?",
             "option `scenarios.e f`: expected letters, digits, `_` and `-` in the name of a scenario",
             "option `scenarios.e f.iterations`: expected at least one for each of 2 VUs, found 1",
             "option `scenarios.g.preAllocatedVUs`: expected how many VUs wait for iterations, found none",
             "option `scenarios.h.stages`: expected at least one stage with `duration` and `target`, found none",
+            "option `scenarios.h.maxVUs`: expected at least preAllocatedVUs (5), found 2",
             &format!(
                 "option `scenarios.i.executor`: `externally-controlled` is not supported here: take one of {executors}"
             ),
@@ -203,7 +210,14 @@ fn all_faults_are_told_at_once_with_their_place() {
         ]
     );
     let ignored: Vec<String> = read.ignored.iter().map(ToString::to_string).collect();
-    assert_eq!(ignored, ["option `bogus`: there is no such option", "option `ext`: Plimsoll does without it"]);
+    assert_eq!(
+        ignored,
+        [
+            "option `bogus`: there is no such option",
+            "option `ext`: Plimsoll does without it",
+            "option `setupTimout`: there is no such option; did you mean `setupTimeout`?",
+        ]
+    );
 }
 
 #[test]

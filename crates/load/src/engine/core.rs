@@ -186,7 +186,7 @@ impl<'a> Core<'a> {
                 work.cut_off(self, first + place, now);
             }
         }
-        self.recorder.generator.users = self.offers.iter().map(|offer| offer.users() as u64).sum();
+        self.recorder.generator.users = self.offers.iter_mut().map(|offer| offer.users(now) as u64).sum();
         self.recorder.generator.backlog = self.offers.iter_mut().map(|offer| offer.backlog(now)).sum();
     }
 

@@ -148,10 +148,13 @@ impl Offer {
         matches!(self.source, Source::Open(_))
     }
 
-    /// Users at work: those that are meant to be, or in open load those in an iteration.
-    pub(super) fn users(&self) -> usize {
+    /// Users at work: those that are meant to be, or in open load and at the end those in an iteration.
+    pub(super) fn users(&mut self, now: Instant) -> usize {
         match &self.source {
-            Source::Closed(closed) => closed.active,
+            Source::Closed(closed) => {
+                let active = closed.active.min(self.iterating.max(self.stations.len() - self.spent));
+                if self.offers_more(now) { active } else { self.iterating }
+            }
             Source::Open(_) => self.iterating,
         }
     }

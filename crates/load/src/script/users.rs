@@ -33,8 +33,8 @@ const UNMADE: &str = "(not sent)";
 /// How often it is looked whether somebody breaks the run off.
 const LOOK_EVERY: Nanos = Nanos(50_000_000);
 
-/// How often samples are handed over where a threshold may end the run.
-const COPY_EVERY: Nanos = Nanos(2_000_000_000);
+/// How often samples are handed over where a threshold may end the run: so that they are there when a second is over.
+const COPY_EVERY: Nanos = Nanos(1_900_000_000);
 
 /// The users of one thread.
 pub(super) struct Users<'a> {
@@ -254,14 +254,16 @@ impl Users<'_> {
         let member = &mut self.members[user as usize];
         member.doing = Doing::Nothing;
         member.user.end(now, Ending::Whole, sent, received);
-        let (due, took) = (member.due, now.since(member.began));
+        let (due, took, offer) = (member.due, now.since(member.began), member.offer);
         let mut outcome = Outcome::Ok;
         if let Err(exception) = &result {
             self.complain(exception);
             core.recorder.keep_example(ITERATION, ErrorKind::Script, exception.to_string());
             outcome = Outcome::Failed(ErrorKind::Script);
         }
-        self.result = Some(result.map_err(Why::Threw));
+        if self.calls[offer].scenario.is_none() {
+            self.result = Some(result.map_err(Why::Threw));
+        }
         let least = Nanos(self.common.least_iteration.0.saturating_sub(took.0));
         // The next one begins in the instant in which this one ended: the clock need not be asked twice.
         if let What::Begin(due) = core.iteration_ended(user, Ended { least, ..ended(due, outcome, now) }) {

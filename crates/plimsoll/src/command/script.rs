@@ -111,8 +111,7 @@ fn program(flags: &Flags) -> Result<Arc<Program>, Failure> {
 }
 
 fn limits(flags: &Flags) -> Limits {
-    let knobs =
-        Knobs { memory: "`--user-memory`", stack: "`--user-stack`", busy: "`--user-busy`", ..Knobs::default() };
+    let knobs = Knobs { memory: "`--user-memory`", stack: "`--user-stack`", busy: "`--user-busy`", ..Knobs::default() };
     let (memory, stack) = (flags.user_memory as usize * 1024 * 1024, flags.user_stack as usize * 1024);
     let vm = plimsoll_script::Limits { memory, stack, busy: flags.user_busy.into() };
     Limits { vm, iteration: None, knobs }

@@ -1,5 +1,5 @@
 // exit 0
-// says 30 more of: connection refused
+// says 30 more of: failed to connect
 // Of what goes wrong in the same way again and again, ten lines are enough.
 import http from 'k6/http';
 export const options = { vus: 2, iterations: 40 };
