@@ -11,32 +11,37 @@ use std::time::Duration;
 pub(crate) struct Servers {
     http: Server,
     sockets: websocket::Server,
+    secure_sockets: websocket::Server,
     calls: Counter,
 }
 
 impl Servers {
     pub(crate) fn start() -> Servers {
         let sockets = websocket::Server::start().expect("a server");
-        Servers { http: pages(), sockets, calls: Counter::start(Mode::Mutex).expect("a server") }
+        let secure_sockets = websocket::Server::start_tls().expect("a server");
+        Servers { http: pages(), sockets, secure_sockets, calls: Counter::start(Mode::Mutex).expect("a server") }
     }
 
     /// What scripts have in `__ENV`.
-    pub(crate) fn variables(&self) -> [String; 3] {
-        let Servers { http, sockets, calls } = self;
-        let (http, sockets, calls) = (http.address(), sockets.address(), calls.address());
-        [format!("URL=http://{http}"), format!("SOCKETS=ws://{sockets}"), format!("CALLS={calls}")]
+    pub(crate) fn variables(&self) -> [String; 4] {
+        let Servers { http, sockets, secure_sockets, calls } = self;
+        [
+            format!("URL=http://{}", http.address()),
+            format!("SOCKETS=ws://{}", sockets.address()),
+            format!("SECURE_SOCKETS=wss://{}", secure_sockets.address()),
+            format!("CALLS={}", calls.address()),
+        ]
     }
 
     /// What they have seen, in an order that does not depend on when it came.
     pub(crate) fn seen(&self) -> Wire {
-        let Servers { http, sockets, calls } = self;
-        let messages = sockets.received();
+        let Servers { http, sockets, secure_sockets, calls } = self;
+        let messages = [sockets.received(), secure_sockets.received()].concat();
         // When a server hears of the end of a socket, its client may be gone already.
         let messages = messages.iter().filter(|message| !matches!(message.what, What::Close(_) | What::Cut));
         let messages = messages.map(|message| format!("{:?}", message.what));
-        let [openings, calls] = [(sockets.record(), sockets.address()), (calls.record(), calls.address())]
-            .map(|(record, at)| seen(record, at));
-        let mut others: Vec<String> = messages.chain(openings).chain(calls).collect();
+        let openings = [sockets, secure_sockets].map(|server| seen(server.record(), server.address())).concat();
+        let mut others: Vec<String> = messages.chain(openings).chain(seen(calls.record(), calls.address())).collect();
         others.sort();
         let mut requests = seen(http.record(), http.address());
         requests.sort();
