@@ -25,6 +25,9 @@ const EXECUTION: [&str; 5] = ["vus", "vus_max", "iterations", "iteration_duratio
 /// The scenario of a script that names none.
 const UNNAMED: &str = "default";
 
+/// The groups of what runs before and after all scenarios, which k6 does not show.
+const ALONE: [&str; 2] = ["::setup", "::teardown"];
+
 /// The sections, in order.
 const SECTIONS: [&str; 6] = ["CUSTOM", "HTTP", "EXECUTION", "NETWORK", "GRPC", "WEBSOCKET"];
 
@@ -157,7 +160,7 @@ struct Part<'a> {
 impl Part<'_> {
     /// Each group in this one.
     fn groups(&self, path: &str, indent: usize, out: &mut String) {
-        for group in self.checks.groups_in(path) {
+        for group in self.checks.groups_in(path).into_iter().filter(|group| !ALONE.contains(group)) {
             let (gap, sign) = if indent == 2 { ("\n", '█') } else { ("", '↳') };
             let _ = writeln!(out, "{gap}{:indent$}{sign} GROUP: {} \n", "", last_name(group));
             self.results(group, &self.checks.of(group), indent + 2, out);
