@@ -34,6 +34,7 @@ use client::{Client, Outcome};
 use cookie_jar::CookieJar;
 use fetch::Asked;
 use plimsoll_script::NativeModule;
+use response::Response;
 use rquickjs::function::Opt;
 use rquickjs::{Array, Class, Ctx, IntoJs, Object, Promise, Result, Value};
 use std::rc::Rc;
@@ -101,35 +102,48 @@ impl NativeModule for Http {
     const EXPORTS: &'static [&'static str] = &joined::<35>(&[&EXPORTS, &names_of(&CONSTANTS)]);
 
     fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
-        // What is called for every request has its client at hand; the others look for it.
         let client = Client::install(ctx)?;
+        // Made here and not for the first request, below whose calls it would take another page of the stack.
+        Class::<Response<'js>>::prototype(ctx)?;
         let object = Object::new(ctx.clone())?;
-        for (name, method, call) in WITHOUT_BODY {
-            let client = Rc::clone(&client);
-            let send = move |ctx: Ctx<'js>, url: Value<'js>, params: Opt<Value<'js>>| {
-                client.request(&ctx, call, Arguments { method: method.into(), url, body: None, params: params.0 })
-            };
-            object.native(name, send)?;
-        }
-        for (name, method, call) in WITH_BODY {
-            let client = Rc::clone(&client);
-            let send = move |ctx: Ctx<'js>, url: Value<'js>, body: Opt<Value<'js>>, params: Opt<Value<'js>>| {
-                client.request(&ctx, call, Arguments { method: method.into(), url, body: body.0, params: params.0 })
-            };
-            object.native(name, send)?;
-        }
-        object.native("request", request)?;
-        object.native("asyncRequest", async_request)?;
-        object.native("batch", batch)?;
-        object.native("cookieJar", cookie_jar::cookie_jar)?;
-        object.native("file", body::file)?;
-        object.native("url", template::url)?;
-        object.native("expectedStatuses", statuses::expected_statuses)?;
-        object.native("setResponseCallback", statuses::set_response_callback)?;
-        Class::<CookieJar>::define(&object)?;
+        add_requests(&object, &client)?;
+        add_others(&object)?;
         CONSTANTS.into_iter().try_for_each(|(name, value)| object.set(name, value))?;
         Ok(object)
     }
+}
+
+/// Gives the module what is called for every request. It has its client at hand; the others look for it.
+#[inline(never)]
+fn add_requests<'js>(object: &Object<'js>, client: &Rc<Client>) -> Result<()> {
+    for (name, method, call) in WITHOUT_BODY {
+        let client = Rc::clone(client);
+        let send = move |ctx: Ctx<'js>, url: Value<'js>, params: Opt<Value<'js>>| {
+            client.request(&ctx, call, Arguments { method: method.into(), url, body: None, params: params.0 })
+        };
+        object.native(name, send)?;
+    }
+    for (name, method, call) in WITH_BODY {
+        let client = Rc::clone(client);
+        let send = move |ctx: Ctx<'js>, url: Value<'js>, body: Opt<Value<'js>>, params: Opt<Value<'js>>| {
+            client.request(&ctx, call, Arguments { method: method.into(), url, body: body.0, params: params.0 })
+        };
+        object.native(name, send)?;
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn add_others<'js>(object: &Object<'js>) -> Result<()> {
+    object.native("request", request)?;
+    object.native("asyncRequest", async_request)?;
+    object.native("batch", batch)?;
+    object.native("cookieJar", cookie_jar::cookie_jar)?;
+    object.native("file", body::file)?;
+    object.native("url", template::url)?;
+    object.native("expectedStatuses", statuses::expected_statuses)?;
+    object.native("setResponseCallback", statuses::set_response_callback)?;
+    Class::<CookieJar>::define(object)
 }
 
 fn request<'js>(

@@ -281,16 +281,16 @@ impl<'js> Script<'js> {
     }
 }
 
-/// Why a task did not come to its result.
+/// Why a task did not come to its result. In boxes, because it stands on the stack of every user, and comes up seldom.
 enum Break {
-    Threw(Exception),
-    End(End),
+    Threw(Box<Exception>),
+    End(Box<End>),
 }
 
 impl<P: Operations> Body<P> {
     fn run(self, setup: Setup) {
         let end = match self.end() {
-            Some(end) => end,
+            Some(end) => *end,
             None => self.live(setup).unwrap_or(End::Limit(Limit::Memory, None)),
         };
         self.shared.parked.replace(Some(Parked::Ended(end)));
@@ -337,8 +337,8 @@ impl<P: Operations> Body<P> {
     fn serve(&self, ctx: &Ctx<'_>, setup: Setup) -> End {
         let script = match self.load(ctx, setup) {
             Ok(exports) => Script { exports, kept: Kept::default(), last: RefCell::default() },
-            Err(Break::Threw(exception)) => return End::NotLoaded(exception),
-            Err(Break::End(end)) => return end,
+            Err(Break::Threw(exception)) => return End::NotLoaded(*exception),
+            Err(Break::End(end)) => return *end,
         };
         let mut result = Ok(None);
         loop {
@@ -348,8 +348,8 @@ impl<P: Operations> Body<P> {
             let Some(task) = self.next_task() else { return End::Stopped };
             result = match self.perform(ctx, &script, task) {
                 Ok(json) => Ok(json),
-                Err(Break::Threw(exception)) => Err(exception),
-                Err(Break::End(end)) => return end,
+                Err(Break::Threw(exception)) => Err(*exception),
+                Err(Break::End(end)) => return *end,
             };
             if result.is_err()
                 && let Some(end) = self.run_out(ctx)
@@ -368,7 +368,7 @@ impl<P: Operations> Body<P> {
                 ctx.catch();
             }
         }
-        self.end()
+        self.end().map(|end| *end)
     }
 
     /// Parks until there is something to do; None when it is to end.
@@ -401,7 +401,7 @@ impl<P: Operations> Body<P> {
         self.shared.events.set_loaded();
         let Some(exports) = loaded.result::<Object<'js>>() else {
             let message = "the script waits for a promise that nothing settles, and so is never loaded".to_owned();
-            return Err(Break::Threw(Exception { message, place: None, stack: String::new() }));
+            return Err(Break::Threw(Box::new(Exception { message, place: None, stack: String::new() })));
         };
         exports.map_err(|error| self.broken(ctx, error))
     }
@@ -486,11 +486,11 @@ impl<P: Operations> Body<P> {
     }
 
     /// Why the user ends now, if it does.
-    fn end(&self) -> Option<End> {
+    fn end(&self) -> Option<Box<End>> {
         if self.shared.events.is_stopped() {
-            return Some(End::Stopped);
+            return Some(Box::new(End::Stopped));
         }
-        self.shared.was_too_long.get().then_some(End::Limit(Limit::Busy, None))
+        self.shared.was_too_long.get().then(|| Box::new(End::Limit(Limit::Busy, None)))
     }
 
     #[cold]
@@ -504,13 +504,13 @@ impl<P: Operations> Body<P> {
     #[cold]
     #[inline(never)]
     fn threw(&self, exception: Exception) -> Break {
-        let limit = match (self.end(), exception.message.as_str()) {
+        let limit = match (self.end().map(|end| *end), exception.message.as_str()) {
             (Some(End::Limit(limit, _)), _) => limit,
-            (Some(end), _) => return Break::End(end),
+            (Some(end), _) => return Break::End(Box::new(end)),
             (None, "InternalError: out of memory" | "null") => Limit::Memory,
             (None, "RangeError: Maximum call stack size exceeded") => Limit::Stack,
-            (None, _) => return Break::Threw(exception),
+            (None, _) => return Break::Threw(Box::new(exception)),
         };
-        Break::End(End::Limit(limit, exception.place))
+        Break::End(Box::new(End::Limit(limit, exception.place)))
     }
 }

@@ -248,7 +248,8 @@ impl Fetch {
         if !body.is_empty() || ["POST", "PUT", "PATCH"].contains(&&*method) {
             headers.set("Content-Length", body.len().to_string());
         }
-        let cookie = if self.hops == 0 { self.cookie.clone() } else { self.asked.cookie(&self.jar.borrow(), &url, None) };
+        let cookie =
+            if self.hops == 0 { self.cookie.clone() } else { self.asked.cookie(&self.jar.borrow(), &url, None) };
         if let Some(cookie) = cookie {
             headers.set("Cookie", cookie);
         }

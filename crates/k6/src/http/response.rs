@@ -246,7 +246,9 @@ impl<'js> Response<'js> {
     #[qjs(get, enumerable)]
     fn timings(&mut self, ctx: Ctx<'js>) -> Result<Value<'js>> {
         let got = &self.got;
-        once(&mut self.timings, || timings(&ctx, got.answer().map(|answer| answer.response.timings).unwrap_or_default()))
+        once(&mut self.timings, || {
+            timings(&ctx, got.answer().map(|answer| answer.response.timings).unwrap_or_default())
+        })
     }
 
     #[qjs(get, enumerable)]

@@ -18,5 +18,11 @@ fn user(body: &str) -> Stand {
 /// Nothing was answered.
 fn fault(kind: HttpFaultKind) -> HttpResponse {
     let detail = "because of this".to_owned();
-    HttpResponse { outcome: Err(HttpFault { kind, detail }), remote: None, tls: None, timings: TIMINGS, done: Instant::default() }
+    HttpResponse {
+        outcome: Err(HttpFault { kind, detail }),
+        remote: None,
+        tls: None,
+        timings: TIMINGS,
+        done: Instant::default(),
+    }
 }

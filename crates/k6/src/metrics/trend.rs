@@ -16,6 +16,8 @@ pub struct Trend {
     sum: f64,
     min: f64,
     max: f64,
+    /// Of many trends nearly all values are nothing: the time that it took to connect.
+    zeros: u64,
     /// By key, in ascending order of values: one for each power of two that occurs, and sign.
     octaves: Vec<Octave>,
 }
@@ -28,7 +30,7 @@ struct Octave {
 
 impl Default for Trend {
     fn default() -> Trend {
-        Trend { count: 0, sum: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY, octaves: Vec::new() }
+        Trend { count: 0, sum: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY, zeros: 0, octaves: Vec::new() }
     }
 }
 
@@ -42,8 +44,10 @@ impl Trend {
         self.sum += value;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
-        let (key, step) = bucket(value);
-        self.octave(key).counts[step] += 1;
+        match bucket(value) {
+            (0, _) => self.zeros += 1,
+            (key, step) => self.octave(key).counts[step] += 1,
+        }
     }
 
     /// Adds what another has.
@@ -52,6 +56,7 @@ impl Trend {
         self.sum += other.sum;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
+        self.zeros += other.zeros;
         for octave in &other.octaves {
             let own = self.octave(octave.key);
             own.counts.iter_mut().zip(octave.counts.iter()).for_each(|(own, other)| *own += other);
@@ -108,17 +113,31 @@ impl Trend {
         if rank + 1 >= self.count {
             return self.max;
         }
+        let (below_zero, others) = self.octaves.split_at(self.octaves.partition_point(|octave| octave.key < 0));
         let mut before = 0;
-        for octave in &self.octaves {
-            for (step, count) in octave.counts.iter().enumerate() {
-                before += count;
-                if before > rank {
-                    return bound(octave.key, step).clamp(self.min, self.max);
-                }
+        if let Some(value) = find(below_zero, &mut before, rank) {
+            return value.clamp(self.min, self.max);
+        }
+        before += self.zeros;
+        if before > rank {
+            return 0.0;
+        }
+        let value = find(others, &mut before, rank).unwrap_or(self.max);
+        value.clamp(self.min, self.max)
+    }
+}
+
+/// The value of a rank in octaves that have `before` values before them.
+fn find(octaves: &[Octave], before: &mut u64, rank: u64) -> Option<f64> {
+    for octave in octaves {
+        for (step, count) in octave.counts.iter().enumerate() {
+            *before += count;
+            if *before > rank {
+                return Some(bound(octave.key, step));
             }
         }
-        self.max
     }
+    None
 }
 
 /// The octave of a value, and the step in it; both ascend with the value.

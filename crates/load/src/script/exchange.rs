@@ -102,13 +102,7 @@ pub(super) enum Answer {
 
 impl Asked {
     /// One that may take no longer than `longest`, whatever it says.
-    pub(super) fn new(
-        id: OpId,
-        request: Rc<HttpRequest>,
-        longest: Nanos,
-        scheduled: Instant,
-        asked: Instant,
-    ) -> Asked {
+    pub(super) fn new(id: OpId, request: Rc<HttpRequest>, longest: Nanos, scheduled: Instant, asked: Instant) -> Asked {
         let timeout = request.timeout.min(longest);
         let (sent, written, first_byte, made) = (None, None, None, None);
         Asked { id, request, timeout, scheduled, asked, sent, written, first_byte, reply: HttpReply::default(), made }
@@ -318,10 +312,7 @@ mod tests {
             assert_eq!(asked.outcome(), Outcome::Failed(ErrorKind::Status));
             let response = asked.into_response(Instant(21), None, &connected());
             let reply = response.outcome.expect("an answer");
-            assert_eq!(
-                (reply.status, reply.reason(), reply.body.as_slice()),
-                (404, "Gone fishing", &b"world"[..])
-            );
+            assert_eq!((reply.status, reply.reason(), reply.body.as_slice()), (404, "Gone fishing", &b"world"[..]));
             let names: Vec<&str> = reply.headers().map(|(name, _)| name).collect();
             assert_eq!(names, ["X", "x", "Content-Length"]);
             let times = response.timings;
