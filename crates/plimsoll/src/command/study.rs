@@ -131,7 +131,7 @@ pub(crate) fn check_before_start(name: &str, study: &Study, plan: &Plan) -> Resu
         return Ok(());
     }
     let shown = faults.iter().map(|fault| match fault {
-        Found::InStudy(diagnostic) => diagnostic.render(style()),
+        Found::InStudy(diagnostic) => diagnostic.render(style()).trim_end().to_owned(),
         Found::Elsewhere(text) => text.clone(),
     });
     let listed = shown.collect::<Vec<_>>().join("\n\n");
