@@ -22,7 +22,7 @@ const PASSWORD: &str = "password";
 const COPY: &str = "trial-";
 
 /// Raised whenever `plimsoll_oltp::load` makes other tables, or other rows, of the same dataset: data
-/// that was kept before is then refused.
+/// that was kept before is then refused. Tests of `plimsoll_oltp` notice that it does.
 const SCHEMA: u32 = 1;
 
 /// The data of one database.

@@ -6,6 +6,8 @@
 
 mod dataset;
 mod distribution;
+#[cfg(test)]
+mod fingerprint;
 mod own;
 mod rollback;
 mod sbtest;

@@ -85,3 +85,24 @@ fn finish(connection: &mut Connection, number: u32, table: &str, rows: u64) -> R
         Engine::Mariadb => connection.query(&format!("ANALYZE TABLE {table}")).map(|_| ()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fingerprint::Fingerprint;
+
+    #[test]
+    fn a_load_makes_what_it_made_before() {
+        let mut fingerprint = Fingerprint::new();
+        for engine in [Engine::Postgresql, Engine::Mariadb] {
+            fingerprint.add(&create(engine, "sbtest1"));
+        }
+        let content = Content::new(1_000, 1);
+        let (mut next, mut row) = (content.rows(1, 1), Row::default());
+        for _ in 0..1_000 {
+            next(&mut row);
+            fingerprint.add(&format!("{row:?}"));
+        }
+        fingerprint.assert_is(0x348b_9298_d351_a152);
+    }
+}

@@ -272,6 +272,8 @@ impl Address {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fingerprint::Fingerprint;
+    use plimsoll_model::database::Engine;
     use std::collections::{BTreeMap, BTreeSet};
 
     /// The rows of a table's first part, as texts; how many parts there are; and about how many rows.
@@ -316,6 +318,23 @@ mod tests {
             assert_eq!(rows_of(name, 7), rows_of(name, 7), "{name}");
             assert_ne!(rows_of(name, 7), rows_of(name, 8), "{name}");
         }
+    }
+
+    #[test]
+    fn a_load_makes_what_it_made_before() {
+        let mut fingerprint = Fingerprint::new();
+        for part in parts(1) {
+            for engine in [Engine::Postgresql, Engine::Mariadb] {
+                fingerprint.add(&part.table.create(engine));
+                part.table.finish(engine).iter().for_each(|statement| fingerprint.add(statement));
+            }
+            let mut sink = |row: &[Value<'_>]| {
+                row.iter().for_each(|value| fingerprint.add(&text(value)));
+                Ok(())
+            };
+            part.fill(1, &mut sink).expect("the sink takes all");
+        }
+        fingerprint.assert_is(0xe2c8_b1c6_d852_29a8);
     }
 
     #[test]
