@@ -6,7 +6,7 @@ use super::calls::{LONGEST_CALL, Reply, Sampled, unary};
 use super::params::{CallParams, ConnectParams};
 use super::schema::{Methods, Sources, encode, home, path_of};
 use super::status;
-use crate::operations::{Event, GrpcEvent, K6, Op};
+use crate::operations::{Event, GrpcEnd, GrpcEvent, K6, Op};
 use crate::user::User;
 use crate::value::{given, settle, text, thrown};
 use plimsoll_model::units::Instant;
@@ -38,6 +38,8 @@ pub(super) struct Connection {
     params: ConnectParams,
     /// The operation that made it, and whom it leads to: others where it had to be made again.
     made: Cell<(OpId, SocketAddr)>,
+    /// Whether a call has found that it has ended.
+    has_ended: Cell<bool>,
 }
 
 /// A call that a script wants to make.
@@ -90,11 +92,12 @@ impl Client {
         let params = ConnectParams::read(&ctx, &user, &address.0, params.0)?;
         self.close(ctx.clone())?;
         let made = make(&ctx, &params)?.map_err(|why| thrown(&ctx, why))?;
-        let connection = Rc::new(Connection { address: address.0, params, made: Cell::new(made) });
+        let (made_by, has_ended) = (made.0, Cell::new(false));
+        let connection = Rc::new(Connection { address: address.0, params, made: Cell::new(made), has_ended });
         self.connection.replace(Some(Rc::clone(&connection)));
         if connection.params.reflect {
             let (metadata, timeout) = (&connection.params.reflect_metadata, connection.params.timeout);
-            let methods = asking::ask(&ctx, made.0, metadata, timeout)?.map_err(|why| thrown(&ctx, why))?;
+            let methods = asking::ask(&ctx, made_by, metadata, timeout)?.map_err(|why| thrown(&ctx, why))?;
             self.known.borrow_mut().push(Arc::new(methods));
         }
         Ok(true)
@@ -188,9 +191,12 @@ impl Client {
         told
     }
 
+    /// Its connection, which is made again where it has ended.
     pub(super) fn connected(&self, ctx: &Ctx<'_>) -> Result<Rc<Connection>> {
         let connection = self.connection.borrow().clone();
-        connection.ok_or_else(|| thrown(ctx, "no gRPC connection, you must call connect first"))
+        let connection = connection.ok_or_else(|| thrown(ctx, "no gRPC connection, you must call connect first"))?;
+        connection.renew(ctx)?;
+        Ok(connection)
     }
 
     /// The method of this name.
@@ -273,14 +279,27 @@ impl Connection {
         let begun = EventLoop::<K6>::of(ctx)?.now();
         let op = |id| unary(id, path.to_owned(), sampled.name(path), params, message.clone());
         let timeout = params.timeout.unwrap_or(LONGEST_CALL);
-        let reply = await_reply(ctx, op(self.made.get().0), begun.after(timeout))?;
-        if reply.end.unsent
-            && let Ok(made) = make(ctx, &self.params)?
-        {
-            self.made.set(made);
-            return await_reply(ctx, op(made.0), begun.after(timeout));
+        let reply = await_reply(ctx, op(self.id()), begun.after(timeout))?;
+        self.note(&reply.end);
+        match self.renew(ctx)? {
+            true => await_reply(ctx, op(self.id()), begun.after(timeout)),
+            false => Ok(reply),
         }
-        Ok(reply)
+    }
+
+    /// A call over it has ended so.
+    fn note(&self, end: &GrpcEnd) {
+        self.has_ended.set(self.has_ended.get() || end.unsent);
+    }
+
+    /// Makes it again where it has ended; whether that was so, and there is a server.
+    fn renew(&self, ctx: &Ctx<'_>) -> Result<bool> {
+        if !self.has_ended.get() {
+            return Ok(false);
+        }
+        let made = make(ctx, &self.params)?;
+        self.has_ended.set(made.is_err());
+        Ok(made.map(|made| self.made.set(made)).is_ok())
     }
 
     /// The operation that made it.
@@ -340,6 +359,12 @@ impl Wanted {
         }
     }
 
+    /// It has ended so.
+    pub(super) fn ended(&self, at: Instant, end: &GrpcEnd) {
+        self.sampled.ended(at, end);
+        self.connection.note(end);
+    }
+
     fn make(&self, ctx: &Ctx<'_>, message: Vec<u8>) -> Result<Reply> {
         self.connection.call(ctx, &self.path, &self.params, &self.sampled, message)
     }
@@ -397,7 +422,7 @@ impl Later {
         let events = EventLoop::<K6>::of(ctx)?;
         let (call, timer) = self.ids.get();
         let reply = self.reply.take();
-        self.wanted.sampled.ended(events.now(), &reply.end);
+        self.wanted.ended(events.now(), &reply.end);
         // One of them is what ends here.
         events.cancel(timer);
         if reply.end.status == status::DEADLINE_EXCEEDED {

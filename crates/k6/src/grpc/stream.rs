@@ -151,7 +151,7 @@ impl Call {
         let events = EventLoop::<K6>::of(ctx)?;
         self.is_over.set(true);
         self.timer.take().into_iter().for_each(|timer| events.cancel(timer));
-        self.wanted.sampled.ended(events.now(), end);
+        self.wanted.ended(events.now(), end);
         if end.status != status::OK {
             emit(ctx, stream, "error", error(ctx, end.status, &end.message)?.into_value())?;
         }

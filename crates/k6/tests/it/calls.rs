@@ -140,6 +140,40 @@ fn a_connection_lives_on_in_later_iterations_and_is_made_again_when_it_has_ended
 }
 
 #[test]
+fn what_does_not_wait_finds_that_its_connection_has_ended_and_the_next_has_a_new_one() {
+    let mut script = script(
+        "const stream = () => new Promise((resolve) => {
+            const stream = new Stream(client, 't.Talk/Chat');
+            stream.on('error', (error) => resolve(error.code));
+            stream.on('data', (word) => { resolve(word.text); stream.end(); });
+            stream.write({ text: 'on' });
+        });
+        export default async () => {
+            client.connect('here:50051', { plaintext: true });
+            const invoked = [1, 2].map(() => client.asyncInvoke('t.Talk/Say', { text: 'x' }));
+            const all = [];
+            for (const each of invoked) all.push((await each).status);
+            all.push((await client.asyncInvoke('t.Talk/Say', { text: 'x' })).status);
+            client.connect('here:50051', { plaintext: true });
+            all.push(await stream(), await stream());
+            return all;
+        };",
+    );
+    let mut connections = 0;
+    // Every other connection is gone at once.
+    let returned = script.run(|id, op| match &op {
+        Op::GrpcConnect(_) => {
+            connections += 1;
+            vec![connected(id)]
+        }
+        Op::GrpcCall(_) if connections % 2 == 1 => vec![told(id, GrpcEvent::Ended(GrpcEnd::unsent("gone")))],
+        Op::GrpcSend(..) if connections % 2 == 1 => vec![],
+        _ => talk(id, op),
+    });
+    assert_eq!((returned, connections), (Ok(r#"[14,14,0,14,"on"]"#.to_owned()), 4));
+}
+
+#[test]
 fn calls_are_made_at_the_same_time() {
     let mut script = script(
         "export default async () => {
