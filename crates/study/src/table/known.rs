@@ -206,6 +206,13 @@ impl Given {
     }
 }
 
+/// The values without which conditions do not hold: only two tests pass without one.
+fn needed(conditions: &Conditions) -> impl Iterator<Item = Use> {
+    let passes_without = |test: &str| test == "absent" || test.starts_with("!=");
+    let tests = conditions.iter().map(move |(_, test)| passes_without(test.as_written().trim()));
+    conditions.subjects().into_iter().zip(tests).filter(|(_, passes)| !passes).map(|(subject, _)| subject)
+}
+
 /// Goes through the steps as a user does.
 struct Check<'a> {
     table: &'a HttpTable,
@@ -233,12 +240,10 @@ impl Known {
         Known { surely: self.surely.clone(), perhaps: &self.perhaps | &captured_in(steps) }
     }
 
-    /// The same where conditions hold: only two tests pass without a value.
+    /// The same where conditions hold.
     fn where_holds(&self, conditions: &Conditions) -> Known {
-        let passes_without = |test: &str| test == "absent" || test.starts_with("!=");
-        let proven = conditions.iter().filter(|(_, test)| !passes_without(test.as_written().trim()));
         let mut known = self.clone();
-        proven.for_each(|(name, _)| known.add(name.to_owned()));
+        needed(conditions).for_each(|one| known.add(one.value.name));
         known
     }
 
@@ -279,6 +284,7 @@ impl Check<'_> {
                     self.each(table, known);
                 }
                 StepTable::While(table) => {
+                    self.first_round(&table.r#while, known);
                     *known = known.in_rounds_of(&table.steps);
                     self.conditions(&table.r#while, known);
                     self.steps(&table.steps, &mut known.where_holds(&table.r#while));
@@ -340,6 +346,12 @@ impl Check<'_> {
     fn conditions(&mut self, conditions: &Conditions, known: &Known) {
         self.uses(conditions.subjects(), &Known { surely: known.perhaps.clone(), perhaps: known.perhaps.clone() });
         self.uses(conditions.uses(), known);
+    }
+
+    /// Before the first round of a loop nothing is known that only its steps capture.
+    fn first_round(&mut self, conditions: &Conditions, known: &Known) {
+        let perhaps = || known.perhaps.clone();
+        self.uses(needed(conditions).collect(), &Known { surely: perhaps(), perhaps: perhaps() });
     }
 
     fn uses(&mut self, uses: Vec<Use>, known: &Known) {

@@ -318,6 +318,13 @@ fn flows() {
             "condition on what comes later",
             with("{ get = \"/plans?page={$page}\" }", "{ get = '/', when = { next = 'absent' } }")
         ),
+        (
+            "loop that never begins",
+            with(
+                "{ repeat = 3, steps = [",
+                "{ while = { n = 'x' }, at_most = 3, steps = [{ get = '/', capture = { n = { json = '$' } } }] }, { repeat = 3, steps = ["
+            )
+        ),
         ("JSONPath that is none", with("$.items[*].id", "$.items[*.id")),
         ("group that is not there", with("json = \"$.access_token\"", "regex = 'token=(.+)', group = 2")),
         ("rows that are taken once", with("file = \"accounts.csv\"", "file = 'accounts.csv'\norder = 'unique'")),
