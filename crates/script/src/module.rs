@@ -178,7 +178,7 @@ impl Text<'_> {
         let label = error.labels.as_ref().and_then(|labels| labels.iter().max_by_key(|label| label.offset()));
         let message = lower(&error.message);
         // Some say the same again.
-        let is_new = |said: &String| !said.is_empty() && !message.contains(said.as_str());
+        let is_new = |said: &String| !said.is_empty() && !message.contains(said.trim_end_matches(" expected"));
         let said = label.and_then(|label| label.label()).map(lower);
         let help = [error.help.as_deref().map(lower), said].into_iter().flatten().find(is_new);
         Fault { place: label.map(|label| self.place(label.offset())), message, help }

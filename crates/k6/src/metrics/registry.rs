@@ -1,6 +1,7 @@
 //! Which metrics there are, and the sinks of one thread.
 
 use super::{Contains, Kind, Sink, TagSet, builtin};
+use plimsoll_script::nearest;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -61,8 +62,13 @@ pub enum NameFault {
     #[error("expected `metric` or `metric{{tag:value,…}}`, found `{0}`")]
     Selector(String),
     /// There is no metric of that name.
-    #[error("expected the name of a metric, found `{0}`, which neither k6 nor the script has")]
-    Unknown(String),
+    #[error("expected the name of a metric, found `{name}`, which neither k6 nor the script has{hint}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What may have been meant: "; did you mean `vus`?".
+        hint: String,
+    },
 }
 
 /// What the samples of one thread have come to.
@@ -128,7 +134,7 @@ impl Registry {
             None => (selector, None),
             Some((name, tags)) => (name, Some(tags.strip_suffix('}').and_then(tags_of).ok_or_else(strange)?)),
         };
-        let id = self.id(name).ok_or_else(|| NameFault::Unknown(name.to_owned()))?;
+        let id = self.id(name).ok_or_else(|| self.unknown(name))?;
         let Some(tags) = tags else { return Ok((id, None)) };
         let submetrics = &mut self.metrics[id.0].submetrics;
         let index = submetrics.iter().position(|known| known.name == selector).unwrap_or_else(|| {
@@ -136,6 +142,11 @@ impl Registry {
             submetrics.len() - 1
         });
         Ok((id, Some(index)))
+    }
+
+    fn unknown(&self, name: &str) -> NameFault {
+        let hint = nearest(name, self.metrics.iter().map(|metric| metric.name.as_str()));
+        NameFault::Unknown { name: name.to_owned(), hint: hint.map(|hint| format!("; {hint}")).unwrap_or_default() }
     }
 
     /// The metric of this name.
@@ -302,6 +313,9 @@ mod tests {
         for selector in ["vus{a}", "vus{a:b", "vus}", "vus{}", "vus{a:b}c"] {
             assert_eq!(registry.select(selector), Err(NameFault::Selector(selector.to_owned())));
         }
-        assert_eq!(registry.select("nope{a:b}"), Err(NameFault::Unknown("nope".to_owned())));
+        let unknown =
+            |selector: &str, registry: &mut Registry| registry.select(selector).expect_err(selector).to_string();
+        assert!(unknown("nope{a:b}", &mut registry).ends_with("found `nope`, which neither k6 nor the script has"));
+        assert!(unknown("http_req_duraton", &mut registry).ends_with("; did you mean `http_req_duration`?"));
     }
 }
