@@ -72,7 +72,9 @@ impl Feeds {
         let (name, table) = (&self.names[feed], &self.tables[feed]);
         let (file, rows) = (table.file().display(), table.rows());
         if let Order::PerUser(_) = self.orders[feed] {
-            return format!("feed `{name}` ({file}) has a row for each of {rows} users, and the others stopped at once");
+            return format!(
+                "feed `{name}` ({file}) has a row for each of {rows} users, and the others stopped at once"
+            );
         }
         let seconds = at.0 as f64 / 1e9;
         let phase = if at.0 < 0 { "before the measure phase began" } else { "into the measure phase" };

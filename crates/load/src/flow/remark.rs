@@ -55,9 +55,7 @@ fn too_short(feed: &Feed, load: &LoadProfile) -> Option<String> {
         }
         FeedOrder::InOrder | FeedOrder::Unique if stops => {
             let iterations = iterations.filter(|iterations| rows < *iterations)?;
-            Some(format!(
-                "feed `{name}` has {rows} rows for {iterations} iterations: users stop when they are used up"
-            ))
+            Some(format!("feed `{name}` has {rows} rows for {iterations} iterations: users stop when they are used up"))
         }
         FeedOrder::PerUser | FeedOrder::InOrder | FeedOrder::Random | FeedOrder::Unique => None,
     }

@@ -31,7 +31,9 @@ impl<'a> Unmade<'a> {
         let names: Vec<&str> = self.0.into_iter().collect();
         (!names.is_empty()).then(|| {
             let names = names.join("`, `");
-            format!("not made once in the measure phase: `{names}`; no iteration came to it, or none held its condition")
+            format!(
+                "not made once in the measure phase: `{names}`; no iteration came to it, or none held its condition"
+            )
         })
     }
 }

@@ -3,8 +3,7 @@
 use crate::support::{closed, each, get, http, iterations, open, run, run_prepared, target};
 use plimsoll_load::{Prepared, check};
 use plimsoll_model::flow::{
-    Auth, Block, Body, Capture, Checks, Feed, FeedEnd, FeedOrder, Flow, FlowAction, FlowPart, FlowRequest,
-    Instruction,
+    Auth, Block, Body, Capture, Checks, Feed, FeedEnd, FeedOrder, Flow, FlowAction, FlowPart, FlowRequest, Instruction,
     JsonPiece, JsonText, Lifetime, Pick, Piece, Reference, Source, Text, ValueId,
 };
 use plimsoll_model::load::{Arrivals, Stop, Think};

@@ -230,8 +230,7 @@ fn what_an_iteration_captures_ends_with_it() {
         then: Block(vec![Instruction::Request(step)]),
         otherwise: Block::default(),
     };
-    let mut flow =
-        with_steps(requests, vec![where_absent("b", 1), where_absent("c", 2), Instruction::Request(3)]);
+    let mut flow = with_steps(requests, vec![where_absent("b", 1), where_absent("c", 2), Instruction::Request(3)]);
     flow.on_start = Block(vec![Instruction::Request(0)]);
     flow.on_stop = Block(vec![Instruction::Request(4)]);
     assert_eq!(flow.passing().into_iter().collect::<Vec<_>>(), [id("b")]);
