@@ -63,7 +63,7 @@ pub(crate) fn explained(error: DatabaseError, database: &Database, running: Opti
     let Some(((name, value), line)) = refused else { return error };
     error.after(&format!(
         "the database `{}` does not start with the setting `{name}` = `{value}`: {line}. Its version may lack it, or \
-         not take the value; correct `settings`",
+         not take the value; correct `settings`, or ask for it in `init` if it says how the data is laid out",
         database.name
     ))
 }
