@@ -334,7 +334,7 @@ impl Users<'_> {
             Novelty::Unmade { why } => {
                 let subject = recorder.subject(&Subject::Request(UNMADE.to_owned()));
                 recorder.record(subject, phase, &without_reply(at, at, ErrorKind::Connect));
-                recorder.keep_example(subject, ErrorKind::Connect, why.to_owned());
+                recorder.keep_example(subject, ErrorKind::Connect, told_of_unmade(why));
             }
             Novelty::Check { name, passed } => {
                 let subject = recorder.subject(&Subject::Check(name.to_owned()));
@@ -367,6 +367,14 @@ impl Users<'_> {
         // Nobody may listen any more.
         let _ = copies.send(Copied { thread: *thread, sinks: self.recording.copy() });
         self.copied = core.clock.now();
+    }
+}
+
+/// Why a request could not be made, with the likeliest reason for it.
+fn told_of_unmade(why: &str) -> String {
+    match why.starts_with("\"undefined") {
+        true => format!("{why} (a variable that `env` of the workload does not name is `undefined` in the script)"),
+        false => why.to_owned(),
     }
 }
 

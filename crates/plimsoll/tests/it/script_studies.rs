@@ -81,6 +81,7 @@ fn a_request_of_what_is_no_url_fails_with_its_reason() {
     let trial = &contents.trials[0];
     let reasons = trial.summary.validity.reasons().join("; ");
     assert!(reasons.contains("\"undefined/cart\": unsupported protocol scheme"), "{reasons}");
+    assert!(reasons.contains("a variable that `env` of the workload does not name"), "{reasons}");
     let unsent = &trial.tallies[&Subject::Request("(not sent)".to_owned())];
     assert_eq!(unsent.failed(), unsent.count());
     let examples = &trial.summary.error_examples["iteration"];
