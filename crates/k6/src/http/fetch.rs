@@ -140,7 +140,6 @@ pub(crate) struct Answer {
 }
 
 /// What an exchange leads to.
-#[expect(clippy::large_enum_variant, reason = "nearly all are the end, and are handed on at once")]
 pub(crate) enum Turn {
     /// Another exchange.
     Next(Fetch),

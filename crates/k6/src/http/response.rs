@@ -7,7 +7,7 @@ use super::headers::canonical;
 use super::page;
 use crate::gjson::{self, GjsonFault};
 use crate::html::Selection;
-use crate::operations::HttpTimings;
+use crate::operations::{HttpReply, HttpTimings};
 use crate::value::{buffer, given, optional_text, thrown};
 use plimsoll_model::units::Nanos;
 use plimsoll_web::SetCookie;
@@ -31,7 +31,6 @@ pub(crate) struct Response<'js> {
 }
 
 /// What a response is made of.
-#[expect(clippy::large_enum_variant, reason = "nearly all are answers")]
 enum Got {
     Answer(Answer),
     /// The request could not be made.
@@ -69,7 +68,7 @@ impl Got {
         }
     }
 
-    fn reply(&self) -> Option<&crate::operations::HttpReply> {
+    fn reply(&self) -> Option<&HttpReply> {
         self.answer().and_then(Answer::reply)
     }
 
@@ -312,7 +311,7 @@ impl<'js> Response<'js> {
 /// Headers by their canonical names; several of a name are one.
 fn headers<'js>(ctx: &Ctx<'js>, got: &Got) -> Result<Value<'js>> {
     let headers = Object::new(ctx.clone())?;
-    for (name, value) in got.reply().into_iter().flat_map(|reply| reply.headers()) {
+    for (name, value) in got.reply().into_iter().flat_map(HttpReply::headers) {
         let name = canonical(name);
         let value = match headers.get::<_, Option<String>>(name.as_str())? {
             Some(before) => format!("{before}, {value}"),
