@@ -165,7 +165,11 @@ fn a_step_that_no_iteration_came_to_is_named() {
     for trial in bundle(&place, "bundle").trials {
         let count = |name: &str| trial.tallies.get(&Subject::Request(name.to_owned())).map_or(0, |tally| tally.count());
         let iterations = trial.tallies[&Subject::Iteration].count();
-        assert_eq!((count("GET /state"), count("GET /never")), (iterations, 0), "the loop goes round in each iteration");
+        assert_eq!(
+            (count("GET /state"), count("GET /never")),
+            (iterations, 0),
+            "the loop goes round in each iteration"
+        );
         let warnings = &trial.summary.warnings;
         assert!(warnings.iter().any(|warning| warning.contains("`GET /never`")), "{warnings:?}");
     }

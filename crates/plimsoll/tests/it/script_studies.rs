@@ -57,7 +57,11 @@ fn what_scripts_measure_and_write_is_kept_and_told() {
         "[decide]\nmeasure = 'trend:lock.med'\n[report]\nmeasures = ['checks:is fin.ratio', 'trend:depth.avg']\n";
     let (place, _server) = place(SCRIPT, tables);
     let told = "no trial of the first block has a value for `checks:is fin.ratio`: there is `check:is fine`";
-    place.plimsoll(&RUN).says(&[told]).prints(&["rev = 2", "The study names `checks:is fin.ratio`", "there is `is fine`"]);
+    place.plimsoll(&RUN).says(&[told]).prints(&[
+        "rev = 2",
+        "The study names `checks:is fin.ratio`",
+        "there is `is fine`",
+    ]);
     let report = place.read("bundle/report/report.md");
     for text in ["2.50 ms", "1.25", "`trials/0001/console.log`"] {
         assert!(report.contains(text), "`{text}` is not in:\n{report}");
