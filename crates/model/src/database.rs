@@ -102,7 +102,9 @@ pub struct External {
     pub password_variable: Option<String>,
     /// Brings its data into the state before a trial.
     pub restore: Option<CommandLine>,
-    /// Folder in which that runs: the study's.
+    /// Whether the load may write to it though nothing restores it.
+    pub may_write: bool,
+    /// Folder in which `restore` runs: the study's.
     pub dir: PathBuf,
 }
 

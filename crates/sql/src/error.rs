@@ -43,6 +43,15 @@ impl SqlError {
         SqlError::new(ErrorKind::Protocol, detail)
     }
 
+    /// The server wants the password itself by TCP, where others could read it.
+    pub(crate) fn in_clear(method: &str, instead: &str) -> SqlError {
+        let detail = format!(
+            "{method} sends the password itself, which is not done by TCP without TLS; connect by the server's UNIX \
+             socket, or use {instead}"
+        );
+        SqlError::new(ErrorKind::Denied, detail)
+    }
+
     /// The same failure, with what was attempted.
     #[must_use]
     pub(crate) fn during(mut self, attempt: impl Display) -> SqlError {

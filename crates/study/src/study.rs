@@ -267,7 +267,7 @@ impl Parts {
         let database = spec.databases.iter_mut().find(|database| database.name == sql.database)?;
         let span = self.span_of_database(&sql.database);
         check_connections(database, &spec.load, span, faults)?;
-        sql::warn_of_what_is_left(sql, database, span, faults);
+        sql::check_writes(sql, database, span, faults);
         let Some(dataset) = sql::dataset(sql, self.seed) else { return Some(()) };
         if let Some(span) = self.database(&sql.database).and_then(DatabaseTable::load_span) {
             let fault = Fault::error(span, format!("the data of `{}` is made by the workload", sql.database));

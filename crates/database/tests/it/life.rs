@@ -237,6 +237,7 @@ fn a_server_that_runs_already_is_left_alone(place: &Place, databases: &mut Datab
     let mut external = External {
         endpoint: own.endpoint(Transport::Tcp).unwrap(),
         password_variable: None,
+        may_write: false,
         restore: Some(CommandLine(["sh", "-c", "echo restored > restored"].map(str::to_owned).to_vec())),
         dir: place.folder.path().to_owned(),
     };

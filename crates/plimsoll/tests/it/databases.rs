@@ -470,6 +470,7 @@ fn a_database_without_the_tables_of_the_workload_is_told_what_to_do() {
                 "make the table first: `load` names the SQL files",
             ),
         ] {
+            let study = edited(&study, "password_env", "may_write = true\npassword_env");
             let place = Place::with_study(&edited(&study, OWN, work));
             run_with_password(&place, PASSWORD).with(3).says(&[says]);
         }

@@ -3,7 +3,7 @@
 
 use crate::common::{Ended, Place, edited};
 use plimsoll_bundle::Contents;
-use plimsoll_model::record::{ErrorKind, Subject};
+use plimsoll_model::record::{ErrorKind, Subject, Tally};
 use plimsoll_testkit::http::{Behaviour, Reply, Server, Stateful};
 use std::net::SocketAddr;
 
@@ -163,7 +163,7 @@ fn a_step_that_no_iteration_came_to_is_named() {
     let place = Place::with_study(&study(server.address(), steps));
     run(&place).with_any_verdict();
     for trial in bundle(&place, "bundle").trials {
-        let count = |name: &str| trial.tallies.get(&Subject::Request(name.to_owned())).map_or(0, |tally| tally.count());
+        let count = |name: &str| trial.tallies.get(&Subject::Request(name.to_owned())).map_or(0, Tally::count);
         let iterations = trial.tallies[&Subject::Iteration].count();
         assert_eq!(
             (count("GET /state"), count("GET /never")),

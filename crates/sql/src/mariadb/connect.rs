@@ -166,11 +166,7 @@ fn exclusive_or(left: &[u8], right: &[u8]) -> Vec<u8> {
 /// The password as it is, which nobody else can read on a UNIX socket.
 fn in_clear(endpoint: &Endpoint) -> Result<Vec<u8>, SqlError> {
     if !matches!(endpoint.address, Address::Unix(_)) {
-        let detail = format!(
-            "{CACHING_SHA2} sends the password itself, which is not done by TCP without TLS; \
-                              connect by the server's UNIX socket, or use {NATIVE}"
-        );
-        return Err(SqlError::new(ErrorKind::Denied, detail));
+        return Err(SqlError::in_clear(CACHING_SHA2, NATIVE));
     }
     let password = endpoint.password.as_ref().map_or("", |password| &password.0);
     Ok([password.as_bytes(), b"\0"].concat())

@@ -257,7 +257,7 @@ fn write_text(shape: Shape, row: &mut Reader<'_>, made: &mut Vec<u8>) -> Result<
         Shape::Time(places) => {
             let moment = Moment::time(row)?;
             let sign = if moment.is_negative { "-" } else { "" };
-            let hours = moment.days * 24 + u32::from(moment.hour);
+            let hours = u64::from(moment.days) * 24 + u64::from(moment.hour);
             write!(made, "{sign}{hours:02}:{:02}:{:02}{}", moment.minute, moment.second, moment.fraction(places))
         }
         _ => {

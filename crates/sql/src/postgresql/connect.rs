@@ -5,7 +5,7 @@ use crate::SqlError;
 use crate::wire::Wire;
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
-use plimsoll_model::database::Endpoint;
+use plimsoll_model::database::{Address, Endpoint};
 use plimsoll_model::record::ErrorKind;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
@@ -56,7 +56,7 @@ pub(super) fn connect(wire: &mut Wire, endpoint: &Endpoint) -> Result<String, Sq
                 send(wire, |out| frontend::password_message(hash.as_bytes(), out))?;
             }
             Message::AuthenticationCleartextPassword => {
-                let password = password(endpoint)?;
+                let password = in_clear(endpoint)?;
                 send(wire, |out| frontend::password_message(password, out))?;
             }
             Message::AuthenticationGss | Message::AuthenticationSspi => return Err(unknown("Kerberos")),
@@ -84,6 +84,14 @@ fn password(endpoint: &Endpoint) -> Result<&[u8], SqlError> {
     password.ok_or_else(|| SqlError::new(ErrorKind::Denied, "the server wants a password, and none is given"))
 }
 
+/// The password as it is, which nobody else can read on a UNIX socket.
+fn in_clear(endpoint: &Endpoint) -> Result<&[u8], SqlError> {
+    match endpoint.address {
+        Address::Unix(_) => password(endpoint),
+        Address::Tcp { .. } => Err(SqlError::in_clear("the method `password`", "`scram-sha-256`")),
+    }
+}
+
 fn unknown(method: &str) -> SqlError {
     let detail = format!("the server wants to authenticate by {method}, which is not spoken here; allow a password");
     SqlError::new(ErrorKind::Denied, detail)
@@ -96,4 +104,26 @@ fn out_of_turn() -> SqlError {
 #[allow(clippy::needless_pass_by_value, reason = "for map_err")]
 fn untrusted(error: std::io::Error) -> SqlError {
     SqlError::new(ErrorKind::Denied, format!("authentication by SCRAM fails: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::database::Engine;
+    use plimsoll_model::storage::Secret;
+
+    #[test]
+    fn a_password_does_not_go_over_a_network_as_it_is() {
+        let endpoint = |address| Endpoint {
+            engine: Engine::Postgresql,
+            address,
+            user: "me".to_owned(),
+            password: Some(Secret("secret".to_owned())),
+            database: "shop".to_owned(),
+        };
+        let error = in_clear(&endpoint(Address::Tcp { host: "127.0.0.1".to_owned(), port: 5432 })).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Denied);
+        assert!(!error.detail.contains("secret"));
+        assert_eq!(in_clear(&endpoint(Address::Unix("/run/socket".into()))).unwrap(), b"secret");
+    }
 }

@@ -36,25 +36,27 @@ fn old_ways_to_prove_a_password_are_spoken_and_tls_is_not() {
         "SET password_encryption = 'md5'",
         "CREATE ROLE clear LOGIN PASSWORD 'old horse'; CREATE ROLE hashed LOGIN PASSWORD 'old horse'",
         &format!(
-            "COPY (VALUES ('host all clear all password'), ('host all hashed all md5'), ('hostssl all all all md5')) \
-             TO '{rules}'"
+            "COPY (VALUES ('local all clear password'), ('host all clear all password'), ('host all hashed all md5'), \
+             ('hostssl all all all md5')) TO '{rules}'"
         ),
         "SELECT pg_reload_conf()",
     ] {
         admin.batch(sql).unwrap();
     }
-    let as_user = |user: &str| {
+    let of = |user: &str, endpoint: Endpoint| {
         let password = Some(Secret("old horse".to_owned()));
-        let endpoint = Endpoint { user: user.to_owned(), password, ..server.tcp() };
-        Connection::open(&endpoint, Patience::of(LONG)).map(drop)
+        Connection::open(&Endpoint { user: user.to_owned(), password, ..endpoint }, Patience::of(LONG)).map(drop)
     };
+    let as_user = |user: &str| of(user, server.tcp());
     // Until the rules are in force: with a hash of the old kind, SCRAM cannot succeed.
     let begin = Instant::now();
-    while as_user("clear").is_err() {
-        assert!(begin.elapsed() < LONG, "{:?}", as_user("clear"));
+    while as_user("hashed").is_err() {
+        assert!(begin.elapsed() < LONG, "{:?}", as_user("hashed"));
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert_eq!(as_user("hashed"), Ok(()));
+    assert_eq!(of("clear", server.unix()), Ok(()));
+    let error = as_user("clear").unwrap_err();
+    assert!(error.detail.contains("sends the password itself"), "{error}");
     let error = as_user("tester").unwrap_err();
     assert_eq!(error.kind, ErrorKind::Denied, "{error}");
     assert!(error.detail.contains("TLS"), "{error}");

@@ -65,6 +65,8 @@ table! {
         password_env: Option<Fixed<Variable>>,
         /// Run before every trial, in the study's folder: brings the data into the state before a trial.
         restore: Option<Command>,
+        /// Whether a workload of SQL may write to it without `restore`. Default: false.
+        may_write: Option<Slot<bool>>,
         /// Settings that must be in force, by the server's own names. They are not set, but read back.
         settings: Option<Pairs<SettingValue>>,
         /// Whether all tables are read once before the load. Default: false.
@@ -222,6 +224,7 @@ impl ExternalTable {
         let url = self.url.resolve(scope, faults);
         self.check_settings_vary(faults)?;
         let restore = optional(self.restore.as_ref(), |restore| restore.resolve(scope, faults));
+        let may_write = optional(self.may_write.as_ref(), |may| may.resolve(scope, faults));
         let settings = optional(self.settings.as_ref(), |settings| one_line(settings, scope, faults));
         let warm = optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
         let endpoint = url?.0;
@@ -230,6 +233,7 @@ impl ExternalTable {
             endpoint,
             password_variable: self.password_env.as_ref().map(|variable| variable.value.0.clone()),
             restore: restore?,
+            may_write: may_write?.unwrap_or(false),
             dir: scope.dir.to_owned(),
         };
         Some(Database {

@@ -174,18 +174,25 @@ pub(crate) fn dataset(sql: &Sql, seed: u64) -> Option<Dataset> {
     }
 }
 
-/// Warns where trials find what earlier ones have left in a server that runs already.
-pub(crate) fn warn_of_what_is_left(sql: &Sql, database: &Database, span: &Span, faults: &mut Faults) {
-    let Origin::External(External { restore: None, .. }) = &database.origin else { return };
+/// Refuses a load that writes to a database that Plimsoll did not make and nothing restores, unless the
+/// study allows it; then warns that trials find what earlier ones have left.
+pub(crate) fn check_writes(sql: &Sql, database: &Database, span: &Span, faults: &mut Faults) {
+    let Origin::External(External { restore: None, may_write, .. }) = &database.origin else { return };
     let reads = |statement: &OwnStatement| statement.sql.trim_start().to_lowercase().starts_with("select");
     let writes = match &sql.work {
         SqlWork::Tpcc(_) => true,
         SqlWork::Oltp(oltp) => !matches!(oltp.test, OltpTest::PointSelect | OltpTest::ReadOnly),
         SqlWork::Own(own) => !own.iter().flat_map(|transaction| &transaction.statements).all(reads),
     };
-    if writes {
-        let message = format!("trials find in `{}` what earlier ones have left: nothing restores it", database.name);
-        faults.add(Fault::warning(span, message).help("add `restore` with a command that brings its data back"));
+    let name = &database.name;
+    let restore = "add `restore` with a command that brings its data back";
+    if writes && *may_write {
+        let message = format!("trials find in `{name}` what earlier ones have left: nothing restores it");
+        faults.add(Fault::warning(span, message).help(restore));
+    } else if writes {
+        let message = format!("the load writes to `{name}`, which is not Plimsoll's own, and nothing restores it");
+        let help = format!("{restore}; where its data may change for good, `may_write = true`");
+        faults.add(Fault::error(span, message).help(help));
     }
 }
 

@@ -124,9 +124,20 @@ fn more_users_than_the_server_has_connections_are_refused() {
 }
 
 #[test]
+fn a_load_does_not_write_to_a_database_of_others_unless_the_study_allows_it() {
+    let external = "url = 'mysql://me@localhost/shop'";
+    let found = said(&edited("server   = \"mariadb\"", external));
+    assert!(found.iter().any(|one| one.contains("error: the load writes to")), "{found:?}");
+    for allowed in ["may_write = true", "restore = './restore'"] {
+        let found = said(&edited("server   = \"mariadb\"", &format!("{external}\n{allowed}")));
+        assert!(!found.iter().any(|one| one.contains("error: ")), "{allowed}: {found:?}");
+    }
+}
+
+#[test]
 fn what_is_likely_to_go_wrong_is_a_warning() {
     let specified = "warehouses = \"{warehouses}\", waits = \"spec\"";
-    let external = "url = 'mysql://me@localhost/shop'";
+    let external = "url = 'mysql://me@localhost/shop'\nmay_write = true";
     for (old, new, says) in [
         ("warehouses = \"{warehouses}\"", specified, "11 users are more than the 10 terminals of 1 warehouse"),
         ("server   = \"mariadb\"", external, "nothing restores it"),
