@@ -101,7 +101,7 @@ mod tests {
         let plan = plan(&factors, &options(3), |_| length);
         let labels = |all: &[Assignment]| all.iter().map(Assignment::label).collect::<Vec<_>>();
         assert_eq!(labels(&plan.variants), ["mutex", "inputQ"], "the baseline comes first");
-        assert_eq!(labels(&plan.conditions), ["10", "100"]);
+        assert_eq!(labels(&plan.conditions), ["users = 10", "users = 100"]);
         assert_eq!(plan.trials.len(), 3 * 2 * 2);
         assert_eq!(plan.time_under_load(), Duration::from_secs(12 * 20));
     }
