@@ -186,8 +186,8 @@ fn batch<'js>(ctx: Ctx<'js>, requests: Value<'js>) -> Result<Value<'js>> {
     let (mut names, mut all) = (Vec::new(), Vec::new());
     for (name, entry) in entries {
         match batched(&ctx, &client, &name, entry) {
-            Ok(asked) => all.push(client.fetch(asked)),
-            // As in k6, nothing is sent of a batch in which one request cannot be made; those before it have no answer.
+            Ok(asked) => all.push(asked),
+            // As in k6, nothing is sent of a batch in which one request cannot be read; those before it have no answer.
             Err(wrong) => {
                 let unsent = names.into_iter().map(|name| Ok((name, client.unsent(&ctx)?)));
                 let mut responses = unsent.collect::<Result<Vec<_>>>()?;

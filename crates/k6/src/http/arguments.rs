@@ -12,7 +12,6 @@ use crate::duration;
 use crate::user::read_tags;
 use crate::value::{given, instance, is_nothing, text};
 use plimsoll_model::units::Nanos;
-use plimsoll_web::url::Parts;
 use plimsoll_web::{Coding, coding};
 use rquickjs::{Coerced, Ctx, FromJs, Object, Value};
 use std::borrow::Cow;
@@ -121,9 +120,8 @@ fn again(client: &Client, method: &str, url: &Value<'_>) -> Option<Rc<Asked>> {
 
 /// A request of a URL, with what the options say of all requests.
 fn new_request(client: &Client, method: Cow<'static, str>, written: &str) -> Read<Asked> {
-    check_scheme(written)?;
     let requests = client.requests();
-    let target = requests.target(written).map_err(|why| Wrong::Refused(Fault::of_url(&why)))?;
+    let target = requests.target(written).map_err(Wrong::Refused)?;
     if !is_token(&method) {
         return Err(refused(format!("expected a method such as `GET`, found {method:?}")));
     }
@@ -147,17 +145,6 @@ fn new_request(client: &Client, method: Cow<'static, str>, written: &str) -> Rea
         throws: options.throw == Some(true),
         first: OnceCell::new(),
     })
-}
-
-fn check_scheme(url: &str) -> Read<()> {
-    let scheme = Parts::split(url.trim()).scheme.unwrap_or_default().to_ascii_lowercase();
-    match scheme.as_str() {
-        "http" | "https" => Ok(()),
-        _ => {
-            let fault = Fault::of_scheme(&scheme);
-            Err(Wrong::Refused(Fault { detail: format!("\"{url}\": {}", fault.message), ..fault }))
-        }
-    }
 }
 
 /// A URL as the script has it, and its name where it is made of a template.

@@ -78,9 +78,19 @@ impl Client {
         self.send(ctx, arguments.read(ctx, self))
     }
 
-    /// A request that has not begun.
-    pub(crate) fn fetch(&self, asked: Rc<Asked>) -> Fetch {
-        Fetch::new(asked, &self.user.jar)
+    /// The first turn of a request; the last one too where its URL leads nowhere.
+    fn begin(&self, asked: Rc<Asked>) -> Turn {
+        match Fetch::new(Rc::clone(&asked), &self.user.jar) {
+            Ok(fetch) => Turn::Next(fetch),
+            Err(fault) => Turn::Over(self.nowhere(asked, fault)),
+        }
+    }
+
+    #[inline(never)]
+    fn nowhere(&self, asked: Rc<Asked>, fault: Fault) -> Answer {
+        self.user.note_unmade(&format!("\"{}\": {}", asked.target.written, fault.detail));
+        let now = self.events.now();
+        Answer::unsent(asked, fault, now, |exchange| samples::add(&self.user, self.wanted, now, exchange))
     }
 
     /// Makes a request, and parks the user until it is over.
@@ -89,11 +99,13 @@ impl Client {
             Ok(asked) => asked,
             Err(wrong) => return self.refused(ctx, wrong),
         };
-        let mut fetch = self.fetch(asked);
+        let mut turn = self.begin(asked);
         loop {
-            let event = self.events.call(ctx, Op::Http(fetch.request()))?;
-            match self.take(ctx, fetch, event)? {
-                Turn::Next(next) => fetch = next,
+            match turn {
+                Turn::Next(fetch) => {
+                    let event = self.events.call(ctx, Op::Http(fetch.request()))?;
+                    turn = self.take(ctx, fetch, event)?;
+                }
                 Turn::Over(answer) => return self.response(ctx, answer),
             }
         }
@@ -105,7 +117,7 @@ impl Client {
         match asking {
             Ok(asked) => {
                 let settle = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
-                self.pursue(self.fetch(asked), settle);
+                self.pursue(ctx, self.begin(asked), settle)?;
             }
             Err(wrong) => settle(ctx, &resolve, &reject, self.refused(ctx, wrong).map(Class::into_value))?,
         }
@@ -113,31 +125,39 @@ impl Client {
     }
 
     /// Makes the next exchange, and with its answer the one after that, up to the end.
-    fn pursue(self: &Rc<Self>, fetch: Fetch, promise: Settle) {
+    fn pursue(self: &Rc<Self>, ctx: &Ctx<'_>, turn: Turn, promise: Settle) -> Result<()> {
+        let fetch = match turn {
+            Turn::Next(fetch) => fetch,
+            Turn::Over(answer) => {
+                let made = self.response(ctx, answer).map(Class::into_value);
+                return settle(ctx, &promise.0.restore(ctx)?, &promise.1.restore(ctx)?, made);
+            }
+        };
         let request = fetch.request();
         let client = Rc::clone(self);
         let mut pending = Some((fetch, promise));
         let handler = move |ctx: &Ctx<'_>, event: Event<Answered>| {
             if let (Event::Answer(event), Some((fetch, promise))) = (event, pending.take()) {
-                match client.take(ctx, fetch, event)? {
-                    Turn::Next(next) => client.pursue(next, promise),
-                    Turn::Over(answer) => {
-                        let made = client.response(ctx, answer).map(Class::into_value);
-                        settle(ctx, &promise.0.restore(ctx)?, &promise.1.restore(ctx)?, made)?;
-                    }
-                }
+                client.pursue(ctx, client.take(ctx, fetch, event)?, promise)?;
             }
             Ok(Then::Done)
         };
         self.events.subscribe(Op::Http(request), Box::new(handler));
+        Ok(())
     }
 
     /// Makes several requests, of which so many are under way at once as the options say.
-    pub(crate) fn batch<'js>(&self, ctx: &Ctx<'js>, fetches: Vec<Fetch>) -> Result<Vec<Outcome<'js>>> {
+    pub(crate) fn batch<'js>(&self, ctx: &Ctx<'js>, all: Vec<Rc<Asked>>) -> Result<Vec<Outcome<'js>>> {
         let (events, options) = (&self.events, self.user.options());
         let limits = (options.batch.unwrap_or(20), options.batch_per_host.unwrap_or(6));
-        let mut answers: Vec<Option<Answer>> = fetches.iter().map(|_| None).collect();
-        let mut waiting: Vec<_> = fetches.into_iter().enumerate().collect();
+        let mut answers: Vec<Option<Answer>> = all.iter().map(|_| None).collect();
+        let mut waiting = Vec::new();
+        for (index, asked) in all.into_iter().enumerate() {
+            match self.begin(asked) {
+                Turn::Next(fetch) => waiting.push((index, fetch)),
+                Turn::Over(answer) => answers[index] = Some(answer),
+            }
+        }
         let mut open: Vec<Open> = Vec::new();
         while !waiting.is_empty() || !open.is_empty() {
             while let Some(at) = next_of_batch(&waiting, &open, limits) {

@@ -26,6 +26,11 @@ impl Fault {
         Fault::other(format!("unsupported protocol scheme \"{scheme}\""))
     }
 
+    /// There is nothing that could be connected to.
+    pub(crate) fn of_address(detail: impl Into<String>) -> Fault {
+        Fault { code: 1210, ..Fault::other(detail) }
+    }
+
     /// The body of the answer is not coded as it says.
     pub(crate) fn of_coding(why: &CodingFault) -> Fault {
         let detail = format!("error decompressing response body ({why})");

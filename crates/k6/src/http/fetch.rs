@@ -4,11 +4,13 @@
 use super::digest::{Challenge, Login};
 use super::fault::Fault;
 use super::headers::Headers;
-use crate::operations::{BodyWanted, HttpReply, HttpRequest, HttpResponse, HttpTimings, Statuses, TlsFacts};
+use crate::operations::{
+    BodyWanted, HttpFault, HttpFaultKind, HttpReply, HttpRequest, HttpResponse, HttpTimings, Statuses, TlsFacts,
+};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
-use plimsoll_model::units::Nanos;
+use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_web::{Coding, Jar, Scheme, UnixSeconds, Url, coding};
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
@@ -56,7 +58,8 @@ pub(crate) struct Asked {
 pub(crate) struct Target {
     /// As the script has it.
     pub(crate) written: Rc<str>,
-    pub(crate) url: Rc<Url>,
+    /// Whom it asks; a fault where it leads nowhere.
+    pub(crate) url: Result<Rc<Url>, Fault>,
 }
 
 /// A cookie of a single request.
@@ -86,6 +89,8 @@ pub(crate) enum ResponseType {
 /// A request under way.
 pub(crate) struct Fetch {
     asked: Rc<Asked>,
+    /// That which the script asked for.
+    url: Rc<Url>,
     jar: Rc<RefCell<Jar>>,
     /// What the first exchange said in `Cookie`.
     cookie: Option<String>,
@@ -148,6 +153,27 @@ pub(crate) enum Turn {
 }
 
 impl Answer {
+    /// That to a request whose URL leads nowhere, of which `note` hears like of any other exchange.
+    #[inline(never)]
+    pub(crate) fn unsent(asked: Rc<Asked>, fault: Fault, now: Instant, note: impl FnOnce(&Exchange<'_>)) -> Answer {
+        let timings = HttpTimings::default();
+        note(&Exchange {
+            method: &asked.method,
+            url: &asked.target.written,
+            name: asked.name.as_deref(),
+            tags: &asked.tags,
+            status: 0,
+            fault: Some(&fault),
+            tls: None,
+            remote: None,
+            timings,
+            expected: asked.expected.as_ref().map(|expected| expected.contain(0)),
+        });
+        let outcome = Err(HttpFault { kind: HttpFaultKind::Other, detail: fault.detail.clone() });
+        let response = Box::new(HttpResponse { outcome, remote: None, tls: None, timings, done: now });
+        Answer { asked, cookie: None, moved_to: None, response, fault: Some(fault) }
+    }
+
     /// What was answered.
     pub(crate) fn reply(&self) -> Option<&HttpReply> {
         self.response.outcome.as_ref().ok().filter(|_| self.fault.is_none())
@@ -160,11 +186,13 @@ impl Answer {
 }
 
 impl Fetch {
-    /// A request that has not begun: cookies are taken from the jar now, time counts from the first exchange.
-    pub(crate) fn new(asked: Rc<Asked>, jar: &Rc<RefCell<Jar>>) -> Fetch {
+    /// A request that has not begun: cookies are taken from the jar now, time counts from the first exchange. A fault
+    /// where its URL leads nowhere.
+    pub(crate) fn new(asked: Rc<Asked>, jar: &Rc<RefCell<Jar>>) -> Result<Fetch, Fault> {
+        let url = asked.target.url.clone()?;
         let jar = Rc::clone(asked.jar.as_ref().unwrap_or(jar));
-        let cookie = asked.cookie(&jar.borrow(), &asked.target.url, asked.headers.get("Cookie"));
-        Fetch { cookie, left: asked.timeout, moved: None, hops: 0, jar, asked }
+        let cookie = asked.cookie(&jar.borrow(), &url, asked.headers.get("Cookie"));
+        Ok(Fetch { cookie, left: asked.timeout, moved: None, hops: 0, url, jar, asked })
     }
 
     /// The host to which the next exchange goes.
@@ -177,7 +205,7 @@ impl Fetch {
     }
 
     fn url(&self) -> &Rc<Url> {
-        self.moved.as_ref().map_or(&self.asked.target.url, |hop| &hop.url)
+        self.moved.as_ref().map_or(&self.url, |hop| &hop.url)
     }
 
     fn body(&self) -> &Rc<Vec<u8>> {
@@ -378,7 +406,7 @@ impl Fetch {
     fn send_on(&self, headers: &mut Rc<Headers>, to: &Url) {
         let headers = Rc::make_mut(headers);
         headers.drop(&["Cookie"]);
-        if self.is_solved() || !is_below(to.host(), self.asked.target.url.host()) {
+        if self.is_solved() || !is_below(to.host(), self.url.host()) {
             headers.drop(&["Authorization", "Www-Authenticate", "Cookie2"]);
         }
         if self.asked.headers.get("Referer").is_some() {

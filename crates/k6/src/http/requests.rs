@@ -1,9 +1,11 @@
 //! What users ask for again and again: made once for all users of a thread.
 
+use super::fault::Fault;
 use super::fetch::{Asked, Target};
 use super::headers::Headers;
 use crate::operations::Statuses;
-use plimsoll_web::{Url, UrlFault};
+use plimsoll_web::Url;
+use plimsoll_web::url::Parts;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -41,8 +43,8 @@ impl Requests {
         Requests { headers: Rc::new(headers), no_body, expected, known }
     }
 
-    /// A URL, taken apart.
-    pub(crate) fn target(&self, written: &str) -> Result<Rc<Target>, UrlFault> {
+    /// A URL, taken apart; a fault for what is none.
+    pub(crate) fn target(&self, written: &str) -> Result<Rc<Target>, Fault> {
         let mut all = self.known.borrow_mut();
         if let Some(known) = all.get(written) {
             return Ok(Rc::clone(&known.target));
@@ -50,7 +52,7 @@ impl Requests {
         if all.len() == MOST {
             all.clear();
         }
-        let url = Rc::new(Url::parse(written)?);
+        let url = reached(written)?;
         let target = Rc::new(Target { written: written.into(), url });
         all.insert(Rc::clone(&target.written), Known { target: Rc::clone(&target), plain: None });
         Ok(target)
@@ -69,6 +71,34 @@ impl Requests {
     }
 }
 
+/// Whom a URL asks. As in k6, one that can be read but leads nowhere is that of a request, which fails.
+fn reached(written: &str) -> Result<Result<Rc<Url>, Fault>, Fault> {
+    match nowhere(&Parts::split(written.trim())) {
+        Some(fault) => Ok(Err(fault)),
+        None => Url::parse(written).map(|url| Ok(Rc::new(url))).map_err(|why| Fault::of_url(&why)),
+    }
+}
+
+/// Why a URL leads nowhere.
+fn nowhere(parts: &Parts<'_>) -> Option<Fault> {
+    let scheme = parts.scheme.unwrap_or_default().to_ascii_lowercase();
+    if !["http", "https"].contains(&scheme.as_str()) {
+        let first = parts.path.split('/').next().unwrap_or_default();
+        // `127.0.0.1:80/` begins with no scheme, and a path without one cannot begin like this (RFC 3986, 4.2).
+        let is_no_url = parts.scheme.is_none() && parts.authority.is_none() && first.contains(':');
+        return (!is_no_url).then(|| Fault::of_scheme(&scheme));
+    }
+    let authority = parts.authority.unwrap_or_default();
+    let address = authority.rsplit_once('@').map_or(authority, |(_, address)| address);
+    if address.is_empty() {
+        return Some(Fault::other("http: no Host in request URL"));
+    }
+    let (_, port) = address.rsplit_once(':')?;
+    let is_number = !port.is_empty() && port.bytes().all(|digit| digit.is_ascii_digit());
+    (is_number && port.parse::<u16>().is_err())
+        .then(|| Fault::of_address(format!("dial tcp: address {port}: invalid port")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,6 +110,30 @@ mod tests {
         assert!(Rc::ptr_eq(&first, &requests.target("http://h/").expect("a URL")));
         (0..MOST).for_each(|number| drop(requests.target(&format!("http://h/{number}"))));
         assert!(!Rc::ptr_eq(&first, &requests.target("http://h/").expect("a URL")));
-        assert!(requests.target("nope").is_err() && requests.known.borrow().len() <= MOST);
+        assert!(requests.target("http://[::1").is_err() && requests.known.borrow().len() <= MOST);
+    }
+
+    /// Codes and what is a request as in k6 v1.8.1.
+    #[test]
+    fn what_leads_nowhere_is_told_from_what_is_no_url() {
+        let requests = Requests::new(None);
+        for (written, code) in [
+            ("", 1000),
+            ("nope/x", 1000),
+            ("//h/x", 1000),
+            ("undefined/a:b", 1000),
+            ("localhost:80/x", 1000),
+            ("ftp://h/", 1000),
+            ("http://", 1000),
+            ("http:///x", 1000),
+            ("http://h:99999/", 1210),
+        ] {
+            let target = requests.target(written).unwrap_or_else(|fault| panic!("{written}: {fault:?}"));
+            assert_eq!(target.url.as_ref().map_err(|fault| fault.code), Err(code), "{written}");
+        }
+        for written in ["127.0.0.1:80/x", "http://[::1", "http://h:x/"] {
+            assert_eq!(requests.target(written).expect_err(written).code, 1020, "{written}");
+        }
+        assert!(requests.target("http://[::1]:80/").expect("a URL").url.is_ok());
     }
 }

@@ -130,6 +130,17 @@ fn nothing_of_a_batch_is_sent_if_one_cannot_be() {
 }
 
 #[test]
+fn of_a_batch_only_those_fail_that_lead_nowhere() {
+    let mut user = user(
+        "const said = http.batch(['http://h', 'nope/x', 'http://h:99999/', 'http://h']);
+        return said.map((r) => [r.status, r.error_code, r.url]);",
+    );
+    let nowhere = r#"[0,1000,"nope/x"],[0,1210,"http://h:99999/"]"#;
+    assert_eq!(user.returned(), format!(r#"[[200,0,"http://h"],{nowhere},[200,0,"http://h"]]"#));
+    assert_eq!(user.asked.len(), 2);
+}
+
+#[test]
 fn redirects_of_a_batch_and_of_promises_are_followed() {
     let text = "import http from 'k6/http';
         export default async () => {

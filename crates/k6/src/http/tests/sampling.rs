@@ -22,6 +22,17 @@ fn by_path(request: &HttpRequest) -> HttpResponse {
     }
 }
 
+/// As in k6: a forgotten variable must not pass for a run without failures.
+#[test]
+fn what_leads_nowhere_is_a_request_that_failed() {
+    let selectors = ["http_reqs{name:undefined/x,status:0,error_code:1000}", "http_reqs{name:named}"];
+    let script =
+        "http.get('undefined/x'); http.post('http://', 'b', { tags: { name: 'named' } }); http.get('http://[');";
+    let user = measured(script, &selectors, by_path);
+    assert_eq!(user.measured("http_req_failed", Aggregation::Rate), Some(1.0));
+    assert_eq!(["http_reqs", selectors[0], selectors[1]].map(|metric| user.count(metric)), [2.0, 1.0, 1.0]);
+}
+
 #[test]
 fn each_exchange_is_a_sample_of_every_metric() {
     let user =
