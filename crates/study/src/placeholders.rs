@@ -9,10 +9,10 @@ use crate::faults::{Faults, nearest};
 use crate::flowing;
 use crate::node::{Node, TableNode};
 use crate::scope::{known_names, place_of, unknown_placeholder};
-use crate::table::database::DatabaseTables;
 use crate::table::factors::{Factors, misplaced};
 use crate::table::store::Stores;
 use crate::table::system::Systems;
+use crate::table::{self, database::DatabaseTables};
 use crate::template::{Template, is_name};
 use std::collections::BTreeSet;
 use toml::de::DeValue;
@@ -40,6 +40,10 @@ pub(crate) fn check(
             faults.add(fault.label("nothing fills this placeholder").help(help));
         } else if !known.contains(&one.name) {
             let fault = unknown_placeholder(&one.name, known.iter().map(String::as_str), &one.span, faults);
+            let fault = match value_meant(one, &known, root, faults) {
+                Some(help) => fault.help(help),
+                None => fault,
+            };
             faults.add(fault);
             meant.extend(nearest(&one.name, known.iter().map(String::as_str)).map(str::to_owned));
         }
@@ -56,6 +60,18 @@ struct Use {
     span: Span,
     /// The system in whose table it stands.
     system: Option<String>,
+    /// Whether a value of users could stand there.
+    with_values: bool,
+}
+
+/// What to write for a value of users that stands in the braces of a factor, or in those of a script: `${name}`.
+fn value_meant(one: &Use, known: &[String], root: &TableNode<'_>, faults: &mut Faults) -> Option<String> {
+    let Use { name, span, .. } = one;
+    let workload = root.get("workload").filter(|_| one.with_values)?;
+    let of_script = faults.source().text().get(span.clone())?.contains(&format!("${{{name}}}"));
+    let no_factor_near = nearest(name, known.iter().map(String::as_str)).is_none();
+    let meant = table::known::is_given(name, &workload, faults) || of_script && no_factor_near;
+    meant.then(|| format!("write `{{${name}}}`: the dollar sign of users' values stands within the braces"))
 }
 
 fn uses(root: &TableNode<'_>, faults: &mut Faults) -> Vec<Use> {
@@ -128,6 +144,7 @@ fn collect(node: &Node<'_>, place: Place<'_>, uses: &mut Vec<Use>, faults: &mut 
                     name: name.to_owned(),
                     span: node.span.clone(),
                     system: place.system.map(str::to_owned),
+                    with_values: place.with_values,
                 }));
             }
             Err(stray) => {

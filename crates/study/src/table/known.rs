@@ -79,13 +79,16 @@ fn captured_by(request: &HttpStepTable) -> impl Iterator<Item = String> {
 /// The faults for values that nothing in the document gives, for a workload that cannot be read as a whole: so
 /// that what else is wrong does not hide them.
 pub(crate) fn check_document(workload: &Node<'_>, faults: &mut Faults) {
-    let mut found = Document { somewhere: BUILT_IN.map(str::to_owned).into(), ..Document::default() };
-    found.look_at(workload, "", faults);
-    let given = Given { somewhere: found.somewhere, feeds: found.feeds, ..Given::default() };
-    for one in found.uses {
+    let (given, uses) = Document::read(workload, faults);
+    for one in uses {
         let place = one.place(faults);
         given.fault_of(&one.value.name, &place).into_iter().for_each(|fault| faults.add(fault));
     }
+}
+
+/// Whether users of a workload know a value of this name somewhere, as far as its document says.
+pub(crate) fn is_given(name: &str, workload: &Node<'_>, faults: &mut Faults) -> bool {
+    Document::read(workload, faults).0.fault_of(name, &workload.span).is_none()
 }
 
 /// What a document says of values, whatever else it says.
@@ -97,6 +100,13 @@ struct Document {
 }
 
 impl Document {
+    /// What gives values below this node, and the uses of values.
+    fn read(workload: &Node<'_>, faults: &mut Faults) -> (Given, Vec<Use>) {
+        let mut found = Document { somewhere: BUILT_IN.map(str::to_owned).into(), ..Document::default() };
+        found.look_at(workload, "", faults);
+        (Given { somewhere: found.somewhere, feeds: found.feeds, ..Given::default() }, found.uses)
+    }
+
     /// Looks at what stands below `key`.
     fn look_at(&mut self, node: &Node<'_>, key: &str, faults: &mut Faults) {
         match node.value {

@@ -76,7 +76,7 @@ table! {
     struct WhileTable {
         /// Values by name with what must hold of them, as in `when`.
         r#while: Conditions,
-        /// How often at most; if the condition still holds then, the step fails.
+        /// How often at most; if the condition still holds then, the iteration fails.
         at_most: Slot<Times>,
         /// What is done each time.
         steps: Vec<StepTable>,
