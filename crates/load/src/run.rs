@@ -139,6 +139,8 @@ pub struct RunRecord {
     pub error_examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
     /// What kept the generator from doing its work: such a trial is void.
     pub faults: Vec<String>,
+    /// Users that broke a limit of their script, and were stopped for good: such a trial has failed.
+    pub broken: Vec<String>,
     /// What whoever reads the results should know.
     pub warnings: Vec<String>,
     /// Why users stopped before the load was over, if they did: a feed had no more rows.
@@ -470,6 +472,7 @@ pub(crate) fn record(findings: Vec<Findings>, steps: &Steps, job: &Job<'_>, cloc
         sequences: sequences(&findings, steps),
         error_examples: examples,
         faults: findings.into_iter().flat_map(|found| found.faults).collect(),
+        broken: Vec::new(),
         warnings,
         stopped: None,
         interrupted,

@@ -120,6 +120,7 @@ pub(crate) fn run_trial(
     let window = record.window;
     let found = validity::Record {
         faults: &record.faults,
+        broken: &record.broken,
         sequences: &record.sequences,
         examples: &record.error_examples,
         stopped: record.stopped.as_deref(),
@@ -127,7 +128,7 @@ pub(crate) fn run_trial(
     };
     let judged = watch.judge(window, &context.facts.generator, &found);
     // Another trial would come to the same end.
-    let worked = watch.worked() && (record.stopped.is_none() || !watch.measured_nothing());
+    let worked = watch.worked() && record.broken.is_empty() && (record.stopped.is_none() || !watch.measured_nothing());
     record.warnings.extend(record.stopped.take().filter(|_| !watch.measured_nothing()));
     let warnings =
         [watch.warnings(), record.warnings, validity::not_looked_at(&facts), left_behind(record.storage.as_ref())]

@@ -16,11 +16,19 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A loop that did not look for new events for this long delays what it measures by as much.
 const LONG_STALL: Nanos = Nanos(100_000_000);
 
+/// A script may name each request anew, after its URL: fewer exchanges of a name than this may all have failed by chance.
+const FEW: u64 = 10;
+
+/// Stands for the reason of a failure that left no text.
+const UNKNOWN: &str = "nothing is known of why";
+
 /// What the generator found over the whole trial, as far as it matters for the verdict on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<'a> {
     /// What kept the generator from doing its work.
     pub(crate) faults: &'a [String],
+    /// Users that broke a limit of their script.
+    pub(crate) broken: &'a [String],
     /// The checks over all replies, by request.
     pub(crate) sequences: &'a BTreeMap<String, SequenceCheck>,
     /// A text for each kind of error, by subject.
@@ -32,12 +40,14 @@ pub(crate) struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// One of the errors in words, of the subjects that begin so; a request's before a connection's,
-    /// which it repeats.
-    fn example(&self, subject: &str) -> &str {
-        let of_subject = self.examples.iter().rev().filter(|(name, _)| name.starts_with(subject));
-        let mut texts = of_subject.flat_map(|(_, kinds)| kinds.values());
-        texts.next().map_or("nothing is known of why", String::as_str)
+    /// One of the errors of a subject in words.
+    fn example_of(&self, subject: &str) -> Option<&str> {
+        self.examples.get(subject)?.values().next().map(String::as_str)
+    }
+
+    /// One of all errors in words; a request's before a connection's, which it repeats.
+    fn example(&self) -> Option<&str> {
+        self.examples.values().rev().flat_map(BTreeMap::values).next().map(String::as_str)
     }
 }
 
@@ -186,10 +196,10 @@ impl Watch {
         (self.iterations > 0 && self.failed_iterations == self.iterations).then_some(self.iterations)
     }
 
-    /// The requests of which not one went as expected, though they were made. A script may well ask for what
-    /// is not there, and name each request anew.
+    /// The requests of which not one went as expected, though they were made.
     fn never_right(&self) -> impl Iterator<Item = (&String, u64)> {
-        let wrong = self.requests.iter().filter(|(_, (made, failed))| !self.script && made == failed && *made > 0);
+        let least = if self.script { FEW } else { 1 };
+        let wrong = self.requests.iter().filter(move |(_, (made, failed))| made == failed && *made >= least);
         wrong.map(|(name, (made, _))| (name, *made))
     }
 
@@ -251,21 +261,38 @@ impl Watch {
             .map(|(name, check)| wrong_replies(name, check))
             .collect();
         if let Some(all) = self.no_exchange_right() {
-            failures.push(format!("all {all} exchanges failed{}: {}", self.of_one_name(), record.example("")));
+            let why = record.example().unwrap_or(UNKNOWN);
+            failures.push(format!("all {all} exchanges failed{}: {why}", self.of_one_name()));
         } else if self.measured_nothing()
             && let Some(why) = record.stopped
         {
             failures.push(format!("nothing was measured: {why}"));
         } else if self.never_right().next().is_some() {
             let of = |(name, made): (&String, u64)| {
-                format!("all {made} exchanges of `{name}` failed: {}", record.example(&format!("request:{name}")))
+                let why = record.example_of(&format!("request:{name}")).unwrap_or(UNKNOWN);
+                format!("all {made} exchanges of `{name}` failed: {why}")
             };
             failures.extend(self.never_right().map(of));
         } else if let Some(all) = self.no_iteration_right() {
-            failures.push(format!("all {all} iterations failed: {}", record.example("iteration")));
+            failures.push(format!("all {all} iterations failed{}", self.why_iterations_failed(record)));
         }
+        failures.extend(broken_limits(record.broken));
         failures.extend(record.databases.iter().flat_map(wrong_data));
         failures
+    }
+
+    /// What an iteration failed by itself, or else the request that failed most often: one that follows redirects in
+    /// vain makes exchanges that go right before the one that does not.
+    fn why_iterations_failed(&self, record: &Record<'_>) -> String {
+        if let Some(why) = record.example_of("iteration") {
+            return format!(": {why}");
+        }
+        let known = |(name, (_, failed)): (&'_ String, &(u64, u64))| {
+            let why = record.example_of(&format!("request:{name}"))?;
+            Some((*failed, format!(", as in `{name}`: {why}")))
+        };
+        let worst = self.requests.iter().filter_map(known).max_by_key(|(failed, _)| *failed);
+        worst.map_or_else(|| format!(": {UNKNOWN}"), |(_, why)| why)
     }
 
     fn limits(&self, headroom: Headroom, generator: &GeneratorSpec, faults: &[String]) -> Vec<String> {
@@ -325,6 +352,13 @@ fn wrong_replies(name: &str, check: &SequenceCheck) -> String {
          reply), {} replies without a number",
         check.largest, check.repeated, check.missing, check.unanswered, check.unreadable
     )
+}
+
+/// Says of users that were stopped for good what the first did: with fewer of them it is no longer the load that the
+/// study asks for, and the script will do it again.
+fn broken_limits(broken: &[String]) -> Option<String> {
+    let first = broken.first()?;
+    Some(if broken.len() == 1 { first.clone() } else { format!("{first} (the first of {} users)", broken.len()) })
 }
 
 /// The conditions on the data of a database that do not hold: it, or what users did to it, is wrong.

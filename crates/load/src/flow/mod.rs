@@ -22,6 +22,7 @@ mod value;
 
 pub(crate) use compile::Plan;
 pub use remark::{Remark, remarks};
+pub(crate) use template::sample;
 pub(crate) use unmade::Unmade;
 
 use crate::clock::Clock;

@@ -287,7 +287,7 @@ fn mixed(bits: u128) -> u128 {
 pub(super) const SAMPLE: usize = 300;
 
 /// The beginning of a text, in one line.
-pub(super) fn sample(bytes: &[u8]) -> String {
+pub(crate) fn sample(bytes: &[u8]) -> String {
     let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(SAMPLE)]);
     let more = if bytes.len() > SAMPLE { "…" } else { "" };
     let mut text = String::new();

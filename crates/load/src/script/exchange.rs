@@ -1,6 +1,7 @@
 //! One request of HTTP/1.1 and its answer, as bytes on a connection that is kept for the next.
 
 use crate::clock::Clock;
+use crate::flow::sample;
 use crate::http::response::{Progress, ResponseReader, Sink};
 use crate::protocol::Violation;
 use crate::transport::{Broken, Cause};
@@ -156,8 +157,12 @@ impl Asked {
         }
     }
 
-    pub(super) fn status(&self) -> u16 {
-        self.reply.status
+    /// Why its answer is a failure, with the beginning of the body, which often says what the server missed.
+    pub(super) fn refusal(&self) -> String {
+        let HttpReply { status, body, .. } = &self.reply;
+        let text = format!("expected a status that the script takes for a success, found {status}");
+        let readable = !body.is_empty() && self.reply.header("Content-Encoding").is_none();
+        if readable { format!("{text} with `{}`", sample(body)) } else { text }
     }
 
     /// What is recorded of it.
@@ -310,6 +315,7 @@ mod tests {
             }
             let asked = http.asked.take().expect("it is under way");
             assert_eq!(asked.outcome(), Outcome::Failed(ErrorKind::Status));
+            assert!(asked.refusal().ends_with("found 404 with `world`"), "{}", asked.refusal());
             let response = asked.into_response(Instant(21), None, &connected());
             let reply = response.outcome.expect("an answer");
             assert_eq!((reply.status, reply.reason(), reply.body.as_slice()), (404, "Gone fishing", &b"world"[..]));

@@ -9,7 +9,7 @@ use super::{Allowed, Console, Limits, Run};
 use crate::engine::offer::Offering;
 use crate::run::{Job, PrepareError, RunError, RunRecord, record};
 use plimsoll_k6::metrics::{Contains, Metric};
-use plimsoll_k6::options::Options;
+use plimsoll_k6::options::{Options, no_such_function};
 use plimsoll_k6::plan::Plan;
 use plimsoll_k6::recording::Purpose;
 use plimsoll_k6::scenario::{Executor, Scenario};
@@ -54,9 +54,8 @@ impl ScriptPlan {
         let inspected = alone::inspect(&program, env, limits(script), &silent())
             .map_err(|why| fault(format!("failed to load `{}`: {why}", script.entry.display())))?;
         if !program.exports().contains(&script.exec) {
-            let (file, found) = (script.entry.display(), program.exports().join("`, `"));
-            let expected = &script.exec;
-            return Err(fault(format!("{file}: expected a function `{expected}` that it exports, found `{found}`")));
+            let why = no_such_function(&script.exec, program.exports().iter().map(String::as_str));
+            return Err(fault(format!("{}: {why}", script.entry.display())));
         }
         let (options, notes) = options(&inspected, script)?;
         Ok(ScriptPlan { program, inspected, options, script: script.clone(), timeout, notes })
@@ -115,8 +114,7 @@ impl ScriptPlan {
         let unended = self.tear_down(&run, &network, data)?;
         let mut record = record(left.findings, &Steps::Script(Box::new(self.script.clone())), job, left.clock);
         record.warnings.extend(unended);
-        // With a user less, it is no longer the load that the study asks for.
-        record.faults.extend(left.broken);
+        record.broken = left.broken;
         Ok(record)
     }
 

@@ -92,3 +92,14 @@ fn a_request_of_what_is_no_url_fails_with_its_reason() {
     assert!(examples.contains_key(&ErrorKind::Script), "{examples:?}");
     assert!(place.read("bundle/trials/0001/console.log").contains("Request Failed"));
 }
+
+#[test]
+fn a_user_that_breaks_a_limit_of_the_script_breaks_off_the_run() {
+    let script = "export default function () {\n  if (__VU === 2) { for (;;) {} }\n}\n";
+    let (place, _server) = place(script, "");
+    let limited = place.read("study.toml").replace("[generator]", "limits = { busy = '100ms' }\n[generator]");
+    place.write("study.toml", limited);
+    let told = ["user 2 was stopped for good: it ran for more than 0.1 s", "shop.js:2:", "so the run was broken off"];
+    place.plimsoll(&RUN).with(3).says(&told);
+    assert_eq!(plimsoll_bundle::read(&place.path("bundle")).unwrap().trials.len(), 1);
+}

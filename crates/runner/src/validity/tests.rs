@@ -37,7 +37,7 @@ fn record<'a>(
     sequences: &'a BTreeMap<String, SequenceCheck>,
     examples: &'a BTreeMap<String, BTreeMap<ErrorKind, String>>,
 ) -> Record<'a> {
-    Record { faults: &[], sequences, examples, stopped: None, databases: &[] }
+    Record { faults: &[], broken: &[], sequences, examples, stopped: None, databases: &[] }
 }
 
 fn judged(seconds: &[Interval]) -> Validity {
@@ -107,7 +107,7 @@ fn a_system_that_only_fails_has_failed_for_a_reason() {
 
 #[test]
 fn a_script_names_its_requests_itself_and_need_not_make_any() {
-    let of = |script: bool, failed: u64, requests: &[(&str, u64)]| {
+    let of_some = |made: u64, script: bool, failed: u64, requests: &[(&str, u64)]| {
         let mut watch = Watch::new(&load(2), false).of_script(script);
         let mut interval = second(0, 0.1, 0, 0);
         interval.tallies.clear();
@@ -120,18 +120,21 @@ fn a_script_names_its_requests_itself_and_need_not_make_any() {
         interval.tallies.insert((RecordedPhase::Measure, Subject::Iteration), tally(10, failed));
         for (name, failed) in requests {
             let subject = Subject::Request((*name).to_owned());
-            interval.tallies.insert((RecordedPhase::Measure, subject), tally(5, *failed));
+            interval.tallies.insert((RecordedPhase::Measure, subject), tally(made, *failed));
         }
         watch.see(&interval);
         let thrown = BTreeMap::from([(ErrorKind::Script, "Error: x".to_owned())]);
         let examples = BTreeMap::from([("iteration".to_owned(), thrown)]);
         watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &examples)).validity
     };
+    let of = |script, failed, requests: &[(&str, u64)]| of_some(5, script, failed, requests);
     assert_eq!(of(true, 10, &[]), Validity::Failed(vec!["all 10 iterations failed: Error: x".to_owned()]));
     assert!(of(true, 9, &[]).counts(), "a script need not make requests");
     assert!(matches!(of(true, 10, &[("/1", 0)]), Validity::Failed(_)), "nor fail in one");
     assert!(matches!(of(false, 10, &[("/1", 0)]), Validity::Failed(_)));
-    assert!(of(true, 0, &[("/1", 5), ("/2", 0)]).counts(), "and may ask for what is not there");
+    assert!(of(true, 0, &[("/1", 5), ("/2", 0)]).counts(), "a name that is made five times may be one of many");
+    let unknown = vec!["all 10 exchanges of `/1` failed: nothing is known of why".to_owned()];
+    assert_eq!(of_some(10, true, 0, &[("/1", 10), ("/2", 0)]), Validity::Failed(unknown), "as a step of a flow");
     assert!(matches!(of(true, 0, &[("/1", 5)]), Validity::Failed(_)));
     assert!(matches!(of(false, 0, &[("/1", 5), ("/2", 0)]), Validity::Failed(_)));
     assert!(matches!(of(false, 0, &[]), Validity::Void(_)));
@@ -146,12 +149,30 @@ fn a_request_that_never_goes_right_fails_the_trial_though_others_do() {
     broken.errors.insert(ErrorKind::Io, 7);
     interval.tallies.insert((RecordedPhase::Measure, Subject::Request("read".to_owned())), broken);
     watch.see(&interval);
-    let examples = [("read", "pages stayed"), ("call", "something else")]
+    let examples = [("read", "pages stayed"), ("call", "something else"), ("read more", "another request's")]
         .map(|(name, text)| (format!("request:{name}"), BTreeMap::from([(ErrorKind::Io, text.to_owned())])));
     let judged = watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &examples.into()));
     let expected = "all 7 exchanges of `read` failed: pages stayed".to_owned();
     assert_eq!(judged.validity, Validity::Failed(vec![expected]), "whatever the generator did");
     assert!(!watch.worked());
+}
+
+#[test]
+fn a_redirect_that_goes_round_is_told_though_its_first_exchanges_went_right() {
+    let mut watch = Watch::new(&load(2), false);
+    let mut interval = second(0, 0.1, 0, 2);
+    let iterations = interval.tallies.get_mut(&(RecordedPhase::Measure, Subject::Iteration)).expect("iterations");
+    iterations.errors = BTreeMap::from([(ErrorKind::Redirect, 10)]);
+    let mut rarer = Tally::default();
+    rarer.service.record_n(1000, 5).expect("in range");
+    rarer.errors.insert(ErrorKind::Status, 1);
+    interval.tallies.insert((RecordedPhase::Measure, Subject::Request("call 2".to_owned())), rarer);
+    watch.see(&interval);
+    let examples = [("call", ErrorKind::Redirect, "another one to /loop"), ("call 2", ErrorKind::Status, "found 500")]
+        .map(|(name, kind, text)| (format!("request:{name}"), BTreeMap::from([(kind, text.to_owned())])));
+    let judged = watch.judge(WINDOW, &generator(), &record(&BTreeMap::new(), &examples.into()));
+    let expected = "all 10 iterations failed, as in `call`: another one to /loop".to_owned();
+    assert_eq!(judged.validity, Validity::Failed(vec![expected]));
 }
 
 fn judged_with(facts: &DatabaseFacts) -> Validity {
@@ -203,6 +224,21 @@ fn nothing_measured_is_void_and_failed_where_users_had_nothing_to_take() {
     let record = Record { stopped: Some("all 3 rows were taken"), ..record(&sequences, &examples) };
     let validity = Watch::new(&load(2), false).judge(WINDOW, &generator(), &record).validity;
     assert_eq!(validity, Validity::Failed(vec!["nothing was measured: all 3 rows were taken".to_owned()]));
+}
+
+#[test]
+fn users_that_broke_a_limit_of_their_script_fail_the_trial() {
+    let mut watch = Watch::new(&load(2), false).of_script(true);
+    watch.see(&second(0, 0.1, 0, 0));
+    let (sequences, examples) = (BTreeMap::new(), BTreeMap::new());
+    let of = |broken: &[&str]| {
+        let broken: Vec<String> = broken.iter().map(|text| (*text).to_owned()).collect();
+        watch.judge(WINDOW, &generator(), &Record { broken: &broken, ..record(&sequences, &examples) }).validity
+    };
+    assert!(of(&[]).counts());
+    assert_eq!(of(&["user 2 ran on"]), Validity::Failed(vec!["user 2 ran on".to_owned()]));
+    let several = "user 2 ran on (the first of 3 users)".to_owned();
+    assert_eq!(of(&["user 2 ran on", "user 3", "user 4"]), Validity::Failed(vec![several]));
 }
 
 #[test]

@@ -133,7 +133,7 @@ impl Network {
         let Some(asked) = self.lines.line(id).take_asked() else { return };
         self.lines.clear_deadline(id);
         let (user, bytes) = self.take_bytes(id);
-        let detail = || format!("the script takes a status of {} for a failure", asked.status());
+        let detail = || asked.refusal();
         self.file(core, user, &asked.request.name, &asked.record(now, asked.outcome(), bytes), detail);
         let ticket = asked.id;
         let response = asked.into_response(now, None, &self.lines.line(id).connected);

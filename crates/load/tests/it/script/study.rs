@@ -86,7 +86,7 @@ fn in_a_study_what_throws_and_what_breaks_limits_is_told() {
     let examples = &outcome.record.error_examples["iteration"];
     assert!(examples[&ErrorKind::Script].contains("not the second"), "{examples:?}");
     assert!(examples[&ErrorKind::Limit].contains("user 1 was stopped for good"), "{examples:?}");
-    assert_eq!(outcome.record.faults.len(), 1, "the load is one user less: {:?}", outcome.record.faults);
+    assert_eq!(outcome.record.broken.len(), 1, "the load is one user less: {:?}", outcome.record.broken);
 }
 
 #[test]
