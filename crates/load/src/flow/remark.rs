@@ -2,7 +2,7 @@
 
 use plimsoll_feed::Table;
 use plimsoll_model::flow::{Feed, FeedEnd, FeedOrder, Flow, FlowPart};
-use plimsoll_model::load::{LoadProfile, Stop};
+use plimsoll_model::load::{LoadModel, LoadProfile, Stop};
 use plimsoll_model::workload::{Steps, Workload};
 
 /// What is wrong with a workload, or what its author should know, and which part of it that is.
@@ -40,11 +40,6 @@ pub fn remarks(workload: &Workload, load: &LoadProfile) -> Vec<Remark> {
 fn too_short(feed: &Feed, load: &LoadProfile) -> Option<String> {
     let rows = Table::read(&feed.file).ok()?.rows() as u64;
     let (name, users) = (&feed.name, u64::from(load.most_users()));
-    let iterations = match load.stop {
-        Stop::Iterations { count, .. } => Some(count),
-        Stop::IterationsPerUser { count, .. } => Some(count.saturating_mul(users)),
-        Stop::After(_) => None,
-    };
     let stops = feed.at_end == FeedEnd::Stop;
     match feed.order {
         FeedOrder::PerUser if rows < users && stops => {
@@ -54,17 +49,38 @@ fn too_short(feed: &Feed, load: &LoadProfile) -> Option<String> {
             Some(format!("feed `{name}` has {rows} rows for {users} users: some share a row"))
         }
         FeedOrder::InOrder | FeedOrder::Unique if stops => {
-            let iterations = iterations.filter(|iterations| rows < *iterations)?;
-            Some(format!("feed `{name}` has {rows} rows for {iterations} iterations: users stop when they are used up"))
+            let (taken, takers) = rows_taken(load);
+            (rows < taken)
+                .then(|| format!("feed `{name}` has {rows} rows for {takers}: users stop when they are used up"))
         }
         FeedOrder::PerUser | FeedOrder::InOrder | FeedOrder::Random | FeedOrder::Unique => None,
+    }
+}
+
+/// How many rows are surely taken where each iteration takes one, and by what: each user makes one iteration at
+/// least, and each arrival is one.
+fn rows_taken(load: &LoadProfile) -> (u64, String) {
+    let users = u64::from(load.most_users());
+    let iterations = |count| (count, format!("{count} iterations"));
+    match (load.stop, &load.model) {
+        (Stop::Iterations { count, .. }, _) => iterations(count),
+        (Stop::IterationsPerUser { count, .. }, _) => iterations(count.saturating_mul(users)),
+        (Stop::After(_), LoadModel::Closed { .. }) => {
+            (users, format!("{users} users, each of whom takes one for every iteration"))
+        }
+        (Stop::After(length), LoadModel::Open { rate, .. }) => {
+            // As many as the lowest rate makes.
+            let lowest = rate.stages.iter().map(|stage| stage.target).fold(rate.start, f64::min);
+            let arrivals = (lowest * (load.warmup + length).as_secs_f64()) as u64;
+            (arrivals, format!("{arrivals} arrivals or more"))
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_model::load::{LoadModel, Profile, Think};
+    use plimsoll_model::load::{Arrivals, Overflow, Profile, Think};
     use std::time::Duration;
 
     #[test]
@@ -85,7 +101,16 @@ mod tests {
             (FeedOrder::PerUser, over, 4.0, after, Some("3 rows for 4 users: some share a row")),
             (FeedOrder::PerUser, stop, 4.0, after, Some("3 rows for 4 users: those beyond find none, and do nothing")),
             (FeedOrder::PerUser, over, 3.0, after, None),
-            (FeedOrder::Unique, stop, 4.0, after, None),
+            (
+                FeedOrder::Unique,
+                stop,
+                4.0,
+                after,
+                Some(
+                    "3 rows for 4 users, each of whom takes one for every iteration: users stop when they are used up",
+                ),
+            ),
+            (FeedOrder::Unique, stop, 3.0, after, None),
             (FeedOrder::Unique, stop, 2.0, iterations(3), None),
             (FeedOrder::Unique, stop, 2.0, per_user, Some("3 rows for 4 iterations: users stop when they are used up")),
             (FeedOrder::InOrder, over, 9.0, iterations(9), None),
@@ -94,5 +119,17 @@ mod tests {
             let expected = expected.map(|expected| format!("feed `row` has {expected}"));
             assert_eq!(told(order, end, users, until), expected, "{order:?}, {end:?}, {users} users");
         }
+        let arriving = |rate| LoadProfile {
+            model: LoadModel::Open {
+                rate: Profile::constant(rate),
+                arrivals: Arrivals::Constant,
+                max_users: 9,
+                overflow: Overflow::Wait,
+            },
+            warmup: Duration::from_secs(1),
+            stop: after,
+            drain: Duration::ZERO,
+        };
+        assert_eq!(rows_taken(&arriving(2.0)), (4, "4 arrivals or more".to_owned()));
     }
 }
