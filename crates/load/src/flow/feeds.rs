@@ -29,20 +29,24 @@ impl Feeds {
         let mut all = Feeds::default();
         for (number, feed) in feeds.iter().enumerate() {
             match Table::read(&feed.file) {
-                Ok(table) => all.add(feed, table, faults),
+                Ok(table) => all.add(number, feed, table, faults),
                 Err(fault) => faults.push(Remark::of(FlowPart::Feed(number), fault.to_string())),
             }
         }
         all
     }
 
-    fn add(&mut self, feed: &Feed, table: Table, faults: &mut Vec<Remark>) {
+    fn add(&mut self, index: usize, feed: &Feed, table: Table, faults: &mut Vec<Remark>) {
         let number = self.tables.len() as u16;
         for (value, column) in &feed.columns {
             match table.column(column) {
                 Ok(column) => {
                     let place = Place::Cell { feed: number, column: column as u16, name: value.0 };
                     self.places.push((value.0, place));
+                }
+                Err(fault) if table.columns().any(|known| known == column) => {
+                    // It is right to use it: what is wrong is a row.
+                    faults.push(Remark::of(FlowPart::Feed(index), fault.to_string()));
                 }
                 Err(fault) => {
                     let known = table.columns().map(|column| format!("{}.{column}", feed.name)).collect();

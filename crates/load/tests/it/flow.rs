@@ -275,3 +275,18 @@ fn a_flow_is_checked_before_its_system_runs() {
     assert!(path.what.starts_with("step `next`: expected a JSONPath, found `$.[`"), "{faults:?}");
     assert_eq!(path.part, Some(FlowPart::Request(2)));
 }
+
+#[test]
+fn a_row_without_a_column_is_the_fault_of_its_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let address = SocketAddr::from(([127, 0, 0, 1], 9));
+    let mut lacking = flow(folder.path(), 1, FeedOrder::PerUser, FeedEnd::StartOver);
+    lacking.feeds[0].file = folder.path().join("accounts.json");
+    let rows = "[{\"name\": \"a\", \"password\": \"b\"},\n {\"name\": \"c\"}]";
+    std::fs::write(&lacking.feeds[0].file, rows).expect("written");
+    let faults = check(&workload(address, lacking)).expect_err("a row lacks its password");
+    let [row] = &faults[..] else { panic!("{faults:?}") };
+    let expected = "line 2, column 2: expected a value for `password` in each object, found one without";
+    assert!(row.what.ends_with(expected), "{row:?}");
+    assert_eq!((row.part, &row.known[..]), (Some(FlowPart::Feed(0)), &[][..]));
+}
