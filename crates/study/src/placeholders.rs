@@ -70,7 +70,7 @@ fn value_meant(one: &Use, known: &[String], root: &TableNode<'_>, faults: &mut F
     let workload = root.get("workload").filter(|_| one.with_values)?;
     let of_script = faults.source().text().get(span.clone())?.contains(&format!("${{{name}}}"));
     let no_factor_near = nearest(name, known.iter().map(String::as_str)).is_none();
-    let meant = table::known::is_given(name, &workload, faults) || of_script && no_factor_near;
+    let meant = table::known::is_given(name, workload, faults) || of_script && no_factor_near;
     meant.then(|| format!("write `{{${name}}}`: the dollar sign of users' values stands within the braces"))
 }
 
