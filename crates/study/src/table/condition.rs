@@ -63,6 +63,17 @@ impl Conditions {
         conditions.into_iter().collect()
     }
 
+    /// `page is 3 and token exists`, for people.
+    pub(crate) fn in_words(&self) -> String {
+        let one = |(name, flowing): (&str, &Flowing<Word>)| {
+            let written = flowing.as_written();
+            let first = written.split(' ').next().unwrap_or_default();
+            let has_operator = written.starts_with(|c| SIGNS.contains(c)) || WORDS.contains(&first);
+            format!("{name} {}{written}", if has_operator { "" } else { "is " })
+        };
+        self.iter().map(one).collect::<Vec<_>>().join(" and ")
+    }
+
     /// The values that are tested.
     pub(crate) fn subjects(&self) -> Vec<Use> {
         let subject = |(name, place): (&str, &Span)| Use {

@@ -349,15 +349,21 @@ fn steps_in_words(steps: &[StepTable]) -> String {
 
 fn step_in_words(step: &StepTable) -> String {
     match step {
-        StepTable::Request(request) if request.when.is_some() => format!("perhaps {}", request.name()),
-        StepTable::Request(request) => request.name(),
-        StepTable::Pause(table) => format!("a pause ({})", table.pause.in_words()),
-        StepTable::When(table) => match &table.otherwise {
-            None => format!("perhaps ({})", steps_in_words(&table.steps)),
-            Some(otherwise) => format!("either ({}) or ({})", steps_in_words(&table.steps), steps_in_words(otherwise)),
+        StepTable::Request(request) => match &request.when {
+            Some(when) => format!("if {} ({})", when.in_words(), request.name()),
+            None => request.name(),
         },
+        StepTable::Pause(table) => format!("a pause ({})", table.pause.in_words()),
+        StepTable::When(table) => {
+            let then = format!("if {} ({})", table.when.in_words(), steps_in_words(&table.steps));
+            let otherwise = table.otherwise.as_ref().map(|steps| format!(", else ({})", steps_in_words(steps)));
+            then + &otherwise.unwrap_or_default()
+        }
         StepTable::Repeat(table) => format!("{} times ({})", table.repeat.as_written(), steps_in_words(&table.steps)),
         StepTable::Each(table) => format!("for each of {} ({})", table.each.value.0, steps_in_words(&table.steps)),
-        StepTable::While(table) => format!("repeatedly ({})", steps_in_words(&table.steps)),
+        StepTable::While(table) => {
+            let (holds, most) = (table.r#while.in_words(), table.at_most.as_written());
+            format!("while {holds}, at most {most} times ({})", steps_in_words(&table.steps))
+        }
     }
 }

@@ -115,13 +115,17 @@ fn a_flow_says_what_it_is_about() {
     let facts = study(FLOW).facts();
     assert_eq!(
         facts.workload,
-        "HTTP/1.1 to {api.address}: browse (weight 1) or GET /plan/{$plan}, then either (PUT /item/{$next}) or (a pause (10s)), \
-         then for each of ids (perhaps GET /item/{$id}), then 3 times (POST /form) (weight 4); before that log in, then POST \
-         /plan; at the end DELETE /plan/{$plan}; cookies kept; 5 redirects followed, each an exchange of its own; compressed by \
-         gzip or br; feeds account of accounts.csv (per user); one connection per user; time-out 10s"
+        "HTTP/1.1 to {api.address}: browse (weight 1) or GET /plan/{$plan}, then if next != '' (PUT /item/{$next}), else (a \
+         pause (10s)), then for each of ids (if id matches ^[a-z] (GET /item/{$id})), then 3 times (POST /form) (weight 4); before \
+         that log in, then POST /plan; at the end DELETE /plan/{$plan}; cookies kept; 5 redirects followed, each an exchange \
+         of its own; compressed by gzip or br; feeds account of accounts.csv (per user); one connection per user; time-out 10s"
     );
     assert_eq!((facts.protocol.as_str(), facts.mean_think), ("HTTP/1.1", None), "nobody knows how long users pause");
     assert_eq!(facts.load, "closed loop, {users} users, pauses as the workload has them");
+    let polls = FLOW.replace("repeat = 3", "while = { next = 'busy', plan = '!= 1' }, at_most = 5");
+    let facts = study(&polls).facts();
+    let told = "while next is busy and plan != 1, at most 5 times (POST /form)";
+    assert!(facts.workload.contains(told), "{}", facts.workload);
 }
 
 #[test]
