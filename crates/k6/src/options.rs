@@ -8,7 +8,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use derive::Derived;
+pub use derive::{Derived, no_such_function};
 
 use crate::metrics::Aggregation;
 use crate::scenario::{Scenario, Stage};

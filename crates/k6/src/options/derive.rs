@@ -3,6 +3,7 @@
 use super::{OptionFault, Options};
 use crate::duration;
 use crate::scenario::{Executor, GRACEFUL_STOP, MAX_DURATION, Scenario};
+use plimsoll_script::nearest;
 use std::time::Duration;
 
 /// The scenarios of a run.
@@ -12,6 +13,17 @@ pub struct Derived {
     pub scenarios: Vec<Scenario>,
     /// What has no effect.
     pub warnings: Vec<String>,
+}
+
+/// What to say where a script does not export the function that is to be an iteration.
+#[must_use]
+pub fn no_such_function<'a>(wanted: &str, exports: impl Iterator<Item = &'a str>) -> String {
+    // What has a meaning of its own is no iteration.
+    let found: Vec<&str> =
+        exports.filter(|name| !["options", "setup", "teardown", "handleSummary"].contains(name)).collect();
+    let others = if found.is_empty() { "none".to_owned() } else { format!("only `{}`", found.join("`, `")) };
+    let help = nearest(wanted, found.iter().copied()).map(|help| format!("; {help}")).unwrap_or_default();
+    format!("expected the script to export the function `{wanted}`, found {others}{help}")
 }
 
 impl Options {
@@ -30,7 +42,7 @@ impl Options {
         };
         scenarios.sort_by_key(|scenario| scenario.start_time);
         faults.extend(scenarios.iter().filter(|scenario| !exports.contains(&scenario.exec.as_str())).map(|scenario| {
-            let what = format!("expected a function that the script exports, found `{}`", scenario.exec);
+            let what = no_such_function(&scenario.exec, exports.iter().copied());
             OptionFault { option: format!("scenarios.{}.exec", scenario.name), what }
         }));
         if faults.is_empty() {

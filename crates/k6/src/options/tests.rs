@@ -225,8 +225,11 @@ fn a_function_that_is_not_exported_cannot_be_run() {
     let value = json!({ "scenarios": { "a": { "executor": "per-vu-iterations", "exec": "nope" } } });
     assert_eq!(
         lines(&options(&value)),
-        ["! option `scenarios.a.exec`: expected a function that the script exports, found `nope`"]
+        ["! option `scenarios.a.exec`: expected the script to export the function `nope`, found only `default`, `foo`"]
     );
+    let told = |exports: &[&str]| no_such_function("default", exports.iter().copied());
+    assert_eq!(told(&["options", "setup"]), "expected the script to export the function `default`, found none");
+    assert!(told(&["defualt"]).ends_with("found only `defualt`; did you mean `defualt`?"));
 }
 
 #[test]

@@ -1,3 +1,3 @@
 // exit 104
-// says default
+// says function `default`, found only `other`
 export function other() {}
