@@ -15,10 +15,22 @@ pub(crate) fn caught(ctx: &Ctx<'_>, program: &Program, error: Error) -> Exceptio
 
 /// What a promise was rejected with, or a value that was thrown.
 pub(crate) fn of_value<'js>(ctx: &Ctx<'js>, program: &Program, value: &Value<'js>) -> Exception {
-    let message = text(ctx, value.clone());
+    let message = helped(text(ctx, value.clone()));
     let stack = value.as_exception().and_then(rquickjs::Exception::stack).unwrap_or_default();
     let place = places(&stack).find_map(|(file, line, column)| program.place(file, line, column));
     Exception { message, place, stack }
+}
+
+/// With what to do instead, where the script expects to be a module of Node.js.
+fn helped(message: String) -> String {
+    let help = match message.as_str() {
+        "ReferenceError: require is not defined" => "use `import`, such as `import http from 'k6/http'`",
+        "ReferenceError: module is not defined" | "ReferenceError: exports is not defined" => {
+            "use `export`, such as `export default function () { … }`"
+        }
+        _ => return message,
+    };
+    format!("{message}: scripts are ECMAScript modules, {help}")
 }
 
 /// A value as `String(value)` has it. What throws when it is asked has no text.
