@@ -41,8 +41,12 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
     let program = program(flags)?;
     let terminal = Arc::new(Terminal::open(flags.quiet, flags.console_output.as_deref())?);
     let console: Console = {
-        let terminal = Arc::clone(&terminal);
-        Arc::new(move |level, line| terminal.console(level, line))
+        let (terminal, least) = (Arc::clone(&terminal), if flags.verbose { Level::Debug } else { Level::Info });
+        Arc::new(move |level, line| {
+            if level >= least {
+                terminal.console(level, line);
+            }
+        })
     };
     let inspected = inspect(flags, &program, &console)?;
     let settled = settle(flags, program.exports(), inspected.options.as_deref(), &inspected.registry)?;

@@ -155,8 +155,8 @@ pub(crate) struct Flags {
     /// Accepted: nothing is ever reported
     #[arg(long, hide = true)]
     pub(super) no_usage_report: bool,
-    /// Accepted: there is nothing more to be said
-    #[arg(short = 'v', long, hide = true)]
+    /// Show what the script says by console.debug, too
+    #[arg(short = 'v', long)]
     pub(super) verbose: bool,
     /// A host that the script may send to, besides this machine's loopback [may be repeated]
     #[arg(long, value_name = "HOST")]

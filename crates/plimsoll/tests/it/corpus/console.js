@@ -6,4 +6,5 @@ export default function () {
   console.log('one', 2, { a: [1] });
   console.warn('a warning');
   console.error('an error');
+  console.debug('a detail');
 }
