@@ -36,7 +36,22 @@ mod value;
 pub mod websockets;
 pub mod ws;
 
-use plimsoll_script::Natives;
+use plimsoll_script::{NativeModule, Natives, nearest};
+
+/// The modules of two words or more: those that a name may be a slip of.
+const NAMES: [&str; 11] = [
+    crypto::Crypto::NAME,
+    data::Data::NAME,
+    encoding::Encoding::NAME,
+    execution::Execution::NAME,
+    grpc::Grpc::NAME,
+    html::Html::NAME,
+    http::Http::NAME,
+    metrics::Metrics::NAME,
+    timers::Timers::NAME,
+    websockets::WebSockets::NAME,
+    ws::Ws::NAME,
+];
 
 /// The modules that scripts for k6 import.
 #[must_use]
@@ -70,7 +85,9 @@ fn refusal(name: &str) -> Option<String> {
         "k6/experimental/csv" => "read the file with `open()` while the script loads, and split its lines",
         "k6/cloud" | "k6/experimental/tracing" | "k6/experimental/redis" | "k6/secrets" => "Plimsoll does without it",
         _ if name.starts_with("k6/x/") => "extensions of k6 are programs of their own",
-        _ if name.starts_with("k6/") => "Plimsoll does not have it",
+        _ if name.starts_with("k6/") => {
+            &nearest(name, NAMES.into_iter()).unwrap_or("Plimsoll does not have it".to_owned())
+        }
         _ => return None,
     };
     Some(format!("`{name}` is not supported: {instead}"))
@@ -86,6 +103,7 @@ mod tests {
             let told = refusal(name).expect("it is one of k6's");
             assert!(told.contains(name) && told.contains("not supported"), "{told}");
         }
+        assert_eq!(refusal("k6/htp").as_deref(), Some("`k6/htp` is not supported: did you mean `k6/http`?"));
         assert_eq!(refusal("lodash"), None);
     }
 }
