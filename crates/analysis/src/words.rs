@@ -16,14 +16,15 @@ pub fn condition(assignment: &Assignment) -> String {
     levels.join(", ")
 }
 
-/// The conditions with these indices: by a level that they have in common and no other condition
-/// has, by name if they are few, otherwise how many of all.
+/// The conditions with these indices, behind a space: by a level that they have in common and no other condition has, by
+/// name if they are few, otherwise how many of all. Nothing where there is only one: a sentence is of all trials then.
 #[must_use]
 pub fn conditions(plan: &Plan, indices: &[usize]) -> String {
+    if plan.conditions.len() == 1 { String::new() } else { format!(" {}", among_several(plan, indices)) }
+}
+
+fn among_several(plan: &Plan, indices: &[usize]) -> String {
     let all = plan.conditions.len();
-    if all == 1 {
-        return "in all trials".to_owned();
-    }
     if indices.len() == all {
         return if all == 2 { "under both conditions".to_owned() } else { format!("under all {all} conditions") };
     }
@@ -251,9 +252,9 @@ mod tests {
             (&[0, 3], "at 10 users (connect = kept) and at 100 users (connect = new)"),
             (&[0, 3, 5], "under 3 of 6 conditions"),
         ] {
-            assert_eq!(conditions(&plan, indices), expected);
+            assert_eq!(conditions(&plan, indices), format!(" {expected}"));
         }
-        assert_eq!(conditions(&conditions_of(vec![Assignment::default()]), &[0]), "in all trials");
+        assert_eq!(conditions(&conditions_of(vec![Assignment::default()]), &[0]), "");
     }
 
     #[test]

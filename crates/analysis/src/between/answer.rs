@@ -94,7 +94,7 @@ impl Speaker<'_> {
         let changes: Vec<&Change> = rows.iter().filter_map(|row| row.judged(self.basis).as_ref().ok()).collect();
         let sizes = sizes(&changes, &rows[0].measure);
         let sizes = if sizes.is_empty() { sizes } else { format!(" ({sizes})") };
-        format!("{} {place}{sizes}", variant.label())
+        format!("{}{place}{sizes}", variant.label())
     }
 }
 

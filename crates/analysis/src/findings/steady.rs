@@ -44,7 +44,7 @@ fn cut(context: &Context<'_>) -> Option<Finding> {
         gravity: Gravity::Note,
         topic: "warm-up",
         sentence: format!(
-            "{seconds} of the measure phase count for nothing {}, because a trial had not settled before; all trials of a \
+            "{seconds} of the measure phase count for nothing{}, because a trial had not settled before; all trials of a \
              condition are cut alike. With a longer warm-up the whole measure phase would count.",
             words::conditions(&context.input.plan, &conditions)
         ),
@@ -296,7 +296,7 @@ mod tests {
         let finding = finding(&input, "warm-up").expect("a finding");
         assert_eq!(finding.gravity, Gravity::Note);
         assert!(
-            finding.sentence.starts_with("The first 2 s of the measure phase count for nothing in all trials, because"),
+            finding.sentence.starts_with("The first 2 s of the measure phase count for nothing, because"),
             "{finding:?}"
         );
         assert_eq!(
