@@ -222,10 +222,10 @@ impl<'a> Reader<'a> {
             return Err("nothing was measured".to_owned());
         }
         let counted = self.result.seconds.iter().filter(|row| self.result.counts_second(row.second));
-        let all: u64 = counted.filter(|row| of(&row.subject)).map(amount).sum();
+        let all: f64 = counted.filter(|row| of(&row.subject)).map(|row| amount(row) as f64).sum();
         match statistic {
-            Statistic::Rate => Ok(all as f64 / window),
-            _ => Ok(all as f64),
+            Statistic::Rate => Ok(all / window),
+            _ => Ok(all),
         }
     }
 

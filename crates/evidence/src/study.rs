@@ -117,8 +117,8 @@ fn rows(second: i64, seconds: i64, scale: f64) -> [LoadSecond; 3] {
         second,
         subject: subject.to_owned(),
         count: ended as u64,
-        bytes_out: ended as u64 * 10,
-        bytes_in: ended as u64 * 20,
+        bytes_out: (ended as u64).saturating_mul(10),
+        bytes_in: (ended as u64).saturating_mul(20),
         mean: 50.5e6 * scale,
         ..LoadSecond::default()
     })

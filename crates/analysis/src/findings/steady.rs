@@ -214,8 +214,8 @@ fn unfinished(context: &Context<'_>, reader: &Reader<'_>) -> Option<(Vec<f64>, f
     let rows = result.generator.iter().filter(|row| result.counts_second(row.second));
     let unfinished: Vec<f64> = rows.map(|row| (row.users + row.backlog) as f64).collect();
     let ended = result.seconds.iter().filter(|row| row.subject == "iteration" && result.counts_second(row.second));
-    let finished: u64 = ended.map(|row| row.count).sum();
-    Some((unfinished, finished as f64))
+    let finished: f64 = ended.map(|row| row.count as f64).sum();
+    Some((unfinished, finished))
 }
 
 /// Open load above what the system can carry.
