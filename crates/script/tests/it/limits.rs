@@ -65,8 +65,12 @@ fn a_script_can_catch_that_it_went_too_deep_or_took_too_much() {
         let text = format!("export default () => {{ try {{ {body}; }} catch (e) {{ return String(e); }} }};");
         let mut user = User::limited(&program(&text), Limits { memory: 8 << 20, ..Limits::default() });
         assert_eq!(user.load(), Parked::Over(Ok(None)));
-        assert_eq!(user.returned(), format!("\"{caught}\""), "{body}");
-        assert_eq!(user.returned(), format!("\"{caught}\""), "once more: {body}");
+        for _ in 0..2 {
+            let returned = user.returned();
+            // Where not even the error has room, QuickJS throws null.
+            let as_null = caught.contains("memory") && returned == "\"null\"";
+            assert!(returned == format!("\"{caught}\"") || as_null, "{body}: {returned}");
+        }
     }
 }
 
