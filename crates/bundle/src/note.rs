@@ -20,12 +20,14 @@ impl Note {
         fs::read_to_string(&self.0).ok()
     }
 
-    /// Notes the place.
+    /// Notes the place: under its name a note is whole, or it is not there.
     ///
     /// # Errors
     /// The disk does not take it.
     pub fn write(&self, place: &str) -> Result<(), BundleError> {
-        files::write(&self.0, place.as_bytes())
+        let new = self.0.with_extension("new");
+        files::write(&new, place.as_bytes())?;
+        fs::rename(&new, &self.0).map_err(BundleError::io("write", &self.0))
     }
 
     /// Removes the note: what it speaks of is gone, or it is said elsewhere why not.

@@ -174,10 +174,7 @@ fn a_profile_is_the_same_study_in_another_size() {
 fn what_a_killed_run_left_is_named_by_the_one_that_goes_on() {
     let place = Place::with_study(&edited(DIRECTORY, "\"300ms\"", "\"20s\""));
     let mut run = place.start(&RUN);
-    let path = place.path("bundle/trials/0001.partial/objects.txt");
-    run.wait_until("the load of the first trial", |_| {
-        std::fs::read_to_string(&path).is_ok_and(|text| !text.is_empty())
-    });
+    run.wait_until("the load of the first trial", |_| place.has("bundle/trials/0001.partial/objects.txt"));
     run.signal(rustix::process::Signal::KILL);
     run.end();
     place.wait_for_silence();
