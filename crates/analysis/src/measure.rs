@@ -222,7 +222,8 @@ impl<'a> Reader<'a> {
             return Err("nothing was measured".to_owned());
         }
         let counted = self.result.seconds.iter().filter(|row| self.result.counts_second(row.second));
-        let all: f64 = counted.filter(|row| of(&row.subject)).map(|row| amount(row) as f64).sum();
+        // Summed as whole numbers: an empty sum of floating-point ones is -0, and is written so.
+        let all = counted.filter(|row| of(&row.subject)).map(|row| u128::from(amount(row))).sum::<u128>() as f64;
         match statistic {
             Statistic::Rate => Ok(all / window),
             _ => Ok(all),
