@@ -17,7 +17,9 @@ CASE = Case(
         "wrk (no script)": wrk.kept_connections,
     },
     measure=cpu_per_call,
+    turns=4,
+    seconds=5,
     goals=[Goal("k6", 1 / 5), Goal("k6", 1 / 8), Goal("Locust", 1 / 8)],
     note="`bench/scripts/get.js` as it is, by `plimsoll script run` and by `k6 run`; Locust with FastHttpUser. "
-    "wrk is C and knows nothing of users: what it takes is nearly all the kernel's.",
+    "wrk is C and knows nothing of users: what it takes is nearly all the kernel's. Runs of 5 s in turns; the ratio is the median of those within a turn.",
 )

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harness.process import Failed, run
 
@@ -46,7 +46,11 @@ class Goal:
 class Case:
     """`tools` maps a name to what makes its job: (address, connections, seconds, folder) -> Job.
     `measure` takes one of those, an address, the settings and a folder. `load` says what it offers, where
-    that is not the settings' seconds and connections."""
+    that is not the settings' seconds and connections.
+
+    In a round each tool has so many `turns` of so many `seconds` at the same server. Where there are
+    several, ratios are taken within turns: a machine that changes its speed between two runs of one tool
+    does so more rarely between two neighbours."""
 
     name: str
     title: str
@@ -58,14 +62,26 @@ class Case:
     note: str = ""
     load: str | None = None
     on_all_processors: bool = False
+    turns: int = 1
+    seconds: int | None = None
 
     def conditions(self, settings):
-        load = self.load or f"{settings.seconds} s per tool, {settings.connections} connections"
+        load = self.load or f"{self.seconds or settings.seconds} s per tool, {settings.connections} connections"
         tools = "both processors" if self.on_all_processors else f"processor {settings.generator_cpu}"
         return (
-            f"Rounds: {settings.rounds}, {load}, order seed {settings.seed}; server on processor "
+            f"Rounds: {in_turns(settings.rounds, self.turns)}, {load}, order seed {settings.seed}; server on processor "
             f"{settings.server_cpu}, tools on {tools}; loopback"
         )
+
+
+def in_turns(rounds, turns):
+    """So many rounds, in words."""
+    return rounds if turns == 1 else f"{rounds} of {turns} turns each"
+
+
+def each_turn(order, tools, turns):
+    """The tools in the order in which they run: all of them in each turn."""
+    return [name for _ in range(turns) for name in order.sample(sorted(tools), len(tools))]
 
 
 @dataclass
@@ -81,10 +97,11 @@ def run_case(case, absent, settings, folder, say):
     order drawn anew from the seed."""
     tools = {name: job for name, job in case.tools.items() if name.split()[0] not in absent}
     outcome = Outcome(case, {name: [] for name in tools})
+    settings = replace(settings, seconds=case.seconds or settings.seconds)
     order = random.Random(f"{settings.seed} {case.name}")
     for number in range(1, settings.rounds + 1):
         with case.server(settings.server_cpu, folder) as address:
-            for name in order.sample(sorted(tools), len(tools)):
+            for name in each_turn(order, tools, case.turns):
                 sample = case.measure(tools[name], address, settings, folder)
                 outcome.samples[name].append(sample)
                 say(f"{case.name} round {number}/{settings.rounds}: {name} {sample.value:,.1f} {case.unit}")

@@ -60,7 +60,7 @@ def tools_table(case, by_tool):
 def goals_table(case, by_tool):
     values = {name: [sample.value for sample in samples] for name, samples in by_tool.items()}
     lines = ["| goal | bound | measured | over the rounds | met |", "| --- | ---: | ---: | ---: | --- |"]
-    return lines + [f"| {conclusion(goal, case.unit, values)} |" for goal in case.goals]
+    return lines + [f"| {conclusion(goal, case.unit, values, within_turns=case.turns > 1)} |" for goal in case.goals]
 
 
 def conclusion(goal, unit, by_tool, within_turns=False):

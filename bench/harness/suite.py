@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.case import Goal
+from harness.case import Goal, each_turn, in_turns
 from harness.report import conclusion, number
 
 
@@ -36,9 +36,7 @@ def no_server(_cpu, _folder):
 @dataclass(frozen=True)
 class Suite:
     """`measure` takes what makes a tool's job, the work, an address, the settings and a folder, and
-    gives a value for each of the figures. In a round each tool has so many `turns` at the same server,
-    and ratios are then taken within turns: a machine that changes its speed between two runs of one
-    tool does so more rarely between two neighbours."""
+    gives a value for each of the figures. `turns` are those of a case."""
 
     name: str
     title: str
@@ -53,8 +51,7 @@ class Suite:
 
     def conditions(self, settings):
         server = "" if self.server is no_server else f"; server on processor {settings.server_cpu}, on loopback"
-        rounds = self.rounds or settings.rounds
-        rounds = rounds if self.turns == 1 else f"{rounds} of {self.turns} turns each"
+        rounds = in_turns(self.rounds or settings.rounds, self.turns)
         tools = "on all processors" if self.on_all_processors else f"on processor {settings.generator_cpu}"
         return f"Rounds: {rounds}, order seed {settings.seed}; tools {tools}{server}"
 
@@ -73,11 +70,6 @@ def run_suite(suite, absent, settings, folder, say):
                     values[name].append(suite.measure(tools[name], part.work, address, settings, folder))
                     say(f"{suite.name} {part.label} {number_of_round}/{rounds}: {name} {in_words(suite, values[name][-1])}")
     return outcome
-
-
-def each_turn(order, tools, turns):
-    """The tools in the order in which they run: all of them in each turn."""
-    return [name for _ in range(turns) for name in order.sample(sorted(tools), len(tools))]
 
 
 def in_words(suite, values):
