@@ -33,7 +33,10 @@ const ON: [&str; 6] = ["1", "on", "true", "yes", "enabled", ""];
 
 const MYSQL: &str = "MySQL Reference Manual, InnoDB system variables";
 const MYSQL_LOG: &str = "MySQL Reference Manual, binary logging options and variables";
+const MYSQL_SERVER: &str = "MySQL Reference Manual, server system variables";
 const POSTGRESQL: &str = "PostgreSQL documentation, Write Ahead Log settings";
+const POSTGRESQL_ERRORS: &str = "PostgreSQL documentation, Error Handling settings";
+const POSTGRESQL_DEVELOPER: &str = "PostgreSQL documentation, Developer Options";
 const MONGODB: &str = "MongoDB manual, write concern and journaling";
 const REDIS: &str = "Redis documentation, persistence";
 const SQLITE: &str = "SQLite documentation, PRAGMA statements";
@@ -60,10 +63,20 @@ pub const WEAKENED: &[Weakness] = &[
     weakness("innodb_redo_log", Values::Off, "a crash can leave the data unusable", MYSQL),
     weakness(
         "innodb_flush_method",
-        Values::Any(&["nosync", "littlesync"]),
-        "writes are not synced to the device",
+        Values::Any(&["nosync", "littlesync", "o_direct_no_fsync"]),
+        "writes are not synced to the device, or not always",
         MYSQL,
     ),
+    weakness("innodb_log_checksums", Values::Off, "recovery does not notice damage of the log", MYSQL),
+    weakness(
+        "innodb_checksum_algorithm",
+        Values::Any(&["none", "strict_none"]),
+        "damaged pages are not noticed",
+        MYSQL,
+    ),
+    weakness("debug_no_sync", Values::On, "writes are not synced to the device", MYSQL),
+    weakness("foreign_key_checks", Values::Off, "rows may refer to rows that are not there", MYSQL_SERVER),
+    weakness("unique_checks", Values::Off, "rows may be there twice", MYSQL_SERVER),
     weakness(
         "sync_binlog",
         Values::Not("1"),
@@ -78,6 +91,14 @@ pub const WEAKENED: &[Weakness] = &[
         "pages that a power failure leaves half written cannot be repaired",
         POSTGRESQL,
     ),
+    weakness("data_sync_retry", Values::On, "writes that the kernel has dropped count as written", POSTGRESQL_ERRORS),
+    weakness(
+        "zero_damaged_pages",
+        Values::On,
+        "damaged pages are emptied with all of their rows",
+        POSTGRESQL_DEVELOPER,
+    ),
+    weakness("ignore_checksum_failure", Values::On, "damaged pages are used and spread", POSTGRESQL_DEVELOPER),
     weakness(
         "commit",
         Values::Any(&["async", "asynchronous", "nowait"]),
@@ -230,6 +251,10 @@ mod tests {
             ("innodb_flush_log_at_trx_commit", "2", true),
             ("innodb_flush_log_at_trx_commit", "1", false),
             ("innodb_flush_method", "O_DIRECT", false),
+            ("innodb_flush_method", "O_DIRECT_NO_FSYNC", true),
+            ("innodb_checksum_algorithm", "crc32", false),
+            ("zero_damaged_pages", "on", true),
+            ("data_sync_retry", "off", false),
             ("sync_binlog", "1000", true),
             ("sync_binlog", "1", false),
             ("fsync", "off", true),

@@ -1,146 +1,74 @@
-//! Settings that trade safety for speed, and what can be lost with them.
-//!
-//! From the servers' manuals: PostgreSQL, "Write Ahead Log" and "Developer Options" of the chapter on
-//! server configuration, and "Asynchronous Commit"; MariaDB, "InnoDB System Variables" and
-//! "Replication and Binary Log System Variables".
+//! Settings that trade safety for speed, and what can be lost with them: those that the server says are in
+//! force, those that the load itself makes, and tables that are not kept as others are.
 
-use crate::settings::InForce;
+mod rules;
+mod statements;
+mod tables;
+
+use crate::settings::{InForce, Value};
 use plimsoll_model::database::{Engine, Setting};
+use plimsoll_model::sql::{SqlWork, Transaction};
 
-/// A setting that is always told, and the values with which something can be lost.
-struct Rule {
-    setting: &'static str,
-    /// Values, or `> 1` for all above it, and what can be lost with them.
-    risks: &'static [(&'static str, &'static str)],
-}
-
-const POSTGRESQL: &[Rule] = &[
-    Rule {
-        setting: "fsync",
-        risks: &[("off", "a crash of the operating system or a loss of power can destroy the whole database")],
-    },
-    Rule {
-        setting: "synchronous_commit",
-        risks: &[
-            ("off", "a crash can lose the last committed transactions, of up to three times wal_writer_delay"),
-            ("local", "a crash of this server can lose commits that its synchronous standbys do not have"),
-            ("remote_write", "a crash of a standby's operating system can lose commits that it was to have"),
-        ],
-    },
-    Rule {
-        setting: "full_page_writes",
-        risks: &[(
-            "off",
-            "a loss of power in the middle of a write can leave pages that are half old, half new, and that recovery does not mend",
-        )],
-    },
-    Rule { setting: "wal_sync_method", risks: &[] },
-    Rule { setting: "wal_level", risks: &[("minimal", "no standby and no recovery to a point in time is possible")] },
-    Rule { setting: "commit_delay", risks: &[] },
-    Rule { setting: "data_checksums", risks: &[] },
-    Rule { setting: "autovacuum", risks: &[("off", "dead rows are never removed, so that tables grow and slow down")] },
-    Rule { setting: "zero_damaged_pages", risks: &[("on", "damaged pages are emptied with all of their rows")] },
-    Rule { setting: "ignore_checksum_failure", risks: &[("on", "damaged pages are used and spread")] },
-];
-
-const END_OF_BINARY_LOG: &str = "a loss of power can lose the end of the binary log, so that replicas and recoveries to a point in time lack transactions";
-
-const MARIADB: &[Rule] = &[
-    Rule {
-        setting: "innodb_flush_log_at_trx_commit",
-        risks: &[
-            ("0", "a crash of the server alone can lose the transactions committed in the last second"),
-            (
-                "2",
-                "a crash of the operating system or a loss of power can lose the transactions committed in the last second",
-            ),
-            ("3", "a crash between the steps of a group commit can leave the binary log and InnoDB apart"),
-        ],
-    },
-    Rule {
-        setting: "innodb_doublewrite",
-        risks: &[(
-            "off",
-            "a loss of power in the middle of a write can leave pages that are half old, half new, and that recovery does not mend",
-        )],
-    },
-    Rule { setting: "log_bin", risks: &[] },
-    Rule { setting: "sync_binlog", risks: &[("0", END_OF_BINARY_LOG), ("> 1", END_OF_BINARY_LOG)] },
-    Rule {
-        setting: "debug_no_sync",
-        risks: &[("on", "nothing is synced: a loss of power can destroy the whole database")],
-    },
-    Rule {
-        setting: "innodb_flush_method",
-        risks: &[
-            ("nosync", "nothing is synced: a loss of power can destroy the whole database"),
-            ("littlesync", "writes are synced later than recovery counts on: a loss of power can destroy pages"),
-            (
-                "O_DIRECT_NO_FSYNC",
-                "where the disk has a cache of its own, or files grow, a loss of power can lose pages that count as written",
-            ),
-        ],
-    },
-    Rule { setting: "innodb_support_xa", risks: &[("off", "a crash can leave the binary log and InnoDB apart")] },
-    Rule {
-        setting: "innodb_checksum_algorithm",
-        risks: &[("none", "damaged pages are not noticed"), ("strict_none", "damaged pages are not noticed")],
-    },
-    Rule {
-        setting: "innodb_force_recovery",
-        risks: &[
-            ("1", "damaged pages are passed over"),
-            ("2", "nothing is purged"),
-            ("3", "transactions that a crash cut off are not rolled back"),
-            ("4", "data can be damaged for good"),
-            ("5", "data can be damaged for good"),
-            ("6", "data can be damaged for good"),
-        ],
-    },
-    Rule { setting: "foreign_key_checks", risks: &[("off", "rows may refer to rows that are not there")] },
-    Rule { setting: "unique_checks", risks: &[("off", "rows may be there twice")] },
-];
+pub(crate) use tables::tables;
 
 /// What to tell of settings: those that were asked for, in their order, then those on which it
 /// depends what a crash can lose.
 pub(crate) fn told(engine: Engine, asked: &[(String, String)], in_force: &InForce) -> Vec<Setting> {
-    let rules = match engine {
-        Engine::Postgresql => POSTGRESQL,
-        Engine::Mariadb => MARIADB,
-    };
     let of_study = asked.iter().map(|(name, value)| {
-        let found = in_force.get(name).map_or_else(|| "not known to the server".to_owned(), |found| found.shown);
+        let found = in_force.get(name);
         let name = crate::engine::plain(name);
-        Setting { risk: risk(rules, &name, in_force), name, asked: Some(value.clone()), in_force: found }
+        let risk = found.as_ref().and_then(|found| risk(engine, &name, found, in_force));
+        let in_force = found.map_or_else(|| "not known to the server".to_owned(), |found| found.shown);
+        Setting { name, asked: Some(value.clone()), in_force, risk }
     });
     let mut told: Vec<Setting> = of_study.collect();
-    for rule in rules {
+    for rule in rules::of(engine) {
         let is_told = told.iter().any(|setting| setting.name == rule.setting);
-        if let (false, Some(found)) = (is_told, in_force.get(rule.setting)) {
-            let risk = risk(rules, rule.setting, in_force);
+        let Some(found) = in_force.get(rule.setting).filter(|_| !is_told) else { continue };
+        let risk = risk(engine, rule.setting, &found, in_force);
+        if rule.always || risk.is_some() {
             told.push(Setting { name: rule.setting.to_owned(), asked: None, in_force: found.shown, risk });
         }
     }
     told
 }
 
-/// What can be lost with the value that a setting has.
-fn risk(rules: &[Rule], name: &str, in_force: &InForce) -> Option<String> {
-    if name == "sync_binlog" && in_force.get("log_bin").is_some_and(|log| log.is("off")) {
-        return None; // there is no binary log
-    }
-    let rule = rules.iter().find(|rule| rule.setting == name)?;
-    let found = in_force.get(name)?;
-    let is = |value: &str| match value.strip_prefix("> ") {
-        Some(bound) => found.shown.parse().is_ok_and(|found: u64| bound.parse().is_ok_and(|bound| found > bound)),
-        None => found.is(value),
+/// What the transactions of a study set themselves, where something can be lost with it, beside the
+/// settings that were `told`: no server says that afterwards, but it has taken the statement.
+#[must_use]
+pub fn set_by_load(engine: Engine, work: &SqlWork, told: &[Setting]) -> Vec<Setting> {
+    let SqlWork::Own(transactions) = work else { return Vec::new() };
+    let told = told.iter().map(|one| (one.name.as_str(), one.in_force.as_str()));
+    let in_force = InForce::of(&told.collect::<Vec<_>>());
+    let of = |transaction: &Transaction| {
+        let set = transaction.statements.iter().flat_map(|statement| statements::assignments(&statement.sql));
+        let risky = set.filter_map(|(name, value)| {
+            let risk = risk(engine, &name, &Value::of(&value), &in_force)?;
+            let name = format!("{name}, set by `{}`", transaction.name);
+            Some(Setting { name, asked: Some(value.clone()), in_force: value, risk: Some(risk) })
+        });
+        risky.collect::<Vec<Setting>>()
     };
-    rule.risks.iter().find(|(value, _)| is(value)).map(|(_, lost)| (*lost).to_owned())
+    transactions.iter().flat_map(of).collect()
+}
+
+/// What can be lost with this value of a setting, and who says so.
+fn risk(engine: Engine, name: &str, value: &Value, in_force: &InForce) -> Option<String> {
+    let is = |risk: &str| match risk.strip_prefix("> ") {
+        Some(bound) => value.shown.parse().is_ok_and(|found: u64| bound.parse().is_ok_and(|bound| found > bound)),
+        None => value.is(risk),
+    };
+    let of_name = rules::of(engine).iter().filter(|rule| rule.setting == name && (rule.matters)(in_force));
+    of_name
+        .flat_map(|rule| rule.risks.iter().map(|risk| (risk, rule.source)))
+        .find(|((value, _), _)| is(value))
+        .map(|((_, lost), source)| format!("{lost} ({source})"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plimsoll_model::sql::OwnStatement;
 
     #[test]
     fn settings_that_trade_safety_are_told_with_what_can_be_lost_asked_for_or_not() {
@@ -175,6 +103,74 @@ mod tests {
         assert!(of("innodb_doublewrite").risk.unwrap().contains("half old, half new"));
         assert!(of("innodb_flush_log_at_trx_commit").risk.unwrap().contains("loss of power can lose"));
         assert_eq!(of("innodb_flush_log_at_trx_commit").asked, None);
+    }
+
+    #[test]
+    fn what_depends_on_another_setting_is_told_only_with_it() {
+        let lost = |engine, values: &[(&str, &str)], name: &str| {
+            let told = told(engine, &[], &InForce::of(values));
+            told.into_iter().find(|setting| setting.name == name).and_then(|setting| setting.risk)
+        };
+        let timeout = |flush, seconds| {
+            let values = [("innodb_flush_log_at_trx_commit", flush), ("innodb_flush_log_at_timeout", seconds)];
+            lost(Engine::Mysql, &values, "innodb_flush_log_at_timeout")
+        };
+        assert_eq!((timeout("1", "30"), timeout("2", "1")), (None, None));
+        assert!(timeout("2", "30").is_some() && timeout("0", "2").is_some());
+        let local = |standbys| {
+            let values = [("synchronous_commit", "local"), ("synchronous_standby_names", standbys)];
+            lost(Engine::Postgresql, &values, "synchronous_commit")
+        };
+        assert_eq!(local(""), None, "without standbys it is as good as `on`");
+        assert!(local("ANY 1 (a, b)").is_some());
+    }
+
+    #[test]
+    fn kin_are_told_where_something_can_be_lost_and_not_otherwise() {
+        let told_of = |engine, name, value| told(engine, &[], &InForce::of(&[(name, value)])).pop();
+        for (engine, name, lost, safe) in [
+            (Engine::Postgresql, "data_sync_retry", "on", "off"),
+            (Engine::Postgresql, "zero_damaged_pages", "on", "off"),
+            (Engine::Postgresql, "session_replication_role", "replica", "origin"),
+            (Engine::Mysql, "innodb_log_checksums", "OFF", "ON"),
+            (Engine::Mysql, "innodb_checksums", "OFF", "ON"),
+            (Engine::Mysql, "sync_frm", "OFF", "ON"),
+            (Engine::Mariadb, "delay_key_write", "ALL", "ON"),
+            (Engine::Mariadb, "aria_group_commit", "soft", "none"),
+            (Engine::Mariadb, "innodb_force_recovery", "1", "0"),
+        ] {
+            let told = told_of(engine, name, lost).unwrap_or_else(|| panic!("{name} = {lost} is not told"));
+            assert!(told.risk.unwrap().contains(": "), "{name}: where it stands is not told");
+            assert_eq!(told_of(engine, name, safe), None, "{name} = {safe}");
+        }
+        let detected = told_of(Engine::Mysql, "innodb_doublewrite", "DETECT_ONLY").unwrap();
+        assert!(detected.risk.unwrap().starts_with("pages that a loss of power leaves half written are found"));
+        let mended = told_of(Engine::Mysql, "innodb_doublewrite", "DETECT_AND_RECOVER").unwrap();
+        assert_eq!(mended.risk, None);
+    }
+
+    #[test]
+    fn what_the_load_sets_itself_is_told_with_its_transaction() {
+        let statement = |sql: &str| OwnStatement { sql: sql.to_owned(), parameters: Vec::new(), rows: None };
+        let transaction = |name: &str, statements: &[&str]| Transaction {
+            name: name.to_owned(),
+            weight: 1,
+            atomic: true,
+            statements: statements.iter().map(|sql| statement(sql)).collect(),
+        };
+        let work = SqlWork::Own(vec![
+            transaction("safe", &["SET LOCAL synchronous_commit TO on", "UPDATE t SET x = 1"]),
+            transaction("fast", &["set local synchronous_commit = 'off'", "UPDATE t SET fsync = 'off'"]),
+        ]);
+        let set = set_by_load(Engine::Postgresql, &work, &[]);
+        let names: Vec<(&str, &str)> = set.iter().map(|one| (one.name.as_str(), one.in_force.as_str())).collect();
+        assert_eq!(names, [("synchronous_commit, set by `fast`", "off")]);
+        assert_eq!(set_by_load(Engine::Mariadb, &work, &[]), []);
+        let work = SqlWork::Own(vec![transaction("hidden", &["SET sql_log_bin = 0"])]);
+        let log =
+            |value: &str| Setting { name: "log_bin".to_owned(), in_force: value.to_owned(), ..Setting::default() };
+        assert_eq!(set_by_load(Engine::Mysql, &work, &[log("OFF")]), [], "there is no log to be missing in");
+        assert_eq!(set_by_load(Engine::Mysql, &work, &[log("ON")]).len(), 1);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::run::Context;
 use crate::target;
 use crate::trial::{Broken, Fault, Tell};
 use plimsoll_bundle::{BundleError, BundleWriter, TrialWriter};
-use plimsoll_database::{DatabaseError, Databases, Look, Staged, after, check_connections, remove_left};
+use plimsoll_database::{DatabaseError, Databases, Look, Staged, after, check_connections, remove_left, set_by_load};
 use plimsoll_load::RunRecord;
 use plimsoll_model::database::{Address, Database, DatabaseFacts, Origin, SqlFacts};
 use plimsoll_model::event::Event;
@@ -118,8 +118,12 @@ pub(crate) fn placed(workload: &Workload, served: &[Served]) -> Result<Workload,
 /// What is known of the databases before the load: a server may not live to tell it afterwards.
 pub(crate) fn facts(served: &[Served], steps: &Steps) -> Result<Vec<DatabaseFacts>, Fault> {
     let facts = |Served { database, staged }: &Served| {
-        let transport = load_on(steps, &database.name).map_or(Transport::Unix, |sql| sql.transport);
-        Ok(plimsoll_database::facts(database, staged, transport)?)
+        let load = load_on(steps, &database.name);
+        let transport = load.map_or(Transport::Unix, |sql| sql.transport);
+        let mut facts = plimsoll_database::facts(database, staged, transport)?;
+        let set = load.map(|sql| set_by_load(database.engine, &sql.work, &facts.settings));
+        facts.settings.extend(set.unwrap_or_default());
+        Ok(facts)
     };
     served.iter().map(facts).collect()
 }
