@@ -9,13 +9,16 @@ use plimsoll_model::database::{Endpoint, SqlFacts, StatementFacts};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sql::{Retry, Sql, SqlWork, TPCC_STEPS};
 use plimsoll_oltp::{Draw, Ended, Terminal, Workload};
-use plimsoll_sql::{Patience, SqlError};
+use plimsoll_sql::{Patience, Session, SqlError};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use times::{StatementTimes, Stopwatch};
+use times::{Durations, StatementTimes, Stopwatch};
+
+/// How long asking a server may take to end what nobody waits for: a user works for nobody meanwhile.
+const CANCEL_WITHIN: Duration = Duration::from_secs(2);
 
 /// A SQL workload in which nothing wrong was found.
 pub(crate) struct SqlPlan {
@@ -48,8 +51,14 @@ pub(crate) struct SqlCrew {
     /// The isolation level in force, once a user has asked for it.
     isolation: OnceLock<String>,
     connections: AtomicU64,
-    /// What users that have ended took note of.
-    notes: Arc<Mutex<Notes>>,
+    ledger: Arc<Ledger>,
+}
+
+/// What all users take note of.
+struct Ledger {
+    /// Those of users that have ended.
+    notes: Mutex<Notes>,
+    durations: Durations,
 }
 
 /// What a user takes note of, beside what is recorded of its calls.
@@ -57,6 +66,9 @@ pub(crate) struct SqlCrew {
 struct Notes {
     statements: Vec<StatementTimes>,
     retries: [u64; ErrorKind::ALL.len()],
+    /// How often the server was asked to end a statement, and how often that failed.
+    cancels: u64,
+    cancels_failed: u64,
 }
 
 /// One user.
@@ -69,8 +81,12 @@ pub(crate) struct SqlUser {
     bytes: (u64, u64),
     /// The step of the iteration under way.
     step: usize,
+    /// The session whose time was up: the server may still work for it.
+    given_up: Option<Session>,
     notes: Notes,
-    all_notes: Arc<Mutex<Notes>>,
+    /// What statements took, as far as it is not filed.
+    durations: Vec<(usize, u64)>,
+    ledger: Arc<Ledger>,
 }
 
 impl SqlCrew {
@@ -80,26 +96,27 @@ impl SqlCrew {
         Ok(SqlCrew {
             endpoint: sql.endpoint.clone().ok_or_else(nowhere)?,
             sql: sql.clone(),
+            ledger: Arc::new(Ledger::new(workload.statements().len())),
             statements: workload.statements().len(),
             workload,
             timeout,
             users: u32::try_from(users).unwrap_or(u32::MAX),
             isolation: OnceLock::new(),
             connections: AtomicU64::new(0),
-            notes: Arc::default(),
         })
     }
 
     /// What is known of the work when all users have ended.
     pub(crate) fn facts(&self, steps: &[&str]) -> SqlFacts {
-        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let (notes, durations) = (self.ledger.notes(), &self.ledger.durations);
         let names = self.workload.statements();
         let untimed = StatementTimes::default();
         let statements = names.into_iter().enumerate().map(|(number, name)| {
             let StatementTimes { runs, measured, total, longest, failed } =
                 *notes.statements.get(number).unwrap_or(&untimed);
+            let [p50, p95, p99] = [50.0, 95.0, 99.0].map(|percent| durations.percentile(number, percent));
             let transaction = steps[name.step].to_owned();
-            StatementFacts { transaction, statement: name.name, runs, measured, total, longest, failed }
+            StatementFacts { transaction, statement: name.name, runs, measured, total, longest, p50, p95, p99, failed }
         });
         SqlFacts {
             workload: self.workload.in_words(),
@@ -107,6 +124,8 @@ impl SqlCrew {
             connections: self.connections.load(Ordering::Relaxed),
             statements: statements.collect(),
             retries: by_kind(&notes.retries),
+            cancels: notes.cancels,
+            cancels_failed: notes.cancels_failed,
             mix: self.workload.mix(),
         }
     }
@@ -136,8 +155,9 @@ impl Calls for SqlCrew {
         let mut terminal = self.connect(user, over)?;
         let bytes = terminal.connection().bytes();
         let notes = Notes { statements: vec![StatementTimes::default(); self.statements], ..Notes::default() };
-        let (over, all_notes) = (Arc::clone(over), Arc::clone(&self.notes));
-        Ok(SqlUser { index: user, over, terminal: Ok(terminal), bytes, step: 0, notes, all_notes })
+        let (over, ledger) = (Arc::clone(over), Arc::clone(&self.ledger));
+        let (terminal, durations) = (Ok(terminal), Vec::new());
+        Ok(SqlUser { index: user, over, terminal, bytes, step: 0, given_up: None, notes, durations, ledger })
     }
 
     /// Draws a transaction. A user that has lost its connection first makes a new one; where that
@@ -162,11 +182,11 @@ impl Calls for SqlCrew {
     }
 
     fn call(&self, user: &mut SqlUser, step: usize, call: &mut Call) -> Result<(), Failure> {
-        let SqlUser { terminal, notes, bytes, .. } = user;
+        let SqlUser { terminal, notes, durations, bytes, given_up, .. } = user;
         let Ok(ready) = terminal else { return Ok(()) };
         ready.connection().until(Some(call.deadline()));
-        let Notes { statements, retries } = notes;
-        let mut watch = Stopwatch { times: statements, measured: call.is_measured() };
+        let Notes { statements, retries, .. } = notes;
+        let mut watch = Stopwatch { times: statements, noted: durations, measured: call.is_measured() };
         let result = persist(&self.sql.retry, retries, call, || ready.run(&mut watch));
         let (sent, received) = ready.connection().bytes();
         call.sent((sent - bytes.0) as usize);
@@ -176,6 +196,9 @@ impl Calls for SqlCrew {
             Ok(ended) if ended == self.expected(step) => Ok(()),
             Ok(ended) => Err(unexpected(ended)),
             Err(error) => {
+                if error.kind == ErrorKind::Timeout {
+                    *given_up = ready.connection().session();
+                }
                 if error.is_fatal() {
                     *terminal = Err(error.clone());
                 }
@@ -184,14 +207,33 @@ impl Calls for SqlCrew {
         }
     }
 
-    fn end_iteration(&self, _user: &mut SqlUser) {}
+    /// Has the server end what the user no longer waits for: it would go on for nobody, with its locks,
+    /// beside all that follows.
+    fn end_iteration(&self, user: &mut SqlUser) {
+        self.ledger.durations.relieve(&mut user.durations);
+        if let Some(session) = user.given_up.take() {
+            let done = session.cancel(&self.endpoint, CANCEL_WITHIN);
+            user.notes.cancels += 1;
+            user.notes.cancels_failed += u64::from(done.is_err());
+        }
+    }
+}
+
+impl Ledger {
+    fn new(statements: usize) -> Ledger {
+        Ledger { notes: Mutex::default(), durations: Durations::new(statements) }
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Drop for SqlUser {
     /// Hands over what was noted: here, because no user is to wait for another before its end.
     fn drop(&mut self) {
-        let mut all = self.all_notes.lock().unwrap_or_else(PoisonError::into_inner);
-        all.merge(&self.notes);
+        self.ledger.durations.close(&mut self.durations);
+        self.ledger.notes().merge(&self.notes);
     }
 }
 
@@ -200,6 +242,8 @@ impl Notes {
         self.statements.resize(other.statements.len(), StatementTimes::default());
         self.statements.iter_mut().zip(&other.statements).for_each(|(into, from)| into.merge(from));
         self.retries.iter_mut().zip(&other.retries).for_each(|(into, from)| *into += from);
+        self.cancels += other.cancels;
+        self.cancels_failed += other.cancels_failed;
     }
 }
 
