@@ -22,7 +22,7 @@ mod transactions;
 
 pub use best::{Best, BestOfGrid, BestRatio, BestRow, Ratio};
 pub use bottleneck::Suspect;
-pub use cell::Cell;
+pub use cell::{Cancels, Cell};
 pub use checks::{Check, MixCheck};
 pub use server::Server;
 pub use settings::{SettingRow, SettingValue};
@@ -32,7 +32,7 @@ pub use transactions::{Limit, Transaction};
 
 use crate::grid::Grid;
 use crate::measure::Reader;
-use crate::{Analysis, Input};
+use crate::{Analysis, Input, words};
 use plimsoll_model::database::DatabaseFacts;
 use plimsoll_model::measure::{self, Measure, Series};
 use plimsoll_model::record::Subject;
@@ -55,6 +55,8 @@ pub struct DatabaseReport {
     pub best: Option<BestOfGrid>,
     /// Which variant carries most, and where that changes, in words.
     pub ahead: Vec<String>,
+    /// Where the noise floor of throughput is in doubt, in words; none where it is not.
+    pub doubt: Option<String>,
     /// By condition, then by variant.
     pub cells: Vec<Cell>,
     /// The condition under which the baseline carries most: its tables stand first.
@@ -92,6 +94,7 @@ pub(crate) fn report(input: &Input, readers: &[Reader<'_>], analysis: &Analysis)
         databases,
         is_sql,
         best: is_sql.then(|| best::best(&scene)).flatten(),
+        doubt: is_sql.then(|| doubt(&scene)).flatten(),
         ahead: if is_sql { ahead::notes(&scene) } else { Vec::new() },
         cells,
         shown: shown(&scene),
@@ -145,6 +148,20 @@ fn throughput(readers: &[Reader<'_>]) -> Measure {
     let is_tpcc = readers.iter().any(|reader| reader.tally(&new_order).is_some());
     let series = if is_tpcc { Series::NewOrders } else { Series::Iterations };
     Measure::new(series, measure::Statistic::Rate)
+}
+
+/// A system that differs from itself leaves no verdict, so what stands beside verdicts says it as well.
+fn doubt(scene: &Scene<'_>) -> Option<String> {
+    let margin = crate::margin(&scene.input.facts, scene.throughput)?;
+    let floors = scene.analysis.floors.iter().filter(|floor| floor.measure == *scene.throughput);
+    let doubtful: Vec<usize> =
+        floors.filter(|floor| floor.doubt(margin).is_some()).map(|floor| floor.condition).collect();
+    (!doubtful.is_empty()).then(|| {
+        format!(
+            "The noise floor of throughput is in doubt{}: differences there may be the machine's.",
+            words::conditions(&scene.input.plan, &doubtful)
+        )
+    })
 }
 
 fn shown(scene: &Scene<'_>) -> usize {

@@ -238,8 +238,11 @@ fn transactions(cell: &DatabaseCell) -> Vec<Rest> {
 
 fn attempts(cell: &DatabaseCell) -> Vec<Rest> {
     let kinds = cell.errors.iter().map(|one| ("error", one)).chain(cell.retries.iter().map(|one| ("retry", one)));
+    let kinds = kinds.map(|(what, (kind, count))| (what, kind.name(), *count));
+    let cancels = [("cancel", "asked", cell.cancels.asked), ("cancel", "failed", cell.cancels.failed)];
     kinds
-        .map(|(what, (kind, count))| rest((what, "", kind.name()), "total", "count", count, cell.trials.len()))
+        .chain(cancels.into_iter().filter(|(.., count)| *count > 0))
+        .map(|(what, name, count)| rest((what, "", name), "total", "count", &count, cell.trials.len()))
         .collect()
 }
 
@@ -247,14 +250,17 @@ fn statements(cell: &DatabaseCell) -> Vec<Rest> {
     let n = cell.trials.len();
     let of = |one: &plimsoll_analysis::database::Statement| {
         let place = ("statement", one.transaction.as_str(), one.statement.as_str());
-        vec![
+        let mut rows = vec![
             rest(place, "runs", "count", &one.runs, n),
             rest(place, "runs_per_transaction", "count", &number(one.per_transaction), n),
             rest(place, "mean", "seconds", &one.mean, n),
             rest(place, "longest", "seconds", &one.longest, n),
             rest(place, "share", "share", &number(one.share), n),
             rest(place, "failed", "count", &one.failed, n),
-        ]
+        ];
+        let percentiles = one.named_percentiles();
+        rows.extend(percentiles.map(|(name, value)| rest(place, name, "seconds", &number(value), n)));
+        rows
     };
     cell.statements.iter().flat_map(of).collect()
 }

@@ -23,12 +23,23 @@ pub struct Cell {
     pub errors: BTreeMap<ErrorKind, u64>,
     /// Attempts after the first, by the kind of error that asked for them, in whole trials.
     pub retries: BTreeMap<ErrorKind, u64>,
+    /// Statements that the server was asked to end, in whole trials.
+    pub cancels: Cancels,
     /// Statement by statement.
     pub statements: Vec<Statement>,
     /// What databases, generator and machine counted.
     pub statistics: Vec<Statistic>,
     /// What the throughput may be limited by, as far as the numbers go; none where they show nothing.
     pub suspects: Vec<Suspect>,
+}
+
+/// Statements whose time was up, so that the server was asked to end them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cancels {
+    /// How many.
+    pub asked: u64,
+    /// For how many it could not be asked: it may have gone on.
+    pub failed: u64,
 }
 
 impl Cell {
@@ -76,6 +87,7 @@ fn cell(scene: &Scene<'_>, condition: usize, variant: usize) -> Cell {
         transactions: transactions::transactions(&by_sql),
         errors: errors(&by_sql),
         retries: retries(&by_sql),
+        cancels: cancels(&by_sql),
         statements: statements::statements(&by_sql),
         statistics: statistics::statistics(&readers),
         suspects: Vec::new(),
@@ -100,6 +112,15 @@ fn retries(readers: &[&Reader<'_>]) -> BTreeMap<ErrorKind, u64> {
         *retries.entry(*kind).or_default() += count;
     }
     retries
+}
+
+fn cancels(readers: &[&Reader<'_>]) -> Cancels {
+    let mut cancels = Cancels::default();
+    for facts in readers.iter().filter_map(|reader| work(reader)) {
+        cancels.asked += facts.work.cancels;
+        cancels.failed += facts.work.cancels_failed;
+    }
+    cancels
 }
 
 fn means(scene: &Scene<'_>, cell: &Cell) -> Means {

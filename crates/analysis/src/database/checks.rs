@@ -2,21 +2,33 @@
 //! that do not count as well.
 
 use super::{distinct, work};
+use crate::OrReason;
 use crate::measure::Reader;
 use crate::quantity::significant;
 use plimsoll_model::database::{Condition, MixLine};
 
-/// Something that must hold of the data after a trial.
+/// Something that must hold of the data after a trial, or after it was loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     /// What it says.
     pub name: String,
+    /// Whether it held after each load of the data, or why that was not looked at; none where Plimsoll
+    /// did not load the data.
+    pub loaded: Option<OrReason<()>>,
     /// After how many trials it held.
     pub held: usize,
     /// The trials after which it did not, with what was found.
     pub broken: Vec<(u32, String)>,
     /// The trials after which it was not looked at, with why.
     pub unseen: Vec<(u32, String)>,
+}
+
+impl Check {
+    /// Whether it can hold only of data that was just loaded.
+    #[must_use]
+    pub fn is_of_load_alone(&self) -> bool {
+        self.held == 0 && self.broken.is_empty() && self.unseen.is_empty()
+    }
 }
 
 /// A share or mean of what users were given to do.
@@ -45,23 +57,44 @@ impl MixCheck {
 }
 
 pub(super) fn checks(readers: &[Reader<'_>]) -> Vec<Check> {
-    let conditions = || {
+    let facts = || {
         readers.iter().flat_map(|reader| {
             let trial = reader.trial().number;
-            let databases = reader.result().summary.databases.iter();
-            databases.flat_map(move |facts| facts.conditions.iter().map(move |condition| (trial, condition)))
+            reader.result().summary.databases.iter().map(move |facts| (trial, facts))
         })
     };
-    let names = distinct(conditions().map(|(_, condition)| &condition.name));
+    let after_trials = || facts().flat_map(|(trial, facts)| facts.conditions.iter().map(move |one| (trial, one)));
+    let after_load = || facts().flat_map(|(_, facts)| &facts.loaded);
+    let mut names = distinct(after_trials().map(|(_, one)| &one.name).chain(after_load().map(|one| &one.name)));
+    names.sort_by_key(|name| number(name));
     let check = |name: &String| {
-        let these: Vec<(u32, &Condition)> = conditions().filter(|(_, condition)| &condition.name == name).collect();
+        let these: Vec<(u32, &Condition)> = after_trials().filter(|(_, one)| &one.name == name).collect();
         let told = |holds: Option<bool>| {
             let those = these.iter().filter(move |(_, condition)| condition.holds == holds);
             those.map(|(trial, condition)| (*trial, condition.detail.clone())).collect::<Vec<_>>()
         };
-        Check { name: name.clone(), held: told(Some(true)).len(), broken: told(Some(false)), unseen: told(None) }
+        let loaded = loaded(after_load().filter(|one| &one.name == name));
+        Check {
+            name: name.clone(),
+            loaded,
+            held: told(Some(true)).len(),
+            broken: told(Some(false)),
+            unseen: told(None),
+        }
     };
     names.into_iter().map(check).collect()
+}
+
+/// TPC-C numbers its conditions: `11: …`.
+fn number(name: &str) -> Option<u32> {
+    name.split(':').next()?.parse().ok()
+}
+
+/// Data of which a condition does not hold after its load is no data for a trial.
+fn loaded<'a>(mut after_load: impl Iterator<Item = &'a Condition>) -> Option<OrReason<()>> {
+    let first = after_load.next()?;
+    let unseen = [first].into_iter().chain(after_load).find(|one| one.holds.is_none());
+    Some(unseen.map_or(Ok(()), |one| Err(one.detail.clone())))
 }
 
 pub(super) fn mix(readers: &[Reader<'_>]) -> Vec<MixCheck> {

@@ -1,8 +1,11 @@
 //! What the statements of a transaction took.
 
 use super::transactions::ROLLBACK;
-use super::work;
-use crate::measure::Reader;
+use super::{distinct, work};
+use crate::estimate::summarise;
+use crate::measure::{Reader, values_needed};
+use plimsoll_model::database::StatementFacts;
+use plimsoll_model::measure;
 use plimsoll_model::sql::TPCC_STEPS;
 
 /// A statement of a transaction, over the measure phases of the trials that count.
@@ -18,6 +21,9 @@ pub struct Statement {
     pub per_transaction: Option<f64>,
     /// Mean duration, in seconds.
     pub mean: f64,
+    /// The geometric mean of the trials' percentiles, in seconds; none where a trial has too few runs
+    /// for it.
+    pub percentiles: [Option<f64>; 3],
     /// The longest, in seconds.
     pub longest: f64,
     /// Its share of all the time of the transaction; the rest passed between statements.
@@ -26,36 +32,37 @@ pub struct Statement {
     pub failed: u64,
 }
 
-/// What was counted of a statement.
-struct Counted<'a> {
-    place: (&'a str, &'a str),
-    runs: u64,
-    total: u64,
-    longest: u64,
-    failed: u64,
+/// The percentiles of statements: their names, which they are, and what a trial says of them.
+type Percentile = (&'static str, measure::Statistic, fn(&StatementFacts) -> Option<u64>);
+
+const PERCENTILES: [Percentile; 3] = [
+    ("p50", measure::Statistic::Med, |one| one.p50),
+    ("p95", measure::Statistic::Percentile(95.0), |one| one.p95),
+    ("p99", measure::Statistic::Percentile(99.0), |one| one.p99),
+];
+
+impl Statement {
+    /// The percentiles with their names.
+    pub fn named_percentiles(&self) -> impl Iterator<Item = (&'static str, Option<f64>)> {
+        PERCENTILES.map(|(name, ..)| name).into_iter().zip(self.percentiles)
+    }
 }
 
 /// The statements of all trials together, in the workload's order.
 pub(super) fn statements(readers: &[&Reader<'_>]) -> Vec<Statement> {
-    let mut counted: Vec<Counted<'_>> = Vec::new();
-    let facts = readers.iter().filter_map(|reader| work(reader));
-    for one in facts.flat_map(|facts| &facts.work.statements) {
-        let place = (one.transaction.as_str(), one.statement.as_str());
-        let known = match counted.iter_mut().find(|known| known.place == place) {
-            Some(known) => known,
-            None => {
-                counted.push(Counted { place, runs: 0, total: 0, longest: 0, failed: 0 });
-                counted.last_mut().expect("it was pushed")
-            }
-        };
-        known.runs += one.measured;
-        known.total += one.total;
-        known.longest = known.longest.max(one.longest);
-        known.failed += one.failed;
-    }
-    let rollbacks_apart = counted.iter().any(|one| one.place.0 == ROLLBACK);
-    let ran = counted.iter().filter(|one| one.runs > 0);
-    ran.map(|one| statement(one, &transaction(readers, one.place.0, rollbacks_apart))).collect()
+    let facts = readers.iter().filter_map(|reader| work(reader)).flat_map(|facts| &facts.work.statements);
+    let facts: Vec<&StatementFacts> = facts.collect();
+    let rollbacks_apart = facts.iter().any(|one| one.transaction == ROLLBACK);
+    let statement = |known| {
+        let of_trials: Vec<&StatementFacts> = facts.iter().copied().filter(|one| place(one) == known).collect();
+        statement(&of_trials, readers.len(), &transaction(readers, known.0, rollbacks_apart))
+    };
+    let places = distinct(facts.iter().map(|one| place(one)));
+    places.into_iter().map(statement).filter(|one| one.runs > 0).collect()
+}
+
+fn place(one: &StatementFacts) -> (&str, &str) {
+    (&one.transaction, &one.statement)
 }
 
 /// A transaction in the measure phases: how many, and their time in nanoseconds.
@@ -80,16 +87,29 @@ fn transaction(readers: &[&Reader<'_>], name: &str, rollbacks_apart: bool) -> En
     ended
 }
 
-fn statement(one: &Counted<'_>, ended: &Ended) -> Statement {
+/// A statement by what its trials say, of which there are so many.
+fn statement(of_trials: &[&StatementFacts], trials: usize, ended: &Ended) -> Statement {
+    let sum = |of: fn(&StatementFacts) -> u64| of_trials.iter().map(|one| of(one)).sum::<u64>();
+    let (runs, total) = (sum(|one| one.measured), sum(|one| one.total));
+    let longest = of_trials.iter().map(|one| one.longest).max().unwrap_or_default();
     let known = ended.count > 0.0;
     Statement {
-        transaction: one.place.0.to_owned(),
-        statement: one.place.1.to_owned(),
-        runs: one.runs,
-        per_transaction: known.then(|| one.runs as f64 / ended.count),
-        mean: one.total as f64 / one.runs as f64 / 1e9,
-        longest: one.longest as f64 / 1e9,
-        share: known.then(|| one.total as f64 / ended.time),
-        failed: one.failed,
+        transaction: of_trials[0].transaction.clone(),
+        statement: of_trials[0].statement.clone(),
+        runs,
+        per_transaction: known.then(|| runs as f64 / ended.count),
+        mean: total as f64 / runs as f64 / 1e9,
+        percentiles: PERCENTILES.map(|one| percentile(of_trials, trials, one)),
+        longest: longest as f64 / 1e9,
+        share: known.then(|| total as f64 / ended.time),
+        failed: sum(|one| one.failed),
     }
+}
+
+/// Of all trials or none: the fastest trials alone would flatter.
+fn percentile(of_trials: &[&StatementFacts], trials: usize, (_, statistic, of): Percentile) -> Option<f64> {
+    let enough = |one: &&&StatementFacts| one.measured >= values_needed(statistic).unwrap_or(1);
+    let values = of_trials.iter().filter(enough).filter_map(|one| Some(of(one)? as f64 / 1e9));
+    let values: Vec<f64> = values.collect();
+    Some(summarise(&values).filter(|all| all.n == trials)?.centre)
 }

@@ -145,6 +145,9 @@ fn facts(orders: u64) -> DatabaseFacts {
         measured: runs,
         total,
         longest: 90_000_000,
+        p50: Some(300_000),
+        p95: Some(2_000_000),
+        p99: Some(9_000_000),
         failed: 0,
     };
     DatabaseFacts {

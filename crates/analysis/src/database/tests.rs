@@ -96,6 +96,43 @@ fn statements_are_held_against_their_transactions() {
 }
 
 #[test]
+fn percentiles_of_statements_are_of_all_trials_or_none() {
+    let of_first = |input: &Input| report(input).cells[0].statements[0].percentiles;
+    let near = |found: [Option<f64>; 3], expected: [Option<f64>; 3]| {
+        let same = |(one, other): (Option<f64>, Option<f64>)| match (one, other) {
+            (Some(one), Some(other)) => (one / other - 1.0).abs() < 1e-9,
+            (one, other) => one == other,
+        };
+        assert!(found.into_iter().zip(expected).all(same), "{found:?} is not {expected:?}");
+    };
+    near(of_first(&study()), [Some(0.0003), Some(0.002), Some(0.009)]);
+    let one = report(&study()).cells[0].trials[1];
+    let slower = change_facts(study(), |trial, facts| {
+        if trial.number == one {
+            facts.work.statements[0].p95 = Some(16_000_000);
+        }
+    });
+    near(of_first(&slower), [Some(0.0003), Some(0.004), Some(0.009)]);
+    let few = |measured: u64| {
+        change_facts(study(), |trial, facts| {
+            if trial.number == one {
+                facts.work.statements[0].measured = measured;
+            }
+        })
+    };
+    near(of_first(&few(999)), [Some(0.0003), Some(0.002), None]);
+    near(of_first(&few(199)), [Some(0.0003), None, None]);
+    let old = change_facts(study(), |_, facts| facts.work.statements[0].p50 = None);
+    near(of_first(&old), [None, Some(0.002), Some(0.009)]);
+}
+
+#[test]
+fn what_servers_were_asked_to_end_is_added_up() {
+    let input = change_facts(study(), |_, facts| (facts.work.cancels, facts.work.cancels_failed) = (3, 1));
+    assert_eq!(report(&input).cells[0].cancels, Cancels { asked: 9, failed: 3 });
+}
+
+#[test]
 fn counters_are_means_over_the_measure_phase_with_their_spread() {
     let mut input = study();
     // Neither warm-up nor what comes after counts.

@@ -40,7 +40,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [
         broken(report),
         failing(context, report),
-        unseen(report),
+        unseen(context, report),
         mixed_otherwise(report),
         safety_for_speed(report),
         unequal(context, report),
@@ -118,18 +118,28 @@ fn of_kind(kind: ErrorKind, count: u64) -> String {
     format!("{kind} {}", grouped(count as f64))
 }
 
-fn unseen(report: &DatabaseReport) -> Option<Finding> {
-    let line = |check: &Check| {
+fn unseen(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
+    let after_load = |check: &Check| {
+        let why = check.loaded.as_ref()?.as_ref().err()?;
+        Some(format!("{}, after the load: {why}", check.name))
+    };
+    let after_trials = |check: &Check| {
         let trials: Vec<u32> = check.unseen.iter().map(|(trial, _)| *trial).collect();
         let (_, why) = check.unseen.first()?;
         Some(format!("{}, after {}: {why}", check.name, which(&trials)))
     };
-    let evidence: Vec<String> = report.checks.iter().filter_map(line).collect();
+    let without = works(context).filter(|(_, facts)| warehouses(&facts.work.workload).is_some());
+    let without = without.filter(|(_, facts)| facts.conditions.is_empty());
+    let without: Vec<u32> = without.map(|(reader, _)| reader.trial().number).collect();
+    let none =
+        (!without.is_empty()).then(|| format!("all of them, after {}: the study gives them no time", which(&without)));
+    let of_checks = report.checks.iter().flat_map(|check| [after_load(check), after_trials(check)]).flatten();
+    let evidence: Vec<String> = none.into_iter().chain(of_checks).collect();
     (!evidence.is_empty()).then(|| Finding {
         gravity: Gravity::Caution,
         topic: "conditions not looked at",
-        sentence: "Some conditions on the data were not looked at after some trials, so that nothing is known of them \
-                   there. A longer `check_within` helps where the time was up."
+        sentence: "Some conditions on the data were not looked at, so that nothing is known of them there. A longer \
+                   `check_within` helps where the time was up after trials; after a load they have a minute."
             .to_owned(),
         evidence,
     })
@@ -468,6 +478,35 @@ mod tests {
         let unseen = finding(&input, "conditions not looked at").expect("a finding");
         assert_eq!(unseen.evidence, ["1: w_ytd = sum(d_ytd), after trial 4: the time was up"]);
         assert_eq!(finding(&study(), "data that is not right"), None);
+    }
+
+    #[test]
+    fn what_was_not_looked_at_is_told_after_the_load_and_where_the_study_gives_no_time() {
+        let condition = |name: &str, holds: Option<bool>| Condition {
+            name: name.to_owned(),
+            holds,
+            detail: if holds.is_none() { "the time was up".to_owned() } else { String::new() },
+        };
+        let input = change_facts(study(), |_, facts| {
+            facts.loaded = vec![condition("11: orders", None), condition("1: paid", Some(true))];
+            facts.conditions = vec![condition("1: paid", Some(true))];
+        });
+        let found = finding(&input, "conditions not looked at").expect("a finding");
+        assert_eq!(found.evidence, ["11: orders, after the load: the time was up"]);
+        let report = analyse(&input).database.expect("a report");
+        let checks: Vec<(&str, bool, bool)> = report
+            .checks
+            .iter()
+            .map(|one| (one.name.as_str(), one.loaded == Some(Ok(())), one.is_of_load_alone()))
+            .collect();
+        assert_eq!(checks, [("1: paid", true, false), ("11: orders", false, true)], "in the order of their numbers");
+        let silent = change_facts(input, |trial, facts| {
+            if trial.number == 2 {
+                facts.conditions = Vec::new();
+            }
+        });
+        let found = finding(&silent, "conditions not looked at").expect("a finding");
+        assert_eq!(found.evidence[0], "all of them, after trial 2: the study gives them no time");
     }
 
     #[test]

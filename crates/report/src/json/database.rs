@@ -63,6 +63,8 @@ struct CellEntry<'a> {
     transactions: Vec<TransactionEntry<'a>>,
     errors: BTreeMap<&'static str, u64>,
     retries: BTreeMap<&'static str, u64>,
+    cancels: u64,
+    cancels_failed: u64,
     statements: Vec<StatementEntry<'a>>,
     statistics: Vec<StatisticEntry<'a>>,
     consistent_with: BTreeMap<&'static str, &'a str>,
@@ -88,6 +90,7 @@ struct StatementEntry<'a> {
     runs: u64,
     runs_per_transaction: Option<f64>,
     mean: f64,
+    percentiles: BTreeMap<&'static str, Option<f64>>,
     longest: f64,
     share: Option<f64>,
     failed: u64,
@@ -116,6 +119,8 @@ struct SettingEntry<'a> {
 #[derive(Serialize)]
 struct CheckEntry<'a> {
     name: &'a str,
+    held_after_load: Option<bool>,
+    not_looked_at_after_load: Option<&'a str>,
     held: usize,
     broken: BTreeMap<u32, &'a str>,
     not_looked_at: BTreeMap<u32, &'a str>,
@@ -143,6 +148,8 @@ pub(super) fn database<'a>(input: &Input, report: &'a DatabaseReport) -> Databas
     });
     let checks = report.checks.iter().map(|check| CheckEntry {
         name: &check.name,
+        held_after_load: check.loaded.as_ref().and_then(|loaded| loaded.as_ref().ok()).map(|()| true),
+        not_looked_at_after_load: check.loaded.as_ref().and_then(|loaded| loaded.as_ref().err()).map(String::as_str),
         held: check.held,
         broken: by_trial(&check.broken),
         not_looked_at: by_trial(&check.unseen),
@@ -224,6 +231,7 @@ fn cell<'a>(input: &Input, cell: &'a Cell) -> CellEntry<'a> {
         runs: one.runs,
         runs_per_transaction: one.per_transaction,
         mean: one.mean,
+        percentiles: one.named_percentiles().collect(),
         longest: one.longest,
         share: one.share,
         failed: one.failed,
@@ -244,6 +252,8 @@ fn cell<'a>(input: &Input, cell: &'a Cell) -> CellEntry<'a> {
         transactions: transactions.collect(),
         errors: cell.errors.iter().map(|(kind, count)| (kind.name(), *count)).collect(),
         retries: cell.retries.iter().map(|(kind, count)| (kind.name(), *count)).collect(),
+        cancels: cell.cancels.asked,
+        cancels_failed: cell.cancels.failed,
         statements: statements.collect(),
         statistics: statistics.collect(),
         consistent_with: cell.suspects.iter().map(|one| (one.what, one.evidence.as_str())).collect(),

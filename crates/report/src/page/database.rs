@@ -76,7 +76,8 @@ pub(crate) fn blocks(input: &Input, analysis: &Analysis) -> Vec<Block> {
     let Some(report) = &analysis.database else { return Vec::new() };
     let scene = Scene { input, analysis, report };
     let servers = report.servers.iter().map(|one| fact(one.name.clone(), text::unbroken(&one.facts.join("; "))));
-    let ahead: Vec<String> = report.ahead.iter().map(|note| text::unbroken(note)).collect();
+    let doubt = report.doubt.iter().filter(|_| !report.ahead.is_empty());
+    let ahead: Vec<String> = report.ahead.iter().chain(doubt).map(|note| text::unbroken(note)).collect();
     let chart = |figure: Option<crate::chart::Figure>| figure.map(|figure| Block::Chart(chart_view(&figure)));
     let mut blocks = vec![Block::Facts(servers.collect())];
     blocks.extend(chart(figures::of_database(input, analysis, report)));

@@ -197,6 +197,9 @@ fn facts(trial: Trial, rate: f64, mean: f64) -> DatabaseFacts {
         measured: orders * times,
         total: (orders as f64 * mean * 1.4 * share) as u64,
         longest: (mean * 4.0) as u64,
+        p50: Some((mean * share * 1.2 / times as f64) as u64),
+        p95: Some((mean * share * 2.0 / times as f64) as u64),
+        p99: Some((mean * share * 3.0 / times as f64) as u64),
         failed: 0,
     };
     let mix = |name: &str, found: f64, low: f64, high: f64| MixLine {
@@ -244,11 +247,18 @@ fn facts(trial: Trial, rate: f64, mean: f64) -> DatabaseFacts {
                 statement("COMMIT", 1, 0.19),
             ],
             retries: [(ErrorKind::Deadlock, u64::from(trial.number % 4))].into(),
+            cancels: u64::from(trial.number.is_multiple_of(7)),
+            cancels_failed: 0,
             mix: vec![
                 mix("remote order lines", 0.0101, 0.0095, 0.0105),
                 mix("mean lines of an order", 10.02, 9.5, 10.5),
             ],
         },
+        loaded: vec![
+            condition("11: count(orders) - count(new_order) = 2100", Some(true), ""),
+            condition("1: w_ytd = sum(d_ytd)", Some(true), ""),
+            condition("10: c_balance = sum(ol_amount) - sum(h_amount)", None, "the time for conditions was up"),
+        ],
         conditions: vec![
             condition("1: w_ytd = sum(d_ytd)", Some(true), ""),
             condition(
@@ -322,6 +332,33 @@ fn the_answer_comes_first_then_comparisons_then_details() {
     let places: Vec<usize> = order.iter().map(|title| html.find(title).expect(title)).collect();
     assert!(places.is_sorted(), "{places:?}");
     assert!(html.find("class=\"lead\"").is_some_and(|answer| answer < places[0]));
+}
+
+#[test]
+fn the_statements_of_each_transaction_are_folded_where_there_are_many() {
+    let mut input = study();
+    for facts in input.trials.iter_mut().flat_map(|trial| &mut trial.summary.databases) {
+        let first = facts.work.statements[0].clone();
+        let named = |number: u32| StatementFacts {
+            transaction: "payment".to_owned(),
+            statement: format!("statement {number}"),
+            ..first.clone()
+        };
+        facts.work.statements.extend((1..=3).map(named));
+    }
+    let markdown = section(&text(&documents(&input), "report.md"), "Database");
+    let folded: Vec<&str> = markdown.split("<details><summary>").skip(1).collect();
+    let of = |transaction: &str| {
+        let start = format!("Statements of {transaction}, ");
+        let sheet = folded.iter().find(|sheet| sheet.starts_with(&start)).expect("a table of its statements");
+        let sheet = sheet.split("</details>").next().expect("a text");
+        sheet.lines().filter(|line| line.starts_with("| ")).map(|line| line.split(" | ").take(2).collect()).collect()
+    };
+    let rows: Vec<Vec<&str>> = of("payment");
+    assert_eq!(rows[0], ["| statement", "variant"]);
+    assert_eq!(rows[2..5], [["| statement 1", "5.0.72"], ["| statement 1", "5.1.30"], ["| statement 2", "5.0.72"]]);
+    assert_eq!((rows.len(), of("new_order").len()), (2 + 3 * 2, 2 + 4 * 2));
+    assert!(!text(&REPORT, "report.md").contains("Statements of new_order"), "all of them stand in the first table");
 }
 
 #[test]

@@ -39,7 +39,8 @@ impl Scene<'_> {
              which the setting of each repeat is picked by the other repeats alone, says the same, or where new trials \
              confirm it. Not apart: not shown to be better than all other settings. Intervals: 95 %."
         );
-        Some(Sheet::new("Best of the grid beside the same setting", note, columns.collect(), rows.collect()))
+        let sheet = Sheet::new("Best of the grid beside the same setting", note, columns.collect(), rows.collect());
+        Some(Sheet { below: self.report.doubt.iter().cloned().collect(), ..sheet })
     }
 
     fn setting(&self, best: &OrReason<Best>) -> String {

@@ -2,7 +2,9 @@
 //! checks.
 
 use super::{Column, Scene, Sheet, dash, numbers_in, words_in};
-use plimsoll_analysis::database::{Cell, MixCheck, SettingValue, Statement, Statistic, Suspect, Transaction};
+use plimsoll_analysis::database::{
+    Cancels, Cell, Check, MixCheck, SettingValue, Statement, Statistic, Suspect, Transaction,
+};
 use plimsoll_analysis::quantity::{grouped, percent, show, significant};
 use plimsoll_analysis::words::{self, counted};
 use plimsoll_model::measure::{self, Measure, Series, Unit};
@@ -23,6 +25,9 @@ const QUANTILES: [(&str, measure::Statistic); 5] = [
     ("p99", measure::Statistic::Percentile(99.0)),
     ("max", measure::Statistic::Max),
 ];
+
+const LATENCY: &str = "Geometric means of the trials' percentiles, failed transactions included; –: a trial has too few \
+                       for it. max: the longest of all trials.";
 
 impl Scene<'_> {
     /// What the cells are consistent with as their limit.
@@ -113,10 +118,12 @@ impl Scene<'_> {
                 format!("Failed transactions: {}", kinds(&cell.errors)),
                 format!("Retries, in whole trials: {}", kinds(&cell.retries)),
             ])
+            .chain(ended(cell.cancels))
             .collect()
     }
 
-    /// A table of quantiles for each transaction, over all cells.
+    /// Quantiles of all transactions under the condition that is shown; then, where there are others, a
+    /// table for each transaction over all cells.
     pub(super) fn latencies(&self) -> Vec<Sheet> {
         let mut names: Vec<(&str, &str)> = Vec::new();
         for one in self.report.cells.iter().flat_map(|cell| &cell.transactions) {
@@ -125,65 +132,84 @@ impl Scene<'_> {
             }
         }
         let several = names.len() > 1;
-        names.iter().map(|(name, title)| self.latency(several.then(|| (*name).to_owned()), title)).collect()
+        let series = |name: &str| Series::RequestDuration(several.then(|| name.to_owned()));
+        let row = |(name, title): &(&str, &str), cell: &Cell| {
+            let start = [(*title).to_owned(), self.variant(cell.variant)];
+            start.into_iter().chain(self.quantiles(cell, &series(name))).collect()
+        };
+        let rows = names.iter().flat_map(|name| self.first_cells().map(move |cell| row(name, cell))).collect();
+        let columns = [words_in("transaction"), words_in("variant")].into_iter();
+        let columns = columns.chain(QUANTILES.map(|(name, _)| numbers_in(name))).collect();
+        let first = Sheet::new(format!("Latency of transactions, {}", self.shown()), LATENCY, columns, rows);
+        let is_all = self.input.plan.conditions.len() == 1;
+        let over_all = names.iter().filter(|_| !is_all).map(|(name, title)| self.latency(&series(name), title));
+        [first].into_iter().filter(|sheet| !sheet.rows.is_empty()).chain(over_all).collect()
     }
 
-    fn latency(&self, name: Option<String>, title: &str) -> Sheet {
-        let series = Series::RequestDuration(name);
-        let value = |cell: &Cell, statistic| {
+    fn latency(&self, series: &Series, title: &str) -> Sheet {
+        let row = |cell: &Cell| {
+            let start = [self.condition(cell.condition), self.variant(cell.variant)];
+            start.into_iter().chain(self.quantiles(cell, series)).collect()
+        };
+        let columns = [words_in("condition"), words_in("variant")].into_iter();
+        let columns = columns.chain(QUANTILES.map(|(name, _)| numbers_in(name))).collect();
+        let sheet = Sheet::new(format!("Latency of {title}"), "", columns, self.measured().map(row).collect());
+        Sheet { open: false, page_only: true, ..sheet }
+    }
+
+    fn quantiles(&self, cell: &Cell, series: &Series) -> [String; QUANTILES.len()] {
+        QUANTILES.map(|(_, statistic)| {
             let measure = Measure::new(series.clone(), statistic);
             let estimate = self.analysis.estimate(cell.condition, cell.variant, &measure);
             let summary = estimate.and_then(|one| one.summary.as_ref().ok());
             let largest = statistic == measure::Statistic::Max;
             summary.map_or_else(dash, |one| show(if largest { one.max } else { one.centre }, Unit::Seconds))
-        };
-        let row = |cell: &Cell| {
-            let start = [self.condition(cell.condition), self.variant(cell.variant)];
-            start.into_iter().chain(QUANTILES.map(|(_, statistic)| value(cell, statistic))).collect()
-        };
-        let columns = [words_in("condition"), words_in("variant")];
-        Sheet {
-            open: false,
-            page_only: true,
-            ..Sheet::new(
-                format!("Latency of {title}"),
-                "Geometric means of the trials' percentiles, failed transactions included; –: a trial has too few for it. max: \
-                 the longest of all trials.",
-                columns.into_iter().chain(QUANTILES.map(|(name, _)| numbers_in(name))).collect(),
-                self.measured().map(row).collect(),
-            )
-        }
+        })
     }
 
     /// The statements of all variants under the condition that is shown: first those that take most of
-    /// the time, then all.
+    /// the time, then, where that are not all, those of each transaction.
     pub(super) fn statements(&self) -> Vec<Sheet> {
-        let rows = |most: usize| -> Vec<Vec<String>> {
-            let of_cell = |cell: &Cell| {
-                let mut statements: Vec<&Statement> = cell.statements.iter().collect();
-                if statements.len() > most {
-                    statements.sort_by(|one, other| time(other).total_cmp(&time(one)));
-                }
-                let name = self.variant(cell.variant);
-                statements.into_iter().take(most).map(|one| statement(&name, one)).collect::<Vec<_>>()
-            };
-            self.first_cells().flat_map(of_cell).collect()
-        };
-        let columns = || {
-            let columns = ["variant", "transaction", "statement"].map(words_in).into_iter();
-            columns.chain(["runs each", "mean", "longest", "share of its time", "failed"].map(numbers_in)).collect()
-        };
-        let (most, all) = (rows(MOST), rows(usize::MAX));
-        let shown = self.shown();
+        let most = self.first_cells().flat_map(|cell| {
+            let mut statements: Vec<&Statement> = cell.statements.iter().collect();
+            if statements.len() > MOST {
+                statements.sort_by(|one, other| time(other).total_cmp(&time(one)));
+            }
+            let start = |one: &Statement| [self.variant(cell.variant), one.transaction.clone(), one.statement.clone()];
+            statements.into_iter().take(MOST).map(|one| statement(&start(one), one)).collect::<Vec<_>>()
+        });
         let note = format!(
-            "The {MOST} of each variant that took most time in all. Share: of all the time of the transaction; what is missing \
-             passed between statements. Failed: in whole trials. database.csv has every statement under every condition."
+            "The {MOST} of each variant that took most time in all. p50 to p99: geometric means of the trials' percentiles; –: a \
+             trial has too few runs for it. Share: of all the time of the transaction; what is missing passed between \
+             statements. Failed: in whole trials. database.csv has every statement under every condition."
         );
-        let sheet = |title: String, note: String, rows| Sheet::new(title, note, columns(), rows).without_empty();
-        let first = sheet(format!("Statements that take most time, {shown}"), note, most);
-        let every = sheet(format!("All statements, {shown}"), String::new(), all);
-        let every = Sheet { open: false, page_only: true, ..every };
-        [first, every].into_iter().filter(|sheet| !sheet.rows.is_empty()).collect()
+        let title = format!("Statements that take most time, {}", self.shown());
+        let first = of_statements(title, note, &["variant", "transaction", "statement"], most.collect());
+        let is_all = self.first_cells().all(|cell| cell.statements.len() <= MOST);
+        let mut transactions: Vec<&str> = Vec::new();
+        for one in self.first_cells().flat_map(|cell| &cell.statements).filter(|_| !is_all) {
+            if !transactions.contains(&one.transaction.as_str()) {
+                transactions.push(&one.transaction);
+            }
+        }
+        let each = transactions.into_iter().map(|transaction| self.statements_of(transaction));
+        [first].into_iter().chain(each).filter(|sheet| !sheet.rows.is_empty()).collect()
+    }
+
+    /// All statements of a transaction, each with its variants below one another.
+    fn statements_of(&self, transaction: &str) -> Sheet {
+        let of_cell = |cell: &'_ Cell| {
+            let these = cell.statements.iter().filter(|one| one.transaction == transaction).enumerate();
+            let variant = self.variant(cell.variant);
+            these
+                .map(|(at, one)| (at, statement(&[one.statement.clone(), variant.clone()], one)))
+                .collect::<Vec<(usize, Vec<String>)>>()
+        };
+        let mut rows: Vec<(usize, Vec<String>)> = self.first_cells().flat_map(of_cell).collect();
+        rows.sort_by_key(|(at, _)| *at);
+        let rows = rows.into_iter().map(|(_, row)| row).collect();
+        let title = format!("Statements of {transaction}, {}", self.shown());
+        Sheet { open: false, ..of_statements(title, String::new(), &["statement", "variant"], rows) }
     }
 
     /// What was counted: under the condition that is shown a row for each number, then all cells.
@@ -267,31 +293,27 @@ impl Scene<'_> {
     }
 
     pub(super) fn checks(&self) -> Option<Sheet> {
-        let rows: Vec<Vec<String>> = self
-            .report
-            .checks
-            .iter()
-            .map(|check| {
-                let broken = check.broken.iter().map(|(trial, found)| format!("trial {trial}: {found}"));
-                let unseen = check.unseen.first().map(|(_, why)| format!("not looked at: {why}"));
-                vec![
-                    check.name.clone(),
-                    check.held.to_string(),
-                    check.broken.len().to_string(),
-                    check.unseen.len().to_string(),
-                    broken.chain(unseen).collect::<Vec<String>>().join("; "),
-                ]
-            })
-            .collect();
+        let checks = &self.report.checks;
         let columns = vec![
             words_in("condition on the data"),
+            words_in("after the load"),
             numbers_in("trials after which it held"),
             numbers_in("did not hold"),
             numbers_in("was not looked at"),
             words_in("why"),
         ];
-        let note = "After every trial, those that do not count included, while its server still runs.";
-        (!rows.is_empty()).then(|| Sheet::new("Whether the data is right", note, columns, rows).without_empty())
+        let note = "After every trial, those that do not count included, while its server still runs; and once when the data \
+                    was loaded, before any trial.";
+        let below = match checks.iter().filter(|check| check.is_of_load_alone()).count() {
+            0 => {
+                "Not looked at: condition 11 of TPC-C, which holds only of data as it was loaded. Either Plimsoll did not \
+                 load it, or an older one did."
+            }
+            all if all == checks.len() => "None was looked at after a trial.",
+            _ => "Without a trial: what holds only as long as nothing was ordered or delivered.",
+        };
+        let sheet = Sheet::new("Whether the data is right", note, columns, checks.iter().map(check).collect());
+        (!checks.is_empty()).then(|| Sheet { below: vec![below.to_owned()], ..sheet.without_empty() })
     }
 
     pub(super) fn mix(&self) -> Option<Sheet> {
@@ -326,22 +348,37 @@ impl Scene<'_> {
     }
 }
 
+fn check(check: &Check) -> Vec<String> {
+    let loaded = check.loaded.as_ref().map_or_else(dash, |loaded| match loaded {
+        Ok(()) => "held".to_owned(),
+        Err(why) => format!("not looked at: {why}"),
+    });
+    let number = |count: usize| if check.is_of_load_alone() { dash() } else { count.to_string() };
+    let broken = check.broken.iter().map(|(trial, found)| format!("trial {trial}: {found}"));
+    let unseen = check.unseen.first().map(|(_, why)| format!("not looked at: {why}"));
+    let why = broken.chain(unseen).collect::<Vec<String>>().join("; ");
+    let counts = [check.held, check.broken.len(), check.unseen.len()].map(number);
+    [check.name.clone(), loaded].into_iter().chain(counts).chain([why]).collect()
+}
+
 /// What a statement took in all.
 fn time(one: &Statement) -> f64 {
     one.mean * one.runs as f64
 }
 
-fn statement(variant: &str, one: &Statement) -> Vec<String> {
-    vec![
-        variant.to_owned(),
-        one.transaction.clone(),
-        one.statement.clone(),
-        one.per_transaction.map_or_else(dash, significant),
-        show(one.mean, Unit::Seconds),
-        show(one.longest, Unit::Seconds),
-        one.share.map_or_else(dash, percent),
-        grouped(one.failed as f64),
-    ]
+/// A table of statements, whose rows begin with these columns.
+fn of_statements(title: String, note: String, start: &[&str], rows: Vec<Vec<String>>) -> Sheet {
+    let start = start.iter().copied().map(words_in);
+    let numbers = ["runs each", "mean", "p50", "p95", "p99", "longest", "share of its time", "failed"];
+    Sheet::new(title, note, start.chain(numbers.map(numbers_in)).collect(), rows).without_empty()
+}
+
+fn statement(start: &[String], one: &Statement) -> Vec<String> {
+    let time = |seconds| show(seconds, Unit::Seconds);
+    let start = start.iter().cloned().chain([one.per_transaction.map_or_else(dash, significant), time(one.mean)]);
+    let percentiles = one.percentiles.map(|percentile| percentile.map_or_else(dash, time));
+    let end = [time(one.longest), one.share.map_or_else(dash, percent), grouped(one.failed as f64)];
+    start.chain(percentiles).chain(end).collect()
 }
 
 fn transaction(one: &Transaction) -> Vec<String> {
@@ -379,6 +416,18 @@ fn kinds(counts: &BTreeMap<ErrorKind, u64>) -> String {
         .map(|(kind, count)| format!("{kind} {}", grouped(*count as f64)))
         .collect();
     if kinds.is_empty() { "0".to_owned() } else { format!("{} ({})", grouped(all as f64), kinds.join(", ")) }
+}
+
+/// How often the server was asked to end what nobody waited for any more.
+fn ended(Cancels { asked, failed }: Cancels) -> Option<String> {
+    let unheard = if failed > 0 {
+        format!("; {} not heard, whose statements may have gone on", grouped(failed as f64))
+    } else {
+        String::new()
+    };
+    (asked > 0).then(|| {
+        format!("Asked to end a statement whose time was up: {} times, in whole trials{unheard}", grouped(asked as f64))
+    })
 }
 
 fn counted_in(one: &Statistic) -> String {
