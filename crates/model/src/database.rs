@@ -34,8 +34,10 @@ pub struct Database {
 pub enum Engine {
     /// PostgreSQL.
     Postgresql,
-    /// MariaDB, and MySQL.
+    /// MariaDB.
     Mariadb,
+    /// MySQL.
+    Mysql,
 }
 
 impl fmt::Display for Engine {
@@ -44,6 +46,7 @@ impl fmt::Display for Engine {
         f.write_str(match self {
             Engine::Postgresql => "PostgreSQL",
             Engine::Mariadb => "MariaDB",
+            Engine::Mysql => "MySQL",
         })
     }
 }
@@ -219,6 +222,9 @@ pub struct DatabaseFacts {
     /// What users did, for the whole trial and the measure phase.
     #[serde(default)]
     pub work: SqlFacts,
+    /// What held of the data when it was loaded, if the run loaded it; more than can hold later.
+    #[serde(default)]
+    pub loaded: Vec<Condition>,
     /// What must hold of the data after the trial, if that was looked at.
     #[serde(default)]
     pub conditions: Vec<Condition>,
@@ -261,6 +267,12 @@ pub struct SqlFacts {
     pub statements: Vec<StatementFacts>,
     /// Attempts after the first, by the kind of error that asked for them.
     pub retries: BTreeMap<ErrorKind, u64>,
+    /// How often the server was asked to end a statement whose time was up.
+    #[serde(default)]
+    pub cancels: u64,
+    /// How often that failed: the server may have gone on.
+    #[serde(default)]
+    pub cancels_failed: u64,
     /// Whether what users were given to do was mixed as it should be.
     pub mix: Vec<MixLine>,
 }
@@ -280,6 +292,12 @@ pub struct StatementFacts {
     pub total: u64,
     /// The longest of them, in nanoseconds.
     pub longest: u64,
+    /// Their median, in nanoseconds; none without runs.
+    pub p50: Option<u64>,
+    /// Their 95th percentile, in nanoseconds.
+    pub p95: Option<u64>,
+    /// Their 99th percentile, in nanoseconds.
+    pub p99: Option<u64>,
     /// How many of all runs failed.
     pub failed: u64,
 }

@@ -6,8 +6,8 @@ use plimsoll_sql::{Connection, SqlError};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Fills an empty database, with as many connections side by side as there are processors.
-/// `progress` hears what is done and which share of the whole is done.
+/// Fills an empty database, with as many connections side by side as there are processors, and looks at
+/// what must hold of the data then. `progress` hears what is done and which share of the whole is done.
 ///
 /// # Errors
 /// The server refuses, is gone, or its disk is full; or `interrupted` was set.
@@ -16,15 +16,16 @@ pub fn load(
     endpoint: &Endpoint,
     interrupted: &AtomicBool,
     progress: &mut dyn FnMut(&str, f64),
-) -> Result<(), SqlError> {
-    match dataset {
-        Dataset::Tpcc { warehouses, seed } => tpcc::load(*warehouses, *seed, endpoint, interrupted, progress),
+) -> Result<Vec<Condition>, SqlError> {
+    let done = match dataset {
+        Dataset::Tpcc { warehouses, seed } => return tpcc::load(*warehouses, *seed, endpoint, interrupted, progress),
         Dataset::Sbtest { tables, rows, seed } => {
             sbtest::load((*tables, *rows, *seed), endpoint, interrupted, progress)
         }
         Dataset::Scripts(files) => own::load_scripts(files, endpoint, interrupted, progress),
         Dataset::Empty => Ok(()),
-    }
+    };
+    done.map(|()| Vec::new())
 }
 
 /// The tables of a dataset, where they are known.

@@ -3,7 +3,7 @@
 use crate::bulk::Bulk;
 use crate::mariadb::Mariadb;
 use crate::postgresql::Postgresql;
-use crate::{Rows, SqlError, Value};
+use crate::{Rows, Session, SqlError, Value};
 use plimsoll_model::database::{Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
 use std::fmt;
@@ -66,7 +66,7 @@ impl Connection {
     pub fn open(endpoint: &Endpoint, patience: Patience) -> Result<Connection, SqlError> {
         let server = match endpoint.engine {
             Engine::Postgresql => Postgresql::open(endpoint, patience).map(Server::Postgresql),
-            Engine::Mariadb => Mariadb::open(endpoint, patience).map(Server::Mariadb),
+            Engine::Mariadb | Engine::Mysql => Mariadb::open(endpoint, patience).map(Server::Mariadb),
         };
         let server = server.map_err(|error| {
             // A connection that ends before it was made was not made.
@@ -77,12 +77,12 @@ impl Connection {
         Ok(Connection { server, address: endpoint.address.to_string(), statements: Vec::new(), is_broken: false })
     }
 
-    /// What the server is.
+    /// What the server is, whatever it was taken for.
     #[must_use]
     pub fn engine(&self) -> Engine {
         match &self.server {
             Server::Postgresql(_) => Engine::Postgresql,
-            Server::Mariadb(_) => Engine::Mariadb,
+            Server::Mariadb(server) => server.engine(),
         }
     }
 
@@ -92,6 +92,15 @@ impl Connection {
         match &self.server {
             Server::Postgresql(server) => server.version(),
             Server::Mariadb(server) => server.version(),
+        }
+    }
+
+    /// What the server knows this session by, where it says so.
+    #[must_use]
+    pub fn session(&self) -> Option<Session> {
+        match &self.server {
+            Server::Postgresql(server) => server.session,
+            Server::Mariadb(server) => Some(server.session),
         }
     }
 

@@ -43,11 +43,11 @@ impl SqlError {
         SqlError::new(ErrorKind::Protocol, detail)
     }
 
-    /// The server wants the password itself by TCP, where others could read it.
+    /// The server wants the password itself by a network, where others could read it.
     pub(crate) fn in_clear(method: &str, instead: &str) -> SqlError {
         let detail = format!(
             "{method} sends the password itself, which is not done by TCP without TLS; connect by the server's UNIX \
-             socket, or use {instead}"
+             socket, or use {instead} if the server has it"
         );
         SqlError::new(ErrorKind::Denied, detail)
     }
@@ -91,14 +91,14 @@ fn number_kind(number: u16, message: &str) -> ErrorKind {
     match number {
         1213 => ErrorKind::Deadlock,
         1020 => ErrorKind::Serialization,
-        1205 => ErrorKind::LockTimeout,
+        1205 | 3572 => ErrorKind::LockTimeout,
         1022 | 1048 | 1062 | 1169 | 1216 | 1217 | 1364 | 1451 | 1452 | 1557 | 1586 | 1761 | 1762 | 3819 | 4025 => {
             ErrorKind::Constraint
         }
-        1044 | 1045 | 1130 | 1142 | 1143 | 1227 | 1370 | 1698 => ErrorKind::Denied,
+        1044 | 1045 | 1130 | 1142 | 1143 | 1227 | 1370 | 1698 | 3118 => ErrorKind::Denied,
         1021 | 1114 => ErrorKind::Space,
         1040 | 1129 | 1203 | 1226 => ErrorKind::Connect,
-        1053 | 1080 | 1152 | 1184 | 1927 | 2006 | 2013 => ErrorKind::Closed,
+        1053 | 1080 | 1152 | 1184 | 1927 | 2006 | 2013 | 3169 | 4031 => ErrorKind::Closed,
         _ if message.contains("errno: 28") || message.contains("Errcode: 28") => ErrorKind::Space,
         _ => ErrorKind::Sql,
     }
@@ -118,6 +118,8 @@ fn advice(kind: ErrorKind, code: &str, message: &str) -> Option<&'static str> {
         (ErrorKind::Connect, "53300" | "1040" | "1203") => {
             Some("raise max_connections, or take fewer users than the server has connections")
         }
+        // PostgreSQL says itself what to do.
+        (ErrorKind::Space, _) if message.contains("free disk space") => None,
         (ErrorKind::Space, _) => Some("make room on the server's disk"),
         (ErrorKind::Sql, "3D000" | "1049") => Some("create the database, or name another"),
         (ErrorKind::Sql, "42P01" | "1146") => {
@@ -164,6 +166,7 @@ mod tests {
             (1213, ErrorKind::Deadlock),
             (1020, ErrorKind::Serialization),
             (1205, ErrorKind::LockTimeout),
+            (3572, ErrorKind::LockTimeout),
             (1062, ErrorKind::Constraint),
             (1451, ErrorKind::Constraint),
             (1452, ErrorKind::Constraint),
@@ -175,6 +178,8 @@ mod tests {
             (1040, ErrorKind::Connect),
             (1053, ErrorKind::Closed),
             (1927, ErrorKind::Closed),
+            (3169, ErrorKind::Closed),
+            (4031, ErrorKind::Closed),
             (1049, ErrorKind::Sql),
             (1146, ErrorKind::Sql),
         ];
@@ -188,6 +193,15 @@ mod tests {
         let error = SqlError::of_number(1030, "Got error 28 \"No space left on device\" (errno: 28)");
         assert_eq!(error.kind, ErrorKind::Space);
         assert!(error.detail.ends_with("make room on the server's disk"), "{}", error.detail);
+    }
+
+    #[test]
+    fn what_to_do_about_a_full_disk_is_said_once() {
+        let said = "could not extend file \"base/5/1\": No space left on device; Check free disk space.";
+        let error = SqlError::of_sqlstate("53100", said);
+        assert_eq!((error.kind, error.detail), (ErrorKind::Space, format!("{said} (SQLSTATE 53100)")));
+        let bare = SqlError::of_sqlstate("53100", "could not write to file");
+        assert!(bare.detail.ends_with("; make room on the server's disk"), "{}", bare.detail);
     }
 
     #[test]

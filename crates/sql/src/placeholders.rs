@@ -56,8 +56,8 @@ fn pieces(sql: &str, engine: Engine) -> impl Iterator<Item = Piece<'_>> {
         let rest = &sql[at..];
         let (length, piece) = match (engine, rest.chars().next()?) {
             (Engine::Postgresql, first) => postgresql(&sql[..at], rest, first),
-            (Engine::Mariadb, '?') => (1, Piece::Placeholder),
-            (Engine::Mariadb, first) => text(rest, mariadb_length(rest, first)),
+            (Engine::Mariadb | Engine::Mysql, '?') => (1, Piece::Placeholder),
+            (Engine::Mariadb | Engine::Mysql, first) => text(rest, mariadb_length(rest, first)),
         };
         at += length;
         Some(piece)

@@ -50,6 +50,14 @@ impl Wire {
         Ok(wire)
     }
 
+    /// Whether nobody elsewhere can listen in, or take the server's place.
+    pub(crate) fn is_local(&self) -> bool {
+        match &self.stream {
+            Stream::Unix(_) => true,
+            Stream::Tcp(stream) => stream.peer_addr().is_ok_and(|peer| peer.ip().to_canonical().is_loopback()),
+        }
+    }
+
     pub(crate) fn until(&mut self, instant: Option<Instant>) {
         self.patience.until = instant;
     }

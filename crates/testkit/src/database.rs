@@ -1,7 +1,8 @@
-//! Servers of PostgreSQL and MariaDB, each with data of its own in a folder of its own.
+//! Servers of PostgreSQL, MariaDB and MySQL, each with data of its own in a folder of its own.
 //!
 //! They listen on a UNIX socket and on `127.0.0.1`, know one user, and keep nothing safe from a loss
-//! of power. PostgreSQL wants the password by TCP alone, MariaDB always.
+//! of power. PostgreSQL wants the password by TCP alone, the others always. MySQL is that of the
+//! folder which `PLIMSOLL_MYSQL` names, or one in the search path.
 //!
 //! ```no_run
 //! // None, said aloud, where the programs are not installed.
@@ -50,6 +51,12 @@ const POSTGRESQL: [&str; 6] = [
 /// The same for MariaDB.
 const MARIADB: [&str; 3] = ["/usr/sbin", "/usr/libexec", "/usr/bin"];
 
+/// The variable that names the folder of a MySQL.
+const MYSQL: &str = "PLIMSOLL_MYSQL";
+
+/// What makes the tables of the system in a MySQL that does not do so by itself.
+const SYSTEM_TABLES: [&str; 2] = ["share/mysql_system_tables.sql", "share/mysql_system_tables_data.sql"];
+
 /// A server under way. Dropping it ends it and removes its data.
 #[derive(Debug)]
 pub struct Database {
@@ -71,10 +78,22 @@ pub fn mariadb() -> Option<Database> {
     start(Engine::Mariadb)
 }
 
+/// A new MySQL server.
+#[must_use]
+pub fn mysql() -> Option<Database> {
+    start(Engine::Mysql)
+}
+
+/// The folder of the MySQL that tests have.
+#[must_use]
+pub fn mysql_folder() -> Option<PathBuf> {
+    mysql_server().ok().map(|server| base(&server).to_owned())
+}
+
 /// A server that all tests have together which run at the same time.
 #[must_use]
 pub fn shared(engine: Engine) -> Option<Arc<Database>> {
-    static SHARED: [Mutex<Weak<Database>>; 2] = [Mutex::new(Weak::new()), Mutex::new(Weak::new())];
+    static SHARED: [Mutex<Weak<Database>>; 3] = [const { Mutex::new(Weak::new()) }; 3];
     // A test that failed to start one must not fail the others for another reason.
     let mut shared = SHARED[engine as usize].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     shared.upgrade().or_else(|| {
@@ -100,7 +119,7 @@ impl Database {
     pub fn unix(&self) -> Endpoint {
         let name = match self.engine {
             Engine::Postgresql => format!(".s.PGSQL.{}", self.port),
-            Engine::Mariadb => "socket".to_owned(),
+            Engine::Mariadb | Engine::Mysql => "socket".to_owned(),
         };
         self.endpoint(Address::Unix(self.folder.0.join(name)))
     }
@@ -122,7 +141,7 @@ impl Database {
         // SIGKILL would leave the children of PostgreSQL to notice it by themselves.
         let signal = match self.engine {
             Engine::Postgresql => Signal::QUIT,
-            Engine::Mariadb => Signal::KILL,
+            Engine::Mariadb | Engine::Mysql => Signal::KILL,
         };
         if let (Ok(None), Some(process)) = (self.child.try_wait(), Pid::from_raw(self.child.id() as i32)) {
             // It may have ended by itself.
@@ -134,7 +153,7 @@ impl Database {
     fn endpoint(&self, address: Address) -> Endpoint {
         let database = match self.engine {
             Engine::Postgresql => "postgres",
-            Engine::Mariadb => "test",
+            Engine::Mariadb | Engine::Mysql => "test",
         };
         Endpoint {
             engine: self.engine,
@@ -174,7 +193,7 @@ impl Database {
                 state.lines().nth(7).is_some_and(|line| line.trim() == "ready")
             }
             // It greets whom it lets in, after the file with the first statements.
-            Engine::Mariadb => UnixStream::connect(self.folder.0.join("socket"))
+            Engine::Mariadb | Engine::Mysql => UnixStream::connect(self.folder.0.join("socket"))
                 .is_ok_and(|mut stream| stream.read_exact(&mut [0; 5]).is_ok()),
         }
     }
@@ -260,6 +279,7 @@ impl Programs {
         let (initialise, serve) = match engine {
             Engine::Postgresql => (find("initdb", &POSTGRESQL)?, find("postgres", &POSTGRESQL)?),
             Engine::Mariadb => (find("mariadb-install-db", &["/usr/bin"])?, find("mariadbd", &MARIADB)?),
+            Engine::Mysql => mysql_server().map(|server| (server.clone(), server))?,
         };
         Ok(Programs { initialise, serve, engine, user: User::of_server()? })
     }
@@ -287,6 +307,10 @@ impl Programs {
                 command.args(["--pgdata=data", "--username", USER, "--pwfile=password", "--no-sync", "--no-locale"]);
                 command.args(["--encoding=UTF8", "--auth-local=trust", "--auth-host=scram-sha-256"]);
             }
+            Engine::Mysql => {
+                write("first.sql", &first_statements())?;
+                self.make_data(&mut command, folder)?;
+            }
             Engine::Mariadb => {
                 write("first.sql", &first_statements())?;
                 command.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
@@ -302,6 +326,34 @@ impl Programs {
         Err(format!("{} fails: {said}", self.initialise.display()))
     }
 
+    /// MySQL makes its data by itself since 5.7; before, of SQL that it reads.
+    fn make_data(&self, command: &mut Command, folder: &Path) -> Result<(), String> {
+        let base = base(&self.serve);
+        command.args(["--no-defaults", "--loose-innodb-log-file-size=16M"]);
+        command.args([format!("--basedir={}", base.display()), format!("--datadir={}", folder.join("data").display())]);
+        let output = Command::new(&self.serve).arg("--version").output().map_err(|error| error.to_string())?;
+        let version = String::from_utf8_lossy(&output.stdout).into_owned();
+        if !version.contains("Ver 5.5.") && !version.contains("Ver 5.6.") {
+            command.arg("--initialize-insecure");
+            return Ok(());
+        }
+        let tables = SYSTEM_TABLES.map(|file| fs::read_to_string(base.join(file)));
+        let [tables, rows] = tables.map(|sql| sql.map_err(|error| format!("no SQL of the system: {error}")));
+        let sql = folder.join("system.sql");
+        let make = || {
+            fs::write(&sql, ["USE mysql;\n", &tables?, &rows?].concat()).map_err(|error| error.to_string())?;
+            for made in ["data", "data/mysql"].map(|name| folder.join(name)) {
+                fs::create_dir(&made).map_err(|error| error.to_string())?;
+                self.user
+                    .map_or(Ok(()), |user| chown(&made, Some(user.id), Some(user.group)))
+                    .map_err(|error| error.to_string())?;
+            }
+            File::open(&sql).map_err(|error| error.to_string())
+        };
+        command.arg("--bootstrap").stdin(make()?);
+        Ok(())
+    }
+
     fn serve(&self, folder: &Path, port: u16) -> Result<Child, String> {
         let mut command = self.command(&self.serve, folder)?;
         let path = |name: &str| folder.join(name).display().to_string();
@@ -313,9 +365,13 @@ impl Programs {
                     command.args(["-c", setting]);
                 }
             }
-            Engine::Mariadb => {
+            Engine::Mariadb | Engine::Mysql => {
                 command.args(["--no-defaults", "--bind-address=127.0.0.1", "--innodb-buffer-pool-size=64M"]);
-                command.args(["--innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0"]);
+                command.args(["--loose-innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0"]);
+                if self.engine == Engine::Mysql {
+                    command.arg(format!("--basedir={}", base(&self.serve).display()));
+                    command.args(["--loose-mysqlx=OFF", "--secure-file-priv=", "--max-allowed-packet=16M"]);
+                }
                 command.args([format!("--datadir={}", path("data")), format!("--socket={}", path("socket"))]);
                 command.args([format!("--port={port}"), format!("--init-file={}", path("first.sql"))]);
                 command.arg(format!("--pid-file={}", path("process")));
@@ -325,12 +381,42 @@ impl Programs {
     }
 }
 
-/// The database and the user of MariaDB, each statement in a line of its own.
+/// The database and the user of MariaDB and MySQL, each statement in a line of its own.
 fn first_statements() -> String {
     format!(
         "CREATE DATABASE IF NOT EXISTS test;\n\
-         GRANT ALL ON *.* TO '{USER}'@'localhost' IDENTIFIED BY '{PASSWORD}' WITH GRANT OPTION;\n"
+         CREATE USER '{USER}'@'localhost' IDENTIFIED BY '{PASSWORD}';\n\
+         GRANT ALL ON *.* TO '{USER}'@'localhost' WITH GRANT OPTION;\n"
     )
+}
+
+/// The server of the MySQL that tests have.
+fn mysql_server() -> Result<PathBuf, String> {
+    let named = std::env::var_os(MYSQL);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = match &named {
+        Some(folder) => vec![Path::new(folder).join("bin")],
+        None => std::env::split_paths(&path).chain(MARIADB.map(PathBuf::from)).collect(),
+    };
+    let servers = folders.iter().map(|folder| folder.join("mysqld"));
+    // MariaDB has its own by this name, and what is root's alone cannot be run for root.
+    let mut servers = servers.filter(|server| {
+        server.canonicalize().is_ok_and(|file| !file.ends_with("mariadbd") && file.ancestors().all(is_open))
+    });
+    servers.next().ok_or_else(|| {
+        let place = named.map_or("the search path".to_owned(), |folder| folder.display().to_string());
+        format!("no mysqld of MySQL in {place} that everybody may run: {MYSQL} can name the folder of one")
+    })
+}
+
+/// Whether everybody may enter, or run, what lies there.
+fn is_open(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o001 != 0)
+}
+
+/// The folder of a whole server.
+fn base(server: &Path) -> &Path {
+    server.ancestors().nth(2).unwrap_or(server)
 }
 
 fn free_port() -> io::Result<u16> {
@@ -362,6 +448,11 @@ mod tests {
     #[test]
     fn mariadb_starts_and_leaves_nothing() {
         starts_and_leaves_nothing(mariadb());
+    }
+
+    #[test]
+    fn mysql_starts_and_leaves_nothing() {
+        starts_and_leaves_nothing(mysql());
     }
 
     #[test]

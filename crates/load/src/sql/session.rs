@@ -28,7 +28,7 @@ pub(super) fn open(
 fn set_isolation(engine: Engine, level: Isolation) -> String {
     match engine {
         Engine::Postgresql => format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}"),
-        Engine::Mariadb => format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"),
+        Engine::Mariadb | Engine::Mysql => format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"),
     }
 }
 
@@ -36,7 +36,7 @@ fn read_isolation(connection: &mut Connection) -> Result<String, SqlError> {
     let table = match connection.engine() {
         Engine::Postgresql => connection.query("SHOW transaction_isolation")?,
         // MySQL 8 knows only the second name, MariaDB before 11.1 only the first.
-        Engine::Mariadb => connection
+        Engine::Mariadb | Engine::Mysql => connection
             .query("SELECT @@session.tx_isolation")
             .or_else(|_| connection.query("SELECT @@session.transaction_isolation"))?,
     };

@@ -178,7 +178,7 @@ fn arrivals_that_wait_for_a_user_say_so_in_their_response_time() {
     on_both(|engine, server| {
         let pause = match engine {
             Engine::Postgresql => "SELECT pg_sleep(0.02)",
-            Engine::Mariadb => "SELECT SLEEP(0.02)",
+            Engine::Mariadb | Engine::Mysql => "SELECT SLEEP(0.02)",
         };
         let statements = vec![OwnStatement { sql: pause.to_owned(), parameters: Vec::new(), rows: Some(1) }];
         let work = SqlWork::Own(vec![Transaction { name: "pause".to_owned(), weight: 1, atomic: false, statements }]);
@@ -188,6 +188,43 @@ fn arrivals_that_wait_for_a_user_say_so_in_their_response_time() {
         // One every 10 ms that takes 20 ms: the last of 50 waits for 490 ms.
         assert!(pauses.response.max() >= 490_000_000, "{engine}: {}", pauses.response.max());
         assert!(pauses.service.max() < pauses.response.max());
+    });
+}
+
+/// Sessions that are in the midst of a long statement.
+fn at_work(endpoint: &Endpoint) -> String {
+    let query = match endpoint.engine {
+        Engine::Postgresql => "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'",
+        Engine::Mariadb | Engine::Mysql => {
+            "SELECT count(*) FROM information_schema.processlist WHERE state = 'User sleep'"
+        }
+    };
+    one_cell(endpoint, query)
+}
+
+#[test]
+fn what_nobody_waits_for_any_more_is_ended_on_the_server() {
+    on_both(|engine, server| {
+        make_accounts(&server.unix());
+        let sleep = match engine {
+            Engine::Postgresql => "SELECT pg_sleep(600)",
+            Engine::Mariadb | Engine::Mysql => "SELECT SLEEP(600)",
+        };
+        let statement = |sql: &str| OwnStatement { sql: sql.to_owned(), parameters: Vec::new(), rows: None };
+        let statements = vec![statement("UPDATE account SET balance = 0 WHERE id = 1"), statement(sleep)];
+        let work = SqlWork::Own(vec![Transaction { name: "long".to_owned(), weight: 1, atomic: true, statements }]);
+        let workload = Workload { timeout: Duration::from_millis(300), ..workload(sql(server.tcp(), work)) };
+        let prepared = Prepared::new(&workload, None).expect("the workload is in order");
+        let outcome = run_prepared(&prepared, &closed(1, each(2)), 1, &AtomicBool::new(false));
+        assert_eq!(outcome.errors("long"), [(ErrorKind::Timeout, 2)], "{engine}");
+        let facts = outcome.record.sql.as_ref().expect("facts of the work");
+        assert_eq!((facts.cancels, facts.cancels_failed), (2, 0), "{engine}");
+        let begin = Instant::now();
+        while at_work(&server.unix()) != "0" {
+            assert!(begin.elapsed() < Duration::from_secs(60), "{engine}: the server goes on for nobody");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(one_cell(&server.unix(), "SELECT balance FROM account WHERE id = 1"), "1000", "{engine}");
     });
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn load(
 fn create(engine: Engine, table: &str) -> String {
     let (id, rest) = match engine {
         Engine::Postgresql => ("SERIAL", ""),
-        Engine::Mariadb => ("INTEGER NOT NULL AUTO_INCREMENT", " ENGINE = InnoDB"),
+        Engine::Mariadb | Engine::Mysql => ("INTEGER NOT NULL AUTO_INCREMENT", " ENGINE = InnoDB"),
     };
     format!(
         "CREATE TABLE {table} (id {id}, k INTEGER DEFAULT '0' NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, \
@@ -82,7 +82,7 @@ fn finish(connection: &mut Connection, number: u32, table: &str, rows: u64) -> R
             connection.query(&format!("SELECT setval('{table}_id_seq', {rows})"))?;
             connection.batch(&format!("VACUUM (ANALYZE) {table}"))
         }
-        Engine::Mariadb => connection.query(&format!("ANALYZE TABLE {table}")).map(|_| ()),
+        Engine::Mariadb | Engine::Mysql => connection.query(&format!("ANALYZE TABLE {table}")).map(|_| ()),
     }
 }
 

@@ -56,7 +56,9 @@ impl Statement {
             Insert => format!("INSERT INTO sbtest{table} (id, k, c, pad) VALUES (?, ?, ?, ?)"),
             NewRow => match engine {
                 Engine::Postgresql => format!("INSERT INTO sbtest{table} (k, c, pad) VALUES (?, ?, ?)"),
-                Engine::Mariadb => format!("INSERT INTO sbtest{table} (id, k, c, pad) VALUES (0, ?, ?, ?)"),
+                Engine::Mariadb | Engine::Mysql => {
+                    format!("INSERT INTO sbtest{table} (id, k, c, pad) VALUES (0, ?, ?, ?)")
+                }
             },
         }
     }

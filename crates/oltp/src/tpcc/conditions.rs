@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 type Query = (&'static str, &'static str);
 
 /// The codes by which servers say that they ended a query because its time was up.
-const TIME_IS_UP: [&str; 2] = ["57014", "1969"];
+const TIME_IS_UP: [&str; 3] = ["57014", "1969", "3024"];
 
 /// The number of the condition that holds only as long as nothing was ordered or delivered.
 const AFTER_LOAD: usize = 11;
@@ -142,13 +142,14 @@ fn look(connection: &mut Connection, name: &str, query: &str, deadline: Instant)
     }
 }
 
-/// From now on the server ends queries that take longer; zero is no limit. MySQL knows no such
-/// setting: there only the connection's own time-out ends a query.
+/// From now on the server ends queries that take longer; zero is no limit. MySQL before 5.7 knows no
+/// such setting: there only the connection's own time-out ends a query.
 fn limit(connection: &mut Connection, limit: Duration) -> Result<(), SqlError> {
     let statement = match connection.engine() {
         // Zero milliseconds would be no limit at all.
         Engine::Postgresql => format!("SET statement_timeout = {}", limit.as_micros().div_ceil(1_000)),
         Engine::Mariadb => format!("SET SESSION max_statement_time = {}", limit.as_secs_f64()),
+        Engine::Mysql => format!("SET SESSION max_execution_time = {}", limit.as_micros().div_ceil(1_000)),
     };
     connection.batch(&statement).or_else(|error| if error.is_fatal() { Err(error) } else { Ok(()) })
 }

@@ -10,7 +10,7 @@ use plimsoll_model::database::{Condition, Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_sql::{Connection, Patience, SqlError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// The longest that making an empty table may take.
@@ -22,8 +22,8 @@ const CHECK_WITHIN: Duration = Duration::from_secs(60);
 /// Making the indexes of a row takes about this share of what loading it takes.
 const INDEXES: f64 = 0.2;
 
-/// Fills an empty database with so many warehouses. Two loads of the same seed are equal.
-/// `progress` hears what is loaded and which share of the whole is done.
+/// Fills an empty database with so many warehouses, and says which conditions hold. Two loads of the same
+/// seed are equal. `progress` hears what is loaded and which share of the whole is done.
 ///
 /// # Errors
 /// The server refuses, is gone, or its disk is full; `interrupted` was set; or what was loaded breaks
@@ -34,7 +34,7 @@ pub(crate) fn load(
     endpoint: &Endpoint,
     interrupted: &AtomicBool,
     progress: &mut dyn FnMut(&str, f64),
-) -> Result<(), SqlError> {
+) -> Result<Vec<Condition>, SqlError> {
     let mut connection = Connection::open(endpoint, Patience::of(PATIENCE))?;
     for table in TABLES {
         connection.batch(&table.create(endpoint.engine))?;
@@ -44,7 +44,11 @@ pub(crate) fn load(
     let mut look = || load.tell(progress);
     loaders.each(&load.parts, &|connection, part| load.fill(connection, part), &mut look)?;
     loaders.each(&TABLES, &|connection, table| load.finish(connection, table), &mut look)?;
-    loaders.each(&[()], &|connection, ()| load.check(connection), &mut look)
+    let conditions = OnceLock::new();
+    let check =
+        |connection: &mut Connection, (): &()| load.check(connection).map(|looked| drop(conditions.set(looked)));
+    loaders.each(&[()], &check, &mut look)?;
+    Ok(conditions.into_inner().unwrap_or_default())
 }
 
 /// A load under way.
@@ -95,11 +99,11 @@ impl Load<'_> {
     }
 
     /// Looks at all conditions: one of them can be looked at only now.
-    fn check(&self, connection: &mut Connection) -> Result<(), SqlError> {
+    fn check(&self, connection: &mut Connection) -> Result<Vec<Condition>, SqlError> {
         self.begin("checking what was loaded".to_owned());
         let conditions = conditions(connection, true, CHECK_WITHIN)?;
-        match conditions.into_iter().find(|condition| condition.holds == Some(false)) {
-            None => Ok(()),
+        match conditions.iter().find(|condition| condition.holds == Some(false)) {
+            None => Ok(conditions),
             Some(Condition { name, detail, .. }) => {
                 Err(wrong(format!("expected that of the loaded data condition {name} holds, found {detail}")))
             }

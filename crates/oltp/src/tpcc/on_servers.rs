@@ -48,6 +48,13 @@ fn mariadb_holds_what_tpcc_promises() {
     }
 }
 
+#[test]
+fn mysql_holds_what_tpcc_promises() {
+    if let Some(server) = plimsoll_testkit::database::mysql() {
+        holds_what_it_promises(&server.unix());
+    }
+}
+
 fn holds_what_it_promises(endpoint: &Endpoint) {
     let again = Endpoint { database: "again".to_owned(), ..endpoint.clone() };
     let mut connection = open(endpoint);
@@ -86,7 +93,7 @@ fn checksums(connection: &mut Connection) -> Vec<(&'static str, Option<String>)>
     let mut sum = |name| {
         let (query, column) = match engine {
             Engine::Postgresql => (format!("SELECT SUM(hashtext(t::text)::bigint) FROM {name} AS t"), 0),
-            Engine::Mariadb => (format!("CHECKSUM TABLE {name}"), 1),
+            Engine::Mariadb | Engine::Mysql => (format!("CHECKSUM TABLE {name}"), 1),
         };
         connection.query(&query).expect("the table is there").rows[0][column].clone()
     };
@@ -165,7 +172,7 @@ fn order(lines: i64, is_unused: bool) -> Input {
 fn executed(connection: &mut Connection) -> u64 {
     let (query, column) = match connection.engine() {
         Engine::Postgresql => ("SELECT SUM(generic_plans + custom_plans) FROM pg_prepared_statements", 0),
-        Engine::Mariadb => ("SHOW SESSION STATUS LIKE 'Com_stmt_execute'", 1),
+        Engine::Mariadb | Engine::Mysql => ("SHOW SESSION STATUS LIKE 'Com_stmt_execute'", 1),
     };
     let counted = connection.query(query).expect("the server counts");
     counted.rows[0][column].as_deref().and_then(|count| count.parse().ok()).expect("a number")
@@ -208,7 +215,7 @@ fn isolated(endpoint: &Endpoint, isolation: &str) -> Connection {
     let mut connection = open(endpoint);
     let characteristics = match endpoint.engine {
         Engine::Postgresql => "SESSION CHARACTERISTICS AS TRANSACTION",
-        Engine::Mariadb => "SESSION TRANSACTION",
+        Engine::Mariadb | Engine::Mysql => "SESSION TRANSACTION",
     };
     connection.batch(&format!("SET {characteristics} ISOLATION LEVEL {isolation}")).expect("every server knows it");
     connection

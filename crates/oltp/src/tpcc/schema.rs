@@ -17,13 +17,13 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// The statement that makes it. MariaDB keeps rows in the order of the primary key, so that it
+    /// The statement that makes it. MariaDB and MySQL keep rows in the order of the primary key, so that it
     /// must be there before them; PostgreSQL makes an index of many rows faster than it keeps one.
     pub(super) fn create(&self, engine: Engine) -> String {
         let Table { name, columns, .. } = self;
         match (engine, self.key) {
             (Engine::Postgresql, _) => format!("CREATE TABLE {name} ({})", columns.replace("{time}", "TIMESTAMP")),
-            (Engine::Mariadb, key) => {
+            (Engine::Mariadb | Engine::Mysql, key) => {
                 let key = key.map_or(String::new(), |key| format!(", PRIMARY KEY ({key})"));
                 let columns = columns.replace("{time}", "DATETIME");
                 format!("CREATE TABLE {name} ({columns}{key}) ENGINE=InnoDB CHARACTER SET latin1 COLLATE latin1_bin")
@@ -39,7 +39,7 @@ impl Table {
         let index = self.index.map(|(index, columns)| format!("CREATE INDEX {index} ON {name} ({columns})"));
         let analyse = match engine {
             Engine::Postgresql => format!("VACUUM (ANALYZE) {name}"),
-            Engine::Mariadb => format!("ANALYZE TABLE {name}"),
+            Engine::Mariadb | Engine::Mysql => format!("ANALYZE TABLE {name}"),
         };
         key.into_iter().chain(index).chain([analyse]).collect()
     }

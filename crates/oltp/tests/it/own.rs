@@ -1,11 +1,11 @@
-//! A study's own SQL on both servers.
+//! A study's own SQL on each server.
 
-use plimsoll_model::database::{Dataset, Endpoint};
+use plimsoll_model::database::{Dataset, Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sql::{Distribution, OwnStatement, Parameter, Retry, Sql, SqlWork, Transaction, Transport};
 use plimsoll_oltp::{Draw, Ended, Watch, load, workload};
 use plimsoll_sql::{Connection, Patience, SqlError};
-use plimsoll_testkit::database::{Database, mariadb, postgresql};
+use plimsoll_testkit::database::{Database, mariadb, mysql, postgresql};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -28,7 +28,7 @@ impl Watch for Unwatched {
 }
 
 fn servers() -> impl Iterator<Item = Database> {
-    [postgresql(), mariadb()].into_iter().flatten()
+    [postgresql(), mariadb(), mysql()].into_iter().flatten()
 }
 
 fn connect(endpoint: &Endpoint) -> Connection {
@@ -36,7 +36,7 @@ fn connect(endpoint: &Endpoint) -> Connection {
 }
 
 fn run_script(script: &Path, endpoint: &Endpoint) -> Result<(), SqlError> {
-    load(&Dataset::Scripts(vec![script.to_owned()]), endpoint, &AtomicBool::new(false), &mut |_, _| ())
+    load(&Dataset::Scripts(vec![script.to_owned()]), endpoint, &AtomicBool::new(false), &mut |_, _| ()).map(drop)
 }
 
 /// A transaction of one statement.
@@ -106,10 +106,9 @@ fn a_load_that_is_interrupted_ends_soon() {
     let directory = tempfile::tempdir().expect("a folder");
     let script = directory.path().join("slow.sql");
     for server in servers() {
-        let sleep = if server.unix().engine == plimsoll_model::database::Engine::Mariadb {
-            "DO SLEEP(60)"
-        } else {
-            "SELECT pg_sleep(60)"
+        let sleep = match server.unix().engine {
+            Engine::Postgresql => "SELECT pg_sleep(60)",
+            Engine::Mariadb | Engine::Mysql => "DO SLEEP(60)",
         };
         std::fs::write(&script, sleep).expect("a file");
         let interrupted = AtomicBool::new(true);

@@ -4,7 +4,7 @@ use plimsoll_model::database::{Dataset, Endpoint, Engine};
 use plimsoll_model::sql::{Distribution, Oltp, OltpTest, Retry, Sql, SqlWork, Transport};
 use plimsoll_oltp::{Draw, Ended, Terminal, Watch, Workload, load, tables, workload};
 use plimsoll_sql::{Connection, Patience, SqlError};
-use plimsoll_testkit::database::{Database, mariadb, postgresql};
+use plimsoll_testkit::database::{Database, mariadb, mysql, postgresql};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ fn loaded(server: Option<Database>) -> Option<Database> {
 
 #[test]
 fn tables_are_those_of_sysbench() {
-    for server in [loaded(postgresql()), loaded(mariadb())].into_iter().flatten() {
+    for server in [loaded(postgresql()), loaded(mariadb()), loaded(mysql())].into_iter().flatten() {
         let mut connection = connect(&server.unix());
         assert_eq!(tables(&DATASET), ["sbtest1", "sbtest2"]);
         for table in tables(&DATASET) {
@@ -119,7 +119,7 @@ fn every_test_sends_what_sysbench_sends() {
         [("select row", 10), ("select range", 1), ("sum of range", 1), ("ordered range", 1), ("distinct range", 1)];
     let writes = [("update index", 1), ("update non-index", 1), ("delete", 1), ("insert", 1)];
     let ends = [("begin", 1), ("commit", 1)];
-    for server in [loaded(postgresql()), loaded(mariadb())].into_iter().flatten() {
+    for server in [loaded(postgresql()), loaded(mariadb()), loaded(mysql())].into_iter().flatten() {
         for (test, expected) in [
             (OltpTest::PointSelect, vec![("select row", 1)]),
             (OltpTest::ReadOnly, [&ends[..], &reads].concat()),
@@ -136,7 +136,7 @@ fn every_test_sends_what_sysbench_sends() {
             assert_eq!(found, expected, "{}", test.name());
             match user.connection().engine() {
                 Engine::Postgresql => agrees_with_postgresql(test, &found, user.connection()),
-                Engine::Mariadb => agrees_with_mariadb(test, &found, user.connection()),
+                Engine::Mariadb | Engine::Mysql => agrees_with_mariadb(test, &found, user.connection()),
             }
         }
         let mut connection = connect(&server.unix());

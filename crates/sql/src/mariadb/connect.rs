@@ -1,6 +1,7 @@
 //! How a session with MariaDB or MySQL begins: what both can do, who is there, and is it he.
 
 use super::packet::{self, Reader};
+use super::rsa::PublicKey;
 use super::{Abilities, capability};
 use crate::SqlError;
 use crate::wire::Wire;
@@ -15,20 +16,25 @@ const COLLATION: u8 = 45;
 const NATIVE: &str = "mysql_native_password";
 const CACHING_SHA2: &str = "caching_sha2_password";
 
+/// Asks for the key of a server.
+const SEND_KEY: u8 = 2;
+
 /// The number of the error.
 const ACCESS_DENIED: &str = "1045";
 
 /// What a server says first.
-struct Greeting {
-    version: String,
-    abilities: Abilities,
+pub(super) struct Greeting {
+    pub(super) version: String,
+    /// What it knows the session by.
+    pub(super) thread: u32,
+    pub(super) abilities: Abilities,
     /// What the password is mixed with.
     nonce: Vec<u8>,
     method: String,
 }
 
-/// Begins a session; gives the server's version, and what both can do.
-pub(super) fn connect(wire: &mut Wire, endpoint: &Endpoint) -> Result<(String, Abilities), SqlError> {
+/// Begins a session; gives what the server said, with what both can do.
+pub(super) fn connect(wire: &mut Wire, endpoint: &Endpoint) -> Result<Greeting, SqlError> {
     wire.begin();
     let (number, content) = packet::next(wire)?;
     let greeting = Greeting::read(wire.input(), content)?;
@@ -37,9 +43,9 @@ pub(super) fn connect(wire: &mut Wire, endpoint: &Endpoint) -> Result<(String, A
     let abilities = greeting.respond(endpoint, &mut out)?;
     packet::send(wire, number.wrapping_add(1), &mut out)?;
     let offers_tls = greeting.abilities.can(capability::TLS) && matches!(endpoint.address, Address::Tcp { .. });
-    match authenticate(wire, endpoint, greeting.method) {
+    match authenticate(wire, endpoint, &greeting) {
         Err(error) if error.code == ACCESS_DENIED && offers_tls => Err(perhaps_for_want_of_tls(error)),
-        done => done.map(|()| (greeting.version, abilities)),
+        done => done.map(|()| Greeting { abilities, ..greeting }),
     }
 }
 
@@ -58,12 +64,12 @@ impl Greeting {
             other => return Err(SqlError::protocol(format!("it speaks version {other} of MySQL's protocol, not 10"))),
         }
         let version = String::from_utf8_lossy(reader.terminated()).into_owned();
-        reader.u32()?;
+        let thread = reader.u32()?;
         let mut nonce = reader.bytes(8)?.to_vec();
         reader.u8()?;
         let low = u64::from(reader.u16()?);
         let mut greeting =
-            Greeting { version, abilities: Abilities(low), nonce: Vec::new(), method: NATIVE.to_owned() };
+            Greeting { version, thread, abilities: Abilities(low), nonce: Vec::new(), method: NATIVE.to_owned() };
         if reader.left() > 0 {
             reader.bytes(3)?;
             let high = u64::from(reader.u16()?);
@@ -112,7 +118,8 @@ impl Greeting {
 }
 
 /// Answers what the server asks until it is content.
-fn authenticate(wire: &mut Wire, endpoint: &Endpoint, mut method: String) -> Result<(), SqlError> {
+fn authenticate(wire: &mut Wire, endpoint: &Endpoint, greeting: &Greeting) -> Result<(), SqlError> {
+    let (mut method, mut nonce) = (greeting.method.clone(), greeting.nonce.clone());
     let mut out = Vec::new();
     loop {
         let (number, content) = packet::next(wire)?;
@@ -123,13 +130,17 @@ fn authenticate(wire: &mut Wire, endpoint: &Endpoint, mut method: String) -> Res
             0xff => return Err(packet::error(wire.input(), content)),
             0xfe => {
                 method = String::from_utf8_lossy(reader.terminated()).into_owned();
-                let nonce = reader.rest();
-                out.extend_from_slice(&proof(&method, endpoint, nonce.strip_suffix(b"\0").unwrap_or(nonce))?);
+                let sent = reader.rest();
+                nonce = sent.strip_suffix(b"\0").unwrap_or(sent).to_vec();
+                out.extend_from_slice(&proof(&method, endpoint, &nonce)?);
             }
-            0x01 if method == CACHING_SHA2 => match reader.u8()? {
+            0x01 if method == CACHING_SHA2 => match reader.rest() {
                 // It knows the proof already.
-                3 => continue,
-                _ => out.extend_from_slice(&in_clear(endpoint)?),
+                [3] => continue,
+                _ if !wire.is_local() => return Err(SqlError::in_clear(CACHING_SHA2, NATIVE)),
+                [4] if matches!(endpoint.address, Address::Unix(_)) => out.extend_from_slice(&terminated(endpoint)),
+                [4] => out.push(SEND_KEY),
+                key => out.extend_from_slice(&encrypted(key, endpoint, &nonce)?),
             },
             other => return Err(SqlError::protocol(format!("an answer {other} to the authentication"))),
         }
@@ -154,7 +165,9 @@ fn proof(method: &str, endpoint: &Endpoint, nonce: &[u8]) -> Result<Vec<u8>, Sql
         }
         _ => Err(SqlError::new(
             ErrorKind::Denied,
-            format!("the user is to authenticate by `{method}`, which is not spoken here; use {NATIVE}"),
+            format!(
+                "the user is to authenticate by `{method}`, which is not spoken here; use {NATIVE} or {CACHING_SHA2}"
+            ),
         )),
     }
 }
@@ -163,13 +176,19 @@ fn exclusive_or(left: &[u8], right: &[u8]) -> Vec<u8> {
     left.iter().zip(right).map(|(left, right)| left ^ right).collect()
 }
 
-/// The password as it is, which nobody else can read on a UNIX socket.
-fn in_clear(endpoint: &Endpoint) -> Result<Vec<u8>, SqlError> {
-    if !matches!(endpoint.address, Address::Unix(_)) {
-        return Err(SqlError::in_clear(CACHING_SHA2, NATIVE));
-    }
+/// The password as it is, with a NUL.
+fn terminated(endpoint: &Endpoint) -> Vec<u8> {
     let password = endpoint.password.as_ref().map_or("", |password| &password.0);
-    Ok([password.as_bytes(), b"\0"].concat())
+    [password.as_bytes(), b"\0"].concat()
+}
+
+/// The password as only the server can read it that has just sent this key. Elsewhere than on this
+/// machine, whoever stood between could send his own.
+fn encrypted(key: &[u8], endpoint: &Endpoint, nonce: &[u8]) -> Result<Vec<u8>, SqlError> {
+    let mut seed = [0; 20];
+    getrandom::fill(&mut seed).map_err(|error| SqlError::new(ErrorKind::Connect, error.to_string()))?;
+    let mixed: Vec<u8> = terminated(endpoint).iter().zip(nonce.iter().cycle()).map(|(a, b)| a ^ b).collect();
+    PublicKey::read(key)?.encrypt(&mixed, seed)
 }
 
 #[cfg(test)]
@@ -203,13 +222,6 @@ mod tests {
         let proof = proof(NATIVE, &endpoint(Some("secret")), &nonce).unwrap();
         let mixed = Sha1::new().chain_update(nonce).chain_update(stored).finalize();
         assert_eq!(Sha1::digest(exclusive_or(&proof, &mixed)), stored);
-    }
-
-    #[test]
-    fn a_password_does_not_go_over_a_network_as_it_is() {
-        let error = in_clear(&endpoint(Some("secret"))).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Denied);
-        assert!(!error.detail.contains("secret"));
     }
 
     #[test]

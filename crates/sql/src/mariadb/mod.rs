@@ -4,13 +4,15 @@ mod connect;
 mod insert;
 mod packet;
 mod results;
+mod rsa;
 mod statement;
 
 use crate::rows::Reply;
 use crate::wire::Wire;
-use crate::{Patience, Rows, SqlError, Table, Value};
+use crate::{Patience, Rows, Session, SqlError, Table, Value};
+use connect::Greeting;
 use insert::Insert;
-use plimsoll_model::database::Endpoint;
+use plimsoll_model::database::{Endpoint, Engine};
 use results::{Nothing, results};
 use statement::{Execution, Prepared};
 
@@ -66,6 +68,7 @@ impl Abilities {
 pub(crate) struct Mariadb {
     pub(crate) wire: Wire,
     version: String,
+    pub(crate) session: Session,
     abilities: Abilities,
     statements: Vec<Prepared>,
     reply: Reply,
@@ -77,10 +80,11 @@ pub(crate) struct Mariadb {
 impl Mariadb {
     pub(crate) fn open(endpoint: &Endpoint, patience: Patience) -> Result<Mariadb, SqlError> {
         let mut wire = Wire::open(&endpoint.address, patience)?;
-        let (version, abilities) = connect::connect(&mut wire, endpoint)?;
+        let Greeting { version, thread, abilities, .. } = connect::connect(&mut wire, endpoint)?;
         Ok(Mariadb {
             wire,
             version,
+            session: Session::Thread(thread),
             abilities,
             statements: Vec::new(),
             reply: Reply::default(),
@@ -89,8 +93,13 @@ impl Mariadb {
         })
     }
 
+    /// Which of the two it is: MySQL does not say its name.
+    pub(crate) fn engine(&self) -> Engine {
+        if self.version.contains("MariaDB") { Engine::Mariadb } else { Engine::Mysql }
+    }
+
     pub(crate) fn version(&self) -> String {
-        named(&self.version)
+        format!("{} {}", self.engine(), number(&self.version))
     }
 
     pub(crate) fn prepare(&mut self, sql: &str) -> Result<(), SqlError> {
@@ -143,12 +152,9 @@ impl Mariadb {
     }
 }
 
-/// The name and number of a server: MariaDB hid its own behind one that old clients of MySQL took.
-fn named(version: &str) -> String {
-    let version = version.strip_prefix("5.5.5-").unwrap_or(version);
-    let number = version.split('-').next().unwrap_or_default();
-    let name = if version.contains("MariaDB") { "MariaDB" } else { "MySQL" };
-    format!("{name} {number}")
+/// The number of a server: MariaDB hid its own behind one that old clients of MySQL took.
+fn number(version: &str) -> &str {
+    version.strip_prefix("5.5.5-").unwrap_or(version).split('-').next().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -156,9 +162,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_are_named_by_their_own_version() {
-        assert_eq!(named("5.5.5-10.11.19-MariaDB-0+deb12u1"), "MariaDB 10.11.19");
-        assert_eq!(named("11.4.2-MariaDB"), "MariaDB 11.4.2");
-        assert_eq!(named("8.0.36"), "MySQL 8.0.36");
+    fn servers_have_their_own_numbers() {
+        assert_eq!(number("5.5.5-10.11.19-MariaDB-0+deb12u1"), "10.11.19");
+        assert_eq!(number("11.4.2-MariaDB"), "11.4.2");
+        assert_eq!(number("5.5.9-log"), "5.5.9");
+        assert_eq!(number("8.0.36"), "8.0.36");
     }
 }

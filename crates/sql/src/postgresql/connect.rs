@@ -1,8 +1,8 @@
 //! How a session with PostgreSQL begins: who is there, and is it he.
 
 use super::messages::{encoded, error, malformed, next, parsed};
-use crate::SqlError;
 use crate::wire::Wire;
+use crate::{Session, SqlError};
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use plimsoll_model::database::{Address, Endpoint};
@@ -12,8 +12,8 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, Scr
 use postgres_protocol::message::backend::{ERROR_RESPONSE_TAG, Message};
 use postgres_protocol::message::frontend;
 
-/// Begins a session; gives the server's version.
-pub(super) fn connect(wire: &mut Wire, endpoint: &Endpoint) -> Result<String, SqlError> {
+/// Begins a session; gives the server's version, and what it knows the session by.
+pub(super) fn connect(wire: &mut Wire, endpoint: &Endpoint) -> Result<(String, Option<Session>), SqlError> {
     wire.begin();
     send(wire, |out| {
         let parameters = [
@@ -26,10 +26,14 @@ pub(super) fn connect(wire: &mut Wire, endpoint: &Endpoint) -> Result<String, Sq
         frontend::startup_message(parameters, out)
     })?;
     let mut version = String::new();
+    let mut session = None;
     let mut scram = None;
     loop {
         match message(wire)? {
-            Message::ReadyForQuery(_) => return Ok(version),
+            Message::ReadyForQuery(_) => return Ok((version, session)),
+            Message::BackendKeyData(body) => {
+                session = Some(Session::Process { number: body.process_id(), key: body.secret_key() });
+            }
             Message::ParameterStatus(status) if status.name().is_ok_and(|name| name == "server_version") => {
                 let full = status.value().map_err(malformed)?;
                 version = full.split_whitespace().next().unwrap_or_default().to_owned();

@@ -10,7 +10,7 @@ mod statement;
 
 use crate::rows::{Cell, Reply};
 use crate::wire::Wire;
-use crate::{Patience, Rows, SqlError, Table, Value};
+use crate::{Patience, Rows, Session, SqlError, Table, Value};
 use bytes::BytesMut;
 use messages::{answers, encoded};
 use plimsoll_model::database::Endpoint;
@@ -21,6 +21,7 @@ use statement::Prepared;
 pub(crate) struct Postgresql {
     pub(crate) wire: Wire,
     version: String,
+    pub(crate) session: Option<Session>,
     statements: Vec<Prepared>,
     reply: Reply,
     /// What goes out next; kept for its memory.
@@ -30,8 +31,8 @@ pub(crate) struct Postgresql {
 impl Postgresql {
     pub(crate) fn open(endpoint: &Endpoint, patience: Patience) -> Result<Postgresql, SqlError> {
         let mut wire = Wire::open(&endpoint.address, patience)?;
-        let version = connect::connect(&mut wire, endpoint)?;
-        Ok(Postgresql { wire, version, statements: Vec::new(), reply: Reply::default(), out: Vec::new() })
+        let (version, session) = connect::connect(&mut wire, endpoint)?;
+        Ok(Postgresql { wire, version, session, statements: Vec::new(), reply: Reply::default(), out: Vec::new() })
     }
 
     pub(crate) fn version(&self) -> String {

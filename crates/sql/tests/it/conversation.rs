@@ -1,7 +1,9 @@
 //! How calls follow one another.
 
 use crate::{LONG, cell, make, on_each, on_each_server, open, run};
-use plimsoll_model::database::Engine;
+use plimsoll_model::database::{Endpoint, Engine};
+use plimsoll_model::record::ErrorKind;
+use plimsoll_model::storage::Secret;
 use plimsoll_sql::{Connection, Patience, Value};
 
 #[test]
@@ -108,12 +110,30 @@ fn what_the_server_says_unasked_does_no_harm() {
     });
 }
 
+/// MySQL keeps the proof of who was there before, and wants the password itself of all others.
+#[test]
+fn a_password_that_the_server_has_not_seen_yet_is_proved_by_every_transport() {
+    on_each_server(|server| {
+        for endpoint in [server.tcp(), server.unix()] {
+            let mut before = open(&server.unix());
+            if before.engine() != Engine::Postgresql {
+                before.batch("FLUSH PRIVILEGES").unwrap();
+            }
+            assert_eq!(cell(&mut open(&endpoint), "SELECT 1"), "1");
+            let wrong = Endpoint { password: Some(Secret("wrong".to_owned())), ..server.tcp() };
+            let error = Connection::open(&wrong, Patience::of(LONG)).map(drop).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Denied, "{error}");
+        }
+    });
+}
+
 #[test]
 fn what_a_procedure_gives_is_its_first_result() {
     on_each_server(|server| {
         let mut connection = open(&server.unix());
-        if connection.engine() == Engine::Mariadb {
-            connection.batch("CREATE OR REPLACE PROCEDURE two() BEGIN SELECT 1, 2; SELECT 'x'; END").unwrap();
+        if connection.engine() != Engine::Postgresql {
+            connection.batch("DROP PROCEDURE IF EXISTS two").unwrap();
+            connection.batch("CREATE PROCEDURE two() BEGIN SELECT 1, 2; SELECT 'x'; END").unwrap();
             let call = connection.prepare("CALL two()").unwrap();
             for _ in 0..2 {
                 let rows = connection.execute(call, &[]).unwrap();
@@ -133,7 +153,7 @@ fn columns_may_change_under_a_prepared_statement() {
         connection.batch("ALTER TABLE changing ADD COLUMN t VARCHAR(5) DEFAULT 'new'").unwrap();
         let again = connection.execute(select, &[]).map(|rows| rows.text(0, 1).map(|text| text.map(str::to_owned)));
         match connection.engine() {
-            Engine::Mariadb => assert_eq!(again, Ok(Ok(Some("new".to_owned())))),
+            Engine::Mariadb | Engine::Mysql => assert_eq!(again, Ok(Ok(Some("new".to_owned())))),
             Engine::Postgresql => assert_eq!(again.unwrap_err().code, "0A000"),
         }
         assert_eq!(cell(connection, "SELECT 1"), "1");

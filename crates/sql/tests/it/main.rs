@@ -1,7 +1,8 @@
 //! Connections to real servers.
 //!
-//! Each test says what holds of both servers, by both transports.
+//! Each test says what holds of all servers, by both transports.
 
+mod cancel;
 mod conversation;
 mod errors;
 mod loading;
@@ -15,10 +16,10 @@ use std::time::Duration;
 /// Long enough for the busiest machine.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Runs a case against both servers.
+/// Runs a case against each server.
 fn on_each_server(case: impl Fn(&Database)) {
-    // Both are held to the end, so that tests at the same time need not start them again.
-    let servers = [Engine::Postgresql, Engine::Mariadb].map(shared);
+    // All are held to the end, so that tests at the same time need not start them again.
+    let servers = [Engine::Postgresql, Engine::Mariadb, Engine::Mysql].map(shared);
     servers.iter().flatten().for_each(|server| case(server));
 }
 

@@ -142,7 +142,7 @@ fn a_megabyte_goes_both_ways() {
 pub(crate) fn wide(connection: &plimsoll_sql::Connection) -> &'static str {
     match connection.engine() {
         plimsoll_model::database::Engine::Postgresql => "TEXT",
-        plimsoll_model::database::Engine::Mariadb => "LONGTEXT",
+        _ => "LONGTEXT",
     }
 }
 

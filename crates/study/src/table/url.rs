@@ -31,7 +31,7 @@ pub(crate) struct Url(pub(crate) Endpoint);
 
 impl Scalar for Url {
     const EXPECTED: &'static str =
-        "postgresql:// or mariadb:// with USER@HOST:PORT/DATABASE, or with USER@/DATABASE?socket=/PATH";
+        "postgresql://, mariadb:// or mysql:// with USER@HOST:PORT/DATABASE, or with USER@/DATABASE?socket=/PATH";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
         let text = level.to_string();
@@ -69,7 +69,8 @@ fn endpoint(text: &str) -> Option<Endpoint> {
     let (scheme, rest) = text.split_once("://")?;
     let (engine, port) = match scheme {
         "postgresql" | "postgres" => (Engine::Postgresql, 5432),
-        "mysql" | "mariadb" => (Engine::Mariadb, 3306),
+        "mariadb" => (Engine::Mariadb, 3306),
+        "mysql" => (Engine::Mysql, 3306),
         _ => return None,
     };
     let (rest, socket) = match rest.split_once("?socket=") {
