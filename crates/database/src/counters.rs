@@ -25,7 +25,7 @@ pub(crate) struct Question {
     texts: Vec<String>,
 }
 
-/// Counters of MariaDB: ours (or its own name, where no other server has it), its, and whether it
+/// Counters of MariaDB and MySQL: ours (or its own name, where no other server has it), its, and whether it
 /// grows. What differs between versions is simply not there in some.
 const MARIADB: [(&str, &str, bool); 27] = [
     ("commits", "Com_commit", true),
@@ -57,6 +57,10 @@ const MARIADB: [(&str, &str, bool); 27] = [
     ("Threads_connected", "Threads_connected", false),
 ];
 
+/// What MySQL counts elsewhere, by the name that MariaDB has for it.
+const DEADLOCKS: &str =
+    "SELECT 'Innodb_deadlocks', count FROM information_schema.innodb_metrics WHERE name = 'lock_deadlocks'";
+
 /// Kinds of waits of PostgreSQL's sessions: what they wait for inside the server, and for their
 /// client.
 const WAITS: [&str; 7] = ["Lock", "LWLock", "IO", "Client", "BufferPin", "IPC", "Timeout"];
@@ -72,6 +76,11 @@ impl Question {
                 postgresql(number, name)
             }
             Engine::Mariadb => vec![mariadb()],
+            Engine::Mysql => {
+                // Since 5.6, and for those who may see it.
+                let deadlocks = Some(DEADLOCKS.to_owned()).filter(|text| connection.query(text).is_ok());
+                std::iter::once(mariadb()).chain(deadlocks).collect()
+            }
         };
         Ok(Question { engine, texts })
     }
@@ -105,7 +114,7 @@ impl Counters {
                     counters.insert(name.clone(), if now { Count::Now(*value) } else { Count::Total(*value) });
                 }
             }
-            Engine::Mariadb => {
+            Engine::Mariadb | Engine::Mysql => {
                 for (ours, theirs, grows) in MARIADB {
                     let Some((_, value)) = rows.iter().find(|(name, _)| name.eq_ignore_ascii_case(theirs)) else {
                         continue;

@@ -8,7 +8,7 @@ use crate::ready::{Waiting, connect, with_interruption};
 use crate::refused::refused;
 use crate::scratch::Scratch;
 use crate::{external, settings, shared_memory, tables};
-use plimsoll_model::database::{Address, Database, Endpoint, External, Origin, Server, Snapshot};
+use plimsoll_model::database::{Address, Condition, Database, Endpoint, External, Origin, Server, Snapshot};
 use plimsoll_model::event::Event;
 use plimsoll_model::sql::Transport;
 use plimsoll_model::storage::Secret;
@@ -138,7 +138,7 @@ impl Databases {
                 version: installation.number(),
                 template_took: OnceLock::new(),
                 _copy: copy,
-                _home: home,
+                home,
             }),
         })
     }
@@ -286,12 +286,12 @@ struct Started {
     port: u16,
     data: PathBuf,
     within: Duration,
-    version: (u32, u32),
+    version: [u32; 3],
     /// How long copying the template took, in seconds.
     template_took: OnceLock<f64>,
     /// Removed before the folder that it lies in.
     _copy: Option<Copy>,
-    _home: Arc<Home>,
+    home: Arc<Home>,
 }
 
 impl Staged {
@@ -350,6 +350,11 @@ impl Staged {
             None => self.endpoint.database.clone(),
         };
         Endpoint { database, ..self.endpoint.clone() }
+    }
+
+    /// What held of the data when it was loaded; empty where the run did not load it.
+    pub(crate) fn loaded(&self) -> Vec<Condition> {
+        self.started.as_ref().map(|started| started.home.conditions()).unwrap_or_default()
     }
 
     /// How long restoring took, in seconds.

@@ -6,7 +6,7 @@ use crate::error::DatabaseError;
 use crate::mark::{Found, LOCK, MARK, Mark, lock};
 use crate::scratch::open_folder;
 use crate::shared_memory;
-use plimsoll_model::database::{Dataset, Server, Snapshot};
+use plimsoll_model::database::{Condition, Dataset, Server, Snapshot};
 use plimsoll_model::storage::Secret;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,6 +18,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const SNAPSHOT: &str = "loaded";
 /// The password of its user, for later runs.
 const PASSWORD: &str = "password";
+/// What held of the data when it was loaded.
+const CONDITIONS: &str = "conditions.json";
 /// Copies for trials, with a number.
 const COPY: &str = "trial-";
 
@@ -39,6 +41,13 @@ pub(crate) struct Home {
     /// Whether an earlier run has made it.
     pub(crate) kept: bool,
     copies: AtomicU32,
+}
+
+/// Notes what held of the data when it was loaded: what cannot be looked at later among it.
+pub(crate) fn note_conditions(folder: &Path, conditions: &[Condition]) -> Result<(), DatabaseError> {
+    let path = folder.join(CONDITIONS);
+    let text = serde_json::to_vec(conditions).map_err(io::Error::from);
+    text.and_then(|text| fs::write(&path, text)).map_err(DatabaseError::io("write", &path))
 }
 
 /// A folder that is to hold the data of a database.
@@ -158,7 +167,9 @@ fn clear(folder: &Path) -> Result<(), DatabaseError> {
     if snapshot.exists() {
         discard(&snapshot).map_err(DatabaseError::io("remove", &snapshot))?;
     }
-    let _ = fs::remove_file(folder.join(PASSWORD)); // it may not be there
+    for name in [PASSWORD, CONDITIONS] {
+        let _ = fs::remove_file(folder.join(name)); // it may not be there
+    }
     Ok(())
 }
 
@@ -208,6 +219,12 @@ impl Home {
     /// The data as it was loaded.
     pub(crate) fn snapshot(&self) -> PathBuf {
         snapshot_in(&self.folder)
+    }
+
+    /// What held of the data when it was loaded; empty where an older Plimsoll has not noted it.
+    pub(crate) fn conditions(&self) -> Vec<Condition> {
+        let noted = fs::read(self.folder.join(CONDITIONS)).ok();
+        noted.and_then(|noted| serde_json::from_slice(&noted).ok()).unwrap_or_default()
     }
 
     /// Copies the snapshot for a trial.

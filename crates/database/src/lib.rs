@@ -31,4 +31,5 @@ pub use databases::{Databases, OnData, Staged, check};
 pub use error::DatabaseError;
 pub use look::{Look, Seen, after, check_connections, facts};
 pub use room::{check_room, expected_size};
+pub use safety::set_by_load;
 pub use scratch::remove_left;

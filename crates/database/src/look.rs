@@ -148,7 +148,10 @@ fn signed_seconds(from: Instant, to: Instant) -> f64 {
 pub fn facts(database: &Database, staged: &Staged, transport: Transport) -> Result<DatabaseFacts, DatabaseError> {
     let endpoint = endpoint(staged, transport);
     let mut connection = open(&endpoint, Patience::of(PATIENCE))?;
-    let in_force = InForce::read(&mut connection).map_err(DatabaseError::sql(&database.name, "read the settings"))?;
+    let unread = || DatabaseError::sql(&database.name, "read the settings");
+    let in_force = InForce::read(&mut connection).map_err(unread())?;
+    let mut settings = safety::told(database.engine, &database.settings, &in_force);
+    settings.extend(safety::tables(&mut connection).map_err(unread())?);
     Ok(DatabaseFacts {
         name: database.name.clone(),
         version: connection.version(),
@@ -161,7 +164,8 @@ pub fn facts(database: &Database, staged: &Staged, transport: Transport) -> Resu
         restored: staged.restored.0.clone(),
         restore_seconds: staged.restore_seconds(),
         size: staged.size,
-        settings: safety::told(database.engine, &database.settings, &in_force),
+        settings,
+        loaded: staged.loaded(),
         ..DatabaseFacts::default()
     })
 }

@@ -4,7 +4,7 @@ use crate::engine::{self, Installation, LOADED, Place, USER, first_database};
 use crate::error::DatabaseError;
 use crate::ready::{Waiting, connect, with_interruption};
 use crate::{disk, home};
-use plimsoll_model::database::{Address, Database, Dataset, Endpoint, Server};
+use plimsoll_model::database::{Address, Condition, Database, Dataset, Endpoint, Server};
 use plimsoll_model::event::Event;
 use plimsoll_model::storage::Secret;
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, SystemSpec};
@@ -55,7 +55,8 @@ impl Making<'_> {
         let first = First::write(sockets, &self.installation.first_words(&password), self.installation)?;
         self.tell("initialising", 0.0, on_data);
         self.initialise(&place, &first.0).map_err(|error| self.explained(error, folder))?;
-        self.load(&place, first, &password, on_data).map_err(|error| self.explained(error, folder))?;
+        let held = self.load(&place, first, &password, on_data).map_err(|error| self.explained(error, folder))?;
+        home::note_conditions(folder, &held)?;
         engine::tidy(self.database.engine, &place.data);
         Ok(password)
     }
@@ -82,7 +83,7 @@ impl Making<'_> {
         first: First,
         password: &Secret,
         on_data: &mut dyn FnMut(&Event),
-    ) -> Result<(), DatabaseError> {
+    ) -> Result<Vec<Condition>, DatabaseError> {
         let spec = self.spec(place, self.installation.serve_to_load(place, &first.0));
         let running = self.launcher.start(&spec, &self.log())?;
         let endpoint = |database: &str| endpoint(self.database, place, password, database);
@@ -92,13 +93,14 @@ impl Making<'_> {
         let failed = |action| DatabaseError::sql(&self.database.name, action);
         engine::make_database(&mut connection).map_err(failed("ready the server"))?;
         drop(connection);
-        self.fill(&endpoint(LOADED), &running, on_data)?;
+        let held = self.fill(&endpoint(LOADED), &running, on_data)?;
         self.tell("bringing to rest", 1.0, on_data);
         self.settle(&endpoint(LOADED)).map_err(|error| self.with_server(&error, "bring the data to rest", &running))?;
         if self.is_interrupted() {
             return Err(DatabaseError::Interrupted);
         }
-        self.stop(running)
+        self.stop(running)?;
+        Ok(held)
     }
 
     fn fill(
@@ -106,7 +108,7 @@ impl Making<'_> {
         endpoint: &Endpoint,
         running: &Running,
         on_data: &mut dyn FnMut(&Event),
-    ) -> Result<(), DatabaseError> {
+    ) -> Result<Vec<Condition>, DatabaseError> {
         let mut told = Instant::now();
         let of = match &self.database.dataset {
             Dataset::Scripts(_) | Dataset::Empty => String::new(), // the file is told

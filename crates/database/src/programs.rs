@@ -24,14 +24,17 @@ impl Programs {
         let (server, initialise) = names(engine);
         let find = |names: &[&str]| {
             let files = folders.iter().flat_map(|folder| names.iter().map(|name| folder.join(name)));
-            files.into_iter().find(|file| file.is_file()).ok_or_else(|| missing(engine, names, &folders))
+            files
+                .into_iter()
+                .find(|file| file.is_file() && !is_stand_in(engine, file))
+                .ok_or_else(|| missing(engine, names, &folders))
         };
         let (server, initialise) = (find(server)?, find(initialise)?);
         let base = named.and_then(|_| Some(server.parent()?.parent()?.to_owned()));
         Ok(Programs { server, initialise, base })
     }
 
-    /// What the server says of itself: `PostgreSQL 15.18`, `MariaDB 10.11.19`.
+    /// What the server says of itself: `PostgreSQL 15.18`, `MariaDB 10.11.19`, `MySQL 9.7.4`.
     pub(crate) fn version(&self, engine: Engine) -> Result<String, String> {
         let command = format!("{} --version", self.server.display());
         let said = ask(&[self.server.display().to_string(), "--version".to_owned()]);
@@ -47,13 +50,17 @@ impl Programs {
 fn version(engine: Engine, said: &str) -> Option<String> {
     let marker = match engine {
         Engine::Postgresql => "(PostgreSQL)",
-        Engine::Mariadb => "Ver",
+        Engine::Mariadb | Engine::Mysql => "Ver",
     };
     let version = said.split_whitespace().skip_while(|word| *word != marker).nth(1)?;
     let number = version.split('-').next()?;
-    let name =
-        if engine == Engine::Mariadb && !version.contains("MariaDB") { "MySQL".to_owned() } else { engine.to_string() };
-    Some(format!("{name} {number}"))
+    // MySQL does not say its name.
+    (version.contains("MariaDB") == (engine == Engine::Mariadb)).then(|| format!("{engine} {number}"))
+}
+
+/// Whether it is MariaDB's server by the name that MySQL's has.
+fn is_stand_in(engine: Engine, file: &Path) -> bool {
+    engine == Engine::Mysql && file.canonicalize().is_ok_and(|file| file.ends_with("mariadbd"))
 }
 
 /// Names of the server, and of what initialises: newest first.
@@ -61,6 +68,7 @@ fn names(engine: Engine) -> (&'static [&'static str], &'static [&'static str]) {
     match engine {
         Engine::Postgresql => (&["postgres"], &["initdb"]),
         Engine::Mariadb => (&["mariadbd", "mysqld"], &["mariadb-install-db", "mysql_install_db"]),
+        Engine::Mysql => (&["mysqld"], &["mysqld"]), // by itself, of what lies beside it
     }
 }
 
@@ -80,6 +88,9 @@ fn usual(engine: Engine) -> Vec<PathBuf> {
     match engine {
         Engine::Postgresql => folders.extend(newest_first(Path::new("/usr/lib/postgresql"))),
         Engine::Mariadb => folders.extend(["/usr/sbin", "/usr/libexec", "/usr/bin"].map(PathBuf::from)),
+        Engine::Mysql => {
+            folders.extend(["/usr/sbin", "/usr/libexec", "/usr/bin", "/usr/local/mysql/bin"].map(PathBuf::from));
+        }
     }
     folders
 }
@@ -96,6 +107,7 @@ fn missing(engine: Engine, names: &[&str], folders: &[PathBuf]) -> String {
     let package = match engine {
         Engine::Postgresql => "postgresql-15 (or another version of it)",
         Engine::Mariadb => "mariadb-server-core",
+        Engine::Mysql => "mysql-server-core (or unpack an archive of dev.mysql.com)",
     };
     let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
     format!(
@@ -121,11 +133,15 @@ mod tests {
                 "MariaDB 10.11.19",
             ),
             (Engine::Mariadb, "./mysqld  Ver 10.1.23-MariaDB for Linux on x86_64 (MariaDB Server)", "MariaDB 10.1.23"),
-            (Engine::Mariadb, "mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL Community Server - GPL)", "MySQL 8.0.36"),
+            (Engine::Mysql, "mysqld  Ver 8.0.36 for Linux on x86_64 (MySQL Community Server - GPL)", "MySQL 8.0.36"),
+            (Engine::Mysql, "mysqld  Ver 9.7.4-2 for Linux on x86_64 ((Debian))", "MySQL 9.7.4"),
+            (Engine::Mysql, "bin/mysqld  Ver 5.5.9 for Linux on x86_64 (Source distribution)", "MySQL 5.5.9"),
         ] {
             assert_eq!(version(engine, said).as_deref(), Some(read), "{said}");
         }
         assert_eq!(version(Engine::Postgresql, "Python 3.11"), None);
+        assert_eq!(version(Engine::Mariadb, "mysqld  Ver 8.0.36 for Linux on x86_64"), None);
+        assert_eq!(version(Engine::Mysql, "mysqld  Ver 10.11.19-MariaDB for debian-linux-gnu"), None);
     }
 
     #[test]

@@ -34,18 +34,21 @@ fn refusal(installation: &Installation, settings: &[Setting]) -> Option<String> 
     let ends_well = answer.status.success();
     let concerns = |line: &str| settings.iter().any(|(name, _)| plain(line).contains(&plain(name)));
     let lines: Vec<&str> = answer.errors.lines().collect();
-    let mut complaints = lines.iter().enumerate().filter_map(|(at, line)| Some((at, complaint(line)?)));
-    let (at, said) = complaints.find(|(_, said)| !ends_well || concerns(said))?;
+    let complaints = || lines.iter().enumerate().filter_map(|(at, line)| Some((at, complaint(line)?)));
+    // Some miss tables where there is no data, and complain of that first.
+    let found = complaints().find(|(_, said)| concerns(said)).or_else(|| complaints().find(|_| !ends_well));
+    let (at, said) = found?;
     let hint = lines.get(at + 1).and_then(|line| line.split_once("HINT: "));
     Some(hint.map_or_else(|| said.to_owned(), |(_, hint)| format!("{said} ({})", hint.trim())))
 }
 
-/// What a line complains of. MariaDB goes on with another value, or without the setting, and says so.
+/// What a line complains of. MariaDB and MySQL go on with another value, or without the setting, and say so.
 fn complaint(line: &str) -> Option<&str> {
     let after = |sign: &str| line.split_once(sign).map(|(_, said)| said.trim());
     let changed = || after("[Warning] ").filter(|said| said.contains(" adjusted to ") || said.contains("does nothing"));
     let said = after("FATAL: ").or_else(|| after("[ERROR] ")).or_else(changed)?;
-    let said = said.trim_start_matches("Buffered error: ");
+    let said = said.trim_start_matches("Buffered error: ").trim_start_matches("Buffered warning: ");
+    let said = said.split_once("] [Server] ").map_or(said, |(_, said)| said);
     // Its own name and a colon.
     Some(said.strip_prefix('/').and_then(|rest| rest.split_once(": ")).map_or(said, |(_, said)| said))
 }
@@ -65,6 +68,14 @@ mod tests {
             ("3:49:17 0 [ERROR] Buffered error: Unknown suffix 'a'", "Unknown suffix 'a'"),
             (
                 "3:49:17 0 [Warning] option 'a': unsigned value 100 adjusted to 400",
+                "option 'a': unsigned value 100 adjusted to 400",
+            ),
+            (
+                "2026-11-22T13:26:42.235734Z 0 [ERROR] [MY-000067] [Server] unknown variable 'no-such=1'.",
+                "unknown variable 'no-such=1'.",
+            ),
+            (
+                "2026-11-22 13:19:54 4450 [Warning] Buffered warning: option 'a': unsigned value 100 adjusted to 400",
                 "option 'a': unsigned value 100 adjusted to 400",
             ),
             ("3:49:17 0 [Warning] 'a' was removed. It does nothing now.", "'a' was removed. It does nothing now."),

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 fn empty(engine: Engine) -> u64 {
     match engine {
         Engine::Postgresql => 50_000_000,
-        Engine::Mariadb => 130_000_000,
+        Engine::Mariadb | Engine::Mysql => 130_000_000,
     }
 }
 
@@ -24,7 +24,7 @@ fn empty(engine: Engine) -> u64 {
 pub fn expected_size(engine: Engine, dataset: &Dataset) -> Option<u64> {
     let (warehouse, row) = match engine {
         Engine::Postgresql => (105_000_000, 260),
-        Engine::Mariadb => (110_000_000, 250),
+        Engine::Mariadb | Engine::Mysql => (110_000_000, 250),
     };
     let loaded = match dataset {
         Dataset::Tpcc { warehouses, .. } => u64::from(*warehouses).saturating_mul(warehouse),

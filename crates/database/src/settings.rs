@@ -48,10 +48,11 @@ fn fault(name: &str, asked: &str, in_force: &InForce, version: &str) -> Option<S
     }
 }
 
-/// What a server said last that has to do with a setting.
+/// What a server said last that has to do with a setting: MySQL may say a hundred lines after it.
 fn said_of(name: &str, running: Option<&Running>) -> Option<String> {
-    let lines = running?.last_output().lines;
-    lines.into_iter().find(|line| plain(line).contains(&plain(name)))
+    let said = std::fs::read(running?.last_output().file?).ok()?;
+    let said = String::from_utf8_lossy(&said);
+    said.lines().rfind(|line| plain(line).contains(&plain(name))).map(|line| line.trim().to_owned())
 }
 
 /// Why a server did not begin, where that was for a setting.
@@ -84,11 +85,16 @@ pub(crate) struct Value {
 }
 
 impl InForce {
-    /// Reads them all.
+    /// These.
+    pub(crate) fn of(values: &[(&str, &str)]) -> InForce {
+        InForce(values.iter().map(|&(name, text)| (name.to_owned(), Value::of(text))).collect())
+    }
+
+    /// Reads them all, as they are for a session of the load.
     pub(crate) fn read(connection: &mut Connection) -> Result<InForce, SqlError> {
         let sql = match connection.engine() {
             Engine::Postgresql => "SELECT name, current_setting(name, true), setting, unit FROM pg_settings",
-            Engine::Mariadb => "SHOW GLOBAL VARIABLES",
+            Engine::Mariadb | Engine::Mysql => "SHOW VARIABLES",
         };
         let table = connection.query(sql)?;
         let values = table.rows.into_iter().map(|row| {
@@ -114,7 +120,7 @@ impl InForce {
 }
 
 impl Value {
-    fn of(text: &str) -> Value {
+    pub(crate) fn of(text: &str) -> Value {
         Value { shown: text.to_owned(), plain: text.to_owned(), unit: String::new() }
     }
 
@@ -207,14 +213,6 @@ fn parts(text: &str) -> Vec<String> {
     let mut parts: Vec<String> = text.split(',').map(part).collect();
     parts.sort_unstable();
     parts
-}
-
-#[cfg(test)]
-impl InForce {
-    /// These.
-    pub(crate) fn of(values: &[(&str, &str)]) -> InForce {
-        InForce(values.iter().map(|&(name, text)| (name.to_owned(), Value::of(text))).collect())
-    }
 }
 
 #[cfg(test)]

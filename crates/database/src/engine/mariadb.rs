@@ -1,13 +1,18 @@
-//! MariaDB.
+//! MariaDB, and what MySQL has in common with it.
 
 use super::{Installation, LOADED, Place, Setting, USER, names_of};
 use plimsoll_model::storage::Secret;
 use plimsoll_sql::{Connection, SqlError};
 use std::path::Path;
 
-/// What a run chooses by itself.
+/// What a run chooses by itself. Of MySQL alone is what it would listen on besides.
 pub(super) const OWN_SETTINGS: &[&str] = &[
+    "admin_address",
+    "admin_port",
     "datadir",
+    "mysqlx",
+    "mysqlx_bind_address",
+    "mysqlx_port",
     "socket",
     "port",
     "bind_address",
@@ -19,8 +24,19 @@ pub(super) const OWN_SETTINGS: &[&str] = &[
 ];
 
 /// The same for what initialises.
-pub(super) const OWN_ARGUMENTS: &[&str] =
-    &["--datadir", "--ldata", "--user", "--basedir", "--no-defaults", "--defaults-file", "--defaults-extra-file"];
+pub(super) const OWN_ARGUMENTS: &[&str] = &[
+    "--datadir",
+    "--ldata",
+    "--user",
+    "--basedir",
+    "--no-defaults",
+    "--defaults-file",
+    "--defaults-extra-file",
+    "--bootstrap",
+    "--init-file",
+    "--initialize",
+    "--initialize-insecure",
+];
 
 /// Settings by which it would keep files outside the folder of its data.
 pub(super) const PLACES: &[&str] = &[
@@ -28,15 +44,21 @@ pub(super) const PLACES: &[&str] = &[
     "general_log_file",
     "innodb_data_file_path",
     "innodb_data_home_dir",
+    "innodb_directories",
+    "innodb_doublewrite_dir",
     "innodb_log_group_home_dir",
+    "innodb_redo_log_archive_dirs",
     "innodb_temp_data_file_path",
+    "innodb_temp_tablespaces_dir",
     "innodb_tmpdir",
     "innodb_undo_directory",
     "log_bin",
     "log_bin_index",
     "log_error",
+    "mysqlx_socket",
     "relay_log",
     "relay_log_index",
+    "replica_load_tmpdir",
     "slave_load_tmpdir",
     "slow_query_log_file",
     "tmpdir",
@@ -58,9 +80,10 @@ pub(super) fn initialise(installation: &Installation, place: &Place) -> Vec<Stri
     command
 }
 
-pub(super) fn serve(installation: &Installation, place: &Place, settings: &[Setting]) -> Vec<String> {
-    let mut command = vec![installation.programs.server.display().to_string(), "--no-defaults".to_owned()];
-    command.extend(base(installation));
+/// `own` are arguments that a study's settings outdo.
+pub(super) fn serve(installation: &Installation, place: &Place, own: &[&str], settings: &[Setting]) -> Vec<String> {
+    let mut command = program(installation);
+    command.extend(own.iter().map(|&own| own.to_owned()));
     let of_server = |argument: &&String| !OF_THE_SCRIPT.iter().any(|own| argument.starts_with(own));
     command.extend(installation.init.iter().filter(of_server).cloned());
     command.push(temporary(place));
@@ -78,14 +101,19 @@ pub(super) fn serve(installation: &Installation, place: &Place, settings: &[Sett
 
 /// It is asked for help, which it gives once it has taken all of them.
 pub(super) fn try_settings(installation: &Installation, settings: &[Setting]) -> Vec<String> {
-    let mut command = vec![installation.programs.server.display().to_string(), "--no-defaults".to_owned()];
-    command.extend(base(installation));
+    let mut command = program(installation);
     command.extend(settings.iter().map(argument));
     command.extend(["--datadir=/", "--verbose", "--help"].map(str::to_owned));
     command
 }
 
-fn argument((name, value): &Setting) -> String {
+/// The server, and where it finds its texts.
+pub(super) fn program(installation: &Installation) -> Vec<String> {
+    let server = installation.programs.server.display().to_string();
+    [server, "--no-defaults".to_owned()].into_iter().chain(base(installation)).collect()
+}
+
+pub(super) fn argument((name, value): &Setting) -> String {
     format!("--{}={value}", name.replace('_', "-"))
 }
 
@@ -95,7 +123,7 @@ fn base(installation: &Installation) -> Option<String> {
 
 /// A server that starts removes the temporary tables of all others in the same folder, so that none
 /// may use `/tmp`.
-fn temporary(place: &Place) -> String {
+pub(super) fn temporary(place: &Place) -> String {
     format!("--tmpdir={}", place.sockets.display())
 }
 
@@ -108,7 +136,7 @@ pub(super) fn settings_to_load(first: &Path) -> Vec<Setting> {
         ("innodb_buffer_pool_size", "512M"),
         ("innodb_fast_shutdown", "0"),
         ("innodb_io_capacity", "10000"),
-        ("innodb_io_capacity_max", "20000"),
+        ("loose_innodb_io_capacity_max", "20000"), // not known before 5.6
         ("max_allowed_packet", "64M"),
     ];
     let mut settings: Vec<Setting> =
@@ -133,7 +161,8 @@ pub(super) fn first_statements(password: &Secret) -> String {
 pub(super) fn make_database(connection: &mut Connection) -> Result<(), SqlError> {
     let others = format!(
         "SELECT concat(quote(user), '@', quote(host)) FROM mysql.user \
-         WHERE user NOT IN ('{USER}', 'mariadb.sys', 'PUBLIC') AND host <> ''"
+         WHERE user NOT IN ('{USER}', 'PUBLIC', 'mariadb.sys', 'mysql.sys', 'mysql.session', 'mysql.infoschema') \
+         AND host <> ''"
     );
     for other in names_of(connection, &others)? {
         connection.batch(&format!("DROP USER {other}"))?;

@@ -1,6 +1,7 @@
 //! What differs between kinds of servers: their command lines, and what readies loaded data.
 
 mod mariadb;
+mod mysql;
 mod postgresql;
 
 use crate::account::Account;
@@ -58,7 +59,11 @@ impl Installation {
         };
         user.check_can_enter(&programs.server).map_err(|fault| vec![fault])?;
         let version = programs.version(engine).map_err(|fault| vec![fault])?;
-        Ok(Installation { engine, programs, version, user, init: server.init.clone() })
+        let installation = Installation { engine, programs, version, user, init: server.init.clone() };
+        if engine == Engine::Mysql {
+            mysql::check(&installation).map_err(|fault| vec![fault])?;
+        }
+        Ok(installation)
     }
 
     /// The command that makes data in `place`, which is an empty folder. `password` is the file that
@@ -67,6 +72,7 @@ impl Installation {
         let command = match self.engine {
             Engine::Postgresql => postgresql::initialise(self, place, password),
             Engine::Mariadb => mariadb::initialise(self, place),
+            Engine::Mysql => mysql::initialise(self, place),
         };
         self.as_user(command)
     }
@@ -76,7 +82,8 @@ impl Installation {
     pub(crate) fn serve_to_load(&self, place: &Place, first: &Path) -> Vec<String> {
         self.as_user(match self.engine {
             Engine::Postgresql => postgresql::serve(self, place, &postgresql::settings_to_load(self.number())),
-            Engine::Mariadb => mariadb::serve(self, place, &mariadb::settings_to_load(first)),
+            Engine::Mariadb => mariadb::serve(self, place, &[], &mariadb::settings_to_load(first)),
+            Engine::Mysql => mariadb::serve(self, place, mysql::OWN_TO_LOAD, &mariadb::settings_to_load(first)),
         })
     }
 
@@ -84,7 +91,8 @@ impl Installation {
     pub(crate) fn serve(&self, place: &Place, settings: &[Setting]) -> Vec<String> {
         self.as_user(match self.engine {
             Engine::Postgresql => postgresql::serve(self, place, settings),
-            Engine::Mariadb => mariadb::serve(self, place, settings),
+            Engine::Mariadb => mariadb::serve(self, place, &[], settings),
+            Engine::Mysql => mariadb::serve(self, place, mysql::OWN, settings),
         })
     }
 
@@ -93,6 +101,7 @@ impl Installation {
         self.as_user(match self.engine {
             Engine::Postgresql => postgresql::try_settings(self, settings),
             Engine::Mariadb => mariadb::try_settings(self, settings),
+            Engine::Mysql => mysql::try_settings(self, settings),
         })
     }
 
@@ -100,7 +109,7 @@ impl Installation {
     pub(crate) fn first_words(&self, password: &Secret) -> String {
         match self.engine {
             Engine::Postgresql => password.0.clone(),
-            Engine::Mariadb => mariadb::first_statements(password),
+            Engine::Mariadb | Engine::Mysql => mariadb::first_statements(password),
         }
     }
 
@@ -108,10 +117,10 @@ impl Installation {
         self.user.prefix().into_iter().chain(command).collect()
     }
 
-    /// 15 and 18 of `PostgreSQL 15.18`.
-    pub(crate) fn number(&self) -> (u32, u32) {
+    /// 15, 18 and 0 of `PostgreSQL 15.18`.
+    pub(crate) fn number(&self) -> [u32; 3] {
         let mut numbers = self.version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok());
-        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+        [(); 3].map(|()| numbers.next().unwrap_or(0))
     }
 }
 
@@ -119,7 +128,7 @@ impl Installation {
 pub(crate) fn socket(engine: Engine, place: &Place) -> PathBuf {
     match engine {
         Engine::Postgresql => place.sockets.join(format!(".s.PGSQL.{}", place.port)),
-        Engine::Mariadb => place.sockets.join("socket"),
+        Engine::Mariadb | Engine::Mysql => place.sockets.join("socket"),
     }
 }
 
@@ -127,7 +136,7 @@ pub(crate) fn socket(engine: Engine, place: &Place) -> PathBuf {
 pub(crate) fn first_database(engine: Engine) -> &'static str {
     match engine {
         Engine::Postgresql => "postgres",
-        Engine::Mariadb => "mysql",
+        Engine::Mariadb | Engine::Mysql => "mysql",
     }
 }
 
@@ -136,7 +145,7 @@ pub(crate) fn stop_signal(engine: Engine) -> StopSignal {
     match engine {
         // "Fast shutdown". Its backends, each in a session of its own, do not get the signal.
         Engine::Postgresql => StopSignal::Int,
-        Engine::Mariadb => StopSignal::Term,
+        Engine::Mariadb | Engine::Mysql => StopSignal::Term,
     }
 }
 
@@ -144,7 +153,7 @@ pub(crate) fn stop_signal(engine: Engine) -> StopSignal {
 pub(crate) fn make_database(connection: &mut Connection) -> Result<(), SqlError> {
     match connection.engine() {
         Engine::Postgresql => connection.batch(&format!("CREATE DATABASE {LOADED}")),
-        Engine::Mariadb => mariadb::make_database(connection),
+        Engine::Mariadb | Engine::Mysql => mariadb::make_database(connection),
     }
 }
 
@@ -152,23 +161,23 @@ pub(crate) fn make_database(connection: &mut Connection) -> Result<(), SqlError>
 pub(crate) fn settle(connection: &mut Connection) -> Result<(), SqlError> {
     match connection.engine() {
         Engine::Postgresql => postgresql::settle(connection),
-        Engine::Mariadb => mariadb::settle(connection),
+        Engine::Mariadb | Engine::Mysql => mariadb::settle(connection),
     }
 }
 
 /// Takes away what would differ from trial to trial, once the server that loaded has ended.
 pub(crate) fn tidy(engine: Engine, data: &Path) {
-    if engine == Engine::Mariadb {
+    if engine != Engine::Postgresql {
         // The list of pages to be read again at the start: trials begin with an empty cache.
         let _ = std::fs::remove_file(data.join("ib_buffer_pool"));
     }
 }
 
 /// Makes the trial's database from the template, over a connection to another database.
-pub(crate) fn copy_template(connection: &mut Connection, version: (u32, u32)) -> Result<(), SqlError> {
+pub(crate) fn copy_template(connection: &mut Connection, version: [u32; 3]) -> Result<(), SqlError> {
     connection.batch(&format!("DROP DATABASE IF EXISTS {RUN}"))?;
     // Before 15, files were copied always; since then it is one of two ways.
-    let strategy = if version >= (15, 0) { " STRATEGY = FILE_COPY" } else { "" };
+    let strategy = if version >= [15, 0, 0] { " STRATEGY = FILE_COPY" } else { "" };
     connection.batch(&format!("CREATE DATABASE {RUN} TEMPLATE {LOADED}{strategy}"))
 }
 
@@ -176,7 +185,7 @@ pub(crate) fn copy_template(connection: &mut Connection, version: (u32, u32)) ->
 pub(crate) fn warm(connection: &mut Connection, may_add: bool) -> Result<(), SqlError> {
     match connection.engine() {
         Engine::Postgresql => postgresql::warm(connection, may_add),
-        Engine::Mariadb => mariadb::warm(connection),
+        Engine::Mariadb | Engine::Mysql => mariadb::warm(connection),
     }
 }
 
@@ -184,7 +193,7 @@ pub(crate) fn warm(connection: &mut Connection, may_add: bool) -> Result<(), Sql
 pub(crate) fn rest(connection: &mut Connection) -> Result<(), SqlError> {
     match connection.engine() {
         Engine::Postgresql => connection.batch("CHECKPOINT"),
-        Engine::Mariadb => Ok(()), // reading alone makes nothing new
+        Engine::Mariadb | Engine::Mysql => Ok(()), // reading alone makes nothing new
     }
 }
 
@@ -193,7 +202,7 @@ pub(crate) fn rest(connection: &mut Connection) -> Result<(), SqlError> {
 pub(crate) fn check_asked(database: &Database, server: &Server) -> Vec<String> {
     let (settings, arguments, places) = match database.engine {
         Engine::Postgresql => (postgresql::OWN_SETTINGS, postgresql::OWN_ARGUMENTS, postgresql::PLACES),
-        Engine::Mariadb => (mariadb::OWN_SETTINGS, mariadb::OWN_ARGUMENTS, mariadb::PLACES),
+        Engine::Mariadb | Engine::Mysql => (mariadb::OWN_SETTINGS, mariadb::OWN_ARGUMENTS, mariadb::PLACES),
     };
     let name = &database.name;
     let of_settings = database.settings.iter().filter_map(|(setting, value)| {

@@ -56,7 +56,7 @@ pub(super) fn try_settings(installation: &Installation, settings: &[Setting]) ->
 }
 
 /// Nothing is synced before the end, and no row is written twice.
-pub(super) fn settings_to_load(version: (u32, u32)) -> Vec<Setting> {
+pub(super) fn settings_to_load(version: [u32; 3]) -> Vec<Setting> {
     let mut settings = vec![
         ("fsync", "off"),
         ("full_page_writes", "off"),
@@ -72,7 +72,7 @@ pub(super) fn settings_to_load(version: (u32, u32)) -> Vec<Setting> {
         // it as it is: these files are written back, which would be measured.
         ("dynamic_shared_memory_type", "mmap"),
     ];
-    if version >= (12, 0) {
+    if version >= [12, 0, 0] {
         // Segments of the log are made as they are needed and removed after, so that the snapshot
         // does not hold old ones.
         settings.extend([("wal_recycle", "off"), ("wal_init_zero", "off")]);

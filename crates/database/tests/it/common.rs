@@ -6,6 +6,7 @@ use plimsoll_model::event::Event;
 use plimsoll_model::sql::Transport;
 use plimsoll_sql::{Connection, Patience};
 use plimsoll_system::{Launcher, Running, free_port};
+use plimsoll_testkit::database::mysql_folder;
 use procfs::process::all_processes;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,7 +55,7 @@ impl Place {
         let file = self.path("load.sql");
         fs::write(&file, format!("{SCRIPT}{script}")).unwrap();
         let server = Server {
-            programs: None,
+            programs: if engine == Engine::Mysql { mysql_folder() } else { None },
             user: None,
             init: Vec::new(),
             data: None,

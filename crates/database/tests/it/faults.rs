@@ -14,10 +14,17 @@ fn a_disk_that_is_full_while_data_is_loaded_is_named_and_nothing_is_left() {
     let postgresql =
         format!("{rows}INSERT INTO filler SELECT n, repeat('x', 1900) FROM generate_series(1, 100000) AS n;\n");
     let mariadb = format!("{rows}INSERT INTO filler SELECT seq, repeat('x', 1900) FROM seq_1_to_100000;\n");
+    let some = "(SELECT 1 AS n UNION SELECT 2 UNION SELECT 3) AS n";
+    let many = "information_schema.collations AS a, information_schema.collations AS b";
+    let mysql = format!(
+        "CREATE TABLE filler (id INT AUTO_INCREMENT PRIMARY KEY, text TEXT);\n\
+         INSERT INTO filler (text) SELECT repeat('x', 1900) FROM {many}, {some};\n"
+    );
     // The last is too small for the server's log alone.
     let too_small = [
         (Engine::Postgresql, postgresql.as_str(), "100m"),
         (Engine::Mariadb, mariadb.as_str(), "260m"),
+        (Engine::Mysql, mysql.as_str(), "260m"),
         (Engine::Mariadb, "", "60m"),
     ];
     for (engine, script, size) in too_small {
@@ -39,7 +46,7 @@ fn a_disk_that_is_full_while_data_is_loaded_is_named_and_nothing_is_left() {
 fn an_interrupted_load_leaves_nothing() {
     let place = Place::new();
     let folder = place.path("data");
-    for (engine, kept) in [(Engine::Postgresql, Some(folder.clone())), (Engine::Mariadb, None)] {
+    for (engine, kept) in [(Engine::Postgresql, Some(folder.clone())), (Engine::Mariadb, None), (Engine::Mysql, None)] {
         let Some(mut database) = place.database(engine, "") else { continue };
         server(&mut database).data = kept;
         let interrupted = AtomicBool::new(false);
@@ -60,7 +67,7 @@ fn an_interrupted_load_leaves_nothing() {
 #[test]
 fn what_cannot_be_is_said_before_anything_is_started() {
     let place = Place::new();
-    for engine in [Engine::Postgresql, Engine::Mariadb] {
+    for engine in [Engine::Postgresql, Engine::Mariadb, Engine::Mysql] {
         let Some(database) = place.database(engine, "") else { continue };
         let fault_of = |change: &dyn Fn(&mut plimsoll_model::database::Database)| {
             let mut changed = database.clone();
@@ -78,7 +85,7 @@ fn what_cannot_be_is_said_before_anything_is_started() {
         assert!(said.contains("the setting `port` of the database `db` is Plimsoll's own to choose"), "{said}");
         let (setting, away) = match engine {
             Engine::Postgresql => ("log_directory", "/var/log/postgresql"),
-            Engine::Mariadb => ("innodb-undo-directory", "../elsewhere"),
+            Engine::Mariadb | Engine::Mysql => ("innodb-undo-directory", "../elsewhere"),
         };
         let said = fault_of(&|database| database.settings = settings(&[(setting, away)]));
         let expected = format!("the setting `{setting}` of the database `db` leads out of the folder of its data");
@@ -103,6 +110,11 @@ fn settings_that_a_server_does_not_take_are_found_without_any_data() {
             [("innodb_buffer_pool_size", "64M"), ("max-connections", "77")],
             [("no_such_setting", "5"), ("innodb_flush_method", "maybe"), ("table_definition_cache", "100")],
         ),
+        (
+            Engine::Mysql,
+            [("innodb_buffer_pool_size", "64M"), ("max-connections", "77")],
+            [("no_such_setting", "5"), ("innodb_io_capacity", "maybe"), ("table_definition_cache", "100")],
+        ),
     ] {
         let Some(mut database) = place.database(engine, "") else { continue };
         database.settings = settings(&fine);
@@ -122,7 +134,7 @@ fn settings_that_a_server_does_not_take_are_found_without_any_data() {
 #[test]
 fn data_that_no_disk_has_room_for_is_refused_before_anything_is_made() {
     let place = Place::new();
-    for engine in [Engine::Postgresql, Engine::Mariadb] {
+    for engine in [Engine::Postgresql, Engine::Mariadb, Engine::Mysql] {
         let Some(mut database) = place.database(engine, "") else { continue };
         let tpcc = |warehouses| Dataset::Tpcc { warehouses, seed: 1 };
         database.dataset = tpcc(1);

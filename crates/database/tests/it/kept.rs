@@ -29,6 +29,11 @@ fn mariadb_data_is_kept_for_later_runs_that_ask_for_the_same() {
     keep(Engine::Mariadb, &["--innodb-page-size=32k"], &[]);
 }
 
+#[test]
+fn mysql_data_is_kept_for_later_runs_that_ask_for_the_same() {
+    keep(Engine::Mysql, &["--lower-case-table-names=1"], &[]);
+}
+
 fn keep(engine: Engine, init: &[&str], other_init: &[&str]) {
     let place = Place::new();
     let Some(mut database) = place.database(engine, "") else { return };
@@ -39,7 +44,7 @@ fn keep(engine: Engine, init: &[&str], other_init: &[&str]) {
         let (found, events) = stage(&place, &database);
         assert_eq!(found.unwrap(), [(1, 10), (2, 20), (3, 30)]);
         assert_eq!(ready_events(&events), [kept]);
-        assert_eq!(names_in(&folder), ["loaded", "password", "plimsoll.json", "plimsoll.lock"]);
+        assert_eq!(names_in(&folder), ["conditions.json", "loaded", "password", "plimsoll.json", "plimsoll.lock"]);
     }
     // Another schema: the script is another.
     let mut other = place.database(engine, "INSERT INTO account VALUES (4, 40);").unwrap();
@@ -53,7 +58,7 @@ fn keep(engine: Engine, init: &[&str], other_init: &[&str]) {
     );
     assert!(said.contains("data: it has SQL files with SHA-256 "), "{said}");
     assert_eq!(check(&other), [said]);
-    assert_eq!(names_in(&folder), ["loaded", "password", "plimsoll.json", "plimsoll.lock"], "it is left as it is");
+    assert_eq!(names_in(&folder), ["conditions.json", "loaded", "password", "plimsoll.json", "plimsoll.lock"], "it is left as it is");
 
     // What was being made when its run was killed is made anew.
     let mark = fs::read_to_string(folder.join("plimsoll.json")).unwrap();
@@ -72,7 +77,7 @@ fn database_with_script(place: &Place, database: Database, engine: Engine) -> Da
 #[test]
 fn a_folder_that_plimsoll_did_not_make_is_refused_and_not_touched() {
     let place = Place::new();
-    for engine in [Engine::Postgresql, Engine::Mariadb] {
+    for engine in [Engine::Postgresql, Engine::Mariadb, Engine::Mysql] {
         let Some(mut database) = place.database(engine, "") else { continue };
         let folder = place.path("foreign");
         let _ = fs::remove_dir_all(&folder);

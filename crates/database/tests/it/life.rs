@@ -32,6 +32,15 @@ fn mariadb_is_loaded_once_and_each_trial_finds_what_was_loaded() {
     );
 }
 
+#[test]
+fn mysql_is_loaded_once_and_each_trial_finds_what_was_loaded() {
+    live(
+        Engine::Mysql,
+        &[("innodb_buffer_pool_size", "64M"), ("innodb-doublewrite", "0"), ("max_connections", "50")],
+        ("innodb_doublewrite", "OFF", "half old, half new"),
+    );
+}
+
 fn live(engine: Engine, asked: &[(&str, &str)], risky: (&str, &str, &str)) {
     let place = Place::new();
     let Some(mut database) = place.database(engine, "") else { return };
@@ -120,7 +129,7 @@ fn a_session_that_the_server_ends_is_noticed(database: &Database, staged: &Stage
             "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
             "SELECT pg_terminate_backend",
         ),
-        Engine::Mariadb => {
+        Engine::Mariadb | Engine::Mysql => {
             ("SELECT id FROM information_schema.processlist WHERE user = 'plimsoll' AND id <> connection_id()", "KILL ")
         }
     };
@@ -191,7 +200,7 @@ fn a_setting_that_is_unknown_is_named(place: &Place, databases: &mut Databases, 
     let said = start(&staged, place).unwrap_err().to_string();
     let expected = match database.engine {
         Engine::Postgresql => "FATAL:  unrecognized configuration parameter \"no_such_setting\"",
-        Engine::Mariadb => "unknown variable 'no-such-setting=1'",
+        Engine::Mariadb | Engine::Mysql => "unknown variable 'no-such-setting=1'",
     };
     assert!(said.contains("does not start with the setting `no_such_setting` = `1`: "), "{said}");
     assert!(said.contains(expected), "{said}");
@@ -200,7 +209,7 @@ fn a_setting_that_is_unknown_is_named(place: &Place, databases: &mut Databases, 
 fn a_setting_that_is_not_in_force_is_named(place: &Place, databases: &mut Databases, database: &Database) {
     let (asked, expected) = match database.engine {
         // A smaller one is taken.
-        Engine::Mariadb => (("table_definition_cache", "100"), "is to be `100`, and `400` is in force"),
+        Engine::Mariadb | Engine::Mysql => (("table_definition_cache", "100"), "is to be `100`, and `400` is in force"),
         Engine::Postgresql => (("work_mem", "4MB"), "is to be `4MB`, and `5MB` is in force"),
     };
     let mut database = database.clone();
@@ -248,7 +257,8 @@ fn a_server_that_runs_already_is_left_alone(place: &Place, databases: &mut Datab
         warm: false,
         ..database.clone()
     };
-    let fitting = of(&external, &[("max_connections", if database.engine == Engine::Mariadb { "151" } else { "100" })]);
+    let fitting =
+        of(&external, &[("max_connections", if database.engine == Engine::Postgresql { "100" } else { "151" })]);
     let staged = databases.stage(&fitting, &NEVER, &mut |_| panic!("nothing is made")).unwrap();
     assert!(staged.system.is_none());
     assert_eq!((staged.data.as_str(), staged.restored.0.contains("echo restored")), ("external", true));
@@ -296,14 +306,23 @@ fn a_template_is_copied_by_the_server_itself() {
 
 #[test]
 fn nobody_enters_mariadb_without_a_password() {
+    nobody_enters_without_a_password(Engine::Mariadb, &["PUBLIC", "mariadb.sys", "plimsoll"]);
+}
+
+#[test]
+fn nobody_enters_mysql_without_a_password() {
+    nobody_enters_without_a_password(Engine::Mysql, &["mysql.infoschema", "mysql.session", "mysql.sys", "plimsoll"]);
+}
+
+fn nobody_enters_without_a_password(engine: Engine, may_stay: &[&str]) {
     let place = Place::new();
-    let Some(database) = place.database(Engine::Mariadb, "") else { return };
+    let Some(database) = place.database(engine, "") else { return };
     let mut databases = place.databases();
     let staged = databases.stage(&database, &NEVER, &mut |_| ()).unwrap();
     let running = start(&staged, &place).unwrap();
     let users = connect(&staged).query("SELECT DISTINCT user FROM mysql.user ORDER BY user").unwrap();
     let users: Vec<String> = users.rows.into_iter().flatten().flatten().collect();
-    assert!(users.iter().all(|user| ["mariadb.sys", "plimsoll", "PUBLIC"].contains(&user.as_str())), "{users:?}");
+    assert!(users.iter().all(|user| may_stay.contains(&user.as_str())), "{users:?}");
     let mut endpoint = staged.endpoint(Transport::Unix).unwrap();
     for user in ["root", "nobody", ""] {
         (endpoint.user, endpoint.password) = (user.to_owned(), None);

@@ -4,3 +4,4 @@ mod common;
 mod faults;
 mod kept;
 mod life;
+mod safety;

@@ -25,7 +25,7 @@ use std::time::Duration;
 table! {
     /// A database server that is initialised and loaded once, and started for each trial.
     struct ServerTable {
-        /// What it is: "postgresql" or "mariadb".
+        /// What it is: "postgresql", "mariadb" or "mysql".
         server: Slot<Engine>,
         /// Folder with the server's programs, relative to the study's. Default: where the system's packages have them.
         programs: Option<Slot<Text>>,
@@ -59,7 +59,7 @@ table! {
 table! {
     /// A database server that runs already.
     struct ExternalTable {
-        /// Where it is, and who connects: postgresql://USER@HOST:PORT/DATABASE or mariadb://…; with ?socket=/PATH instead of HOST:PORT by its UNIX socket.
+        /// Where it is, and who connects: postgresql://USER@HOST:PORT/DATABASE, mariadb://… or mysql://…; with ?socket=/PATH instead of HOST:PORT by its UNIX socket.
         url: Slot<Url>,
         /// The variable of Plimsoll's environment that has the password. Default: there is no password.
         password_env: Option<Fixed<Variable>>,
@@ -200,11 +200,11 @@ impl ServerTable {
 
     fn check_snapshot(&self, engine: Engine, snapshot: Snapshot, faults: &mut Faults) -> Option<()> {
         let Some(written) =
-            self.snapshot.as_ref().filter(|_| (engine, snapshot) == (Engine::Mariadb, Snapshot::Template))
+            self.snapshot.as_ref().filter(|_| engine != Engine::Postgresql && snapshot == Snapshot::Template)
         else {
             return Some(());
         };
-        let fault = Fault::error(&written.span, "MariaDB has no template databases");
+        let fault = Fault::error(&written.span, format!("{engine} has no template databases"));
         faults.add(fault.help("leave `snapshot` out: the files are copied"));
         None
     }
@@ -284,7 +284,7 @@ pub(crate) fn check_connections(
     let most = match (told, database.engine) {
         (Some((_, value)), _) => value.parse().unwrap_or(u32::MAX), // what else it may be, the server knows
         (None, Engine::Postgresql) => 100,
-        (None, Engine::Mariadb) => 151,
+        (None, Engine::Mariadb | Engine::Mysql) => 151,
     };
     let users = load.most_users();
     let fewer = match &load.model {
@@ -329,7 +329,7 @@ impl FromToml for DatabaseTable {
                 if !misspelt.iter().any(|key| ORIGINS.contains(key)) {
                     let fault = Fault::error(&node.place(), format!("{} does not say what it is", node.name()));
                     faults.add(fault.help(
-                        "add `server = \"postgresql\"` or `server = \"mariadb\"`, or `url` for one that runs already",
+                        "add `server = \"postgresql\"`, `\"mariadb\"` or `\"mysql\"`, or `url` for one that runs already",
                     ));
                 }
                 return None;
@@ -382,14 +382,14 @@ impl DatabaseTables {
 }
 
 impl Scalar for Engine {
-    const EXPECTED: &'static str = "\"postgresql\" or \"mariadb\"";
+    const EXPECTED: &'static str = "\"postgresql\", \"mariadb\" or \"mysql\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &[("postgresql", Engine::Postgresql), ("mariadb", Engine::Mariadb)])
+        word(level, &[("postgresql", Engine::Postgresql), ("mariadb", Engine::Mariadb), ("mysql", Engine::Mysql)])
     }
 
     fn schema() -> Schema {
-        json_schema!({ "enum": ["postgresql", "mariadb"] })
+        json_schema!({ "enum": ["postgresql", "mariadb", "mysql"] })
     }
 }
 
@@ -494,7 +494,7 @@ mod tests {
         for (url, engine, address) in [
             ("postgresql://me@127.0.0.1:5433/shop", Engine::Postgresql, tcp("127.0.0.1", 5433)),
             ("postgres://me@[::1]/shop", Engine::Postgresql, tcp("::1", 5432)),
-            ("mysql://me@localhost/shop", Engine::Mariadb, tcp("localhost", 3306)),
+            ("mysql://me@localhost/shop", Engine::Mysql, tcp("localhost", 3306)),
             ("mariadb://me@/shop?socket=/run/my.sock", Engine::Mariadb, Address::Unix("/run/my.sock".into())),
         ] {
             let endpoint = external(&format!("url = '{url}'")).endpoint;
@@ -533,7 +533,7 @@ mod tests {
             ("sever = 'mariadb'", "did you mean `server`?"),
             ("server = 'mariadb'\nurl = 'mysql://a@localhost/b'", "is started and runs already"),
             ("server = 'postgres'", "did you mean `postgresql`?"),
-            ("server = 'mysql'", "\"postgresql\" or \"mariadb\""),
+            ("server = 'oracle'", "\"postgresql\", \"mariadb\" or \"mysql\""),
             ("url = 'mysql://a@localhost/b'\nport = 5", "`port` belongs in"),
             ("url = 'mysql://a:secret@localhost/b'", "`table.url` must not hold a password"),
             ("url = 'postgresql://a@localhost/b?password=x'", "password_env = \"NAME\""),
@@ -564,6 +564,7 @@ mod tests {
     fn wrong_databases_are_named_when_resolved() {
         for (text, what) in [
             ("server = 'mariadb'\nsnapshot = 'template'", "MariaDB has no template databases"),
+            ("server = 'mysql'\nsnapshot = 'template'", "MySQL has no template databases"),
             ("server = 'mariadb'\nsettings = { a = \"x\\ny\" }", "must be one line of text"),
             ("server = 'mariadb'\ncpus = '7'", "names processor 7"),
             (
