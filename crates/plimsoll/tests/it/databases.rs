@@ -4,7 +4,7 @@ use crate::common::{Ended, Place, Started, edited, files, is_nowhere, wait_until
 use plimsoll_bundle::Contents;
 use plimsoll_model::database::{Address, Endpoint, Engine};
 use plimsoll_sql::{Connection, Patience};
-use plimsoll_testkit::database::{PASSWORD, USER};
+use plimsoll_testkit::database::{PASSWORD, USER, mysql_folder};
 use plimsoll_testkit::{Mounted, skipped};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -44,6 +44,8 @@ const MARIADB: Server = Server {
     unsafe_: "0",
 };
 
+const MYSQL: Server = Server { name: "mysql", shown: "MySQL ", program: "/mysqld", ..MARIADB };
+
 const SERVERS: [Server; 2] = [POSTGRESQL, MARIADB];
 
 /// What users do in [`study`].
@@ -55,6 +57,8 @@ const RESUME: [&str; 5] = ["run", "study.toml", "--resume", "--out", "bundle"];
 /// Two values of a setting, twice each, under small transactions.
 fn study(server: &Server) -> String {
     let Server { name, setting, safe, unsafe_, .. } = server;
+    let folder = mysql_folder().filter(|_| *name == MYSQL.name);
+    let programs = folder.map(|folder| format!("programs = \"{}\"\n", folder.display())).unwrap_or_default();
     format!(
         r#"title    = "tiny"
 question = "What does safety cost?"
@@ -66,7 +70,7 @@ safety = {{ levels = ["{safe}", "{unsafe_}"], compare = true, baseline = "{safe}
 
 [database.db]
 server   = "{name}"
-settings = {{ {setting} = "{{safety}}" }}
+{programs}settings = {{ {setting} = "{{safety}}" }}
 
 [workload]
 protocol = "sql"
@@ -137,8 +141,8 @@ fn is_gone(place: &Place, folder: &Path) {
 }
 
 #[test]
-fn a_study_of_a_setting_runs_from_study_to_report_on_both_servers() {
-    for server in SERVERS {
+fn a_study_of_a_setting_runs_from_study_to_report_on_each_server() {
+    for server in [POSTGRESQL, MARIADB, MYSQL] {
         let Some(place) = place(&study(&server)) else { continue };
         place.plimsoll(&["plan", "study.toml"]).with(0).prints(&[
             "database db:",
@@ -182,7 +186,7 @@ fn assert_whole(server: &Server, bundle: &Contents) {
 
 #[test]
 fn tpc_c_is_held_to_its_conditions_and_its_input() {
-    for server in SERVERS {
+    for server in [POSTGRESQL, MARIADB, MYSQL] {
         let tpcc = edited(&study(&server), OLTP, "tpcc = { warehouses = 1 }");
         let tpcc = edited(&edited(&tpcc, "repeats  = 2", "repeats  = 1"), "\"1s\"", "\"3s\"");
         let Some(place) = place(&tpcc) else { continue };
