@@ -49,6 +49,12 @@ impl Cell {
         self.statistics.iter().find(|one| one.of == of && one.name == name)
     }
 
+    /// Whether its transactions are those of TPC-C.
+    #[must_use]
+    pub fn is_tpcc(&self) -> bool {
+        self.transactions.iter().any(|one| one.limit.is_some())
+    }
+
     /// How many transactions failed.
     #[must_use]
     pub fn failed(&self) -> u64 {

@@ -184,9 +184,10 @@ const MARIADB: &[Rule] = &[
             &[("on", "the binary log can have statements in an order that gives other rows")],
         ),
     ),
-    only_if(
-        has_binary_log,
-        where_lost("innodb_support_xa", INNODB, &[("off", "a crash can leave the binary log and InnoDB apart")]),
+    where_lost(
+        "innodb_support_xa",
+        INNODB,
+        &[("off", "a crash can leave a binary log and InnoDB apart, and lose XA transactions that were prepared")],
     ),
     where_lost("debug_no_sync", SERVER, &[("on", NO_SYNC)]),
     always(

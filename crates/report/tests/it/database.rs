@@ -308,6 +308,9 @@ fn the_page_is_well_formed_and_has_a_panel_for_each_setting() {
     let section = html.split("<section class=\"database\">").nth(1).expect("a section");
     let section = section.split("</section>").next().expect("a section");
     assert!(!section.contains("NaN") && !section.contains(">inf"), "a number is missing");
+    let all = section.split("Transactions under all conditions").nth(1).expect("a table of all");
+    let rows = all.split("</table>").next().expect("a table").matches("<tr>").count();
+    assert_eq!(rows, 1 + SETTINGS.len() * THREADS.len() * VERSIONS.len() * 5, "five transactions of each cell");
     let figure = section.split("<figure>").nth(1).expect("a chart");
     assert_eq!(figure.split("</figure>").next().expect("a chart").matches("<svg").count(), SETTINGS.len());
     let markdown = text(&REPORT, "report.md");

@@ -67,17 +67,28 @@ impl Scene<'_> {
         self.report.at(self.report.shown).filter(|cell| !cell.trials.is_empty())
     }
 
-    /// DBT-2's summary of each variant.
+    /// DBT-2's summary of each variant; then, where there are other conditions, of all cells.
     pub(super) fn summaries(&self) -> Vec<Sheet> {
-        let cells = self.first_cells().filter(|cell| !cell.transactions.is_empty());
-        cells.map(|cell| self.summary(cell)).collect()
+        let first = self.first_cells().filter(|cell| !cell.transactions.is_empty());
+        let others = (self.input.plan.conditions.len() > 1).then(|| self.all_transactions());
+        first.map(|cell| self.summary(cell)).chain(others.filter(|sheet| !sheet.rows.is_empty())).collect()
+    }
+
+    fn all_transactions(&self) -> Sheet {
+        let row = |cell: &Cell, one: &Transaction| {
+            let place = [self.condition(cell.condition), self.variant(cell.variant)];
+            place.into_iter().chain(transaction(one)).collect()
+        };
+        let rows = self.measured().flat_map(|cell| cell.transactions.iter().map(move |one| row(cell, one))).collect();
+        let is_tpcc = self.measured().any(Cell::is_tpcc);
+        let columns = ["condition", "variant"].map(words_in).into_iter().chain(of_transactions(is_tpcc)).collect();
+        let sheet = Sheet::new("Transactions under all conditions", "", columns, rows);
+        Sheet { open: false, page_only: true, ..sheet }
     }
 
     fn summary(&self, cell: &Cell) -> Sheet {
-        let is_tpcc = cell.transactions.iter().any(|one| one.limit.is_some());
-        let mut columns = vec![words_in("Transaction")];
-        columns.extend(["%", "Average", "90th %", "Total", "Rollbacks", "%", "Failed"].map(numbers_in));
-        columns.extend(is_tpcc.then(|| words_in("90th % within the limit")));
+        let is_tpcc = cell.is_tpcc();
+        let columns = of_transactions(is_tpcc).collect();
         let rows = cell.transactions.iter().map(transaction).collect();
         let title = format!("Transactions of {}, {}", self.variant(cell.variant), self.shown());
         let few = cell.transactions.iter().any(|one| one.p90.is_none());
@@ -379,6 +390,13 @@ fn statement(start: &[String], one: &Statement) -> Vec<String> {
     let percentiles = one.percentiles.map(|percentile| percentile.map_or_else(dash, time));
     let end = [time(one.longest), one.share.map_or_else(dash, percent), grouped(one.failed as f64)];
     start.chain(percentiles).chain(end).collect()
+}
+
+/// DBT-2's columns.
+fn of_transactions(is_tpcc: bool) -> impl Iterator<Item = Column> {
+    let numbers = ["%", "Average", "90th %", "Total", "Rollbacks", "%", "Failed"].map(numbers_in);
+    let limit = is_tpcc.then(|| words_in("90th % within the limit"));
+    [words_in("Transaction")].into_iter().chain(numbers).chain(limit)
 }
 
 fn transaction(one: &Transaction) -> Vec<String> {
