@@ -3,7 +3,7 @@
 use crate::tls::{Encryption, is_of_an_authority};
 use plimsoll_model::record::ErrorKind;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, socket_with, sockopt};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, ipproto, socket_with, sockopt};
 use rustls::{CipherSuite, ClientConnection, ProtocolVersion};
 use std::io::{ErrorKind as IoErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -130,7 +130,7 @@ impl Transport {
 
     /// Reads once. `raw` and `plain` are scratch space of the thread.
     pub(crate) fn receive<'a>(&mut self, raw: &'a mut [u8], plain: &'a mut Vec<u8>) -> Result<Chunk<'a>, Broken> {
-        let count = match rustix::io::read(&self.socket, &mut *raw) {
+        let count = match rustix::net::recv(&self.socket, &mut *raw, RecvFlags::empty()).map(|(count, _)| count) {
             Ok(0) => return Ok(Chunk::End),
             Ok(count) => count,
             Err(Errno::AGAIN) => return Ok(Chunk::Empty),
@@ -191,7 +191,7 @@ fn decrypt(tls: &mut ClientConnection, mut raw: &[u8], plain: &mut Vec<u8>) -> R
 fn write_some(socket: BorrowedFd<'_>, bytes: &[u8], count: &mut u64) -> Result<usize, Broken> {
     let mut sent = 0;
     while sent < bytes.len() {
-        match rustix::io::write(socket, &bytes[sent..]) {
+        match rustix::net::send(socket, &bytes[sent..], SendFlags::NOSIGNAL) {
             Ok(written) => sent += written,
             Err(Errno::AGAIN) => break,
             Err(Errno::INTR) => {}

@@ -191,6 +191,18 @@ impl Http {
         self.asked = Some(asked);
     }
 
+    /// What was written goes now.
+    pub(super) fn departs(&mut self, now: Instant) {
+        if let Some(asked) = &mut self.asked {
+            asked.sent = Some(now);
+        }
+    }
+
+    /// When all of it had gone, as far as it has.
+    pub(super) fn departed(&self) -> Option<Instant> {
+        self.asked.as_ref()?.written
+    }
+
     /// All that was written has gone.
     pub(super) fn is_written(&mut self, clock: &Clock) {
         if let Some(asked) = &mut self.asked {
@@ -326,6 +338,14 @@ mod tests {
             assert_eq!((times.blocked, times.sending, times.connecting), (Nanos(6), Nanos(2), Nanos(2)));
             assert_eq!((times.waiting, times.receiving), (Nanos(first - 12), Nanos(21 - first)));
         }
+    }
+
+    #[test]
+    fn a_request_is_timed_from_when_it_goes() {
+        let (mut http, _) = sent("GET", BodyWanted::Kept, None);
+        http.departs(Instant(11));
+        let timings = http.asked.expect("it is under way").timings(Instant(20));
+        assert_eq!((timings.blocked, timings.sending), (Nanos(7), Nanos(1)));
     }
 
     #[test]

@@ -89,6 +89,16 @@ impl Line {
         self.transport.as_mut().expect("a connection that has events has a socket")
     }
 
+    /// Sends the request that was written; when that was done.
+    pub(super) fn depart(&mut self, now: Instant, clock: &Clock) -> Result<Instant, Broken> {
+        if let Load::Http { http, .. } = &mut self.load {
+            http.departs(now);
+        }
+        self.flush(clock)?;
+        let gone = if let Load::Http { http, .. } = &self.load { http.departed() } else { None };
+        Ok(gone.unwrap_or(now))
+    }
+
     /// Sends what was written, as far as the kernel takes it.
     pub(super) fn flush(&mut self, clock: &Clock) -> Result<(), Broken> {
         let Some(transport) = self.transport.as_mut().filter(|_| self.stage >= Stage::Securing) else { return Ok(()) };

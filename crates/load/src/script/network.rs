@@ -78,6 +78,8 @@ pub(super) struct Network {
     lines: Lines,
     users: Vec<Own>,
     answers: VecDeque<Answered>,
+    /// Connections, by key, on which a request lies that is to go.
+    departing: Vec<u64>,
     /// What held connections have told and nobody has heard yet.
     told: Told,
     subjects: HashMap<Rc<str>, SubjectIndex>,
@@ -113,6 +115,7 @@ impl Network {
             lines: Lines::default(),
             users: (0..users).map(|_| own()).collect(),
             answers: VecDeque::new(),
+            departing: Vec::new(),
             told: Told::default(),
             subjects: HashMap::new(),
             raw: vec![0; READ_SIZE],

@@ -93,7 +93,8 @@ impl Work for Users<'_> {
         self.network.event(core, data, flags);
     }
 
-    /// Lets users go on that have been answered, or begin what is due, until all of them wait.
+    /// Lets users go on that have been answered, or begin what is due, until all of them wait; then what they ask for
+    /// is sent.
     fn go_on(&mut self, core: &mut Core<'_>) {
         loop {
             if let Some(Answered { user, id, event }) = self.network.next_answer() {
@@ -104,7 +105,7 @@ impl Work for Users<'_> {
             } else if let Some((user, due)) = self.ready.pop_front() {
                 let now = core.clock.now();
                 self.begin_iteration(core, user, due, now);
-            } else {
+            } else if !self.network.send_out(core) {
                 break;
             }
         }
@@ -222,7 +223,7 @@ impl Users<'_> {
                 self.broke(core, user, self.common.limits.broken(limit, place));
             }
             (Parked::Ended(End::NotLoaded(exception)), _) => {
-                self.complain(&exception);
+                self.complain(user, &exception);
                 self.result = Some(Err(Why::Threw(exception.clone())));
                 self.lose(core, user, ErrorKind::Script, exception.to_string());
             }
@@ -254,14 +255,14 @@ impl Users<'_> {
         let member = &mut self.members[user as usize];
         member.doing = Doing::Nothing;
         member.user.end(now, Ending::Whole, sent, received);
-        let (due, took, offer) = (member.due, now.since(member.began), member.offer);
+        let (due, took) = (member.due, now.since(member.began));
         let mut outcome = Outcome::Ok;
         if let Err(exception) = &result {
-            self.complain(exception);
+            self.complain(user, exception);
             core.recorder.keep_example(ITERATION, ErrorKind::Script, exception.to_string());
             outcome = Outcome::Failed(ErrorKind::Script);
         }
-        if self.calls[offer].scenario.is_none() {
+        if !self.is_of_scenario(user) {
             self.result = Some(result.map_err(Why::Threw));
         }
         let least = Nanos(self.common.least_iteration.0.saturating_sub(took.0));
@@ -292,7 +293,9 @@ impl Users<'_> {
     fn broke(&mut self, core: &mut Core<'_>, user: u32, broken: Broken) {
         let id = self.members[user as usize].user.id;
         let text = format!("user {id} was stopped for good: {broken}");
-        (self.host.console)(Level::Error, &format!("user {id} was stopped for good: {}", broken.render()));
+        if self.is_of_scenario(user) {
+            (self.host.console)(Level::Error, &format!("user {id} was stopped for good: {}", broken.render()));
+        }
         self.broken.push(text.clone());
         self.result = Some(Err(Why::Broke(broken)));
         self.lose(core, user, ErrorKind::Limit, text);
@@ -319,9 +322,16 @@ impl Users<'_> {
         }
     }
 
-    fn complain(&self, exception: &Exception) {
+    /// Whether it is a user of a scenario: of `setup` and its like, whoever calls them tells what became of them.
+    fn is_of_scenario(&self, user: u32) -> bool {
+        self.calls[self.members[user as usize].offer].scenario.is_some()
+    }
+
+    fn complain(&self, user: u32, exception: &Exception) {
         let kind = exception.to_string();
-        if let Some(more) = self.common.plan.repeats.note(&kind) {
+        if self.is_of_scenario(user)
+            && let Some(more) = self.common.plan.repeats.note(&kind)
+        {
             (self.host.console)(Level::Error, &format!("{}{more}", exception.render()));
         }
     }

@@ -11,6 +11,7 @@ use plimsoll_k6::operations::{Event, HttpFaultKind};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::units::Instant;
 use rustix::event::epoll::EventFlags;
+use std::mem;
 
 impl Network {
     /// The kernel has news.
@@ -37,7 +38,8 @@ impl Network {
         }
     }
 
-    /// Sends a request on a connection that is free for it, and `made` for it where it is the first.
+    /// Puts a request on a connection that is free for it, and `made` for it where it is the first. It goes with the
+    /// next [`Network::send_out`].
     pub(super) fn send(
         &mut self,
         core: &mut Core<'_>,
@@ -50,9 +52,29 @@ impl Network {
         let line = self.lines.line(id);
         let Load::Http { http, .. } = &mut line.load else { return };
         http.send(asked, made, self.shared.reuse == Reuse::Never, now, &mut line.out);
-        if let Err(broken) = line.flush(&core.clock) {
-            self.lose(core, id, broken.into());
+        self.departing.push(self.lines.key(id));
+    }
+
+    /// Sends all requests that were put on connections, one right after the other; whether there were any. To send them
+    /// between the work of users would wake the server for each, only for it to have nothing to do a moment later.
+    pub(in crate::script) fn send_out(&mut self, core: &mut Core<'_>) -> bool {
+        if self.departing.is_empty() {
+            return false;
         }
+        let mut now = core.clock.now();
+        let mut departing = mem::take(&mut self.departing);
+        for key in departing.drain(..) {
+            // It may have been given up meanwhile.
+            let Some(id) = self.lines.of_key(key) else { continue };
+            match self.lines.line(id).depart(now, &core.clock) {
+                Ok(gone) => now = gone,
+                Err(broken) => self.lose(core, id, broken.into()),
+            }
+        }
+        if self.departing.is_empty() {
+            self.departing = departing;
+        }
+        true
     }
 
     fn move_bytes(&mut self, core: &mut Core<'_>, id: LineId, flags: EventFlags) -> Result<(), Fault> {
