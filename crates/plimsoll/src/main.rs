@@ -8,6 +8,10 @@ mod exit;
 mod progress;
 mod say;
 
+/// Scripts ask for many small pieces of memory. It takes the place of `malloc` too, for their engine, which is C.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // Before anything else, and before any thread: a warden is this program in another role.
     let mut words = std::env::args_os().skip(1);
