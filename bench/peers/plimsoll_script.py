@@ -18,6 +18,14 @@ def k6_get(address, users, seconds, folder):
     return get(k6(), address, users, seconds, folder)
 
 
+def plimsoll_rate(rate, address, users, seconds, folder):
+    return at_rate(ours(), rate, address, users, seconds, folder)
+
+
+def k6_rate(rate, address, users, seconds, folder):
+    return at_rate(k6(), rate, address, users, seconds, folder)
+
+
 def plimsoll_idle(address, users, seconds, folder):
     return idle(ours(), address, users, seconds, folder)
 
@@ -36,6 +44,11 @@ def k6():
 
 def get(command, address, users, seconds, folder):
     return script(command, "get.js", ["--vus", users, "--duration", f"{seconds}s"], {"TARGET": address}, folder)
+
+
+def at_rate(command, rate, address, users, seconds, folder):
+    settings = {"TARGET": address, "USERS": users, "SECONDS": seconds, "RATE": rate}
+    return script(command, "rate.js", [], settings, folder)
 
 
 def idle(command, address, users, seconds, folder):
