@@ -7,6 +7,7 @@ mod form;
 mod selection;
 #[cfg(test)]
 mod tests;
+mod typed;
 
 pub(crate) use document::Selector;
 pub(crate) use form::{FormValue, fields, value_of};
@@ -32,5 +33,5 @@ impl NativeModule for Html {
 
 fn parse_html<'js>(ctx: Ctx<'js>, text: Value<'js>) -> Result<Class<'js, Selection>> {
     let text = crate::value::text(&ctx, text)?;
-    Class::instance(ctx, Selection::of_page(&text))
+    Class::instance(ctx, Selection::of_page(&text, ""))
 }

@@ -1,6 +1,7 @@
 //! A page as a tree of nodes, and where one gets from some of them.
 
 use ego_tree::{NodeId, NodeRef};
+use plimsoll_web::url::Parts;
 use scraper::{ElementRef, Html, Node};
 use std::collections::HashSet;
 
@@ -8,6 +9,8 @@ use std::collections::HashSet;
 #[derive(Debug)]
 pub(crate) struct Document {
     html: Html,
+    /// Where it came from; empty where nobody knows.
+    url: String,
 }
 
 /// What elements are selected by: CSS, and behind it jQuery's `:contains("text")`.
@@ -65,8 +68,16 @@ pub(crate) fn unique(nodes: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
 
 impl Document {
     /// Reads a page as browsers do: whatever it is, something comes of it.
-    pub(crate) fn parse(text: &str) -> Document {
-        Document { html: Html::parse_document(text) }
+    pub(crate) fn parse(text: &str, url: &str) -> Document {
+        Document { html: Html::parse_document(text), url: url.to_owned() }
+    }
+
+    /// What a reference in the page leads to; where it is not known where the page came from, as it stands.
+    pub(crate) fn address(&self, reference: &str) -> String {
+        match self.url.as_str() {
+            "" => reference.to_owned(),
+            url => Parts::split(reference.trim()).resolved(&Parts::split(url)),
+        }
     }
 
     pub(crate) fn root(&self) -> NodeId {
@@ -90,6 +101,12 @@ impl Document {
     pub(crate) fn find(&self, id: NodeId, selector: &Selector) -> Vec<NodeId> {
         let below = self.node(id).descendants().skip(1).filter_map(ElementRef::wrap);
         below.filter(|element| selector.matches(element)).map(|element| element.id()).collect()
+    }
+
+    /// The elements below a node that have one of these names, in the order of the page; all of them where none is said.
+    pub(crate) fn below(&self, id: NodeId, names: &[&str]) -> Vec<NodeId> {
+        let below = self.node(id).descendants().skip(1).filter_map(ElementRef::wrap).map(|element| element.id());
+        below.filter(|id| names.is_empty() || names.contains(&self.name(*id))).collect()
     }
 
     /// Whether a node lies below another.

@@ -3,6 +3,7 @@
 use super::document::{Document, Selector, Way};
 use super::form::value_of;
 use super::selection::Selection;
+use super::typed;
 use crate::value::{instance, thrown};
 use ego_tree::NodeId;
 use rquickjs::class::Trace;
@@ -26,7 +27,11 @@ impl Element {
         match id {
             Some(id) => {
                 let element = Element { document: Rc::clone(document), id };
-                Ok(Class::instance(ctx.clone(), element)?.into_value())
+                let made = match typed::prototype(ctx, document.name(id))? {
+                    Some(prototype) => Class::instance_proto(element, prototype)?,
+                    None => Class::instance(ctx.clone(), element)?,
+                };
+                Ok(made.into_value())
             }
             None => Ok(Value::new_undefined(ctx.clone())),
         }
@@ -36,11 +41,15 @@ impl Element {
         self.id
     }
 
-    fn other<'js>(&self, ctx: &Ctx<'js>, id: Option<NodeId>) -> Result<Value<'js>> {
+    pub(crate) fn document(&self) -> &Document {
+        &self.document
+    }
+
+    pub(super) fn other<'js>(&self, ctx: &Ctx<'js>, id: Option<NodeId>) -> Result<Value<'js>> {
         Element::instance(ctx, &self.document, id)
     }
 
-    fn others<'js>(&self, ctx: &Ctx<'js>, ids: Vec<NodeId>) -> Result<Vec<Value<'js>>> {
+    pub(super) fn others<'js>(&self, ctx: &Ctx<'js>, ids: Vec<NodeId>) -> Result<Vec<Value<'js>>> {
         ids.into_iter().map(|id| self.other(ctx, Some(id))).collect()
     }
 

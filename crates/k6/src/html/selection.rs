@@ -18,7 +18,10 @@ pub(crate) struct Selection {
     #[qjs(skip_trace)]
     document: Rc<Document>,
     #[qjs(skip_trace)]
-    nodes: Vec<NodeId>,
+    nodes: Rc<[NodeId]>,
+    /// The selection from which it was made.
+    #[qjs(skip_trace)]
+    before: Option<Rc<Selection>>,
 }
 
 /// What nodes are compared with.
@@ -31,14 +34,14 @@ enum Sought<'js> {
 
 impl Selection {
     /// A page as a whole.
-    pub(crate) fn of_page(text: &str) -> Selection {
-        let document = Rc::new(Document::parse(text));
-        let nodes = vec![document.root()];
-        Selection { document, nodes }
+    pub(crate) fn of_page(text: &str, url: &str) -> Selection {
+        let document = Rc::new(Document::parse(text, url));
+        let root = document.root();
+        Selection::of(&document, vec![root])
     }
 
     pub(crate) fn of(document: &Rc<Document>, nodes: Vec<NodeId>) -> Selection {
-        Selection { document: Rc::clone(document), nodes }
+        Selection { document: Rc::clone(document), nodes: nodes.into(), before: None }
     }
 
     pub(crate) fn document(&self) -> &Rc<Document> {
@@ -60,7 +63,7 @@ impl Selection {
     }
 
     fn with(&self, nodes: impl IntoIterator<Item = NodeId>) -> Selection {
-        Selection::of(&self.document, unique(nodes))
+        Selection { before: Some(Rc::new(self.clone())), ..Selection::of(&self.document, unique(nodes)) }
     }
 
     /// Those of `nodes` that match, where there is anything to match.
@@ -96,7 +99,7 @@ impl Selection {
             Some(end) => end.is(ctx, self, 0, id),
         };
         let mut found = Vec::new();
-        for id in &self.nodes {
+        for id in &*self.nodes {
             for other in self.document.along(*id, way) {
                 if is_end(other)? {
                     break;
@@ -143,7 +146,7 @@ impl<'js> Sought<'js> {
             return Ok(Sought::Function(function.clone()));
         }
         if let Some(selection) = instance::<Selection>(value) {
-            return Ok(Sought::Nodes(selection.borrow().nodes.clone()));
+            return Ok(Sought::Nodes(selection.borrow().nodes.to_vec()));
         }
         match instance::<Element>(value) {
             Some(element) => Ok(Sought::Nodes(vec![element.borrow().node()])),
@@ -210,7 +213,7 @@ impl Selection {
     fn has<'js>(&self, ctx: Ctx<'js>, sought: Value<'js>) -> Result<Selection> {
         let sought = Sought::read(&ctx, &sought)?;
         let mut kept = Vec::new();
-        for id in &self.nodes {
+        for id in &*self.nodes {
             if !sought.below(&ctx, &self.document, *id)?.is_empty() {
                 kept.push(*id);
             }
@@ -221,7 +224,7 @@ impl Selection {
     fn closest<'js>(&self, ctx: Ctx<'js>, sought: Value<'js>) -> Result<Selection> {
         let sought = Sought::read(&ctx, &sought)?;
         let mut found = Vec::new();
-        for id in &self.nodes {
+        for id in &*self.nodes {
             for other in [*id].into_iter().chain(self.document.along(*id, Way::Up)) {
                 if sought.is(&ctx, self, 0, other)? {
                     found.push(other);
@@ -278,6 +281,11 @@ impl Selection {
 
     fn prev_until<'js>(&self, ctx: Ctx<'js>, end: Opt<Value<'js>>, filter: Opt<Value<'js>>) -> Result<Selection> {
         self.until(&ctx, Way::Before, end.0, filter.0)
+    }
+
+    /// What was selected before the last step.
+    fn end(&self) -> Selection {
+        self.before.as_deref().cloned().unwrap_or_else(|| Selection::of(&self.document, Vec::new()))
     }
 
     fn eq(&self, index: f64) -> Selection {

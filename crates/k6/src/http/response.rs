@@ -11,6 +11,7 @@ use crate::operations::{HttpReply, HttpTimings};
 use crate::value::{buffer, given, optional_text, thrown};
 use plimsoll_model::units::Nanos;
 use plimsoll_web::SetCookie;
+use plimsoll_web::url::Parts;
 use rquickjs::class::Trace;
 use rquickjs::function::{Opt, This};
 use rquickjs::{Array, Class, Ctx, IntoJs, JsLifetime, Object, Result, String as Text, Value};
@@ -109,7 +110,7 @@ impl<'js> Response<'js> {
     /// The body as a page, or what is selected in it.
     pub(crate) fn page(&self, ctx: &Ctx<'js>, selector: Option<&str>) -> Result<Selection> {
         let body = self.got.needed_body(ctx, "HTML")?;
-        let page = Selection::of_page(&String::from_utf8_lossy(body));
+        let page = Selection::of_page(&String::from_utf8_lossy(body), self.url());
         match selector.map(crate::html::Selector::parse) {
             None => Ok(page),
             Some(Ok(selector)) => Ok(page.below(&selector)),
@@ -164,7 +165,10 @@ impl<'js> Response<'js> {
 
     #[qjs(get, enumerable, rename = "url")]
     fn address(&self) -> String {
-        self.url().to_owned()
+        match self.got.fault() {
+            None => Parts::split(self.url()).shown(),
+            Some(_) => self.url().to_owned(),
+        }
     }
 
     #[qjs(get, enumerable)]
@@ -391,7 +395,7 @@ fn request<'js>(ctx: &Ctx<'js>, answer: &Answer) -> Result<Value<'js>> {
     }
     let request = Object::new(ctx.clone())?;
     request.set("method", &*asked.method)?;
-    request.set("url", &*asked.target.written)?;
+    request.set("url", Parts::split(asked.target.written.trim()).shown())?;
     request.set("headers", headers)?;
     request.set("body", String::from_utf8_lossy(&asked.body).into_js(ctx)?)?;
     request.set("cookies", cookies)?;

@@ -1,5 +1,7 @@
 //! References and how they resolve: RFC 3986, sections 5.2 and appendix B, for any scheme.
 
+use crate::percent;
+
 /// The five parts of a URI or of a reference to one, as they stand in its text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts<'a> {
@@ -50,6 +52,16 @@ impl<'a> Parts<'a> {
         }
         let path = if self.path.starts_with('/') { self.path.to_owned() } else { merged(base, self.path) };
         Parts { path: &without_dots(&path), query: self.query, fragment, ..*base }.joined()
+    }
+
+    /// The text with path and fragment percent-encoded where they have what may not stand there; a query stays as it is
+    /// written, as programs in Go show URLs.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let encoded = |part: &str| percent::repaired(part).unwrap_or_else(|_| part.to_owned());
+        let (scheme, path, fragment) =
+            (self.scheme.map(str::to_ascii_lowercase), encoded(self.path), self.fragment.map(encoded));
+        Parts { scheme: scheme.as_deref(), path: &path, fragment: fragment.as_deref(), ..*self }.joined()
     }
 
     /// Section 5.3.
