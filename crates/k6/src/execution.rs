@@ -58,11 +58,14 @@ fn instance<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     for (name, counter) in counters {
         getter(&object, name, move |ctx| Ok(counter(User::of(&ctx)?.plan()).load(Relaxed) as f64))?;
     }
-    getter(&object, "currentTestRunDuration", |ctx| Ok(elapsed(&ctx)?.as_secs_f64() * 1e3))?;
+    getter(&object, "currentTestRunDuration", |ctx| {
+        let whole = User::of(&ctx)?.plan().earlier() + elapsed(&ctx)?;
+        Ok(whole.as_secs_f64() * 1e3)
+    })?;
     Ok(object)
 }
 
-/// How long the run has taken so far.
+/// How long its part of the run has taken so far: `setup`, the scenarios, or `teardown`.
 fn elapsed(ctx: &Ctx<'_>) -> Result<Duration> {
     Ok(EventLoop::<K6>::of(ctx)?.now().since(Instant(0)).into())
 }

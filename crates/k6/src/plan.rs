@@ -52,6 +52,8 @@ pub struct Counts {
     pub iterations: AtomicU64,
     /// Iterations that were cut off.
     pub interrupted: AtomicU64,
+    /// Nanoseconds that the parts took which are over: `setup`, and then all scenarios.
+    pub earlier: AtomicU64,
     /// Those of each scenario.
     pub scenarios: Vec<ScenarioCounts>,
 }
@@ -103,6 +105,12 @@ impl Plan {
     /// Sinks for the samples of a thread.
     pub(crate) fn sinks(&self) -> Sinks {
         if self.by_group { Sinks::by_group(&self.registry) } else { Sinks::new(&self.registry) }
+    }
+
+    /// How long the parts took that are over.
+    #[must_use]
+    pub fn earlier(&self) -> Duration {
+        Duration::from_nanos(self.counts.earlier.load(Relaxed))
     }
 
     /// How much of a scenario is over, from 0 to 1: of its iterations, where they are a number, and else of its time.

@@ -4,7 +4,7 @@ use super::Common;
 use super::member::{Called, Calls, Member, Surroundings, Why};
 use super::network::Network;
 use super::users::Users;
-use crate::clock::Clock;
+use crate::clock::{Clock, nanos};
 use crate::engine;
 use crate::engine::core::Core;
 use crate::engine::offer::{Offer, Offering};
@@ -112,6 +112,7 @@ impl Load<'_> {
         })?;
         let (samples, broken, called) = left.into_inner().unwrap_or_else(PoisonError::into_inner);
         let clock = clock.into_inner().unwrap_or_else(|| Clock::start(self.warmup));
+        self.common.plan.counts.earlier.fetch_add(nanos(clock.zero().elapsed()).unsigned_abs(), Relaxed);
         Ok(Left { samples, broken, called: called.unwrap_or(Err(Why::Stopped)), findings, clock })
     }
 

@@ -58,6 +58,8 @@ impl<'a> Watch<'a> {
     fn ends(&self, sinks: &Sinks, elapsed: Duration) -> bool {
         let mut sinks = sinks.clone();
         sinks.merge(&self.recording.copy());
+        // `setup` is a part of the run.
+        let elapsed = self.plan.earlier() + elapsed;
         self.limits.iter().any(|limits| limits.aborts(&sinks, elapsed))
     }
 
