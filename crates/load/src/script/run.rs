@@ -21,7 +21,7 @@ use plimsoll_k6::threshold::Threshold;
 use plimsoll_model::load::{Arrivals, LoadModel, Overflow, Profile, Shape, Stage, Stop, Think};
 use plimsoll_model::record::GeneratorSecond;
 use plimsoll_model::units::{Instant, Nanos, Processors};
-use plimsoll_script::{Program, Wanted};
+use plimsoll_script::{Level, Program, Wanted};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
@@ -140,8 +140,11 @@ pub fn run(run: &Run<'_>, on_tick: &mut dyn FnMut(Tick) -> Go) -> Result<Ran, Ru
             let timeout = options.teardown_timeout.unwrap_or(Duration::MAX);
             let data = ran.setup_data.iter().cloned().collect();
             let called = alone::call(run, &network, "teardown", data, timeout, &AtomicBool::new(false))?;
-            if let (Err(why), End::Finished) = (ran.add(called), &ran.end) {
-                ran.end = End::Teardown(why);
+            match (ran.add(called), &ran.end) {
+                (Err(why), End::Finished) => ran.end = End::Teardown(why),
+                // What ended the run before counts more.
+                (Err(why), _) => (run.console)(Level::Error, &format!("`teardown` failed: {}", why.render())),
+                (Ok(_), _) => {}
             }
         }
     }

@@ -49,8 +49,8 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
         })
     };
     let inspected = inspect(flags, &program, &console)?;
-    let settled = settle(flags, program.exports(), inspected.options.as_deref(), &inspected.registry)?;
-    settled.warnings.iter().for_each(|warning| terminal.note(&format!("warning: {warning}")));
+    let warn = &mut |warning: &str| terminal.note(&format!("warning: {warning}"));
+    let settled = settle(flags, program.exports(), inspected.options.as_deref(), &inspected.registry, warn)?;
     let writers = Writers::start(&settled.outputs, &settled.registry, &settled.limits)?;
     let plan = Arc::new(plan(flags, &settled, &inspected, &writers));
     if !flags.quiet {

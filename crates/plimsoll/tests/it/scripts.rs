@@ -166,3 +166,22 @@ fn what_k6_has_and_plimsoll_has_not_is_refused_by_name() {
     place.plimsoll(&["script", "run", "-o", "influxdb=http://x", "a.js"]).with(104).says(&["`influxdb`"]);
     place.plimsoll(&["script", "run", "none.js"]).with(107).says(&["none.js"]);
 }
+
+#[test]
+fn what_setup_throws_is_told_once() {
+    let place = Place::empty();
+    place.write("a.js", "export function setup() { throw new Error('no token'); }\nexport default function () {}");
+    let ended =
+        place.plimsoll(&["script", "run", "a.js"]).with(107).says(&["`setup` failed: Error: no token (a.js:1:"]);
+    assert_eq!(ended.stderr.matches("no token (a.js").count(), 1, "{}", ended.stderr);
+}
+
+#[test]
+fn what_teardown_throws_is_told_also_where_something_else_ended_the_run() {
+    let place = Place::empty();
+    let text = "import exec from 'k6/execution';
+                export default function () { exec.test.abort('enough'); }
+                export function teardown() { throw new Error('still there'); }";
+    place.write("a.js", text);
+    place.plimsoll(&["script", "run", "a.js"]).with(108).says(&["enough", "`teardown` failed: Error: still there"]);
+}

@@ -4,9 +4,9 @@ use super::exit::{Exit, Failure};
 use super::flags::Flags;
 use super::outputs::Wanted;
 use plimsoll_k6::metrics::Registry;
-use plimsoll_k6::options::{OptionFault, Options, Read};
+use plimsoll_k6::options::{Derived, OptionFault, Options, Read};
 use plimsoll_k6::scenario::Scenario;
-use plimsoll_k6::threshold::Limits;
+use plimsoll_k6::threshold::{Limits, Threshold, ThresholdFault};
 use serde_json::Value;
 use std::path::Path;
 
@@ -21,34 +21,47 @@ pub(super) struct Settled {
     pub(super) registry: Registry,
     /// Files that samples go to.
     pub(super) outputs: Vec<Wanted>,
-    /// What has no effect.
-    pub(super) warnings: Vec<String>,
 }
 
-/// Settles what a script with these exports, options and metrics is to do.
+/// Settles what a script with these exports, options and metrics is to do. What has no effect goes to `warn`, also where
+/// something else is wrong.
 pub(super) fn settle(
     flags: &Flags,
     exports: &[String],
     script: Option<&str>,
     registry: &Registry,
+    warn: &mut dyn FnMut(&str),
 ) -> Result<Settled, Failure> {
     let script: Option<Value> = script.and_then(|options| serde_json::from_str(options).ok());
-    let (mut options, mut warnings) = read(flags, script.as_ref())?;
-    let mut registry = registry.clone();
+    let Read { mut options, mut faults, ignored } = read(flags, script.as_ref())?;
+    ignored.iter().for_each(|ignored| warn(&ignored.to_string()));
     let exports: Vec<&str> = exports.iter().map(String::as_str).collect();
-    let derived = options.scenarios(&exports).map_err(|faults| at_fault(&faults))?;
-    warnings.extend(derived.warnings);
-    options.scenarios = Some(derived.scenarios.clone());
+    // Of what could not be read, scenarios would say that it is missing.
+    let derived = if faults.is_empty() { options.scenarios(&exports) } else { Err(Vec::new()) };
+    let mut registry = registry.clone();
     let thresholds = options.thresholds.clone().filter(|_| !flags.no_thresholds).unwrap_or_default();
-    let limits = thresholds.into_iter().map(|(metric, thresholds)| {
-        let fault = |fault: plimsoll_k6::threshold::ThresholdFault| OptionFault {
-            option: format!("thresholds.{metric}"),
-            what: fault.to_string(),
-        };
-        Limits::new(&mut registry, &metric, thresholds).map_err(fault)
+    let limits = limits(thresholds, &mut registry, &mut faults);
+    let derived = derived.map_err(|more| faults.extend(more));
+    let Some(Derived { scenarios, warnings }) = derived.ok().filter(|_| faults.is_empty()) else {
+        return Err(at_fault(&faults));
+    };
+    warnings.iter().for_each(|warning| warn(warning));
+    options.scenarios = Some(scenarios.clone());
+    Ok(Settled { options, scenarios, limits, registry, outputs: outputs(flags)? })
+}
+
+/// The thresholds with their metrics.
+fn limits(
+    thresholds: Vec<(String, Vec<Threshold>)>,
+    registry: &mut Registry,
+    faults: &mut Vec<OptionFault>,
+) -> Vec<Limits> {
+    let found = thresholds.into_iter().filter_map(|(metric, thresholds)| {
+        let option = format!("thresholds.{metric}");
+        let fault = |fault: ThresholdFault| faults.push(OptionFault { option, what: fault.to_string() });
+        Limits::new(registry, &metric, thresholds).map_err(fault).ok()
     });
-    let limits = limits.collect::<Result<_, _>>().map_err(|fault| at_fault(&[fault]))?;
-    Ok(Settled { options, scenarios: derived.scenarios, limits, registry, outputs: outputs(flags)?, warnings })
+    found.collect()
 }
 
 /// What the command line asks for that needs no script to be refused.
@@ -60,22 +73,23 @@ fn outputs(flags: &Flags) -> Result<Vec<Wanted>, Failure> {
 }
 
 /// The options of all places, one over the other.
-fn read(flags: &Flags, script: Option<&Value>) -> Result<(Options, Vec<String>), Failure> {
+fn read(flags: &Flags, script: Option<&Value>) -> Result<Read, Failure> {
     let said = flags.options.said();
     let file = flags.config.as_deref().map(config).transpose()?;
-    let read = [
+    let places = [
         Options::from_texts(said.iter().map(|(name, flag, text)| (*name, *flag, text.as_str()))),
         Options::from_environment(|name| std::env::var(name).ok()),
         script.map(Options::read).unwrap_or_default(),
         file.as_ref().map(Options::read).unwrap_or_default(),
     ];
-    let (mut options, mut faults, mut warnings) = (Options::default(), Vec::new(), Vec::new());
-    for Read { options: lower, faults: more, ignored } in read {
-        options = options.over(lower);
-        faults.extend(more);
-        warnings.extend(ignored.iter().map(ToString::to_string));
+    let mut read = Read::default();
+    for Read { options, faults, ignored } in places {
+        read.options = read.options.over(options);
+        read.faults.extend(faults);
+        read.ignored.extend(ignored);
     }
-    if faults.is_empty() { Ok((options.over(Options::defaults()), warnings)) } else { Err(at_fault(&faults)) }
+    read.options = read.options.over(Options::defaults());
+    Ok(read)
 }
 
 fn config(file: &Path) -> Result<Value, Failure> {
@@ -104,9 +118,17 @@ mod tests {
     }
 
     fn settled(words: &[&str], script: &Value) -> Result<Settled, Failure> {
+        warned(words, script).0
+    }
+
+    /// The same, with what was warned of.
+    fn warned(words: &[&str], script: &Value) -> (Result<Settled, Failure>, Vec<String>) {
         let words = ["run", "a.js"].iter().chain(words);
         let flags = Line::try_parse_from(words).unwrap_or_else(|error| panic!("{error}")).flags;
-        settle(&flags, &["default".to_owned()], Some(&script.to_string()), &Registry::default())
+        let (exports, mut warnings) = (["default".to_owned()], Vec::new());
+        let warn = &mut |warning: &str| warnings.push(warning.to_owned());
+        let settled = settle(&flags, &exports, Some(&script.to_string()), &Registry::default(), warn);
+        (settled, warnings)
     }
 
     fn shown(words: &[&str], script: &Value) -> Vec<String> {
@@ -153,5 +175,14 @@ mod tests {
         let unknown = json!({ "thresholds": { "nope": ["count>1"] } });
         let Err(failure) = settled(&[], &unknown) else { panic!("it is wrong") };
         assert!(format!("{failure:?}").contains("thresholds.nope"), "{failure:?}");
+    }
+
+    #[test]
+    fn what_has_no_effect_is_told_beside_what_is_wrong() {
+        let script = json!({ "duraton": "1s", "thresholds": { "http_reqs": ["count>>1"], "nope": ["count>1"] } });
+        let (Err(failure), warnings) = warned(&[], &script) else { panic!("it is wrong") };
+        assert!(warnings.len() == 1 && warnings[0].contains("did you mean `duration`?"), "{warnings:?}");
+        let told = format!("{failure:?}");
+        assert!(["count>>1", "thresholds.nope"].iter().all(|fault| told.contains(fault)), "{told}");
     }
 }

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Where there is no bar, how far it is is told this often.
-const TELL_EVERY: Duration = Duration::from_secs(10);
+/// Where there is no bar, how far it is is told this often, as by k6; ticks do not come to the instant.
+const TELL_EVERY: Duration = Duration::from_millis(950);
 
 /// Standard error, shared by a bar and by lines that stay.
 pub(super) struct Terminal {
