@@ -1,5 +1,6 @@
 //! From what the engine threw to an [`Exception`] with its place, or to the limit that was broken.
 
+use crate::access;
 use crate::fault::Exception;
 use crate::program::Program;
 use rquickjs::{CaughtError, Coerced, Ctx, Error, FromJs, Value};
@@ -15,10 +16,16 @@ pub(crate) fn caught(ctx: &Ctx<'_>, program: &Program, error: Error) -> Exceptio
 
 /// What a promise was rejected with, or a value that was thrown.
 pub(crate) fn of_value<'js>(ctx: &Ctx<'js>, program: &Program, value: &Value<'js>) -> Exception {
-    let message = helped(text(ctx, value.clone()));
-    let stack = value.as_exception().and_then(rquickjs::Exception::stack).unwrap_or_default();
-    let place = places(&stack).find_map(|(file, line, column)| program.place(file, line, column));
-    Exception { message, place, stack }
+    let message = text(ctx, value.clone());
+    let mut stack = value.as_exception().and_then(rquickjs::Exception::stack).unwrap_or_default();
+    // Of what a native threw, only the call is known.
+    let first = stack.lines().next().and_then(|first| places(first).next());
+    let about_name = Some(message.as_str()).filter(|message| first.is_some() && access::name_in(message).is_some());
+    let place = places(&stack).find_map(|(file, line, column)| program.place(file, line, column, about_name));
+    if let (Some((file, line, column)), Some(_), Some(place)) = (first, about_name, &place) {
+        stack = stack.replacen(&format!("{file}:{line}:{column}"), &place.to_string(), 1);
+    }
+    Exception { message: helped(message), place, stack }
 }
 
 /// With what to do instead, where the script expects to be a module of Node.js.

@@ -1,5 +1,6 @@
 //! The files that a script may read: those in its own folder, and in the folders that a person has allowed.
 
+use crate::fault::nearest;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,20 @@ pub enum FileError {
         path: PathBuf,
         /// What the system says.
         source: io::Error,
+        /// The name of a file beside it that is almost the same.
+        near: Option<String>,
     },
+}
+
+impl FileError {
+    /// What to do about it, where that is no part of what is wrong: "did you mean `shop.js`?".
+    #[must_use]
+    pub fn help(&self) -> Option<&str> {
+        match self {
+            FileError::Outside { .. } => None,
+            FileError::Unreadable { near, .. } => near.as_deref(),
+        }
+    }
 }
 
 impl Files {
@@ -44,7 +58,11 @@ impl Files {
     /// # Errors
     /// One of the folders cannot be found.
     pub fn within<P: AsRef<Path>>(folders: impl IntoIterator<Item = P>) -> Result<Self, FileError> {
-        let folders = folders.into_iter().map(|folder| canonical(folder.as_ref())).collect::<Result<_, _>>()?;
+        let canonical = |folder: P| {
+            let folder = folder.as_ref();
+            folder.canonicalize().map_err(|source| unreadable(folder, source))
+        };
+        let folders = folders.into_iter().map(canonical).collect::<Result<_, _>>()?;
         Ok(Self { folders, opened_by: None, read: Mutex::default() })
     }
 
@@ -60,9 +78,9 @@ impl Files {
     /// It lies outside of what is allowed, or cannot be read.
     pub fn read(&self, path: &Path) -> Result<Arc<[u8]>, FileError> {
         // Where it really lies: neither `..` nor a symbolic link leads out.
-        let real = match canonical(path) {
+        let real = match path.canonicalize() {
             Err(_) if !self.may_name(path) => return Err(self.outside(path)),
-            real => real?,
+            real => real.map_err(|source| unreadable(path, source))?,
         };
         if !self.folders.iter().any(|folder| real.starts_with(folder)) {
             return Err(self.outside(path));
@@ -71,7 +89,7 @@ impl Files {
         if let Some(content) = read.get(&real) {
             return Ok(Arc::clone(content));
         }
-        let content = std::fs::read(&real).map_err(|source| FileError::Unreadable { path: path.to_owned(), source })?;
+        let content = std::fs::read(&real).map_err(|source| unreadable(path, source))?;
         let content: Arc<[u8]> = content.into();
         read.insert(real, Arc::clone(&content));
         Ok(content)
@@ -99,8 +117,17 @@ impl Files {
     }
 }
 
-fn canonical(path: &Path) -> Result<PathBuf, FileError> {
-    path.canonicalize().map_err(|source| FileError::Unreadable { path: path.to_owned(), source })
+fn unreadable(path: &Path, source: io::Error) -> FileError {
+    let near = if source.kind() == io::ErrorKind::NotFound { near(path) } else { None };
+    FileError::Unreadable { path: path.to_owned(), source, near }
+}
+
+/// What to say of a file that is not there where another one beside it has almost its name.
+fn near(path: &Path) -> Option<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let names = std::fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names: Vec<String> = names.collect();
+    nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))
 }
 
 fn listed(folders: &[PathBuf]) -> String {
@@ -150,5 +177,8 @@ mod tests {
         let (home, files) = folders();
         let missing = files.read(&home.path().join("in/gone.csv")).expect_err("it is not there");
         assert!(missing.to_string().contains("gone.csv`: No such file"), "{missing}");
+        assert_eq!(missing.help(), None);
+        let missing = files.read(&home.path().join("in/deep/dat.csv")).expect_err("it is not there");
+        assert_eq!(missing.help(), Some("did you mean `data.csv`?"));
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::event_loop::{Event, EventLoop, Level, OpId, Operations, Then};
 use crate::exception::text;
+use crate::files::FileError;
 use crate::program::{Program, beside};
 use plimsoll_model::units::Nanos;
 use rquickjs::function::{Opt, Rest};
@@ -170,8 +171,11 @@ fn open<'js, P: Operations>(ctx: &Ctx<'js>, program: &Program, path: &str, mode:
     // What called may be a function of the engine: `files.map(open)`.
     let caller = (0..4).find_map(|level| ctx.script_or_module_name(level)?.to_string().ok());
     let path = beside(caller.as_deref().unwrap_or(program.entry()), path);
-    let content =
-        program.files().read(Path::new(&path)).map_err(|error| Exception::throw_message(ctx, &error.to_string()))?;
+    let unread = |error: FileError| {
+        let help = error.help().map(|help| format!("; {help}")).unwrap_or_default();
+        Exception::throw_message(ctx, &format!("{error}{help}"))
+    };
+    let content = program.files().read(Path::new(&path)).map_err(unread)?;
     match mode {
         Some("b") => Ok(ArrayBuffer::new_copy(ctx.clone(), &content)?.into_value()),
         _ => Ok(Text::from_str(ctx.clone(), &String::from_utf8_lossy(&content))?.into_value()),

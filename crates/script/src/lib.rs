@@ -65,6 +65,7 @@
 //!   it.
 //! - The engine has no `URL`, `TextEncoder`, `crypto`, `structuredClone` or `Intl` of its own.
 
+mod access;
 mod event_loop;
 mod exception;
 mod fault;

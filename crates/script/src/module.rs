@@ -3,10 +3,12 @@
 //! The parser is not the engine's: that one stops at the first fault of the first file, its columns are off, and of a
 //! missing module or export it tells no place at all.
 
+use crate::access::{Name, Uses};
 use crate::fault::{Fault, Place};
 use crate::native::Natives;
 use crate::typescript;
 use oxc_allocator::Allocator;
+use oxc_ast_visit::Visit;
 use oxc_diagnostics::OxcDiagnostic;
 use oxc_parser::{ParseOptions, Parser, ParserReturn};
 use oxc_semantic::SemanticBuilder;
@@ -131,14 +133,23 @@ pub(crate) struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// A place as the engine (0.15.1) tells it: columns are bytes, and on the first line they count from 0.
-    pub(crate) fn engine_place(&self, line: usize, column: usize) -> Option<Place> {
+    /// A place as the engine (0.15.1) tells it, as an offset: columns are bytes, and on the first line they count from 0.
+    pub(crate) fn engine_offset(&self, line: usize, column: usize) -> Option<usize> {
         let before: usize = self.code.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
         let ahead = if line == 1 && column > 1 { column } else { column.saturating_sub(1) };
-        Some(self.place(before + ahead))
+        Some(before + ahead)
     }
 
-    fn place(&self, offset: usize) -> Place {
+    /// Where a name can have been used in the function that the engine was in: none where that is not sure.
+    pub(crate) fn use_of(&self, name: Name<'_>, at: usize) -> Option<usize> {
+        let allocator = Allocator::default();
+        let program = parse(&allocator, self.code, SourceType::mjs()).program;
+        let mut uses = Uses::new(name, at, program.span);
+        uses.visit_program(&program);
+        uses.only()
+    }
+
+    pub(crate) fn place(&self, offset: usize) -> Place {
         let place = Place::in_text(self.name, self.code, offset);
         let text = self.source.lines().nth(place.line - 1).unwrap_or_default();
         Place { text: text.to_owned(), ..place }

@@ -1,7 +1,8 @@
 //! A script with everything that it imports: found, read, checked, and compiled once for all runtimes.
 
+use crate::access;
 use crate::fault::{Fault, Place, nearest};
-use crate::files::Files;
+use crate::files::{FileError, Files};
 use crate::module::{Module, Text};
 use crate::native::Natives;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
@@ -11,7 +12,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A script that can be run, by any number of runtimes on any threads.
 pub struct Program {
@@ -20,7 +21,12 @@ pub struct Program {
     exports: Vec<String>,
     natives: Arc<Natives>,
     files: Files,
+    /// Where names were used that were not there, by module, what the engine told of the place, and the message.
+    uses: Mutex<HashMap<(String, usize, String), Option<usize>>>,
 }
+
+/// How many places are looked for: further ones are as the engine tells them.
+const MOST_USES: usize = 1000;
 
 /// Where natives find the program of the user that calls them.
 #[derive(JsLifetime)]
@@ -82,6 +88,7 @@ impl Program {
             exports: exports.into_iter().collect(),
             natives,
             files,
+            uses: Mutex::default(),
         }))
     }
 
@@ -119,10 +126,26 @@ impl Program {
         &self.entry
     }
 
-    /// A place as the engine tells it; None where there is no such module.
-    pub(crate) fn place(&self, file: &str, line: usize, column: usize) -> Option<Place> {
+    /// A place as the engine tells it; None where there is no such module. `thrown` is a message of the
+    /// engine about a name that was used there, or behind that.
+    pub(crate) fn place(&self, file: &str, line: usize, column: usize, thrown: Option<&str>) -> Option<Place> {
         let module = self.modules.get(file)?;
-        Text { name: file, source: &module.source, code: &module.code }.engine_place(line, column)
+        let text = Text { name: file, source: &module.source, code: &module.code };
+        let told = text.engine_offset(line, column)?;
+        let used = thrown.and_then(|message| self.use_of(&text, message, told));
+        Some(text.place(used.unwrap_or(told)))
+    }
+
+    /// See [`Text::use_of`]. What is thrown once is often thrown again.
+    fn use_of(&self, text: &Text<'_>, message: &str, told: usize) -> Option<usize> {
+        let name = access::name_in(message)?;
+        let mut known = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (text.name.to_owned(), told, message.to_owned());
+        match known.get(&key) {
+            Some(place) => *place,
+            None if known.len() < MOST_USES => *known.entry(key).or_insert(text.use_of(name, told)),
+            None => None,
+        }
     }
 
     /// What gives a runtime its modules.
@@ -172,14 +195,17 @@ impl Reading {
         };
         match text.map_or_else(|| self.read(&name), Ok) {
             Ok(text) => self.add(&name, text),
-            Err(message) => self.faults.push(Fault { place: None, message, help: None }),
+            Err(fault) => self.faults.push(fault),
         }
         name
     }
 
-    fn read(&self, name: &str) -> Result<String, String> {
-        let content = self.files.read(Path::new(name)).map_err(|error| error.to_string())?;
-        let text = String::from_utf8(content.to_vec()).map_err(|_| format!("`{name}` is no text in UTF-8"))?;
+    fn read(&self, name: &str) -> Result<String, Fault> {
+        let fault = |message, help| Fault { place: None, message, help };
+        let unread = |error: FileError| fault(error.to_string(), error.help().map(str::to_owned));
+        let content = self.files.read(Path::new(name)).map_err(unread)?;
+        let no_text = |_| fault(format!("`{name}` is no text in UTF-8"), None);
+        let text = String::from_utf8(content.to_vec()).map_err(no_text)?;
         Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
     }
 
@@ -210,11 +236,11 @@ impl Reading {
             Target::File(name) => {
                 links.insert(request.to_owned(), name.clone());
                 if !self.modules.contains_key(&name) {
-                    let fault = |message| {
-                        let help = self.with_extension(&name, request);
-                        Fault { place: Some(place.clone()), message, help }
+                    let here = |fault: Fault| {
+                        let help = self.with_extension(&name, request).or(fault.help);
+                        Fault { place: Some(place.clone()), help, ..fault }
                     };
-                    let text = self.read(&name).map_err(fault)?;
+                    let text = self.read(&name).map_err(here)?;
                     self.add(&name, text);
                 }
             }
@@ -382,7 +408,10 @@ fn engine_fault(modules: &BTreeMap<String, Module>, error: &CaughtError<'_>) -> 
     };
     let stack = exception.stack().unwrap_or_default();
     let mut places = crate::exception::places(&stack);
-    let place = places.find_map(|(file, line, column)| modules.get(file)?.text().engine_place(line, column));
+    let place = places.find_map(|(file, line, column)| {
+        let text = modules.get(file)?.text();
+        Some(text.place(text.engine_offset(line, column)?))
+    });
     Fault { place, message: exception.message().unwrap_or_default(), help: None }
 }
 

@@ -395,8 +395,20 @@ impl<P: Operations> Body<P> {
             Module::import(ctx, self.program.entry())
         };
         let loaded: Promise<'js> = begin().map_err(|error| self.broken(ctx, error))?;
-        let pumped = self.pump(ctx, Some(&loaded));
+        let mut pumped = self.pump(ctx, Some(&loaded));
         self.is_half_loaded.set(loaded.state() == PromiseState::Pending);
+        // Where the modules ran for too long, their promise will know in which line.
+        for _ in 0..8 {
+            if pumped.is_ok() || loaded.state() != PromiseState::Pending || !ctx.execute_pending_job() {
+                break;
+            }
+        }
+        if let Err(Break::End(end)) = &mut pumped
+            && let End::Limit(_, place @ None) = &mut **end
+            && let Some(Err(error)) = loaded.result::<Value<'js>>()
+        {
+            *place = exception::caught(ctx, &self.program, error).place;
+        }
         pumped?;
         self.shared.events.set_loaded();
         let Some(exports) = loaded.result::<Object<'js>>() else {

@@ -1,7 +1,7 @@
 //! What is wrong in scripts, found before they run.
 
 use crate::common::{User, folder, listed, load, natives, program};
-use plimsoll_script::{End, Entry, Fault, Files, Parked, Program};
+use plimsoll_script::{End, Entry, Exception, Fault, Files, Parked, Program};
 
 /// The faults of a script that is one module.
 fn faults(text: &str) -> Vec<Fault> {
@@ -147,4 +147,46 @@ fn a_file_that_is_no_text_is_no_script() {
     assert!(found.ends_with("load.js` is no text in UTF-8"), "{found}");
     let found = listed(&load(home.path(), "none.js", ".").err().expect("it is refused"));
     assert!(found.contains("none.js`: No such file"), "{found}");
+}
+
+/// The engine itself tells the place of a call before, or of the function.
+#[test]
+fn what_is_not_there_is_told_where_it_was_used() {
+    let cases = [
+        ("const a = {};\nfine();\n\nconst c = a.b.c;", "cannot read property 'c' of undefined (load.js:6:15)"),
+        (
+            "fine();\nreturn [1].map((x) => {\n  return x.deep.er;\n});",
+            "cannot read property 'er' of undefined (load.js:5:17)",
+        ),
+        ("const a = {};\nfine();\n\na.b.c = 1;", "cannot set property 'c' of undefined (load.js:6:5)"),
+        ("fine();\n\nconst a = nope + 1;", "nope is not defined (load.js:5:11)"),
+    ];
+    for (body, expected) in cases {
+        let thrown = thrown(body);
+        assert!(thrown.to_string().ends_with(expected), "{body}: {thrown}");
+        let place = thrown.place.expect("it has one").to_string();
+        assert!(thrown.stack.lines().next().is_some_and(|first| first.contains(&place)), "{}", thrown.stack);
+    }
+}
+
+#[test]
+fn where_that_is_not_sure_the_place_is_that_of_the_engine() {
+    for body in [
+        "const a = { b: { c: 1 } };\nconst x = a.b.c;\nfine();\nconst y = a.d.c;",
+        "const a = {}, k = 'c';\nfine();\nconst x = a.b[k];\nconst y = a.c;",
+    ] {
+        let thrown = thrown(body);
+        let call = body.lines().position(|line| line.starts_with("fine")).expect("a call");
+        assert!(thrown.message.contains("'c' of undefined"), "{thrown}");
+        assert_eq!(thrown.place.expect("it has one").line, call + 3, "{body}");
+    }
+}
+
+/// What is thrown in a function of these lines.
+fn thrown(body: &str) -> Exception {
+    let text = format!("const fine = () => 1;\nexport default () => {{\n{body}\n}};");
+    match User::loaded(&text).iterate() {
+        Parked::Over(Err(exception)) => exception,
+        other => panic!("{other:?}"),
+    }
 }

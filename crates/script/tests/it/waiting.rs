@@ -201,7 +201,7 @@ fn what_answers_late_is_nobody_s() {
 #[test]
 fn a_rejection_that_nobody_handles_is_an_exception() {
     let cases = [
-        ("async () => { null.x; }", "TypeError: cannot read property 'x' of null (load.js:1:30)"),
+        ("async () => { null.x; }", "TypeError: cannot read property 'x' of null (load.js:1:35)"),
         ("() => { Promise.reject(new Error('lost')); }", "Error: lost (load.js:1:43)"),
         ("async () => { Promise.reject(7); await new Promise(() => {}); }", "7"),
         ("() => { queueMicrotask(() => { throw new RangeError('job'); }); }", "RangeError: job (load.js:1:57)"),
