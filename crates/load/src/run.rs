@@ -63,6 +63,12 @@ enum Compiled {
 #[error("{}", .0.join("\n"))]
 pub struct PrepareError(pub Vec<String>);
 
+impl PrepareError {
+    fn of(faults: Vec<Remark>) -> PrepareError {
+        PrepareError(faults.into_iter().map(|fault| fault.what).collect())
+    }
+}
+
 /// Why a run broke off.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
@@ -103,6 +109,9 @@ pub fn check(workload: &Workload) -> Result<(), Vec<Remark>> {
     }
     if let (Steps::Flow(flow), Some(target)) = (&workload.steps, &workload.target) {
         Plan::new(flow, target)?;
+    }
+    if let Steps::Script(script) = &workload.steps {
+        return ScriptPlan::new(script, workload.timeout).map(|_| ());
     }
     let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
     let prepared = Prepared::new(workload, workload.target.as_ref().map(|_| nowhere));
@@ -186,10 +195,13 @@ impl Prepared {
             Steps::Flow(flow) => {
                 let (target, address) = to_server()?;
                 let plan = Plan::new(flow, target);
-                let plan = plan.map_err(|faults| PrepareError(faults.into_iter().map(|fault| fault.what).collect()))?;
+                let plan = plan.map_err(PrepareError::of)?;
                 Compiled::Flow(Box::new(plan), dialer(target, address, b"http/1.1")?)
             }
-            Steps::Script(script) => Compiled::Script(Box::new(ScriptPlan::new(script, workload.timeout)?)),
+            Steps::Script(script) => {
+                let plan = ScriptPlan::new(script, workload.timeout);
+                Compiled::Script(Box::new(plan.map_err(PrepareError::of)?))
+            }
         };
         Ok(Prepared { workload: workload.clone(), compiled })
     }

@@ -91,6 +91,13 @@ impl Iterator for ArrivalTimes {
     }
 }
 
+/// How many arrivals there are in a warm-up and in so much of the measure phase: exactly where they are evenly spaced,
+/// else on average.
+#[must_use]
+pub fn arrivals_within(rate: &Profile, warmup: Duration, measured: Duration) -> u64 {
+    RateCurve::new(rate, Instant(-nanos(warmup))).until(measured.as_secs_f64()).ceil() as u64
+}
+
 /// The expected number of arrivals over time, in pieces that are at most quadratic.
 #[derive(Debug)]
 struct RateCurve {
@@ -148,6 +155,12 @@ impl RateCurve {
         }
         push(begin, f64::INFINITY, value, value);
         RateCurve { pieces, at: 0 }
+    }
+
+    /// Expected arrivals until so many seconds of the measure phase.
+    fn until(&self, seconds: f64) -> f64 {
+        let piece = self.pieces.iter().rev().find(|piece| piece.begin < seconds);
+        piece.map_or(0.0, |piece| piece.before + piece.expected(seconds - piece.begin))
     }
 
     fn when(&mut self, count: f64) -> Option<Instant> {

@@ -447,15 +447,17 @@ pub enum Comparison {
     AtLeast,
 }
 
-/// A part of a flow, for whoever says what is wrong with it.
+/// A part of a flow or of a script's workload, for whoever says what is wrong with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlowPart {
+pub enum WorkloadPart {
     /// The request of this index.
     Request(usize),
     /// The feed of this index.
     Feed(usize),
     /// A value that is drawn, or a column of a feed.
     Value(ValueId),
+    /// The function of a script that is an iteration.
+    Function,
 }
 
 /// A file whose rows users take: of CSV, or an array of objects in JSON.

@@ -112,9 +112,9 @@ pub fn notes(study: &Study, plan: &Plan, program: &Path) -> Vec<Diagnostic> {
     notes
 }
 
-/// What is said of a part of a flow, with its place.
+/// What is said of a part of the workload, with its place.
 fn in_study(study: &Study, severity: Severity, remark: &Remark) -> Option<Diagnostic> {
-    study.diagnostic_of_flow(severity, remark.part?, &remark.what, &remark.known)
+    study.diagnostic_of_part(severity, remark.part?, &remark.what, &remark.known)
 }
 
 fn assignments(plan: &Plan) -> Vec<Assignment> {

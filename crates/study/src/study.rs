@@ -14,7 +14,7 @@ use crate::table::workload::{Given, WorkloadTable};
 use crate::value::Slot;
 use plimsoll_model::database::{Address, Database, Origin};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
-use plimsoll_model::flow::FlowPart;
+use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
@@ -170,17 +170,17 @@ impl Study {
         self.parts.source.diagnostic(Fault::warning(self.parts.workload.target_span(), message))
     }
 
-    /// What is wrong with, or to be known of, a part of the flow, with its place in the study. `known` is what
+    /// What is wrong with, or to be known of, a part of the workload, with its place in the study. `known` is what
     /// there is, where a name was not found.
     #[must_use]
-    pub fn diagnostic_of_flow(
+    pub fn diagnostic_of_part(
         &self,
         severity: Severity,
-        part: FlowPart,
+        part: WorkloadPart,
         message: &str,
         known: &[String],
     ) -> Option<Diagnostic> {
-        let place = self.parts.workload.http()?.place_of(part, &Faults::new(self.parts.source.clone()))?;
+        let place = self.parts.workload.place_of(part, &Faults::new(self.parts.source.clone()))?;
         let wanted = self.parts.source.text().get(place.clone()).unwrap_or_default();
         let wanted = wanted.trim_start_matches("{$").trim_end_matches('}');
         let fault = match severity {

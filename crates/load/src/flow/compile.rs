@@ -9,7 +9,7 @@ use super::request::{Basic, Request};
 use super::template::{Draft, Encoding, Piece, Place, Template};
 use super::value::Value;
 use plimsoll_model::flow::{
-    self, Block, Flow, FlowPart, Instruction, JsonPiece, JsonText, Lifetime, MOST_LOOPS, Reference, Text, ValueId,
+    self, Block, Flow, Instruction, JsonPiece, JsonText, Lifetime, MOST_LOOPS, Reference, Text, ValueId, WorkloadPart,
 };
 use plimsoll_model::sql::Parameter;
 use plimsoll_model::workload::Target;
@@ -106,17 +106,17 @@ impl<'a> Compiler<'a> {
     }
 
     /// The result, or nothing and one more fault of this part.
-    pub(super) fn or_fault<T>(&mut self, of: Option<FlowPart>, result: Result<T, String>) -> Option<T> {
+    pub(super) fn or_fault<T>(&mut self, of: Option<WorkloadPart>, result: Result<T, String>) -> Option<T> {
         result.map_err(|what| self.faults.push(Remark { part: of, ..Remark::new(self.named(of) + &what) })).ok()
     }
 
     /// What a fault of this part begins with.
-    fn named(&self, part: Option<FlowPart>) -> String {
+    fn named(&self, part: Option<WorkloadPart>) -> String {
         match part {
-            Some(FlowPart::Request(request)) => format!("step `{}`: ", self.flow.requests[request].name),
-            Some(FlowPart::Feed(feed)) => format!("feed `{}`: ", self.flow.feeds[feed].name),
-            Some(FlowPart::Value(value)) => format!("the draw of `{}`: ", self.flow.values[value.0 as usize]),
-            None => String::new(),
+            Some(WorkloadPart::Request(request)) => format!("step `{}`: ", self.flow.requests[request].name),
+            Some(WorkloadPart::Feed(feed)) => format!("feed `{}`: ", self.flow.feeds[feed].name),
+            Some(WorkloadPart::Value(value)) => format!("the draw of `{}`: ", self.flow.values[value.0 as usize]),
+            Some(WorkloadPart::Function) | None => String::new(),
         }
     }
 
@@ -129,7 +129,7 @@ impl<'a> Compiler<'a> {
     fn draws(&mut self) -> Vec<(u16, Chance)> {
         let mut draws = Vec::new();
         for (value, parameter) in &self.flow.draws {
-            if let Some(chance) = self.or_fault(Some(FlowPart::Value(*value)), chance(parameter)) {
+            if let Some(chance) = self.or_fault(Some(WorkloadPart::Value(*value)), chance(parameter)) {
                 draws.push((value.0, chance));
             }
         }

@@ -3,7 +3,7 @@
 use super::remark::Remark;
 use super::template::Place;
 use plimsoll_feed::{AtEnd, Cursor, Order, Share, Table, Turn};
-use plimsoll_model::flow::{Feed, FeedEnd, FeedOrder, FlowPart};
+use plimsoll_model::flow::{Feed, FeedEnd, FeedOrder, WorkloadPart};
 use plimsoll_model::units::Instant;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -30,7 +30,7 @@ impl Feeds {
         for (number, feed) in feeds.iter().enumerate() {
             match Table::read(&feed.file) {
                 Ok(table) => all.add(number, feed, table, faults),
-                Err(fault) => faults.push(Remark::of(FlowPart::Feed(number), fault.to_string())),
+                Err(fault) => faults.push(Remark::of(WorkloadPart::Feed(number), fault.to_string())),
             }
         }
         all
@@ -46,11 +46,11 @@ impl Feeds {
                 }
                 Err(fault) if table.columns().any(|known| known == column) => {
                     // It is right to use it: what is wrong is a row.
-                    faults.push(Remark::of(FlowPart::Feed(index), fault.to_string()));
+                    faults.push(Remark::of(WorkloadPart::Feed(index), fault.to_string()));
                 }
                 Err(fault) => {
                     let known = table.columns().map(|column| format!("{}.{column}", feed.name)).collect();
-                    faults.push(Remark { known, ..Remark::of(FlowPart::Value(*value), fault.to_string()) });
+                    faults.push(Remark { known, ..Remark::of(WorkloadPart::Value(*value), fault.to_string()) });
                 }
             }
         }

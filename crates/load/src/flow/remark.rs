@@ -1,15 +1,16 @@
 //! What is to be said of a flow before it runs, and of which part of it.
 
+use crate::schedule::arrivals_within;
 use plimsoll_feed::Table;
-use plimsoll_model::flow::{Feed, FeedEnd, FeedOrder, Flow, FlowPart};
-use plimsoll_model::load::{LoadModel, LoadProfile, Stop};
+use plimsoll_model::flow::{Feed, FeedEnd, FeedOrder, Flow, WorkloadPart};
+use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Stop};
 use plimsoll_model::workload::{Steps, Workload};
 
 /// What is wrong with a workload, or what its author should know, and which part of it that is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
     /// The part, where it is one of a flow.
-    pub part: Option<FlowPart>,
+    pub part: Option<WorkloadPart>,
     /// What was expected, and what was found.
     pub what: String,
     /// What there is instead, where a name was not found.
@@ -21,7 +22,7 @@ impl Remark {
         Remark { part: None, what: what.into(), known: Vec::new() }
     }
 
-    pub(super) fn of(part: FlowPart, what: impl Into<String>) -> Remark {
+    pub(crate) fn of(part: WorkloadPart, what: impl Into<String>) -> Remark {
         Remark { part: Some(part), ..Remark::new(what) }
     }
 }
@@ -33,7 +34,7 @@ pub fn remarks(workload: &Workload, load: &LoadProfile) -> Vec<Remark> {
     let Steps::Flow(flow) = &workload.steps else { return Vec::new() };
     let Flow { feeds, .. } = &**flow;
     let numbered = feeds.iter().enumerate();
-    numbered.filter_map(|(number, feed)| Some(Remark::of(FlowPart::Feed(number), too_short(feed, load)?))).collect()
+    numbered.filter_map(|(number, feed)| Some(Remark::of(WorkloadPart::Feed(number), too_short(feed, load)?))).collect()
 }
 
 /// Says of a feed that it has too few rows; `None` where it has enough, and where nobody knows.
@@ -57,8 +58,8 @@ fn too_short(feed: &Feed, load: &LoadProfile) -> Option<String> {
     }
 }
 
-/// How many rows are surely taken where each iteration takes one, and by what: each user makes one iteration at
-/// least, and each arrival is one.
+/// How many rows are taken where each iteration takes one, and by what: each arrival is an iteration, and each user
+/// makes at least one.
 fn rows_taken(load: &LoadProfile) -> (u64, String) {
     let users = u64::from(load.most_users());
     let iterations = |count| (count, format!("{count} iterations"));
@@ -68,11 +69,10 @@ fn rows_taken(load: &LoadProfile) -> (u64, String) {
         (Stop::After(_), LoadModel::Closed { .. }) => {
             (users, format!("{users} users, each of whom takes one for every iteration"))
         }
-        (Stop::After(length), LoadModel::Open { rate, .. }) => {
-            // As many as the lowest rate makes.
-            let lowest = rate.stages.iter().map(|stage| stage.target).fold(rate.start, f64::min);
-            let arrivals = (lowest * (load.warmup + length).as_secs_f64()) as u64;
-            (arrivals, format!("{arrivals} arrivals or more"))
+        (Stop::After(length), LoadModel::Open { rate, arrivals, .. }) => {
+            let count = arrivals_within(rate, load.warmup, length);
+            let about = if *arrivals == Arrivals::Poisson { "about " } else { "" };
+            (count, format!("{about}{count} arrivals"))
         }
     }
 }
@@ -80,7 +80,7 @@ fn rows_taken(load: &LoadProfile) -> (u64, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_model::load::{Arrivals, Overflow, Profile, Think};
+    use plimsoll_model::load::{Overflow, Profile, Shape, Stage, Think};
     use std::time::Duration;
 
     #[test]
@@ -119,17 +119,16 @@ mod tests {
             let expected = expected.map(|expected| format!("feed `row` has {expected}"));
             assert_eq!(told(order, end, users, until), expected, "{order:?}, {end:?}, {users} users");
         }
-        let arriving = |rate| LoadProfile {
-            model: LoadModel::Open {
-                rate: Profile::constant(rate),
-                arrivals: Arrivals::Constant,
-                max_users: 9,
-                overflow: Overflow::Wait,
-            },
+        let arriving = |rate: &Profile, arrivals| LoadProfile {
+            model: LoadModel::Open { rate: rate.clone(), arrivals, max_users: 9, overflow: Overflow::Wait },
             warmup: Duration::from_secs(1),
             stop: after,
             drain: Duration::ZERO,
         };
-        assert_eq!(rows_taken(&arriving(2.0)), (4, "4 arrivals or more".to_owned()));
+        let steady = Profile::constant(2.0);
+        assert_eq!(rows_taken(&arriving(&steady, Arrivals::Constant)), (4, "4 arrivals".to_owned()));
+        let ramp = Stage { length: Duration::from_secs(1), target: 6.0, shape: Shape::Ramp };
+        let rising = Profile { start: 2.0, stages: vec![ramp] };
+        assert_eq!(rows_taken(&arriving(&rising, Arrivals::Poisson)), (6, "about 6 arrivals".to_owned()));
     }
 }

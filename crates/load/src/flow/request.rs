@@ -10,7 +10,7 @@ use crate::protocol::Failure;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plimsoll_model::flow::{
-    self, Auth, Body, ContentCoding, FlowPart, FlowRequest, MultipartPart, PartContent, Password,
+    self, Auth, Body, ContentCoding, FlowRequest, MultipartPart, PartContent, Password, WorkloadPart,
 };
 use plimsoll_model::storage::Secret;
 use plimsoll_web::multipart::{self, Boundary, Part};
@@ -53,7 +53,7 @@ enum Word {
 impl Compiler<'_> {
     /// Compiles a request; nothing where something is wrong with it.
     pub(super) fn request(&mut self, number: usize, request: &FlowRequest) -> Option<Request> {
-        let of = Some(FlowPart::Request(number));
+        let of = Some(WorkloadPart::Request(number));
         let captures = request.captures.iter().map(|capture| self.or_fault(of, Capture::new(capture)));
         // All of them are looked at, whatever is wrong with one.
         let captures: Vec<Option<Capture>> = captures.collect();
@@ -87,7 +87,7 @@ impl Compiler<'_> {
         Keep { headers, body }
     }
 
-    fn checks(&mut self, checks: &flow::Checks, of: Option<FlowPart>) -> Option<Checks> {
+    fn checks(&mut self, checks: &flow::Checks, of: Option<WorkloadPart>) -> Option<Checks> {
         let matches: Vec<_> = checks.matches.iter().map(|pattern| self.or_fault(of, compiled(pattern))).collect();
         let queries: Vec<_> = checks.json.iter().map(|(path, _)| self.or_fault(of, Query::new(path))).collect();
         let expected: Vec<_> = checks.json.iter().map(|(_, expected)| self.json_template(expected)).collect();
@@ -102,7 +102,7 @@ impl Compiler<'_> {
         })
     }
 
-    fn drafts(&mut self, request: &FlowRequest, of: Option<FlowPart>) -> Option<Drafts> {
+    fn drafts(&mut self, request: &FlowRequest, of: Option<WorkloadPart>) -> Option<Drafts> {
         let mut drafts = Drafts::default();
         self.write(&request.path, Encoding::Component, &mut drafts.target);
         let content_type = self.body(&request.body, of, &mut drafts.body);
@@ -174,7 +174,7 @@ impl Compiler<'_> {
     }
 
     /// Writes a body, and says of what type it is.
-    fn body(&mut self, body: &Body, of: Option<FlowPart>, draft: &mut Draft) -> Option<Option<String>> {
+    fn body(&mut self, body: &Body, of: Option<WorkloadPart>, draft: &mut Draft) -> Option<Option<String>> {
         let content_type = match body {
             Body::None => None,
             Body::Text(text) => {
@@ -203,7 +203,7 @@ impl Compiler<'_> {
         Some(content_type)
     }
 
-    fn multipart(&mut self, parts: &[MultipartPart], of: Option<FlowPart>, draft: &mut Draft) -> Option<String> {
+    fn multipart(&mut self, parts: &[MultipartPart], of: Option<WorkloadPart>, draft: &mut Draft) -> Option<String> {
         let contents: Vec<Option<Vec<u8>>> = parts.iter().map(|part| self.or_fault(of, known_content(part))).collect();
         let contents: Vec<Vec<u8>> = contents.into_iter().collect::<Option<_>>()?;
         let named: Vec<Part<'_>> =

@@ -7,18 +7,20 @@ use super::systems::Systems;
 use super::threads::{Load, Offered, allow_users};
 use super::{Allowed, Console, Limits, Run};
 use crate::engine::offer::Offering;
-use crate::run::{Job, PrepareError, RunError, RunRecord, record};
+use crate::flow::Remark;
+use crate::run::{Job, RunError, RunRecord, record};
 use plimsoll_k6::metrics::{Contains, Metric};
 use plimsoll_k6::options::{Options, no_such_function};
 use plimsoll_k6::plan::Plan;
 use plimsoll_k6::recording::Purpose;
 use plimsoll_k6::scenario::{Executor, Scenario};
+use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::record::{self, Interval};
 use plimsoll_model::script::{Script, ScriptFacts};
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_model::workload::{Steps, Workload};
-use plimsoll_script::{Entry, Fault, Files, Program, Wanted};
+use plimsoll_script::{Entry, Files, Program, Wanted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,20 +44,21 @@ impl ScriptPlan {
     ///
     /// # Errors
     /// Everything that is wrong with it, with its places.
-    pub(crate) fn new(script: &Script, timeout: Duration) -> Result<ScriptPlan, PrepareError> {
-        let fault = |text: String| PrepareError(vec![text]);
+    pub(crate) fn new(script: &Script, timeout: Duration) -> Result<ScriptPlan, Vec<Remark>> {
+        let fault = |text: String| vec![Remark::new(text)];
         let folder = script.entry.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folders = script.files.iter().map(PathBuf::as_path).chain([folder.unwrap_or(Path::new("."))]);
         let files =
             Files::within(folders).map_err(|error| fault(error.to_string()))?.opened_by("`files` of the workload");
         let program = Program::load(Entry::File(&script.entry), files, plimsoll_k6::natives())
-            .map_err(|faults| PrepareError(faults.iter().map(Fault::render).collect()))?;
+            .map_err(|faults| faults.iter().map(|fault| Remark::new(fault.render())).collect::<Vec<_>>())?;
         let env = script.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         let inspected = alone::inspect(&program, env, limits(script), &silent())
             .map_err(|why| fault(format!("failed to load `{}`: {why}", script.entry.display())))?;
         if !program.exports().contains(&script.exec) {
             let why = no_such_function(&script.exec, program.exports().iter().map(String::as_str));
-            return Err(fault(format!("{}: {why}", script.entry.display())));
+            let what = format!("{}: {why}", script.entry.display());
+            return Err(vec![Remark::of(WorkloadPart::Function, what)]);
         }
         let (options, notes) = options(&inspected, script)?;
         Ok(ScriptPlan { program, inspected, options, script: script.clone(), timeout, notes })
@@ -221,12 +224,12 @@ fn loaded(workload: &Workload) -> Option<ScriptPlan> {
 }
 
 /// The options that count in a study, and what is said of the others.
-fn options(inspected: &Inspected, script: &Script) -> Result<(Options, Vec<String>), PrepareError> {
+fn options(inspected: &Inspected, script: &Script) -> Result<(Options, Vec<String>), Vec<Remark>> {
     let json = inspected.options.as_deref().map(serde_json::from_str).transpose();
-    let json = json.map_err(|error| PrepareError(vec![format!("failed to read the script's options: {error}")]))?;
+    let json = json.map_err(|error| vec![Remark::new(format!("failed to read the script's options: {error}"))])?;
     let read = json.map(|json| Options::read(&json)).unwrap_or_default();
     if !read.faults.is_empty() {
-        return Err(PrepareError(read.faults.iter().map(ToString::to_string).collect()));
+        return Err(read.faults.iter().map(|fault| Remark::new(fault.to_string())).collect());
     }
     let mut options = read.options;
     let mut notes: Vec<String> = read.ignored.iter().map(|ignored| format!("{ignored}; it is left aside")).collect();

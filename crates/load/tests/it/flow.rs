@@ -3,8 +3,8 @@
 use crate::support::{closed, each, get, http, iterations, open, run, run_prepared, target};
 use plimsoll_load::{Prepared, check};
 use plimsoll_model::flow::{
-    Auth, Block, Body, Capture, Checks, Feed, FeedEnd, FeedOrder, Flow, FlowAction, FlowPart, FlowRequest, Instruction,
-    JsonPiece, JsonText, Lifetime, Pick, Piece, Reference, Source, Text, ValueId,
+    Auth, Block, Body, Capture, Checks, Feed, FeedEnd, FeedOrder, Flow, FlowAction, FlowRequest, Instruction,
+    JsonPiece, JsonText, Lifetime, Pick, Piece, Reference, Source, Text, ValueId, WorkloadPart,
 };
 use plimsoll_model::load::{Arrivals, Stop, Think};
 use plimsoll_model::record::ErrorKind;
@@ -271,9 +271,9 @@ fn a_flow_is_checked_before_its_system_runs() {
     let faults = check(&workload(address, wrong)).expect_err("two things are wrong");
     let [column, path] = &faults[..] else { panic!("{faults:?}") };
     assert!(column.what.contains("accounts.csv`: expected a column `pasword`, found `name`, `password`"), "{faults:?}");
-    assert_eq!((column.part, &column.known[1]), (Some(FlowPart::Value(PASSWORD)), &"account.password".to_owned()));
+    assert_eq!((column.part, &column.known[1]), (Some(WorkloadPart::Value(PASSWORD)), &"account.password".to_owned()));
     assert!(path.what.starts_with("step `next`: expected a JSONPath, found `$.[`"), "{faults:?}");
-    assert_eq!(path.part, Some(FlowPart::Request(2)));
+    assert_eq!(path.part, Some(WorkloadPart::Request(2)));
 }
 
 #[test]
@@ -288,5 +288,5 @@ fn a_row_without_a_column_is_the_fault_of_its_file() {
     let [row] = &faults[..] else { panic!("{faults:?}") };
     let expected = "line 2, column 2: expected a value for `password` in each object, found one without";
     assert!(row.what.ends_with(expected), "{row:?}");
-    assert_eq!((row.part, &row.known[..]), (Some(FlowPart::Feed(0)), &[][..]));
+    assert_eq!((row.part, &row.known[..]), (Some(WorkloadPart::Feed(0)), &[][..]));
 }

@@ -303,7 +303,7 @@ fn a_script_that_cannot_be_loaded_is_named_with_its_place_before_anything_starts
             ["load-1.js:3:12", "http.get(;"],
         ),
         ("import { browser } from 'k6/browser';\nexport default function () {}\n", ["load-1.js:1", "k6/browser"]),
-        ("export function other() {}\n", ["the function `default`", "found only `other`"]),
+        ("export function other() {}\n", ["the function `default`", "[study.toml:7:10]"]),
         ("open('/etc/hostname');\nexport default function () {}\n", ["load-1.js", "/etc/hostname"]),
     ] {
         let place = with_scripts(server.address(), script);

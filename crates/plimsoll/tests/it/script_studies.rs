@@ -103,3 +103,11 @@ fn a_user_that_breaks_a_limit_of_the_script_breaks_off_the_run() {
     place.plimsoll(&RUN).with(3).says(&told);
     assert_eq!(plimsoll_bundle::read(&place.path("bundle")).unwrap().trials.len(), 1);
 }
+
+#[test]
+fn a_function_that_the_script_does_not_export_is_marked_where_the_study_names_it() {
+    let (place, _server) = place(SCRIPT, "");
+    place.write("study.toml", place.read("study.toml").replace("[generator]", "exec = 'defalt'\n[generator]"));
+    let told = ["expected the script to export the function `defalt`", "did you mean `default`?", "[study.toml:9:8]"];
+    place.plimsoll(&["check", "study.toml"]).with(2).says(&told);
+}

@@ -9,7 +9,7 @@ use crate::table::http::{HttpActionTable, HttpTable, OfAll};
 use crate::table::known;
 use crate::table::step::{Compiler, StepTable, problem_of_name, requests, walk};
 use crate::value::{Slot, all, optional, written_or};
-use plimsoll_model::flow::{Flow, FlowAction, FlowPart, Lifetime, MOST_LOOPS, ValueId};
+use plimsoll_model::flow::{Flow, FlowAction, Lifetime, MOST_LOOPS, ValueId, WorkloadPart};
 use plimsoll_model::sql::Parameter;
 use std::collections::BTreeSet;
 
@@ -268,21 +268,22 @@ impl HttpTable {
     }
 
     /// Where a part of the flow stands: the step of a request, the file of a feed, the first use of a column.
-    pub(crate) fn place_of(&self, part: FlowPart, faults: &Faults) -> Option<Span> {
+    pub(crate) fn place_of(&self, part: WorkloadPart, faults: &Faults) -> Option<Span> {
         match part {
-            FlowPart::Request(number) => {
+            WorkloadPart::Request(number) => {
                 self.blocks().into_iter().flat_map(requests).nth(number).map(|request| request.place.clone())
             }
-            FlowPart::Feed(number) => {
+            WorkloadPart::Feed(number) => {
                 self.feeds.iter().flat_map(Entries::iter).nth(number).map(|(_, feed)| feed.file.span.clone())
             }
-            FlowPart::Value(value) => {
+            WorkloadPart::Value(value) => {
                 let names = self.value_names();
                 let name = names.0.get(usize::from(value.0))?;
                 let used = || known::uses(self).into_iter().find(|one| one.value.name == *name);
                 let drawn = self.draw.iter().flat_map(Entries::names).find(|(known, _)| known == name);
                 drawn.map(|(_, place)| place.clone()).or_else(|| Some(used()?.place(faults)))
             }
+            WorkloadPart::Function => None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! `[workload]` with `script`: users that run a script for k6.
 
 use crate::bytes::Bytes;
+use crate::diagnostic::Span;
 use crate::faults::Faults;
 use crate::node::table;
 use crate::pairs::Pairs;
@@ -83,6 +84,11 @@ impl ScriptTable {
             timeout: timeout?.map_or(TIMEOUT, |timeout| timeout.0),
             steps: Steps::Script(Box::new(script)),
         })
+    }
+
+    /// Where the function that is an iteration is named, or else the script.
+    pub(crate) fn place_of_function(&self) -> Span {
+        self.exec.as_ref().map_or(&self.script.span, |exec| &exec.span).clone()
     }
 
     /// The script and what it is told, as reports say it.

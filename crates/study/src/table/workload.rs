@@ -16,6 +16,7 @@ use crate::table::store::StoreTable;
 use crate::table::target::{Address, TlsTable};
 use crate::value::{Fixed, Problem, Scalar, Slot, optional, word};
 use plimsoll_model::factor::Level;
+use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::workload::{Connect, Steps, Target, Workload};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -123,13 +124,12 @@ impl WorkloadTable {
         matches!(self, WorkloadTable::Storage(_))
     }
 
-    /// The table of an HTTP workload.
-    pub(crate) fn http(&self) -> Option<&HttpTable> {
+    /// Where a part of it stands.
+    pub(crate) fn place_of(&self, part: WorkloadPart, faults: &Faults) -> Option<Span> {
         match self {
-            WorkloadTable::Http(table) => Some(table),
-            WorkloadTable::Grpc(_) | WorkloadTable::Script(_) | WorkloadTable::Sql(_) | WorkloadTable::Storage(_) => {
-                None
-            }
+            WorkloadTable::Http(table) => table.place_of(part, faults),
+            WorkloadTable::Script(table) => Some(table.place_of_function()),
+            WorkloadTable::Grpc(_) | WorkloadTable::Sql(_) | WorkloadTable::Storage(_) => None,
         }
     }
 
