@@ -115,9 +115,10 @@ impl Assignment {
     }
 }
 
-/// `4`, `-1`, `10ms`, `50 %`; not `2.1` and `3fa9c12`, which are names of versions.
+/// `4`, `-1`, `10ms`, `50 %`, `0.006`; not `2.1` and `3fa9c12`, which are names of versions.
 fn is_quantity(text: &str) -> bool {
     let number = text.trim_start_matches(['-', '+']);
+    let number = number.strip_prefix("0.").unwrap_or(number);
     let unit = number.trim_start_matches(|c: char| c.is_ascii_digit());
     unit.len() < number.len() && !unit.contains(|c: char| c.is_ascii_digit() || c == '.')
 }
@@ -155,7 +156,7 @@ mod tests {
         let switched = Assignment(vec![("fsync".to_owned(), Level::Text("off".to_owned()))]);
         assert_eq!(switched.label(), "fsync = off");
         for (level, label) in
-            [("4", "rev = 4"), ("10ms", "rev = 10ms"), ("2.1", "2.1"), ("3fa9c12", "3fa9c12"), ("", "")]
+            [("4", "rev = 4"), ("0.006", "rev = 0.006"), ("0.6.1", "0.6.1"), ("2.1", "2.1"), ("3fa9c12", "3fa9c12")]
         {
             let rev = Assignment(vec![("rev".to_owned(), Level::Text(level.to_owned()))]);
             assert_eq!(rev.label(), label);

@@ -71,7 +71,7 @@ pub enum RunError {
     /// The first trial of a variant could not begin, or all its exchanges failed, for the reason that
     /// its summary gives.
     #[error(
-        "trial {trial} gave nothing, nor would another of `{variant}`, so the run was broken off; correct that, and run \
+        "trial {trial} failed, and so would another of `{variant}`, so the run was broken off; correct that, and run \
          the study into a new folder"
     )]
     NeverWorked {

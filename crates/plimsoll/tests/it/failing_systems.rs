@@ -70,7 +70,7 @@ fn a_system_that_never_gets_ready_ends_the_run_with_its_last_output() {
         "expected a connection to 127.0.0.1:",
         "found Connection refused",
         "still warming mutex",
-        "trial 1 gave nothing, nor would another of `mutex`, so the run was broken off",
+        "trial 1 failed, and so would another of `mutex`, so the run was broken off",
     ]);
     place.nothing_runs();
     assert_eq!(ended.stderr.matches("was not ready").count(), 1, "it is said once:\n{}", ended.stderr);

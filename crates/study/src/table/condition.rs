@@ -131,6 +131,10 @@ fn operator(text: &str) -> Result<(&'static str, Comparison), Problem> {
     if sign.is_empty() {
         return Ok(("", Comparison::Equal));
     }
+    if sign == "<" && is_markup(text) {
+        let help = format!("for a text that begins so, write `== {text}`; to compare, write a space behind `<`");
+        return Err(Problem::new("looks like markup, and begins with an operator").help(help));
+    }
     let known = COMPARISONS.iter().find(|(known, _)| *known == sign);
     known.copied().ok_or_else(|| {
         let elsewhere = ELSEWHERE.iter().find(|(foreign, _)| *foreign == sign).map(|(_, meant)| *meant);
@@ -140,6 +144,11 @@ fn operator(text: &str) -> Result<(&'static str, Comparison), Problem> {
         let help = format!("{meant}for a text that begins so, write `== {text}`");
         Problem::new(format!("begins with `{sign}`, which is no operator")).help(help)
     })
+}
+
+/// Whether a text is more likely a tag than a comparison: `<html>`, `</a>`.
+fn is_markup(text: &str) -> bool {
+    text.contains('>') && text[1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '/')
 }
 
 /// The word of [`WORDS`] that a text seems to be meant to begin with, though it does not.
@@ -231,11 +240,16 @@ mod tests {
             ("== =< 50", compare(Comparison::Equal, "=< 50")),
             ("== '>= x'", compare(Comparison::Equal, ">= x")),
             ("!= == x", compare(Comparison::NotEqual, "== x")),
+            ("== <html>", compare(Comparison::Equal, "<html>")),
+            ("< b>", compare(Comparison::Less, "b>")),
+            ("<b", compare(Comparison::Less, "b")),
             (">= -1", compare(Comparison::AtLeast, "-1")),
         ] {
             assert_eq!(test(literal(written)), Ok(means), "{written}");
         }
-        for wrong in ["contains", "contains ''", "matches", "matches (", "=< 50", ">>= 12", "= 5", "!x", "==="] {
+        for wrong in
+            ["contains", "contains ''", "matches", "matches (", "=< 50", ">>= 12", "= 5", "!x", "===", "<html>", "</a>"]
+        {
             assert!(test(literal(wrong)).is_err(), "{wrong}");
         }
     }
