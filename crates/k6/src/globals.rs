@@ -1,4 +1,4 @@
-//! What k6 has beside the language without an import: `crypto`, `TextEncoder`, `TextDecoder`.
+//! What k6 has beside the language without an import: `crypto`, `global`; and `TextEncoder`, `TextDecoder`.
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
 use crate::crypto::web;
@@ -10,6 +10,8 @@ use rquickjs::{Class, Ctx, Exception, IntoJs, JsLifetime, Object, Result, TypedA
 
 /// Gives a user its global objects. Most users touch none, so each is made when it is first looked at.
 pub(crate) fn install(ctx: &Ctx<'_>) -> Result<()> {
+    // As Node.js calls it.
+    at_first_touch(ctx, "global", |ctx| Ok(ctx.globals().into_value()))?;
     at_first_touch(ctx, "crypto", |ctx| Ok(web::crypto(ctx)?.into_value()))?;
     at_first_touch(ctx, "TextEncoder", |ctx| Class::<TextEncoder>::create_constructor(ctx)?.into_js(ctx))?;
     at_first_touch(ctx, "TextDecoder", |ctx| Class::<TextDecoder>::create_constructor(ctx)?.into_js(ctx))

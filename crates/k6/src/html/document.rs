@@ -72,6 +72,10 @@ impl Document {
         Document { html: Html::parse_document(text), url: url.to_owned() }
     }
 
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// What a reference in the page leads to; where it is not known where the page came from, as it stands.
     pub(crate) fn address(&self, reference: &str) -> String {
         match self.url.as_str() {

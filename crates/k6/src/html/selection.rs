@@ -283,6 +283,12 @@ impl Selection {
         self.until(&ctx, Way::Before, end.0, filter.0)
     }
 
+    /// Where the page came from.
+    #[qjs(get, enumerable)]
+    fn url(&self) -> String {
+        self.document.url().to_owned()
+    }
+
     /// What was selected before the last step.
     fn end(&self) -> Selection {
         self.before.as_deref().cloned().unwrap_or_else(|| Selection::of(&self.document, Vec::new()))

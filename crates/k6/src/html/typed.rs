@@ -96,8 +96,11 @@ const RELATIONS: Reads = Reads::Made(|page, id| {
 const FIELDS: [&str; 5] = ["input", "select", "button", "textarea", "fieldset"];
 const ROWS: (&str, Reads) = ("rows", Several(|page, id| page.below(id, &["tr"])));
 
+/// Functions by their names.
+type Functions = &'static [(&'static str, Reads)];
+
 /// Names of elements, and what those have. What stands further below counts more.
-const KINDS: &[(&[&str], &[(&str, Reads)])] = &[
+const KINDS: &[(&[&str], Functions)] = &[
     (
         &["a", "area"],
         &[
@@ -396,7 +399,7 @@ const KINDS: &[(&[&str], &[(&str, Reads)])] = &[
             ("tabIndex", Whole("tabindex", 0)),
             ("length", Reads::Made(|page, id| count(&page.below(id, &["option"])))),
             ("options", Several(|page, id| page.below(id, &["option"]))),
-            ("selectedIndex", Reads::Made(|page, id| selected_index(page, id))),
+            ("selectedIndex", Reads::Made(selected_index)),
             ("selectedOptions", Several(selected)),
             ("size", Reads::Made(|page, id| Made::Number(if has_several(page, id) { 4.0 } else { 1.0 }))),
             (

@@ -1,5 +1,5 @@
 // exit 0
-// checks 31 of 31
+// checks 32 of 32
 // What elements of one kind have besides what all elements have.
 import { check } from 'k6';
 import http from 'k6/http';
@@ -25,6 +25,7 @@ export default function () {
     'parts of a URL': (e) => e('l').pathname() === '/x/y' && e('l').search() === '?q=1' && e('l').hash() === '#top',
     origin: (e) => e('l').origin() === 'http://here.test:8080' && e('l').protocol() === 'http',
     'href of a page that has a URL': () => linked.find('a').get(0).href() === `${__ENV.URL}/text?from=link`,
+    'URL of a page': () => linked.url === `${__ENV.URL}/page` && page.url === '',
     'what it has not': (e) => e('l').checked === undefined,
     form: (e) => e('f').method() === 'post' && e('f').enctype() === 'text/plain' && e('f').length() === 4,
     'elements of it': (e) => e('f').elements().map((one) => one.id()).join() === 'i,b,b2,s',
