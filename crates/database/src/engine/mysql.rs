@@ -73,3 +73,51 @@ pub(super) fn try_settings(installation: &Installation, settings: &[Setting]) ->
     command.extend(["--datadir=/", "--log-error-verbosity=2", "--validate-config"].map(str::to_owned));
     command
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::account::Account;
+    use crate::programs::Programs;
+    use plimsoll_model::database::Engine;
+    use std::fs;
+
+    fn installation(base: &Path, version: &str) -> Installation {
+        let server = base.join("bin/mysqld");
+        Installation {
+            engine: Engine::Mysql,
+            programs: Programs { server: server.clone(), initialise: server, base: Some(base.to_owned()) },
+            version: version.to_owned(),
+            user: Account::find(None).unwrap(),
+            init: vec!["--innodb-log-file-size=8M".to_owned()],
+        }
+    }
+
+    #[test]
+    fn old_versions_make_their_data_of_sql_and_new_ones_by_themselves() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path();
+        let place = Place { data: base.join("data"), sockets: base.join("s"), port: 1 };
+        let said = check(&installation(base, "MySQL 5.6.24")).unwrap_err();
+        assert!(said.contains("MySQL 5.6.24") && said.contains("mysql_system_tables_data.sql"), "{said}");
+        fs::create_dir(base.join("share")).unwrap();
+        SYSTEM_TABLES.map(|name| fs::write(base.join("share").join(name), "").unwrap());
+
+        let old = installation(base, "MySQL 5.6.24");
+        assert_eq!(check(&old), Ok(()));
+        let command = initialise(&old, &place);
+        assert_eq!((command[0].as_str(), command[7].clone()), ("sh", base.join("bin/mysqld").display().to_string()));
+        assert_eq!(command.last().unwrap(), "--bootstrap");
+        let new = installation(base, "MySQL 5.7.44");
+        let command = initialise(&new, &place);
+        assert!(command[0].ends_with("mysqld") && command[1] == "--no-defaults", "{command:?}");
+        assert_eq!(command[command.len() - 2..], ["--innodb-log-file-size=8M", "--initialize-insecure"]);
+    }
+
+    #[test]
+    fn settings_are_tried_as_each_version_can() {
+        let last = |version| try_settings(&installation(Path::new("/x"), version), &[]).pop().unwrap();
+        assert_eq!([last("MySQL 5.5.9"), last("MySQL 8.0.15")], ["--help"; 2]);
+        assert_eq!([last("MySQL 8.0.16"), last("MySQL 9.7.4")], ["--validate-config"; 2]);
+    }
+}

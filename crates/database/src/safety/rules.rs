@@ -8,6 +8,7 @@ use crate::settings::InForce;
 use plimsoll_model::database::Engine;
 
 /// A setting, and what can be lost with some of its values.
+#[derive(Clone, Copy)]
 pub(super) struct Rule {
     pub(super) setting: &'static str,
     /// Values, or `> 1` for all above it, and what can be lost with them.

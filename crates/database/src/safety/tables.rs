@@ -46,7 +46,7 @@ fn of_kind((kind, lost, source): &(&str, &str, &str), found: &[(String, String)]
     let names: Vec<&str> = names.collect();
     let risk = Some(format!("{lost} ({source})"));
     let name = format!("tables of the kind {kind}");
-    (!names.is_empty()).then(|| Setting { name, asked: None, in_force: names.join(", "), risk })
+    (!names.is_empty()).then_some(Setting { name, asked: None, in_force: names.join(", "), risk })
 }
 
 fn redo_log((name, value): (String, String)) -> Option<Setting> {
