@@ -12,7 +12,7 @@ use crate::words::{counted, list};
 use plimsoll_model::database::DatabaseFacts;
 use plimsoll_model::measure::{Series, Unit};
 use plimsoll_model::record::ErrorKind;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Orders of a warehouse of TPC-C before a trial.
 const ORDERS: f64 = 30_000.0;
@@ -310,22 +310,16 @@ fn closed(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
 /// logs are among them.
 fn in_memory(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
     let mut fits = true;
-    let mut evidence: BTreeSet<String> = BTreeSet::new();
-    for facts in context.counted().flat_map(|reader| &reader.result().summary.databases) {
-        let cache = facts.settings.iter().find(|setting| CACHES.contains(&setting.name.as_str()));
-        let Some((cache, size)) = cache.zip(facts.size) else { continue };
-        let Some(room) = bytes(&cache.in_force) else { continue };
-        let ratios = report.cells.iter().filter_map(|cell| Some(cell.statistic(&facts.name, "hit ratio")?.mean));
-        let least = ratios.reduce(f64::min);
+    let mut evidence = Vec::new();
+    for ((database, cache, in_force, size), least) in caches(context, report) {
+        let Some(room) = bytes(in_force) else { continue };
         fits &= size as f64 <= room || least.is_some_and(|least| least >= CACHED);
-        let plain = cache.in_force.parse::<u64>().is_ok();
-        let shown = if plain { show(room, Unit::Bytes) } else { cache.in_force.clone() };
+        let plain = in_force.parse::<u64>().is_ok();
+        let shown = if plain { show(room, Unit::Bytes) } else { in_force.to_owned() };
         let hits = least.map(|least| format!("; it answers {:.2} % of page requests, or more", least * 100.0));
-        evidence.insert(format!(
-            "{}: {} of files before a trial, logs included; {} = {shown}{}",
-            facts.name,
+        evidence.push(format!(
+            "{database}: {} of files before a trial, logs included; {cache} = {shown}{}",
             show(size as f64, Unit::Bytes),
-            cache.name,
             hits.unwrap_or_default()
         ));
     }
@@ -342,12 +336,26 @@ fn in_memory(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> 
              or its disk answers them.",
         )
     };
-    (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Note,
-        topic,
-        sentence: sentence.to_owned(),
-        evidence: evidence.into_iter().collect(),
-    })
+    (!evidence.is_empty()).then(|| Finding { gravity: Gravity::Note, topic, sentence: sentence.to_owned(), evidence })
+}
+
+/// A database with its cache, the size of that and of the data.
+type Cache<'a> = (&'a str, &'a str, &'a str, u64);
+
+/// Each with the least share of page requests that it answers, where that is known.
+fn caches<'a>(context: &'a Context<'_>, report: &DatabaseReport) -> BTreeMap<Cache<'a>, Option<f64>> {
+    let mut caches: BTreeMap<Cache<'_>, Option<f64>> = BTreeMap::new();
+    for reader in context.counted() {
+        let cell = report.cells.iter().find(|cell| cell.trials.contains(&reader.trial().number));
+        for facts in &reader.result().summary.databases {
+            let cache = facts.settings.iter().find(|setting| CACHES.contains(&setting.name.as_str()));
+            let Some((cache, size)) = cache.zip(facts.size) else { continue };
+            let hits = cell.and_then(|cell| Some(cell.statistic(&facts.name, "hit ratio")?.mean));
+            let least = caches.entry((&facts.name, &cache.name, &cache.in_force, size)).or_default();
+            *least = [*least, hits].into_iter().flatten().reduce(f64::min);
+        }
+    }
+    caches
 }
 
 /// Orders that trials add make the data of their end another than that of their start.
@@ -571,6 +579,13 @@ mod tests {
         let larger = change_facts(study(), |_, facts| facts.size = Some(2_000_000_000));
         assert!(finding(&larger, "data in memory").is_none());
         assert!(finding(&larger, "data larger than the cache").is_some());
+        let two = change_facts(larger, |trial, facts| {
+            if trial.condition == 0 {
+                facts.settings[0].in_force = "1G".to_owned();
+            }
+        });
+        let caches = finding(&two, "data larger than the cache").expect("a finding").evidence;
+        assert_eq!(caches.len(), 2, "each cache with its own share: {caches:?}");
     }
 
     #[test]

@@ -95,11 +95,10 @@ impl TpccTable {
 
     /// As reports say it.
     pub(crate) fn in_words(&self) -> String {
-        let mut words = format!(
-            "TPC-C, {} warehouses, waits {}",
-            self.warehouses.as_written(),
-            written_or(self.waits.as_ref(), "zero")
-        );
+        let warehouses = self.warehouses.as_written();
+        let plural = if warehouses == "1" { "" } else { "s" };
+        let waits = written_or(self.waits.as_ref(), "zero");
+        let mut words = format!("TPC-C, {warehouses} warehouse{plural}, waits {waits}");
         if let Some(mix) = &self.mix {
             let weights: Vec<&str> = mix.iter().map(Slot::as_written).collect();
             words += &format!(", mix {}", weights.join(" : "));
