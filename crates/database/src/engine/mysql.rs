@@ -101,7 +101,7 @@ mod tests {
         let said = check(&installation(base, "MySQL 5.6.24")).unwrap_err();
         assert!(said.contains("MySQL 5.6.24") && said.contains("mysql_system_tables_data.sql"), "{said}");
         fs::create_dir(base.join("share")).unwrap();
-        SYSTEM_TABLES.map(|name| fs::write(base.join("share").join(name), "").unwrap());
+        SYSTEM_TABLES.iter().for_each(|name| fs::write(base.join("share").join(name), "").unwrap());
 
         let old = installation(base, "MySQL 5.6.24");
         assert_eq!(check(&old), Ok(()));

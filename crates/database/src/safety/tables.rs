@@ -52,7 +52,7 @@ fn of_kind((kind, lost, source): &(&str, &str, &str), found: &[(String, String)]
 fn redo_log((name, value): (String, String)) -> Option<Setting> {
     let risk = "a crash of the server can destroy the whole database (MySQL: Disabling Redo Logging)".to_owned();
     let name = name.to_lowercase();
-    value.eq_ignore_ascii_case("off").then(|| Setting { name, asked: None, in_force: value, risk: Some(risk) })
+    value.eq_ignore_ascii_case("off").then_some(Setting { name, asked: None, in_force: value, risk: Some(risk) })
 }
 
 #[cfg(test)]

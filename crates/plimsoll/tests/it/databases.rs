@@ -186,7 +186,7 @@ fn assert_whole(server: &Server, bundle: &Contents) {
 
 #[test]
 fn tpc_c_is_held_to_its_conditions_and_its_input() {
-    for server in [POSTGRESQL, MARIADB, MYSQL] {
+    for server in SERVERS {
         let tpcc = edited(&study(&server), OLTP, "tpcc = { warehouses = 1 }");
         let tpcc = edited(&edited(&tpcc, "repeats  = 2", "repeats  = 1"), "\"1s\"", "\"3s\"");
         let Some(place) = place(&tpcc) else { continue };
