@@ -20,7 +20,7 @@ pub(super) fn export(summary: &Summary<'_>, setup_data: Option<Value>) -> Value 
 }
 
 pub(super) fn data(summary: &Summary<'_>, setup_data: Option<Value>, terminal: bool) -> Value {
-    let mut whole = whole(summary, setup_data.or(Some(Value::Null)), Form::Data);
+    let mut whole = whole(summary, setup_data, Form::Data);
     let unit = summary.time_unit.map_or("", TimeUnit::name);
     let stats: Vec<String> = summary.trend_stats.iter().map(ToString::to_string).collect();
     whole["options"] = json!({ "summaryTrendStats": stats, "summaryTimeUnit": unit, "noColor": false });
