@@ -1,4 +1,4 @@
-//! SQL workloads on servers of PostgreSQL and MariaDB.
+//! SQL workloads on servers of PostgreSQL, MariaDB and MySQL.
 
 use crate::support::{Outcome, closed, each, open, run_prepared, run_watched};
 use plimsoll_load::{Prepared, check};
@@ -10,15 +10,16 @@ use plimsoll_model::sql::{
 };
 use plimsoll_model::workload::{Connect, Steps, Workload};
 use plimsoll_sql::{Connection, Patience};
-use plimsoll_testkit::database::{Database, mariadb, postgresql};
+use plimsoll_testkit::database::{Database, mariadb, mysql, postgresql};
 use std::fs;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// Runs a test on both servers.
-fn on_both(test: impl Fn(Engine, Database)) {
-    for (engine, server) in [(Engine::Postgresql, postgresql()), (Engine::Mariadb, mariadb())] {
+/// Runs a test on each server.
+fn on_each(test: impl Fn(Engine, Database)) {
+    let servers = [(Engine::Postgresql, postgresql()), (Engine::Mariadb, mariadb()), (Engine::Mysql, mysql())];
+    for (engine, server) in servers {
         if let Some(server) = server {
             test(engine, server);
         }
@@ -91,7 +92,7 @@ fn statement<'a>(outcome: &'a Outcome, name: &str) -> &'a StatementFacts {
 
 #[test]
 fn transactions_that_meet_in_a_circle_are_tried_again_and_nothing_is_lost() {
-    on_both(|engine, server| {
+    on_each(|engine, server| {
         let endpoint = server.unix();
         make_accounts(&endpoint);
         let retry = Retry { on: vec![ErrorKind::Deadlock], attempts: 1_000 };
@@ -117,7 +118,7 @@ fn transactions_that_meet_in_a_circle_are_tried_again_and_nothing_is_lost() {
 
 #[test]
 fn without_retries_deadlocks_are_errors_of_their_own_kind() {
-    on_both(|engine, server| {
+    on_each(|engine, server| {
         let endpoint = server.unix();
         make_accounts(&endpoint);
         let mut connection = Connection::open(&endpoint, Patience::of(Duration::from_secs(10))).expect("a connection");
@@ -134,7 +135,7 @@ fn without_retries_deadlocks_are_errors_of_their_own_kind() {
 
 #[test]
 fn rows_that_are_not_as_expected_are_a_wrong_answer() {
-    on_both(|engine, server| {
+    on_each(|engine, server| {
         make_accounts(&server.unix());
         let statements = vec![
             OwnStatement {
@@ -160,7 +161,7 @@ fn rows_that_are_not_as_expected_are_a_wrong_answer() {
 
 #[test]
 fn the_isolation_level_is_set_and_read_back() {
-    on_both(|engine, server| {
+    on_each(|engine, server| {
         make_accounts(&server.unix());
         for (isolation, expected) in [
             (Some(Isolation::Serializable), "SERIALIZABLE"),
@@ -175,7 +176,7 @@ fn the_isolation_level_is_set_and_read_back() {
 
 #[test]
 fn arrivals_that_wait_for_a_user_say_so_in_their_response_time() {
-    on_both(|engine, server| {
+    on_each(|engine, server| {
         let pause = match engine {
             Engine::Postgresql => "SELECT pg_sleep(0.02)",
             Engine::Mariadb | Engine::Mysql => "SELECT SLEEP(0.02)",
@@ -204,7 +205,7 @@ fn at_work(endpoint: &Endpoint) -> String {
 
 #[test]
 fn what_nobody_waits_for_any_more_is_ended_on_the_server() {
-    on_both(|engine, server| {
+    on_each(|engine, server| {
         make_accounts(&server.unix());
         let sleep = match engine {
             Engine::Postgresql => "SELECT pg_sleep(600)",
@@ -230,7 +231,7 @@ fn what_nobody_waits_for_any_more_is_ended_on_the_server() {
 
 #[test]
 fn a_server_that_is_killed_ends_in_errors_and_not_in_a_wait() {
-    on_both(|engine, server| {
+    on_each(|engine, server| {
         let endpoint = server.unix();
         make_accounts(&endpoint);
         let load = LoadProfile { drain: Duration::from_secs(30), ..closed(4, Stop::After(Duration::from_secs(2))) };
@@ -262,7 +263,7 @@ fn a_server_that_is_killed_ends_in_errors_and_not_in_a_wait() {
 #[test]
 fn what_cannot_work_is_said_before_the_load() {
     let oltp = |rows| Oltp { test: OltpTest::PointSelect, tables: 1, rows, distribution: Distribution::Uniform };
-    on_both(|engine, server| {
+    on_each(|engine, server| {
         let dataset = Dataset::Sbtest { tables: 1, rows: 100, seed: 1 };
         plimsoll_oltp::load(&dataset, &server.unix(), &AtomicBool::new(false), &mut |_, _| ()).expect("rows");
         for (endpoint, rows, expected) in [
