@@ -11,7 +11,7 @@ use rquickjs::{Class, Ctx, Exception, IntoJs, JsLifetime, Object, Result, TypedA
 /// Gives a user its global objects. Most users touch none, so each is made when it is first looked at.
 pub(crate) fn install(ctx: &Ctx<'_>) -> Result<()> {
     // As Node.js calls it.
-    at_first_touch(ctx, "global", |ctx| Ok(ctx.globals().into_value()))?;
+    ctx.globals().prop("global", Property::from(ctx.globals()).writable().configurable())?;
     at_first_touch(ctx, "crypto", |ctx| Ok(web::crypto(ctx)?.into_value()))?;
     at_first_touch(ctx, "TextEncoder", |ctx| Class::<TextEncoder>::create_constructor(ctx)?.into_js(ctx))?;
     at_first_touch(ctx, "TextDecoder", |ctx| Class::<TextDecoder>::create_constructor(ctx)?.into_js(ctx))
