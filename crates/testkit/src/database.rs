@@ -367,10 +367,19 @@ impl Programs {
             }
             Engine::Mariadb | Engine::Mysql => {
                 command.args(["--no-defaults", "--bind-address=127.0.0.1", "--innodb-buffer-pool-size=64M"]);
-                command.args(["--loose-innodb-log-file-size=16M", "--innodb-flush-log-at-trx-commit=0"]);
+                command.args([
+                    "--loose-innodb-log-file-size=16M",
+                    "--innodb-flush-log-at-trx-commit=0",
+                    "--innodb-doublewrite=0",
+                ]);
                 if self.engine == Engine::Mysql {
                     command.arg(format!("--basedir={}", base(&self.serve).display()));
-                    command.args(["--loose-mysqlx=OFF", "--secure-file-priv=", "--max-allowed-packet=16M"]);
+                    command.args([
+                        "--loose-mysqlx=OFF",
+                        "--secure-file-priv=",
+                        "--max-allowed-packet=16M",
+                        "--skip-log-bin",
+                    ]);
                 }
                 command.args([format!("--datadir={}", path("data")), format!("--socket={}", path("socket"))]);
                 command.args([format!("--port={port}"), format!("--init-file={}", path("first.sql"))]);
