@@ -85,7 +85,7 @@ fn what_cannot_be_is_said_before_anything_is_started() {
         assert!(said.contains("the setting `port` of the database `db` is Plimsoll's own to choose"), "{said}");
         let (setting, away) = match engine {
             Engine::Postgresql => ("log_directory", "/var/log/postgresql"),
-            Engine::Mariadb | Engine::Mysql => ("innodb-undo-directory", "../elsewhere"),
+            Engine::Mariadb | Engine::Mysql => ("innodb-data-home-dir", "../elsewhere"),
         };
         let said = fault_of(&|database| database.settings = settings(&[(setting, away)]));
         let expected = format!("the setting `{setting}` of the database `db` leads out of the folder of its data");
