@@ -58,6 +58,15 @@ pub enum Mode {
     Legacy,
 }
 
+/// Where the output goes, as a script's `handleSummary` is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// To a terminal.
+    pub is_terminal: bool,
+    /// Whoever runs it wants no colours.
+    pub no_color: bool,
+}
+
 /// A metric or submetric that is shown.
 struct Row<'a> {
     metric: &'a Metric,
@@ -82,10 +91,10 @@ impl<'a> Summary<'a> {
         export::export(self, setup_data)
     }
 
-    /// What a script's `handleSummary` gets. `terminal` is whether the output is one.
+    /// What a script's `handleSummary` gets.
     #[must_use]
-    pub fn data(&self, setup_data: Option<Value>, terminal: bool) -> Value {
-        export::data(self, setup_data, terminal)
+    pub fn data(&self, setup_data: Option<Value>, output: Output) -> Value {
+        export::data(self, setup_data, output)
     }
 
     /// The names of the metrics of which a threshold does not hold.

@@ -1,6 +1,6 @@
 //! Summaries as JSON: that of `--summary-export`, and what `handleSummary` gets.
 
-use super::{Row, Summary, TimeUnit, number};
+use super::{Output, Row, Summary, TimeUnit, number};
 use crate::checks::{Check, SEPARATOR, last_name};
 use crate::metrics::{Aggregation, Sink};
 use md5::{Digest, Md5};
@@ -19,14 +19,14 @@ pub(super) fn export(summary: &Summary<'_>, setup_data: Option<Value>) -> Value 
     whole(summary, setup_data, Form::Export)
 }
 
-pub(super) fn data(summary: &Summary<'_>, setup_data: Option<Value>, terminal: bool) -> Value {
+pub(super) fn data(summary: &Summary<'_>, setup_data: Option<Value>, output: Output) -> Value {
     let mut whole = whole(summary, setup_data, Form::Data);
     let unit = summary.time_unit.map_or("", TimeUnit::name);
     let stats: Vec<String> = summary.trend_stats.iter().map(ToString::to_string).collect();
-    whole["options"] = json!({ "summaryTrendStats": stats, "summaryTimeUnit": unit, "noColor": false });
+    whole["options"] = json!({ "summaryTrendStats": stats, "summaryTimeUnit": unit, "noColor": output.no_color });
     whole["state"] = json!({
-        "isStdOutTTY": terminal,
-        "isStdErrTTY": terminal,
+        "isStdOutTTY": output.is_terminal,
+        "isStdErrTTY": output.is_terminal,
         "testRunDurationMs": number::json(summary.elapsed.as_secs_f64() * 1e3),
     });
     whole

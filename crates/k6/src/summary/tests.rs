@@ -153,7 +153,10 @@ fn the_json_is_that_of_k6() {
     let summary = run.summary(COMPACT.1);
     let read = |text| serde_json::from_str::<Value>(text).expect("JSON");
     assert_alike(&summary.export(None), &read(EXPORT), "");
-    assert_alike(&summary.data(None, false), &read(DATA), "");
+    let output = Output { is_terminal: false, no_color: false };
+    assert_alike(&summary.data(None, output), &read(DATA), "");
+    let plain = summary.data(None, Output { no_color: true, ..output });
+    assert_eq!(plain["options"]["noColor"], true);
 }
 
 #[test]

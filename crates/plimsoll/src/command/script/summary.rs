@@ -5,7 +5,7 @@ use super::flags::{Flags, Shown};
 use super::settle::Settled;
 use anyhow::Context;
 use plimsoll_k6::metrics::Aggregation;
-use plimsoll_k6::summary::{Mode, Summary, TREND_STATS};
+use plimsoll_k6::summary::{Mode, Output, Summary, TREND_STATS};
 use plimsoll_load::script::{Ran, Run, call_alone};
 use plimsoll_script::Level;
 use serde_json::Value;
@@ -43,7 +43,8 @@ pub(super) fn show<'a>(
         Shown::Legacy => Some(Mode::Legacy),
     };
     if let Some(mode) = mode {
-        match handled(run, &summary, setup_data.clone()) {
+        let output = Output { is_terminal: std::io::stdout().is_terminal(), no_color: flags.no_color };
+        match handled(run, &summary, setup_data.clone(), output) {
             Some(texts) => texts.iter().try_for_each(|(to, text)| write(to, text))?,
             None if flags.no_color => print(&summary.text(mode))?,
             None => print(&coloured(&summary.text(mode)))?,
@@ -58,11 +59,16 @@ pub(super) fn show<'a>(
 
 /// What `handleSummary` of the script gives: texts by where they go. None where there is none, or where it failed,
 /// which is said.
-fn handled(run: &Run<'_>, summary: &Summary<'_>, setup_data: Option<Value>) -> Option<Vec<(String, String)>> {
+fn handled(
+    run: &Run<'_>,
+    summary: &Summary<'_>,
+    setup_data: Option<Value>,
+    output: Output,
+) -> Option<Vec<(String, String)>> {
     if !run.program.exports().iter().any(|export| export == HANDLER) {
         return None;
     }
-    let data = summary.data(setup_data, std::io::stdout().is_terminal()).to_string();
+    let data = summary.data(setup_data, output).to_string();
     let given = call_alone(run, HANDLER, vec![data], PATIENCE).map_err(|why| why.render());
     let texts = given.and_then(|json| texts(json.as_deref()));
     texts.map_err(|why| (run.console)(Level::Error, &format!("`{HANDLER}` failed: {why}"))).ok()
