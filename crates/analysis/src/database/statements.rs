@@ -6,6 +6,7 @@ use crate::estimate::summarise;
 use crate::measure::{Reader, values_needed};
 use plimsoll_model::database::StatementFacts;
 use plimsoll_model::measure;
+use plimsoll_model::record::Subject;
 use plimsoll_model::sql::TPCC_STEPS;
 
 /// A statement of a transaction, over the measure phases of the trials that count.
@@ -65,26 +66,36 @@ fn place(one: &StatementFacts) -> (&str, &str) {
     (&one.transaction, &one.statement)
 }
 
-/// A transaction in the measure phases: how many, and their time in nanoseconds.
+/// The transactions that the statements are of, those that began in the measure phases: how many, and
+/// their time in nanoseconds.
 struct Ended {
     count: f64,
     time: f64,
 }
 
 fn transaction(readers: &[&Reader<'_>], name: &str, rollbacks_apart: bool) -> Ended {
-    let subject = |step: &str| format!("request:{step}");
     let with_rollbacks = name == TPCC_STEPS[0] && !rollbacks_apart;
-    let names: Vec<String> = [subject(name)].into_iter().chain(with_rollbacks.then(|| subject(ROLLBACK))).collect();
-    let mut ended = Ended { count: 0.0, time: 0.0 };
-    for reader in readers {
-        let window = reader.result().summary.window.seconds();
-        let measured = |second: i64| second >= 0 && (second as f64) < window;
-        for row in reader.result().seconds.iter().filter(|row| measured(row.second) && names.contains(&row.subject)) {
-            ended.count += row.count as f64;
-            ended.time += row.count as f64 * row.mean;
-        }
+    let names = [name].into_iter().chain(with_rollbacks.then_some(ROLLBACK));
+    let subjects: Vec<Subject> = names.map(|name| Subject::Request(name.to_owned())).collect();
+    let all: Vec<(u64, f64)> = readers
+        .iter()
+        .flat_map(|reader| subjects.iter().flat_map(|subject| counts_and_means(reader, subject)))
+        .collect();
+    Ended {
+        count: all.iter().map(|(count, _)| *count as f64).sum(),
+        time: all.iter().map(|(count, mean)| *count as f64 * mean).sum(),
     }
-    ended
+}
+
+/// Where the first seconds are left out of what counts, they are not of the statements: then it is what ended
+/// since the start of the measure phase, with the few transactions of the warm-up among them.
+fn counts_and_means(reader: &Reader<'_>, subject: &Subject) -> Vec<(u64, f64)> {
+    if reader.result().cut <= 0 {
+        return reader.tally(subject).map(|tally| (tally.count(), tally.service.mean())).into_iter().collect();
+    }
+    let name = subject.to_string();
+    let rows = reader.result().seconds.iter().filter(|row| row.second >= 0 && row.subject == name);
+    rows.map(|row| (row.count, row.mean)).collect()
 }
 
 /// A statement by what its trials say, of which there are so many.
@@ -101,7 +112,8 @@ fn statement(of_trials: &[&StatementFacts], trials: usize, ended: &Ended) -> Sta
         mean: total as f64 / runs as f64 / 1e9,
         percentiles: PERCENTILES.map(|one| percentile(of_trials, trials, one)),
         longest: longest as f64 / 1e9,
-        share: known.then(|| total as f64 / ended.time),
+        // Transactions are timed to three digits, and those whose time is up until then.
+        share: known.then(|| (total as f64 / ended.time).min(1.0)),
         failed: sum(|one| one.failed),
     }
 }

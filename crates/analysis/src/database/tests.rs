@@ -3,8 +3,10 @@
 use super::testing::{change_facts, grid, record, study};
 use super::*;
 use crate::analyse;
-use plimsoll_model::record::ErrorKind;
+use plimsoll_model::record::{ErrorKind, Tally};
+use plimsoll_model::result::LoadSecond;
 use plimsoll_model::trial::Validity;
+use proptest::prelude::*;
 
 fn report(input: &Input) -> DatabaseReport {
     analyse(input).database.expect("a report")
@@ -93,6 +95,41 @@ fn statements_are_held_against_their_transactions() {
     assert!((item.mean - 0.0004).abs() < 1e-9 && (item.longest - 0.09).abs() < 1e-9);
     // 4 of 10 ms, and 2.
     assert!((item.share.expect("time") - 0.4).abs() < 0.01 && (statements[1].share.expect("time") - 0.2).abs() < 0.01);
+}
+
+proptest! {
+    /// Also of transactions that lie over an edge of the measure phase: statements are those of what began in it.
+    #[test]
+    fn a_statement_takes_a_part_of_its_transactions_and_never_more(
+        transactions in prop::collection::vec((-900..2000_i64, 1..900_i64), 1..30),
+        part in 0.01..=1.0_f64,
+        cut in 0..2_i64,
+    ) {
+        let (mut tally, mut seconds, mut total) = (Tally::default(), Vec::new(), 0);
+        for (began, took) in transactions {
+            let nanos = took as u64 * 1_000_000;
+            if began >= 0 {
+                tally.service.record(nanos).expect("in range");
+                total += (nanos as f64 * part) as u64;
+            }
+            let (second, subject) = ((began + took).div_euclid(1000), "request:new_order".to_owned());
+            seconds.push(LoadSecond { second, subject, count: 1, mean: nanos as f64, ..LoadSecond::default() });
+        }
+        let mut input = change_facts(study(), |_, facts| {
+            facts.work.statements.truncate(1);
+            (facts.work.statements[0].measured, facts.work.statements[0].total) = (tally.count(), total);
+        });
+        for result in &mut input.trials {
+            result.cut = cut;
+            result.tallies.remove(&Subject::Request("new_order_rollback".to_owned()));
+            result.tallies.insert(Subject::Request("new_order".to_owned()), tally.clone());
+            result.seconds.clone_from(&seconds);
+        }
+        for share in report(&input).cells[0].statements.iter().filter_map(|one| one.share) {
+            prop_assert!(share <= 1.0 && share <= part + 0.002, "{share} is more than {part}");
+            prop_assert!(cut > 0 || share >= part - 0.002, "{share} is not {part}");
+        }
+    }
 }
 
 #[test]
