@@ -114,6 +114,10 @@ pub const FALSE_DISCOVERIES: f64 = 0.1;
 /// of them make a ratio.
 const OF_DURATIONS: f64 = 0.000_41;
 
+/// The same for a count of whole things, times their number: one more or less may have ended by when the measure
+/// phase began and ended, evenly spread, and two counts make a ratio.
+const OF_COUNTS: f64 = 0.41;
+
 /// The same for numbers that are kept exactly.
 const OF_EXACT: f64 = 1e-9;
 
@@ -285,13 +289,16 @@ pub fn additive_margin(effect: Effect, margin: f64) -> f64 {
 }
 
 /// The standard deviation that rounding gives to a difference on the additive scale; `requests`
-/// is the smallest number of requests of a trial, or of what else a share is one of.
+/// is the smallest number of requests of a trial, or of what else a share or a count is one of.
 pub(crate) fn resolution(measure: &Measure, requests: f64) -> f64 {
     match (&measure.series, measure.statistic, measure.unit()) {
         // Half a request more or less: where none failed, the interval then reaches at least as far as
         // the rule of three, 3 / (n · requests), whatever n is.
         (.., Statistic::Ratio, _) => 0.5 / requests.max(1.0),
         (Series::Errors | Series::FailedIterations, ..) => 0.5,
+        (Series::Iterations | Series::Requests | Series::NewOrders | Series::Custom(Metric::Counter, _), ..) => {
+            OF_COUNTS / requests.max(1.0)
+        }
         (Series::Custom(Metric::Gauge | Metric::Trend, _), ..) | (.., Unit::Seconds) => OF_DURATIONS,
         _ => OF_EXACT,
     }

@@ -15,6 +15,7 @@ use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::{ErrorKind, METRIC_SCALE, Metric, Part, Subject, Tally};
 use plimsoll_model::result::{LoadSecond, TrialResult};
 use plimsoll_model::sample::ProcessSample;
+use plimsoll_model::sql::TPCC_STEPS;
 use plimsoll_model::trial::Trial;
 use plimsoll_statistics::mean;
 use std::borrow::Cow;
@@ -162,11 +163,14 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Of how many things the share of a series is.
+    /// Of how many things the share or the count of a series is.
     #[must_use]
     pub fn out_of(&self, series: &Series) -> u64 {
         match series {
-            Series::FailedIterations => self.tally(&Subject::Iteration).map_or(0, Tally::count),
+            Series::Iterations | Series::FailedIterations => self.tally(&Subject::Iteration).map_or(0, Tally::count),
+            Series::NewOrders => {
+                self.sample_size(&Series::RequestDuration(Some(TPCC_STEPS[0].to_owned()))).unwrap_or(0)
+            }
             Series::Checks(name) => self.made(name.as_ref()).map(Tally::count).sum(),
             Series::Custom(..) => self.sample_size(series).unwrap_or(0),
             _ => self.requests.count(),

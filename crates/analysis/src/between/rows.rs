@@ -194,9 +194,6 @@ impl Pair<'_> {
 
     /// The fewest requests of a trial in these cells, where it matters.
     fn fewest_requests(&self, measure: &Measure, cells: [Cell; 2]) -> f64 {
-        if measure.effect() != Effect::Difference {
-            return f64::INFINITY;
-        }
         let of_cell = |side: usize| {
             let readers = self.sides()[side].input.trials.iter().map(Reader::new);
             readers

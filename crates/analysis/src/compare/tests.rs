@@ -116,6 +116,25 @@ fn with_errors(mut result: TrialResult, errors: u64) -> TrialResult {
 }
 
 #[test]
+fn counts_that_never_vary_may_still_have_been_one_more() {
+    let mut input = input(3, |number| {
+        let (mut result, count) = (trial(1.0), if number % 2 == 1 { 45 } else { 36 });
+        result.tallies.values_mut().for_each(|tally| {
+            tally.service.clear();
+            tally.service.record_n(1_000_000, count).expect("in range");
+        });
+        result.seconds.clear();
+        crate::testing::with_second(&mut result, 0, count);
+        result
+    });
+    let measure: Measure = "iterations.rate".parse().expect("a measure");
+    input.facts.decide = vec![plimsoll_model::study::Decision { measure, margin: 0.05 }];
+    let Interval { low, high } = compared(&input).contrast.expect("a contrast").interval.expect("an interval");
+    // t of 2 degrees of freedom times 0.41/36 over √3 is 0.028.
+    assert!(((high / 0.8).ln() - 0.0283).abs() < 1e-3 && ((low / 0.8).ln() + 0.0283).abs() < 1e-3, "{low} to {high}");
+}
+
+#[test]
 fn errors_are_compared_by_their_difference() {
     let study = |errors: u64, margin: f64| {
         let mut input = input(3, |number| with_errors(trial(1.0), if number % 2 == 1 { 0 } else { errors }));
