@@ -4,7 +4,7 @@
 use super::{Context, Finding, Gravity, told_once, which};
 use crate::OrReason;
 use crate::database::{
-    BestRatio, BestRow, Check, DatabaseReport, MixCheck, Ratio, SettingRow, SettingValue, Statistic,
+    BestRatio, BestRow, Cell, Check, DatabaseReport, MixCheck, Ratio, SettingRow, SettingValue, Statistic,
 };
 use crate::measure::Reader;
 use crate::quantity::{Notation, grouped, percent, show};
@@ -32,6 +32,12 @@ const CACHED: f64 = 0.995;
 /// Share of a trial's transactions from which on their failing is a problem.
 const FAILED: f64 = 0.1;
 
+/// How often a session of PostgreSQL tells what it has counted, at the most, in seconds.
+const TELLS_EVERY: f64 = 1.0;
+
+/// Share by which a rate that a server counted may be off without notice.
+const LATE: f64 = 0.1;
+
 /// Settings that say how large the server's own cache is.
 const CACHES: [&str; 2] = ["innodb_buffer_pool_size", "shared_buffers"];
 
@@ -48,6 +54,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         best_says_otherwise(context, report),
         closed(context, report),
         in_memory(context, report),
+        told_late(context, report),
         grew(context),
         terminals(context),
     ]
@@ -309,31 +316,33 @@ fn closed(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
 /// Whether reads are answered by the server's own cache. Its files can be larger than that, because
 /// logs are among them.
 fn in_memory(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
-    let mut fits = true;
-    let mut evidence = Vec::new();
+    let (mut fitting, mut larger) = (Vec::new(), Vec::new());
     for ((database, cache, in_force, size), least) in caches(context, report) {
         let Some(room) = bytes(in_force) else { continue };
-        fits &= size as f64 <= room || least.is_some_and(|least| least >= CACHED);
+        let fits = size as f64 <= room || least.is_some_and(|least| least >= CACHED);
         let plain = in_force.parse::<u64>().is_ok();
         let shown = if plain { show(room, Unit::Bytes) } else { in_force.to_owned() };
         let hits = least.map(|least| format!("; it answers {:.2} % of page requests, or more", least * 100.0));
-        evidence.push(format!(
+        let those = if fits { &mut fitting } else { &mut larger };
+        those.push(format!(
             "{database}: {} of files before a trial, logs included; {cache} = {shown}{}",
             show(size as f64, Unit::Bytes),
             hits.unwrap_or_default()
         ));
     }
-    let (topic, sentence) = if fits {
+    let (topic, sentence, evidence) = if larger.is_empty() {
         (
             "data in memory",
             "The server's cache holds the data, or all of it that is asked for: after the first seconds reads come from \
              memory. The numbers tell of processors, locks and the log, not of reading from disks.",
+            fitting,
         )
     } else {
         (
             "data larger than the cache",
-            "The data is larger than the server's cache: some reads leave the server, and the page cache of the machine \
-             or its disk answers them.",
+            "With these settings the data is larger than the server's cache: some reads leave the server, and the page \
+             cache of the machine or its disk answers them.",
+            larger,
         )
     };
     (!evidence.is_empty()).then(|| Finding { gravity: Gravity::Note, topic, sentence: sentence.to_owned(), evidence })
@@ -356,6 +365,40 @@ fn caches<'a>(context: &'a Context<'_>, report: &DatabaseReport) -> BTreeMap<Cac
         }
     }
     caches
+}
+
+/// PostgreSQL's sessions count for themselves and tell it later: of a short measure phase a good part is
+/// told after it, or something of the warm-up within.
+fn told_late(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
+    let is_told_late = |facts: &DatabaseFacts| report.is_sql && facts.version.starts_with("PostgreSQL");
+    let late: Vec<&Reader<'_>> =
+        context.counted().filter(|reader| reader.result().summary.databases.iter().any(is_told_late)).collect();
+    let shortest = late.iter().map(|reader| reader.result().counted_seconds()).reduce(f64::min)?;
+    let off = (TELLS_EVERY / shortest).min(1.0);
+    let cells =
+        report.cells.iter().filter(|cell| late.iter().any(|reader| cell.trials.contains(&reader.trial().number)));
+    let line = |cell: &Cell| {
+        let [commits, done] = [statistic(cell, "commits")?, statistic(cell, "iterations")?];
+        let place = format!("{}, {}", context.variant(cell.variant), context.condition(cell.condition));
+        let [commits, done] = [commits, done].map(|rate| show(rate, Unit::PerSecond));
+        Some(format!("{place}: {commits} of commits by the server's account, {done} of iterations by the generator's"))
+    };
+    (off > LATE).then(|| Finding {
+        gravity: Gravity::Caution,
+        topic: "counters that come late",
+        sentence: format!(
+            "PostgreSQL's sessions tell what they have counted once a second at most, so its rates of commits, rows and \
+             pages may be off by a second's worth: by {} or more here, where {shortest} s were measured. The generator's \
+             numbers and log bytes do not suffer from that, shares such as the hit ratio hardly; longer trials help.",
+            percent(off)
+        ),
+        evidence: cells.filter_map(line).collect(),
+    })
+}
+
+/// The mean of what was counted under this name, whoever did.
+fn statistic(cell: &Cell, name: &str) -> Option<f64> {
+    cell.statistics.iter().find(|one| one.name == name).map(|one| one.mean)
 }
 
 /// Orders that trials add make the data of their end another than that of their start.
@@ -442,6 +485,7 @@ mod tests {
     use crate::{Input, findings::Finding};
     use plimsoll_model::database::{Condition, MixLine};
     use plimsoll_model::record::Subject;
+    use plimsoll_model::units::Nanos;
 
     fn finding(input: &Input, topic: &str) -> Option<Finding> {
         analyse(input).findings.into_iter().find(|finding| finding.topic == topic)
@@ -586,6 +630,25 @@ mod tests {
         });
         let caches = finding(&two, "data larger than the cache").expect("a finding").evidence;
         assert_eq!(caches.len(), 2, "each cache with its own share: {caches:?}");
+        let one_holds_it = change_facts(two, |trial, facts| {
+            if trial.condition == 0 {
+                facts.settings[0].in_force = "2G".to_owned();
+            }
+        });
+        let larger = finding(&one_holds_it, "data larger than the cache").expect("a finding").evidence;
+        assert!(larger.len() == 1 && !larger[0].contains("2G"), "only those that are smaller: {larger:?}");
+    }
+
+    #[test]
+    fn short_trials_of_postgresql_are_told_late_what_its_sessions_count() {
+        let postgresql = || change_facts(study(), |_, facts| facts.version = "PostgreSQL 15.18".to_owned());
+        let found = finding(&postgresql(), "counters that come late").expect("a finding");
+        assert!(found.sentence.contains("by 50 % or more here, where 2 s were measured"), "{}", found.sentence);
+        assert!(found.evidence[0].contains(" of commits by the server's account, "), "{:?}", found.evidence);
+        assert_eq!(finding(&study(), "counters that come late"), None, "MariaDB tells at once");
+        let mut long = postgresql();
+        long.trials.iter_mut().for_each(|result| result.summary.window = Nanos(10_000_000_000));
+        assert_eq!(finding(&long, "counters that come late"), None);
     }
 
     #[test]

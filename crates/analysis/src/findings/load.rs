@@ -2,7 +2,7 @@
 
 use super::{Context, Finding, Gravity, examples};
 use crate::measure::Reader;
-use crate::quantity::{grouped, percent, show};
+use crate::quantity::{grouped, percent, show, significant};
 use crate::words;
 use plimsoll_model::load::AFTER_FAILURE;
 use plimsoll_model::measure::{Measure, Series, Unit};
@@ -18,6 +18,9 @@ const ALIKE: f64 = 0.05;
 
 /// How far throughput times duration may be from the number of users.
 const LITTLE: f64 = 0.02;
+
+/// Time that the generator itself may take between two iterations of a user, in seconds.
+const OWN_STEP: f64 = 1e-6;
 
 /// Share of the users below which so few are busy that the others did nothing at all.
 const IDLE: f64 = 0.8;
@@ -140,7 +143,7 @@ impl Busy {
     /// Little's law: in a closed loop every user is in an iteration or pauses, so X·(R + Z) = N.
     ///
     /// A count of whole iterations may be off by one for each user, random think times make that of
-    /// n iterations scatter by 1/√n, and the [edges](Edges) of the measure phase add to the law or
+    /// n iterations scatter by 1/√n, the generator's own step is missing from each, and the [edges](Edges) of the measure phase add to the law or
     /// take from it.
     fn of(reader: &Reader<'_>, think: f64, after_failure: f64) -> Option<Busy> {
         let users = users(reader)?;
@@ -152,7 +155,8 @@ impl Busy {
         let tolerance = LITTLE.max(cycle / seconds).max(by_chance);
         let edges = Edges::of(reader);
         let share_of = |time: f64| time / (users * seconds);
-        let allowed = 1.0 - tolerance - share_of(edges.before)..=1.0 + tolerance + share_of(edges.after);
+        let own_steps = rate * OWN_STEP / users;
+        let allowed = 1.0 - tolerance - own_steps - share_of(edges.before)..=1.0 + tolerance + share_of(edges.after);
         Some(Busy { users, share: rate * cycle / users + share_of(after_failure), allowed })
     }
 
@@ -162,9 +166,9 @@ impl Busy {
 
     fn in_words(&self) -> String {
         format!(
-            "throughput × (duration + think time) keeps {:.1} of {} users busy ({})",
-            self.share * self.users,
-            grouped(self.users),
+            "throughput × (duration + think time) keeps {} of {} busy ({})",
+            significant(self.share * self.users),
+            words::counted(self.users as usize, "user"),
             percent(self.share)
         )
     }

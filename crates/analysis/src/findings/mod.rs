@@ -147,7 +147,7 @@ fn named(trials: &[u32]) -> String {
 mod tests {
     use super::*;
     use crate::analyse;
-    use crate::testing::{input, trial, with_duplicate};
+    use crate::testing::{input, trial, with_duplicate, with_second};
     use plimsoll_model::record::{SequenceCheck, Subject};
     use plimsoll_model::result::{GeneratorRow, LoadSecond};
     use plimsoll_model::script::ScriptFacts;
@@ -283,6 +283,28 @@ mod tests {
     }
 
     #[test]
+    fn the_generators_own_step_is_missing_from_short_iterations() {
+        // One user, iterations of 8 µs.
+        let at_rate = |rate: u64| {
+            topics(&input(3, move |_| {
+                let mut result = trial(1.0);
+                for tally in result.tallies.values_mut() {
+                    tally.service.clear();
+                    tally.service.record_n(8_000, 2 * rate).expect("in range");
+                }
+                result.seconds.clear();
+                for second in 0..2 {
+                    with_second(&mut result, second, rate);
+                    result.generator.push(GeneratorRow { second, users: 1, ..GeneratorRow::default() });
+                }
+                result
+            }))
+        };
+        assert!(!at_rate(115_000).contains(&"Little's law"), "0.7 µs after each");
+        assert!(at_rate(105_000).contains(&"Little's law"), "1.5 µs after each");
+    }
+
+    #[test]
     fn users_without_a_connection_are_named_as_the_reason() {
         let mut input = input(3, |number| trial(1.0 + f64::from(number % 3) / 1000.0));
         for result in &mut input.trials {
@@ -296,7 +318,7 @@ mod tests {
         let finding = analyse(&input).findings.into_iter().find(|finding| finding.topic == "idle users");
         let evidence = finding.expect("a finding").evidence;
         assert!(
-            evidence[0].ends_with("keeps 2.5 of 10 users busy (25 %); 3 connections were ever made"),
+            evidence[0].ends_with("keeps 2.53 of 10 users busy (25 %); 3 connections were ever made"),
             "{evidence:?}"
         );
     }
