@@ -80,6 +80,15 @@ pub enum RunError {
         /// The variant, as in reports.
         variant: String,
     },
+    /// Every trial of a whole block failed, though systems answered, and no trial went right before.
+    #[error(
+        "all {trials} trials failed, and so would others, so the run was broken off; correct that, and run the study into a \
+         new folder"
+    )]
+    NeverRight {
+        /// How many there were.
+        trials: usize,
+    },
     /// The results cannot be written.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -205,8 +214,8 @@ impl<'a> Walk<'a> {
         // A run that goes on was looked at before.
         let look = FirstLook::new(context.facts, if bundle.sealed_trials().is_empty() { plan.block_size() } else { 0 });
         let mut walk = Walk { context, databases, plan, bundle, on_event, programs, working, look, left_out };
-        let failed = |summary: &TrialSummary| matches!(summary.validity, Validity::Failed(_));
-        let done = walk.plan.trials.iter().filter(|trial| walk.summary(trial).is_some_and(|summary| !failed(summary)));
+        let done =
+            walk.plan.trials.iter().filter(|trial| walk.summary(trial).is_some_and(|summary| !has_failed(summary)));
         walk.working = done.map(|trial| walk.program_of(trial)).collect();
         walk
     }
@@ -315,8 +324,19 @@ impl<'a> Walk<'a> {
                 let variant = self.plan.label(self.program_of(trial));
                 return Err(Stop::Broken(RunError::NeverWorked { trial: trial.number, variant }));
             }
+            if let Some(trials) = self.never_right() {
+                return Err(Stop::Broken(RunError::NeverRight { trials }));
+            }
         }
         Ok(())
+    }
+
+    /// How many trials failed, where that is all of a whole block and none has ever done otherwise. A single one may
+    /// have failed by chance.
+    fn never_right(&self) -> Option<usize> {
+        let done: Vec<&TrialSummary> = self.plan.trials.iter().filter_map(|trial| self.summary(trial)).collect();
+        let all_failed = done.iter().all(|summary| has_failed(summary));
+        (all_failed && done.len() >= self.plan.block_size().max(2)).then_some(done.len())
     }
 
     fn run_one(&mut self, trial: &Trial) -> Result<Finished, Stop> {
@@ -377,6 +397,10 @@ impl<'a> Walk<'a> {
     fn program_of(&self, trial: &Trial) -> usize {
         if trial.variant < self.plan.variants.len() { trial.variant } else { 0 }
     }
+}
+
+fn has_failed(summary: &TrialSummary) -> bool {
+    matches!(summary.validity, Validity::Failed(_))
 }
 
 fn outcome(summary: &TrialSummary) -> Outcome {

@@ -285,7 +285,9 @@ impl Watch {
     /// vain makes exchanges that go right before the one that does not.
     fn why_iterations_failed(&self, record: &Record<'_>) -> String {
         if let Some(why) = record.example_of("iteration") {
-            return format!(": {why}");
+            // Of users that were stopped for good it is told beside.
+            let is_told = record.broken.iter().any(|broken| broken == why);
+            return if is_told { String::new() } else { format!(": {why}") };
         }
         let known = |(name, (_, failed)): (&'_ String, &(u64, u64))| {
             let why = record.example_of(&format!("request:{name}"))?;

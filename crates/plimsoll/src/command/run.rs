@@ -122,7 +122,7 @@ fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWrit
     progress.finish();
     result.map_err(|error| {
         let exit = match error {
-            RunError::System(_) | RunError::NeverWorked { .. } => Exit::SystemFailed,
+            RunError::System(_) | RunError::NeverWorked { .. } | RunError::NeverRight { .. } => Exit::SystemFailed,
             RunError::Bundle(_) => Exit::Usage,
         };
         Failure::new(exit, error)

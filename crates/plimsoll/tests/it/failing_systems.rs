@@ -47,6 +47,17 @@ fn a_system_that_dies_under_load_fails_its_trials_and_no_others() {
 }
 
 #[test]
+fn a_run_in_which_all_of_a_block_has_failed_does_not_go_on() {
+    let study = edited(TINY, START, "start = \"sh server.sh '{plimsoll}' {mode} {address}\"");
+    let place = Place::with_study(&edited(&study, "\"300ms\"", "\"1s\""));
+    place.write("server.sh", [WAIT_FOR_USERS, &SERVER.replace("\"$2\" = dying", "true")].concat());
+    let ended = place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(3);
+    ended.says(&["6 trials", "3/6", "all 3 trials failed, and so would others, so the run was broken off"]);
+    place.nothing_runs();
+    assert_eq!(validities(&place).len(), 3, "each variant had its chance");
+}
+
+#[test]
 fn wrong_replies_fail_a_trial() {
     let study = TINY.replace("\"inputQ\"", "\"racy\"").replace("users = [2]", "users = [64]");
     let place = Place::with_study(&edited(&study, "think    = \"1ms\"\n", ""));

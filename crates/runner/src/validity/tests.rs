@@ -242,6 +242,21 @@ fn users_that_broke_a_limit_of_their_script_fail_the_trial() {
 }
 
 #[test]
+fn what_stopped_a_user_for_good_is_told_once() {
+    let mut watch = Watch::new(&load(2), false).of_script(true);
+    let mut interval = second(0, 0.1, 0, 0);
+    let iterations = interval.tallies.get_mut(&(RecordedPhase::Measure, Subject::Iteration)).expect("iterations");
+    iterations.errors.insert(ErrorKind::Limit, iterations.count());
+    watch.see(&interval);
+    let examples = [("iteration".to_owned(), [(ErrorKind::Limit, "user 1 ran on".to_owned())].into())].into();
+    let (sequences, broken) = (BTreeMap::new(), ["user 1 ran on".to_owned(), "user 2 ran on".to_owned()]);
+    let of = |broken| watch.judge(WINDOW, &generator(), &Record { broken, ..record(&sequences, &examples) }).validity;
+    let told = ["all 10 iterations failed", "user 1 ran on (the first of 2 users)"];
+    assert_eq!(of(&broken), Validity::Failed(told.map(str::to_owned).into()));
+    assert_eq!(of(&[]), Validity::Failed(vec!["all 10 iterations failed: user 1 ran on".to_owned()]));
+}
+
+#[test]
 fn wrong_replies_fail_a_trial_even_with_a_busy_generator() {
     let mut watch = Watch::new(&load(2), false);
     watch.see(&second(0, 2.0, 0, 0));
