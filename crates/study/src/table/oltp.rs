@@ -1,7 +1,7 @@
 //! `oltp` of a SQL workload, and how rows are chosen.
 
 use crate::diagnostic::Span;
-use crate::faults::{Faults, did_you_mean, one_of};
+use crate::faults::{Faults, all_of, did_you_mean};
 use crate::node::table;
 use crate::scalar::Whole;
 use crate::scope::Scope;
@@ -66,8 +66,8 @@ impl Scalar for OltpTest {
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
         let names = OltpTest::ALL.map(OltpTest::name);
-        let near = did_you_mean(&level.to_string(), names);
-        let help = near.unwrap_or_else(|| format!("the tests are {}", one_of(names)));
+        let all = format!("the tests are {}", all_of(names));
+        let help = did_you_mean(&level.to_string(), names).map_or(all.clone(), |near| format!("{near} {all}"));
         word(level, &OltpTest::ALL.map(|test| (test.name(), test))).map_err(|problem| problem.help(help))
     }
 

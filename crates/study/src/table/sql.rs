@@ -178,22 +178,35 @@ pub(crate) fn dataset(sql: &Sql, seed: u64) -> Option<Dataset> {
 /// study allows it; then warns that trials find what earlier ones have left.
 pub(crate) fn check_writes(sql: &Sql, database: &Database, span: &Span, faults: &mut Faults) {
     let Origin::External(External { restore: None, may_write, .. }) = &database.origin else { return };
-    let reads = |statement: &OwnStatement| statement.sql.trim_start().to_lowercase().starts_with("select");
-    let writes = match &sql.work {
-        SqlWork::Tpcc(_) => true,
-        SqlWork::Oltp(oltp) => !matches!(oltp.test, OltpTest::PointSelect | OltpTest::ReadOnly),
-        SqlWork::Own(own) => !own.iter().flat_map(|transaction| &transaction.statements).all(reads),
-    };
     let name = &database.name;
+    let Some(writes) = writes(&sql.work, name) else { return };
     let restore = "add `restore` with a command that brings its data back";
-    if writes && *may_write {
+    if *may_write {
         let message = format!("trials find in `{name}` what earlier ones have left: nothing restores it");
         faults.add(Fault::warning(span, message).help(restore));
-    } else if writes {
-        let message = format!("the load writes to `{name}`, which is not Plimsoll's own, and nothing restores it");
+    } else {
+        let message = format!("{writes}, which is not Plimsoll's own, and nothing restores it");
         let help = format!("{restore}; where its data may change for good, `may_write = true`");
         faults.add(Fault::error(span, message).help(help));
     }
+}
+
+/// That the work writes to the database `name`, or may do so; none where it only reads.
+fn writes(work: &SqlWork, name: &str) -> Option<String> {
+    let known = Some(format!("the load writes to `{name}`"));
+    match work {
+        SqlWork::Tpcc(_) => known,
+        SqlWork::Oltp(oltp) => known.filter(|_| !matches!(oltp.test, OltpTest::PointSelect | OltpTest::ReadOnly)),
+        SqlWork::Own(own) => {
+            let word = own.iter().flat_map(|transaction| &transaction.statements).find_map(other_than_select)?;
+            Some(format!("the load may write to `{name}` with its statement `{word} …` (only SELECT is known to read)"))
+        }
+    }
+}
+
+/// The first word of a statement, unless that is SELECT.
+fn other_than_select(statement: &OwnStatement) -> Option<&str> {
+    statement.sql.split_whitespace().next().filter(|word| !word.to_lowercase().starts_with("select"))
 }
 
 // What is known before any trial.

@@ -1,12 +1,13 @@
 //! `[workload]`: what one virtual user does in an iteration. Its keys depend on the protocol.
 
 use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
-use crate::node::{FromToml, Node};
+use crate::faults::{Faults, did_you_mean};
+use crate::node::{FromToml, Node, TableNode};
 use crate::scalar::PositiveLength;
 use crate::scope::Scope;
 use crate::table::database::DatabaseTable;
 use crate::table::grpc::GrpcTable;
+use crate::table::home_of;
 use crate::table::http::HttpTable;
 use crate::table::known;
 use crate::table::script::ScriptTable;
@@ -216,6 +217,9 @@ impl FromToml for WorkloadTable {
             }
             return ScriptTable::from_toml(node, faults).map(|table| WorkloadTable::Script(Box::new(table)));
         }
+        if table.get("protocol").is_none() && is_misspelt(&table, faults) {
+            return None;
+        }
         let workload = match table.read::<Fixed<Protocol>>("protocol", &[], faults)?.value {
             Protocol::Grpc => WorkloadTable::Grpc(Box::new(GrpcTable::from_toml(node, faults)?)),
             Protocol::Http => {
@@ -240,6 +244,16 @@ impl FromToml for WorkloadTable {
         check_steps(&workload, &node.place(), faults);
         Some(workload)
     }
+}
+
+/// Whether the key that says what users do is only misspelt, which is a fault.
+fn is_misspelt(table: &TableNode<'_>, faults: &mut Faults) -> bool {
+    let strange = table.entries().iter().filter(|(key, _)| home_of(key).is_none());
+    let slip = strange.filter_map(|(key, node)| Some((key, node, did_you_mean(key, ["protocol", "script"])?))).next();
+    let Some((key, node, near)) = slip else { return false };
+    let fault = Fault::error(&node.place(), format!("unknown key `{key}` in `workload`"));
+    faults.add(fault.label("not a key of a study").help(near));
+    true
 }
 
 fn check_steps(workload: &WorkloadTable, place: &Span, faults: &mut Faults) {
@@ -336,5 +350,23 @@ impl Scalar for Connect {
 
     fn schema() -> Schema {
         json_schema!({ "type": "string", "pattern": "^(per user|every iteration|shared [1-9][0-9]*)$" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::faults_of;
+
+    #[test]
+    fn what_says_who_works_how_is_found_where_it_is_misspelt() {
+        for (text, says) in [
+            ("scrip = 'shop.js'\nenv = { A = 'b' }", "unknown key `scrip` in `workload`; did you mean `script`?"),
+            ("protocl = 'http'\nsteps = []", "unknown key `protocl` in `workload`; did you mean `protocol`?"),
+            ("steps = []", "`protocol` is missing"),
+        ] {
+            let faults = faults_of::<WorkloadTable>(text);
+            assert!(faults.len() == 1 && faults[0].contains(says), "{text}: {faults:?}");
+        }
     }
 }

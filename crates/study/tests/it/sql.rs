@@ -135,6 +135,28 @@ fn a_load_does_not_write_to_a_database_of_others_unless_the_study_allows_it() {
 }
 
 #[test]
+fn a_statement_that_is_not_known_to_read_is_named() {
+    let external = edited("server   = \"mariadb\"", "url = 'mysql://me@localhost/shop'");
+    let own = |sql: &str| {
+        let own = format!("transactions = [{{ name = 'one', statements = [{{ sql = '{sql}' }}] }}]");
+        let text = external.replace("tpcc     = { warehouses = \"{warehouses}\" }", &own);
+        assert_ne!(text, external);
+        said(&text)
+    };
+    let found = own("SELEC 1");
+    let says = "the load may write to `mariadb` with its statement `SELEC …` (only SELECT is known to read)";
+    assert!(found.iter().any(|one| one.contains(says)), "{found:?}");
+    assert!(!own("select 1").iter().any(|one| one.contains("may write")));
+}
+
+#[test]
+fn a_misspelt_test_is_told_all_that_there_are() {
+    let found = said(&edited("tpcc     = { warehouses = \"{warehouses}\" }", "oltp = { test = 'pointselect' }"));
+    let says = ["did you mean `point_select`? the tests are `", "`write_only`"];
+    assert!(found.iter().any(|one| says.iter().all(|part| one.contains(part))), "{found:?}");
+}
+
+#[test]
 fn what_is_likely_to_go_wrong_is_a_warning() {
     let specified = "warehouses = \"{warehouses}\", waits = \"spec\"";
     let external = "url = 'mysql://me@localhost/shop'\nmay_write = true";
