@@ -97,11 +97,14 @@ fn generator(input: &Input) -> String {
         let plural = if cpus.0.len() == 1 { "" } else { "s" };
         format!("processor{plural} {cpus}")
     });
-    let plural = if spec.threads == 1 { "" } else { "s" };
+    // Users whose calls block have a thread each.
+    let threads = match input.facts.protocol.as_str() {
+        "SQL" | "storage" => "a thread for each user".to_owned(),
+        _ => counted(spec.threads as usize, "thread"),
+    };
     format!(
-        "{} thread{plural} on {processors}; a trial is void when the busiest thread is above {:.0} % of a processor or \
+        "{threads} on {processors}; a trial is void when the busiest thread is above {:.0} % of a processor or \
          starts work more than {} ms late (p99)",
-        spec.threads,
         spec.max_cpu * 100.0,
         spec.max_lateness.as_secs_f64() * 1e3
     )
