@@ -19,13 +19,17 @@ pub(crate) fn of_value<'js>(ctx: &Ctx<'js>, program: &Program, value: &Value<'js
     let message = text(ctx, value.clone());
     let mut stack = value.as_exception().and_then(rquickjs::Exception::stack).unwrap_or_default();
     // Of what a native threw, only the call is known.
-    let first = stack.lines().next().and_then(|first| places(first).next());
-    let about_name = Some(message.as_str()).filter(|message| first.is_some() && access::name_in(message).is_some());
-    let place = places(&stack).find_map(|(file, line, column)| program.place(file, line, column, about_name));
-    if let (Some((file, line, column)), Some(_), Some(place)) = (first, about_name, &place) {
-        stack = stack.replacen(&format!("{file}:{line}:{column}"), &place.to_string(), 1);
+    let is_own = stack.lines().next().is_some_and(|first| places(first).next().is_some());
+    let about_name = Some(message.as_str()).filter(|message| is_own && access::name_in(message).is_some());
+    let found = places(&stack).find_map(|(file, line, column)| {
+        let place = program.place(file, line, column, about_name)?;
+        Some((format!("{file}:{line}:{column}"), place))
+    });
+    // The engine counts columns in its own way: one message is not to tell two.
+    if let Some((told, place)) = &found {
+        stack = stack.replacen(told, &place.to_string(), 1);
     }
-    Exception { message: helped(message), place, stack }
+    Exception { message: helped(message), place: found.map(|(_, place)| place), stack }
 }
 
 /// With what to do instead, where the script expects to be a module of Node.js.

@@ -35,7 +35,11 @@ impl Place {
     pub fn drawn(&self) -> String {
         const WIDTH: usize = 120;
         let skipped = (self.column - 1).saturating_sub(WIDTH / 2);
-        let near: String = self.text.chars().skip(skipped).take(WIDTH).collect();
+        let (first, last) = (skipped, skipped + WIDTH - 1);
+        let goes_on = self.text.chars().nth(last + 1).is_some();
+        let is_cut = |at: usize| at == first && skipped > 0 || at == last && goes_on;
+        let near = self.text.chars().enumerate().skip(skipped).take(WIDTH);
+        let near: String = near.map(|(at, char)| if is_cut(at) { '…' } else { char }).collect();
         // Tabs stay tabs under themselves, so that the mark stands where the reader's terminal puts the place.
         let ahead = near.chars().take(self.column - 1 - skipped);
         let indent: String = ahead.map(|char| if char == '\t' { '\t' } else { ' ' }).collect();
@@ -142,7 +146,9 @@ mod tests {
         let source = format!("{}!{}", "a".repeat(5000), "b".repeat(5000));
         let drawn = Place::in_text("min.js", &source, 5000).drawn();
         let lines: Vec<&str> = drawn.lines().collect();
-        assert_eq!(lines[0].len(), 124);
-        assert_eq!(lines[0].find('!'), lines[1].find('^'));
+        let at = |line: &str, mark| line.chars().position(|char| char == mark);
+        assert_eq!(lines[0].chars().count(), 124);
+        assert_eq!(at(lines[0], '!'), at(lines[1], '^'));
+        assert!(lines[0].starts_with("1 | …a") && lines[0].ends_with("b…"), "{}", lines[0]);
     }
 }

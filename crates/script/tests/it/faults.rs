@@ -170,6 +170,15 @@ fn what_is_not_there_is_told_where_it_was_used() {
 }
 
 #[test]
+fn place_and_stack_of_what_was_thrown_agree_on_the_first_line_too() {
+    let Parked::Over(Err(thrown)) = User::loaded("export default () => { throw new Error('ä'); };").iterate() else {
+        panic!("it throws")
+    };
+    let place = thrown.place.expect("it has one").to_string();
+    assert!(thrown.stack.contains(&format!("({place})")), "{place}: {}", thrown.stack);
+}
+
+#[test]
 fn where_that_is_not_sure_the_place_is_that_of_the_engine() {
     for body in [
         "const a = { b: { c: 1 } };\nconst x = a.b.c;\nfine();\nconst y = a.d.c;",
