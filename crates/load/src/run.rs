@@ -340,7 +340,7 @@ pub(crate) fn on_threads(
 /// A study's load, as one offer.
 fn offering(job: &Job<'_>) -> Offering {
     let LoadProfile { model, warmup, stop, drain } = job.load.clone();
-    Offering { model, stop, start: Instant(0), warmup, drain, leave: None, seed: job.seed }
+    Offering { model, stop, start: Instant(0), warmup, drain, leave: None, as_k6: None, seed: job.seed }
 }
 
 /// What makes connections to `address`, with the target's encryption.

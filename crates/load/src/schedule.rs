@@ -68,6 +68,14 @@ impl ArrivalTimes {
             share,
         }
     }
+
+    /// The first of evenly spaced arrivals comes where one is expected, and not at the start. All come a hair earlier
+    /// than that, so that one that is due at the very end of a ramp belongs to it.
+    #[must_use]
+    pub fn after_a_gap(self) -> ArrivalTimes {
+        const HAIR: f64 = 1e-6;
+        ArrivalTimes { expected: 1.0 - HAIR, ..self }
+    }
 }
 
 impl Iterator for ArrivalTimes {
@@ -217,6 +225,21 @@ mod tests {
     fn constant_arrivals_are_evenly_spaced_from_the_start_of_warm_up() {
         let times = seconds(&Profile::constant(4.0), Arrivals::Constant, Instant(-500_000_000), 1.0);
         assert_eq!(times, [-0.5, -0.25, 0.0, 0.25, 0.5, 0.75]);
+    }
+
+    #[test]
+    fn after_a_gap_the_end_of_a_ramp_has_an_arrival_and_its_start_has_none() {
+        let second = |start, target| {
+            let stages = vec![Stage { length: Duration::from_secs(1), target, shape: Shape::Ramp }];
+            let rate = Profile { start, stages };
+            let times = ArrivalTimes::new(&rate, Arrivals::Constant, Instant(0), 7, ALL).after_a_gap();
+            times.take_while(|at| at.0 < 1_000_000_000).collect::<Vec<_>>()
+        };
+        for (start, target, count) in [(0.0, 20.0, 10), (20.0, 0.0, 10), (10.0, 20.0, 15), (5.0, 6.0, 5)] {
+            let times = second(start, target);
+            assert_eq!(times.len(), count, "from {start} to {target}");
+            assert!(times[0].0 > 40_000_000, "{:?}", times[0]);
+        }
     }
 
     #[test]

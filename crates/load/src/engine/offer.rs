@@ -27,7 +27,19 @@ pub(crate) struct Offering {
     /// How long a user may go on with its iteration that a ramp no longer asks for; as long as it
     /// takes, where there is none.
     pub(crate) leave: Option<Duration>,
+    /// Where arrivals are those of a script on its own.
+    pub(crate) as_k6: Option<AsK6>,
     pub(crate) seed: u64,
+}
+
+/// What k6 does otherwise with arrivals.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AsK6 {
+    /// So many users take turns. In a study, whoever became free last is taken first: few of them stay warm rather
+    /// than many cold.
+    pub(crate) in_turn: u64,
+    /// The first arrival comes where one is expected, and not at the start: see `ArrivalTimes::after_a_gap`.
+    pub(crate) after_a_gap: bool,
 }
 
 /// One thread's share of an offering. Its users have places from 0.

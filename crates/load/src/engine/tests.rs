@@ -193,7 +193,7 @@ fn closed(users: f64) -> LoadModel {
 
 fn offering(model: LoadModel, stop: Stop) -> Offering {
     let (warmup, drain) = (Duration::ZERO, Duration::from_secs(10));
-    Offering { model, stop, start: Instant(0), warmup, drain, leave: None, seed: 1 }
+    Offering { model, stop, start: Instant(0), warmup, drain, leave: None, as_k6: None, seed: 1 }
 }
 
 fn per_user(count: u64) -> Stop {

@@ -107,6 +107,7 @@ pub(super) fn call(
         warmup: Duration::ZERO,
         drain: Duration::ZERO,
         leave: None,
+        as_k6: None,
         seed: run.seed,
     };
     let offered = [Offered {

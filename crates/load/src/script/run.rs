@@ -9,14 +9,14 @@ use super::secure::Secure;
 use super::systems::Systems;
 use super::threads::{Copied, Left, Load, Offered, allow_users};
 use super::{Allowed, Common, Console, Limits};
-use crate::engine::offer::Offering;
+use crate::engine::offer::{AsK6, Offering};
 use crate::run::{RunError, allow_descriptors};
 use plimsoll_k6::checks::Checks;
 use plimsoll_k6::metrics::Sinks;
 use plimsoll_k6::options::Options;
 use plimsoll_k6::plan::Plan;
 use plimsoll_k6::recording::Purpose;
-use plimsoll_k6::scenario::{Curve, Quota, Reserve, Scenario, Source};
+use plimsoll_k6::scenario::{Curve, Executor, Quota, Reserve, Scenario, Source};
 use plimsoll_k6::threshold::Threshold;
 use plimsoll_model::load::{Arrivals, LoadModel, Overflow, Profile, Shape, Stage, Stop, Think};
 use plimsoll_model::record::GeneratorSecond;
@@ -319,7 +319,7 @@ impl Copies {
 fn offering(scenario: &Scenario, seed: u64) -> Offering {
     let offer = scenario.offer();
     let limit = offer.window;
-    let (model, stop, leave) = match offer.source {
+    let (model, stop, leave, as_k6) = match offer.source {
         Source::Closed { users, leave, quota } => {
             let stop = match quota {
                 Quota::Unlimited => Stop::After(limit),
@@ -327,16 +327,19 @@ fn offering(scenario: &Scenario, seed: u64) -> Offering {
                 Quota::Each(count) => Stop::IterationsPerUser { count, limit },
             };
             let think = Think::Constant(Duration::ZERO);
-            (LoadModel::Closed { users: profile(&users), think }, stop, Some(leave))
+            (LoadModel::Closed { users: profile(&users), think }, stop, Some(leave), None)
         }
-        Source::Open { rate, users: Reserve { most, .. } } => {
+        Source::Open { rate, users: Reserve { pre_allocated, most } } => {
             let (arrivals, overflow) = (Arrivals::Constant, Overflow::Drop);
             let max_users = u32::try_from(most).unwrap_or(u32::MAX);
-            (LoadModel::Open { rate: profile(&rate), arrivals, max_users, overflow }, Stop::After(limit), None)
+            let after_a_gap = matches!(scenario.executor, Executor::RampingArrivalRate { .. });
+            let as_k6 = AsK6 { in_turn: pre_allocated, after_a_gap };
+            let model = LoadModel::Open { rate: profile(&rate), arrivals, max_users, overflow };
+            (model, Stop::After(limit), None, Some(as_k6))
         }
     };
     let start = Instant::default().after(offer.begin.into());
-    Offering { model, stop, start, warmup: Duration::ZERO, drain: offer.drain, leave, seed }
+    Offering { model, stop, start, warmup: Duration::ZERO, drain: offer.drain, leave, as_k6, seed }
 }
 
 /// How many users are made before the clock starts.

@@ -60,7 +60,10 @@ impl ScriptPlan {
             let what = format!("{}: {why}", script.entry.display());
             return Err(vec![Remark::of(WorkloadPart::Function, what)]);
         }
-        let (options, notes) = options(&inspected, script)?;
+        let (options, mut notes) = options(&inspected, script)?;
+        if program.exports().iter().any(|export| export == "handleSummary") {
+            notes.push("the script's `handleSummary` is not called: a study has a report".to_owned());
+        }
         Ok(ScriptPlan { program, inspected, options, script: script.clone(), timeout, notes })
     }
 
@@ -185,7 +188,16 @@ impl ScriptPlan {
     fn offered(&self, job: &Job<'_>, users: u64, data: Option<String>) -> Offered {
         let LoadProfile { model, warmup, stop, drain } = job.load.clone();
         Offered {
-            offering: Offering { model, stop, start: Instant(0), warmup, drain, leave: None, seed: job.seed },
+            offering: Offering {
+                model,
+                stop,
+                start: Instant(0),
+                warmup,
+                drain,
+                leave: None,
+                as_k6: None,
+                seed: job.seed,
+            },
             function: self.script.exec.clone(),
             arguments: data.into_iter().collect(),
             result: Wanted::Nothing,
@@ -196,7 +208,7 @@ impl ScriptPlan {
     }
 }
 
-/// What of a workload's own does not count, a line each: of a script, what it says of load and thresholds.
+/// What of a workload's own does not count, a line each: of a script, what it says of load, thresholds and summary.
 #[must_use]
 pub fn notes(workload: &Workload) -> Vec<String> {
     loaded(workload).map_or_else(Vec::new, |plan| plan.notes)

@@ -247,7 +247,8 @@ const SCRIPT: &str = "import http from 'k6/http';\nimport { check, sleep } from 
       const reply = http.get(`${__ENV.BASE}${path}`);\n\
       check(reply, { 'is fine': (r) => r.body === 'fine', 'is red': (r) => r.body === 'red' });\n\
       orders.add(2);\n      sizes.add(reply.body.length);\n      sleep(0.01);\n\
-      if (__ITER % 5 === 1) { throw new Error('one too many'); }\n    }\n";
+      if (__ITER % 5 === 1) { throw new Error('one too many'); }\n    }\n\
+    export function handleSummary() { return {}; }\n";
 
 fn with_scripts(address: SocketAddr, script: &str) -> Place {
     let place = Place::with_study(&study_of_script(address));
@@ -265,6 +266,7 @@ fn a_script_is_what_the_users_of_a_study_do() {
     place.plimsoll(&["check", "study.toml"]).with(0).says(&[
         "the script's own `vus`, `duration` are left aside: `[load]` of the study",
         "`thresholds` are left aside",
+        "`handleSummary` is not called",
         "study.toml:7:10",
     ]);
     run(&place).with_any_verdict();

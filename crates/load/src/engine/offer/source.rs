@@ -45,8 +45,12 @@ pub(super) struct Open {
     start: Instant,
     /// Those whose user had nothing more to do.
     pub(super) returned: VecDeque<Instant>,
-    /// Users without work. The last one is taken first: few of them stay warm rather than many cold.
-    free: Vec<u32>,
+    /// Users without work. The first one is taken.
+    free: VecDeque<u32>,
+    /// Users that are taken only where nobody else is free: they have done nothing yet.
+    fresh: Range<u32>,
+    /// Whether users go to the end of `free`.
+    in_turn: bool,
     free_since: Instant,
     overflow: Overflow,
     share: Share,
@@ -73,13 +77,18 @@ impl Source {
             }
             LoadModel::Open { rate, arrivals, max_users, overflow } => {
                 let users = share.of_first(u64::from(*max_users)) as usize;
-                let arrivals = ArrivalTimes::new(rate, *arrivals, Instant(-warmup), *seed, share).peekable();
+                let arrivals = ArrivalTimes::new(rate, *arrivals, Instant(-warmup), *seed, share);
+                let (in_turn, after_a_gap) = offering.as_k6.map_or((0, false), |it| (it.in_turn, it.after_a_gap));
+                let arrivals = if after_a_gap { arrivals.after_a_gap() } else { arrivals };
+                let in_turn = share.of_first(in_turn) as u32;
                 let open = Open {
                     rate: rate.clone(),
-                    arrivals,
+                    arrivals: arrivals.peekable(),
                     start: *start,
                     returned: VecDeque::new(),
-                    free: (0..users as u32).rev().collect(),
+                    free: (0..in_turn).collect(),
+                    fresh: in_turn..users as u32,
+                    in_turn: offering.as_k6.is_some(),
                     free_since: first,
                     overflow: *overflow,
                     share,
@@ -121,13 +130,17 @@ impl Open {
             return None;
         }
         let due = self.next_if(|due| due <= now && due < window_end)?;
-        let Some(user) = self.free.pop() else { return Some(Start::Dropped(due)) };
+        let Some(user) = self.free.pop_front().or_else(|| self.fresh.next()) else { return Some(Start::Dropped(due)) };
         Some(Start::Arrival { user, due, was_free: due >= self.free_since })
     }
 
     /// Whether no arrival can begin, however many are due.
     pub(super) fn waits_for_users(&self) -> bool {
-        self.free.is_empty() && self.overflow == Overflow::Wait
+        self.nobody_is_free() && self.overflow == Overflow::Wait
+    }
+
+    fn nobody_is_free(&self) -> bool {
+        self.free.is_empty() && self.fresh.is_empty()
     }
 
     /// When the next iteration arrives.
@@ -154,9 +167,13 @@ impl Open {
     }
 
     pub(super) fn free(&mut self, user: u32, now: Instant) {
-        if self.free.is_empty() {
+        if self.nobody_is_free() {
             self.free_since = now;
         }
-        self.free.push(user);
+        if self.in_turn {
+            self.free.push_back(user);
+        } else {
+            self.free.push_front(user);
+        }
     }
 }
