@@ -135,6 +135,8 @@ pub struct Broken {
     place: Option<Place>,
     /// How a person sets it.
     knob: &'static str,
+    /// Whether it is one of time.
+    took_too_long: bool,
 }
 
 impl fmt::Display for Broken {
@@ -167,6 +169,12 @@ impl fmt::Display for Why {
 }
 
 impl Why {
+    /// Whether it was a matter of time.
+    #[must_use]
+    pub fn took_too_long(&self) -> bool {
+        matches!(self, Why::TimedOut | Why::Broke(Broken { took_too_long: true, .. }))
+    }
+
     /// In as many lines as it takes, with that of the script.
     #[must_use]
     pub fn render(&self) -> String {
@@ -193,12 +201,12 @@ impl Limits {
                 (what, self.knobs.busy)
             }
         };
-        Broken { what, place, knob }
+        Broken { what, place, knob, took_too_long: limit == Limit::Busy }
     }
 
     /// What a user broke whose iteration takes longer than it may.
     pub(super) fn too_long(&self, limit: Duration) -> Broken {
         let what = format!("its iteration took more than {} s", limit.as_secs_f64());
-        Broken { what, place: None, knob: self.knobs.iteration }
+        Broken { what, place: None, knob: self.knobs.iteration, took_too_long: true }
     }
 }

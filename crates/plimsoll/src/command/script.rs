@@ -73,8 +73,10 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
     terminal.finish();
     let mut ran = ran.context("failed to run the script")?;
     ran.sinks.merge(&watch.sinks());
-    writers.finish()?;
-    let crossed = summary::show(flags, &settled, &run, &ran)?;
+    // What cannot be written of the samples is not to cost the summary.
+    let written = writers.finish();
+    let crossed = summary::show(flags, &settled, &run, &ran);
+    written?;
     for (kind, count) in plan.repeats.left_out() {
         terminal.console(Level::Warn, &format!("{count} more of: {kind}"));
     }
@@ -136,12 +138,20 @@ fn environment(flags: &Flags) -> Result<Vec<(String, String)>, Failure> {
     let system = system.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let mut variables: BTreeMap<String, String> = system.collect();
     for said in &flags.env {
-        let Some((name, value)) = said.split_once('=') else {
-            return Err(Failure::new(Exit::Options, format!("expected `NAME=VALUE` in `--env`, found `{said}`")));
-        };
+        // A name alone is one without a value, as in k6.
+        let (name, value) = said.split_once('=').unwrap_or((said, ""));
+        if !is_name(name) {
+            let why = format!("expected a name of letters, digits and `_` in `--env`, found `{said}`");
+            return Err(Failure::new(Exit::Options, why));
+        }
         variables.insert(name.to_owned(), value.to_owned());
     }
     Ok(variables.into_iter().collect())
+}
+
+fn is_name(text: &str) -> bool {
+    let fits = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    text.chars().all(fits) && text.starts_with(|first: char| !first.is_ascii_digit())
 }
 
 fn plan(flags: &Flags, settled: &Settled, inspected: &Inspected, writers: &Writers) -> Plan {
@@ -188,12 +198,8 @@ fn conclude(terminal: &Terminal, plan: &Plan, ran: &Ran, crossed: &[&str], refus
     let crossed_says = || format!("thresholds on {} do not hold", listed(crossed));
     let (exit, why) = match &ran.end {
         End::Interrupted => (Exit::Interrupted, "the run was interrupted".to_owned()),
-        End::Setup(Why::TimedOut) => (Exit::SetupTimeout, "`setup` took too long: see `setupTimeout`".to_owned()),
-        End::Teardown(Why::TimedOut) => {
-            (Exit::TeardownTimeout, "`teardown` took too long: see `teardownTimeout`".to_owned())
-        }
-        End::Setup(why) => (Exit::Script, format!("`setup` failed: {}", why.render())),
-        End::Teardown(why) => (Exit::Script, format!("`teardown` failed: {}", why.render())),
+        End::Setup(why) => failed("setup", why, Exit::SetupTimeout),
+        End::Teardown(why) => failed("teardown", why, Exit::TeardownTimeout),
         End::Stopped => (Exit::Thresholds, format!("{}, and one of them ends the run", crossed_says())),
         End::Aborted(message) => (Exit::Aborted, aborted(message)),
         End::Finished if !ran.broken.is_empty() => (Exit::Script, "the script broke a limit: see above".to_owned()),
@@ -208,6 +214,16 @@ fn conclude(terminal: &Terminal, plan: &Plan, ran: &Ran, crossed: &[&str], refus
     };
     terminal.console(Level::Error, why.trim_end_matches([':', ' ']));
     exit
+}
+
+/// How a run ends whose `setup` or `teardown` came to nothing.
+fn failed(function: &str, why: &Why, timed_out: Exit) -> (Exit, String) {
+    let exit = if why.took_too_long() { timed_out } else { Exit::Script };
+    let says = match why {
+        Why::TimedOut => format!("`{function}` took too long: see `{function}Timeout`"),
+        why => format!("`{function}` failed: {}", why.render()),
+    };
+    (exit, says)
 }
 
 fn aborted(message: &str) -> String {

@@ -1,15 +1,15 @@
 //! What is shown of a run that is over: by the script's `handleSummary`, or as k6 does.
 
-use super::exit::Failure;
 use super::flags::{Flags, Shown};
 use super::settle::Settled;
-use anyhow::Context;
+use crate::say;
 use plimsoll_k6::metrics::Aggregation;
 use plimsoll_k6::summary::{Mode, Output, Summary, TREND_STATS};
 use plimsoll_load::script::{Ran, Run, call_alone};
 use plimsoll_script::Level;
 use serde_json::Value;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long `handleSummary` may take.
@@ -17,13 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 const HANDLER: &str = "handleSummary";
 
-/// Shows it, writes what was asked for, and gives the names of metrics of which a threshold does not hold.
-pub(super) fn show<'a>(
-    flags: &Flags,
-    settled: &'a Settled,
-    run: &Run<'a>,
-    ran: &'a Ran,
-) -> Result<Vec<&'a str>, Failure> {
+/// Shows it, writes what was asked for, and gives the names of metrics of which a threshold does not hold. What cannot
+/// be written is said; the rest is written all the same, and how the run ended stays as it is, as in k6.
+pub(super) fn show<'a>(flags: &Flags, settled: &'a Settled, run: &Run<'a>, ran: &'a Ran) -> Vec<&'a str> {
     let stats: &[Aggregation] = settled.options.summary_trend_stats.as_deref().unwrap_or(&TREND_STATS);
     let summary = Summary {
         registry: run.plan.registry.as_ref(),
@@ -35,26 +31,33 @@ pub(super) fn show<'a>(
         time_unit: settled.options.summary_time_unit,
     };
     let setup_data: Option<Value> = ran.setup_data.as_deref().and_then(|data| serde_json::from_str(data).ok());
-    let mode = match flags.summary_mode.unwrap_or(Shown::Compact) {
+    if let Some(mode) = mode(flags) {
+        let output = Output { is_terminal: std::io::stdout().is_terminal(), no_color: flags.no_color };
+        let mut texts = handled(run, &summary, setup_data.clone(), output).unwrap_or_else(|| {
+            let text = summary.text(mode);
+            vec![("stdout".into(), if flags.no_color { text } else { coloured(&text) })]
+        });
+        if let Some(file) = &flags.summary_export {
+            texts.push((file.clone(), format!("{:#}", summary.export(setup_data))));
+        }
+        for (to, text) in &texts {
+            if let Err(error) = write(to, text) {
+                say::note(&format!("failed to write {}: {error}", to.display()));
+            }
+        }
+    }
+    summary.crossed()
+}
+
+/// How much is shown, if anything.
+fn mode(flags: &Flags) -> Option<Mode> {
+    match flags.summary_mode.unwrap_or(Shown::Compact) {
         Shown::Disabled => None,
         _ if flags.no_summary => None,
         Shown::Compact => Some(Mode::Compact),
         Shown::Full => Some(Mode::Full),
         Shown::Legacy => Some(Mode::Legacy),
-    };
-    if let Some(mode) = mode {
-        let output = Output { is_terminal: std::io::stdout().is_terminal(), no_color: flags.no_color };
-        match handled(run, &summary, setup_data.clone(), output) {
-            Some(texts) => texts.iter().try_for_each(|(to, text)| write(to, text))?,
-            None if flags.no_color => print(&summary.text(mode))?,
-            None => print(&coloured(&summary.text(mode)))?,
-        }
-        if let Some(file) = &flags.summary_export {
-            let text = format!("{:#}", summary.export(setup_data));
-            std::fs::write(file, text).with_context(|| format!("failed to write {}", file.display()))?;
-        }
     }
-    Ok(summary.crossed())
 }
 
 /// What `handleSummary` of the script gives: texts by where they go. None where there is none, or where it failed,
@@ -64,7 +67,7 @@ fn handled(
     summary: &Summary<'_>,
     setup_data: Option<Value>,
     output: Output,
-) -> Option<Vec<(String, String)>> {
+) -> Option<Vec<(PathBuf, String)>> {
     if !run.program.exports().iter().any(|export| export == HANDLER) {
         return None;
     }
@@ -74,26 +77,23 @@ fn handled(
     texts.map_err(|why| (run.console)(Level::Error, &format!("`{HANDLER}` failed: {why}"))).ok()
 }
 
-fn texts(json: Option<&str>) -> Result<Vec<(String, String)>, String> {
+fn texts(json: Option<&str>) -> Result<Vec<(PathBuf, String)>, String> {
     let given = json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or(Value::Null);
     let Value::Object(given) = given else {
         return Err(format!("expected it to return an object of texts, found `{given}`"));
     };
     let text = |(to, text): (String, Value)| match text {
-        Value::String(text) => Ok((to, text)),
+        Value::String(text) => Ok((to.into(), text)),
         other => Err(format!("expected a text for `{to}`, found `{other}`")),
     };
     given.into_iter().map(text).collect()
 }
 
-fn write(to: &str, text: &str) -> anyhow::Result<()> {
-    match to {
-        "stdout" => print(text),
-        "stderr" => {
-            let _ = std::io::stderr().write_all(text.as_bytes());
-            Ok(())
-        }
-        file => std::fs::write(file, text).with_context(|| format!("failed to write {file}")),
+fn write(to: &Path, text: &str) -> std::io::Result<()> {
+    match to.to_str() {
+        Some("stdout") => print(text),
+        Some("stderr") => std::io::stderr().write_all(text.as_bytes()),
+        _ => std::fs::write(to, text),
     }
 }
 
@@ -115,11 +115,11 @@ fn coloured(text: &str) -> String {
 }
 
 /// Prints a text as it is. A reader that went away has read enough.
-fn print(text: &str) -> anyhow::Result<()> {
+fn print(text: &str) -> std::io::Result<()> {
     let mut stdout = std::io::stdout();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("failed to write to standard output"),
-        _ => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        done => done,
     }
 }
 

@@ -1,8 +1,8 @@
 // exit 0
 // requests 1
-// flags -e PLACE=here -e EMPTY=
+// flags -e PLACE=here -e EMPTY= -e ALONE
 import http from 'k6/http';
 const place = __ENV.PLACE;
 export default function () {
-  http.get(`${__ENV.URL}/${place}?empty=[${__ENV.EMPTY}]&none=${__ENV.NONE_SUCH}`);
+  http.get(`${__ENV.URL}/${place}?empty=[${__ENV.EMPTY}${__ENV.ALONE}]&none=${__ENV.NONE_SUCH}`);
 }
