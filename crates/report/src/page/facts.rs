@@ -100,7 +100,7 @@ fn generator(input: &Input) -> String {
     // Users whose calls block have a thread each.
     let threads = match input.facts.protocol.as_str() {
         "SQL" | "storage" => "a thread for each user".to_owned(),
-        _ => counted(spec.threads as usize, "thread"),
+        _ => counted(spec.threads, "thread"),
     };
     format!(
         "{threads} on {processors}; a trial is void when the busiest thread is above {:.0} % of a processor or \

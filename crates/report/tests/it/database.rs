@@ -284,6 +284,7 @@ fn the_markdown_of_a_study_of_versions() {
     keep(&REPORT, "database");
     let markdown = text(&REPORT, "report.md");
     assert_eq!(markdown.matches("tpmC").count(), markdown.matches("no tpmC").count(), "nothing is called that");
+    assert!(markdown.contains("| **Generator** | a thread for each user on processor 1;"), "calls of SQL block");
     insta::assert_snapshot!(format!("{}\n---\n{}", section(&markdown, "Database"), section(&markdown, "Findings")));
 }
 
