@@ -1,6 +1,7 @@
 //! The generator's clock: monotonic nanoseconds around the start of the measure phase.
 
 use plimsoll_model::units::Instant;
+use rustix::time::{ClockId, clock_gettime};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Reads instants of one trial. Copies agree with each other.
@@ -9,6 +10,8 @@ pub(crate) struct Clock {
     started: std::time::Instant,
     /// The same moment in nanoseconds since 1970.
     started_unix: i64,
+    /// When the measure phase starts, by the kernel's own count: most readings are of nothing else.
+    zero: i64,
     warmup: i64,
 }
 
@@ -16,12 +19,13 @@ impl Clock {
     /// A clock whose warm-up starts now and whose measure phase starts `warmup` later.
     pub(crate) fn start(warmup: Duration) -> Clock {
         let started_unix = nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
-        Clock { started: std::time::Instant::now(), started_unix, warmup: nanos(warmup) }
+        let (started, warmup) = (std::time::Instant::now(), nanos(warmup));
+        Clock { started, started_unix, zero: monotonic() + warmup, warmup }
     }
 
     /// The present instant.
     pub(crate) fn now(&self) -> Instant {
-        Instant(nanos(self.started.elapsed()) - self.warmup)
+        Instant(monotonic() - self.zero)
     }
 
     /// The instant at which warm-up started.
@@ -43,6 +47,12 @@ impl Clock {
     pub(crate) fn at(&self, instant: Instant) -> std::time::Instant {
         self.started + Duration::from_nanos(instant.since(self.first()).0)
     }
+}
+
+/// Nanoseconds since the machine was started.
+fn monotonic() -> i64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
 /// A span in nanoseconds; `i64::MAX`, about 292 years, where it is longer.
