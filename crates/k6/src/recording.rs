@@ -128,11 +128,8 @@ impl Recording {
             self.news.borrow_mut().extend(own.map(|(metric, value)| New::Sample(*metric, *value)));
             return;
         }
-        let mut sinks = self.sinks.borrow_mut();
         let since_start = Duration::from_nanos(u64::try_from(at.0).unwrap_or_default());
-        for (metric, value) in samples {
-            sinks.add(&registry, *metric, *value, tags, since_start);
-        }
+        self.sinks.borrow_mut().add(&registry, samples, tags, since_start);
         self.rows.borrow_mut().add(&registry, samples, tags);
     }
 

@@ -254,7 +254,7 @@ mod tests {
         let second = Duration::from_secs(1);
         let empty = limits.judge(&sinks, second);
         assert_eq!(empty, [Judged { holds: true, value: 0.0 }; 2]);
-        sinks.add(&registry, limits.metric, 95.0, &TagSet::default(), second);
+        sinks.add(&registry, &[(limits.metric, 95.0)], &TagSet::default(), second);
         let judged = limits.judge(&sinks, second);
         assert_eq!(judged, [Judged { holds: true, value: 95.0 }, Judged { holds: false, value: 95.0 }]);
         assert!(!limits.aborts(&sinks, second));

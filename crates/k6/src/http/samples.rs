@@ -4,6 +4,7 @@ use super::fetch::Exchange;
 use crate::metrics::{Measured, MetricId, builtin};
 use crate::user::User;
 use plimsoll_model::units::{Instant, Nanos};
+use std::cell::OnceCell;
 
 /// The tags that exchanges get by themselves, if they are not switched off.
 const NAMES: [&str; 10] =
@@ -26,24 +27,18 @@ struct Tags<'a> {
     wanted: Wanted,
     /// Its own name, that of all samples of its user, or its URL.
     name: &'a str,
-    status: Digits,
-    error_code: Option<Digits>,
-    ip: Option<String>,
+    /// Written when they are asked for, which for most requests they never are.
+    status: OnceCell<Digits>,
+    error_code: OnceCell<Digits>,
+    ip: OnceCell<String>,
 }
 
 /// Adds the samples of an exchange that ended at this instant.
 pub(crate) fn add(user: &User, wanted: Wanted, at: Instant, exchange: &Exchange<'_>) {
     let named = name_of_user(user);
-    // An address is dear to write, and hardly anybody wants it.
-    let ip = exchange.remote.filter(|_| wanted.0[NAMES.len() - 1]).map(|remote| remote.ip().to_string());
-    let tags = Tags {
-        exchange,
-        wanted,
-        name: exchange.name.or(named.as_deref()).unwrap_or(exchange.url),
-        status: Digits::of(exchange.status),
-        error_code: error_code(exchange).map(Digits::of),
-        ip,
-    };
+    let name = exchange.name.or(named.as_deref()).unwrap_or(exchange.url);
+    let (status, error_code, ip) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+    let tags = Tags { exchange, wanted, name, status, error_code, ip };
     let own: Vec<(&str, &str)> = exchange.tags.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let samples = samples(exchange);
     let count = if exchange.expected.is_some() { samples.len() } else { samples.len() - 1 };
@@ -65,13 +60,19 @@ impl Measured for Tags<'_> {
             "method" => Some(method),
             // Whoever names a request does so because its URL has too many values.
             "name" | "url" => Some(self.name),
-            "status" => Some(self.status.text()),
+            "status" => Some(self.status.get_or_init(|| Digits::of(self.exchange.status)).text()),
             "proto" => fault.is_none().then_some("HTTP/1.1"),
             "error" => fault.map(|fault| fault.message.as_str()),
-            "error_code" => self.error_code.as_ref().map(Digits::text),
+            "error_code" => {
+                let code = error_code(self.exchange)?;
+                Some(self.error_code.get_or_init(|| Digits::of(code)).text())
+            }
             "expected_response" => expected.map(|expected| if expected { "true" } else { "false" }),
             "tls_version" => tls.filter(|_| fault.is_none()).map(|tls| tls.version),
-            _ => self.ip.as_deref(),
+            _ => {
+                let remote = self.exchange.remote?;
+                Some(self.ip.get_or_init(|| remote.ip().to_string()))
+            }
         }
     }
 }

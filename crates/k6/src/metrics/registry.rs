@@ -74,10 +74,18 @@ pub enum NameFault {
 /// What the samples of one thread have come to.
 #[derive(Clone, Debug)]
 pub struct Sinks {
-    /// For each metric that of all samples, then those of its submetrics.
-    sinks: Vec<Vec<Sink>>,
+    /// By metric.
+    metrics: Vec<OfMetric>,
     /// The same by scenario and group, for each metric one of all samples; none where nobody wants to know.
     parts: Option<Parts>,
+}
+
+/// The sinks of a metric.
+#[derive(Clone, Debug)]
+struct OfMetric {
+    /// That of all samples.
+    whole: Sink,
+    submetrics: Vec<Sink>,
 }
 
 type Parts = BTreeMap<(String, String), Vec<Sink>>;
@@ -179,6 +187,14 @@ fn tags_of(text: &str) -> Option<Vec<(String, String)>> {
     text.split(',').map(|tag| tag.split_once(':').map(|(name, value)| (plain(name), plain(value)))).collect()
 }
 
+impl Metric {
+    #[inline(never)]
+    fn add_to_submetrics(&self, sinks: &mut [Sink], value: f64, tags: &TagSet<'_>, at: Duration) {
+        let taking = self.submetrics.iter().zip(sinks).filter(|(submetric, _)| submetric.takes(tags));
+        taking.for_each(|(_, sink)| sink.add(value, at));
+    }
+}
+
 impl Submetric {
     fn takes(&self, tags: &TagSet<'_>) -> bool {
         self.tags.iter().all(|(name, value)| tags.get(name) == Some(value))
@@ -189,8 +205,11 @@ impl Sinks {
     /// Empty sinks for all metrics of a registry.
     #[must_use]
     pub fn new(registry: &Registry) -> Sinks {
-        let sinks = registry.metrics.iter().map(|metric| vec![Sink::new(metric.kind); 1 + metric.submetrics.len()]);
-        Sinks { sinks: sinks.collect(), parts: None }
+        let of_metric = |metric: &Metric| OfMetric {
+            whole: Sink::new(metric.kind),
+            submetrics: vec![Sink::new(metric.kind); metric.submetrics.len()],
+        };
+        Sinks { metrics: registry.metrics.iter().map(of_metric).collect(), parts: None }
     }
 
     /// The same, which also keep the samples of each scenario and group apart.
@@ -199,30 +218,38 @@ impl Sinks {
         Sinks { parts: Some(Parts::new()), ..Sinks::new(registry) }
     }
 
-    /// Adds a sample that was taken at this instant of the run.
-    pub fn add(&mut self, registry: &Registry, id: MetricId, value: f64, tags: &TagSet<'_>, at: Duration) {
-        let (all, parts) = self.sinks[id.0].split_first_mut().expect("each metric has a sink");
-        all.add(value, at);
-        for (submetric, sink) in registry.metrics[id.0].submetrics.iter().zip(parts) {
-            if submetric.takes(tags) {
-                sink.add(value, at);
+    /// Adds samples with the same tags that were taken at this instant of the run.
+    pub fn add(&mut self, registry: &Registry, samples: &[(MetricId, f64)], tags: &TagSet<'_>, at: Duration) {
+        for (MetricId(id), value) in samples {
+            let OfMetric { whole, submetrics } = &mut self.metrics[*id];
+            whole.add(*value, at);
+            if !submetrics.is_empty() {
+                registry.metrics[*id].add_to_submetrics(submetrics, *value, tags, at);
             }
         }
-        if let Some(parts) = &mut self.parts {
-            let (scenario, group) = (tags.get("scenario").unwrap_or_default(), tags.get("group").unwrap_or_default());
-            let all_of_scenario = (!group.is_empty()).then_some("");
-            for group in all_of_scenario.into_iter().chain([group]) {
-                let empty = || registry.metrics.iter().map(|metric| Sink::new(metric.kind)).collect();
-                let part = parts.entry((scenario.to_owned(), group.to_owned())).or_insert_with(empty);
-                part[id.0].add(value, at);
-            }
+        if self.parts.is_some() {
+            self.add_to_parts(registry, samples, tags, at);
+        }
+    }
+
+    #[inline(never)]
+    fn add_to_parts(&mut self, registry: &Registry, samples: &[(MetricId, f64)], tags: &TagSet<'_>, at: Duration) {
+        let (scenario, group) = (tags.get("scenario").unwrap_or_default(), tags.get("group").unwrap_or_default());
+        let all_of_scenario = (!group.is_empty()).then_some("");
+        for group in all_of_scenario.into_iter().chain([group]) {
+            let key = (scenario.to_owned(), group.to_owned());
+            let empty = || registry.metrics.iter().map(|metric| Sink::new(metric.kind)).collect();
+            let part = self.parts.get_or_insert_default().entry(key).or_insert_with(empty);
+            samples.iter().for_each(|(MetricId(id), value)| part[*id].add(*value, at));
         }
     }
 
     /// Adds what those of another thread have.
     pub fn merge(&mut self, other: &Sinks) {
-        let (own, others) = (self.sinks.iter_mut().flatten(), other.sinks.iter().flatten());
-        own.zip(others).for_each(|(own, other)| own.merge(other));
+        for (own, other) in self.metrics.iter_mut().zip(&other.metrics) {
+            own.whole.merge(&other.whole);
+            own.submetrics.iter_mut().zip(&other.submetrics).for_each(|(own, other)| own.merge(other));
+        }
         for (key, others) in other.parts.iter().flatten() {
             let parts = self.parts.get_or_insert_default();
             match parts.get_mut(key) {
@@ -247,7 +274,8 @@ impl Sinks {
     /// The sink of a metric, or of one of its submetrics.
     #[must_use]
     pub fn get(&self, MetricId(id): MetricId, submetric: Option<usize>) -> &Sink {
-        &self.sinks[id][submetric.map_or(0, |index| index + 1)]
+        let OfMetric { whole, submetrics } = &self.metrics[id];
+        submetric.map_or(whole, |index| &submetrics[index])
     }
 }
 
@@ -267,7 +295,7 @@ mod tests {
             &[("method", "GET")],
             &[],
         ];
-        tags.iter().for_each(|tags| sinks.add(&registry, id, 1.0, &TagSet::own(tags), Duration::ZERO));
+        tags.iter().for_each(|tags| sinks.add(&registry, &[(id, 1.0)], &TagSet::own(tags), Duration::ZERO));
         let mut merged = sinks.clone();
         merged.merge(&sinks);
         assert_eq!((sinks.get(id, None).samples(), sinks.get(id, login).samples()), (4, 1));
@@ -284,8 +312,8 @@ mod tests {
             &[("group", "::setup")],
         ];
         let counted = |mut sinks: Sinks| {
-            let add = |tags: &&[_]| sinks.add(&registry, builtin::HTTP_REQS, 1.0, &TagSet::own(tags), Duration::ZERO);
-            tags.iter().for_each(add);
+            let one = [(builtin::HTTP_REQS, 1.0)];
+            tags.iter().for_each(|tags| sinks.add(&registry, &one, &TagSet::own(tags), Duration::ZERO));
             let mut merged = sinks.clone();
             merged.merge(&sinks);
             let samples =

@@ -18,35 +18,37 @@ pub struct Trend {
     max: f64,
     /// Of many trends nearly all values are nothing: the time that it took to connect.
     zeros: u64,
-    /// By key, in ascending order of values: one for each power of two that occurs, and sign.
-    octaves: Vec<Octave>,
+    /// One for each power of two and sign, in ascending order of values, from the least that occurs to the greatest;
+    /// none where there is no value.
+    octaves: Vec<Option<Box<Counts>>>,
+    /// The key of the first.
+    first: i32,
 }
 
-#[derive(Clone, Debug)]
-struct Octave {
-    key: i32,
-    counts: Box<[u64; STEPS]>,
-}
+type Counts = [u64; STEPS];
 
 impl Default for Trend {
     fn default() -> Trend {
-        Trend { count: 0, sum: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY, zeros: 0, octaves: Vec::new() }
+        let (min, max) = (f64::INFINITY, f64::NEG_INFINITY);
+        Trend { count: 0, sum: 0.0, min, max, zeros: 0, octaves: Vec::new(), first: 0 }
     }
 }
 
 impl Trend {
     /// Adds a value; one that is not a number does not count.
+    #[inline]
     pub fn add(&mut self, value: f64) {
         if value.is_nan() {
             return;
         }
         self.count += 1;
         self.sum += value;
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
+        // Without a branch for what is no number, which `f64::min` has.
+        self.min = if value < self.min { value } else { self.min };
+        self.max = if value > self.max { value } else { self.max };
         match bucket(value) {
             (0, _) => self.zeros += 1,
-            (key, step) => self.octave(key).counts[step] += 1,
+            (key, step) => self.octave(key)[step] += 1,
         }
     }
 
@@ -57,18 +59,37 @@ impl Trend {
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
         self.zeros += other.zeros;
-        for octave in &other.octaves {
-            let own = self.octave(octave.key);
-            own.counts.iter_mut().zip(octave.counts.iter()).for_each(|(own, other)| *own += other);
+        for (key, counts) in other.counts() {
+            self.octave(key).iter_mut().zip(counts).for_each(|(own, other)| *own += other);
         }
     }
 
-    fn octave(&mut self, key: i32) -> &mut Octave {
-        let place = self.octaves.binary_search_by_key(&key, |octave| octave.key).unwrap_or_else(|place| {
-            self.octaves.insert(place, Octave { key, counts: Box::new([0; STEPS]) });
-            place
-        });
-        &mut self.octaves[place]
+    #[inline]
+    fn octave(&mut self, key: i32) -> &mut Counts {
+        // What lies before the first wraps to a place beyond the last.
+        let place = key.wrapping_sub(self.first) as usize;
+        if !matches!(self.octaves.get(place), Some(Some(_))) {
+            self.make_room(key);
+        }
+        self.octaves[(key - self.first) as usize].as_mut().expect("it was made")
+    }
+
+    #[cold]
+    fn make_room(&mut self, key: i32) {
+        if self.octaves.is_empty() {
+            self.first = key;
+        }
+        let before = (self.first - key).max(0) as usize;
+        self.octaves.splice(..0, (0..before).map(|_| None));
+        self.first -= before as i32;
+        let all = (key - self.first + 1) as usize;
+        self.octaves.resize_with(all.max(self.octaves.len()), || None);
+        self.octaves[all - 1].get_or_insert_with(|| Box::new([0; STEPS]));
+    }
+
+    /// The octaves that have values, by key.
+    fn counts(&self) -> impl Iterator<Item = (i32, &Counts)> {
+        (self.first..).zip(&self.octaves).filter_map(|(key, counts)| Some((key, &**counts.as_ref()?)))
     }
 
     /// How many values there are.
@@ -113,31 +134,24 @@ impl Trend {
         if rank + 1 >= self.count {
             return self.max;
         }
-        let (below_zero, others) = self.octaves.split_at(self.octaves.partition_point(|octave| octave.key < 0));
-        let mut before = 0;
-        if let Some(value) = find(below_zero, &mut before, rank) {
-            return value.clamp(self.min, self.max);
-        }
-        before += self.zeros;
-        if before > rank {
-            return 0.0;
-        }
-        let value = find(others, &mut before, rank).unwrap_or(self.max);
-        value.clamp(self.min, self.max)
-    }
-}
-
-/// The value of a rank in octaves that have `before` values before them.
-fn find(octaves: &[Octave], before: &mut u64, rank: u64) -> Option<f64> {
-    for octave in octaves {
-        for (step, count) in octave.counts.iter().enumerate() {
-            *before += count;
-            if *before > rank {
-                return Some(bound(octave.key, step));
+        let (mut before, mut has_zeros) = (0, self.zeros > 0);
+        for (key, counts) in self.counts() {
+            if key > 0 && std::mem::take(&mut has_zeros) {
+                before += self.zeros;
+                if before > rank {
+                    return 0.0;
+                }
+            }
+            for (step, count) in counts.iter().enumerate() {
+                before += count;
+                if before > rank {
+                    return bound(key, step).clamp(self.min, self.max);
+                }
             }
         }
+        // What is left are zeros, above all others.
+        0.0
     }
-    None
 }
 
 /// The octave of a value, and the step in it; both ascend with the value.

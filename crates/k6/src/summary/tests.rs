@@ -86,7 +86,7 @@ fn iterate(iteration: u32, registry: &Registry, sinks: &mut Sinks, checks: &mut 
     ];
     for (name, values, tags) in samples {
         let id = registry.id(name).expect(name);
-        values.iter().for_each(|value| sinks.add(registry, id, *value, &TagSet::own(tags), Duration::ZERO));
+        values.iter().for_each(|value| sinks.add(registry, &[(id, *value)], &TagSet::own(tags), Duration::ZERO));
     }
     checks.record("default", "", "in none — ü", true);
     checks.record("default", "::outer", "second", iteration == 0);
