@@ -9,8 +9,8 @@ mod socket;
 
 pub use call::{GrpcCall, GrpcConnect, GrpcEnd, GrpcEvent, Metadata};
 pub use http::{
-    BodyWanted, HttpFault, HttpFaultKind, HttpOutcome, HttpReply, HttpRequest, HttpResponse, HttpTimings, Statuses,
-    TlsFacts,
+    BodyWanted, HttpFault, HttpFaultKind, HttpHead, HttpOutcome, HttpReply, HttpRequest, HttpResponse, HttpTimings,
+    Statuses, TlsFacts,
 };
 pub use socket::{SocketClosed, SocketCommand, SocketEvent, SocketOpened, SocketRefused, SocketRequest};
 

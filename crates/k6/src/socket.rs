@@ -176,7 +176,7 @@ impl Session {
         let mut tags = Vec::new();
         tags.extend(remote.map(|remote| ("ip", remote.ip().to_string())));
         if let Some(reply) = reply {
-            tags.push(("status", reply.status.to_string()));
+            tags.push(("status", reply.status().to_string()));
             tags.push(("subproto", reply.header("sec-websocket-protocol").unwrap_or_default().to_owned()));
         }
         let tags = tags.into_iter().filter(|(tag, _)| self.user.has_system_tag(tag));

@@ -99,7 +99,7 @@ fn response<'js>(ctx: &Ctx<'js>, url: &str, reply: Option<&HttpReply>, error: &s
         headers.set(&*name, before.map_or_else(|| value.to_owned(), |before| format!("{before}, {value}")))?;
     }
     response.set("url", url)?;
-    response.set("status", reply.map_or(0, |reply| reply.status))?;
+    response.set("status", reply.map_or(0, HttpReply::status))?;
     response.set("headers", headers)?;
     response.set("body", reply.map_or_else(String::new, |reply| String::from_utf8_lossy(&reply.body).into_owned()))?;
     response.set("error", error)?;

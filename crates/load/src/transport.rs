@@ -110,6 +110,11 @@ impl Transport {
         self.tls.as_ref().is_none_or(|tls| !tls.is_handshaking())
     }
 
+    /// Whether it may have something to send of its own, as TLS has.
+    pub(crate) fn speaks_for_itself(&self) -> bool {
+        self.tls.is_some()
+    }
+
     /// Sends as much of `out` as the kernel takes, and drops that from `out`. What is left is
     /// sent when the socket becomes writable again.
     pub(crate) fn send(&mut self, out: &mut Vec<u8>) -> Result<(), Broken> {

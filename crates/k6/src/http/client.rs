@@ -11,7 +11,7 @@ use crate::operations::{Event as Answered, K6, Op, Statuses};
 use crate::user::User;
 use crate::value::{settle, thrown};
 use plimsoll_script::{Event, EventLoop, OpId, Then};
-use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Persistent, Promise, Result};
+use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Object, Persistent, Promise, Result};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -22,6 +22,7 @@ pub(crate) struct Client {
     pub(crate) expected: RefCell<Option<Rc<Statuses>>>,
     events: Rc<EventLoop<K6>>,
     wanted: Wanted,
+    model: Model,
     /// The last request that had nothing but its URL.
     last: RefCell<Option<Rc<Asked>>>,
 }
@@ -39,9 +40,10 @@ impl Client {
     /// Makes that of the user whose module is being loaded.
     pub(crate) fn install(ctx: &Ctx<'_>) -> Result<Rc<Client>> {
         let user = User::of(ctx)?;
-        let (wanted, events, last) = (Wanted::by(&user), EventLoop::of(ctx)?, RefCell::default());
+        let (wanted, model) = (Wanted::by(&user), Model::new(ctx)?);
+        let (events, last) = (EventLoop::of(ctx)?, RefCell::default());
         let expected = RefCell::new(Some(Rc::clone(&user.recording().requests().expected)));
-        let client = Rc::new(Client { user, expected, events, wanted, last });
+        let client = Rc::new(Client { user, expected, events, wanted, model, last });
         let seat = Seat(Rc::clone(&client));
         ctx.store_userdata(seat).map_err(|_| Exception::throw_internal(ctx, "the client is in use"))?;
         Ok(client)
@@ -195,12 +197,12 @@ impl Client {
             }
             warn_of(ctx, &fault.detail, &format!("Request Failed: {what}"))?;
         }
-        Class::instance(ctx.clone(), Response::of(answer))
+        self.model.make(ctx, Response::of(answer))
     }
 
     /// What the script gets for a request that was not made, because of another one.
     pub(crate) fn unsent<'js>(&self, ctx: &Ctx<'js>) -> Result<Outcome<'js>> {
-        Class::instance(ctx.clone(), Response::refused(Fault { code: 0, ..Fault::other("") }))
+        self.model.make(ctx, Response::refused(Fault { code: 0, ..Fault::other("") }))
     }
 
     /// What the script gets for a request that cannot be made.
@@ -214,7 +216,26 @@ impl Client {
             return Err(thrown(ctx, fault.detail));
         }
         warn_of(ctx, &fault.detail, &format!("Request Failed: {}", fault.detail))?;
-        Class::instance(ctx.clone(), Response::refused(fault))
+        self.model.make(ctx, Response::refused(fault))
+    }
+}
+
+/// What all responses are made after. The engine forgets the form of an object with the last one that has it, so one
+/// is kept: to make form and prototype out for each response costs as much as the response.
+struct Model {
+    prototype: Persistent<Object<'static>>,
+    _kept: Persistent<Class<'static, Response<'static>>>,
+}
+
+impl Model {
+    fn new<'js>(ctx: &Ctx<'js>) -> Result<Model> {
+        let nothing = Class::instance(ctx.clone(), Response::refused(Fault::other("")))?;
+        let prototype = nothing.get_prototype().ok_or(rquickjs::Error::Unknown)?;
+        Ok(Model { prototype: Persistent::save(ctx, prototype), _kept: Persistent::save(ctx, nothing) })
+    }
+
+    fn make<'js>(&self, ctx: &Ctx<'js>, response: Response<'js>) -> Result<Outcome<'js>> {
+        Class::instance_proto(response, self.prototype.clone().restore(ctx)?)
     }
 }
 

@@ -93,7 +93,7 @@ pub(crate) struct Fetch {
     url: Rc<Url>,
     jar: Rc<RefCell<Jar>>,
     /// What the first exchange said in `Cookie`.
-    cookie: Option<String>,
+    cookie: Option<Box<str>>,
     /// How long it may still take.
     left: Nanos,
     /// What the exchange is about, where that is another one than the script asked for.
@@ -135,14 +135,18 @@ pub(crate) struct Exchange<'a> {
 pub(crate) struct Answer {
     pub(crate) asked: Rc<Asked>,
     /// What the first exchange said in `Cookie`.
-    pub(crate) cookie: Option<String>,
+    pub(crate) cookie: Option<Box<str>>,
     /// Where it was answered, if not where it was asked.
-    pub(crate) moved_to: Option<String>,
+    pub(crate) moved_to: Option<Box<str>>,
     /// The last exchange; its body has no codings any more.
     pub(crate) response: Box<HttpResponse>,
     /// Why there is no reply.
-    pub(crate) fault: Option<Fault>,
+    pub(crate) fault: Option<Box<Fault>>,
 }
+
+/// Where a response leads: to another exchange, to nothing more, or to nothing at all. In boxes, because most lead to
+/// nothing more.
+type Step = Result<Option<Box<Hop>>, Box<Fault>>;
 
 /// What an exchange leads to.
 pub(crate) enum Turn {
@@ -171,7 +175,7 @@ impl Answer {
         });
         let outcome = Err(HttpFault { kind: HttpFaultKind::Other, detail: fault.detail.clone() });
         let response = Box::new(HttpResponse { outcome, remote: None, tls: None, timings, done: now });
-        Answer { asked, cookie: None, moved_to: None, response, fault: Some(fault) }
+        Answer { asked, cookie: None, moved_to: None, response, fault: Some(Box::new(fault)) }
     }
 
     /// What was answered.
@@ -192,7 +196,15 @@ impl Fetch {
         let url = asked.target.url.clone()?;
         let jar = Rc::clone(asked.jar.as_ref().unwrap_or(jar));
         let cookie = asked.cookie(&jar.borrow(), &url, asked.headers.get("Cookie"));
-        Ok(Fetch { cookie, left: asked.timeout, moved: None, hops: 0, url, jar, asked })
+        Ok(Fetch {
+            cookie: cookie.map(String::into_boxed_str),
+            left: asked.timeout,
+            moved: None,
+            hops: 0,
+            url,
+            jar,
+            asked,
+        })
     }
 
     /// The host to which the next exchange goes.
@@ -275,8 +287,10 @@ impl Fetch {
         if !body.is_empty() || ["POST", "PUT", "PATCH"].contains(&&*method) {
             headers.set("Content-Length", body.len().to_string());
         }
-        let cookie =
-            if self.hops == 0 { self.cookie.clone() } else { self.asked.cookie(&self.jar.borrow(), &url, None) };
+        let cookie = match self.hops {
+            0 => self.cookie.clone().map(String::from),
+            _ => self.asked.cookie(&self.jar.borrow(), &url, None),
+        };
         if let Some(cookie) = cookie {
             headers.set("Cookie", cookie);
         }
@@ -295,9 +309,9 @@ impl Fetch {
 
     /// Takes what an exchange came to, which `note` hears about.
     pub(crate) fn take(mut self, mut response: Box<HttpResponse>, note: impl FnOnce(&Exchange<'_>)) -> Turn {
-        let answered = response.outcome.as_ref().map_or(0, |reply| reply.status);
+        let answered = response.outcome.as_ref().map_or(0, HttpReply::status);
         let step = self.step(&mut response);
-        let fault = step.as_ref().err();
+        let fault = step.as_ref().err().map(|fault| &**fault);
         let status = if fault.is_some() { 0 } else { answered };
         let HttpResponse { tls, remote, timings, .. } = *response;
         note(&Exchange {
@@ -317,7 +331,7 @@ impl Fetch {
                 let spent = timings.blocked.0 + timings.duration().0;
                 self.left = Nanos(self.left.0.saturating_sub(spent));
                 self.hops += u64::from(!hop.is_solved);
-                self.moved = Some(Box::new(hop));
+                self.moved = Some(hop);
                 return Turn::Next(self);
             }
             Ok(None) => None,
@@ -325,30 +339,30 @@ impl Fetch {
         };
         let moved_to = match fault {
             Some(_) => None,
-            None if self.is_solved() => Some(without_userinfo(self.url())),
-            None => (self.hops > 0).then(|| self.url().to_string()),
+            None if self.is_solved() => Some(without_userinfo(self.url()).into()),
+            None => (self.hops > 0).then(|| self.url().to_string().into()),
         };
         Turn::Over(Answer { asked: self.asked, cookie: self.cookie, moved_to, response, fault })
     }
 
     /// Where a response leads, if it is not the last one: that is without its codings then.
-    fn step(&self, response: &mut HttpResponse) -> Result<Option<Hop>, Fault> {
+    fn step(&self, response: &mut HttpResponse) -> Step {
         match &mut response.outcome {
-            Ok(reply) if reply.is_special || reply.status >= 300 => self.step_of(reply),
+            Ok(reply) if reply.head.is_special || reply.status() >= 300 => self.step_of(reply),
             Ok(_) => Ok(None),
-            Err(fault) => Err(Fault::from(fault.clone())),
+            Err(fault) => Err(Box::new(Fault::from(fault.clone()))),
         }
     }
 
     /// Apart from the above, so that what it needs of the stack is not taken for each request.
     #[inline(never)]
-    fn step_of(&self, reply: &mut HttpReply) -> Result<Option<Hop>, Fault> {
+    fn step_of(&self, reply: &mut HttpReply) -> Step {
         if let Some(hop) = self.solved(reply) {
-            return Ok(Some(hop));
+            return Ok(Some(Box::new(hop)));
         }
         self.keep_cookies(reply);
         if let Some(hop) = self.redirected(reply)? {
-            return Ok(Some(hop));
+            return Ok(Some(Box::new(hop)));
         }
         decode(reply)?;
         Ok(None)
@@ -368,7 +382,7 @@ impl Fetch {
 
     /// The same exchange with a login, where the server asks for it.
     fn solved(&self, reply: &HttpReply) -> Option<Hop> {
-        if reply.status != 401 || self.asked.login != LoginKind::Digest || self.is_solved() {
+        if reply.status() != 401 || self.asked.login != LoginKind::Digest || self.is_solved() {
             return None;
         }
         let challenge = reply.values("WWW-Authenticate").find_map(Challenge::read)?;
@@ -392,7 +406,7 @@ impl Fetch {
             return Ok(None);
         }
         let mut hop = Hop { is_solved: false, ..self.hop() };
-        if ![307, 308].contains(&reply.status) {
+        if ![307, 308].contains(&reply.status()) {
             hop.drop_body();
         }
         self.send_on(&mut hop.headers, &url);
@@ -468,7 +482,7 @@ pub(crate) fn calendar() -> UnixSeconds {
 
 /// Where a reply sends on to.
 fn location(reply: &HttpReply) -> Option<&str> {
-    let found = [301, 302, 303, 307, 308].contains(&reply.status).then(|| reply.values("Location").next());
+    let found = [301, 302, 303, 307, 308].contains(&reply.status()).then(|| reply.values("Location").next());
     found.flatten().filter(|location| !location.is_empty())
 }
 

@@ -12,17 +12,22 @@ use crate::value::{buffer, given, optional_text, thrown};
 use plimsoll_model::units::Nanos;
 use plimsoll_web::SetCookie;
 use plimsoll_web::url::Parts;
-use rquickjs::class::Trace;
+use rquickjs::class::{Trace, Tracer};
 use rquickjs::function::{Opt, This};
 use rquickjs::{Array, Class, Ctx, IntoJs, JsLifetime, Object, Result, String as Text, Value};
 use serde::de::IgnoredAny;
 
-/// What a script gets.
-#[derive(Trace, JsLifetime)]
+/// What a script gets. It is handed over by value more than once, so what most scripts never look at lies elsewhere.
+#[derive(JsLifetime)]
 #[rquickjs::class]
 pub(crate) struct Response<'js> {
-    #[qjs(skip_trace)]
     got: Got,
+    made: Option<Box<Made<'js>>>,
+}
+
+/// What was made of it when the script first looked.
+#[derive(Default, Trace, JsLifetime)]
+struct Made<'js> {
     body: Option<Value<'js>>,
     headers: Option<Value<'js>>,
     cookies: Option<Value<'js>>,
@@ -31,11 +36,17 @@ pub(crate) struct Response<'js> {
     json: Option<Value<'js>>,
 }
 
+impl<'js> Trace<'js> for Response<'js> {
+    fn trace<'a>(&self, tracer: Tracer<'a, 'js>) {
+        self.made.iter().for_each(|made| made.trace(tracer));
+    }
+}
+
 /// What a response is made of.
 enum Got {
     Answer(Answer),
     /// The request could not be made.
-    Refused(Fault),
+    Refused(Box<Fault>),
 }
 
 /// The parts of a response, in the order in which they are shown.
@@ -75,7 +86,7 @@ impl Got {
 
     fn fault(&self) -> Option<&Fault> {
         match self {
-            Got::Answer(answer) => answer.fault.as_ref(),
+            Got::Answer(answer) => answer.fault.as_deref(),
             Got::Refused(fault) => Some(fault),
         }
     }
@@ -92,6 +103,16 @@ impl Got {
             thrown(ctx, format!("the body is null so we can't transform it to {what} - {why}"))
         })
     }
+
+    fn whole_json<'js>(&self, ctx: &Ctx<'js>) -> Result<Value<'js>> {
+        let body = self.needed_body(ctx, "JSON")?;
+        if let Err(error) = serde_json::from_slice::<IgnoredAny>(body) {
+            let (line, column) = (error.line(), error.column());
+            let what = format!("cannot parse json due to an error at line {line}, character {column} , error: {error}");
+            return Err(thrown(ctx, what));
+        }
+        ctx.json_parse(body)
+    }
 }
 
 impl<'js> Response<'js> {
@@ -100,11 +121,15 @@ impl<'js> Response<'js> {
     }
 
     pub(crate) fn refused(fault: Fault) -> Response<'js> {
-        Response::new(Got::Refused(fault))
+        Response::new(Got::Refused(Box::new(fault)))
     }
 
     fn new(got: Got) -> Response<'js> {
-        Response { got, body: None, headers: None, cookies: None, timings: None, request: None, json: None }
+        Response { got, made: None }
+    }
+
+    fn made(&mut self) -> (&Got, &mut Made<'js>) {
+        (&self.got, self.made.get_or_insert_default())
     }
 
     /// The body as a page, or what is selected in it.
@@ -121,16 +146,6 @@ impl<'js> Response<'js> {
     /// Where it came from.
     pub(crate) fn url(&self) -> &str {
         self.got.answer().map_or("", Answer::url)
-    }
-
-    fn whole_json(&self, ctx: &Ctx<'js>) -> Result<Value<'js>> {
-        let body = self.got.needed_body(ctx, "JSON")?;
-        if let Err(error) = serde_json::from_slice::<IgnoredAny>(body) {
-            let (line, column) = (error.line(), error.column());
-            let what = format!("cannot parse json due to an error at line {line}, character {column} , error: {error}");
-            return Err(thrown(ctx, what));
-        }
-        ctx.json_parse(body)
     }
 
     fn json_at(&self, ctx: &Ctx<'js>, path: &str) -> Result<Value<'js>> {
@@ -155,12 +170,12 @@ fn once<'js>(kept: &mut Option<Value<'js>>, make: impl FnOnce() -> Result<Value<
 impl<'js> Response<'js> {
     #[qjs(get, enumerable)]
     fn status(&self) -> u16 {
-        self.got.reply().map_or(0, |reply| reply.status)
+        self.got.reply().map_or(0, HttpReply::status)
     }
 
     #[qjs(get, enumerable, rename = "status_text")]
     fn status_text(&self) -> String {
-        self.got.reply().map(|reply| format!("{} {}", reply.status, reply.reason())).unwrap_or_default()
+        self.got.reply().map(|reply| format!("{} {}", reply.status(), reply.reason())).unwrap_or_default()
     }
 
     #[qjs(get, enumerable, rename = "url")]
@@ -185,7 +200,7 @@ impl<'js> Response<'js> {
     fn error_code(&self) -> u16 {
         match (self.got.fault(), self.got.reply()) {
             (Some(fault), _) => fault.code,
-            (None, Some(reply)) if reply.status >= 400 => 1000 + reply.status,
+            (None, Some(reply)) if reply.status() >= 400 => 1000 + reply.status(),
             _ => 0,
         }
     }
@@ -224,8 +239,8 @@ impl<'js> Response<'js> {
 
     #[qjs(get, enumerable)]
     fn body(&mut self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        let got = &self.got;
-        once(&mut self.body, || match (got.body(), got.answer()) {
+        let (got, made) = self.made();
+        once(&mut made.body, || match (got.body(), got.answer()) {
             (Some(body), Some(answer)) if answer.asked.response_type == ResponseType::Binary => {
                 buffer(&ctx, body.to_vec())
             }
@@ -236,28 +251,28 @@ impl<'js> Response<'js> {
 
     #[qjs(get, enumerable)]
     fn headers(&mut self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        let got = &self.got;
-        once(&mut self.headers, || headers(&ctx, got))
+        let (got, made) = self.made();
+        once(&mut made.headers, || headers(&ctx, got))
     }
 
     #[qjs(get, enumerable)]
     fn cookies(&mut self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        let got = &self.got;
-        once(&mut self.cookies, || cookies(&ctx, got))
+        let (got, made) = self.made();
+        once(&mut made.cookies, || cookies(&ctx, got))
     }
 
     #[qjs(get, enumerable)]
     fn timings(&mut self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        let got = &self.got;
-        once(&mut self.timings, || {
+        let (got, made) = self.made();
+        once(&mut made.timings, || {
             timings(&ctx, got.answer().map(|answer| answer.response.timings).unwrap_or_default())
         })
     }
 
     #[qjs(get, enumerable)]
     fn request(&mut self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        let got = &self.got;
-        once(&mut self.request, || match got.answer() {
+        let (got, made) = self.made();
+        once(&mut made.request, || match got.answer() {
             Some(answer) => request(&ctx, answer),
             None => Ok(Value::new_null(ctx)),
         })
@@ -267,10 +282,8 @@ impl<'js> Response<'js> {
         match optional_text(&ctx, path.0)? {
             Some(path) => self.json_at(&ctx, &path),
             None => {
-                if self.json.is_none() {
-                    self.json = Some(self.whole_json(&ctx)?);
-                }
-                self.json.clone().ok_or(rquickjs::Error::Unknown)
+                let (got, made) = self.made();
+                once(&mut made.json, || got.whole_json(&ctx))
             }
         }
     }

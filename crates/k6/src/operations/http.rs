@@ -56,17 +56,40 @@ pub struct HttpResponse {
 /// See [`HttpResponse::outcome`].
 pub type HttpOutcome = Result<HttpReply, HttpFault>;
 
-/// What was answered. Its head is kept as it came: hardly any script looks at all of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpReply {
+    /// What came before the body. Answers that began alike may have the same one.
+    pub head: Rc<HttpHead>,
+    /// As it was sent, content codings and all; empty where it was discarded.
+    pub body: Vec<u8>,
+}
+
+/// What comes before a body, kept as it came: hardly any script looks at all of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpHead {
     /// `200`
     pub status: u16,
     /// The line with the status, and those of the headers; bytes that are no UTF-8 are replaced.
-    pub head: String,
+    pub text: String,
     /// Whether it has headers that the client acts upon by itself: cookies, or codings of the body.
     pub is_special: bool,
-    /// As it was sent, content codings and all; empty where it was discarded.
-    pub body: Vec<u8>,
+}
+
+impl HttpHead {
+    /// That with these lines, among them headers of these names.
+    pub fn new<'a>(status: u16, text: String, names: impl IntoIterator<Item = &'a str>) -> HttpHead {
+        HttpHead { status, text, is_special: names.into_iter().any(is_special) }
+    }
+}
+
+/// Whether the client acts upon headers of this name by itself.
+fn is_special(name: &str) -> bool {
+    match name.len() {
+        10 => name.eq_ignore_ascii_case("Set-Cookie"),
+        16 => name.eq_ignore_ascii_case("Content-Encoding"),
+        _ => false,
+    }
 }
 
 impl HttpReply {
@@ -74,30 +97,27 @@ impl HttpReply {
     #[must_use]
     pub fn new(status: u16, reason: &str, headers: &[(String, String)], body: Vec<u8>) -> HttpReply {
         let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-        let is_special = headers.iter().any(|(name, _)| HttpReply::is_special(name));
-        HttpReply { status, head: format!("HTTP/1.1 {status} {reason}\r\n{lines}"), is_special, body }
+        let names = headers.iter().map(|(name, _)| name.as_str());
+        let head = HttpHead::new(status, format!("HTTP/1.1 {status} {reason}\r\n{lines}"), names);
+        HttpReply { head: Rc::new(head), body }
     }
 
-    /// Whether the client acts upon headers of this name by itself.
+    /// `200`
     #[must_use]
-    pub fn is_special(name: &str) -> bool {
-        match name.len() {
-            10 => name.eq_ignore_ascii_case("Set-Cookie"),
-            16 => name.eq_ignore_ascii_case("Content-Encoding"),
-            _ => false,
-        }
+    pub fn status(&self) -> u16 {
+        self.head.status
     }
 
     /// What stood behind the status: `OK`.
     #[must_use]
     pub fn reason(&self) -> &str {
-        let line = self.head.lines().next().unwrap_or_default();
+        let line = self.head.text.lines().next().unwrap_or_default();
         line.splitn(3, ' ').nth(2).unwrap_or_default()
     }
 
     /// Its headers, in the order in which they came.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
-        fields(self.head.split_once('\n').map_or("", |(_, lines)| lines))
+        fields(self.head.text.split_once('\n').map_or("", |(_, lines)| lines))
     }
 
     /// The values of all headers of this name.
@@ -260,21 +280,27 @@ mod tests {
 
     #[test]
     fn the_head_of_a_reply_is_read_when_somebody_looks() {
-        let head = "HTTP/1.1 404 Gone fishing\r\nX: 1\r\nx:2\t\nEmpty:\r\nLocation:  http://a:1/b \r\n\r\n";
-        let reply = HttpReply { status: 404, head: head.to_owned(), ..HttpReply::default() };
-        let headers: Vec<_> = reply.headers().collect();
+        let reply = |head: &str| {
+            let head = HttpHead::new(404, head.to_owned(), []);
+            HttpReply { head: Rc::new(head), body: Vec::new() }
+        };
+        let first = reply("HTTP/1.1 404 Gone fishing\r\nX: 1\r\nx:2\t\nEmpty:\r\nLocation:  http://a:1/b \r\n\r\n");
+        let headers: Vec<_> = first.headers().collect();
         assert_eq!(headers, [("X", "1"), ("x", "2"), ("Empty", ""), ("Location", "http://a:1/b")]);
-        assert_eq!((reply.reason(), reply.header("location")), ("Gone fishing", Some("http://a:1/b")));
-        assert_eq!(reply.values("X").collect::<Vec<_>>(), ["1", "2"]);
+        assert_eq!((first.reason(), first.header("location")), ("Gone fishing", Some("http://a:1/b")));
+        assert_eq!(first.values("X").collect::<Vec<_>>(), ["1", "2"]);
         for empty in ["", "HTTP/1.1 200\r\n\r\n", "HTTP/1.1 200 \r\n"] {
-            let reply = HttpReply { head: empty.to_owned(), ..HttpReply::default() };
+            let reply = reply(empty);
             assert_eq!((reply.reason(), reply.headers().count()), ("", 0), "{empty:?}");
         }
     }
 
     #[test]
     fn what_the_client_acts_upon_is_marked() {
-        let special = |name: &str| HttpReply::new(200, "", &[(name.to_owned(), "x".to_owned())], Vec::new()).is_special;
+        let special = |name: &str| {
+            let reply = HttpReply::new(200, "", &[(name.to_owned(), "x".to_owned())], Vec::new());
+            reply.head.is_special
+        };
         assert!(special("set-cookie") && special("CONTENT-ENCODING"));
         assert!(!special("Set-Cookies") && !special("Connection") && !special("Content-Language"));
     }

@@ -79,7 +79,13 @@ impl Reply {
 }
 
 impl Sink for Reply {
-    fn head(&mut self, status: u16, _reason: &str, headers: &[httparse::Header<'_>]) {
+    fn same_head(&mut self, status: u16) -> bool {
+        self.forget();
+        self.status = status;
+        !self.keep.headers
+    }
+
+    fn head(&mut self, status: u16, headers: &[httparse::Header<'_>], _: &[u8]) {
         // An interim response may have come before.
         self.forget();
         self.status = status;

@@ -2,7 +2,7 @@
 //! its body ends. The body is counted past, not kept: a [`Sink`] may look at it as it passes.
 
 use crate::protocol::Violation;
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
 
 /// The largest head (status line and header lines) that is read.
 const LARGEST_HEAD: usize = 64 * 1024;
@@ -14,17 +14,23 @@ const MOST_HEADERS: usize = 100;
 
 /// Sees what a response holds, as it passes; `()` looks at nothing.
 pub(crate) trait Sink {
-    /// All bytes of a head, with the empty line at its end, before they are shown one by one.
-    fn raw_head(&mut self, _bytes: &[u8]) {}
+    /// The head is, byte for byte, the one that was last shown: whether that says enough. Else it is shown again.
+    fn same_head(&mut self, _status: u16) -> bool {
+        false
+    }
 
-    /// The head of a response, or of an interim one before it. The reason may be empty.
-    fn head(&mut self, _status: u16, _reason: &str, _headers: &[httparse::Header<'_>]) {}
+    /// The head of a response, or of an interim one before it: what it says, and all its bytes.
+    fn head(&mut self, _status: u16, _headers: &[httparse::Header<'_>], _bytes: &[u8]) {}
 
     /// The next bytes of the body.
     fn body(&mut self, _bytes: &[u8]) {}
 }
 
-impl Sink for () {}
+impl Sink for () {
+    fn same_head(&mut self, _: u16) -> bool {
+        true
+    }
+}
 
 /// The state of reading one response after the other.
 #[derive(Debug, Default)]
@@ -33,6 +39,17 @@ pub(crate) struct ResponseReader {
     stage: Stage,
     /// A head that is not complete yet.
     partial: Vec<u8>,
+    last: Option<Last>,
+}
+
+/// The head that was read last. To the same request a server says the same until its date changes, and to compare
+/// costs a tenth of reading.
+#[derive(Debug)]
+struct Last {
+    bytes: Box<[u8]>,
+    is_head: bool,
+    head: Head,
+    body: Body,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -129,19 +146,40 @@ impl ResponseReader {
     /// Reads the head, and returns how much of `input` it took.
     fn read_head(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<Option<(Head, Body, usize)>, Violation> {
         if self.partial.is_empty() {
-            let Some((head, body, taken)) = parse_head(input, self.is_head, sink)? else {
-                self.partial.extend_from_slice(input);
-                return Ok(None);
-            };
-            return Ok(Some((head, body, taken)));
+            // What stands behind a head has no part in how it is read.
+            if let Some(Last { bytes, is_head, head, body }) = &self.last
+                && *is_head == self.is_head
+                && input.starts_with(bytes)
+                && sink.same_head(head.status)
+            {
+                return Ok(Some((*head, *body, bytes.len())));
+            }
+            let parsed = parse_head(input, self.is_head, sink)?;
+            match parsed {
+                Some((head, body, taken)) => self.keep(&input[..taken], head, body),
+                None => self.partial.extend_from_slice(input),
+            }
+            return Ok(parsed);
         }
         let before = self.partial.len();
         self.partial.extend_from_slice(input);
         let parsed = parse_head(&self.partial, self.is_head, sink)?;
-        if parsed.is_some() {
-            self.partial.clear();
+        if let Some((head, body, taken)) = parsed {
+            let partial = mem::take(&mut self.partial);
+            self.keep(&partial[..taken], head, body);
         }
         Ok(parsed.map(|(head, body, taken)| (head, body, taken - before)))
+    }
+
+    fn keep(&mut self, bytes: &[u8], head: Head, body: Body) {
+        let is_head = self.is_head;
+        match &mut self.last {
+            Some(last) if last.bytes.len() == bytes.len() => {
+                last.bytes.copy_from_slice(bytes);
+                (last.is_head, last.head, last.body) = (is_head, head, body);
+            }
+            _ => self.last = Some(Last { bytes: bytes.into(), is_head, head, body }),
+        }
     }
 }
 
@@ -167,8 +205,7 @@ fn parse_head(bytes: &[u8], is_head: bool, sink: &mut impl Sink) -> Result<Optio
     if status == 101 {
         return Err(Violation::new("expected an HTTP response, found a switch to another protocol (101)"));
     }
-    sink.raw_head(&bytes[..taken]);
-    sink.head(status, response.reason.unwrap_or_default(), response.headers);
+    sink.head(status, response.headers, &bytes[..taken]);
     let framing = Framing::read(response.headers)?;
     let body = framing.body(status, is_head);
     let keep_alive = framing.keep_alive(response.version == Some(1)) && body != Body::UntilEnd;

@@ -167,3 +167,76 @@ proptest! {
         let _ = exchange(step("GET", None), &[head, &bytes], true);
     }
 }
+
+/// Remembers the head that it was last shown, as whoever is content with that does.
+#[derive(Debug, Default)]
+struct Content {
+    last: Option<Vec<u8>>,
+    heads: Vec<(u16, Vec<u8>)>,
+    body: Vec<u8>,
+    was_content: bool,
+}
+
+impl response::Sink for Content {
+    fn same_head(&mut self, status: u16) -> bool {
+        self.was_content = true;
+        self.heads.push((status, self.last.clone().expect("a head was shown")));
+        true
+    }
+
+    fn head(&mut self, status: u16, _: &[httparse::Header<'_>], bytes: &[u8]) {
+        self.last = Some(bytes.to_vec());
+        self.heads.push((status, bytes.to_vec()));
+    }
+
+    fn body(&mut self, bytes: &[u8]) {
+        self.body.extend_from_slice(bytes);
+    }
+}
+
+const ALIKE: [&str; 5] = [
+    "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+    "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nworld",
+    "HTTP/1.1 404 OK\r\nContent-Length: 5\r\n\r\nhello",
+    "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello",
+];
+
+proptest! {
+    #[test]
+    fn a_reader_that_knows_the_last_head_reads_as_one_that_knows_none(
+        which in prop::collection::vec((0..ALIKE.len(), any::<bool>(), any::<prop::sample::Index>()), 1..12),
+    ) {
+        let (mut reader, mut sink) = (response::ResponseReader::default(), Content::default());
+        for (which, is_head, cut) in which {
+            let bytes = ALIKE[which].as_bytes();
+            let cut = cut.index(bytes.len());
+            let (mut fresh, mut alone) = (response::ResponseReader::default(), Content::default());
+            (sink.heads, sink.body) = (Vec::new(), Vec::new());
+            for (reader, sink) in [(&mut reader, &mut sink), (&mut fresh, &mut alone)] {
+                reader.expect(is_head);
+                prop_assert!(reader.read(&bytes[..cut], sink).is_ok());
+            }
+            let rest = |reader: &mut response::ResponseReader, sink: &mut Content| {
+                format!("{:?}", reader.read(&bytes[cut..], sink))
+            };
+            prop_assert_eq!(rest(&mut reader, &mut sink), rest(&mut fresh, &mut alone));
+            prop_assert_eq!((&sink.heads, &sink.body), (&alone.heads, &alone.body));
+        }
+    }
+}
+
+#[test]
+fn a_head_that_comes_again_is_not_shown_again() {
+    let (mut reader, mut sink) = (response::ResponseReader::default(), Content::default());
+    for (bytes, is_known) in [(ALIKE[0], false), (ALIKE[1], true), (ALIKE[2], false), (ALIKE[0], false)] {
+        reader.expect(false);
+        sink.was_content = false;
+        reader.read(bytes.as_bytes(), &mut sink).expect("a response");
+        assert_eq!(sink.was_content, is_known, "{bytes}");
+    }
+    reader.expect(true);
+    sink.was_content = false;
+    reader.read(ALIKE[0].as_bytes(), &mut sink).expect("a response");
+    assert!(!sink.was_content, "what answers HEAD is read in another way");
+}

@@ -6,7 +6,7 @@ use crate::http::response::{Progress, ResponseReader, Sink};
 use crate::protocol::Violation;
 use crate::transport::{Broken, Cause};
 use plimsoll_k6::operations::{
-    BodyWanted, HttpFault, HttpFaultKind, HttpReply, HttpRequest, HttpResponse, HttpTimings, TlsFacts,
+    BodyWanted, HttpFault, HttpFaultKind, HttpHead, HttpReply, HttpRequest, HttpResponse, HttpTimings, TlsFacts,
 };
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::{Instant, Nanos};
@@ -81,7 +81,8 @@ pub(super) struct Asked {
     sent: Option<Instant>,
     written: Option<Instant>,
     first_byte: Option<Instant>,
-    reply: HttpReply,
+    /// What was answered so far.
+    reply: Option<HttpReply>,
     /// The connection, where that was made for it.
     made: Option<Connected>,
 }
@@ -90,7 +91,9 @@ pub(super) struct Asked {
 #[derive(Default)]
 pub(super) struct Http {
     reader: ResponseReader,
-    pub(super) asked: Option<Asked>,
+    /// The head that `reader` has read last.
+    last: Option<Rc<HttpHead>>,
+    pub(super) asked: Option<Box<Asked>>,
 }
 
 /// How far an answer has come.
@@ -105,8 +108,8 @@ impl Asked {
     /// One that may take no longer than `longest`, whatever it says.
     pub(super) fn new(id: OpId, request: Rc<HttpRequest>, longest: Nanos, scheduled: Instant, asked: Instant) -> Asked {
         let timeout = request.timeout.min(longest);
-        let (sent, written, first_byte, made) = (None, None, None, None);
-        Asked { id, request, timeout, scheduled, asked, sent, written, first_byte, reply: HttpReply::default(), made }
+        let (sent, written, first_byte, reply, made) = (None, None, None, None, None);
+        Asked { id, request, timeout, scheduled, asked, sent, written, first_byte, reply, made }
     }
 
     /// When it takes too long.
@@ -121,10 +124,11 @@ impl Asked {
         harmless && self.made.is_none() && self.first_byte.is_none()
     }
 
-    /// What the script is told.
+    /// What the script is told: what was answered, or why that is nothing.
     pub(super) fn into_response(self, done: Instant, fault: Option<HttpFault>, on: &Connected) -> HttpResponse {
         let timings = self.timings(done);
-        let outcome = fault.map_or(Ok(self.reply), Err);
+        let silence = || HttpFault { kind: HttpFaultKind::Other, detail: "nothing was answered".to_owned() };
+        let outcome = fault.map_or_else(|| self.reply.ok_or_else(silence), Err);
         HttpResponse { outcome, remote: Some(on.remote), tls: on.tls, timings, done }
     }
 
@@ -149,20 +153,26 @@ impl Asked {
         }
     }
 
+    fn status(&self) -> u16 {
+        self.reply.as_ref().map_or(0, HttpReply::status)
+    }
+
     /// How the script takes its answer.
     pub(super) fn outcome(&self) -> Outcome {
         match &self.request.expected {
-            Some(expected) if !expected.contain(self.reply.status) => Outcome::Failed(ErrorKind::Status),
+            Some(expected) if !expected.contain(self.status()) => Outcome::Failed(ErrorKind::Status),
             _ => Outcome::Ok,
         }
     }
 
     /// Why its answer is a failure, with the beginning of the body, which often says what the server missed.
     pub(super) fn refusal(&self) -> String {
-        let HttpReply { status, body, .. } = &self.reply;
-        let text = format!("expected a status that the script takes for a success, found {status}");
-        let readable = !body.is_empty() && self.reply.header("Content-Encoding").is_none();
-        if readable { format!("{text} with `{}`", sample(body)) } else { text }
+        let text = format!("expected a status that the script takes for a success, found {}", self.status());
+        let readable = |reply: &&HttpReply| !reply.body.is_empty() && reply.header("Content-Encoding").is_none();
+        match self.reply.as_ref().filter(readable) {
+            Some(reply) => format!("{text} with `{}`", sample(&reply.body)),
+            None => text,
+        }
     }
 
     /// What is recorded of it.
@@ -178,7 +188,7 @@ impl Http {
     /// Writes a request. `made` is the connection, where this is its first.
     pub(super) fn send(
         &mut self,
-        mut asked: Asked,
+        mut asked: Box<Asked>,
         made: Option<Connected>,
         close: bool,
         now: Instant,
@@ -217,9 +227,9 @@ impl Http {
         };
         asked.first_byte.get_or_insert(now);
         let keep = asked.request.body_wanted == BodyWanted::Kept;
-        let mut kept = Kept { reply: &mut asked.reply, keep, most };
+        let mut kept = Kept { reply: &mut asked.reply, last: &mut self.last, keep, most };
         let progress = self.reader.read(input, &mut kept)?;
-        if asked.reply.body.len() > most {
+        if asked.reply.as_ref().is_some_and(|reply| reply.body.len() > most) {
             return Err(Violation::new(format!("the body is larger than {most} bytes, which a user may hold")));
         }
         Ok(match progress {
@@ -236,26 +246,30 @@ impl Http {
 
 /// Keeps an answer.
 struct Kept<'a> {
-    reply: &'a mut HttpReply,
+    reply: &'a mut Option<HttpReply>,
+    /// The head that was last read on this connection.
+    last: &'a mut Option<Rc<HttpHead>>,
     keep: bool,
     most: usize,
 }
 
+/// The head of an interim answer gives way to that of the real one, which comes behind it.
 impl Sink for Kept<'_> {
-    /// That of an interim one gives way to the real one, which comes behind it.
-    fn raw_head(&mut self, bytes: &[u8]) {
-        self.reply.head = String::from_utf8_lossy(bytes).into_owned();
+    fn same_head(&mut self, _: u16) -> bool {
+        *self.reply = self.last.clone().map(|head| HttpReply { head, body: Vec::new() });
+        self.reply.is_some()
     }
 
-    fn head(&mut self, status: u16, _: &str, headers: &[httparse::Header<'_>]) {
-        self.reply.status = status;
-        self.reply.is_special = headers.iter().any(|header| HttpReply::is_special(header.name));
+    fn head(&mut self, status: u16, headers: &[httparse::Header<'_>], bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        *self.last = Some(Rc::new(HttpHead::new(status, text, headers.iter().map(|header| header.name))));
+        self.same_head(status);
     }
 
     fn body(&mut self, bytes: &[u8]) {
         // One byte too many tells that it was too large.
-        if self.keep && self.reply.body.len() <= self.most {
-            self.reply.body.extend_from_slice(bytes);
+        if let Some(reply) = self.reply.as_mut().filter(|reply| self.keep && reply.body.len() <= self.most) {
+            reply.body.extend_from_slice(bytes);
         }
     }
 }
@@ -299,7 +313,7 @@ mod tests {
     fn sent(method: &'static str, body_wanted: BodyWanted, made: Option<Connected>) -> (Http, Vec<u8>) {
         let (mut http, mut out) = (Http::default(), Vec::new());
         let asked = Asked::new(7, request(method, body_wanted), Nanos(u64::MAX), Instant(1), Instant(4));
-        http.send(asked, made, false, Instant(10), &mut out);
+        http.send(Box::new(asked), made, false, Instant(10), &mut out);
         http.asked.as_mut().expect("it is under way").written = Some(Instant(12));
         (http, out)
     }
@@ -330,7 +344,7 @@ mod tests {
             assert!(asked.refusal().ends_with("found 404 with `world`"), "{}", asked.refusal());
             let response = asked.into_response(Instant(21), None, &connected());
             let reply = response.outcome.expect("an answer");
-            assert_eq!((reply.status, reply.reason(), reply.body.as_slice()), (404, "Gone fishing", &b"world"[..]));
+            assert_eq!((reply.status(), reply.reason(), reply.body.as_slice()), (404, "Gone fishing", &b"world"[..]));
             let names: Vec<&str> = reply.headers().map(|(name, _)| name).collect();
             assert_eq!(names, ["X", "x", "Content-Length"]);
             let times = response.timings;
@@ -338,6 +352,23 @@ mod tests {
             assert_eq!((times.blocked, times.sending, times.connecting), (Nanos(6), Nanos(2), Nanos(2)));
             assert_eq!((times.waiting, times.receiving), (Nanos(first - 12), Nanos(21 - first)));
         }
+    }
+
+    #[test]
+    fn a_head_that_comes_again_is_kept_once() {
+        let (mut http, mut out) = (Http::default(), Vec::new());
+        let mut heads = Vec::new();
+        for (answer, status) in [("200", 200), ("200", 200), ("204", 204)] {
+            let asked = Asked::new(7, request("GET", BodyWanted::Kept), Nanos(u64::MAX), Instant(1), Instant(4));
+            http.send(Box::new(asked), None, false, Instant(10), &mut out);
+            let answer = format!("HTTP/1.1 {answer} OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n");
+            http.receive(answer.as_bytes(), 5, Instant(20)).expect("it is in order");
+            let response = http.asked.take().expect("it is under way").into_response(Instant(21), None, &connected());
+            let head = response.outcome.expect("an answer").head;
+            assert_eq!((head.status, head.is_special), (status, true));
+            heads.push(head);
+        }
+        assert!(Rc::ptr_eq(&heads[0], &heads[1]) && !Rc::ptr_eq(&heads[1], &heads[2]));
     }
 
     #[test]
@@ -363,7 +394,7 @@ mod tests {
     fn a_body_is_left_aside_or_bounded() {
         let (mut http, _) = sent("GET", BodyWanted::Discarded, None);
         assert!(http.receive(ANSWER, 4, Instant(20)).is_ok());
-        assert!(http.asked.as_ref().is_some_and(|asked| asked.reply.body.is_empty()));
+        assert!(http.asked.as_ref().and_then(|asked| asked.reply.as_ref()).is_some_and(|reply| reply.body.is_empty()));
         let (mut http, _) = sent("GET", BodyWanted::Kept, None);
         let refused = http.receive(ANSWER, 4, Instant(20)).err().expect("it is too large");
         assert!(refused.to_string().contains("larger than 4 bytes"), "{refused}");

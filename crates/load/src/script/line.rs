@@ -49,7 +49,6 @@ pub(super) enum Stage {
 }
 
 /// What a connection is for.
-#[expect(clippy::large_enum_variant, reason = "nearly all carry requests, and none lies about")]
 pub(super) enum Load {
     /// Requests; the first one while the connection is being made.
     Http { http: Http, first: Option<Box<Asked>> },
@@ -102,6 +101,9 @@ impl Line {
     /// Sends what was written, as far as the kernel takes it.
     pub(super) fn flush(&mut self, clock: &Clock) -> Result<(), Broken> {
         let Some(transport) = self.transport.as_mut().filter(|_| self.stage >= Stage::Securing) else { return Ok(()) };
+        if self.out.is_empty() && !transport.speaks_for_itself() {
+            return Ok(());
+        }
         transport.send(&mut self.out)?;
         if self.out.is_empty() {
             if self.out.capacity() > MOST_KEPT {
@@ -122,16 +124,16 @@ impl Line {
     }
 
     /// Takes the request off that is on it, or that it is being made for.
-    pub(super) fn take_asked(&mut self) -> Option<Asked> {
+    pub(super) fn take_asked(&mut self) -> Option<Box<Asked>> {
         match &mut self.load {
-            Load::Http { http, first } => http.asked.take().or_else(|| first.take().map(|first| *first)),
+            Load::Http { http, first } => http.asked.take().or_else(|| first.take()),
             Load::Held { .. } => None,
         }
     }
 
     fn asked(&self) -> Option<&Asked> {
         match &self.load {
-            Load::Http { http, first } => http.asked.as_ref().or(first.as_deref()),
+            Load::Http { http, first } => http.asked.as_deref().or(first.as_deref()),
             Load::Held { .. } => None,
         }
     }

@@ -158,7 +158,7 @@ impl Network {
                     core.timers.set(asked.asked, Alarm::Operation { user, id });
                     self.users[user as usize].held_back.push(asked);
                 } else {
-                    self.carry(core, user, asked, now);
+                    self.carry(core, user, Box::new(asked), now);
                 }
             }
             other => match held::held(id, other, now) {
@@ -177,7 +177,7 @@ impl Network {
         let held_back = &mut self.users[user as usize].held_back;
         let Some(at) = held_back.iter().position(|asked| asked.id == id) else { return false };
         let asked = held_back.remove(at);
-        self.carry(core, user, asked, core.clock.now());
+        self.carry(core, user, Box::new(asked), core.clock.now());
         true
     }
 
@@ -216,7 +216,7 @@ impl Network {
     }
 
     /// Gets a request onto a connection: one that the user has, or a new one.
-    fn carry(&mut self, core: &mut Core<'_>, user: u32, asked: Asked, now: Instant) {
+    fn carry(&mut self, core: &mut Core<'_>, user: u32, asked: Box<Asked>, now: Instant) {
         let origin = self.origins.of(&asked.request.url);
         let kept = self.users[user as usize]
             .lines
@@ -226,7 +226,7 @@ impl Network {
         match kept {
             Some(line) => self.send(core, line, asked, None, now),
             None => {
-                let load = Load::Http { http: Http::default(), first: Some(Box::new(asked)) };
+                let load = Load::Http { http: Http::default(), first: Some(asked) };
                 self.make(core, user, origin, load, now);
             }
         }

@@ -44,7 +44,7 @@ impl Network {
         &mut self,
         core: &mut Core<'_>,
         id: LineId,
-        asked: Asked,
+        asked: Box<Asked>,
         made: Option<Connected>,
         now: Instant,
     ) {

@@ -124,7 +124,7 @@ impl Network {
         match &mut line.load {
             Load::Http { first, .. } => {
                 let first = first.take().expect("a connection is made for a request");
-                self.send(core, id, *first, Some(connected), now);
+                self.send(core, id, first, Some(connected), now);
             }
             Load::Held { .. } => self.with_held(core, id, |held, io| held.open(&connected, io)),
         }
@@ -174,7 +174,7 @@ impl Network {
         self.hang_up(core, id);
     }
 
-    fn fail(&mut self, core: &mut Core<'_>, asked: Asked, fault: Fault, bytes: (u64, u64), line: &Line) {
+    fn fail(&mut self, core: &mut Core<'_>, asked: Box<Asked>, fault: Fault, bytes: (u64, u64), line: &Line) {
         let (now, user, id) = (core.clock.now(), line.user, asked.id);
         let exchange = asked.record(now, Outcome::Failed(fault.kind), bytes);
         self.file(core, user, &asked.request.name, &exchange, || fault.http.detail.clone());

@@ -191,7 +191,7 @@ impl Answer {
 }
 
 impl Sink for Answer {
-    fn head(&mut self, status: u16, _reason: &str, headers: &[httparse::Header<'_>]) {
+    fn head(&mut self, status: u16, headers: &[httparse::Header<'_>], _: &[u8]) {
         self.status = status;
         let value = |name: &str| {
             let header = headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
