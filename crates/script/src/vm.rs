@@ -19,7 +19,7 @@ use crate::globals::{self, Data, Kept};
 use crate::program::Program;
 use plimsoll_model::units::{Instant, Nanos};
 use rquickjs::context::intrinsic;
-use rquickjs::function::Rest;
+use rquickjs::function::Args;
 use rquickjs::promise::PromiseState;
 use rquickjs::{Atom, Context, Ctx, Error, Module, Object, Promise, Runtime, Value};
 use std::cell::{Cell, RefCell};
@@ -437,8 +437,9 @@ impl<P: Operations> Body<P> {
                 let message = format!("the script exports no function `{}`", call.function);
                 return Err(rquickjs::Exception::throw_type(ctx, &message));
             };
-            let arguments = call.arguments.iter().map(|data| script.kept.value(ctx, data));
-            function.call((Rest(arguments.collect::<rquickjs::Result<_>>()?),))
+            let mut arguments = Args::new(ctx.clone(), call.arguments.len());
+            call.arguments.iter().try_for_each(|data| arguments.push_arg(script.kept.value(ctx, data)?))?;
+            function.call_arg(arguments)
         };
         let returned: Value<'js> = begin().map_err(|error| self.broken(ctx, error))?;
         let promise = returned.as_promise();
