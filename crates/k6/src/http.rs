@@ -34,7 +34,6 @@ use client::{Client, Outcome};
 use cookie_jar::CookieJar;
 use fetch::Asked;
 use plimsoll_script::NativeModule;
-use response::Response;
 use rquickjs::function::Opt;
 use rquickjs::{Array, Class, Ctx, IntoJs, Object, Promise, Result, Value};
 use std::rc::Rc;
@@ -103,8 +102,6 @@ impl NativeModule for Http {
 
     fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let client = Client::install(ctx)?;
-        // Made here and not for the first request, below whose calls it would take another page of the stack.
-        Class::<Response<'js>>::prototype(ctx)?;
         let object = Object::new(ctx.clone())?;
         add_requests(&object, &client)?;
         add_others(&object)?;
