@@ -13,7 +13,7 @@ use crate::value::{settle, thrown};
 use plimsoll_script::{Event, EventLoop, OpId, Then};
 use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Object, Persistent, Promise, Result};
 use std::cell::RefCell;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 /// What the module keeps for a user.
 pub(crate) struct Client {
@@ -22,14 +22,19 @@ pub(crate) struct Client {
     pub(crate) expected: RefCell<Option<Rc<Statuses>>>,
     events: Rc<EventLoop<K6>>,
     wanted: Wanted,
-    model: Model,
+    /// Held by the seat alone: whoever else holds the client, such as functions of the module, may be freed in the middle
+    /// of a collection, when the engine takes nothing back.
+    model: Weak<Model>,
     /// The last request that had nothing but its URL.
     last: RefCell<Option<Rc<Asked>>>,
 }
 
 /// Where natives find the client of their user.
 #[derive(JsLifetime)]
-struct Seat(Rc<Client>);
+struct Seat {
+    client: Rc<Client>,
+    _model: Rc<Model>,
+}
 
 /// What a script gets for a request.
 pub(crate) type Outcome<'js> = Class<'js, Response<'js>>;
@@ -40,18 +45,19 @@ impl Client {
     /// Makes that of the user whose module is being loaded.
     pub(crate) fn install(ctx: &Ctx<'_>) -> Result<Rc<Client>> {
         let user = User::of(ctx)?;
-        let (wanted, model) = (Wanted::by(&user), Model::new(ctx)?);
+        let (wanted, kept) = (Wanted::by(&user), Rc::new(Model::new(ctx)?));
         let (events, last) = (EventLoop::of(ctx)?, RefCell::default());
         let expected = RefCell::new(Some(Rc::clone(&user.recording().requests().expected)));
+        let model = Rc::downgrade(&kept);
         let client = Rc::new(Client { user, expected, events, wanted, model, last });
-        let seat = Seat(Rc::clone(&client));
+        let seat = Seat { client: Rc::clone(&client), _model: kept };
         ctx.store_userdata(seat).map_err(|_| Exception::throw_internal(ctx, "the client is in use"))?;
         Ok(client)
     }
 
     /// That of the user whose native runs.
     pub(crate) fn of(ctx: &Ctx<'_>) -> Result<Rc<Client>> {
-        let found = ctx.userdata::<Seat>().map(|seat| Rc::clone(&seat.0));
+        let found = ctx.userdata::<Seat>().map(|seat| Rc::clone(&seat.client));
         found.ok_or_else(|| Exception::throw_internal(ctx, "the module `k6/http` was not loaded"))
     }
 
@@ -197,12 +203,12 @@ impl Client {
             }
             warn_of(ctx, &fault.detail, &format!("Request Failed: {what}"))?;
         }
-        self.model.make(ctx, Response::of(answer))
+        self.made(ctx, Response::of(answer))
     }
 
     /// What the script gets for a request that was not made, because of another one.
     pub(crate) fn unsent<'js>(&self, ctx: &Ctx<'js>) -> Result<Outcome<'js>> {
-        self.model.make(ctx, Response::refused(Fault { code: 0, ..Fault::other("") }))
+        self.made(ctx, Response::refused(Fault { code: 0, ..Fault::other("") }))
     }
 
     /// What the script gets for a request that cannot be made.
@@ -216,7 +222,11 @@ impl Client {
             return Err(thrown(ctx, fault.detail));
         }
         warn_of(ctx, &fault.detail, &format!("Request Failed: {}", fault.detail))?;
-        self.model.make(ctx, Response::refused(fault))
+        self.made(ctx, Response::refused(fault))
+    }
+
+    fn made<'js>(&self, ctx: &Ctx<'js>, response: Response<'js>) -> Result<Outcome<'js>> {
+        self.model.upgrade().ok_or(rquickjs::Error::Unknown)?.make(ctx, response)
     }
 }
 
