@@ -46,7 +46,7 @@ class Goal:
 class Case:
     """`tools` maps a name to what makes its job: (address, connections, seconds, folder) -> Job.
     `measure` takes one of those, an address, the settings and a folder. `load` says what it offers, where
-    that is not the settings' seconds and connections.
+    that is not the settings' seconds and connections. `shares_processor` puts the server where the tools are.
 
     In a round each tool has so many `turns` of so many `seconds` at the same server. Where there are
     several, ratios are taken within turns: a machine that changes its speed between two runs of one tool
@@ -62,11 +62,18 @@ class Case:
     note: str = ""
     load: str | None = None
     on_all_processors: bool = False
+    shares_processor: bool = False
     turns: int = 1
     seconds: int | None = None
 
+    def settings(self, settings):
+        """Those of all cases, with what this one sets."""
+        server_cpu = settings.generator_cpu if self.shares_processor else settings.server_cpu
+        return replace(settings, seconds=self.seconds or settings.seconds, server_cpu=server_cpu)
+
     def conditions(self, settings):
-        load = self.load or f"{self.seconds or settings.seconds} s per tool, {settings.connections} connections"
+        settings = self.settings(settings)
+        load = self.load or f"{settings.seconds} s per tool, {settings.connections} connections"
         tools = "both processors" if self.on_all_processors else f"processor {settings.generator_cpu}"
         return (
             f"Rounds: {in_turns(settings.rounds, self.turns)}, {load}, order seed {settings.seed}; server on processor "
@@ -97,7 +104,7 @@ def run_case(case, absent, settings, folder, say):
     order drawn anew from the seed."""
     tools = {name: job for name, job in case.tools.items() if name.split()[0] not in absent}
     outcome = Outcome(case, {name: [] for name in tools})
-    settings = replace(settings, seconds=case.seconds or settings.seconds)
+    settings = case.settings(settings)
     order = random.Random(f"{settings.seed} {case.name}")
     for number in range(1, settings.rounds + 1):
         with case.server(settings.server_cpu, folder) as address:
