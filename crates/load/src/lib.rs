@@ -14,6 +14,7 @@ mod engine;
 mod flow;
 pub mod grpc;
 pub mod http;
+mod ports;
 pub mod protocol;
 mod recorder;
 mod run;

@@ -1,5 +1,6 @@
 //! A non-blocking socket, plain or with TLS, that counts the bytes which cross it.
 
+use crate::ports;
 use crate::tls::{Encryption, is_of_an_authority};
 use plimsoll_model::record::ErrorKind;
 use rustix::io::Errno;
@@ -76,6 +77,7 @@ impl Dialer {
         let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP)).map_err(failed_to_connect)?;
         // Requests are written whole: waiting for more to send would only delay them.
         sockopt::set_tcp_nodelay(&socket, true).map_err(failed_to_connect)?;
+        ports::use_all(socket.as_fd());
         match rustix::net::connect(&socket, &self.address) {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(error) => return Err(failed_to_connect(error)),
