@@ -239,4 +239,10 @@ fn a_head_that_comes_again_is_not_shown_again() {
     sink.was_content = false;
     reader.read(ALIKE[0].as_bytes(), &mut sink).expect("a response");
     assert!(!sink.was_content, "what answers HEAD is read in another way");
+    let large = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: {}\r\n\r\n", "x".repeat(5000));
+    for _ in 0..2 {
+        reader.expect(false);
+        reader.read(large.as_bytes(), &mut sink).expect("a response");
+        assert!(!sink.was_content, "nobody remembers so much for each connection");
+    }
 }

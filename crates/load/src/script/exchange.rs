@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::flow::sample;
-use crate::http::response::{Progress, ResponseReader, Sink};
+use crate::http::response::{LARGEST_REMEMBERED, Progress, ResponseReader, Sink};
 use crate::protocol::Violation;
 use crate::transport::{Broken, Cause};
 use plimsoll_k6::operations::{
@@ -91,7 +91,7 @@ pub(super) struct Asked {
 #[derive(Default)]
 pub(super) struct Http {
     reader: ResponseReader,
-    /// The head that `reader` has read last.
+    /// The head that `reader` has read last, if that is remembered.
     last: Option<Rc<HttpHead>>,
     pub(super) asked: Option<Box<Asked>>,
 }
@@ -247,7 +247,7 @@ impl Http {
 /// Keeps an answer.
 struct Kept<'a> {
     reply: &'a mut Option<HttpReply>,
-    /// The head that was last read on this connection.
+    /// See [`Http`].
     last: &'a mut Option<Rc<HttpHead>>,
     keep: bool,
     most: usize,
@@ -262,8 +262,9 @@ impl Sink for Kept<'_> {
 
     fn head(&mut self, status: u16, headers: &[httparse::Header<'_>], bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes).into_owned();
-        *self.last = Some(Rc::new(HttpHead::new(status, text, headers.iter().map(|header| header.name))));
-        self.same_head(status);
+        let head = Rc::new(HttpHead::new(status, text, headers.iter().map(|header| header.name)));
+        *self.last = (bytes.len() <= LARGEST_REMEMBERED).then(|| Rc::clone(&head));
+        *self.reply = Some(HttpReply { head, body: Vec::new() });
     }
 
     fn body(&mut self, bytes: &[u8]) {
