@@ -3,7 +3,7 @@
 use crate::blocking::{self, Crew};
 use crate::clock::{Clock, nanos};
 use crate::engine::core::Core;
-use crate::engine::offer::{Offer, Offering};
+use crate::engine::offer::{Offer, Offering, Pot};
 use crate::engine::{self, Task, Users};
 use crate::flow::{Flows, Plan, Remark, Unmade};
 use crate::grpc::Grpc;
@@ -282,11 +282,12 @@ impl Prepared {
         let names = self.workload.steps.names();
         let threads = job.generator.threads.min(most_threads(&self.workload, job.load)).max(1);
         let (offering, interrupted) = (offering(job), job.interrupted);
+        let pot = Pot::of(&offering);
         let window_end = Instant(nanos(job.load.stop.limit()));
         let clock = Clock::start(job.load.warmup);
         let findings = on_threads(threads, job.generator.cpus.as_ref(), on_interval, |share, handover| {
             let protocol = protocol(share, clock);
-            let offer = Offer::new(&offering, share);
+            let offer = Offer::new(&offering, &pot, share);
             let task = self.task(protocol.borrow(), dialer, share, offering.seed);
             let recorder = Recorder::new(&names, offer.is_open(), clock.first(), window_end, share.index, handover);
             let broke = |error: Errno| RunError::Loop(error.to_string());

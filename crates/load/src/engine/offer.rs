@@ -1,11 +1,15 @@
 //! Who starts iterations, and when: the users of a closed loop, or arrivals. Neither clock nor
 //! sockets: it is told what happens, and asked what is due.
 
+mod quota;
 mod source;
+
+pub(crate) use quota::Pot;
 
 use crate::schedule::{Share, users_at};
 use plimsoll_model::load::{LoadModel, Profile, Stop};
 use plimsoll_model::units::{Instant, Nanos};
+use quota::Quota;
 use source::Source;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -48,7 +52,7 @@ pub(crate) struct Offer {
     source: Source,
     stations: Vec<Station>,
     /// Iterations after the start that all users together may still begin.
-    quota: u64,
+    quota: Quota,
     /// The same for each user; empty where users have no quota of their own.
     quotas: Vec<u64>,
     /// Users whose own quota is used up.
@@ -111,18 +115,17 @@ impl Offering {
 }
 
 impl Offer {
-    /// The share of a thread. A thread beyond the last user has no part in the load.
-    pub(crate) fn new(offering: &Offering, share: Share) -> Offer {
+    /// The share of a thread. A thread beyond the last user has no part in the load. All threads have the same pot.
+    pub(crate) fn new(offering: &Offering, pot: &Pot, share: Share) -> Offer {
         let threads = offering.users().clamp(1, share.of);
         let has_part = share.index < threads;
         let share = if has_part { Share { of: threads, ..share } } else { share };
         let (source, users) = Source::new(offering, share);
         let Offering { stop, start, drain, leave, .. } = offering;
-        let (quota, quotas) = match stop {
-            _ if !has_part => (0, Vec::new()),
-            Stop::After(_) => (u64::MAX, Vec::new()),
-            Stop::Iterations { count, .. } => (share.of_first(*count), Vec::new()),
-            Stop::IterationsPerUser { count, .. } => (u64::MAX, vec![*count; users]),
+        let quota = if has_part { Quota::of(offering, pot, |count| share.of_first(count)) } else { Quota::Own(0) };
+        let quotas = match stop {
+            Stop::IterationsPerUser { count, .. } if has_part => vec![*count; users],
+            _ => Vec::new(),
         };
         let window_end = start.after(stop.limit().into());
         Offer {
@@ -179,7 +182,7 @@ impl Offer {
             Source::Closed(closed) => {
                 closed.asked.find(|place| stations[*place].is_idle()).map(|place| Start::User(place as u32))
             }
-            Source::Open(open) if self.quota > 0 => open.next_start(now, self.window_end),
+            Source::Open(open) if self.quota.has_any() => open.next_start(now, self.window_end),
             Source::Open(_) => None,
         }
     }
@@ -215,7 +218,9 @@ impl Offer {
             return false;
         }
         if due >= self.start {
-            self.quota -= u64::from(self.quota != u64::MAX);
+            if !self.quota.take() {
+                return false;
+            }
             if let Some(quota) = self.quotas.get_mut(user as usize) {
                 *quota -= u64::from(*quota != u64::MAX);
                 self.spent += usize::from(*quota == 0);
@@ -225,7 +230,7 @@ impl Offer {
     }
 
     fn may_begin(&self, user: u32, due: Instant) -> bool {
-        due < self.window_end && self.quota > 0 && self.quotas.get(user as usize).is_none_or(|quota| *quota > 0)
+        due < self.window_end && self.quota.has_any() && self.quotas.get(user as usize).is_none_or(|quota| *quota > 0)
     }
 
     /// An iteration is over. Comes with how long the user thinks before its next one, or nothing
@@ -254,7 +259,7 @@ impl Offer {
         self.stopped += 1;
         self.iterating -= 1;
         if due >= self.start {
-            self.quota += u64::from(self.quota != u64::MAX);
+            self.quota.give_back();
         }
         if let Source::Open(open) = &mut self.source {
             open.returned.push_back(due);
@@ -350,15 +355,15 @@ impl Offer {
             return None;
         }
         let Source::Open(open) = &mut self.source else { return None };
-        let due = open.next_if(|due| due <= now && due < self.window_end && self.quota > 0)?;
-        self.quota -= u64::from(self.quota != u64::MAX);
+        let due = open.next_if(|due| due <= now && due < self.window_end && self.quota.has_any())?;
+        self.quota.take();
         Some(due)
     }
 
     /// Arrivals that are due and that no user was free for.
     pub(super) fn backlog(&mut self, now: Instant) -> u64 {
         match &mut self.source {
-            Source::Open(open) if self.quota > 0 => open.backlog(now, self.window_end),
+            Source::Open(open) if self.quota.has_any() => open.backlog(now, self.window_end),
             Source::Open(_) | Source::Closed(_) => 0,
         }
     }
@@ -366,12 +371,12 @@ impl Offer {
     /// Whether iterations may still begin.
     fn offers_more(&mut self, now: Instant) -> bool {
         let all_spent = self.spent > 0 && self.spent == self.stations.len();
-        self.quota > 0
+        self.quota.has_any()
             && !all_spent
             && match &mut self.source {
                 Source::Closed(_) => now < self.window_end,
                 // Where time alone ends it, it lasts that long, also after the last arrival.
-                Source::Open(_) if self.quota == u64::MAX && now < self.window_end => true,
+                Source::Open(_) if self.quota.is_endless() && now < self.window_end => true,
                 Source::Open(open) => open.peek().is_some_and(|due| due < self.window_end),
             }
     }
@@ -387,7 +392,7 @@ impl Offer {
         let next_start = match &mut self.source {
             Source::Closed(closed) => closed.follow_at.filter(|_| now < self.window_end),
             // A user that becomes free is an event of a socket, or a time-out.
-            Source::Open(open) if open.waits_for_users() || self.quota == 0 => None,
+            Source::Open(open) if open.waits_for_users() || !self.quota.has_any() => None,
             Source::Open(open) => open.peek(),
         };
         let next_start = next_start.filter(|due| *due < self.window_end);

@@ -1,7 +1,7 @@
 //! Users of a protocol of lines against a server that writes down what each connection says.
 
 use super::core::Core;
-use super::offer::{Offer, Offering};
+use super::offer::{Offer, Offering, Pot};
 use super::*;
 use crate::clock::Clock;
 use crate::protocol::{Failure, Next, Protocol, Reply, Sending, Signal, Violation};
@@ -216,7 +216,7 @@ fn run_lines(lines: &Lines, offerings: &[Offering], connections: usize) -> Ran {
     };
     let (sender, receiver) = channel();
     let recorder = Recorder::new(&NAMES, false, clock.first(), Instant(i64::MAX), 0, sender);
-    let offers = offerings.iter().map(|offering| Offer::new(offering, share)).collect();
+    let offers = offerings.iter().map(|offering| Offer::new(offering, &Pot::of(offering), share)).collect();
     let core = Core::new(clock, recorder, offers, &interrupted).expect("an epoll");
     let mut users = Users::new(task, core.users());
     run(core, &mut users).expect("the loop runs to its end");

@@ -7,7 +7,7 @@ use super::users::Users;
 use crate::clock::{Clock, nanos};
 use crate::engine;
 use crate::engine::core::Core;
-use crate::engine::offer::{Offer, Offering};
+use crate::engine::offer::{Offer, Offering, Pot};
 use crate::recorder::{Findings, Handover, Recorder};
 use crate::run::{RunError, on_threads};
 use crate::schedule::Share;
@@ -94,8 +94,9 @@ impl Load<'_> {
     pub(super) fn run(&self, on_interval: &mut dyn FnMut(Interval)) -> Result<Left, RunError> {
         let (barrier, clock) = (Barrier::new(self.threads), OnceLock::new());
         let left = Mutex::new((Samples::new(self.common.plan), Vec::new(), None));
+        let pots: Vec<Pot> = self.offered.iter().map(|offered| Pot::of(&offered.offering)).collect();
         let findings = on_threads(self.threads, self.cpus, on_interval, |share, handover| {
-            let crew = Crew::make(self, share);
+            let crew = Crew::make(self, &pots, share);
             // The others need not begin what this thread cannot take part in.
             self.common.halt.fetch_or(crew.is_err(), Relaxed);
             barrier.wait();
@@ -135,11 +136,12 @@ struct Crew {
 }
 
 impl Crew {
-    fn make(load: &Load<'_>, share: Share) -> Result<Crew, RunError> {
+    fn make(load: &Load<'_>, pots: &[Pot], share: Share) -> Result<Crew, RunError> {
         let common = load.common;
         let recording = Recording::new(common.plan, common.purpose);
         let host = Rc::new(Surroundings::new(&common.console));
-        let offers: Vec<Offer> = load.offered.iter().map(|offered| Offer::new(&offered.offering, share)).collect();
+        let offer = |(offered, pot): (&Offered, &Pot)| Offer::new(&offered.offering, pot, share);
+        let offers: Vec<Offer> = load.offered.iter().zip(pots).map(offer).collect();
         let mut members = Vec::new();
         for (index, (offer, offered)) in offers.iter().zip(load.offered).enumerate() {
             let made_before = share.of_first(offered.made_before);

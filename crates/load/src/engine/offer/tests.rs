@@ -27,6 +27,27 @@ fn open(rate: f64, max_users: u32, overflow: Overflow, stop: Stop) -> Offering {
     Offering { model, ..closed(Profile::constant(0.0), Duration::ZERO, stop) }
 }
 
+/// A share of which no other thread has a part.
+fn alone(offering: &Offering, share: Share) -> Offer {
+    Offer::new(offering, &Pot::of(offering), share)
+}
+
+#[test]
+fn what_one_thread_does_not_begin_another_does() {
+    let stop = Stop::Iterations { count: 10, limit: ms(100) };
+    let offering = closed(Profile::constant(2.0), Duration::ZERO, stop);
+    let pot = Pot::of(&offering);
+    let mut offers = [0, 1].map(|index| Offer::new(&offering, &pot, Share { index, of: 2 }));
+    assert!(offers[1].begin(0, Instant(0)));
+    for _ in 0..9 {
+        assert!(offers[0].begin(0, Instant(0)), "the other thread is slow");
+        offers[0].iteration_ended(0, Nanos(0), Instant(1));
+    }
+    assert!(!offers[0].begin(0, Instant(1)) && offers[0].is_over(Instant(1)));
+    offers[1].iteration_ended(0, Nanos(0), Instant(2));
+    assert!(!offers[1].begin(0, Instant(2)) && offers[1].is_over(Instant(2)));
+}
+
 fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
@@ -56,7 +77,7 @@ struct Play<'a> {
 }
 
 fn play(offering: &Offering, share: Share, retires: bool, takes: &mut dyn FnMut() -> i64) -> Outcome {
-    let mut offer = Offer::new(offering, share);
+    let mut offer = alone(offering, share);
     if retires {
         offer.keep_retirees();
     }
@@ -168,7 +189,7 @@ fn an_offer_that_starts_later_follows_its_own_profile() {
     let stage = Stage { length: ms(100), target: 2.0, shape: Shape::Hold };
     let users = Profile { start: 1.0, stages: vec![Stage { target: 1.0, ..stage }, stage] };
     let offering = Offering { start, ..closed(users, Duration::ZERO, Stop::After(ms(200))) };
-    let mut offer = Offer::new(&offering, ALONE);
+    let mut offer = alone(&offering, ALONE);
     assert_eq!((offer.next_start(Instant(499 * MS)), offer.is_over(Instant(0))), (None, false));
     assert_eq!(offer.next_due(Instant(0)), start);
     assert_eq!(offer.next_start(start), Some(Start::User(0)));
@@ -179,7 +200,7 @@ fn an_offer_that_starts_later_follows_its_own_profile() {
 
 #[test]
 fn a_user_that_has_nothing_more_to_do_leaves_its_arrival_to_another() {
-    let mut offer = Offer::new(&open(1000.0, 2, Overflow::Wait, Stop::Iterations { count: 2, limit: ms(100) }), ALONE);
+    let mut offer = alone(&open(1000.0, 2, Overflow::Wait, Stop::Iterations { count: 2, limit: ms(100) }), ALONE);
     let now = Instant(50 * MS);
     let Some(Start::Arrival { user: 0, due, .. }) = offer.next_start(now) else { panic!("an arrival") };
     assert!(offer.begin(0, due));
@@ -199,7 +220,7 @@ fn users_of_a_script_on_its_own_take_turns() {
     let now = Instant(500 * MS);
     let taken = |as_k6| {
         let offering = Offering { as_k6, ..open(1000.0, 3, Overflow::Drop, Stop::After(ms(1000))) };
-        let mut offer = Offer::new(&offering, ALONE);
+        let mut offer = alone(&offering, ALONE);
         let mut take = |ends: bool| {
             let Some(Start::Arrival { user, due, .. }) = offer.next_start(now) else { panic!("an arrival") };
             assert!(offer.begin(user, due));
@@ -217,7 +238,7 @@ fn users_of_a_script_on_its_own_take_turns() {
 
 #[test]
 fn a_closed_loop_ends_when_all_its_users_are_lost() {
-    let mut offer = Offer::new(&closed(Profile::constant(2.0), Duration::ZERO, Stop::After(ms(100))), ALONE);
+    let mut offer = alone(&closed(Profile::constant(2.0), Duration::ZERO, Stop::After(ms(100))), ALONE);
     for user in [0, 1] {
         assert_eq!(offer.next_start(Instant(0)), Some(Start::User(user)));
         assert!(offer.begin(user, Instant(0)));
@@ -310,10 +331,15 @@ proptest! {
     fn shares_together_have_all_users_and_iterations(users in 0_u8..40, count in 0_u64..300, of in 1_usize..6) {
         let stop = Stop::Iterations { count, limit: ms(10) };
         let offering = closed(Profile::constant(f64::from(users)), Duration::ZERO, stop);
-        let offers: Vec<Offer> = (0..of).map(|index| Offer::new(&offering, Share { index, of })).collect();
+        let pot = Pot::of(&offering);
+        let mut offers: Vec<Offer> = (0..of).map(|index| Offer::new(&offering, &pot, Share { index, of })).collect();
         prop_assert_eq!(offers.iter().map(Offer::len).sum::<usize>(), usize::from(users));
-        prop_assert_eq!(offers.iter().map(|offer| offer.quota).sum::<u64>(), count);
-        prop_assert!(offers.iter().all(|offer| users == 0 || offer.len() > 0 || offer.quota == 0));
+        prop_assert!(offers.iter().all(|offer| users == 0 || offer.len() > 0 || !offer.quota.has_any()));
+        let mut begun = 0;
+        while offers.iter_mut().any(|offer| offer.quota.take()) {
+            begun += 1;
+        }
+        prop_assert_eq!(begun, count);
     }
 
     #[test]
