@@ -93,7 +93,7 @@ pub(crate) struct Fetch {
     url: Rc<Url>,
     jar: Rc<RefCell<Jar>>,
     /// What the first exchange said in `Cookie`.
-    cookie: Option<Box<str>>,
+    cookie: Option<String>,
     /// How long it may still take.
     left: Nanos,
     /// What the exchange is about, where that is another one than the script asked for.
@@ -135,9 +135,9 @@ pub(crate) struct Exchange<'a> {
 pub(crate) struct Answer {
     pub(crate) asked: Rc<Asked>,
     /// What the first exchange said in `Cookie`.
-    pub(crate) cookie: Option<Box<str>>,
+    pub(crate) cookie: Option<String>,
     /// Where it was answered, if not where it was asked.
-    pub(crate) moved_to: Option<Box<str>>,
+    pub(crate) moved_to: Option<String>,
     /// The last exchange; its body has no codings any more.
     pub(crate) response: Box<HttpResponse>,
     /// Why there is no reply.
@@ -196,15 +196,7 @@ impl Fetch {
         let url = asked.target.url.clone()?;
         let jar = Rc::clone(asked.jar.as_ref().unwrap_or(jar));
         let cookie = asked.cookie(&jar.borrow(), &url, asked.headers.get("Cookie"));
-        Ok(Fetch {
-            cookie: cookie.map(String::into_boxed_str),
-            left: asked.timeout,
-            moved: None,
-            hops: 0,
-            url,
-            jar,
-            asked,
-        })
+        Ok(Fetch { cookie, left: asked.timeout, moved: None, hops: 0, url, jar, asked })
     }
 
     /// The host to which the next exchange goes.
@@ -287,10 +279,8 @@ impl Fetch {
         if !body.is_empty() || ["POST", "PUT", "PATCH"].contains(&&*method) {
             headers.set("Content-Length", body.len().to_string());
         }
-        let cookie = match self.hops {
-            0 => self.cookie.clone().map(String::from),
-            _ => self.asked.cookie(&self.jar.borrow(), &url, None),
-        };
+        let cookie =
+            if self.hops == 0 { self.cookie.clone() } else { self.asked.cookie(&self.jar.borrow(), &url, None) };
         if let Some(cookie) = cookie {
             headers.set("Cookie", cookie);
         }
@@ -339,8 +329,8 @@ impl Fetch {
         };
         let moved_to = match fault {
             Some(_) => None,
-            None if self.is_solved() => Some(without_userinfo(self.url()).into()),
-            None => (self.hops > 0).then(|| self.url().to_string().into()),
+            None if self.is_solved() => Some(without_userinfo(self.url())),
+            None => (self.hops > 0).then(|| self.url().to_string()),
         };
         Turn::Over(Answer { asked: self.asked, cookie: self.cookie, moved_to, response, fault })
     }

@@ -122,7 +122,7 @@ impl Offer {
         let share = if has_part { Share { of: threads, ..share } } else { share };
         let (source, users) = Source::new(offering, share);
         let Offering { stop, start, drain, leave, .. } = offering;
-        let quota = if has_part { Quota::of(offering, pot, |count| share.of_first(count)) } else { Quota::Own(0) };
+        let quota = if has_part { Quota::of(offering, pot, share) } else { Quota::Own(0) };
         let quotas = match stop {
             Stop::IterationsPerUser { count, .. } if has_part => vec![*count; users],
             _ => Vec::new(),
@@ -205,6 +205,7 @@ impl Offer {
     /// do from now on.
     pub(super) fn begin(&mut self, user: u32, due: Instant) -> bool {
         if !self.takes_quota(user, due) {
+            self.quota.close_if_empty();
             self.park(user, due);
             return false;
         }

@@ -1,6 +1,7 @@
 //! How many iterations may still begin.
 
 use super::Offering;
+use crate::schedule::Share;
 use plimsoll_model::load::{LoadModel, Stop};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -26,15 +27,18 @@ pub(super) enum Quota {
     /// So many: of arrivals, each thread takes its own.
     Own(u64),
     Common(Pot),
+    /// The pot was found empty. What another thread gives back to it is none of this one's any more: its users have
+    /// gone, and to wait for more would be to wait until the time is up.
+    Closed,
 }
 
 impl Quota {
-    /// That of a thread whose share of all iterations would be `own`.
-    pub(super) fn of(offering: &Offering, pot: &Pot, own: impl FnOnce(u64) -> u64) -> Quota {
+    /// That of a thread.
+    pub(super) fn of(offering: &Offering, pot: &Pot, share: Share) -> Quota {
         match (&offering.stop, &offering.model) {
             (Stop::After(_) | Stop::IterationsPerUser { .. }, _) => Quota::Endless,
             (Stop::Iterations { .. }, LoadModel::Closed { .. }) => Quota::Common(pot.clone()),
-            (Stop::Iterations { count, .. }, LoadModel::Open { .. }) => Quota::Own(own(*count)),
+            (Stop::Iterations { count, .. }, LoadModel::Open { .. }) => Quota::Own(share.of_first(*count)),
         }
     }
 
@@ -48,6 +52,7 @@ impl Quota {
             Quota::Endless => true,
             Quota::Own(left) => *left > 0,
             Quota::Common(Pot(left)) => left.load(Relaxed) > 0,
+            Quota::Closed => false,
         }
     }
 
@@ -61,13 +66,21 @@ impl Quota {
                 had_any
             }
             Quota::Common(Pot(left)) => left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok(),
+            Quota::Closed => false,
+        }
+    }
+
+    /// A user found nothing to begin: where the pot is empty, that is so for good.
+    pub(super) fn close_if_empty(&mut self) {
+        if matches!(self, Quota::Common(_)) && !self.has_any() {
+            *self = Quota::Closed;
         }
     }
 
     /// Nothing came of one that was taken.
     pub(super) fn give_back(&mut self) {
         match self {
-            Quota::Endless => {}
+            Quota::Endless | Quota::Closed => {}
             Quota::Own(left) => *left += 1,
             Quota::Common(Pot(left)) => drop(left.fetch_add(1, Relaxed)),
         }

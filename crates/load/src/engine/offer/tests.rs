@@ -48,6 +48,17 @@ fn what_one_thread_does_not_begin_another_does() {
     assert!(!offers[1].begin(0, Instant(2)) && offers[1].is_over(Instant(2)));
 }
 
+#[test]
+fn nobody_waits_for_what_another_thread_gives_back() {
+    let stop = Stop::Iterations { count: 1, limit: ms(100) };
+    let offering = closed(Profile::constant(2.0), Duration::ZERO, stop);
+    let pot = Pot::of(&offering);
+    let [mut one, mut other] = [0, 1].map(|index| Offer::new(&offering, &pot, Share { index, of: 2 }));
+    assert!(one.begin(0, Instant(0)) && !other.begin(0, Instant(0)));
+    one.stop(0, Instant(0), Instant(1));
+    assert!(one.is_over(Instant(1)) && other.is_over(Instant(1)));
+}
+
 fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
