@@ -1,0 +1,240 @@
+//! `plimsoll script run`: runs a script for k6 on its own, as `k6 run` does.
+
+mod exit;
+mod flags;
+mod outputs;
+mod settle;
+mod summary;
+mod terminal;
+mod watch;
+
+pub(crate) use flags::Script;
+
+use crate::say;
+use anyhow::Context;
+use exit::{Exit, Failure};
+use flags::{Flags, Shown};
+use outputs::Writers;
+use plimsoll_generator::script::{self as load, Allowed, Console, End, Inspected, Knobs, Limits, Ran, Refused, Why};
+use plimsoll_javascript::{Entry, Fault, Files, Level, Program};
+use plimsoll_k6::duration;
+use plimsoll_k6::plan::Plan;
+use plimsoll_k6::scenario;
+use settle::{Settled, settle};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
+use terminal::Terminal;
+use watch::Watch;
+
+pub(super) fn script(script: &Script) -> ExitCode {
+    let Script::Run(flags) = script;
+    run(flags).map_or_else(|failure| failure.report(), ExitCode::from)
+}
+
+fn run(flags: &Flags) -> Result<Exit, Failure> {
+    let program = program(flags)?;
+    let terminal = Arc::new(Terminal::open(flags.quiet, flags.console_output.as_deref())?);
+    let console: Console = {
+        let (terminal, least) = (Arc::clone(&terminal), if flags.verbose { Level::Debug } else { Level::Info });
+        Arc::new(move |level, line| {
+            if level >= least {
+                terminal.console(level, line);
+            }
+        })
+    };
+    let inspected = inspect(flags, &program, &console)?;
+    let warn = &mut |warning: &str| terminal.note(&format!("warning: {warning}"));
+    let settled = settle(flags, program.exports(), inspected.options.as_deref(), &inspected.registry, warn)?;
+    let writers = Writers::start(&settled.outputs, &settled.registry, &settled.limits)?;
+    let plan = Arc::new(plan(flags, &settled, &inspected, &writers));
+    if !flags.quiet {
+        say::note(&header(flags, &plan));
+    }
+    let interrupted = interruptible()?;
+    let run = load::Run {
+        program: &program,
+        plan: &plan,
+        limits: limits(flags),
+        allowed: Allowed::loopback_and(&flags.allow, "name it with `--allow`"),
+        threads: flags.threads.map_or_else(processors, usize::from),
+        cpus: None,
+        seed: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64),
+        console,
+        interrupted: &interrupted,
+    };
+    let mut watch = Watch::new(&plan, &settled.limits, &terminal);
+    let ran = load::run(&run, &mut |tick| watch.look(&tick));
+    terminal.finish();
+    let mut ran = ran.context("failed to run the script")?;
+    ran.sinks.merge(&watch.sinks());
+    // What cannot be written of the samples is not to cost the summary.
+    let written = writers.finish();
+    let crossed = summary::show(flags, &settled, &run, &ran);
+    written?;
+    for (kind, count) in plan.repeats.left_out() {
+        terminal.console(Level::Warn, &format!("{count} more of: {kind}"));
+    }
+    let refused = run.allowed.refused();
+    if !refused.hosts.is_empty() {
+        terminal.console(if refused.all { Level::Error } else { Level::Warn }, &unsent(&refused));
+    }
+    Ok(conclude(&terminal, &plan, &ran, &crossed, &refused))
+}
+
+/// What is said of hosts that nobody has allowed.
+fn unsent(Refused { hosts, all }: &Refused) -> String {
+    let names: Vec<&str> = hosts.iter().map(String::as_str).collect();
+    let flags: Vec<String> = hosts.iter().map(|host| format!("--allow {host}")).collect();
+    let what = if *all { "nothing was sent: the script asks only for" } else { "nothing was sent to" };
+    format!("{what} {}; if that is yours to load, say `{}`", listed(&names), flags.join(" "))
+}
+
+/// The script with all its modules.
+fn program(flags: &Flags) -> Result<Arc<Program>, Failure> {
+    let at_fault = |faults: Vec<Fault>| {
+        let faults: Vec<String> = faults.iter().map(Fault::render).collect();
+        Failure::new(Exit::Script, faults.join("\n"))
+    };
+    let from_input = flags.script.as_os_str() == "-";
+    let own = flags.script.parent().filter(|folder| !folder.as_os_str().is_empty() && !from_input);
+    let folders = std::iter::once(own.unwrap_or(Path::new("."))).chain(flags.files.iter().map(PathBuf::as_path));
+    let files = Files::within(folders).map_err(|error| Failure::new(Exit::Script, error.to_string()))?;
+    let files = files.opened_by("`--files DIR`");
+    let mut text = String::new();
+    let entry = if from_input {
+        std::io::stdin().read_to_string(&mut text).context("failed to read the script from standard input")?;
+        Entry::Text { name: "-", text: &text }
+    } else {
+        Entry::File(&flags.script)
+    };
+    Program::load(entry, files, plimsoll_k6::natives()).map_err(at_fault)
+}
+
+fn limits(flags: &Flags) -> Limits {
+    let knobs = Knobs { memory: "`--user-memory`", stack: "`--user-stack`", busy: "`--user-busy`", ..Knobs::default() };
+    let (memory, stack) = (flags.user_memory as usize * 1024 * 1024, flags.user_stack as usize * 1024);
+    let vm = plimsoll_javascript::Limits { memory, stack, busy: flags.user_busy.into() };
+    Limits { vm, iteration: None, knobs }
+}
+
+/// What the script says of itself when it is loaded.
+fn inspect(flags: &Flags, program: &Arc<Program>, console: &Console) -> Result<Inspected, Failure> {
+    let inspected = load::inspect(program, environment(flags)?, limits(flags), console);
+    inspected.map_err(|why| match why {
+        Why::Aborted(message) => Failure::new(Exit::Aborted, aborted(&message)),
+        why => Failure::new(Exit::Script, why.render()),
+    })
+}
+
+/// `__ENV`: of the system, and over it what the command line says.
+fn environment(flags: &Flags) -> Result<Vec<(String, String)>, Failure> {
+    let system = std::env::vars_os().filter(|_| flags.include_system_env_vars);
+    let system = system.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let mut variables: BTreeMap<String, String> = system.collect();
+    for said in &flags.env {
+        // A name alone is one without a value, as in k6.
+        let (name, value) = said.split_once('=').unwrap_or((said, ""));
+        if !is_name(name) {
+            let why = format!("expected a name of letters, digits and `_` in `--env`, found `{said}`");
+            return Err(Failure::new(Exit::Options, why));
+        }
+        variables.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(variables.into_iter().collect())
+}
+
+fn is_name(text: &str) -> bool {
+    let fits = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    text.chars().all(fits) && text.starts_with(|first: char| !first.is_ascii_digit())
+}
+
+fn plan(flags: &Flags, settled: &Settled, inspected: &Inspected, writers: &Writers) -> Plan {
+    let (options, scenarios) = (settled.options.clone(), settled.scenarios.clone());
+    let plan = inspected.plan.settled(options, scenarios, settled.registry.clone());
+    Plan { outputs: writers.outputs(), by_group: flags.summary_mode == Some(Shown::Full), ..plan }
+}
+
+/// What is about to run, as k6 tells it.
+fn header(flags: &Flags, plan: &Plan) -> String {
+    let outputs = if flags.out.is_empty() { "-".to_owned() } else { flags.out.join(", ") };
+    let (count, longest) = (plan.scenarios.len(), scenario::longest(&plan.scenarios));
+    let mut lines = vec![
+        format!("script     {}", flags.script.display()),
+        format!("output     {outputs}"),
+        format!(
+            "scenarios  {count} scenario{}, {} max VUs, {} max duration (incl. graceful stop):",
+            if count == 1 { "" } else { "s" },
+            scenario::most_vus(&plan.scenarios),
+            duration::format(longest),
+        ),
+    ];
+    lines.extend(plan.scenarios.iter().map(|scenario| format!("           * {scenario}")));
+    lines.join("\n")
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A flag that the first signal sets; the second one ends the program at once.
+fn interruptible() -> anyhow::Result<Arc<AtomicBool>> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, Arc::clone(&interrupted))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupted)))
+            .context("failed to listen for signals")?;
+    }
+    Ok(interrupted)
+}
+
+/// How the command ends, and why it does not end well. What ended the run counts more than thresholds.
+fn conclude(terminal: &Terminal, plan: &Plan, ran: &Ran, crossed: &[&str], refused: &Refused) -> Exit {
+    let crossed_says = || format!("thresholds on {} do not hold", listed(crossed));
+    let (exit, why) = match &ran.end {
+        End::Interrupted => (Exit::Interrupted, "the run was interrupted".to_owned()),
+        End::Setup(why) => failed("setup", why, Exit::SetupTimeout),
+        End::Teardown(why) => failed("teardown", why, Exit::TeardownTimeout),
+        End::Stopped => (Exit::Thresholds, format!("{}, and one of them ends the run", crossed_says())),
+        End::Aborted(message) => (Exit::Aborted, aborted(message)),
+        End::Finished if !ran.broken.is_empty() => (Exit::Script, "the script broke a limit: see above".to_owned()),
+        // Told before, and no success: of what the script is for, nothing was done.
+        End::Finished if refused.all => return Exit::Options,
+        End::Finished if plan.failure.get().is_some() => {
+            let message = plan.failure.get().map(String::as_str).unwrap_or_default();
+            (Exit::Marked, format!("the script called the run a failure: {message}"))
+        }
+        End::Finished if !crossed.is_empty() => (Exit::Thresholds, crossed_says()),
+        End::Finished => return Exit::Fine,
+    };
+    terminal.console(Level::Error, why.trim_end_matches([':', ' ']));
+    exit
+}
+
+/// How a run ends whose `setup` or `teardown` came to nothing.
+fn failed(function: &str, why: &Why, timed_out: Exit) -> (Exit, String) {
+    let exit = if why.took_too_long() { timed_out } else { Exit::Script };
+    let says = match why {
+        Why::TimedOut => format!("`{function}` took too long: see `{function}Timeout`"),
+        why => format!("`{function}` failed: {}", why.render()),
+    };
+    (exit, says)
+}
+
+fn aborted(message: &str) -> String {
+    format!("the script ended the run: {message}")
+}
+
+/// Names as words: `a`, `b` and `c`.
+fn listed(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}

@@ -1,0 +1,139 @@
+//! What is shown of a run that is over: by the script's `handleSummary`, or as k6 does.
+
+use super::flags::{Flags, Shown};
+use super::settle::Settled;
+use crate::say;
+use plimsoll_generator::script::{Ran, Run, call_alone};
+use plimsoll_javascript::Level;
+use plimsoll_k6::metrics::Aggregation;
+use plimsoll_k6::summary::{Mode, Output, Summary, TREND_STATS};
+use serde_json::Value;
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long `handleSummary` may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const HANDLER: &str = "handleSummary";
+
+/// Shows it, writes what was asked for, and gives the names of metrics of which a threshold does not hold. What cannot
+/// be written is said; the rest is written all the same, and how the run ended stays as it is, as in k6.
+pub(super) fn show<'a>(flags: &Flags, settled: &'a Settled, run: &Run<'a>, ran: &'a Ran) -> Vec<&'a str> {
+    let stats: &[Aggregation] = settled.options.summary_trend_stats.as_deref().unwrap_or(&TREND_STATS);
+    let summary = Summary {
+        registry: run.plan.registry.as_ref(),
+        sinks: &ran.sinks,
+        elapsed: ran.elapsed,
+        limits: &settled.limits,
+        checks: &ran.checks,
+        trend_stats: stats,
+        time_unit: settled.options.summary_time_unit,
+    };
+    let setup_data: Option<Value> = ran.setup_data.as_deref().and_then(|data| serde_json::from_str(data).ok());
+    if let Some(mode) = mode(flags) {
+        let output = Output { is_terminal: std::io::stdout().is_terminal(), no_color: flags.no_color };
+        let mut texts = handled(run, &summary, setup_data.clone(), output).unwrap_or_else(|| {
+            let text = summary.text(mode);
+            vec![("stdout".into(), if flags.no_color { text } else { coloured(&text) })]
+        });
+        if let Some(file) = &flags.summary_export {
+            texts.push((file.clone(), format!("{:#}", summary.export(setup_data))));
+        }
+        for (to, text) in &texts {
+            if let Err(error) = write(to, text) {
+                say::note(&format!("failed to write {}: {error}", to.display()));
+            }
+        }
+    }
+    summary.crossed()
+}
+
+/// How much is shown, if anything.
+fn mode(flags: &Flags) -> Option<Mode> {
+    match flags.summary_mode.unwrap_or(Shown::Compact) {
+        Shown::Disabled => None,
+        _ if flags.no_summary => None,
+        Shown::Compact => Some(Mode::Compact),
+        Shown::Full => Some(Mode::Full),
+        Shown::Legacy => Some(Mode::Legacy),
+    }
+}
+
+/// What `handleSummary` of the script gives: texts by where they go. None where there is none, or where it failed,
+/// which is said.
+fn handled(
+    run: &Run<'_>,
+    summary: &Summary<'_>,
+    setup_data: Option<Value>,
+    output: Output,
+) -> Option<Vec<(PathBuf, String)>> {
+    if !run.program.exports().iter().any(|export| export == HANDLER) {
+        return None;
+    }
+    let data = summary.data(setup_data, output).to_string();
+    let given = call_alone(run, HANDLER, vec![data], PATIENCE).map_err(|why| why.render());
+    let texts = given.and_then(|json| texts(json.as_deref()));
+    texts.map_err(|why| (run.console)(Level::Error, &format!("`{HANDLER}` failed: {why}"))).ok()
+}
+
+fn texts(json: Option<&str>) -> Result<Vec<(PathBuf, String)>, String> {
+    let given = json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or(Value::Null);
+    let Value::Object(given) = given else {
+        return Err(format!("expected it to return an object of texts, found `{given}`"));
+    };
+    let text = |(to, text): (String, Value)| match text {
+        Value::String(text) => Ok((to.into(), text)),
+        other => Err(format!("expected a text for `{to}`, found `{other}`")),
+    };
+    given.into_iter().map(text).collect()
+}
+
+fn write(to: &Path, text: &str) -> std::io::Result<()> {
+    match to.to_str() {
+        Some("stdout") => print(text),
+        Some("stderr") => std::io::stderr().write_all(text.as_bytes()),
+        _ => std::fs::write(to, text),
+    }
+}
+
+/// A summary with colours, if a person sees it.
+fn coloured(text: &str) -> String {
+    if anstream::AutoStream::choice(&std::io::stdout()) == anstream::ColorChoice::Never {
+        return text.to_owned();
+    }
+    const GREEN: &str = "\x1b[32m";
+    const RED: &str = "\x1b[31m";
+    const BOLD: &str = "\x1b[1m";
+    let line = |line: &str| match line.trim_start().chars().next() {
+        Some('✓') => line.replacen('✓', &format!("{GREEN}✓\x1b[0m"), 1),
+        Some('✗') => line.replacen('✗', &format!("{RED}✗\x1b[0m"), 1),
+        Some('█') => format!("{BOLD}{}\x1b[0m\n", line.trim_end_matches('\n')),
+        _ => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(line).collect()
+}
+
+/// Prints a text as it is. A reader that went away has read enough.
+fn print(text: &str) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        done => done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summaries_of_scripts_are_texts_by_where_they_go() {
+        let two = texts(Some(r#"{ "stdout": "a", "out.txt": "b" }"#)).expect("two texts");
+        assert_eq!(two.len(), 2);
+        for (json, why) in [(None, "`null`"), (Some("5"), "`5`"), (Some(r#"{ "stdout": 5 }"#), "for `stdout`")] {
+            let refused = texts(json).expect_err("no texts");
+            assert!(refused.contains(why), "{refused}");
+        }
+    }
+}

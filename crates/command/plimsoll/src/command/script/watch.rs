@@ -1,0 +1,82 @@
+//! Looks at a run under way: counts users, holds thresholds that may end it, and says how far it is.
+
+use super::terminal::Terminal;
+use plimsoll_generator::script::{Go, Tick};
+use plimsoll_k6::duration;
+use plimsoll_k6::metrics::{Sinks, TagSet, builtin};
+use plimsoll_k6::plan::Plan;
+use plimsoll_k6::recording::{Purpose, Recording};
+use plimsoll_k6::scenario;
+use plimsoll_k6::threshold::Limits;
+use plimsoll_model::units::Instant;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often users are counted.
+const COUNT_EVERY: Duration = Duration::from_secs(1);
+
+/// One who watches a run.
+pub(super) struct Watch<'a> {
+    plan: &'a Arc<Plan>,
+    /// Thresholds that may end it.
+    limits: Vec<&'a Limits>,
+    terminal: &'a Terminal,
+    recording: Rc<Recording>,
+    /// When users are counted next.
+    count_at: Duration,
+    longest: Duration,
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn new(plan: &'a Arc<Plan>, limits: &'a [Limits], terminal: &'a Terminal) -> Watch<'a> {
+        let may_end = |limits: &&Limits| limits.thresholds.iter().any(|threshold| threshold.abort_on_fail);
+        Watch {
+            plan,
+            limits: limits.iter().filter(may_end).collect(),
+            terminal,
+            recording: Recording::new(plan, Purpose::Run),
+            count_at: COUNT_EVERY,
+            longest: scenario::longest(&plan.scenarios),
+        }
+    }
+
+    /// Looks once, and says whether the run goes on.
+    pub(super) fn look(&mut self, tick: &Tick) -> Go {
+        if tick.elapsed >= self.count_at {
+            self.count_at += COUNT_EVERY;
+            let at = Instant(i64::try_from(tick.elapsed.as_nanos()).unwrap_or(i64::MAX));
+            let users = [(builtin::VUS, tick.users as f64), (builtin::VUS_MAX, tick.users_made as f64)];
+            let tags = self.plan.options.tags.as_deref().unwrap_or_default();
+            self.recording.add(at, &users, &TagSet { user: tags, ..TagSet::default() });
+        }
+        self.tell(tick);
+        let ends = tick.sinks.as_ref().is_some_and(|sinks| self.ends(sinks, tick.elapsed));
+        if ends { Go::Abort } else { Go::On }
+    }
+
+    fn ends(&self, sinks: &Sinks, elapsed: Duration) -> bool {
+        let mut sinks = sinks.clone();
+        sinks.merge(&self.recording.copy());
+        // `setup` is a part of the run.
+        let elapsed = self.plan.earlier() + elapsed;
+        self.limits.iter().any(|limits| limits.aborts(&sinks, elapsed))
+    }
+
+    fn tell(&self, tick: &Tick) {
+        let Tick { elapsed, users, users_made, iterations, interrupted, .. } = tick;
+        let whole = Duration::from_millis((elapsed.as_millis() / 100 * 100) as u64);
+        let line = format!(
+            "running {}, {users}/{users_made} VUs, {iterations} complete and {interrupted} interrupted iterations",
+            duration::format(whole)
+        );
+        let parts = (0..self.plan.scenarios.len()).map(|index| self.plan.progress(index, *elapsed));
+        let part = parts.fold(1.0, f64::min).max(elapsed.as_secs_f64() / self.longest.as_secs_f64().max(1e-9));
+        self.terminal.progress(&line, part.min(1.0));
+    }
+
+    /// The users that were counted.
+    pub(super) fn sinks(&self) -> Sinks {
+        self.recording.take().0
+    }
+}

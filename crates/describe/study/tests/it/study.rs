@@ -1,0 +1,264 @@
+//! What a study without faults becomes.
+
+use crate::{GRPC, read_text, study};
+use plimsoll_model::factor::{Assignment, Level, Role};
+use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
+use plimsoll_model::study::FloorRule;
+use plimsoll_model::system::Probe;
+use plimsoll_model::workload::{GrpcSchema, Sequence, Steps, Target};
+use plimsoll_study::{Bindings, PortChoice, Severity, Study, TrialSpec, quick};
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+fn mutex_with(users: i64) -> Assignment {
+    Assignment(vec![("mode".to_owned(), Level::Text("mutex".to_owned())), ("users".to_owned(), Level::Integer(users))])
+}
+
+fn resolved(study: &Study, assignment: &Assignment) -> TrialSpec {
+    let bindings = Bindings { ports: [("counter".to_owned(), 4321)].into(), ..Bindings::default() };
+    study.resolve(assignment, &bindings).expect("a trial")
+}
+
+#[test]
+fn a_study_says_what_it_is_about() {
+    let study = study(GRPC);
+    assert_eq!((study.title.as_str(), study.repeats, study.seed), ("inputQ against mutex", 5, 1));
+    assert_eq!(study.factors[0].role, Role::Compared { baseline: 0 });
+    assert_eq!((study.factors[1].name.as_str(), study.factors[1].role), ("users", Role::Condition));
+    let facts = study.facts();
+    assert_eq!(facts.load, "closed loop, {users} users, no think time");
+    assert_eq!(facts.workload, "gRPC to {counter.address}: increment; one connection per user; time-out 10s");
+    assert_eq!((facts.protocol.as_str(), facts.open_load, facts.loopback, facts.quick), ("gRPC", false, true, false));
+    assert_eq!(
+        (facts.decide[0].measure.to_string().as_str(), facts.decide[0].margin),
+        ("iteration_duration.p95", 0.05)
+    );
+    assert_eq!((&facts.systems[..], facts.mean_think), (&["counter".to_owned()][..], Some(0.0)));
+}
+
+#[test]
+fn a_trial_has_every_placeholder_filled_in() {
+    let study = study(GRPC);
+    let spec = resolved(&study, &mutex_with(100));
+    let system = &spec.systems[0];
+    assert_eq!(system.start.to_string(), "./counter -mode mutex -listen 127.0.0.1:4321");
+    assert_eq!((system.ready.probe.clone(), system.port), (Probe::Tcp("127.0.0.1:4321".to_owned()), Some(4321)));
+    assert_eq!(spec.workload.target, Some(Target { host: "127.0.0.1".to_owned(), port: 4321, tls: None }));
+    let Steps::Grpc { schema, calls } = &spec.workload.steps else { panic!("gRPC steps") };
+    let GrpcSchema::Files { files, include } = schema else { panic!("files") };
+    assert_eq!((files[0].to_str(), include[0].to_str()), (Some("/study/counter.proto"), Some("/study")));
+    assert_eq!((calls[0].name.as_str(), &calls[0].message), ("increment", &serde_json::json!({ "value": 1 })));
+    let sequence = Sequence { field: "message".to_owned(), after: "Incremented value is ".to_owned() };
+    assert_eq!(calls[0].sequence, Some(sequence));
+    let think = Think::Constant(Duration::ZERO);
+    assert_eq!(spec.load.model, LoadModel::Closed { users: Profile::constant(100.0), think });
+}
+
+#[test]
+fn levels_keep_their_type_in_messages() {
+    let text = GRPC.replace("value = 1", "value = \"{users}\", note = \"for {users}\"");
+    let Steps::Grpc { calls, .. } = resolved(&study(&text), &mutex_with(10)).workload.steps else { panic!("gRPC") };
+    assert_eq!(calls[0].message, serde_json::json!({ "value": 10, "note": "for 10" }));
+}
+
+#[test]
+fn ports_are_free_unless_the_study_fixes_them() {
+    let ports = |text: &str| study(text).system_ports(&mutex_with(10));
+    assert_eq!(ports(GRPC), [("counter".to_owned(), PortChoice::Free)]);
+    let fixed = GRPC.replace("[system.counter]", "[system.counter]\nport = 50055");
+    assert_eq!(ports(&fixed), [("counter".to_owned(), PortChoice::Fixed(50055))]);
+    let spec = study(&fixed).resolve(&mutex_with(10), &Bindings::default()).expect("the study fixes the port");
+    assert_eq!(spec.workload.target.map(|target| target.port), Some(50055));
+    let beside = format!("{GRPC}\n[system.clock]\nstart = './clock'\n");
+    assert_eq!(ports(&beside).len(), 1, "a system that is never told a port has none");
+}
+
+#[test]
+fn a_missing_port_is_an_error_and_not_a_guess() {
+    let diagnostics = study(GRPC).resolve(&mutex_with(10), &Bindings::default()).expect_err("no port");
+    assert!(diagnostics.iter().any(|one| one.message.contains("counter.address")), "{diagnostics:?}");
+}
+
+#[test]
+fn systems_start_in_the_order_of_the_file() {
+    let text = format!("{GRPC}\n[system.a_database]\nstart = './db'\n");
+    let names: Vec<String> = resolved(&study(&text), &mutex_with(10)).systems.into_iter().map(|one| one.name).collect();
+    assert_eq!(names, ["counter", "a_database"]);
+}
+
+#[test]
+fn load_goes_to_this_machine_or_to_hosts_that_are_listed() {
+    let here: IpAddr = "127.0.0.1".parse().expect("an address");
+    let mapped: IpAddr = "::ffff:127.0.0.1".parse().expect("an address");
+    let there: IpAddr = "192.0.2.7".parse().expect("an address");
+    let plain = study(GRPC);
+    assert!(plain.may_load("localhost", &[here]) && plain.may_load("localhost", &[mapped]));
+    assert!(!plain.may_load("localhost", &[here, there]), "one stranger is one too many");
+    assert!(!plain.may_load("nowhere", &[]) && !plain.may_load("example.org", &[there]));
+    let listing = |host: &str| study(&format!("{GRPC}\n[targets]\nallow = ['{host}']\n"));
+    assert!(listing("Example.org").may_load("example.org", &[there]));
+    assert!(listing("192.0.2.7").may_load("example.org", &[there]), "its address is listed");
+    assert!(!listing("192.0.2.8").may_load("example.org", &[there]));
+}
+
+#[test]
+fn the_length_of_a_trial_follows_its_condition() {
+    let text = GRPC.replace("\"20s\"", "\"{users}s\"").replace("\"{users}\"", "5").replace("warmup   = \"2s\"", "");
+    let length = study(&text).trial_length(&Assignment(vec![("users".to_owned(), Level::Integer(300))]));
+    assert_eq!((length.warmup, length.measure), (Duration::from_secs(2), Duration::from_secs(300)));
+}
+
+#[test]
+fn noise_floor_spare_blocks_and_looks_have_defaults() {
+    let plain = study(GRPC);
+    let strict = Some(FloorRule::Strict);
+    assert_eq!((plain.noise_floor, plain.spare_blocks, &plain.looks[..]), (strict, None, &[][..]));
+    let other =
+        study(&GRPC.replace("[factors]", "noise_floor = false\nspare_blocks = 0\nlooks = [5, 7, 10]\n[factors]"));
+    assert_eq!((other.noise_floor, other.spare_blocks, &other.looks[..]), (None, Some(0), &[5, 7, 10][..]));
+    assert_eq!(other.repeats, 10, "the last look says how many repeats there are");
+    study(&GRPC.replace("[factors]", "repeats = 10\nlooks = [5, 10]\n[factors]"));
+}
+
+#[test]
+fn a_noise_floor_may_let_stand_what_lies_beyond_it() {
+    let with = |floor: &str| GRPC.replace("[factors]", &format!("noise_floor = {floor}\n[factors]"));
+    for (floor, rule) in [("true", Some(FloorRule::Strict)), ("\"beyond\"", Some(FloorRule::Beyond)), ("false", None)] {
+        let study = study(&with(floor));
+        assert_eq!(study.noise_floor, rule, "{floor}");
+        assert_eq!(study.facts().floor_rule, rule.unwrap_or_default(), "{floor}");
+    }
+    let (_, faults) = read_text(&with("\"beyont\""));
+    let fault = &faults[0];
+    assert!(fault.message.contains("must be true, false or \"beyond\""), "{fault}");
+    assert_eq!(fault.help.as_deref(), Some("did you mean `beyond`?"));
+}
+
+#[test]
+fn an_early_look_is_a_warning() {
+    let found = warning(&GRPC.replace("[factors]", "looks = [3, 10]\n[factors]"));
+    assert!(found.contains("a look after 3 repeats is early"), "{found}");
+}
+
+#[test]
+fn forty_variants_can_be_compared() {
+    let levels = |count: usize| (1..=count).map(|level| format!("'{level}'")).collect::<Vec<_>>().join(", ");
+    let text = |count: usize| GRPC.replace("[\"mutex\", \"inputQ\"]", &format!("['mutex', {}]", levels(count)));
+    study(&text(39));
+    let (_, diagnostics) = read_text(&text(40));
+    assert!(diagnostics[0].message.contains("compares 41 variants; 40 are the most"), "{diagnostics:?}");
+}
+
+#[test]
+fn a_quick_look_has_fewer_levels_repeats_and_seconds() {
+    let quick = quick(study(&GRPC.replace("[factors]", "looks = [5, 10]\n[factors]")));
+    assert!(quick.looks.is_empty() && quick.noise_floor.is_some());
+    assert_eq!(quick.factors[1].levels, [10, 200, 1000].map(Level::Integer));
+    assert_eq!(quick.factors[0].levels.len(), 2, "every variant is still compared");
+    assert_eq!((quick.repeats, quick.facts().quick), (3, true));
+    let load = resolved(&quick, &mutex_with(10)).load;
+    assert_eq!((load.warmup, load.stop), (Duration::from_secs(1), Stop::After(Duration::from_secs(3))));
+    assert_eq!(quick.trial_length(&mutex_with(10)).measure, Duration::from_secs(3));
+}
+
+#[test]
+fn a_quick_look_squeezes_stages() {
+    let stages = "stages = [{ ramp = '20s', to = 9 }, { hold = '10s' }]";
+    let text = GRPC.replace("duration = \"20s\"", stages);
+    let LoadModel::Closed { users, .. } = resolved(&quick(study(&text)), &mutex_with(10)).load.model else {
+        panic!("closed")
+    };
+    assert_eq!(users.length(), Duration::from_secs(3));
+    assert_eq!(users.stages[0].length, Duration::from_secs(2));
+}
+
+#[test]
+fn numbers_are_written_in_every_way_that_toml_has() {
+    let text = GRPC.replace("[10, 100, 200, 300, 1000]", "[1_0, 0x64, 200, 1e3]");
+    let levels: Vec<String> = study(&text).factors[1].levels.iter().map(Level::to_string).collect();
+    assert_eq!(levels, ["10", "100", "200", "1000"]);
+}
+
+#[test]
+fn the_studies_of_this_repository_have_no_faults() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../studies");
+    let mut read = 0;
+    let entries =
+        |folder: &Path| std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    for folder in entries(&folder).filter(|path| path.is_dir()) {
+        for path in entries(&folder).filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
+            study(&std::fs::read_to_string(&path).expect("a study"));
+            read += 1;
+        }
+    }
+    assert!(read > 0);
+}
+
+#[test]
+fn warnings_leave_a_study() {
+    let (study, diagnostics) = read_text(&GRPC.replace("[factors]", "repeats = 2\n[factors]"));
+    assert!(study.is_some());
+    assert_eq!(diagnostics[0].severity, Severity::Warning);
+}
+
+/// The only warning about `text`, which is a study all the same.
+fn warning(text: &str) -> String {
+    let (study, diagnostics) = read_text(text);
+    assert!(study.is_some());
+    assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
+    diagnostics[0].to_string()
+}
+
+#[test]
+fn a_system_whose_readiness_nothing_tells_is_a_warning() {
+    let text = GRPC
+        .replace("127.0.0.1:{port}", "127.0.0.1:5000")
+        .replace("ready = { tcp = \"{address}\" }", "")
+        .replace("{counter.address}", "127.0.0.1:5000");
+    assert_eq!(
+        warning(&text),
+        "study.toml:10:51: warning: nothing tells when `counter` is ready; \
+         use `{port}` in the place of 5000, or set `ready`"
+    );
+    for known in [
+        text.replace("[workload]", "port = 5000\n[workload]"),
+        text.replace("[workload]", "ready = { log = 'up' }\n[workload]"),
+    ] {
+        study(&known);
+    }
+}
+
+#[test]
+fn a_study_that_takes_forever_is_a_warning() {
+    for (duration, span) in [("48h", "150 days"), ("8760h", "75 years")] {
+        let found = warning(&GRPC.replace("\"20s\"", &format!("\"{duration}\"")));
+        assert!(found.contains(&format!("the trials take {span} under load")), "{found}");
+    }
+    study(&GRPC.replace("\"20s\"", "\"1h\""));
+}
+
+#[test]
+fn a_rate_that_no_machine_sends_is_a_warning() {
+    let text =
+        |rate: &str| GRPC.replace("users    = \"{users}\"", &format!("rate = {rate}\nmax_users = \"{{users}}\""));
+    for (rate, words) in [("1e9", "1 billion"), ("20e6", "20 million")] {
+        let found = warning(&text(rate));
+        assert!(found.contains(&format!("{words} arrivals per second are more than one machine can send")), "{found}");
+    }
+    study(&text("50_000"));
+}
+
+#[test]
+fn a_connection_style_can_be_compared() {
+    let text = GRPC
+        .replace(
+            "mode  =",
+            "connect = { levels = ['per user', 'every iteration'], compare = true, baseline = 'per user' }\nmode  =",
+        )
+        .replace("[workload]", "[workload]\nconnect = '{connect}'");
+    assert_eq!(
+        study(&text).facts().workload,
+        "gRPC to {counter.address}: increment; connections: {connect}; time-out 10s"
+    );
+}

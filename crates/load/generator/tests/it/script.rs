@@ -1,0 +1,118 @@
+//! Scripts against real servers: what crosses the wire, and what becomes of users.
+
+mod requests;
+mod study;
+mod users;
+
+use plimsoll_generator::script::{Allowed, Console, Go, Limits, Ran, Run, inspect, run};
+use plimsoll_javascript::{Entry, Files, Level, Program};
+use plimsoll_k6::metrics::Aggregation;
+use plimsoll_k6::options::Options;
+use plimsoll_k6::plan::Plan;
+use plimsoll_testkit::http::{Behaviour, Reply, Server};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+/// A script, and all that a run of it has to do with.
+pub(crate) struct Trial {
+    program: Arc<Program>,
+    plan: Arc<Plan>,
+    limits: Limits,
+    threads: usize,
+    lines: Arc<Mutex<Vec<(Level, String)>>>,
+    interrupted: AtomicBool,
+}
+
+/// What came of it.
+pub(crate) struct Outcome {
+    ran: Ran,
+    lines: Vec<(Level, String)>,
+    plan: Arc<Plan>,
+}
+
+impl Trial {
+    /// The script `text`, whose `TARGET` is this address.
+    pub(crate) fn of(text: &str, target: &str) -> Trial {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = Files::within([folder.path()]).expect("the folder is there");
+        let program = Program::load(Entry::Text { name: "load.js", text }, files, plimsoll_k6::natives());
+        let program = program.unwrap_or_else(|faults| panic!("{faults:?}"));
+        let env = vec![("TARGET".to_owned(), target.to_owned())];
+        let lines = Arc::default();
+        let inspected = inspect(&program, env, Limits::default(), &console(&lines)).expect("it can be loaded");
+        let json = inspected.options.as_deref().unwrap_or("{}");
+        let read = Options::read(&serde_json::from_str(json).expect("JSON"));
+        assert_eq!((read.faults, read.ignored), (Vec::new(), Vec::new()));
+        let options = read.options.over(Options::defaults());
+        let exports: Vec<&str> = program.exports().iter().map(String::as_str).collect();
+        let scenarios = options.scenarios(&exports).expect("scenarios").scenarios;
+        let plan = Arc::new(inspected.plan.settled(options, scenarios, inspected.registry));
+        let (limits, interrupted) = (Limits::default(), AtomicBool::new(false));
+        Trial { program, plan, limits, threads: 1, lines, interrupted }
+    }
+
+    fn on(self, threads: usize) -> Trial {
+        Trial { threads, ..self }
+    }
+
+    fn limited(self, limits: Limits) -> Trial {
+        Trial { limits, ..self }
+    }
+
+    pub(crate) fn run(self) -> Outcome {
+        self.watched(|_| Go::On)
+    }
+
+    fn watched(self, mut on_tick: impl FnMut(&AtomicBool) -> Go) -> Outcome {
+        let job = Run {
+            program: &self.program,
+            plan: &self.plan,
+            limits: self.limits,
+            allowed: Allowed::loopback_and(&[], "name it with `--allow`"),
+            threads: self.threads,
+            cpus: None,
+            seed: 7,
+            console: console(&self.lines),
+            interrupted: &self.interrupted,
+        };
+        let ran = run(&job, &mut |_| on_tick(&self.interrupted)).expect("the machine allows it");
+        let lines = self.lines.lock().expect("nobody panicked").clone();
+        Outcome { ran, lines, plan: self.plan }
+    }
+}
+
+fn console(lines: &Arc<Mutex<Vec<(Level, String)>>>) -> Console {
+    let lines = Arc::clone(lines);
+    Arc::new(move |level, line| lines.lock().expect("nobody panicked").push((level, line.to_owned())))
+}
+
+impl Outcome {
+    fn metric(&self, name: &str, what: Aggregation) -> f64 {
+        let id = self.plan.registry.id(name).expect("there is such a metric");
+        self.ran.sinks.get(id, None).get(what, self.ran.elapsed).expect("it has such a thing")
+    }
+
+    pub(crate) fn count(&self, name: &str) -> f64 {
+        self.metric(name, Aggregation::Count)
+    }
+
+    /// All checks, with how often they passed and failed.
+    pub(crate) fn checks(&self) -> Vec<(&str, u64, u64)> {
+        self.ran.checks.all().iter().map(|check| (check.name.as_str(), check.passes, check.fails)).collect()
+    }
+
+    /// What was written, without its levels.
+    pub(crate) fn said(&self) -> Vec<&str> {
+        self.lines.iter().map(|(_, line)| line.as_str()).collect()
+    }
+}
+
+fn server(behaviour: Behaviour) -> (Server, String) {
+    let server = Server::start(behaviour).expect("a port");
+    let target = format!("http://{}", server.address());
+    (server, target)
+}
+
+fn quick() -> (Server, String) {
+    server(Behaviour::at_once(Reply::ok("hello")))
+}

@@ -1,0 +1,174 @@
+//! Scripts as the load of a study.
+
+use super::{quick, server};
+use crate::support::{self, closed, iterations};
+use plimsoll_generator::{Prepared, check, notes, sources};
+use plimsoll_model::load::{LoadModel, LoadProfile, Stop, Think};
+use plimsoll_model::record::{ErrorKind, Metric, Subject};
+use plimsoll_model::script::{Script, ScriptLimits};
+use plimsoll_model::units::Nanos;
+use plimsoll_model::workload::{Connect, Steps, Workload};
+use plimsoll_testkit::http::Behaviour;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// A workload that is a script, in a folder of its own.
+fn workload(folder: &Path, text: &str, target: &str) -> Workload {
+    let entry = folder.join("load.js");
+    std::fs::write(&entry, text).expect("a file");
+    let script = Script {
+        entry,
+        exec: "default".to_owned(),
+        env: BTreeMap::from([("TARGET".to_owned(), target.to_owned())]),
+        files: Vec::new(),
+        limits: ScriptLimits::default(),
+        tags: BTreeMap::new(),
+        allowed: Vec::new(),
+        systems: target.rsplit(':').filter_map(|port| Some((port.parse().ok()?, "web".to_owned()))).collect(),
+        sources: Vec::new(),
+    };
+    let timeout = Duration::from_secs(10);
+    Workload { target: None, connect: Connect::PerUser, timeout, steps: Steps::Script(Box::new(script)) }
+}
+
+/// What came of a study's load of this script.
+fn study(text: &str, target: &str, load: &LoadProfile, threads: usize) -> support::Outcome {
+    let folder = tempfile::tempdir().expect("a folder");
+    let prepared = Prepared::new(&workload(folder.path(), text, target), None).expect("the script is in order");
+    support::run_prepared(&prepared, load, threads, &AtomicBool::new(false))
+}
+
+#[test]
+fn a_study_records_requests_by_name_and_checks_and_own_metrics() {
+    let (server, target) = quick();
+    let text =
+        "import http from 'k6/http'; import { check } from 'k6'; import { Trend, Rate, Counter } from 'k6/metrics';
+        const size = new Trend('size'), even = new Rate('even'), bytes = new Counter('bytes');
+        export const options = { vus: 1000, duration: '1h', thresholds: { http_reqs: ['count<1'] } };
+        export function setup() { return { name: http.get(__ENV.TARGET).body }; }
+        export default function ({ name }) {
+            const res = http.get(`${__ENV.TARGET}/${__ITER}`, { tags: { name } });
+            check(res, { 'is even': () => __ITER % 2 === 0 });
+            size.add(res.body.length); even.add(__ITER % 2 === 0); bytes.add(5);
+            http.get(__ENV.TARGET);
+        }";
+    for threads in [1, 2] {
+        let before = server.record().requests();
+        let outcome = study(text, &target, &closed(4, support::each(10)), threads);
+        assert_eq!(outcome.iterations().count(), 40);
+        assert_eq!(outcome.requests("hello").count(), 40, "{:?}", outcome.measure.keys().collect::<Vec<_>>());
+        assert_eq!(outcome.requests("web").count(), 40, "by the system that it goes to; that of setup is none");
+        assert_eq!(server.record().requests() - before, 81);
+        let checks = outcome.subject(&Subject::Check("is even".to_owned()));
+        assert_eq!((checks.count(), checks.failed()), (40, 20));
+        let custom = |metric, name: &str| outcome.subject(&Subject::Custom(metric, name.to_owned()));
+        assert_eq!(custom(Metric::Trend, "size").service.max() / 1_000_000, 5);
+        assert_eq!(custom(Metric::Rate, "even").failed(), 20);
+        assert_eq!(custom(Metric::Counter, "bytes").count(), 40);
+        assert_eq!(outcome.connects().count(), 4);
+        assert!(outcome.requests("hello").bytes_in > 40 * 30 && outcome.requests("hello").first_byte.len() == 40);
+        assert_eq!((outcome.record.faults, outcome.record.warnings), (vec![], Vec::<String>::new()));
+    }
+}
+
+#[test]
+fn in_a_study_what_throws_and_what_breaks_limits_is_told() {
+    let text = "export default function () {
+            if (__VU === 1 && __ITER === 2) { for (;;) {} }
+            if (__ITER === 1) { throw new Error('not the second'); }
+        }";
+    let outcome = study(text, "", &closed(3, support::each(4)), 1);
+    let errors: Vec<_> = outcome.iterations().errors.into_iter().collect();
+    assert_eq!(errors, [(ErrorKind::Script, 3), (ErrorKind::Limit, 1)]);
+    assert_eq!(outcome.iterations().count(), 3 + 4 + 4);
+    let examples = &outcome.record.error_examples["iteration"];
+    assert!(examples[&ErrorKind::Script].contains("not the second"), "{examples:?}");
+    assert!(examples[&ErrorKind::Limit].contains("user 1 was stopped for good"), "{examples:?}");
+    assert_eq!(outcome.record.broken.len(), 1, "the load is one user less: {:?}", outcome.record.broken);
+}
+
+#[test]
+fn in_a_study_a_request_that_hangs_is_a_timeout_at_the_end_of_the_drain_and_a_sleep_is_nothing() {
+    let (_server, target) = server(Behaviour::never());
+    let text = "import http from 'k6/http'; import { sleep } from 'k6';
+        export default function () { if (__VU === 1) { http.get(__ENV.TARGET); } sleep(60); }";
+    let load = LoadProfile { drain: Duration::from_millis(50), ..closed(2, Stop::After(Duration::from_millis(300))) };
+    let outcome = study(text, &target, &load, 1);
+    assert_eq!(outcome.errors("web"), [(ErrorKind::Timeout, 1)]);
+    let errors: Vec<_> = outcome.iterations().errors.into_iter().collect();
+    assert_eq!(errors, [(ErrorKind::Timeout, 1)]);
+}
+
+#[test]
+fn users_of_a_study_think_between_iterations() {
+    let load = closed(2, support::each(3));
+    let LoadModel::Closed { users, .. } = load.model else { unreachable!("it is closed") };
+    let think = Think::Constant(Duration::from_millis(100));
+    let load = LoadProfile { model: LoadModel::Closed { users, think }, ..load };
+    let outcome = study("export default function () {}", "", &load, 1);
+    assert_eq!(outcome.iterations().count(), 6);
+    assert!(outcome.record.window >= Nanos(200_000_000), "{:?}", outcome.record.window);
+}
+
+#[test]
+fn a_setup_that_fails_fails_the_trial() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "export function setup() { throw new Error('no data'); } export default function () {}";
+    let prepared = Prepared::new(&workload(folder.path(), text, ""), None).expect("the script is in order");
+    let generator = support::generator(1);
+    let (load, interrupted) = (closed(1, iterations(1)), AtomicBool::new(false));
+    let job = plimsoll_generator::Job {
+        load: &load,
+        generator: &generator,
+        seed: 7,
+        interrupted: &interrupted,
+        on_place: &|_| (),
+        console: None,
+    };
+    let error = prepared.run(&job, &mut |_| ()).expect_err("it throws");
+    assert!(error.to_string().contains("`setup` of the script failed: Error: no data"), "{error}");
+}
+
+#[test]
+fn what_is_wrong_with_a_script_is_found_before_any_load() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let faults = |text: &str| match check(&workload(folder.path(), text, "")) {
+        Err(faults) => faults.into_iter().map(|fault| fault.what).collect::<Vec<_>>().join("\n"),
+        Ok(()) => panic!("{text}: it is found"),
+    };
+    let cases = [
+        ("export default function () {\n  let x = ;\n}", "load.js:2:11"),
+        ("import x from 'k6/browser'; export default function () {}", "`k6/browser` is not supported"),
+        ("import './gone.js'; export default function () {}", "gone.js"),
+        ("throw new Error('at once'); export default function () {}", "at once"),
+        ("export function other() {}", "`default`"),
+        ("export const options = { batch: 'many' }; export default function () {}", "batch"),
+        ("open('/etc/passwd'); export default function () {}", "outside"),
+        ("for (;;) {} export default function () {}", "without waiting"),
+    ];
+    for (text, part) in cases {
+        let told = faults(text);
+        assert!(told.contains(part), "{text}: {told}");
+    }
+}
+
+#[test]
+fn what_of_a_script_counts_and_what_it_reads_is_known_before_any_load() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("data.csv"), "a,b").expect("a file");
+    let text = "const data = open('data.csv');
+        export const options = { vus: 3, stages: [], thresholds: { checks: ['rate>0.9'] }, unheardOf: 1 };
+        export default function () {}";
+    let workload = workload(folder.path(), text, "");
+    let told = notes(&workload);
+    assert!(told.iter().any(|line| line.contains("`vus`, `stages`") && line.contains("[load]")), "{told:?}");
+    assert!(told.iter().any(|line| line.contains("`thresholds`")), "{told:?}");
+    assert!(told.iter().any(|line| line.contains("unheardOf")), "{told:?}");
+    let read: Vec<String> = sources(&workload)
+        .iter()
+        .map(|path| path.file_name().expect("a name").to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(read, ["data.csv", "load.js"]);
+}

@@ -1,0 +1,150 @@
+//! How iterations and runs end, and what becomes of users.
+
+use super::{Trial, quick};
+use plimsoll_generator::script::{End, Go, Limits, Why};
+use plimsoll_k6::metrics::Aggregation;
+use plimsoll_model::units::Nanos;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+#[test]
+fn setup_hands_its_data_to_users_and_teardown() {
+    let (server, target) = quick();
+    let text = "import http from 'k6/http'; import { sleep } from 'k6';
+        export const options = { vus: 2, iterations: 4 };
+        export function setup() { sleep(0.01); return { status: http.get(__ENV.TARGET).status, vu: __VU }; }
+        export default function (data) { console.log(`user ${data.status} ${data.vu}`); data.status = 0; data.status = 200; }
+        export function teardown(data) { console.log(`teardown ${data.status} ${http.get(__ENV.TARGET).body}`); }";
+    let outcome = Trial::of(text, &target).on(2).run();
+    assert_eq!(outcome.said(), ["user 200 0", "user 200 0", "user 200 0", "user 200 0", "teardown 200 hello"]);
+    assert_eq!(outcome.ran.setup_data.as_deref(), Some(r#"{"status":200,"vu":0}"#));
+    assert_eq!((outcome.count("http_reqs"), server.record().requests()), (2.0, 2));
+    assert_eq!(outcome.count("iterations"), 4.0);
+}
+
+#[test]
+fn a_setup_that_fails_lets_nothing_follow() {
+    let ended = |setup: &str| {
+        let text = format!(
+            "import {{ sleep }} from 'k6'; import exec from 'k6/execution';
+            export const options = {{ setupTimeout: '100ms' }};
+            export function setup() {{ {setup} }}
+            export default function () {{ console.log('iteration'); }}
+            export function teardown() {{ console.log('teardown'); }}"
+        );
+        let outcome = Trial::of(&text, "").run();
+        assert!(!outcome.said().contains(&"iteration") && !outcome.said().contains(&"teardown"), "{setup}");
+        outcome.ran.end
+    };
+    let End::Setup(Why::Threw(exception)) = ended("throw new Error('no data')") else { panic!("it throws") };
+    assert!(exception.message.contains("no data"), "{exception}");
+    assert_eq!(ended("sleep(10)"), End::Setup(Why::TimedOut));
+    assert_eq!(ended("exec.test.abort('enough')"), End::Aborted("enough".to_owned()));
+    assert!(matches!(ended("for (;;) {}"), End::Setup(Why::Broke(_))));
+}
+
+#[test]
+fn a_user_that_throws_goes_on() {
+    let text = "export const options = { iterations: 3 };
+        export default function () { if (__ITER < 2) { throw new Error(`no ${__ITER}`); } console.log('fine'); }";
+    let outcome = Trial::of(text, "").run();
+    let said = outcome.said();
+    assert!(said[0].contains("Error: no 0 (load.js:2:") && said[1].contains("no 1") && said[2] == "fine", "{said:?}");
+    assert_eq!(outcome.count("iterations"), 3.0);
+    assert_eq!(outcome.ran.end, End::Finished);
+}
+
+#[test]
+fn a_user_that_breaks_a_limit_is_stopped_for_good_and_the_others_go_on() {
+    let cases = [
+        ("for (;;) { try { for (;;) {} } catch (e) {} }", "without waiting"),
+        ("let all = []; for (;;) { all.push('x'.repeat(100000) + all.length); }", "of memory"),
+        ("(function deeper() { deeper(); })();", "of stack"),
+        ("sleep(100);", "its iteration took more than 0.2 s"),
+    ];
+    for (code, part) in cases {
+        let text = format!(
+            "import {{ sleep }} from 'k6';
+            export const options = {{ scenarios: {{ all: {{ executor: 'per-vu-iterations', vus: 4, iterations: 5 }} }} }};
+            export default function () {{ if (__VU === 2 && __ITER === 1) {{ {code} }} }}"
+        );
+        let vm = plimsoll_javascript::Limits { busy: Nanos(300_000_000), memory: 16 << 20, ..Default::default() };
+        let iteration = Some(Duration::from_millis(200)).filter(|_| code.starts_with("sleep"));
+        let limits = Limits { vm, iteration, ..Limits::default() };
+        let outcome = Trial::of(&text, "").limited(limits).run();
+        assert_eq!(outcome.ran.end, End::Finished, "{code}");
+        let [broken] = outcome.ran.broken.as_slice() else { panic!("{code}: {:?}", outcome.ran.broken) };
+        assert!(broken.starts_with("user 2 ") && broken.contains(part), "{broken}");
+        assert_eq!(outcome.count("iterations"), 16.0, "one of user 2, five of each other");
+    }
+}
+
+#[test]
+fn iterations_that_take_longer_than_they_may_are_interrupted() {
+    let text = "import { sleep } from 'k6';
+        export const options = { scenarios: { s: {
+            executor: 'constant-vus', vus: 3, duration: '1s', gracefulStop: '100ms' } } };
+        export default function () { try { if (__VU > 1) sleep(60); sleep(0.3); } finally { console.log('over'); } }";
+    let outcome = Trial::of(text, "").run();
+    assert_eq!(outcome.ran.end, End::Finished);
+    assert_eq!(outcome.plan.counts.interrupted.load(Relaxed), 2 + u64::from(outcome.count("iterations") == 3.0));
+    assert!(outcome.ran.elapsed < Duration::from_secs(30));
+}
+
+#[test]
+fn users_that_a_ramp_asks_for_no_more_are_interrupted() {
+    let text = "import { sleep } from 'k6';
+        export const options = { scenarios: { s: { executor: 'ramping-vus', startVUs: 3, gracefulRampDown: '0s',
+            gracefulStop: '0s', stages: [{ duration: '200ms', target: 1 }, { duration: '200ms', target: 1 }] } } };
+        export default function () { sleep(60); }";
+    let outcome = Trial::of(text, "").run();
+    assert_eq!((outcome.count("iterations"), outcome.plan.counts.interrupted.load(Relaxed)), (0.0, 3));
+}
+
+#[test]
+fn a_script_ends_the_run() {
+    let text = "import exec from 'k6/execution'; import { sleep } from 'k6';
+        export const options = { vus: 4, duration: '1m' };
+        export default function () { if (__VU === 3) { exec.test.abort('that will do'); } sleep(60); }
+        export function teardown() { console.log('teardown'); }";
+    let outcome = Trial::of(text, "").on(2).run();
+    assert_eq!(outcome.ran.end, End::Aborted("that will do".to_owned()));
+    assert_eq!(outcome.said(), ["teardown"]);
+    assert_eq!(outcome.count("iterations"), 1.0, "k6 counts the one that ended it");
+}
+
+#[test]
+fn a_run_is_broken_off_from_outside() {
+    let text = "import { sleep } from 'k6';
+        export const options = { vus: 2, duration: '1m' };
+        export default function () { sleep(60); }
+        export function teardown() { console.log('teardown'); }";
+    let interrupted = Trial::of(text, "").watched(|interrupted| {
+        interrupted.store(true, Relaxed);
+        Go::On
+    });
+    assert_eq!((&interrupted.ran.end, interrupted.said()), (&End::Interrupted, vec!["teardown"]));
+    let aborted = Trial::of(text, "").watched(|_| Go::Abort);
+    assert_eq!((&aborted.ran.end, aborted.said()), (&End::Stopped, vec!["teardown"]));
+}
+
+#[test]
+fn iterations_that_find_no_user_are_dropped() {
+    let text = "import { sleep } from 'k6';
+        export const options = { scenarios: { s: { executor: 'constant-arrival-rate', rate: 20, timeUnit: '1s',
+            duration: '1s', preAllocatedVUs: 1, maxVUs: 2, gracefulStop: '0s' } } };
+        export default function () { sleep(60); }";
+    let outcome = Trial::of(text, "").run();
+    assert_eq!(outcome.plan.counts.interrupted.load(Relaxed), 2);
+    assert_eq!(outcome.plan.counts.users_made.load(Relaxed), 2);
+    assert_eq!(outcome.count("dropped_iterations"), 18.0);
+}
+
+#[test]
+fn iterations_last_as_long_as_they_must() {
+    let text = "export const options = { iterations: 3, minIterationDuration: '100ms' };
+        export default function () {}";
+    let outcome = Trial::of(text, "").run();
+    assert!(outcome.ran.elapsed >= Duration::from_millis(200), "{:?}", outcome.ran.elapsed);
+    assert!(outcome.metric("iteration_duration", Aggregation::Max) < 100.0, "the pause is none of it");
+}

@@ -1,0 +1,88 @@
+//! Scripts on fibres: a user of a script is a runtime of QuickJS on a stack of its own, so that what blocks in the
+//! script parks the user and not the thread.
+//!
+//! The crate knows neither k6 nor sockets. [`Program::load`] reads a script with all its modules, finds what is wrong
+//! in them, and compiles them once. A [`Vm`] is a user: it runs until it waits for something, and says what it wants
+//! ([`Request`]); whoever runs it does that and tells it ([`Vm::wake`]). Modules in Rust ([`NativeModule`]) ask through
+//! [`EventLoop::of`], and may park from any depth:
+//!
+//! ```
+//! use plimsoll_javascript::{Data, Entry, Event, EventLoop, Files, Host, Level, Limits, NativeModule, Natives, Operations};
+//! use plimsoll_javascript::{Call, Parked, Program, Request, Setup, Vm, Wanted};
+//! use rquickjs::{Ctx, Function, Object};
+//! use std::rc::Rc;
+//!
+//! /// The operations of this example: a number is asked, and answered with a number.
+//! struct Numbers;
+//! impl Operations for Numbers {
+//!     type Op = u32;
+//!     type Event = u32;
+//! }
+//!
+//! /// The module `numbers`, whose `ask` blocks the script.
+//! impl NativeModule for Numbers {
+//!     const NAME: &'static str = "numbers";
+//!     const EXPORTS: &'static [&'static str] = &["ask"];
+//!     fn evaluate<'js>(ctx: &Ctx<'js>) -> rquickjs::Result<Object<'js>> {
+//!         let ask = |ctx: Ctx<'js>, number: u32| EventLoop::<Numbers>::of(&ctx)?.call(&ctx, number);
+//!         let module = Object::new(ctx.clone())?;
+//!         module.set("ask", Function::new(ctx.clone(), ask)?)?;
+//!         Ok(module)
+//!     }
+//! }
+//!
+//! struct Clock;
+//! impl Host for Clock {
+//!     fn now(&self) -> plimsoll_model::units::Instant { plimsoll_model::units::Instant(0) }
+//!     fn console(&self, _: Level, line: &str) { println!("{line}"); }
+//! }
+//!
+//! let text = "import { ask } from 'numbers'; export default function (n) { return ask(n) + 1; }";
+//! let natives = Natives::default().with::<Numbers>();
+//! let files = Files::within(["."])?;
+//! let program = Program::load(Entry::Text { name: "-", text }, files, natives).expect("it has no faults");
+//!
+//! let setup = Setup { limits: Limits::default(), host: Rc::new(Clock), globals: vec![], prepare: None };
+//! let mut user = Vm::<Numbers>::new(&program, setup)?;
+//! assert_eq!(user.load(), Parked::Over(Ok(None)));
+//!
+//! let arguments = vec![Data::Number(20.0)];
+//! let call = Call { function: "default".into(), arguments, globals: vec![], result: Wanted::Json };
+//! assert_eq!(user.call(call), Parked::Waiting);
+//! let Some(Request::Start(id, 20)) = user.next_request() else { panic!("it asks") };
+//! assert_eq!(user.wake(id, Event::Answer(41)), Parked::Over(Ok(Some("42".to_owned()))));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Scripts are not trusted with anything but their own time and memory: they read files in folders that were allowed,
+//! and reach the network only through operations.
+//!
+//! What to know when writing natives:
+//! - `JSON.stringify` and `Object.keys` see nothing of getters on a prototype: give classes a `toJSON`.
+//! - A native that takes long is one step for the engine: only the limit on memory bounds it.
+//! - A native must not panic: the bindings make that an exception, which the script may catch.
+//! - An error of [`EventLoop::call`], [`EventLoop::sleep`] and [`EventLoop::next`] means that the user is stopped: return
+//!   it.
+//! - The engine has no `URL`, `TextEncoder`, `crypto`, `structuredClone` or `Intl` of its own.
+
+mod access;
+mod event_loop;
+mod exception;
+mod fault;
+pub mod fibre;
+mod files;
+mod globals;
+mod module;
+mod native;
+mod program;
+mod typescript;
+mod vm;
+
+pub use event_loop::{Event, EventLoop, Handler, Host, Level, OpId, Operations, Request, Then};
+pub use fault::{Exception, Fault, Place, nearest};
+pub use files::{FileError, Files};
+pub use globals::Data;
+pub use native::{NativeModule, Natives};
+pub use program::{Entry, Program};
+pub use rquickjs;
+pub use vm::{Call, End, Limit, Limits, Parked, Prepare, Setup, Vm, Wanted};

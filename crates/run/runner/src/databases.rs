@@ -1,0 +1,194 @@
+//! The databases of a trial: readied and started before the other systems, looked at while load
+//! runs, held to their conditions before they are stopped.
+//!
+//! What is done once, initialising and loading their data, is remembered by
+//! [`Databases`](plimsoll_database::Databases): it belongs to the run, and each trial is lent it.
+//! What belongs to a trial is [`Served`].
+
+use crate::programs::{OnEvent, tell};
+use crate::run::Context;
+use crate::target;
+use crate::trial::{Broken, Fault, Tell};
+use plimsoll_bundle::{BundleError, BundleWriter, TrialWriter};
+use plimsoll_database::{DatabaseError, Databases, Look, Staged, after, check_connections, remove_left, set_by_load};
+use plimsoll_generator::RunRecord;
+use plimsoll_model::database::{Address, Database, DatabaseFacts, Origin, SqlFacts};
+use plimsoll_model::event::Event;
+use plimsoll_model::sample::DatabaseSample;
+use plimsoll_model::sql::{Sql, Transport};
+use plimsoll_model::workload::{Steps, Target, Workload};
+use plimsoll_study::Study;
+use plimsoll_system::Running;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A database that serves a trial. Dropped, it removes the trial's copy of the data: its server must
+/// have ended by then.
+pub(crate) struct Served {
+    database: Database,
+    staged: Staged,
+}
+
+impl From<DatabaseError> for Fault {
+    fn from(error: DatabaseError) -> Self {
+        match error {
+            DatabaseError::Interrupted => Fault::Broken(Broken::Interrupted),
+            DatabaseError::Failed(reason) => Fault::Failed(reason),
+        }
+    }
+}
+
+/// Removes what a run left that was killed, and notes where this one keeps data that it will remove.
+pub(crate) fn note_place(
+    databases: &Databases,
+    used: &[Database],
+    bundle: &mut BundleWriter,
+    on_event: &mut OnEvent<'_>,
+) -> Result<(), BundleError> {
+    let note = bundle.data_note();
+    if let Some(left) = note.read()
+        && let Err(error) = remove_left(Path::new(&left))
+    {
+        let message = format!("a run that was killed left data in {left}: {error}");
+        tell(bundle, on_event, &Event::Warning { message })?;
+    }
+    let starts_any = used.iter().any(|database| matches!(database.origin, Origin::Started(_)));
+    if starts_any { note.write(&databases.place().to_string_lossy()) } else { note.remove() }
+}
+
+/// Brings a database into the state before a trial, and starts its server if it is the study's own.
+/// Gives also how long the server took until it was ready.
+pub(crate) fn serve(
+    context: &Context<'_>,
+    databases: &mut Databases,
+    database: &Database,
+    writer: &TrialWriter,
+    tell: &mut Tell<'_>,
+) -> Result<(Served, Option<Running>, Duration), Fault> {
+    may_load(context.study, database).map_err(Fault::Failed)?;
+    let staged = stage(context, databases, database, tell)?;
+    let began = Instant::now();
+    let start = |system| context.launcher.start(system, &writer.output_path(&database.name));
+    let running = staged.system.as_ref().map(start).transpose()?;
+    if let Some(running) = &running {
+        running.wait_ready(&context.is_interrupted())?;
+    }
+    staged.wait_ready(running.as_ref(), context.interrupted)?;
+    Ok((Served { database: database.clone(), staged }, running, began.elapsed()))
+}
+
+fn stage(
+    context: &Context<'_>,
+    databases: &mut Databases,
+    database: &Database,
+    tell: &mut Tell<'_>,
+) -> Result<Staged, Fault> {
+    let mut untold = None;
+    let mut on_data = |event: &Event| {
+        if let Err(error) = tell(event) {
+            untold.get_or_insert(error);
+        }
+    };
+    let staged = databases.stage(database, context.interrupted, &mut on_data);
+    match untold {
+        Some(error) => Err(Fault::Broken(Broken::Bundle(error))),
+        None => Ok(staged?),
+    }
+}
+
+/// Whether the study may load a database: a server that it starts always, another one like any
+/// target.
+pub(crate) fn may_load(study: &Study, database: &Database) -> Result<(), String> {
+    let Origin::External(external) = &database.origin else { return Ok(()) };
+    let Address::Tcp { host, port } = &external.endpoint.address else { return Ok(()) };
+    target::address(study, &Target { host: host.clone(), port: *port, tls: None }).map(|_| ())
+}
+
+/// The workload with the place of the database that it loads.
+pub(crate) fn placed(workload: &Workload, served: &[Served]) -> Result<Workload, String> {
+    let mut workload = workload.clone();
+    if let Steps::Sql(sql) = &mut workload.steps {
+        let loaded = served.iter().find(|served| served.database.name == sql.database);
+        let endpoint = loaded.and_then(|served| served.staged.endpoint(sql.transport));
+        sql.endpoint = Some(endpoint.ok_or_else(|| format!("the database `{}` cannot be reached", sql.database))?);
+    }
+    Ok(workload)
+}
+
+/// What is known of the databases before the load: a server may not live to tell it afterwards.
+pub(crate) fn facts(served: &[Served], steps: &Steps) -> Result<Vec<DatabaseFacts>, Fault> {
+    let facts = |Served { database, staged }: &Served| {
+        let load = load_on(steps, &database.name);
+        let transport = load.map_or(Transport::Unix, |sql| sql.transport);
+        let mut facts = plimsoll_database::facts(database, staged, transport)?;
+        let set = load.map(|sql| set_by_load(database.engine, &sql.work, &facts.settings));
+        facts.settings.extend(set.unwrap_or_default());
+        Ok(facts)
+    };
+    served.iter().map(facts).collect()
+}
+
+/// Begins to look at what all of them count.
+pub(crate) fn look(served: &[Served]) -> Result<Vec<Look>, Fault> {
+    let looks = served.iter().map(|served| Look::start(&served.database, &served.staged));
+    Ok(looks.collect::<Result<_, DatabaseError>>()?)
+}
+
+/// Fails if a server takes fewer connections than the load has users.
+pub(crate) fn check_users(served: &[Served], steps: &Steps, users: u32) -> Result<(), Fault> {
+    for Served { database, staged } in served.iter().filter(|one| load_on(steps, &one.database.name).is_some()) {
+        check_connections(database, staged, users)?;
+    }
+    Ok(())
+}
+
+/// What they counted until the end of the measure phase, in order of time; and which of them ended
+/// their sessions meanwhile, as failures of the trial.
+pub(crate) fn seen(looks: Vec<Look>, served: &[Served], record: &RunRecord) -> (Vec<DatabaseSample>, Vec<String>) {
+    let (mut samples, mut lost) = (Vec::new(), Vec::new());
+    for (look, Served { database, .. }) in looks.into_iter().zip(served) {
+        let seen = look.stop(record.zero, record.window.into());
+        samples.extend(seen.samples);
+        if seen.was_lost {
+            let name = &database.name;
+            lost.push(format!(
+                "the server of the database `{name}` ended its sessions under load: it was restarted, or crashed and recovered"
+            ));
+        }
+    }
+    samples.sort_by(|one, other| one.at.total_cmp(&other.at));
+    (samples, lost)
+}
+
+/// Adds to the facts what users did.
+pub(crate) fn add_work(facts: &mut [DatabaseFacts], steps: &Steps, work: SqlFacts) {
+    if let Some(facts) = facts.iter_mut().find(|facts| load_on(steps, &facts.name).is_some()) {
+        facts.isolation.clone_from(&work.isolation);
+        facts.work = work;
+    }
+}
+
+/// Adds to the facts whether what must hold of the data does: while the servers still run, for as
+/// long as the workload allows.
+pub(crate) fn add_conditions(
+    context: &Context<'_>,
+    facts: &mut [DatabaseFacts],
+    served: &[Served],
+    steps: &Steps,
+) -> Result<(), String> {
+    for (facts, Served { database, staged }) in facts.iter_mut().zip(served) {
+        let Some(sql) = load_on(steps, &database.name).filter(|sql| !sql.check_within.is_zero()) else { continue };
+        facts.conditions = after(database, staged, sql.check_within, context.interrupted).map_err(|error| {
+            format!("the data of `{}` could not be looked at after the load: {error}", database.name)
+        })?;
+    }
+    Ok(())
+}
+
+/// The load on the database `name`, if it is that one's.
+fn load_on<'a>(steps: &'a Steps, name: &str) -> Option<&'a Sql> {
+    match steps {
+        Steps::Sql(sql) if sql.database == name => Some(sql),
+        _ => None,
+    }
+}

@@ -1,0 +1,218 @@
+//! The programs of the systems, and the files that users work with: each is built and described once in
+//! a run, before the first trial that needs it.
+
+use crate::preflight::stand_in;
+use crate::run::{Context, Stop};
+use crate::trial::Executable;
+use plimsoll_bundle::{BundleError, BundleWriter};
+use plimsoll_model::event::Event;
+use plimsoll_model::flow::{Body, PartContent};
+use plimsoll_model::host::{Version, WORKLOAD};
+use plimsoll_model::system::{CommandLine, SystemSpec};
+use plimsoll_model::trial::Trial;
+use plimsoll_model::workload::{Steps, Workload};
+use plimsoll_system::sha256;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+/// Hears what happens, once the bundle has it.
+pub(crate) type OnEvent<'a> = dyn FnMut(&Event) + 'a;
+
+/// First the bundle, then everybody else.
+pub(crate) fn tell(bundle: &mut BundleWriter, on_event: &mut OnEvent<'_>, event: &Event) -> Result<(), BundleError> {
+    bundle.event(event)?;
+    on_event(event);
+    Ok(())
+}
+
+/// What has been built and described so far.
+#[derive(Default)]
+pub(crate) struct Programs {
+    systems: Vec<SystemSpec>,
+    built: Vec<(CommandLine, PathBuf)>,
+    versions: Vec<Version>,
+    /// Whether the bundle has a list of versions, were it an empty one.
+    listed: bool,
+    executables: BTreeSet<(String, PathBuf)>,
+    /// How systems are started in the trials so far, each with the folder in which it is.
+    starts: Vec<Start>,
+    /// What users do in the trials so far.
+    workloads: Vec<Workload>,
+}
+
+/// System, folder and command.
+type Start = (String, PathBuf, CommandLine);
+
+/// Arguments that are larger files are data, not programs.
+const LARGEST_PROGRAM: u64 = 64 << 20;
+
+impl Programs {
+    /// Builds and describes what `trials` need and no earlier trial did.
+    pub(crate) fn make_ready<'t>(
+        &mut self,
+        context: &Context<'_>,
+        trials: impl IntoIterator<Item = &'t Trial>,
+        bundle: &mut BundleWriter,
+        on_event: &mut OnEvent<'_>,
+    ) -> Result<(), Stop> {
+        let (before, starts) = (self.versions.len(), self.starts.len());
+        let new = self.unknown(context, trials);
+        self.build(context, &new, bundle, on_event)?;
+        for system in &new {
+            let version = context.launcher.version_of(system)?;
+            self.add(version);
+        }
+        for version in self.starts[starts..].iter().flat_map(arguments).collect::<Vec<Version>>() {
+            self.add(version);
+        }
+        self.systems.extend(new);
+        if self.versions.len() == before && self.listed {
+            return Ok(());
+        }
+        self.listed = true;
+        Ok(bundle.versions(&self.versions)?)
+    }
+
+    fn add(&mut self, version: Version) {
+        if !self.versions.contains(&version) {
+            self.versions.push(version);
+        }
+    }
+
+    /// Adds the files that systems really ran, where they are not the ones that were started: behind
+    /// a wrapper script there is another program. What a server of a database is, is known only then.
+    pub(crate) fn add_executables(
+        &mut self,
+        executables: &[Executable],
+        bundle: &mut BundleWriter,
+    ) -> Result<(), BundleError> {
+        let before = self.versions.len();
+        for Executable { system: name, file, version } in executables {
+            if !self.executables.insert((name.clone(), file.clone())) {
+                continue;
+            }
+            let sha256 = sha256(file).ok();
+            if !self.versions.iter().any(|known| known.name == *name && known.sha256 == sha256) {
+                let (name, program) = (name.clone(), file.display().to_string());
+                self.versions.push(Version { name, program, version: version.clone(), sha256 });
+            }
+        }
+        if self.versions.len() > before { bundle.versions(&self.versions) } else { Ok(()) }
+    }
+
+    /// The systems of `trials` that are not known yet, each program once. The files of what users do are
+    /// added on the way.
+    fn unknown<'t>(&mut self, context: &Context<'_>, trials: impl IntoIterator<Item = &'t Trial>) -> Vec<SystemSpec> {
+        let mut new: Vec<SystemSpec> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for trial in trials {
+            if !seen.insert((trial.variant, trial.condition)) {
+                continue;
+            }
+            let Ok(spec) = stand_in(context.study, &context.plan.assignment(trial), context.program) else { continue };
+            self.add_files(context, spec.workload);
+            for system in spec.systems {
+                let start = (system.name.clone(), system.dir.clone(), system.start.clone());
+                if !self.starts.contains(&start) {
+                    self.starts.push(start);
+                }
+                if !self.systems.iter().chain(&new).any(|known| is_same_program(known, &system)) {
+                    new.push(system);
+                }
+            }
+        }
+        new
+    }
+
+    /// Adds the files that users work with, by their paths in the study.
+    fn add_files(&mut self, context: &Context<'_>, workload: Workload) {
+        if self.workloads.contains(&workload) {
+            return;
+        }
+        for file in files_of(&workload) {
+            let path = file.strip_prefix(context.study.folder()).unwrap_or(&file).display().to_string();
+            self.add(Version { name: WORKLOAD.to_owned(), program: path, version: None, sha256: sha256(&file).ok() });
+        }
+        self.workloads.push(workload);
+    }
+
+    /// Runs every distinct build command once.
+    fn build(
+        &mut self,
+        context: &Context<'_>,
+        systems: &[SystemSpec],
+        bundle: &mut BundleWriter,
+        on_event: &mut OnEvent<'_>,
+    ) -> Result<(), Stop> {
+        for system in systems {
+            let Some(command) = &system.build else { continue };
+            let built = (command.clone(), system.dir.clone());
+            if self.built.contains(&built) {
+                continue;
+            }
+            self.built.push(built);
+            let (name, shown) = (system.name.clone(), command.to_string());
+            tell(bundle, on_event, &Event::BuildStarted { system: name.clone(), command: shown })?;
+            let interrupted = || context.interrupted.load(Ordering::Relaxed);
+            let took = context.launcher.build(system, &bundle.build_log(&name), &interrupted)?;
+            tell(bundle, on_event, &Event::BuildFinished { system: name, took })?;
+        }
+        Ok(())
+    }
+}
+
+/// The files that users work with: of a flow its feeds and bodies, of a script all that it reads before it runs.
+fn files_of(workload: &Workload) -> Vec<PathBuf> {
+    let Steps::Flow(flow) = &workload.steps else { return plimsoll_generator::sources(workload) };
+    let mut files: Vec<PathBuf> = flow.feeds.iter().map(|feed| feed.file.clone()).collect();
+    for request in &flow.requests {
+        match &request.body {
+            Body::File(file) => files.push(file.clone()),
+            Body::Multipart(parts) => files.extend(parts.iter().filter_map(|part| match &part.content {
+                PartContent::File(file) => Some(file.clone()),
+                PartContent::Text(_) => None,
+            })),
+            Body::None | Body::Text(_) | Body::Json(_) | Body::Form(_) => {}
+        }
+    }
+    files
+}
+
+/// The arguments of a command that are files, with what they hold: `python shop.py` is the program `python`, and what
+/// is measured is `shop.py`.
+fn arguments((name, folder, start): &Start) -> Vec<Version> {
+    let files = start.arguments().iter().filter(|argument| !argument.is_empty()).map(|argument| folder.join(argument));
+    let is_program = |path: &PathBuf| path.metadata().is_ok_and(|file| file.is_file() && file.len() <= LARGEST_PROGRAM);
+    let version = |path: PathBuf| Version {
+        name: name.clone(),
+        program: path.display().to_string(),
+        version: None,
+        sha256: sha256(&path).ok(),
+    };
+    files.filter(is_program).map(version).collect()
+}
+
+/// Whether two systems are built, found and described alike, however they are started.
+fn is_same_program(one: &SystemSpec, other: &SystemSpec) -> bool {
+    let program = |system: &SystemSpec| system.start.program().to_owned();
+    let parts = |system: &SystemSpec| (system.build.clone(), program(system), system.version.clone());
+    one.name == other.name && one.dir == other.dir && one.env == other.env && parts(one) == parts(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_that_are_files_are_part_of_a_program() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("shop.py"), "serve()").expect("a file");
+        std::fs::create_dir(folder.path().join("static")).expect("a folder");
+        let command = ["python3", "shop.py", "--port", "8080", "static", "", "none.py"].map(str::to_owned);
+        let found = arguments(&("web".to_owned(), folder.path().to_owned(), CommandLine(command.into())));
+        let [version] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!((version.name.as_str(), version.sha256.is_some()), ("web", true));
+        assert!(version.program.ends_with("/shop.py"), "{version:?}");
+    }
+}
