@@ -1,6 +1,8 @@
 //! What happens in a run, told once and consumed by many: bundle, terminal, later a web page.
 
-use crate::trial::{Phase, Trial, Validity};
+use crate::result::{GeneratorRow, LoadSecond};
+use crate::sample::{HostSample, ProcessSample};
+use crate::start::{Load, Phase, Start, Validity};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -10,9 +12,9 @@ use std::time::Duration;
 pub enum Event {
     /// The run begins, or goes on after a stop.
     RunStarted {
-        /// Trials in all, as far as is known.
-        trials: u32,
-        /// Trials that an earlier, interrupted run has left in the bundle.
+        /// Starts in all, as far as is known.
+        starts: u32,
+        /// Starts that an earlier, interrupted run has left in the bundle.
         already_done: u32,
         /// Time under load of what is left.
         time_under_load: Duration,
@@ -51,72 +53,66 @@ pub enum Event {
         /// Bytes on disk.
         size: u64,
     },
-    /// A trial begins.
-    TrialStarted {
+    /// A start begins: its systems come up.
+    StartBegun {
         /// Which.
-        trial: Trial,
-        /// Its variant, as in reports.
-        variant: String,
+        start: Start,
+        /// Its variants, as in reports.
+        variants: String,
         /// Its condition, as in reports.
         condition: String,
     },
-    /// A phase of the trial begins.
+    /// A load on the start under way begins.
+    LoadBegun {
+        /// Number of the start.
+        start: u32,
+        /// Which.
+        load: Load,
+    },
+    /// A phase of the start, or of the load under way on it, begins.
     PhaseStarted {
-        /// Number of the trial.
-        trial: u32,
+        /// Number of the start.
+        start: u32,
         /// Which phase.
         phase: Phase,
         /// How long it will take, where that is known.
         length: Option<Duration>,
     },
     /// One second of load is over.
-    SecondPassed {
-        /// Number of the trial.
-        trial: u32,
-        /// The second.
-        second: i64,
-        /// Iterations that ended in it.
-        iterations: u64,
-        /// Exchanges that failed in it.
-        errors: u64,
-        /// Median service time of the exchanges that ended in it, in seconds.
-        median: Option<f64>,
-        /// Users at work.
-        users: u64,
-    },
-    /// A trial is over, and in the bundle.
-    TrialFinished {
-        /// Number of the trial.
-        trial: u32,
-        /// Whether it counts.
+    SecondPassed(Box<Second>),
+    /// A start is over, and in the bundle.
+    StartFinished {
+        /// Number of the start.
+        start: u32,
+        /// Whether it counts with all of its loads.
         validity: Validity,
-        /// Iterations in its measure phase.
+        /// Iterations in the measure phases of its loads.
         iterations: u64,
-        /// Exchanges that failed in its measure phase.
+        /// Exchanges that failed in those.
         errors: u64,
     },
-    /// A trial of a block did not count, so that the block runs again as a whole.
+    /// A load of a block did not count, so that the block runs again as a whole.
     BlockRepeated {
         /// The block that did not count.
         of: u32,
         /// The block that it is run again as.
         block: u32,
-        /// Which attempt this is, from 2.
+        /// The number of this attempt, from 2.
         attempt: u32,
-        /// Whether its trials get a longer warm-up.
+        /// True if its loads get a longer warm-up.
         extended: bool,
-        /// How many trials it has.
-        trials: u32,
+        /// The number of its starts.
+        starts: u32,
         /// Their time under load.
         time_under_load: Duration,
-        /// Why trials of the earlier one do not count, each reason once.
+        /// Why loads of the earlier one do not count, each reason once.
         reasons: Vec<String>,
     },
     /// The verdicts were looked at, to find out whether the run can end.
     LookTaken {
         /// After how many repeats.
         repeats: u32,
-        /// Whether every verdict is reached.
+        /// True if every verdict is reached.
         decided: bool,
     },
     /// Something that a reader of the report should know.
@@ -126,7 +122,28 @@ pub enum Event {
     },
     /// The run is over.
     RunFinished {
-        /// Whether every trial ran.
+        /// True if everything ran that the plan asks for.
         complete: bool,
     },
+}
+
+/// One second of load: the rows that the bundle gets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Second {
+    /// Number of the start.
+    pub start: u32,
+    /// Number of the load on it.
+    pub load: u32,
+    /// The second, from the begin of the load's measure phase.
+    pub second: i64,
+    /// What ended in it, by subject.
+    pub ended: Vec<LoadSecond>,
+    /// All requests that ended in it together; its `subject` is `request`.
+    pub requests: LoadSecond,
+    /// How the generator did.
+    pub generator: GeneratorRow,
+    /// The processes of the systems, as last sampled.
+    pub processes: Vec<ProcessSample>,
+    /// The machine, as last sampled.
+    pub host: Option<HostSample>,
 }

@@ -2,9 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The machine, before the first trial. `None` is "could not be read", never a guess.
+/// The name of the machine that Plimsoll itself runs on.
+pub const LOCAL: &str = "local";
+
+/// [`LOCAL`], for what was recorded before machines had names.
+pub(crate) fn local() -> String {
+    LOCAL.to_owned()
+}
+
+/// The machine, before the first start. `None` is "could not be read", never a guess.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Host {
+    /// Its name in the run.
+    #[serde(default = "local")]
+    pub machine: String,
     /// Processor model.
     pub cpu_model: Option<String>,
     /// Processors that Plimsoll may use.

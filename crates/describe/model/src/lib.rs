@@ -1,9 +1,9 @@
 //! The nouns and units of a performance study, shared by every other crate.
 //!
 //! Nothing here does IO, reads a clock, or draws a random number. A study file is read into
-//! [`factor`]s and specifications; the plan orders [`trial`]s; the generator runs a
+//! [`factor`]s and specifications; the plan orders [`start`]s; the generator runs a
 //! [`workload`] under a [`load`] profile against a [`system`]; what comes out are the
-//! [`record`]s of a trial, from which [`measure`]s are taken. Progress is told as [`event`]s.
+//! [`record`]s of a load, from which [`measure`]s are taken. Progress is told as [`event`]s.
 
 pub mod database;
 pub mod event;
@@ -17,9 +17,9 @@ pub mod result;
 pub mod sample;
 pub mod script;
 pub mod sql;
+pub mod start;
 pub mod storage;
 pub mod study;
 pub mod system;
-pub mod trial;
 pub mod units;
 pub mod workload;

@@ -1,62 +1,170 @@
-//! A finished trial, as it stands in a bundle and as analysis reads it.
+//! Finished starts with their loads, as they stand in a bundle and as analysis reads them.
 
 use crate::database::DatabaseFacts;
 use crate::record::{ErrorKind, SequenceCheck, Subject, Tally};
 use crate::sample::{DatabaseSample, HostSample, ProcessSample};
 use crate::script::ScriptFacts;
+use crate::start::{Load, Start, Validity};
 use crate::storage::StorageFacts;
-use crate::trial::{Trial, Validity};
-use crate::units::Nanos;
+use crate::units::{Instant, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The short facts of a finished trial.
+/// The short facts of a finished start, without those of its loads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TrialSummary {
-    /// Which trial.
-    pub trial: Trial,
-    /// Whether it counts.
+pub struct StartSummary {
+    /// Identity: which start.
+    pub start: Start,
+    /// Whether it counts, as far as that concerns all of its loads: its systems lived, their data
+    /// are as they must be.
     pub validity: Validity,
-    /// What a reader should know though the trial counts.
+    /// What a reader should know though it counts.
     pub warnings: Vec<String>,
-    /// When it began, in milliseconds since 1970, UTC.
+    /// When, and for how long.
+    pub timing: StartTiming,
+    /// The systems of each variant that was alive on it, in the order in which they started.
+    pub systems: Vec<VariantSystems>,
+}
+
+/// When a start ran, and for how long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartTiming {
+    /// The begin of its setup, in milliseconds since 1970, UTC.
     pub started_unix_ms: i64,
-    /// From the start of its setup to the end of its teardown.
+    /// From the begin of its setup to the end of its teardown.
     pub took: Nanos,
-    /// From the start of the system to its readiness.
+}
+
+/// The systems of one variant on a start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct VariantSystems {
+    /// The variant, as in [`Start::variants`].
+    pub variant: usize,
+    /// From the start of its first system to the readiness of its last.
     pub ready_after: Nanos,
-    /// Length of the measure phase as it was.
-    pub window: Nanos,
-    /// From where on the measure phase is steady, counted from its start; none where it never is,
-    /// and where that was not judged.
-    #[serde(default)]
-    pub steady_from: Option<Nanos>,
-    /// Whether the trial is void for want of a steady state and of nothing else: a longer warm-up
-    /// may help.
-    #[serde(default)]
-    pub unsteady: bool,
-    /// Why it was not judged whether the measure phase is steady; none where it was, and where load
-    /// is meant to change.
-    #[serde(default)]
-    pub unjudged: Option<String>,
+    /// The databases that were started or used.
+    pub databases: Vec<DatabaseFacts>,
+}
+
+/// The short facts of a finished load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadSummary {
+    /// Identity: which load of its start.
+    pub load: Load,
+    /// Whether it counts, as far as that concerns this load alone.
+    pub validity: Validity,
+    /// What a reader should know though it counts.
+    pub warnings: Vec<String>,
+    /// When, and for how long.
+    pub timing: LoadTiming,
+    /// From when on it was steady.
+    pub steadiness: Steadiness,
     /// How near the generator came to its limits.
-    #[serde(default)]
     pub headroom: Headroom,
-    /// Whether load was open: response times exist then.
+    /// What was found in the replies.
+    pub replies: Replies,
+    /// The kind of work that users did.
+    pub work: Work,
+}
+
+/// When the measure phase of a load ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadTiming {
+    /// Its begin, on the clock of its start: counted from the begin of the first load's measure phase.
+    pub zero: Instant,
+    /// Its length as it was.
+    pub window: Nanos,
+}
+
+/// From when on the measure phase of a load is steady.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Steadiness {
+    /// Counted from the begin of the measure phase; none where it never is, and where that was not
+    /// judged.
+    pub from: Option<Nanos>,
+    /// True if the load is void for want of a steady state and of nothing else: a longer warm-up
+    /// may help.
+    pub unsteady: bool,
+    /// Why it was not judged; none where it was, and where load is meant to change.
+    pub unjudged: Option<String>,
+}
+
+/// What was found in the replies to a load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Replies {
+    /// True if the load was open: response times exist then.
     pub open_load: bool,
     /// The check over all replies, where the study asks for one: by request name.
     pub sequences: BTreeMap<String, SequenceCheck>,
     /// An example of the text that came with each kind of error, by request name.
     pub error_examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
-    /// What is known of the back end, where the workload was storage.
-    #[serde(default)]
-    pub storage: Option<StorageFacts>,
-    /// What is known of the databases that were started or used.
-    #[serde(default)]
-    pub databases: Vec<DatabaseFacts>,
-    /// What is known of the script, where the workload was one.
-    #[serde(default)]
-    pub script: Option<ScriptFacts>,
+}
+
+/// The kind of work that users do in a load, with what is known of it beside the records.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// The steps of the study: requests, or transactions of a database.
+    #[default]
+    Steps,
+    /// Operations on objects of a storage back end.
+    Storage(StorageFacts),
+    /// A script.
+    Script(ScriptFacts),
+}
+
+impl Work {
+    /// The facts of the storage back end, where the work was storage.
+    #[must_use]
+    pub fn storage(&self) -> Option<&StorageFacts> {
+        match self {
+            Work::Storage(facts) => Some(facts),
+            Work::Steps | Work::Script(_) => None,
+        }
+    }
+
+    /// The facts of the script, where the work was one.
+    #[must_use]
+    pub fn script(&self) -> Option<&ScriptFacts> {
+        match self {
+            Work::Script(facts) => Some(facts),
+            Work::Steps | Work::Storage(_) => None,
+        }
+    }
+}
+
+impl LoadSummary {
+    /// A load of which nothing is known: it was not offered.
+    #[must_use]
+    pub fn not_offered(load: Load) -> LoadSummary {
+        LoadSummary {
+            load,
+            validity: Validity::Valid,
+            warnings: Vec::new(),
+            timing: LoadTiming::default(),
+            steadiness: Steadiness::default(),
+            headroom: Headroom::default(),
+            replies: Replies::default(),
+            work: Work::default(),
+        }
+    }
+}
+
+/// A finished start with its loads, in short.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FinishedStart {
+    /// What concerns all loads.
+    pub summary: StartSummary,
+    /// Its loads, in order.
+    pub loads: Vec<LoadSummary>,
+}
+
+impl FinishedStart {
+    /// Whether the start with all of its loads counts.
+    #[must_use]
+    pub fn validity(&self) -> Validity {
+        self.loads.iter().fold(self.summary.validity.clone(), |known, load| known.and(&load.validity))
+    }
 }
 
 /// How near the generator came to its limits over a measure phase: what it is judged by.
@@ -68,13 +176,35 @@ pub struct Headroom {
     pub lateness: Nanos,
 }
 
-/// Everything that a trial left behind.
+/// Everything that a start left behind.
 #[derive(Clone, Debug)]
-pub struct TrialResult {
+pub struct StartResult {
     /// The short facts.
-    pub summary: TrialSummary,
+    pub summary: StartSummary,
+    /// Its loads, in order.
+    pub loads: Vec<LoadResult>,
+    /// The processes of its systems, second by second and system by system.
+    pub processes: Vec<ProcessSample>,
+    /// The machine, second by second.
+    pub host: Vec<HostSample>,
+    /// What databases counted, second by second.
+    pub databases: Vec<DatabaseSample>,
+}
+
+impl StartResult {
+    /// Its loads, each with the start.
+    pub fn trials(&self) -> impl Iterator<Item = TrialResult<'_>> {
+        self.loads.iter().map(move |load| TrialResult { start: self, load })
+    }
+}
+
+/// Everything that a load left behind.
+#[derive(Clone, Debug)]
+pub struct LoadResult {
+    /// The short facts.
+    pub summary: LoadSummary,
     /// The first second of the measure phase that counts. The seconds before it are left out of
-    /// all trials of the condition, because one of them was not steady yet.
+    /// all loads under the condition, because one of them was not steady yet.
     pub cut: i64,
     /// What the measure phase scheduled and what ended from `cut` on, by subject: all those
     /// seconds and the drain merged.
@@ -83,25 +213,89 @@ pub struct TrialResult {
     pub seconds: Vec<LoadSecond>,
     /// How the generator did, second by second.
     pub generator: Vec<GeneratorRow>,
-    /// The system's processes, second by second and system by system.
-    pub processes: Vec<ProcessSample>,
-    /// The host, second by second.
-    pub host: Vec<HostSample>,
-    /// What databases counted, second by second.
-    pub databases: Vec<DatabaseSample>,
 }
 
-impl TrialResult {
+impl LoadResult {
     /// The length of what counts of the measure phase, from the cut on, in seconds.
     #[must_use]
     pub fn counted_seconds(&self) -> f64 {
-        (self.summary.window.seconds() - self.cut as f64).max(0.0)
+        (self.summary.timing.window.seconds() - self.cut as f64).max(0.0)
     }
 
-    /// Whether a second lies in what counts of the measure phase.
+    /// True if a second lies in what counts of the measure phase.
     #[must_use]
     pub fn counts_second(&self, second: i64) -> bool {
-        second >= self.cut && (second as f64) < self.summary.window.seconds()
+        second >= self.cut && (second as f64) < self.summary.timing.window.seconds()
+    }
+}
+
+/// A load together with the start that it ran on: where the value of a measure comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct TrialResult<'a> {
+    /// The start.
+    pub start: &'a StartResult,
+    /// One of its loads.
+    pub load: &'a LoadResult,
+}
+
+impl<'a> TrialResult<'a> {
+    /// Which start.
+    #[must_use]
+    pub fn identity(&self) -> &'a Start {
+        &self.start.summary.start
+    }
+
+    /// The number of the start.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.identity().number
+    }
+
+    /// The variant that took the load.
+    #[must_use]
+    pub fn variant(&self) -> usize {
+        self.load.summary.load.variant
+    }
+
+    /// The condition, as an index into the plan's.
+    #[must_use]
+    pub fn condition(&self) -> usize {
+        self.identity().condition
+    }
+
+    /// Whether it counts: start and load together.
+    #[must_use]
+    pub fn validity(&self) -> Validity {
+        self.start.summary.validity.and(&self.load.summary.validity)
+    }
+
+    /// True if start and load count.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.start.summary.validity.counts() && self.load.summary.validity.counts()
+    }
+
+    /// What a reader should know of the load, then of the start.
+    pub fn warnings(&self) -> impl Iterator<Item = &'a String> {
+        self.load.summary.warnings.iter().chain(&self.start.summary.warnings)
+    }
+
+    /// The systems of the variant that took the load.
+    #[must_use]
+    pub fn systems(&self) -> Option<&'a VariantSystems> {
+        self.start.summary.systems.iter().find(|systems| systems.variant == self.variant())
+    }
+
+    /// The databases of the variant that took the load.
+    #[must_use]
+    pub fn databases(&self) -> &'a [DatabaseFacts] {
+        self.systems().map_or(&[], |systems| &systems.databases)
+    }
+
+    /// From the start of the variant's first system to the readiness of its last.
+    #[must_use]
+    pub fn ready_after(&self) -> Nanos {
+        self.systems().map_or(Nanos(0), |systems| systems.ready_after)
     }
 }
 
@@ -158,15 +352,17 @@ pub struct GeneratorRow {
     pub stall: u64,
 }
 
-/// The first second that counts in each condition: one cut for all of its trials, where the last
-/// of them became steady. Trials that do not count have no say.
+/// The first second that counts in each condition: one cut for all of its loads, where the last
+/// of them became steady. Starts and loads that do not count have no say.
 #[must_use]
-pub fn common_cuts<'a>(summaries: impl IntoIterator<Item = &'a TrialSummary>) -> BTreeMap<usize, i64> {
+pub fn common_cuts<'a>(starts: impl IntoIterator<Item = &'a FinishedStart>) -> BTreeMap<usize, i64> {
     let mut cuts = BTreeMap::new();
-    for summary in summaries.into_iter().filter(|summary| summary.validity.counts()) {
-        let steady = summary.steady_from.map_or(0, |from| from.0.div_ceil(1_000_000_000) as i64);
-        let cut: &mut i64 = cuts.entry(summary.trial.condition).or_default();
-        *cut = steady.max(*cut);
+    for finished in starts.into_iter().filter(|finished| finished.summary.validity.counts()) {
+        for load in finished.loads.iter().filter(|load| load.validity.counts()) {
+            let steady = load.steadiness.from.map_or(0, |from| from.0.div_ceil(1_000_000_000) as i64);
+            let cut: &mut i64 = cuts.entry(finished.summary.start.condition).or_default();
+            *cut = steady.max(*cut);
+        }
     }
     cuts
 }
@@ -174,48 +370,54 @@ pub fn common_cuts<'a>(summaries: impl IntoIterator<Item = &'a TrialSummary>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::start::PhaseLengths;
 
-    fn summary(condition: usize, steady_from: Option<u64>, validity: Validity) -> TrialSummary {
-        TrialSummary {
-            trial: Trial {
-                number: 1,
-                block: 1,
-                repeat: 1,
-                attempt: 1,
-                extended: false,
-                position: 1,
-                variant: 0,
-                condition,
+    fn finished(condition: usize, steady_from: Option<u64>, validity: Validity) -> FinishedStart {
+        let start = Start {
+            number: 1,
+            block: 1,
+            repeat: 1,
+            attempt: 1,
+            extended: false,
+            position: 1,
+            condition,
+            variants: vec![0],
+        };
+        let load = Load { number: 1, variant: 0, lengths: PhaseLengths::default() };
+        let from = steady_from.map(|milliseconds| Nanos(milliseconds * 1_000_000));
+        let steadiness = Steadiness { from, ..Steadiness::default() };
+        FinishedStart {
+            summary: StartSummary {
+                start,
+                validity: Validity::Valid,
+                warnings: Vec::new(),
+                timing: StartTiming::default(),
+                systems: Vec::new(),
             },
-            validity,
-            warnings: Vec::new(),
-            started_unix_ms: 0,
-            took: Nanos(0),
-            ready_after: Nanos(0),
-            window: Nanos(10_000_000_000),
-            steady_from: steady_from.map(|milliseconds| Nanos(milliseconds * 1_000_000)),
-            unsteady: false,
-            unjudged: None,
-            headroom: Headroom::default(),
-            open_load: false,
-            sequences: BTreeMap::new(),
-            error_examples: BTreeMap::new(),
-            storage: None,
-            databases: Vec::new(),
-            script: None,
+            loads: vec![LoadSummary { validity, steadiness, ..LoadSummary::not_offered(load) }],
         }
     }
 
     #[test]
-    fn a_condition_is_cut_where_the_last_of_its_trials_that_count_became_steady() {
+    fn a_condition_is_cut_where_the_last_of_its_loads_that_count_became_steady() {
         let void = Validity::Void(vec!["no steady state".to_owned()]);
-        let summaries = [
-            summary(0, Some(0), Validity::Valid),
-            summary(0, Some(1200), Validity::Valid),
-            summary(0, Some(4000), void),
-            summary(1, Some(3000), Validity::Valid),
-            summary(2, None, Validity::Valid),
+        let starts = [
+            finished(0, Some(0), Validity::Valid),
+            finished(0, Some(1200), Validity::Valid),
+            finished(0, Some(4000), void),
+            finished(1, Some(3000), Validity::Valid),
+            finished(2, None, Validity::Valid),
         ];
-        assert_eq!(common_cuts(&summaries), BTreeMap::from([(0, 2), (1, 3), (2, 0)]));
+        assert_eq!(common_cuts(&starts), BTreeMap::from([(0, 2), (1, 3), (2, 0)]));
+    }
+
+    #[test]
+    fn a_start_counts_as_a_whole_if_each_of_its_loads_does() {
+        let mut start = finished(0, None, Validity::Valid);
+        assert!(start.validity().counts());
+        let void = Validity::Void(vec!["stalled".to_owned()]);
+        let load = LoadSummary { validity: void.clone(), ..start.loads[0].clone() };
+        start.loads.push(load);
+        assert_eq!(start.validity(), void);
     }
 }

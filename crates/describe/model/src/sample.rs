@@ -1,5 +1,6 @@
 //! What telemetry sees once a second: the system's processes, the host, and what databases count.
 
+use crate::host::local;
 use serde::{Deserialize, Serialize};
 
 /// All processes of one system together, over one second.
@@ -8,8 +9,14 @@ pub struct ProcessSample {
     /// Seconds from the start of the measure phase, at the end of the sampled span; negative in
     /// warm-up.
     pub at: f64,
+    /// The machine that they run on.
+    #[serde(default = "local")]
+    pub machine: String,
     /// Name of the system.
     pub system: String,
+    /// The variant that the system is of.
+    #[serde(default)]
+    pub variant: usize,
     /// Processes.
     pub processes: u64,
     /// CPU used over the span, in cores.
@@ -33,6 +40,9 @@ pub struct ProcessSample {
 pub struct HostSample {
     /// Seconds from the start of the measure phase, at the end of the sampled span.
     pub at: f64,
+    /// Which machine.
+    #[serde(default = "local")]
+    pub machine: String,
     /// CPU used by anything, in cores.
     pub cpu_cores: f64,
     /// CPU that the hypervisor took away, in cores.
@@ -58,6 +68,9 @@ pub struct DatabaseSample {
     pub at: f64,
     /// Name of the database.
     pub database: String,
+    /// The variant that the database is of.
+    #[serde(default)]
+    pub variant: usize,
     /// What is counted: one of [`DATABASE_COUNTERS`], or the server's own name for it.
     pub counter: String,
     /// How much of it, per second of the span; for what comes and goes, how much there was.

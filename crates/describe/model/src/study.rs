@@ -102,3 +102,19 @@ pub struct GeneratorSpec {
     /// void then.
     pub max_lateness: Duration,
 }
+
+/// Where results come from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Measured by Plimsoll's own generator.
+    #[default]
+    Measured,
+    /// Taken from the results of another tool, about whose generator nothing is known.
+    Imported {
+        /// The tool: `k6`.
+        tool: String,
+        /// Its version, as it says itself; none where it does not.
+        version: Option<String>,
+    },
+}

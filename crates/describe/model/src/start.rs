@@ -1,0 +1,333 @@
+//! Starts of systems, the loads on them, and the plan that orders them.
+
+use crate::factor::Assignment;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// One life of the systems: they are started and made ready, take one load after another, and are
+/// stopped. The unit of replication. A start of one variant with one load is a *trial*.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// Place in the plan, from 1. Starts run in this order; but where a run may end early, those of
+    /// blocks that run again come before the next look at the verdicts.
+    pub number: u32,
+    /// The block it belongs to, from 1: every variant under one condition, side by side in time.
+    pub block: u32,
+    /// The repeat of its condition, from 1.
+    pub repeat: u32,
+    /// The attempt at that repeat, from 1: a block in which a load does not count runs again as a
+    /// whole, as a block of its own.
+    pub attempt: u32,
+    /// True if its warm-up is longer by its measure phase, because the attempt before found no
+    /// steady state.
+    pub extended: bool,
+    /// Place inside its block, from 1.
+    pub position: u32,
+    /// Index into the plan's conditions.
+    pub condition: usize,
+    /// The variants whose systems are alive on it, in the order in which they start: indices into
+    /// the plan's variants; one past them for the duplicate of the baseline.
+    pub variants: Vec<usize>,
+}
+
+impl Start {
+    /// The variant, where its systems are the only ones: that of a trial.
+    #[must_use]
+    pub fn only_variant(&self) -> Option<usize> {
+        match self.variants[..] {
+            [variant] => Some(variant),
+            _ => None,
+        }
+    }
+
+    /// The same start as a part of the block `block`, tried once more.
+    #[must_use]
+    pub fn again(&self, number: u32, block: u32, extended: bool) -> Start {
+        Start { number, block, attempt: self.attempt + 1, extended, ..self.clone() }
+    }
+}
+
+/// One period under load on a start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// Place on its start, from 1.
+    pub number: u32,
+    /// The variant whose systems take the load: one of the start's.
+    pub variant: usize,
+    /// How long its phases take.
+    pub lengths: PhaseLengths,
+}
+
+/// What a study intends: its variants under its conditions, and the starts in the order in which
+/// they run as long as every load counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Seed of the order.
+    pub seed: u64,
+    /// Blocks per condition.
+    pub repeats: u32,
+    /// The combinations of the compared factors; index 0 is the baseline.
+    pub variants: Vec<Assignment>,
+    /// The combinations of the other factors, in the study's order; a study without any has one
+    /// empty condition.
+    pub conditions: Vec<Assignment>,
+    /// The starts. A run may decide on more of them: those follow at the end of what was carried out.
+    pub starts: Vec<Start>,
+    /// What warm-up, measure and (at most) drain take for each condition, by its index.
+    pub lengths: Vec<PhaseLengths>,
+    /// True if every block holds the baseline a second time: the *duplicate*, whose ratio to the
+    /// baseline is the noise floor of the study.
+    pub with_duplicate: bool,
+    /// The number of blocks that may run again, in all, because a load in them did not count.
+    pub spare_blocks: u32,
+    /// The repeats after which the run may end when every verdict is reached, ascending, the last
+    /// one being `repeats`; empty when all repeats run whatever they show.
+    pub looks: Vec<u32>,
+}
+
+impl Plan {
+    /// The index that stands for the duplicate of the baseline in [`Start::variants`], if the plan
+    /// has one. It is no index into the plan's variants, so that whatever goes through those leaves
+    /// the duplicate out.
+    #[must_use]
+    pub fn duplicate(&self) -> Option<usize> {
+        self.with_duplicate.then_some(self.variants.len())
+    }
+
+    /// The number of variants in a block, the duplicate included.
+    #[must_use]
+    pub fn block_size(&self) -> usize {
+        self.variants.len() + usize::from(self.with_duplicate)
+    }
+
+    /// The levels of the compared factors of a variant, or of the duplicate.
+    #[must_use]
+    pub fn variant(&self, index: usize) -> &Assignment {
+        self.variants.get(index).unwrap_or(&self.variants[0])
+    }
+
+    /// The name of a variant, or of the duplicate: `mutex`, `mutex (duplicate)`.
+    #[must_use]
+    pub fn label(&self, variant: usize) -> String {
+        let name = self.variant(variant).label();
+        if variant < self.variants.len() { name } else { format!("{name} (duplicate)") }
+    }
+
+    /// The names of all variants that are alive on `start`: `mutex, inputQ`.
+    #[must_use]
+    pub fn start_label(&self, start: &Start) -> String {
+        start.variants.iter().map(|variant| self.label(*variant)).collect::<Vec<String>>().join(", ")
+    }
+
+    /// The levels of all factors for `variant` under `condition`.
+    #[must_use]
+    pub fn assignment(&self, variant: usize, condition: usize) -> Assignment {
+        self.variant(variant).and(&self.conditions[condition])
+    }
+
+    /// The loads of `start` as planned: one for each of its variants.
+    #[must_use]
+    pub fn loads(&self, start: &Start) -> Vec<Load> {
+        let lengths = self.lengths(start);
+        (1..).zip(&start.variants).map(|(number, variant)| Load { number, variant: *variant, lengths }).collect()
+    }
+
+    /// How long the phases of a load on `start` take.
+    #[must_use]
+    pub fn lengths(&self, start: &Start) -> PhaseLengths {
+        let lengths = self.lengths[start.condition];
+        if start.extended { lengths.extended() } else { lengths }
+    }
+
+    /// The time under load of `starts`, without build, start and stop.
+    #[must_use]
+    pub fn time_under_load<'s>(&self, starts: impl IntoIterator<Item = &'s Start>) -> Duration {
+        starts.into_iter().flat_map(|start| self.loads(start)).map(|load| load.lengths.under_load()).sum()
+    }
+
+    /// The plan of a run that ended after so many repeats: later ones are no longer in it.
+    #[must_use]
+    pub fn up_to(mut self, repeats: u32) -> Plan {
+        self.starts.retain(|start| start.repeat <= repeats);
+        self.repeats = self.repeats.min(repeats);
+        self
+    }
+
+    /// True if the block of `start` ran again: none of its values count then.
+    #[must_use]
+    pub fn is_superseded(&self, start: &Start) -> bool {
+        let place = |start: &Start| (start.condition, start.repeat);
+        self.starts.iter().any(|other| place(other) == place(start) && other.attempt > start.attempt)
+    }
+}
+
+/// How long the phases of a load take, as the study asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PhaseLengths {
+    /// Warm-up.
+    pub warmup: Duration,
+    /// Measure; the limit where a number of iterations ends it.
+    pub measure: Duration,
+    /// Drain, at most.
+    pub drain: Duration,
+}
+
+impl PhaseLengths {
+    /// The time that counts as being under load: warm-up and measure.
+    #[must_use]
+    pub fn under_load(self) -> Duration {
+        self.warmup + self.measure
+    }
+
+    /// The same with a warm-up that is longer by the measure phase.
+    #[must_use]
+    pub fn extended(self) -> PhaseLengths {
+        PhaseLengths { warmup: self.warmup + self.measure, ..self }
+    }
+}
+
+/// A part of a start with its loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Systems are started and get ready.
+    Setup,
+    /// Load that is not measured.
+    Warmup,
+    /// Load that is measured.
+    Measure,
+    /// Exchanges under way finish.
+    Drain,
+    /// Systems are stopped.
+    Teardown,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Phase::Setup => "setup",
+            Phase::Warmup => "warm-up",
+            Phase::Measure => "measure",
+            Phase::Drain => "drain",
+            Phase::Teardown => "teardown",
+        })
+    }
+}
+
+/// Whether a start or a load counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Validity {
+    /// It counts.
+    Valid,
+    /// It ran, but what it measured is not the system: never passed, never failed.
+    Void(Vec<String>),
+    /// It could not be carried through, or the system's replies were wrong.
+    Failed(Vec<String>),
+}
+
+impl Validity {
+    /// True if it counts in estimates.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        matches!(self, Validity::Valid)
+    }
+
+    /// This and what is known from elsewhere too: a failure outweighs a void, and the reasons of
+    /// `self` come first.
+    #[must_use]
+    pub fn and(&self, other: &Validity) -> Validity {
+        let reasons = || [self.reasons(), other.reasons()].concat();
+        match (self, other) {
+            (Validity::Valid, other) => other.clone(),
+            (known, Validity::Valid) => known.clone(),
+            (Validity::Void(_), Validity::Void(_)) => Validity::Void(reasons()),
+            _ => Validity::Failed(reasons()),
+        }
+    }
+
+    /// Why it does not count; empty when it does.
+    #[must_use]
+    pub fn reasons(&self) -> &[String] {
+        match self {
+            Validity::Valid => &[],
+            Validity::Void(reasons) | Validity::Failed(reasons) => reasons,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::factor::Level;
+
+    fn start(number: u32, repeat: u32, attempt: u32, variant: usize) -> Start {
+        let (block, position, condition) = (repeat, 1, 0);
+        let (extended, variants) = (attempt > 1, vec![variant]);
+        Start { number, block, repeat, attempt, extended, position, condition, variants }
+    }
+
+    /// One start of the baseline in each of two repeats, and the first one again.
+    fn plan() -> Plan {
+        let second = Duration::from_secs(1);
+        Plan {
+            seed: 1,
+            repeats: 2,
+            variants: ["a", "b"].map(|mode| Assignment(vec![("mode".into(), Level::Text(mode.into()))])).into(),
+            conditions: vec![Assignment::default()],
+            starts: vec![start(1, 1, 1, 0), start(2, 2, 1, 2), start(3, 1, 2, 0)],
+            lengths: vec![PhaseLengths { warmup: second, measure: 4 * second, drain: second }],
+            with_duplicate: true,
+            spare_blocks: 1,
+            looks: vec![1, 2],
+        }
+    }
+
+    #[test]
+    fn the_duplicate_is_the_baseline_by_another_name() {
+        let plan = plan();
+        assert_eq!((plan.duplicate(), plan.block_size()), (Some(2), 3));
+        assert_eq!(plan.start_label(&plan.starts[1]), "a (duplicate)");
+        assert_eq!(plan.assignment(2, 0).label(), "a");
+        assert_eq!(Plan { with_duplicate: false, ..plan }.duplicate(), None);
+    }
+
+    #[test]
+    fn an_attempt_supersedes_the_one_before_it() {
+        let plan = plan();
+        let superseded: Vec<bool> = plan.starts.iter().map(|start| plan.is_superseded(start)).collect();
+        assert_eq!(superseded, [true, false, false]);
+    }
+
+    #[test]
+    fn an_extended_start_warms_up_for_longer() {
+        let plan = plan();
+        let warmups = [0, 2].map(|index| plan.lengths(&plan.starts[index]).warmup.as_secs());
+        assert_eq!((warmups, plan.time_under_load(&plan.starts).as_secs()), ([1, 5], 5 + 5 + 9));
+    }
+
+    #[test]
+    fn each_variant_of_a_start_takes_a_load() {
+        let plan = plan();
+        let both = Start { variants: vec![1, 0], ..plan.starts[0].clone() };
+        let loads: Vec<(u32, usize)> = plan.loads(&both).iter().map(|load| (load.number, load.variant)).collect();
+        assert_eq!(loads, [(1, 1), (2, 0)]);
+        assert_eq!((both.only_variant(), plan.starts[0].only_variant()), (None, Some(0)));
+    }
+
+    #[test]
+    fn a_run_that_ended_early_has_no_later_repeats() {
+        let plan = plan().up_to(1);
+        let numbers: Vec<u32> = plan.starts.iter().map(|start| start.number).collect();
+        assert_eq!((numbers, plan.repeats, plan.looks), (vec![1, 3], 1, vec![1, 2]));
+    }
+
+    #[test]
+    fn a_failure_outweighs_a_void() {
+        let (void, failed) = (Validity::Void(vec!["v".into()]), Validity::Failed(vec!["f".into()]));
+        assert_eq!(failed.and(&void), Validity::Failed(vec!["f".into(), "v".into()]));
+        assert_eq!(void.and(&Validity::Valid), void);
+        assert_eq!(Validity::Valid.and(&failed), failed);
+    }
+}
