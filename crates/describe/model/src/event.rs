@@ -138,8 +138,12 @@ pub struct Second {
     pub second: i64,
     /// What ended in it, by subject.
     pub ended: Vec<LoadSecond>,
-    /// All requests that ended in it together; its `subject` is `request`.
-    pub requests: LoadSecond,
+    /// Iterations that ended in it.
+    pub iterations: u64,
+    /// Exchanges of requests that failed in it.
+    pub errors: u64,
+    /// Median service time of the exchanges of requests that ended in it, in seconds.
+    pub median: Option<f64>,
     /// How the generator did.
     pub generator: GeneratorRow,
     /// The processes of the systems, as last sampled.

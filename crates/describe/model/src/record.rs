@@ -421,6 +421,16 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// What ended for each subject, whatever phase scheduled it.
+    #[must_use]
+    pub fn by_subject(&self) -> BTreeMap<&Subject, Tally> {
+        let mut tallies: BTreeMap<&Subject, Tally> = BTreeMap::new();
+        for ((_, subject), tally) in &self.tallies {
+            tallies.entry(subject).or_default().merge(tally);
+        }
+        tallies
+    }
+
     /// Adds what another generator thread recorded in the same second.
     pub fn merge(&mut self, other: &Interval) {
         for (key, tally) in &other.tallies {

@@ -1,7 +1,7 @@
 //! Finished starts with their loads, as they stand in a bundle and as analysis reads them.
 
 use crate::database::DatabaseFacts;
-use crate::record::{ErrorKind, SequenceCheck, Subject, Tally};
+use crate::record::{ErrorKind, Interval, SequenceCheck, Subject, Tally};
 use crate::sample::{DatabaseSample, HostSample, ProcessSample};
 use crate::script::ScriptFacts;
 use crate::start::{Load, Start, Validity};
@@ -336,6 +336,29 @@ fn first_load() -> u32 {
     1
 }
 
+impl LoadSecond {
+    /// The row for what ended for `subject` in a second of the load with this number.
+    #[must_use]
+    pub fn of(load: u32, second: i64, subject: &Subject, tally: &Tally) -> LoadSecond {
+        let at = |quantile| tally.service.value_at_quantile(quantile);
+        LoadSecond {
+            load,
+            second,
+            subject: subject.to_string(),
+            count: tally.count(),
+            failed: tally.failed(),
+            bytes_out: tally.bytes_out,
+            bytes_in: tally.bytes_in,
+            mean: tally.service.mean(),
+            p50: at(0.5),
+            p95: at(0.95),
+            p99: at(0.99),
+            max: tally.service.max(),
+            response_p95: tally.response.value_at_quantile(0.95),
+        }
+    }
+}
+
 /// How the generator did in one second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorRow {
@@ -361,6 +384,27 @@ pub struct GeneratorRow {
     pub lateness_max: u64,
     /// The longest time in which the loop did not look for new events, in nanoseconds.
     pub stall: u64,
+}
+
+impl GeneratorRow {
+    /// The row for an interval of the load with this number.
+    #[must_use]
+    pub fn of(load: u32, interval: &Interval) -> GeneratorRow {
+        let Interval { second, length, generator, .. } = interval;
+        let cores = |cpu: Nanos| if length.0 == 0 { 0.0 } else { cpu.seconds() / length.seconds() };
+        GeneratorRow {
+            load,
+            second: *second,
+            cpu_cores: cores(generator.cpu),
+            cpu_busiest: cores(generator.cpu_busiest),
+            users: generator.users,
+            in_flight: generator.in_flight,
+            backlog: generator.backlog,
+            lateness_p99: generator.lateness.value_at_quantile(0.99),
+            lateness_max: generator.lateness.max(),
+            stall: generator.stall.0,
+        }
+    }
 }
 
 /// The first second that counts in each condition: one cut for all of its loads, where the last

@@ -49,7 +49,7 @@ load          = { users = "{users}", duration = "20s" }
         assert_eq!(levels, [&[Level::Text("old".to_owned())][..], &[Level::Integer(10)]]);
         assert_eq!((study.repeats, study.noise_floor.is_some(), study.looks.len()), (10, true, 0));
         let condition = plimsoll_model::factor::combinations(study.factors.iter().skip(1)).remove(0);
-        assert_eq!(study.trial_length(&condition).measure, Duration::from_secs(3));
+        assert_eq!(study.phase_lengths(&condition).measure, Duration::from_secs(3));
         assert!(study.facts().quick);
     }
 }

@@ -108,7 +108,7 @@ load.duration  = "60s"
             let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error);
             return Err(errors.map(ToString::to_string).collect());
         };
-        let length = study.trial_length(&Assignment(vec![("users".to_owned(), Level::Integer(1))]));
+        let length = study.phase_lengths(&Assignment(vec![("users".to_owned(), Level::Integer(1))]));
         Ok((study.repeats, study.factors[1].levels.len(), length.measure.as_secs()))
     }
 

@@ -16,10 +16,10 @@ use plimsoll_model::database::{Address, Database, Origin};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::load::LoadProfile;
+use plimsoll_model::start::PhaseLengths;
 use plimsoll_model::storage::{KeyPair, Secret};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::system::SystemSpec;
-use plimsoll_model::trial::TrialLength;
 use plimsoll_model::workload::{Steps, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -143,7 +143,7 @@ impl Study {
 
     /// How long the phases of a trial take under a condition: the same for every variant.
     #[must_use]
-    pub fn trial_length(&self, condition: &Assignment) -> TrialLength {
+    pub fn phase_lengths(&self, condition: &Assignment) -> PhaseLengths {
         let baseline = combinations(self.factors.iter().filter(|factor| factor.is_compared())).swap_remove(0);
         let mut unheard = Faults::new(self.parts.source.clone());
         let load =
@@ -405,8 +405,8 @@ pub(crate) fn may_load(allow: &[String], host: &str, addresses: &[IpAddr]) -> bo
 }
 
 /// What warm-up, measure and drain of `load` take.
-pub(crate) fn length_of(load: &LoadProfile) -> TrialLength {
-    TrialLength { warmup: load.warmup, measure: load.stop.limit(), drain: load.drain }
+pub(crate) fn length_of(load: &LoadProfile) -> PhaseLengths {
+    PhaseLengths { warmup: load.warmup, measure: load.stop.limit(), drain: load.drain }
 }
 
 /// The hosts that a trial connects to, but for those that it starts itself.

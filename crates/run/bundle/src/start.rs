@@ -5,9 +5,9 @@ use crate::error::BundleError;
 use crate::files::{self, partial_folder, plain};
 use crate::interval_log::IntervalLog;
 use crate::note::Note;
-use crate::tables::{ErrorRow, TotalRow, generator_row, load_second, tick_rows, to_csv};
+use crate::tables::{ErrorRow, TotalRow, tick_rows, to_csv};
 use plimsoll_model::record::{Interval, RecordedPhase, Subject, Tally};
-use plimsoll_model::result::FinishedStart;
+use plimsoll_model::result::{FinishedStart, GeneratorRow, LoadSecond};
 use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
 use plimsoll_model::start::Start;
 use plimsoll_model::units::Instant;
@@ -154,13 +154,13 @@ impl StartWriter {
                 self.errors.serialize(row)?;
             }
         }
-        for (subject, tally) in by_subject(interval) {
-            self.load.serialize(load_second(load, interval.second, subject, &tally))?;
+        for (subject, tally) in interval.by_subject() {
+            self.load.serialize(LoadSecond::of(load, interval.second, subject, &tally))?;
         }
         for row in tick_rows(load, interval) {
             self.ticks.serialize(row)?;
         }
-        self.generator.serialize(generator_row(load, interval.second, interval.length, &interval.generator))?;
+        self.generator.serialize(GeneratorRow::of(load, interval))?;
         Ok(())
     }
 
@@ -194,15 +194,6 @@ impl StartWriter {
 
 fn write_table<R: Serialize>(folder: &Path, name: &str, rows: &[R]) -> Result<(), BundleError> {
     files::write(&folder.join(name), &to_csv(rows))
-}
-
-/// What ended in the interval for each subject, whatever phase scheduled it.
-fn by_subject(interval: &Interval) -> BTreeMap<&Subject, Tally> {
-    let mut tallies: BTreeMap<&Subject, Tally> = BTreeMap::new();
-    for ((_, subject), tally) in &interval.tallies {
-        tallies.entry(subject).or_default().merge(tally);
-    }
-    tallies
 }
 
 impl Logs {

@@ -1,8 +1,6 @@
 //! The tables of a start: rows of CSV files, read and written by name of column.
 
-use plimsoll_model::record::{ErrorKind, GeneratorSecond, Interval, RecordedPhase, Subject, TICKS, Tally};
-use plimsoll_model::result::{GeneratorRow, LoadSecond};
-use plimsoll_model::units::Nanos;
+use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, Subject, TICKS, Tally};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -73,43 +71,6 @@ pub(crate) fn tick_rows(load: u32, interval: &Interval) -> impl Iterator<Item = 
         iterations: ticked.iterations,
         total: ticked.total,
     })
-}
-
-/// The row of `load.csv` for what ended in a second.
-pub(crate) fn load_second(load: u32, second: i64, subject: &Subject, tally: &Tally) -> LoadSecond {
-    let at = |quantile| tally.service.value_at_quantile(quantile);
-    LoadSecond {
-        load,
-        second,
-        subject: subject.to_string(),
-        count: tally.count(),
-        failed: tally.failed(),
-        bytes_out: tally.bytes_out,
-        bytes_in: tally.bytes_in,
-        mean: tally.service.mean(),
-        p50: at(0.5),
-        p95: at(0.95),
-        p99: at(0.99),
-        max: tally.service.max(),
-        response_p95: tally.response.value_at_quantile(0.95),
-    }
-}
-
-/// The row of `generator.csv` for a second of this length.
-pub(crate) fn generator_row(load: u32, second: i64, length: Nanos, generator: &GeneratorSecond) -> GeneratorRow {
-    let cores = |cpu: Nanos| if length.0 == 0 { 0.0 } else { cpu.seconds() / length.seconds() };
-    GeneratorRow {
-        load,
-        second,
-        cpu_cores: cores(generator.cpu),
-        cpu_busiest: cores(generator.cpu_busiest),
-        users: generator.users,
-        in_flight: generator.in_flight,
-        backlog: generator.backlog,
-        lateness_p99: generator.lateness.value_at_quantile(0.99),
-        lateness_max: generator.lateness.max(),
-        stall: generator.stall.0,
-    }
 }
 
 /// The text of a table.

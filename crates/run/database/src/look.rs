@@ -125,7 +125,7 @@ impl Series {
     fn note(&mut self, now: Instant, counters: Counters) {
         let at = now.duration_since(self.began).as_secs_f64();
         for (counter, value) in counters.since(&self.last, now.duration_since(self.at)) {
-            self.samples.push(DatabaseSample { at, database: self.database.clone(), counter, value });
+            self.samples.push(DatabaseSample { at, database: self.database.clone(), variant: 0, counter, value });
         }
         (self.at, self.last) = (now, counters);
     }

@@ -7,9 +7,9 @@
 
 use crate::programs::{OnEvent, tell};
 use crate::run::Context;
+use crate::start::{Broken, Fault, Tell};
 use crate::target;
-use crate::trial::{Broken, Fault, Tell};
-use plimsoll_bundle::{BundleError, BundleWriter, TrialWriter};
+use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_database::{DatabaseError, Databases, Look, Staged, after, check_connections, remove_left, set_by_load};
 use plimsoll_generator::RunRecord;
 use plimsoll_model::database::{Address, Database, DatabaseFacts, Origin, SqlFacts};
@@ -56,19 +56,19 @@ pub(crate) fn note_place(
     if starts_any { note.write(&databases.place().to_string_lossy()) } else { note.remove() }
 }
 
-/// Brings a database into the state before a trial, and starts its server if it is the study's own.
-/// Gives also how long the server took until it was ready.
+/// Brings a database into the state before a start, and starts its server, which writes to `output`,
+/// if it is the study's own. Gives also how long the server took until it was ready.
 pub(crate) fn serve(
     context: &Context<'_>,
     databases: &mut Databases,
     database: &Database,
-    writer: &TrialWriter,
+    output: &Path,
     tell: &mut Tell<'_>,
 ) -> Result<(Served, Option<Running>, Duration), Fault> {
     may_load(context.study, database).map_err(Fault::Failed)?;
     let staged = stage(context, databases, database, tell)?;
     let began = Instant::now();
-    let start = |system| context.launcher.start(system, &writer.output_path(&database.name));
+    let start = |system| context.launcher.start(system, output);
     let running = staged.system.as_ref().map(start).transpose()?;
     if let Some(running) = &running {
         running.wait_ready(&context.is_interrupted())?;

@@ -2,9 +2,9 @@
 
 use plimsoll_database::Databases;
 use plimsoll_model::database::{Database, DatabaseFacts, Origin};
-use plimsoll_model::result::TrialSummary;
+use plimsoll_model::result::FinishedStart;
+use plimsoll_model::start::Validity;
 use plimsoll_model::storage::{KeyPair, Secret};
-use plimsoll_model::trial::Validity;
 use plimsoll_study::Study;
 use plimsoll_system::random_text;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,20 +56,28 @@ impl Keys {
     }
 }
 
-/// The summary of a trial without secrets that a system may have told.
-pub(crate) fn hidden(secrets: &[String], mut summary: TrialSummary) -> TrialSummary {
-    let texts = match &mut summary.validity {
-        Validity::Valid => &mut Vec::new(),
-        Validity::Void(reasons) | Validity::Failed(reasons) => reasons,
-    };
-    let examples = summary.error_examples.values_mut().flat_map(BTreeMap::values_mut);
-    let of_databases = summary.databases.iter_mut().flat_map(told_by_server);
-    for text in texts.iter_mut().chain(&mut summary.warnings).chain(examples).chain(of_databases) {
+/// What is known of a start, without secrets that a system may have told.
+pub(crate) fn hidden(secrets: &[String], mut finished: FinishedStart) -> FinishedStart {
+    let FinishedStart { summary, loads } = &mut finished;
+    let of_databases = summary.systems.iter_mut().flat_map(|systems| &mut systems.databases).flat_map(told_by_server);
+    let of_start = reasons(&mut summary.validity).iter_mut().chain(&mut summary.warnings).chain(of_databases);
+    let of_loads = loads.iter_mut().flat_map(|load| {
+        let examples = load.replies.error_examples.values_mut().flat_map(BTreeMap::values_mut);
+        reasons(&mut load.validity).iter_mut().chain(&mut load.warnings).chain(examples)
+    });
+    for text in of_start.chain(of_loads) {
         for secret in secrets {
             *text = text.replace(secret, &"*".repeat(secret.len()));
         }
     }
-    summary
+    finished
+}
+
+fn reasons(validity: &mut Validity) -> &mut [String] {
+    match validity {
+        Validity::Valid => &mut [],
+        Validity::Void(reasons) | Validity::Failed(reasons) => reasons,
+    }
 }
 
 /// What of the facts of a database comes from its server or from a command of the study.

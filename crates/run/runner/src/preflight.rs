@@ -9,7 +9,7 @@ use plimsoll_model::database::Database;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::flow::{Auth, Password};
 use plimsoll_model::load::LoadProfile;
-use plimsoll_model::trial::Plan;
+use plimsoll_model::start::Plan;
 use plimsoll_model::workload::{Steps, Workload};
 use plimsoll_study::{Bindings, Diagnostic, PortChoice, Severity, Study, TrialSpec};
 use plimsoll_system::{check_commands, check_port_free};

@@ -3,13 +3,13 @@
 
 use crate::preflight::stand_in;
 use crate::run::{Context, Stop};
-use crate::trial::Executable;
+use crate::start::Executable;
 use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_model::event::Event;
 use plimsoll_model::flow::{Body, PartContent};
 use plimsoll_model::host::{Version, WORKLOAD};
+use plimsoll_model::start::Start;
 use plimsoll_model::system::{CommandLine, SystemSpec};
-use plimsoll_model::trial::Trial;
 use plimsoll_model::workload::{Steps, Workload};
 use plimsoll_system::sha256;
 use std::collections::BTreeSet;
@@ -36,34 +36,34 @@ pub(crate) struct Programs {
     listed: bool,
     executables: BTreeSet<(String, PathBuf)>,
     /// How systems are started in the trials so far, each with the folder in which it is.
-    starts: Vec<Start>,
+    commands: Vec<Command>,
     /// What users do in the trials so far.
     workloads: Vec<Workload>,
 }
 
 /// System, folder and command.
-type Start = (String, PathBuf, CommandLine);
+type Command = (String, PathBuf, CommandLine);
 
 /// Arguments that are larger files are data, not programs.
 const LARGEST_PROGRAM: u64 = 64 << 20;
 
 impl Programs {
-    /// Builds and describes what `trials` need and no earlier trial did.
+    /// Builds and describes what `starts` need and no earlier start did.
     pub(crate) fn make_ready<'t>(
         &mut self,
         context: &Context<'_>,
-        trials: impl IntoIterator<Item = &'t Trial>,
+        starts: impl IntoIterator<Item = &'t Start>,
         bundle: &mut BundleWriter,
         on_event: &mut OnEvent<'_>,
     ) -> Result<(), Stop> {
-        let (before, starts) = (self.versions.len(), self.starts.len());
-        let new = self.unknown(context, trials);
+        let (before, commands) = (self.versions.len(), self.commands.len());
+        let new = self.unknown(context, starts);
         self.build(context, &new, bundle, on_event)?;
         for system in &new {
             let version = context.launcher.version_of(system)?;
             self.add(version);
         }
-        for version in self.starts[starts..].iter().flat_map(arguments).collect::<Vec<Version>>() {
+        for version in self.commands[commands..].iter().flat_map(arguments).collect::<Vec<Version>>() {
             self.add(version);
         }
         self.systems.extend(new);
@@ -101,21 +101,24 @@ impl Programs {
         if self.versions.len() > before { bundle.versions(&self.versions) } else { Ok(()) }
     }
 
-    /// The systems of `trials` that are not known yet, each program once. The files of what users do are
+    /// The systems of `starts` that are not known yet, each program once. The files of what users do are
     /// added on the way.
-    fn unknown<'t>(&mut self, context: &Context<'_>, trials: impl IntoIterator<Item = &'t Trial>) -> Vec<SystemSpec> {
+    fn unknown<'t>(&mut self, context: &Context<'_>, starts: impl IntoIterator<Item = &'t Start>) -> Vec<SystemSpec> {
         let mut new: Vec<SystemSpec> = Vec::new();
         let mut seen = BTreeSet::new();
-        for trial in trials {
-            if !seen.insert((trial.variant, trial.condition)) {
+        let pairs =
+            starts.into_iter().flat_map(|start| start.variants.iter().map(|variant| (*variant, start.condition)));
+        for (variant, condition) in pairs {
+            if !seen.insert((variant, condition)) {
                 continue;
             }
-            let Ok(spec) = stand_in(context.study, &context.plan.assignment(trial), context.program) else { continue };
+            let assignment = context.plan.assignment(variant, condition);
+            let Ok(spec) = stand_in(context.study, &assignment, context.program) else { continue };
             self.add_files(context, spec.workload);
             for system in spec.systems {
-                let start = (system.name.clone(), system.dir.clone(), system.start.clone());
-                if !self.starts.contains(&start) {
-                    self.starts.push(start);
+                let command = (system.name.clone(), system.dir.clone(), system.start.clone());
+                if !self.commands.contains(&command) {
+                    self.commands.push(command);
                 }
                 if !self.systems.iter().chain(&new).any(|known| is_same_program(known, &system)) {
                     new.push(system);
@@ -181,7 +184,7 @@ fn files_of(workload: &Workload) -> Vec<PathBuf> {
 
 /// The arguments of a command that are files, with what they hold: `python shop.py` is the program `python`, and what
 /// is measured is `shop.py`.
-fn arguments((name, folder, start): &Start) -> Vec<Version> {
+fn arguments((name, folder, start): &Command) -> Vec<Version> {
     let files = start.arguments().iter().filter(|argument| !argument.is_empty()).map(|argument| folder.join(argument));
     let is_program = |path: &PathBuf| path.metadata().is_ok_and(|file| file.is_file() && file.len() <= LARGEST_PROGRAM);
     let version = |path: PathBuf| Version {

@@ -1,22 +1,21 @@
-//! The run: every trial of the plan in its order, blocks that did not count again, and an early end
-//! where every verdict is reached.
+//! The run: carries out one step of the plan's strategy after the other.
 
 use crate::databases;
 use crate::keys::{Keys, hidden};
 use crate::preflight;
 use crate::programs::{OnEvent, Programs, tell};
 use crate::scripts::FirstLook;
-use crate::trial::{Broken, Finished, run_trial};
-use plimsoll_bundle::{BundleError, BundleWriter, Series};
+use crate::start::{Broken, EndedStart, RunningStart};
+use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_database::Databases;
 use plimsoll_model::event::Event;
-use plimsoll_model::result::TrialSummary;
+use plimsoll_model::result::FinishedStart;
+use plimsoll_model::start::{Plan, Start, Validity};
 use plimsoll_model::study::StudyFacts;
-use plimsoll_model::trial::{Plan, Trial, Validity};
-use plimsoll_plan::{Again, Outcome, again, due, left_out};
+use plimsoll_plan::{Look, Outcome, Outcomes, Step, left_out, next, remaining};
 use plimsoll_study::Study;
 use plimsoll_system::{Launcher, SystemError};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -34,11 +33,11 @@ pub struct Run<'a> {
     pub interrupted: &'a AtomicBool,
 }
 
-/// What every trial needs to know.
+/// What every start needs to know.
 pub(crate) struct Context<'a> {
     pub(crate) study: &'a Study,
     pub(crate) facts: &'a StudyFacts,
-    /// As it was made: without the blocks that are run again.
+    /// As it was made: without the blocks that run again.
     pub(crate) plan: &'a Plan,
     pub(crate) launcher: &'a Launcher,
     pub(crate) program: &'a Path,
@@ -47,7 +46,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Asks whether the run is to stop.
+    /// True once the run is to stop.
     pub(crate) fn is_interrupted(&self) -> impl Fn() -> bool {
         || self.interrupted.load(Ordering::Relaxed)
     }
@@ -56,7 +55,7 @@ impl Context<'_> {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// Every trial ran that was needed; whether it counts stands in its summary.
+    /// Every start ran that was needed; whether it counts stands in its summary.
     Complete,
     /// It was stopped from outside; what had ended is in the bundle.
     Interrupted,
@@ -142,9 +141,9 @@ fn walk(
     decided: &mut dyn FnMut(u32) -> bool,
     on_event: &mut OnEvent<'_>,
 ) -> Result<Ending, RunError> {
-    let mut walk = Walk::new(context, databases, bundle, on_event);
+    let mut walk = Walk::new(context, bundle, on_event);
     walk.tell_start()?;
-    match walk.until_the_end(decided) {
+    match walk.until_the_end(databases, decided) {
         Ok(decided_after) => {
             walk.tell(&Event::RunFinished { complete: true })?;
             match decided_after {
@@ -187,9 +186,7 @@ impl From<SystemError> for Stop {
 /// A run under way.
 struct Walk<'a> {
     context: &'a Context<'a>,
-    databases: &'a mut Databases,
-    /// The plan with the blocks that are run again.
-    plan: Plan,
+    outcomes: Outcomes,
     bundle: &'a mut BundleWriter,
     on_event: &'a mut OnEvent<'a>,
     programs: Programs,
@@ -197,26 +194,21 @@ struct Walk<'a> {
     working: BTreeSet<usize>,
     /// What scripts have measured in the first block.
     look: FirstLook,
-    /// The blocks of which was told that they are not run again.
+    /// The blocks of which was told that they do not run again.
     left_out: BTreeSet<u32>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(
-        context: &'a Context<'a>,
-        databases: &'a mut Databases,
-        bundle: &'a mut BundleWriter,
-        on_event: &'a mut OnEvent<'a>,
-    ) -> Walk<'a> {
-        let mut plan = context.plan.clone();
-        plan.trials.extend(bundle.added_trials());
-        let (programs, working, left_out) = (Programs::default(), BTreeSet::new(), BTreeSet::new());
+    fn new(context: &'a Context<'a>, bundle: &'a mut BundleWriter, on_event: &'a mut OnEvent<'a>) -> Walk<'a> {
+        let outcomes = outcomes(context.plan, bundle);
         // A run that goes on was looked at before.
-        let look = FirstLook::new(context.facts, if bundle.sealed_trials().is_empty() { plan.block_size() } else { 0 });
-        let mut walk = Walk { context, databases, plan, bundle, on_event, programs, working, look, left_out };
-        let done =
-            walk.plan.trials.iter().filter(|trial| walk.summary(trial).is_some_and(|summary| !has_failed(summary)));
-        walk.working = done.map(|trial| walk.program_of(trial)).collect();
+        let first_block = if bundle.finished_starts().is_empty() { context.plan.block_size() } else { 0 };
+        let look = FirstLook::new(context.facts, first_block);
+        let (programs, working, left_out) = (Programs::default(), BTreeSet::new(), BTreeSet::new());
+        let mut walk = Walk { context, outcomes, bundle, on_event, programs, working, look, left_out };
+        let worked = walk.finished().filter(|finished| !has_failed(finished));
+        walk.working =
+            worked.flat_map(|finished| &finished.summary.start.variants).map(|one| walk.program_of(*one)).collect();
         walk
     }
 
@@ -225,54 +217,113 @@ impl<'a> Walk<'a> {
     }
 
     fn tell_start(&mut self) -> Result<(), BundleError> {
-        let left = self.left(self.plan.repeats);
+        let (left, plan) = (remaining(self.context.plan, &self.outcomes), self.context.plan);
+        let done = self.finished().count();
         let event = Event::RunStarted {
-            trials: self.plan.trials.len() as u32,
-            already_done: (self.plan.trials.len() - left.len()) as u32,
-            time_under_load: left.iter().map(|trial| self.plan.length(trial).load()).sum(),
+            starts: (done + left.len()) as u32,
+            already_done: done as u32,
+            time_under_load: plan.time_under_load(&left),
         };
         self.tell(&event)
     }
 
-    /// Runs look by look. Returns after how many repeats every verdict was reached, if that was
+    /// Carries out all steps. Returns after how many repeats every verdict was reached, if that was
     /// before the last.
-    fn until_the_end(&mut self, decided: &mut dyn FnMut(u32) -> bool) -> Result<Option<u32>, Stop> {
-        let looks = self.plan.looks.iter().copied().filter(|look| *look < self.plan.repeats).collect::<Vec<u32>>();
-        for repeats in looks {
-            self.run_up_to(repeats)?;
-            // An earlier, interrupted run that went on had looked before.
-            let went_on = self.plan.trials.iter().any(|trial| trial.repeat > repeats && self.summary(trial).is_some());
-            if !went_on {
-                let decided = decided(repeats);
-                self.tell(&Event::LookTaken { repeats, decided })?;
-                if decided {
-                    return Ok(Some(repeats));
+    fn until_the_end(
+        &mut self,
+        databases: &mut Databases,
+        decided: &mut dyn FnMut(u32) -> bool,
+    ) -> Result<Option<u32>, Stop> {
+        let (context, mut running) = (self.context, None);
+        while let Some(step) = next(context.plan, &self.outcomes) {
+            match step {
+                Step::Start(start) => running = Some(self.begin(databases, start)?),
+                Step::Load(load) => {
+                    let running = running.as_mut().expect("a load is on a start");
+                    let mut hear = |event: &Event| tell(self.bundle, self.on_event, event);
+                    running.load(context, &load, &mut hear)?;
+                    self.outcomes.loaded(load);
+                }
+                Step::Stop => self.end(databases, running.take().expect("only a start is stopped"))?,
+                Step::Look { repeats } => {
+                    self.tell_left_out(repeats)?;
+                    if self.look(repeats, decided)? {
+                        return Ok(Some(repeats));
+                    }
                 }
             }
         }
-        self.run_up_to(self.plan.repeats)?;
+        self.tell_left_out(context.plan.repeats)?;
         Ok(None)
     }
 
-    /// Runs what is left of the first `repeats` repeats, then blocks of them again as long as any is
-    /// due.
-    fn run_up_to(&mut self, repeats: u32) -> Result<(), Stop> {
-        self.run_all(&self.left(repeats))?;
-        while let Some(next) = due(&self.plan, &self.outcomes(), repeats) {
-            let trials = again(&self.plan, next);
-            self.bundle.add_trials(&trials)?;
-            self.tell_again(next, &trials)?;
-            self.plan.trials.extend(&trials);
-            self.run_all(&trials)?;
-        }
-        Ok(self.tell_left_out(repeats)?)
+    /// Asks whether every verdict is reached after so many repeats.
+    fn look(&mut self, repeats: u32, decided: &mut dyn FnMut(u32) -> bool) -> Result<bool, Stop> {
+        let decided = decided(repeats);
+        self.bundle.look(repeats, decided)?;
+        self.tell(&Event::LookTaken { repeats, decided })?;
+        self.outcomes.looked(Look { repeats, decided });
+        Ok(decided)
     }
 
-    /// Says once of each block that it would have been run again, and why it is not.
+    /// Builds what a start needs, and starts its systems.
+    fn begin(&mut self, databases: &mut Databases, start: Start) -> Result<RunningStart, Stop> {
+        let context = self.context;
+        self.decide(&start)?;
+        // All that is planned is built before anything runs.
+        let ahead = remaining(context.plan, &self.outcomes);
+        self.programs.make_ready(context, ahead.iter().chain([&start]), self.bundle, self.on_event)?;
+        if context.interrupted.load(Ordering::Relaxed) {
+            return Err(Stop::Interrupted);
+        }
+        let variants = context.plan.start_label(&start);
+        let condition = context.plan.conditions[start.condition].to_string();
+        self.tell(&Event::StartBegun { start: start.clone(), variants, condition })?;
+        let writer = self.bundle.begin_start(&start)?;
+        if let Some(place) = writer.left_at() {
+            let number = start.number;
+            let message = format!("trial {number} was broken off and left objects in {place}: remove them by hand");
+            self.tell(&Event::Warning { message })?;
+        }
+        let mut hear = |event: &Event| tell(self.bundle, self.on_event, event);
+        let running = RunningStart::begin(context, databases, &start, writer, &mut hear)?;
+        self.outcomes.started(start);
+        Ok(running)
+    }
+
+    /// Enters a start that was not planned, and tells of the block that runs again with it.
+    fn decide(&mut self, start: &Start) -> Result<(), BundleError> {
+        if self.context.plan.starts.contains(start) {
+            return Ok(());
+        }
+        self.bundle.decide(start)?;
+        if start.position == 1 { self.tell_again(start) } else { Ok(()) }
+    }
+
+    fn tell_again(&mut self, first: &Start) -> Result<(), BundleError> {
+        let plan = self.context.plan;
+        let place = |start: &&Start| (start.condition, start.repeat) == (first.condition, first.repeat);
+        let block: Vec<Start> =
+            plan.starts.iter().filter(place).map(|start| start.again(0, 0, first.extended)).collect();
+        let before = self.finished().map(|finished| &finished.summary.start).filter(place);
+        let of = before.max_by_key(|start| start.attempt).map_or(0, |start| start.block);
+        let reasons = self.reasons(of);
+        self.tell(&Event::BlockRepeated {
+            of,
+            block: first.block,
+            attempt: first.attempt,
+            extended: first.extended,
+            starts: block.len() as u32,
+            time_under_load: plan.time_under_load(&block),
+            reasons,
+        })
+    }
+
+    /// Says once of each block that it would have run again, and why it does not.
     fn tell_left_out(&mut self, repeats: u32) -> Result<(), BundleError> {
-        let spare =
-            if self.plan.spare_blocks == 0 { "the study has no spare blocks" } else { "no spare block is left" };
-        for block in left_out(&self.plan, &self.outcomes(), repeats) {
+        let none_at_all = self.context.plan.spare_blocks == 0;
+        let spare = if none_at_all { "the study has no spare blocks" } else { "no spare block is left" };
+        for block in left_out(self.context.plan, &self.outcomes, repeats) {
             if self.left_out.insert(block) {
                 let reasons = self.reasons(block).join("; ");
                 let message = format!("block {block} is not run again: {spare}; it does not count whole: {reasons}");
@@ -282,11 +333,11 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Why trials of a block do not count, each reason once.
+    /// Why starts of a block do not count, each reason once.
     fn reasons(&self, block: u32) -> Vec<String> {
         let mut reasons: Vec<String> = Vec::new();
-        for trial in self.plan.trials.iter().filter(|trial| trial.block == block) {
-            for reason in self.summary(trial).map_or(&[][..], |summary| summary.validity.reasons()) {
+        for finished in self.finished().filter(|finished| finished.summary.start.block == block) {
+            for reason in finished.validity().reasons() {
                 if !reasons.contains(reason) {
                     reasons.push(reason.clone());
                 }
@@ -295,118 +346,103 @@ impl<'a> Walk<'a> {
         reasons
     }
 
-    fn tell_again(&mut self, again: Again, trials: &[Trial]) -> Result<(), BundleError> {
-        let reasons = self.reasons(again.block);
-        self.tell(&Event::BlockRepeated {
-            of: again.block,
-            block: trials[0].block,
-            attempt: trials[0].attempt,
-            extended: again.extended,
-            trials: trials.len() as u32,
-            time_under_load: trials.iter().map(|trial| self.plan.length(trial).load()).sum(),
-            reasons,
-        })
-    }
-
-    fn run_all(&mut self, trials: &[Trial]) -> Result<(), Stop> {
-        self.programs.make_ready(self.context, trials, self.bundle, self.on_event)?;
-        for trial in trials {
-            let finished = self.run_one(trial)?;
-            self.programs.add_executables(&finished.executables, self.bundle)?;
-            for message in self.look.see(finished.subjects) {
-                self.tell(&Event::Warning { message })?;
-            }
-            // A variant that never came up, or never gave a right answer, will not do so the next time;
-            // one that has before is worth another try, and its failed trial stands in the report.
-            if finished.worked {
-                self.working.insert(self.program_of(trial));
-            } else if !self.working.contains(&self.program_of(trial)) {
-                let variant = self.plan.label(self.program_of(trial));
-                return Err(Stop::Broken(RunError::NeverWorked { trial: trial.number, variant }));
-            }
-            if let Some(trials) = self.never_right() {
-                return Err(Stop::Broken(RunError::NeverRight { trials }));
-            }
-        }
-        Ok(())
-    }
-
-    /// How many trials failed, where that is all of a whole block and none has ever done otherwise. A single one may
-    /// have failed by chance.
-    fn never_right(&self) -> Option<usize> {
-        let done: Vec<&TrialSummary> = self.plan.trials.iter().filter_map(|trial| self.summary(trial)).collect();
-        let all_failed = done.iter().all(|summary| has_failed(summary));
-        (all_failed && done.len() >= self.plan.block_size().max(2)).then_some(done.len())
-    }
-
-    fn run_one(&mut self, trial: &Trial) -> Result<Finished, Stop> {
-        if self.context.interrupted.load(Ordering::Relaxed) {
-            return Err(Stop::Interrupted);
-        }
-        let started = Event::TrialStarted {
-            trial: *trial,
-            variant: self.plan.label(trial.variant),
-            condition: self.plan.conditions[trial.condition].to_string(),
-        };
-        self.tell(&started)?;
-        let mut writer = self.bundle.begin_trial(trial)?;
-        if let Some(place) = writer.left_at() {
-            let number = trial.number;
-            let message = format!("trial {number} was broken off and left objects in {place}: remove them by hand");
+    /// Stops the systems of a start, and seals it in the bundle.
+    fn end(&mut self, databases: &Databases, running: RunningStart) -> Result<(), Stop> {
+        let mut hear = |event: &Event| tell(self.bundle, self.on_event, event);
+        let ended = running.stop(self.context, &mut hear);
+        // The systems have ended, however the start did.
+        let secrets = self.context.keys.secrets(databases);
+        let EndedStart { finished, outcomes, samples, executables, writer } = ended?;
+        secrets.iter().try_for_each(|secret| writer.conceal(secret))?;
+        let finished = hidden(&secrets, finished);
+        self.bundle.seal_start(writer, &finished, &samples.series())?;
+        let start = finished.summary.start.clone();
+        self.tell(&Event::StartFinished {
+            start: start.number,
+            validity: finished.validity(),
+            iterations: outcomes.iter().map(|load| load.iterations).sum(),
+            errors: outcomes.iter().map(|load| load.errors).sum(),
+        })?;
+        self.outcomes.stopped(start.clone(), outcome(&finished));
+        self.programs.add_executables(&executables, self.bundle)?;
+        for message in self.look.see(outcomes.iter().flat_map(|load| load.subjects.clone()).collect()) {
             self.tell(&Event::Warning { message })?;
         }
-        let mut hear = |event: &Event| tell(self.bundle, self.on_event, event);
-        let outcome = run_trial(self.context, self.databases, trial, &mut writer, &mut hear);
-        // The systems have ended, however the trial did.
-        let secrets = self.context.keys.secrets(self.databases);
-        secrets.iter().try_for_each(|secret| writer.conceal(secret))?;
-        let finished = match outcome {
-            Ok(finished) => Finished { summary: hidden(&secrets, finished.summary), ..finished },
-            Err(Broken::Interrupted) => return Err(Stop::Interrupted),
-            Err(Broken::Bundle(error)) => return Err(error.into()),
-        };
-        let series = Series { processes: &finished.processes, host: &finished.host, databases: &finished.databases };
-        self.bundle.seal_trial(writer, &finished.summary, &series)?;
-        let over = Event::TrialFinished {
-            trial: trial.number,
-            validity: finished.summary.validity.clone(),
-            iterations: finished.iterations,
-            errors: finished.errors,
-        };
-        self.tell(&over)?;
-        Ok(finished)
+        let worked = finished.loads.iter().zip(&outcomes).map(|(load, outcome)| (load.load.variant, outcome.worked));
+        self.break_off_what_never_works(&start, worked.collect())
     }
 
-    /// The trials of the first `repeats` repeats that are not in the bundle.
-    fn left(&self, repeats: u32) -> Vec<Trial> {
-        let trials = self.plan.trials.iter().filter(|trial| trial.repeat <= repeats);
-        trials.filter(|trial| self.summary(trial).is_none()).copied().collect()
+    /// A variant that never came up, or never gave a right answer, will not do so the next time; one
+    /// that has before is worth another try, and its failed start stands in the report.
+    fn break_off_what_never_works(&mut self, start: &Start, worked: Vec<(usize, bool)>) -> Result<(), Stop> {
+        for (variant, worked) in worked {
+            let program = self.program_of(variant);
+            if worked {
+                self.working.insert(program);
+            } else if !self.working.contains(&program) {
+                let variant = self.context.plan.label(program);
+                return Err(Stop::Broken(RunError::NeverWorked { trial: start.number, variant }));
+            }
+        }
+        self.never_right().map_or(Ok(()), |trials| Err(Stop::Broken(RunError::NeverRight { trials })))
     }
 
-    /// What the bundle has of a trial. What it has of another with the same number is none of it.
-    fn summary(&self, trial: &Trial) -> Option<&TrialSummary> {
-        self.bundle.sealed_trials().get(&trial.number).filter(|summary| summary.trial == *trial)
+    /// The number of starts that failed, where that is all of a whole block and none has ever done
+    /// otherwise. A single one may have failed by chance.
+    fn never_right(&self) -> Option<usize> {
+        let done = self.finished().count();
+        let all_failed = self.finished().all(has_failed);
+        (all_failed && done >= self.context.plan.block_size().max(2)).then_some(done)
     }
 
-    fn outcomes(&self) -> BTreeMap<u32, Outcome> {
-        let known = self.plan.trials.iter().filter_map(|trial| Some((trial.number, outcome(self.summary(trial)?))));
-        known.collect()
+    /// The starts that the bundle has, of the plan and of what the run decided on. What it has of
+    /// another with the same number is none of them.
+    fn finished(&self) -> impl Iterator<Item = &FinishedStart> {
+        finished(self.context.plan, self.bundle)
     }
 
-    /// The variant whose programs a trial runs.
-    fn program_of(&self, trial: &Trial) -> usize {
-        if trial.variant < self.plan.variants.len() { trial.variant } else { 0 }
+    /// The variant whose programs `variant` runs: that of the duplicate is the baseline.
+    fn program_of(&self, variant: usize) -> usize {
+        if variant < self.context.plan.variants.len() { variant } else { 0 }
     }
 }
 
-fn has_failed(summary: &TrialSummary) -> bool {
-    matches!(summary.validity, Validity::Failed(_))
+impl From<Broken> for Stop {
+    fn from(broken: Broken) -> Self {
+        match broken {
+            Broken::Interrupted => Stop::Interrupted,
+            Broken::Bundle(error) => error.into(),
+        }
+    }
 }
 
-fn outcome(summary: &TrialSummary) -> Outcome {
-    match summary.validity {
+fn finished<'b>(plan: &'b Plan, bundle: &'b BundleWriter) -> impl Iterator<Item = &'b FinishedStart> {
+    let is_known = |start: &Start| plan.starts.contains(start) || bundle.decided_starts().contains(start);
+    bundle.finished_starts().values().filter(move |finished| is_known(&finished.summary.start))
+}
+
+/// What a bundle has of a run that was interrupted.
+fn outcomes(plan: &Plan, bundle: &BundleWriter) -> Outcomes {
+    let mut outcomes = Outcomes::default();
+    for known in finished(plan, bundle) {
+        outcomes.stopped(known.summary.start.clone(), outcome(known));
+    }
+    for (repeats, decided) in bundle.looks() {
+        outcomes.looked(Look { repeats: *repeats, decided: *decided });
+    }
+    outcomes
+}
+
+fn has_failed(finished: &FinishedStart) -> bool {
+    matches!(finished.validity(), Validity::Failed(_))
+}
+
+fn outcome(finished: &FinishedStart) -> Outcome {
+    let bad = finished.loads.iter().filter(|load| !load.validity.counts());
+    let unsteady = finished.summary.validity.counts() && bad.clone().all(|load| load.steadiness.unsteady);
+    match finished.validity() {
         Validity::Valid => Outcome::Counts,
-        _ if summary.unsteady => Outcome::Unsteady,
+        _ if unsteady => Outcome::Unsteady,
         Validity::Void(_) | Validity::Failed(_) => Outcome::DoesNotCount,
     }
 }

@@ -8,8 +8,8 @@ use plimsoll_model::database::{Condition, DatabaseFacts, MixLine};
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, SequenceCheck, Subject};
 use plimsoll_model::result::Headroom;
+use plimsoll_model::start::Validity;
 use plimsoll_model::study::GeneratorSpec;
-use plimsoll_model::trial::Validity;
 use plimsoll_model::units::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ pub(crate) struct Record<'a> {
     pub(crate) examples: &'a BTreeMap<String, BTreeMap<ErrorKind, String>>,
     /// Why users stopped before the load was over, if they did.
     pub(crate) stopped: Option<&'a str>,
-    /// What is known of the databases, with what must hold of their data.
+    /// What is known of the databases, with what users did on them.
     pub(crate) databases: &'a [DatabaseFacts],
 }
 
@@ -62,17 +62,6 @@ pub(crate) struct Judgement {
     /// Why it was not judged whether it is steady, though load is meant to be.
     pub(crate) unjudged: Option<String>,
     pub(crate) headroom: Headroom,
-}
-
-impl Judgement {
-    /// The same of a trial that has failed for these reasons too.
-    pub(crate) fn failed_also(self, reasons: Vec<String>) -> Judgement {
-        if reasons.is_empty() {
-            return self;
-        }
-        let reasons = [reasons, self.validity.reasons().to_vec()].concat();
-        Judgement { validity: Validity::Failed(reasons), steady_from: None, unsteady: false, ..self }
-    }
 }
 
 /// What is gathered from the intervals of a trial while they pass.
@@ -277,7 +266,6 @@ impl Watch {
             failures.push(format!("all {all} iterations failed{}", self.why_iterations_failed(record)));
         }
         failures.extend(broken_limits(record.broken));
-        failures.extend(record.databases.iter().flat_map(wrong_data));
         failures
     }
 
@@ -364,7 +352,7 @@ fn broken_limits(broken: &[String]) -> Option<String> {
 }
 
 /// The conditions on the data of a database that do not hold: it, or what users did to it, is wrong.
-fn wrong_data(facts: &DatabaseFacts) -> impl Iterator<Item = String> {
+pub(crate) fn wrong_data(facts: &DatabaseFacts) -> impl Iterator<Item = String> {
     let broken = facts.conditions.iter().filter(|condition| condition.holds == Some(false));
     broken.map(|condition| {
         let Condition { name, detail, .. } = condition;

@@ -1,7 +1,7 @@
 //! What the machine is.
 
 use crate::cgroup::own_limits;
-use plimsoll_model::host::Host;
+use plimsoll_model::host::{Host, LOCAL};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::fs;
 use std::path::Path;
@@ -13,6 +13,7 @@ pub fn host_facts() -> Host {
     let limits = own_limits();
     let cpu_facts = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     Host {
+        machine: LOCAL.to_owned(),
         cpu_model: cpu_model(&cpu_facts),
         processors: allowed_processors().len(),
         memory: memory(&fs::read_to_string("/proc/meminfo").unwrap_or_default()),

@@ -4,6 +4,7 @@ use crate::frequency::Frequency;
 use crate::host::HostCounters;
 use crate::snapshot::{Family, Snapshot};
 use crate::usage::usage;
+use plimsoll_model::host::LOCAL;
 use plimsoll_model::sample::{HostSample, ProcessSample};
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -20,6 +21,8 @@ const SHORTEST: Duration = Duration::from_millis(100);
 pub struct Target {
     /// Its name in the study.
     pub system: String,
+    /// The variant that it is of.
+    pub variant: usize,
     /// The process whose descendants are the system's processes; it is none of them itself.
     pub root: i32,
 }
@@ -122,7 +125,8 @@ impl Series {
         let at = now.at.duration_since(self.began).as_secs_f64();
         for (target, (before, after)) in self.targets.iter().zip(self.last.systems.iter().zip(&now.systems)) {
             let sample = usage(before, after, span, self.ticks_per_second);
-            self.processes.push(ProcessSample { at, system: target.system.clone(), ..sample });
+            let (system, variant) = (target.system.clone(), target.variant);
+            self.processes.push(ProcessSample { at, machine: LOCAL.to_owned(), system, variant, ..sample });
         }
         let host = now.host.since(&self.last.host, span, self.ticks_per_second);
         self.host.push(HostSample { at, frequency_mhz: self.frequency.read(), ..host });

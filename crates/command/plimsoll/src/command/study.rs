@@ -118,7 +118,7 @@ pub(crate) fn plan(study: Study, extent: Extent) -> (Study, Plan) {
         spare_blocks: study.spare_blocks,
         looks,
     };
-    let plan = plimsoll_plan::plan(&study.factors, &options, |condition| study.trial_length(condition));
+    let plan = plimsoll_plan::plan(&study.factors, &options, |condition| study.phase_lengths(condition));
     (study, plan)
 }
 

@@ -105,7 +105,7 @@ fn load_goes_to_this_machine_or_to_hosts_that_are_listed() {
 #[test]
 fn the_length_of_a_trial_follows_its_condition() {
     let text = GRPC.replace("\"20s\"", "\"{users}s\"").replace("\"{users}\"", "5").replace("warmup   = \"2s\"", "");
-    let length = study(&text).trial_length(&Assignment(vec![("users".to_owned(), Level::Integer(300))]));
+    let length = study(&text).phase_lengths(&Assignment(vec![("users".to_owned(), Level::Integer(300))]));
     assert_eq!((length.warmup, length.measure), (Duration::from_secs(2), Duration::from_secs(300)));
 }
 
@@ -159,7 +159,7 @@ fn a_quick_look_has_fewer_levels_repeats_and_seconds() {
     assert_eq!((quick.repeats, quick.facts().quick), (3, true));
     let load = resolved(&quick, &mutex_with(10)).load;
     assert_eq!((load.warmup, load.stop), (Duration::from_secs(1), Stop::After(Duration::from_secs(3))));
-    assert_eq!(quick.trial_length(&mutex_with(10)).measure, Duration::from_secs(3));
+    assert_eq!(quick.phase_lengths(&mutex_with(10)).measure, Duration::from_secs(3));
 }
 
 #[test]

@@ -71,7 +71,7 @@ impl Given {
             spare_blocks: study.spare_blocks,
             looks: looks.to_vec(),
         };
-        let plan = plimsoll_plan::plan(&study.factors, &options, |condition| study.trial_length(condition));
+        let plan = plimsoll_plan::plan(&study.factors, &options, |condition| study.phase_lengths(condition));
         let folder = tempfile::tempdir().expect("a folder");
         Given { text, study, plan, folder, _server: server }
     }
