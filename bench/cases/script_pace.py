@@ -53,7 +53,7 @@ def lateness(job_of, address, settings, folder):
     processors = f"{settings.server_cpu},{settings.generator_cpu}"
     used = run(job.command, processors, 4 * (WARMUP + SECONDS) + 60, folder, job.exit_codes)
     done = job.count(used.output)
-    rows = [row for table in Path(folder).glob("bundle/trials/*/generator.csv") for row in measured(table)]
+    rows = [row for table in Path(folder).glob("bundle/starts/*/generator.csv") for row in measured(table)]
     if not rows:
         raise Failed("the study has left no second of a measure phase")
     worst = max(float(row["lateness_p99"]) for row in rows) / 1e6

@@ -85,14 +85,14 @@ def study(workload, connect, address, users, seconds, folder, think="0s"):
     file.write_text(STUDY.format(workload=workload, half=seconds * 500, **settings))
     # 4: the trial is void, because a generator that uses all of its processor is the limit. Here
     # it is meant to be.
-    first = bundle / "trials" / "0001" / "trial.json"  # memory of the report is not that of the load
+    first = bundle / "starts" / "0001" / "start.json"  # memory of the report is not that of the load
     return Job([BINARY, "run", file, "--out", bundle], lambda _output: count(bundle), (0, 4), first)
 
 
 def count(bundle):
     """All iterations of all trials, those that ended while draining included."""
     ok = failed = 0
-    for table in sorted(bundle.glob("trials/*/load.csv")):
+    for table in sorted(bundle.glob("starts/*/load.csv")):
         with open(table, newline="") as file:
             for row in csv.DictReader(file):
                 if row["subject"] == "iteration":

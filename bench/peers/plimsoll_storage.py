@@ -82,7 +82,7 @@ def run(folder, sync="", **texts):
 
 def moved(bundle, work):
     """What the trial has done that does the work, which is the one that moves most."""
-    trial = max((read(folder) for folder in bundle.glob("trials/*")), key=lambda trial: trial.bytes)
+    trial = max((read(folder) for folder in bundle.glob("starts/*")), key=lambda trial: trial.bytes)
     if trial.iterations != work.count or trial.bytes < work.bytes:
         raise Failed(f"Plimsoll: expected {work.count} operations and {work.bytes} bytes, found {trial}")
     return Moved(work.bytes, trial.seconds)

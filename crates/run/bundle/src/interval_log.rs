@@ -79,7 +79,6 @@ pub(crate) struct Selection {
 /// Merges what is selected of a log into one tally for each subject: only the histograms, which is
 /// what it holds.
 pub(crate) fn read(log: &[u8], selection: Selection) -> Result<Vec<(Subject, Tally)>, String> {
-    let of_load = selection.load.map(|load| format!("{load}."));
     let mut tallies: Vec<(Subject, Tally)> = Vec::new();
     let mut deserializer = Deserializer::new();
     for entry in IntervalLogIterator::new(log) {
@@ -90,11 +89,11 @@ pub(crate) fn read(log: &[u8], selection: Selection) -> Result<Vec<(Subject, Tal
             continue;
         }
         let tag = interval.tag().ok_or("an interval has no tag")?.as_str().to_owned();
-        let tag = match &of_load {
+        let tag = match selection.load {
             None => &tag[..],
-            Some(load) => match tag.strip_prefix(load) {
-                Some(tag) => tag,
-                None => continue,
+            Some(load) => match part_from_load(&tag)? {
+                (number, tag) if number == load => tag,
+                _ => continue,
             },
         };
         let (subject, series) = tag.rsplit_once('.').ok_or_else(|| format!("unknown tag `{tag}`"))?;
@@ -119,6 +118,12 @@ pub(crate) fn read(log: &[u8], selection: Selection) -> Result<Vec<(Subject, Tal
     Ok(tallies)
 }
 
+/// The number of the load that a tag begins with, and the rest.
+fn part_from_load(tag: &str) -> Result<(u32, &str), String> {
+    let parted = tag.split_once('.').and_then(|(load, rest)| Some((load.parse().ok()?, rest)));
+    parted.ok_or_else(|| format!("no number of a load in tag `{tag}`"))
+}
+
 /// What is percent-encoded in a tag, which must not hold commas, spaces or line breaks.
 const NOT_PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b':').remove(b'.').remove(b'_').remove(b'-').remove(b'/');
 
@@ -135,24 +140,48 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[test]
-    fn a_log_reads_back_with_awkward_names() {
+    /// The selection of everything of a load from a second on.
+    fn of_load(load: u32, from: u64) -> Selection {
+        Selection { load: Some(load), from: Duration::from_secs(from) }
+    }
+
+    /// Two seconds of load 1 and one of load 11, of a subject with an awkward name.
+    fn log(subject: &Subject) -> Vec<u8> {
         let mut log = IntervalLog::begin(Vec::new(), UNIX_EPOCH).expect("memory");
-        let subject = Subject::Request("GET /a, b=ü%\n".to_owned());
         let mut tally = Tally::default();
         tally.service.record_n(1_000_000, 3).expect("in range");
         tally.first_byte.record(400).expect("in range");
-        log.write(&subject, &tally, 0.0, 1.0).expect("memory");
-        log.write(&subject, &tally, 1.0, 1.0).expect("memory");
-        let log = log.finish();
-        for (from, service, first_byte) in [(0, 6, 2), (1, 3, 1)] {
-            let read = read(&log, Duration::from_secs(from)).expect("a log");
+        for (load, start) in [(1, 0.0), (1, 1.0), (11, 7.0)] {
+            log.write(load, subject, &tally, start, 1.0).expect("memory");
+        }
+        log.finish()
+    }
+
+    #[test]
+    fn a_log_reads_back_with_awkward_names() {
+        let subject = Subject::Request("GET /a, b=ü%\n".to_owned());
+        let log = log(&subject);
+        for (load, from, service, first_byte) in [(1, 0, 6, 2), (1, 1, 3, 1), (11, 0, 3, 1), (11, 7, 3, 1)] {
+            let read = read(&log, of_load(load, from)).expect("a log");
             assert_eq!(read.len(), 1);
             assert_eq!(read[0].0, subject);
             let counts = (read[0].1.service.len(), read[0].1.first_byte.len(), read[0].1.response.len());
-            assert_eq!(counts, (service, first_byte, 0), "from second {from}");
+            assert_eq!(counts, (service, first_byte, 0), "load {load} from second {from}");
         }
-        assert!(read(&log, Duration::from_secs(2)).expect("a log").is_empty());
+        for (load, from) in [(1, 2), (11, 8), (2, 0)] {
+            assert!(read(&log, of_load(load, from)).expect("a log").is_empty(), "load {load} from second {from}");
+        }
+    }
+
+    #[test]
+    fn tags_of_earlier_formats_have_no_number_of_a_load() {
+        let subject = Subject::Request("1.5.service".to_owned());
+        let numbered = String::from_utf8(log(&subject)).expect("text");
+        let earlier = numbered.replace("Tag=1.", "Tag=").replace("Tag=11.", "Tag=");
+        let all = read(earlier.as_bytes(), Selection { load: None, from: Duration::ZERO }).expect("a log");
+        assert_eq!((all.len(), &all[0].0, all[0].1.service.len()), (1, &subject, 9));
+        let refused = read(earlier.as_bytes(), of_load(1, 0)).expect_err("no number");
+        assert!(refused.contains("no number of a load in tag `request:1.5.service.service`"), "{refused}");
     }
 
     proptest! {
@@ -165,7 +194,8 @@ mod tests {
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            let _ = read(&bytes, Duration::ZERO);
+            let _ = read(&bytes, Selection { load: None, from: Duration::ZERO });
+            let _ = read(&bytes, of_load(1, 0));
         }
     }
 }

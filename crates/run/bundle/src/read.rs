@@ -74,7 +74,7 @@ pub fn read(folder: &Path) -> Result<Contents, BundleError> {
 }
 
 /// The plan in the form of the bundle's format.
-fn read_plan(folder: &Path, manifest: &Manifest) -> Result<Plan, BundleError> {
+pub(crate) fn read_plan(folder: &Path, manifest: &Manifest) -> Result<Plan, BundleError> {
     if manifest.layout().is_earlier() {
         needed::<EarlierPlan>(folder, PLAN).map(Plan::from)
     } else {

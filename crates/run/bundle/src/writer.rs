@@ -10,7 +10,7 @@ use crate::files::{
 };
 use crate::manifest::{self, Line, Manifest, ManifestWriter, STUDY_PART, VERSIONS_PART};
 use crate::note::Note;
-use crate::read::faults_of;
+use crate::read::{faults_of, read_plan};
 use crate::start::{Series, StartWriter};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -81,18 +81,18 @@ impl BundleWriter {
     /// Opens a bundle that an interrupted run has left, to go on with the same study.
     ///
     /// # Errors
-    /// It is no bundle, it is of an earlier format, it was begun with another study or plan, it is
-    /// complete, files of its starts were changed, or another run is writing it.
+    /// It is no bundle, it is complete, it is of an earlier format, it was begun with another study or
+    /// plan, files of its starts were changed, or another run is writing it.
     pub fn resume(folder: &Path, study: &str, facts: &StudyFacts, plan: &Plan) -> Result<BundleWriter, BundleError> {
         let manifest = manifest::read(folder)?;
-        if manifest.format != FORMAT {
+        if manifest.format != FORMAT && !manifest.complete {
             return Err(BundleError::Earlier { path: folder.to_owned(), found: manifest.format });
         }
         let other = |what| BundleError::OtherStudy { path: folder.to_owned(), what };
         if fs::read(folder.join(STUDY)).ok().as_deref() != Some(study.as_bytes()) {
             return Err(other("study"));
         }
-        if read_json::<Plan>(&folder.join(PLAN)).as_ref() != Ok(plan) {
+        if read_plan(folder, &manifest).ok().as_ref() != Some(plan) {
             return Err(other("plan"));
         }
         if read_json::<StudyFacts>(&folder.join(FACTS)).as_ref() != Ok(facts) {

@@ -3,16 +3,17 @@
 
 use crate::given;
 use plimsoll_bundle::{BundleError, BundleWriter, Contents, read};
+use plimsoll_model::start::Start;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// More trials than all the processes together can write.
-const TRIALS: u32 = 5_000;
+/// More starts than all the processes together can write.
+const STARTS: u32 = 5_000;
 
-/// The trials of the plan; all others are added to it two by two, like blocks that are run again.
+/// The starts of the plan; all others are added to it two by two, like blocks that are run again.
 const PLANNED: u32 = 20;
 
 const KILLS: u64 = 20;
@@ -21,7 +22,7 @@ const KILLS: u64 = 20;
 const FOLDER: &str = "PLIMSOLL_TEST_BUNDLE";
 
 #[test]
-fn kill_9_at_any_instant_leaves_whole_trials_whole() {
+fn kill_9_at_any_instant_leaves_whole_starts_whole() {
     if let Some(bundle) = std::env::var_os(FOLDER) {
         write_until_killed(Path::new(&bundle));
         return;
@@ -30,11 +31,11 @@ fn kill_9_at_any_instant_leaves_whole_trials_whole() {
     let (bundle, journal) = (folder.path().join("bundle"), folder.path().join("journal"));
     let mut unfinished = 0;
     for kill in 0..KILLS {
-        let mut victim = start(&bundle);
+        let mut victim = spawn(&bundle);
         if kill % 2 == 1 {
-            wait_for_a_trial(&journal);
+            wait_for_a_start(&journal);
         }
-        // At first while the process begins or goes on, then amid its trials.
+        // At first while the process begins or goes on, then amid its starts.
         std::thread::sleep(Duration::from_micros(1_500 + 7_919 * (kill * 13 % KILLS)));
         victim.kill().and_then(|()| victim.wait()).expect("it was running");
         match read(&bundle) {
@@ -45,7 +46,7 @@ fn kill_9_at_any_instant_leaves_whole_trials_whole() {
             Err(error) => begin_anew(&bundle, &journal, &error),
         }
     }
-    assert!(unfinished > 0, "no kill hit a trial in the middle");
+    assert!(unfinished > 0, "no kill hit a start in the middle");
     go_on(&bundle);
 }
 
@@ -56,7 +57,7 @@ fn check(contents: &Contents, announced: &[u32]) {
     assert_eq!(found, (1..=found.len() as u32).collect::<Vec<_>>());
     assert!(announced.iter().all(|number| found.contains(number)), "{announced:?} announced, {found:?} found");
     assert!(found.len() - announced.len() <= KILLS as usize, "{announced:?} announced, {found:?} found");
-    contents.trials.iter().for_each(given::assert_whole);
+    contents.starts.iter().for_each(given::assert_whole);
     for problem in &contents.problems {
         let expected = ["did not come to its end", "left out", "versions.json"];
         assert!(expected.iter().any(|word| problem.contains(word)), "{problem}");
@@ -72,12 +73,12 @@ fn begin_anew(bundle: &Path, journal: &Path, error: &BundleError) {
     }
 }
 
-/// Another run adds trials to what the killed ones have left.
+/// Another run adds starts to what the killed ones have left.
 fn go_on(folder: &Path) {
     let before = given::numbers(&read(folder).expect("a bundle"));
-    assert!(!before.is_empty(), "no process got as far as a trial");
+    assert!(!before.is_empty(), "no process got as far as a start");
     let mut bundle = given::resume(folder, PLANNED);
-    assert_eq!(bundle.sealed_trials().keys().copied().collect::<Vec<_>>(), before);
+    assert_eq!(bundle.finished_starts().keys().copied().collect::<Vec<_>>(), before);
     let next = before.len() as u32 + 1;
     bundle.versions(&given::versions()).expect("disk");
     (next..next + 3).for_each(|number| seal(&mut bundle, number));
@@ -86,9 +87,9 @@ fn go_on(folder: &Path) {
     assert_eq!(contents.problems.len(), 1, "only that the run has not ended: {:?}", contents.problems);
 }
 
-fn start(bundle: &Path) -> Child {
+fn spawn(bundle: &Path) -> Child {
     Command::new(std::env::current_exe().expect("this test"))
-        .args(["--exact", "crash::kill_9_at_any_instant_leaves_whole_trials_whole"])
+        .args(["--exact", "crash::kill_9_at_any_instant_leaves_whole_starts_whole"])
         .env(FOLDER, bundle)
         .stdout(Stdio::null())
         .spawn()
@@ -96,27 +97,27 @@ fn start(bundle: &Path) -> Child {
 }
 
 /// However slow the disk is.
-fn wait_for_a_trial(journal: &Path) {
+fn wait_for_a_start(journal: &Path) {
     let before = announced(journal).len();
     let begun = Instant::now();
     while announced(journal).len() == before {
-        assert!(begun.elapsed() < Duration::from_secs(60), "no trial was sealed in a minute");
+        assert!(begun.elapsed() < Duration::from_secs(60), "no start was sealed in a minute");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// The trials that the processes said were sealed.
+/// The starts that the processes said were sealed.
 fn announced(journal: &Path) -> Vec<u32> {
     let text = fs::read_to_string(journal).unwrap_or_default();
     let whole = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
     whole.map(|line| line.parse().expect("a number")).collect()
 }
 
-/// Runs a trial, which is added to the plan if need be.
+/// Runs a start, which is added to the plan if need be.
 fn seal(bundle: &mut BundleWriter, number: u32) {
-    let known = |trial: &plimsoll_model::trial::Trial| trial.number == number;
-    if number > PLANNED && !bundle.added_trials().iter().any(known) {
-        bundle.add_trials(&[number, number + 1].map(given::trial)).expect("disk");
+    let known = |start: &Start| start.number == number;
+    if number > PLANNED && !bundle.decided_starts().iter().any(known) {
+        [number, number + 1].map(given::start).iter().for_each(|start| bundle.decide(start).expect("disk"));
     }
     given::seal(bundle, number);
 }
@@ -132,7 +133,7 @@ fn write_until_killed(folder: &Path) {
         BundleWriter::create(folder, given::STUDY, &given::facts(), &plan, &given::host()).expect("disk")
     };
     bundle.versions(&given::versions()).expect("disk");
-    for number in (1..=TRIALS).filter(|number| !bundle.sealed_trials().contains_key(number)).collect::<Vec<_>>() {
+    for number in (1..=STARTS).filter(|number| !bundle.finished_starts().contains_key(number)).collect::<Vec<_>>() {
         seal(&mut bundle, number);
         journal.write_all(format!("{number}\n").as_bytes()).expect("disk");
     }

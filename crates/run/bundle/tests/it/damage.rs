@@ -6,9 +6,9 @@ use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files that every trial has.
+/// The files that every start has.
 const FILES: [&str; 12] = [
-    "trial.json",
+    "start.json",
     "measure.hlog",
     "warmup.hlog",
     "load.csv",
@@ -22,7 +22,7 @@ const FILES: [&str; 12] = [
     "output-counter.log",
 ];
 
-/// A complete bundle of two trials.
+/// A complete bundle of two starts.
 struct Bundle {
     folder: tempfile::TempDir,
 }
@@ -38,8 +38,8 @@ impl Bundle {
         self.folder.path().join(name)
     }
 
-    fn first_trial(&self, name: &str) -> PathBuf {
-        self.folder.path().join("trials/0001").join(name)
+    fn first_start(&self, name: &str) -> PathBuf {
+        self.folder.path().join("starts/0001").join(name)
     }
 
     fn read(&self) -> Contents {
@@ -59,10 +59,10 @@ impl Bundle {
 }
 
 #[test]
-fn every_file_of_a_trial_is_listed_above() {
+fn every_file_of_a_start_is_listed_above() {
     let bundle = Bundle::new();
-    let mut found: Vec<String> = fs::read_dir(bundle.path("trials/0001"))
-        .expect("a trial")
+    let mut found: Vec<String> = fs::read_dir(bundle.path("starts/0001"))
+        .expect("a start")
         .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
         .collect();
     found.sort();
@@ -72,15 +72,15 @@ fn every_file_of_a_trial_is_listed_above() {
 }
 
 #[test]
-fn a_trial_with_a_changed_file_is_left_out_and_the_file_named() {
+fn a_start_with_a_changed_file_is_left_out_and_the_file_named() {
     let bundle = Bundle::new();
     for name in FILES {
-        let path = bundle.first_trial(name);
+        let path = bundle.first_start(name);
         let before = fs::read(&path).expect("a file");
         fs::write(&path, [&before[..], b" "].concat()).expect("a file");
         let contents = bundle.read();
         assert_eq!(given::numbers(&contents), [2], "{name}");
-        assert!(named(&contents.problems, &format!("trials/0001/{name} was changed after the run")), "{contents:?}");
+        assert!(named(&contents.problems, &format!("starts/0001/{name} was changed after the run")), "{contents:?}");
         assert!(named(&contents.problems, "trial 1 is left out"), "{contents:?}");
         fs::write(&path, before).expect("a file");
     }
@@ -88,27 +88,27 @@ fn a_trial_with_a_changed_file_is_left_out_and_the_file_named() {
 }
 
 #[test]
-fn a_trial_with_a_missing_file_is_left_out_and_the_file_named() {
+fn a_start_with_a_missing_file_is_left_out_and_the_file_named() {
     for name in FILES {
         let bundle = Bundle::new();
-        fs::remove_file(bundle.first_trial(name)).expect("a file");
+        fs::remove_file(bundle.first_start(name)).expect("a file");
         let contents = bundle.read();
         assert_eq!(given::numbers(&contents), [2], "{name}");
-        assert!(named(&contents.problems, &format!("trials/0001/{name} cannot be read")), "{contents:?}");
-        given::assert_whole(&contents.trials[0]);
+        assert!(named(&contents.problems, &format!("starts/0001/{name} cannot be read")), "{contents:?}");
+        given::assert_whole(&contents.starts[0]);
     }
 }
 
 #[test]
-fn a_missing_trial_is_named() {
+fn a_missing_start_is_named() {
     let bundle = Bundle::new();
-    fs::remove_dir_all(bundle.path("trials/0001")).expect("a folder");
+    fs::remove_dir_all(bundle.path("starts/0001")).expect("a folder");
     let contents = bundle.read();
     assert_eq!(given::numbers(&contents), [2]);
     assert!(named(&contents.problems, "trial 1 is left out"), "{contents:?}");
-    fs::remove_dir_all(bundle.path("trials")).expect("a folder");
+    fs::remove_dir_all(bundle.path("starts")).expect("a folder");
     let contents = bundle.read();
-    assert!(contents.trials.is_empty() && named(&contents.problems, "the folder trials is missing"), "{contents:?}");
+    assert!(contents.starts.is_empty() && named(&contents.problems, "the folder starts is missing"), "{contents:?}");
 }
 
 #[test]
@@ -140,10 +140,10 @@ fn a_report_can_do_without_host_and_versions_but_not_without_study_and_plan() {
 }
 
 #[test]
-fn a_file_of_a_trial_cut_off_anywhere_costs_that_trial_only() {
+fn a_file_of_a_start_cut_off_anywhere_costs_that_start_only() {
     let bundle = Bundle::new();
-    for name in ["measure.hlog", "load.csv", "trial.json"] {
-        let path = bundle.first_trial(name);
+    for name in ["measure.hlog", "load.csv", "start.json"] {
+        let path = bundle.first_start(name);
         let before = fs::read(&path).expect("a file");
         for length in 0..before.len() {
             fs::write(&path, &before[..length]).expect("a file");
@@ -160,21 +160,21 @@ fn a_file_cut_off_anywhere_is_no_harm_even_if_the_manifest_was_made_to_fit() {
     let bundle = Bundle::new();
     let manifest = fs::read(bundle.path("manifest.jsonl")).expect("a manifest");
     for name in FILES {
-        let path = bundle.first_trial(name);
+        let path = bundle.first_start(name);
         let before = fs::read(&path).expect("a file");
         for length in (0..before.len()).step_by(7) {
             fs::write(&path, &before[..length]).expect("a file");
             bundle.forge(&manifest, &path, &before);
             let contents = bundle.read();
             assert!(given::numbers(&contents).contains(&2), "{name} cut to {length} bytes");
-            assert!(contents.trials.len() == 2 || named(&contents.problems, name), "{contents:?}");
+            assert!(contents.starts.len() == 2 || named(&contents.problems, name), "{contents:?}");
         }
         fs::write(&path, before).expect("a file");
     }
 }
 
 #[test]
-fn a_manifest_cut_off_anywhere_gives_the_trials_whose_lines_are_whole() {
+fn a_manifest_cut_off_anywhere_gives_the_starts_whose_lines_are_whole() {
     let bundle = Bundle::new();
     let path = bundle.path("manifest.jsonl");
     let manifest = fs::read(&path).expect("a manifest");
@@ -197,7 +197,7 @@ fn a_manifest_cut_off_anywhere_gives_the_trials_whose_lines_are_whole() {
         assert!(!contents.complete, "cut to {length} of {complete} bytes");
         assert!(named(&contents.problems, "the run did not come to its end"), "{contents:?}");
         assert_eq!(named(&contents.problems, "is damaged or cut off"), !ends.contains(&length), "{contents:?}");
-        assert_eq!(named(&contents.problems, "trials/0002 is not in the manifest"), expected.len() < 2);
+        assert_eq!(named(&contents.problems, "starts/0002 is not in the manifest"), expected.len() < 2);
     }
 }
 
@@ -206,23 +206,23 @@ fn a_damaged_line_of_the_manifest_costs_what_it_lists_only() {
     let bundle = Bundle::new();
     let path = bundle.path("manifest.jsonl");
     let text = fs::read_to_string(&path).expect("a manifest");
-    fs::write(&path, text.replace("\"trial 1\"", "\"trial 1")).expect("a file");
+    fs::write(&path, text.replace("\"start 1\"", "\"start 1")).expect("a file");
     let contents = bundle.read();
     assert_eq!(given::numbers(&contents), [2]);
     assert!(contents.complete);
     assert!(named(&contents.problems, "manifest.jsonl: line 4 is damaged or cut off"), "{contents:?}");
-    assert!(named(&contents.problems, "trials/0001 is not in the manifest and is left out"), "{contents:?}");
+    assert!(named(&contents.problems, "starts/0001 is not in the manifest and is left out"), "{contents:?}");
 }
 
 #[test]
 fn a_newer_format_is_refused_whatever_else_its_first_line_says() {
-    for first in [r#"{"bundle":{"format":3}}"#, r#"{"bundle":{"format":7,"plimsoll":"9.0.0","created":"x","new":[]}}"#]
+    for first in [r#"{"bundle":{"format":4}}"#, r#"{"bundle":{"format":7,"plimsoll":"9.0.0","created":"x","new":[]}}"#]
     {
         let bundle = Bundle::new();
         fs::write(bundle.path("manifest.jsonl"), format!("{first}\n")).expect("a file");
         let refused = read(bundle.folder.path()).expect_err("a newer format");
-        assert!(matches!(refused, BundleError::Newer { found: 3 | 7, .. }), "{refused}");
-        assert!(refused.to_string().contains("this program reads up to 2"), "{refused}");
+        assert!(matches!(refused, BundleError::Newer { found: 4 | 7, .. }), "{refused}");
+        assert!(refused.to_string().contains("this program reads up to 3"), "{refused}");
     }
 }
 
@@ -236,19 +236,19 @@ fn a_folder_without_a_manifest_is_no_bundle() {
 }
 
 #[test]
-fn a_trial_that_was_dropped_in_the_middle_is_named_as_unfinished() {
+fn a_start_that_was_dropped_in_the_middle_is_named_as_unfinished() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut bundle = given::create(folder.path(), 3);
     given::seal(&mut bundle, 1);
     drop(given::begin(&bundle, 2));
     let contents = read(folder.path()).expect("a bundle");
     assert_eq!(given::numbers(&contents), [1]);
-    assert!(named(&contents.problems, "trials/0002.partial was not finished and is left out"), "{contents:?}");
+    assert!(named(&contents.problems, "starts/0002.partial was not finished and is left out"), "{contents:?}");
     assert!(named(&contents.problems, "2 of 3 trials are missing"), "{contents:?}");
 }
 
 #[test]
-fn a_trial_that_the_plan_does_not_know_is_left_out() {
+fn a_start_that_the_plan_does_not_know_is_left_out() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut bundle = given::create(folder.path(), 1);
     given::seal(&mut bundle, 1);

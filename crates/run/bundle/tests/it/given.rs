@@ -1,16 +1,21 @@
-//! A small study and its trials, to be written into bundles.
+//! A small study and its starts, to be written into bundles.
 
-use plimsoll_bundle::{BundleWriter, Series, TrialWriter};
+use plimsoll_bundle::{BundleWriter, Series, StartWriter};
 use plimsoll_model::database::{Condition, DatabaseFacts, MixLine, Setting, SqlFacts, StatementFacts};
 use plimsoll_model::factor::{Assignment, Factor, Level, Role};
-use plimsoll_model::host::{Host, Version};
+use plimsoll_model::host::{Host, LOCAL, Version};
 use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, Subject, TICKS, Tally, Tick};
-use plimsoll_model::result::{Headroom, TrialSummary};
+use plimsoll_model::result::{
+    FinishedStart, Headroom, LoadResult, LoadSummary, LoadTiming, Replies, StartResult, StartSummary, StartTiming,
+    Steadiness, VariantSystems, Work,
+};
 use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
+use plimsoll_model::script::ScriptFacts;
+use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
 use plimsoll_model::storage::{FileSystem, Operation, Residency, StorageFacts, StorageStep};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
-use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
-use plimsoll_model::units::Nanos;
+
+use plimsoll_model::units::{Instant, Nanos};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -43,34 +48,41 @@ pub(crate) fn facts() -> StudyFacts {
     }
 }
 
-/// A plan of so many trials.
-pub(crate) fn plan(trials: u32) -> Plan {
+/// A plan of so many starts, each of one variant.
+pub(crate) fn plan(starts: u32) -> Plan {
     let level = |level: Level| Assignment(vec![("mode".to_owned(), level)]);
     Plan {
         seed: u64::MAX,
-        repeats: trials.div_ceil(2),
+        repeats: starts.div_ceil(2),
         variants: vec![level(Level::Text("mutex".to_owned())), level(Level::Number(0.1))],
         conditions: vec![Assignment::default()],
-        trials: (1..=trials).map(trial).collect(),
-        lengths: vec![TrialLength {
-            warmup: Duration::from_secs(1),
-            measure: Duration::from_secs(2),
-            drain: Duration::from_secs(1),
-        }],
+        starts: (1..=starts).map(start).collect(),
+        lengths: vec![lengths()],
         with_duplicate: false,
         spare_blocks: 1,
         looks: Vec::new(),
     }
 }
 
-pub(crate) fn trial(number: u32) -> Trial {
+/// The lengths of the phases of every load.
+pub(crate) fn lengths() -> PhaseLengths {
+    let second = Duration::from_secs(1);
+    PhaseLengths { warmup: second, measure: 2 * second, drain: second }
+}
+
+pub(crate) fn start(number: u32) -> Start {
     let (block, position) = (number.div_ceil(2), 1 + (number - 1) % 2);
-    let (attempt, extended) = (1, false);
-    Trial { number, block, repeat: block, attempt, extended, position, variant: position as usize - 1, condition: 0 }
+    let (attempt, extended, variants) = (1, false, vec![position as usize - 1]);
+    Start { number, block, repeat: block, attempt, extended, position, condition: 0, variants }
 }
 
 pub(crate) fn host() -> Host {
-    Host { cpu_model: Some("a \"fast\" one".to_owned()), load_before: Some([0.1, 0.2, 1.0 / 3.0]), ..Host::default() }
+    Host {
+        machine: LOCAL.to_owned(),
+        cpu_model: Some("a \"fast\" one".to_owned()),
+        load_before: Some([0.1, 0.2, 1.0 / 3.0]),
+        ..Host::default()
+    }
 }
 
 pub(crate) fn versions() -> Vec<Version> {
@@ -82,30 +94,51 @@ pub(crate) fn versions() -> Vec<Version> {
     }]
 }
 
-pub(crate) fn summary(number: u32) -> TrialSummary {
-    TrialSummary {
-        trial: trial(number),
+/// The short facts of a start and of its load.
+pub(crate) fn finished(number: u32) -> FinishedStart {
+    let start = start(number);
+    let variant = start.variants[0];
+    let load = load_summary(Load { number: 1, variant, lengths: lengths() });
+    FinishedStart { summary: start_summary(start), loads: vec![load] }
+}
+
+/// The short facts of a start: one of its systems has a database.
+pub(crate) fn start_summary(start: Start) -> StartSummary {
+    let systems = |variant: &usize| VariantSystems {
+        variant: *variant,
+        ready_after: Nanos(1_234_567 + *variant as u64),
+        databases: vec![database()],
+    };
+    StartSummary {
+        systems: start.variants.iter().map(systems).collect(),
+        start,
+        validity: Validity::Valid,
+        warnings: vec!["a process was left behind, \"it\"".to_owned()],
+        timing: StartTiming { started_unix_ms: 1_795_000_000_000, took: Nanos(4 * SECOND.0) },
+    }
+}
+
+/// The short facts of a load whose measure phase is the first of its start.
+pub(crate) fn load_summary(load: Load) -> LoadSummary {
+    LoadSummary {
+        load,
         validity: Validity::Valid,
         warnings: vec!["the host was busy, somewhat".to_owned()],
-        started_unix_ms: 1_795_000_000_000,
-        took: Nanos(4 * SECOND.0),
-        ready_after: Nanos(1_234_567),
-        window: Nanos(2 * SECOND.0),
-        steady_from: Some(Nanos(0)),
-        unsteady: false,
-        unjudged: None,
+        timing: LoadTiming { zero: Instant(0), window: Nanos(2 * SECOND.0) },
+        steadiness: Steadiness { from: Some(Nanos(0)), unsteady: false, unjudged: None },
         headroom: Headroom { busiest: 1.0 / 3.0, lateness: Nanos(12_345) },
-        open_load: false,
-        sequences: [("increment".to_owned(), Default::default())].into(),
-        error_examples: [("GET /a, b".to_owned(), [(ErrorKind::Status, "503, \"busy\"".to_owned())].into())].into(),
-        storage: Some(storage()),
-        databases: vec![database()],
-        script: Some(plimsoll_model::script::ScriptFacts {
-            times: ["wait".to_owned()].into(),
-            console: 12,
-            left_out: 2,
-        }),
+        replies: Replies {
+            open_load: false,
+            sequences: [("increment".to_owned(), Default::default())].into(),
+            error_examples: [("GET /a, b".to_owned(), [(ErrorKind::Status, "503, \"busy\"".to_owned())].into())].into(),
+        },
+        work: Work::Storage(Box::new(storage())),
     }
+}
+
+/// The facts of a script.
+pub(crate) fn script() -> ScriptFacts {
+    ScriptFacts { times: ["wait".to_owned()].into(), console: 12, left_out: 2 }
 }
 
 fn database() -> DatabaseFacts {
@@ -129,8 +162,8 @@ fn storage() -> StorageFacts {
     StorageFacts { size: 100_000, block: 1 << 20, steps, file_system, residency, ..StorageFacts::default() }
 }
 
-/// Three seconds of load: one of warm-up, two that are measured; every number follows from the
-/// trial's, so that what is read back can be told from what another trial wrote.
+/// Three seconds of load: one of warm-up, two that are measured; every number follows from
+/// `number`, so that what is read back can be told from what another start or load wrote.
 pub(crate) fn intervals(number: u32) -> Vec<Interval> {
     let tally = |count: u64| {
         let mut tally = Tally { bytes_out: 10 * count, bytes_in: 100 * count, ..Tally::default() };
@@ -151,12 +184,19 @@ pub(crate) fn intervals(number: u32) -> Vec<Interval> {
 }
 
 pub(crate) fn processes() -> Vec<ProcessSample> {
-    vec![ProcessSample { at: 0.1, system: "counter".to_owned(), cpu_cores: 1.0 / 3.0, ..ProcessSample::default() }]
+    vec![ProcessSample {
+        at: 0.1,
+        machine: LOCAL.to_owned(),
+        system: "counter".to_owned(),
+        cpu_cores: 1.0 / 3.0,
+        ..ProcessSample::default()
+    }]
 }
 
 pub(crate) fn host_series() -> Vec<HostSample> {
     vec![HostSample {
         at: -0.9,
+        machine: LOCAL.to_owned(),
         cpu_cores: 0.7,
         memory_available: u64::MAX,
         frequency_mhz: Some(2_600.1),
@@ -168,23 +208,24 @@ pub(crate) fn counters() -> Vec<DatabaseSample> {
     let counter = |at, counter: &str, value| DatabaseSample {
         at,
         database: "db, main".to_owned(),
+        variant: 0,
         counter: counter.to_owned(),
         value,
     };
     vec![counter(0.1, "commits", 1.0 / 3.0), counter(0.1, "Innodb_row_lock_time", 0.0)]
 }
 
-pub(crate) fn create(folder: &Path, trials: u32) -> BundleWriter {
-    BundleWriter::create(folder, STUDY, &facts(), &plan(trials), &host()).expect("an empty folder")
+pub(crate) fn create(folder: &Path, starts: u32) -> BundleWriter {
+    BundleWriter::create(folder, STUDY, &facts(), &plan(starts), &host()).expect("an empty folder")
 }
 
-pub(crate) fn resume(folder: &Path, trials: u32) -> BundleWriter {
-    BundleWriter::resume(folder, STUDY, &facts(), &plan(trials)).expect("the same study")
+pub(crate) fn resume(folder: &Path, starts: u32) -> BundleWriter {
+    BundleWriter::resume(folder, STUDY, &facts(), &plan(starts)).expect("the same study")
 }
 
-/// Begins a trial and writes its load and the output of its system.
-pub(crate) fn begin(bundle: &BundleWriter, number: u32) -> TrialWriter {
-    let mut writer = bundle.begin_trial(&trial(number)).expect("a folder");
+/// Begins a start and writes its load and the output of its system.
+pub(crate) fn begin(bundle: &BundleWriter, number: u32) -> StartWriter {
+    let mut writer = bundle.begin_start(&start(number)).expect("a folder");
     fs::write(writer.output_path("counter"), "listening\n").expect("a file");
     for interval in intervals(number) {
         writer.interval(&interval).expect("disk");
@@ -195,36 +236,47 @@ pub(crate) fn begin(bundle: &BundleWriter, number: u32) -> TrialWriter {
 pub(crate) fn seal(bundle: &mut BundleWriter, number: u32) {
     let writer = begin(bundle, number);
     let series = Series { processes: &processes(), host: &host_series(), databases: &counters() };
-    bundle.seal_trial(writer, &summary(number), &series).expect("disk");
+    bundle.seal_start(writer, &finished(number), &series).expect("disk");
 }
 
 /// A bundle whose run came to its end.
-pub(crate) fn complete(folder: &Path, trials: u32) {
-    let mut bundle = create(folder, trials);
+pub(crate) fn complete(folder: &Path, starts: u32) {
+    let mut bundle = create(folder, starts);
     bundle.versions(&versions()).expect("disk");
-    (1..=trials).for_each(|number| seal(&mut bundle, number));
+    (1..=starts).for_each(|number| seal(&mut bundle, number));
     bundle.complete().expect("disk");
 }
 
-/// The numbers of the trials that can be read.
+/// The numbers of the starts that can be read.
 pub(crate) fn numbers(contents: &plimsoll_bundle::Contents) -> Vec<u32> {
-    contents.trials.iter().map(|trial| trial.summary.trial.number).collect()
+    contents.starts.iter().map(|start| start.summary.start.number).collect()
 }
 
-/// Whether a problem speaks of `word`.
+/// True if a problem speaks of `word`.
 pub(crate) fn named(problems: &[String], word: &str) -> bool {
     problems.iter().any(|problem| problem.contains(word))
 }
 
-/// Asserts that a trial holds what [`intervals`] wrote for its number.
-pub(crate) fn assert_whole(trial: &plimsoll_model::result::TrialResult) {
-    let number = trial.summary.trial.number;
-    assert_eq!(trial.summary, summary(number));
-    let iterations = &trial.tallies[&Subject::Iteration];
+/// The short facts of a start as it was read.
+pub(crate) fn facts_of(start: &StartResult) -> FinishedStart {
+    let loads = start.loads.iter().map(|load| load.summary.clone()).collect();
+    FinishedStart { summary: start.summary.clone(), loads }
+}
+
+/// Asserts that a start holds what [`seal`] wrote for its number.
+pub(crate) fn assert_whole(start: &StartResult) {
+    let number = start.summary.start.number;
+    assert_eq!(facts_of(start), finished(number));
+    assert_load(&start.loads[0], number);
+    assert_eq!((&start.processes, &start.host), (&processes(), &host_series()));
+    assert_eq!(start.databases, counters());
+}
+
+/// Asserts that a load holds what [`intervals`] has for `number`, and nothing else.
+pub(crate) fn assert_load(load: &LoadResult, number: u32) {
+    let iterations = &load.tallies[&Subject::Iteration];
     assert_eq!((iterations.count(), iterations.failed(), iterations.bytes_in), (6, 2, 600));
     assert!(iterations.service.equivalent(iterations.service.max(), 1_000_000 * u64::from(number)));
-    assert_eq!(trial.tallies[&Subject::Request("GET /a, b".to_owned())].count(), 12);
-    assert_eq!((trial.seconds.len(), trial.generator.len()), (6, 3));
-    assert_eq!((&trial.processes, &trial.host), (&processes(), &host_series()));
-    assert_eq!(trial.databases, counters());
+    assert_eq!(load.tallies[&Subject::Request("GET /a, b".to_owned())].count(), 12);
+    assert_eq!((load.tallies.len(), load.seconds.len(), load.generator.len()), (2, 6, 3));
 }

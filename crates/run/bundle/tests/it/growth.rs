@@ -2,68 +2,97 @@
 
 use crate::given::{self, named};
 use plimsoll_bundle::{BundleError, BundleWriter, Series, read};
-use plimsoll_model::trial::Trial;
+use plimsoll_model::result::FinishedStart;
+use plimsoll_model::start::Start;
 use std::fs;
 use std::path::Path;
 
-/// The block of the first two trials again, as trials 5 and 6 of a plan of four.
-fn again() -> Vec<Trial> {
-    let anew = |trial: Trial| Trial { number: trial.number + 4, block: 3, attempt: 2, extended: true, ..trial };
-    [1, 2].map(|number| anew(given::trial(number))).to_vec()
+/// The block of the first two starts again, as starts 5 and 6 of a plan of four.
+fn again() -> Vec<Start> {
+    [1, 2].map(|number| given::start(number).again(number + 4, 3, true)).to_vec()
 }
 
-/// Runs a trial that was added.
-fn seal_added(bundle: &mut BundleWriter, trial: &Trial) {
-    let writer = bundle.begin_trial(trial).expect("a folder");
-    let summary = plimsoll_model::result::TrialSummary { trial: *trial, ..given::summary(1) };
-    bundle.seal_trial(writer, &summary, &Series::default()).expect("disk");
+/// Adds the starts of a block that runs again.
+fn decide(bundle: &mut BundleWriter, starts: &[Start]) {
+    starts.iter().for_each(|start| bundle.decide(start).expect("disk"));
 }
 
-/// Four trials, then the first block again.
+/// Runs a start that was decided on.
+fn seal_decided(bundle: &mut BundleWriter, start: &Start) {
+    let writer = bundle.begin_start(start).expect("a folder");
+    let FinishedStart { mut summary, loads } = given::finished(1);
+    summary.start = start.clone();
+    bundle.seal_start(writer, &FinishedStart { summary, loads }, &Series::default()).expect("disk");
+}
+
+/// Four starts, then the first block again.
 fn grown(folder: &Path) -> BundleWriter {
     let mut bundle = given::create(folder, 4);
     bundle.versions(&given::versions()).expect("disk");
     (1..=4).for_each(|number| given::seal(&mut bundle, number));
-    bundle.add_trials(&again()).expect("disk");
-    again().iter().for_each(|trial| seal_added(&mut bundle, trial));
+    decide(&mut bundle, &again());
+    again().iter().for_each(|start| seal_decided(&mut bundle, start));
     bundle
 }
 
 #[test]
-fn a_reader_knows_the_trials_that_were_added() {
+fn a_reader_knows_the_starts_that_were_decided_on() {
     let folder = tempfile::tempdir().expect("a folder");
     grown(folder.path()).complete().expect("disk");
     let contents = read(folder.path()).expect("a bundle");
     assert_eq!(contents.problems, Vec::<String>::new());
-    assert_eq!(contents.plan.trials, [given::plan(4).trials, again()].concat());
+    assert_eq!(contents.plan.starts, [given::plan(4).starts, again()].concat());
     assert_eq!(given::numbers(&contents), [1, 2, 3, 4, 5, 6]);
-    assert!(contents.plan.is_superseded(&given::trial(1)) && !contents.plan.is_superseded(&given::trial(3)));
+    assert!(contents.plan.is_superseded(&given::start(1)) && !contents.plan.is_superseded(&given::start(3)));
 }
 
 #[test]
-fn trials_that_were_added_and_did_not_run_are_missing() {
+fn starts_that_were_decided_on_and_did_not_run_are_missing() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut bundle = given::create(folder.path(), 4);
     (1..=4).for_each(|number| given::seal(&mut bundle, number));
-    bundle.add_trials(&again()).expect("disk");
+    decide(&mut bundle, &again());
     let contents = read(folder.path()).expect("a bundle");
     assert!(named(&contents.problems, "2 of 6 trials are missing"), "{contents:?}");
+}
+
+#[test]
+fn a_start_that_was_decided_on_twice_stands_there_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bundle = given::create(folder.path(), 4);
+    (1..=4).for_each(|number| given::seal(&mut bundle, number));
+    decide(&mut bundle, &again());
+    drop(bundle.begin_start(&again()[0]).expect("a folder"));
+    drop(bundle);
+    // The first one never finished, and the run that goes on decides otherwise.
+    let mut bundle = given::resume(folder.path(), 4);
+    let otherwise = Start { extended: false, ..again()[0].clone() };
+    bundle.decide(&otherwise).expect("disk");
+    bundle.decide(&otherwise).expect("disk");
+    let expected = [again()[1].clone(), otherwise.clone()];
+    assert_eq!(bundle.decided_starts(), expected);
+    expected.iter().for_each(|start| seal_decided(&mut bundle, start));
+    drop(bundle);
+    assert_eq!(given::resume(folder.path(), 4).decided_starts(), expected);
+    let contents = read(folder.path()).expect("a bundle");
+    assert_eq!(contents.plan.starts, [given::plan(4).starts, expected.to_vec()].concat());
+    assert_eq!(given::numbers(&contents), [1, 2, 3, 4, 5, 6]);
+    let manifest = fs::read_to_string(folder.path().join("manifest.jsonl")).expect("a manifest");
+    assert_eq!(manifest.matches("{\"decided\"").count(), 3, "what is known already is not written again");
 }
 
 /// The run goes on from whatever is left of the manifest, and comes to the same end.
 fn goes_on(folder: &Path) {
     let mut bundle = given::resume(folder, 4);
     bundle.versions(&given::versions()).expect("disk");
-    let left = |bundle: &BundleWriter, number: u32| !bundle.sealed_trials().contains_key(&number);
+    let left = |bundle: &BundleWriter, number: u32| !bundle.finished_starts().contains_key(&number);
     for number in (1..=4).filter(|number| left(&bundle, *number)).collect::<Vec<_>>() {
         given::seal(&mut bundle, number);
     }
-    if bundle.added_trials().is_empty() {
-        bundle.add_trials(&again()).expect("disk");
-    }
-    assert_eq!(bundle.added_trials(), again());
-    for trial in again().iter().filter(|trial| left(&bundle, trial.number)).collect::<Vec<_>>() {
-        seal_added(&mut bundle, trial);
+    decide(&mut bundle, &again());
+    assert_eq!(bundle.decided_starts(), again());
+    for start in again().iter().filter(|start| left(&bundle, start.number)).collect::<Vec<_>>() {
+        seal_decided(&mut bundle, start);
     }
     bundle.complete().expect("disk");
     drop(bundle);
@@ -74,14 +103,14 @@ fn goes_on(folder: &Path) {
 
 #[test]
 fn a_run_that_died_at_any_line_of_its_manifest_goes_on() {
-    const LINES: usize = 10;
+    const LINES: usize = 11;
     for (whole, torn) in (1..=LINES).flat_map(|whole| [(whole, 0), (whole, 9)]) {
         let folder = tempfile::tempdir().expect("a folder");
         drop(grown(folder.path()));
         let path = folder.path().join("manifest.jsonl");
         let text = fs::read_to_string(&path).expect("a manifest");
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
-        assert_eq!(lines.len(), LINES, "format, study, versions, six trials, and what was added");
+        assert_eq!(lines.len(), LINES, "format, study, versions, six starts, and two that were decided on");
         let rest = lines.get(whole).map_or("", |next| &next[..torn]);
         fs::write(&path, lines[..whole].concat() + rest).expect("a file");
         let contents = read(folder.path()).expect("a bundle");
@@ -91,26 +120,27 @@ fn a_run_that_died_at_any_line_of_its_manifest_goes_on() {
 }
 
 #[test]
-fn a_damaged_line_of_added_trials_costs_those_only() {
+fn a_damaged_line_of_a_decided_start_costs_that_only() {
     let folder = tempfile::tempdir().expect("a folder");
     grown(folder.path()).complete().expect("disk");
     let path = folder.path().join("manifest.jsonl");
     let text = fs::read_to_string(&path).expect("a manifest");
-    fs::write(&path, text.replacen("{\"added\"", "{\"added", 1)).expect("a file");
+    fs::write(&path, text.replacen("{\"decided\"", "{\"decided", 1)).expect("a file");
     let contents = read(folder.path()).expect("a bundle");
-    assert_eq!(given::numbers(&contents), [1, 2, 3, 4]);
+    assert_eq!(given::numbers(&contents), [1, 2, 3, 4, 6]);
     assert!(named(&contents.problems, "is damaged or cut off"), "{contents:?}");
     assert!(named(&contents.problems, "trial 5 is not in the plan"), "{contents:?}");
 }
 
 #[test]
-fn added_trials_that_no_variant_or_condition_fits_are_left_out() {
-    for strange in [Trial { variant: 7, ..again()[0] }, Trial { condition: 7, ..again()[0] }] {
+fn decided_starts_that_no_variant_or_condition_fits_are_left_out() {
+    for strange in [Start { variants: vec![0, 7], ..again()[0].clone() }, Start { condition: 7, ..again()[0].clone() }]
+    {
         let folder = tempfile::tempdir().expect("a folder");
         let mut bundle = given::create(folder.path(), 4);
-        bundle.add_trials(&[strange]).expect("disk");
+        bundle.decide(&strange).expect("disk");
         let contents = read(folder.path()).expect("a bundle");
-        assert_eq!(contents.plan.trials.len(), 4);
+        assert_eq!(contents.plan.starts.len(), 4);
         assert!(named(&contents.problems, "trial 5 was added to another plan"), "{contents:?}");
     }
 }
@@ -121,14 +151,14 @@ fn after_an_early_end_later_repeats_are_not_missing() {
     let mut bundle = given::create(folder.path(), 4);
     bundle.versions(&given::versions()).expect("disk");
     (1..=2).for_each(|number| given::seal(&mut bundle, number));
-    bundle.add_trials(&again()).expect("disk");
-    again().iter().for_each(|trial| seal_added(&mut bundle, trial));
+    decide(&mut bundle, &again());
+    again().iter().for_each(|start| seal_decided(&mut bundle, start));
     bundle.complete_after(1).expect("disk");
     drop(bundle);
     let contents = read(folder.path()).expect("a bundle");
     assert!(contents.complete);
     assert_eq!(contents.problems, Vec::<String>::new());
-    assert_eq!((contents.plan.repeats, contents.plan.trials.len()), (1, 4));
+    assert_eq!((contents.plan.repeats, contents.plan.starts.len()), (1, 4));
     assert_eq!(given::numbers(&contents), [1, 2, 5, 6]);
     let refused = BundleWriter::resume(folder.path(), given::STUDY, &given::facts(), &given::plan(4));
     assert!(matches!(refused, Err(BundleError::Complete(_))), "{refused:?}");

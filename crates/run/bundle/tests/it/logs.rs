@@ -6,12 +6,14 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogHistogram, IntervalLogIterator, LogEntry};
+use plimsoll_bundle::Series;
+use plimsoll_model::units::Instant;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 fn log(folder: &Path, name: &str) -> String {
-    fs::read_to_string(folder.join("trials/0002").join(name)).expect("a log")
+    fs::read_to_string(folder.join("starts/0002").join(name)).expect("a log")
 }
 
 fn intervals(log: &str) -> Vec<IntervalLogHistogram<'_>> {
@@ -59,10 +61,10 @@ fn each_interval_has_its_tag_start_length_and_maximum() {
         })
         .collect();
     let of_second = |start| {
-        let request = "request:GET%20/a%2C%20b";
+        let request = "1.request:GET%20/a%2C%20b";
         [
-            ("iteration.service", 2.001),
-            ("iteration.first_byte", 0.9),
+            ("1.iteration.service", 2.001),
+            ("1.iteration.first_byte", 0.9),
             (&format!("{request}.service"), 2.001),
             (&format!("{request}.first_byte"), 0.9),
         ]
@@ -79,6 +81,29 @@ fn the_warm_up_has_a_log_of_its_own() {
     let log = log(folder.path(), "warmup.hlog");
     let starts: Vec<u64> = intervals(&log).iter().map(|interval| interval.start_timestamp().as_secs()).collect();
     assert_eq!(starts, [0; 4]);
+}
+
+#[test]
+fn each_load_has_its_number_in_its_tags_and_stands_where_it_ran() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bundle = given::create(folder.path(), 2);
+    let mut writer = bundle.begin_start(&given::start(2)).expect("a folder");
+    for (number, zero) in [(1, 0), (2, 8_250_000_000)] {
+        writer.begin_load(number, Instant(zero));
+        given::intervals(number).iter().for_each(|interval| writer.interval(interval).expect("disk"));
+    }
+    bundle.seal_start(writer, &given::finished(2), &Series::default()).expect("disk");
+    for (name, first, second) in
+        [("warmup.hlog", &[0_u128][..], &[8250_u128][..]), ("measure.hlog", &[1000, 2000], &[9250, 10_250])]
+    {
+        let log = log(folder.path(), name);
+        let starts = |load: &str| -> Vec<u128> {
+            let tag = format!("{load}.iteration.service");
+            let of_load = |interval: &IntervalLogHistogram<'_>| interval.tag().expect("a tag").as_str() == tag;
+            intervals(&log).into_iter().filter(of_load).map(|interval| interval.start_timestamp().as_millis()).collect()
+        };
+        assert_eq!((starts("1"), starts("2")), (first.to_vec(), second.to_vec()), "{name}");
+    }
 }
 
 #[test]

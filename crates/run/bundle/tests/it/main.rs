@@ -3,9 +3,12 @@
 mod crash;
 mod damage;
 mod documentation;
+mod fixture;
 mod format_1;
+mod format_2;
 mod given;
 mod growth;
+mod loads;
 mod logs;
 mod resume;
 mod round_trip;

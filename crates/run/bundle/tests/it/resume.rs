@@ -8,7 +8,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-/// A bundle of `sealed` out of four trials, whose writer is gone.
+/// A bundle of `sealed` out of four starts, whose writer is gone.
 fn interrupted(sealed: u32) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let mut bundle = given::create(folder.path(), 4);
@@ -20,14 +20,14 @@ fn interrupted(sealed: u32) -> tempfile::TempDir {
 /// Goes on to the end, and asserts that nothing is lost or amiss, but for the problems of `known`.
 fn finish(folder: &Path, done: &[u32], known: &[&str]) {
     let mut bundle = given::resume(folder, 4);
-    assert_eq!(bundle.sealed_trials().keys().copied().collect::<Vec<_>>(), done);
+    assert_eq!(bundle.finished_starts().keys().copied().collect::<Vec<_>>(), done);
     let left: Vec<u32> = (1..=4).filter(|number| !done.contains(number)).collect();
     bundle.versions(&given::versions()).expect("disk");
     left.iter().for_each(|number| given::seal(&mut bundle, *number));
     bundle.complete().expect("disk");
     let contents = read(folder).expect("a bundle");
     assert_eq!(given::numbers(&contents), [1, 2, 3, 4], "{:?}", contents.problems);
-    contents.trials.iter().for_each(given::assert_whole);
+    contents.starts.iter().for_each(given::assert_whole);
     assert!(contents.complete);
     assert_eq!(contents.problems.len(), known.len(), "{:?}", contents.problems);
     known.iter().for_each(|word| assert!(named(&contents.problems, word), "{:?}", contents.problems));
@@ -38,7 +38,7 @@ fn append(path: &Path, bytes: &[u8]) {
 }
 
 #[test]
-fn a_run_goes_on_with_the_trials_that_are_missing() {
+fn a_run_goes_on_with_the_starts_that_are_missing() {
     for sealed in 0..=4 {
         let folder = interrupted(sealed);
         finish(folder.path(), &(1..=sealed).collect::<Vec<_>>(), &[]);
@@ -46,13 +46,13 @@ fn a_run_goes_on_with_the_trials_that_are_missing() {
 }
 
 #[test]
-fn an_unfinished_trial_is_run_again() {
+fn an_unfinished_start_is_run_again() {
     let folder = interrupted(1);
     let bundle = given::resume(folder.path(), 4);
     drop(given::begin(&bundle, 2));
     drop(bundle);
     finish(folder.path(), &[1], &[]);
-    assert!(!folder.path().join("trials/0002.partial").exists());
+    assert!(!folder.path().join("starts/0002.partial").exists());
 }
 
 #[test]
@@ -73,19 +73,19 @@ fn a_manifest_cut_off_anywhere_loses_nothing_that_is_sealed_later() {
 }
 
 #[test]
-fn a_damaged_line_in_the_middle_stays_and_its_trial_is_run_again() {
-    for cut_off in [&b""[..], b"{\"sealed\":{\"part\":\"tri"] {
+fn a_damaged_line_in_the_middle_stays_and_its_start_is_run_again() {
+    for cut_off in [&b""[..], b"{\"sealed\":{\"part\":\"sta"] {
         let folder = interrupted(2);
         let path = folder.path().join("manifest.jsonl");
         let text = fs::read_to_string(&path).expect("a manifest");
-        fs::write(&path, text.replace("\"trial 1\"", "\"trial 1")).expect("a file");
+        fs::write(&path, text.replace("\"start 1\"", "\"start 1")).expect("a file");
         append(&path, cut_off);
         finish(folder.path(), &[2], &["manifest.jsonl: line 4 is damaged or cut off"]);
     }
 }
 
 #[test]
-fn a_trial_that_died_between_renaming_and_sealing_is_run_again() {
+fn a_start_that_died_between_renaming_and_sealing_is_run_again() {
     let folder = interrupted(2);
     let path = folder.path().join("manifest.jsonl");
     let text = fs::read_to_string(&path).expect("a manifest");
@@ -106,27 +106,27 @@ fn a_study_that_was_not_sealed_any_more_is_sealed_when_the_run_goes_on() {
 }
 
 #[test]
-fn a_trial_whose_folder_was_deleted_is_run_again() {
+fn a_start_whose_folder_was_deleted_is_run_again() {
     let folder = interrupted(2);
-    fs::remove_dir_all(folder.path().join("trials/0001")).expect("a folder");
+    fs::remove_dir_all(folder.path().join("starts/0001")).expect("a folder");
     finish(folder.path(), &[2], &[]);
 }
 
 #[test]
-fn a_trial_whose_files_changed_is_not_gone_on_with() {
+fn a_start_whose_files_changed_is_not_gone_on_with() {
     let folder = interrupted(3);
-    let trials = folder.path().join("trials");
-    append(&trials.join("0002/load.csv"), b" ");
-    fs::remove_file(trials.join("0003/totals.csv")).expect("a file");
+    let starts = folder.path().join("starts");
+    append(&starts.join("0002/load.csv"), b" ");
+    fs::remove_file(starts.join("0003/totals.csv")).expect("a file");
     let refused = BundleWriter::resume(folder.path(), given::STUDY, &given::facts(), &given::plan(4));
     let refused = refused.expect_err("changed files").to_string();
     for word in
-        ["trials/0002/load.csv was changed after the run", "trials/0003/totals.csv cannot be read", "delete the folder"]
+        ["starts/0002/load.csv was changed after the run", "starts/0003/totals.csv cannot be read", "delete the folder"]
     {
         assert!(refused.contains(word), "{refused}");
     }
-    fs::remove_dir_all(trials.join("0002")).expect("a folder");
-    fs::remove_dir_all(trials.join("0003")).expect("a folder");
+    fs::remove_dir_all(starts.join("0002")).expect("a folder");
+    fs::remove_dir_all(starts.join("0003")).expect("a folder");
     finish(folder.path(), &[1], &[]);
 }
 
@@ -149,7 +149,7 @@ fn another_study_plan_or_resolution_is_refused_by_name() {
     let mut other_facts = facts.clone();
     other_facts.quick = true;
     let mut other_plan = plan.clone();
-    other_plan.trials.swap(0, 1);
+    other_plan.starts.swap(0, 1);
     let other_study = format!("{}# a comment\n", given::STUDY);
     for (study, facts, plan, word) in [
         (other_study.as_str(), &facts, &plan, "its study differs"),
@@ -178,7 +178,7 @@ fn a_bundle_that_another_run_is_writing_is_refused() {
     assert!(matches!(refused, Err(BundleError::InUse(_))), "{refused:?}");
     given::seal(&mut bundle, 1);
     drop(bundle);
-    assert_eq!(given::resume(folder.path(), 2).sealed_trials().len(), 1);
+    assert_eq!(given::resume(folder.path(), 2).finished_starts().len(), 1);
 }
 
 #[test]
@@ -238,4 +238,17 @@ fn programs_that_are_left_to_run_do_not_displace_those_that_have_run() {
     let contents = read(folder.path()).expect("a bundle");
     assert_eq!(contents.versions, given::versions());
     assert!(!named(&contents.problems, "programs"), "{contents:?}");
+}
+
+#[test]
+fn looks_that_were_taken_are_known_when_the_run_goes_on() {
+    let folder = interrupted(2);
+    let mut bundle = given::resume(folder.path(), 4);
+    assert_eq!(bundle.looks(), []);
+    bundle.look(1, false).expect("disk");
+    bundle.look(2, true).expect("disk");
+    assert_eq!(bundle.looks(), [(1, false), (2, true)]);
+    drop(bundle);
+    assert_eq!(given::resume(folder.path(), 4).looks(), [(1, false), (2, true)]);
+    finish(folder.path(), &[1, 2], &[]);
 }

@@ -8,6 +8,7 @@ use plimsoll_model::record::{
     ErrorKind, GeneratorSecond, Interval, LONGEST, RecordedPhase, Subject, TICKS, Tally, Tick, histogram,
 };
 use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
+use plimsoll_model::study::Origin;
 use plimsoll_model::units::Nanos;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -26,23 +27,46 @@ fn a_whole_bundle_reads_back() {
     assert_eq!(contents.host, given::host());
     assert_eq!(contents.versions, given::versions());
     assert_eq!(given::numbers(&contents), [1, 2, 3]);
-    contents.trials.iter().for_each(given::assert_whole);
+    contents.starts.iter().for_each(given::assert_whole);
 }
 
 #[test]
-fn a_trial_that_failed_in_setup_has_no_load_and_reads_back() {
+fn a_start_that_failed_in_setup_has_no_load_and_reads_back() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut bundle = given::create(folder.path(), 1);
     bundle.versions(&[]).expect("disk");
-    let writer = bundle.begin_trial(&given::trial(1)).expect("a folder");
-    bundle.seal_trial(writer, &given::summary(1), &Series::default()).expect("disk");
+    let writer = bundle.begin_start(&given::start(1)).expect("a folder");
+    bundle.seal_start(writer, &given::finished(1), &Series::default()).expect("disk");
     bundle.complete().expect("disk");
     let contents = read(folder.path()).expect("a bundle");
     assert_eq!(contents.problems, Vec::<String>::new());
-    let trial = &contents.trials[0];
-    assert_eq!(trial.summary, given::summary(1));
-    assert!(trial.tallies.is_empty() && trial.seconds.is_empty() && trial.generator.is_empty());
-    assert!(trial.processes.is_empty() && trial.host.is_empty() && trial.databases.is_empty());
+    let start = &contents.starts[0];
+    assert_eq!(given::facts_of(start), given::finished(1));
+    let load = &start.loads[0];
+    assert!(load.tallies.is_empty() && load.seconds.is_empty() && load.generator.is_empty());
+    assert!(start.processes.is_empty() && start.host.is_empty() && start.databases.is_empty());
+}
+
+#[test]
+fn the_first_line_of_the_manifest_says_where_the_results_come_from() {
+    let folder = tempfile::tempdir().expect("a folder");
+    given::complete(folder.path(), 1);
+    assert_eq!(read(folder.path()).expect("a bundle").origin, Origin::Measured);
+    let path = folder.path().join("manifest.jsonl");
+    let text = fs::read_to_string(&path).expect("a manifest");
+    let measured = ",\"origin\":\"measured\"";
+    assert!(text.lines().next().expect("a line").contains(measured), "{text}");
+    let imported =
+        |version: Option<&str>| Origin::Imported { tool: "k6".to_owned(), version: version.map(str::to_owned) };
+    for (written, expected) in [
+        ("", Origin::Measured),
+        (",\"origin\":{\"imported\":{\"tool\":\"k6\",\"version\":\"1.2.0\"}}", imported(Some("1.2.0"))),
+        (",\"origin\":{\"imported\":{\"tool\":\"k6\",\"version\":null}}", imported(None)),
+    ] {
+        fs::write(&path, text.replace(measured, written)).expect("a file");
+        let contents = read(folder.path()).expect("a bundle");
+        assert_eq!((contents.origin, contents.problems), (expected, Vec::new()), "{written}");
+    }
 }
 
 #[test]
@@ -66,7 +90,7 @@ fn a_new_folder_is_made_with_those_above_it() {
 fn outputs_of_systems_keep_to_the_bundle_whatever_their_names() {
     let folder = tempfile::tempdir().expect("a folder");
     let bundle = given::create(folder.path(), 1);
-    let writer = bundle.begin_trial(&given::trial(1)).expect("a folder");
+    let writer = bundle.begin_start(&given::start(1)).expect("a folder");
     for name in ["../../escape", "/etc/passwd", "a b,c", "größe", ".."] {
         for path in [writer.output_path(name), bundle.build_log(name)] {
             fs::write(&path, "x").expect("a plain name in a folder that is there");
@@ -149,7 +173,7 @@ fn any_ticks() -> impl Strategy<Value = [Tick; TICKS]> {
 }
 
 /// Seconds from -2 on, each of its own length, with any tallies.
-fn any_intervals() -> impl Strategy<Value = Vec<Interval>> {
+pub(crate) fn any_intervals() -> impl Strategy<Value = Vec<Interval>> {
     let tallies = prop::collection::btree_map((any_phase(), any_subject()), any_tally(), 0..4);
     let interval = (tallies, 0..=SECOND.0, any_ticks(), any_generator());
     prop::collection::vec(interval, 0..5).prop_map(|intervals| {
@@ -170,23 +194,38 @@ fn any_finite() -> impl Strategy<Value = f64> {
 }
 
 fn any_process() -> impl Strategy<Value = ProcessSample> {
-    (any_finite(), any::<String>(), any_finite(), any::<u64>()).prop_map(|(at, system, cpu_cores, resident)| {
-        ProcessSample { at, system, cpu_cores, resident, ..ProcessSample::default() }
-    })
+    let names = (any::<String>(), any::<String>(), any::<usize>());
+    (any_finite(), names, any_finite(), any::<u64>()).prop_map(
+        |(at, (machine, system, variant), cpu_cores, resident)| ProcessSample {
+            at,
+            machine,
+            system,
+            variant,
+            cpu_cores,
+            resident,
+            ..ProcessSample::default()
+        },
+    )
 }
 
 fn any_host() -> impl Strategy<Value = HostSample> {
-    (any_finite(), any_finite(), any_finite(), any::<u64>()).prop_map(|(at, cpu_cores, steal_cores, runnable)| {
-        HostSample { at, cpu_cores, steal_cores, runnable, ..HostSample::default() }
+    let host = (any_finite(), any::<String>(), any_finite(), any_finite(), any::<u64>());
+    host.prop_map(|(at, machine, cpu_cores, steal_cores, runnable)| HostSample {
+        at,
+        machine,
+        cpu_cores,
+        steal_cores,
+        runnable,
+        ..HostSample::default()
     })
 }
 
 fn any_counter() -> impl Strategy<Value = DatabaseSample> {
-    (any_finite(), any::<String>(), any::<String>(), any_finite())
-        .prop_map(|(at, database, counter, value)| DatabaseSample { at, database, counter, value })
+    (any_finite(), any::<String>(), any::<usize>(), any::<String>(), any_finite())
+        .prop_map(|(at, database, variant, counter, value)| DatabaseSample { at, database, variant, counter, value })
 }
 
-fn assert_same(read: &Tally, written: &Tally) {
+pub(crate) fn assert_same(read: &Tally, written: &Tally) {
     assert!(read.service == written.service, "service");
     assert!(read.response == written.response, "response");
     assert!(read.first_byte == written.first_byte, "first byte");
@@ -196,7 +235,7 @@ fn assert_same(read: &Tally, written: &Tally) {
 }
 
 /// What the measure phase scheduled, merged without a bundle.
-fn merged(intervals: &[Interval]) -> BTreeMap<Subject, Tally> {
+pub(crate) fn merged(intervals: &[Interval]) -> BTreeMap<Subject, Tally> {
     let mut all: BTreeMap<Subject, Tally> = BTreeMap::new();
     for ((phase, subject), tally) in intervals.iter().flat_map(|interval| &interval.tallies) {
         if *phase == RecordedPhase::Measure {
@@ -210,58 +249,60 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_tallies_of_a_trial_are_the_merge_of_what_was_measured(trials in prop::collection::vec(any_intervals(), 1..3)) {
+    fn the_tallies_of_a_load_are_the_merge_of_what_was_measured(starts in prop::collection::vec(any_intervals(), 1..3)) {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut bundle = given::create(folder.path(), trials.len() as u32);
+        let mut bundle = given::create(folder.path(), starts.len() as u32);
         bundle.versions(&[]).expect("disk");
-        for (number, intervals) in (1..).zip(&trials) {
-            let mut writer = bundle.begin_trial(&given::trial(number)).expect("a folder");
+        for (number, intervals) in (1..).zip(&starts) {
+            let mut writer = bundle.begin_start(&given::start(number)).expect("a folder");
             intervals.iter().for_each(|interval| writer.interval(interval).expect("disk"));
-            bundle.seal_trial(writer, &given::summary(number), &Series::default()).expect("disk");
+            bundle.seal_start(writer, &given::finished(number), &Series::default()).expect("disk");
         }
         bundle.complete().expect("disk");
         let contents = read(folder.path()).expect("a bundle");
         prop_assert_eq!(&contents.problems, &Vec::<String>::new());
-        prop_assert_eq!(contents.trials.len(), trials.len());
-        for (trial, intervals) in contents.trials.iter().zip(&trials) {
+        prop_assert_eq!(contents.starts.len(), starts.len());
+        for (start, intervals) in contents.starts.iter().zip(&starts) {
+            let load = &start.loads[0];
             let expected = merged(intervals);
-            prop_assert_eq!(trial.tallies.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+            prop_assert_eq!(load.tallies.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
             for (subject, tally) in &expected {
-                assert_same(&trial.tallies[subject], tally);
+                assert_same(&load.tallies[subject], tally);
             }
         }
     }
 
     #[test]
-    fn what_ended_before_a_condition_was_steady_is_left_out_of_all_its_trials(
-        trials in prop::collection::vec(any_intervals(), 2),
+    fn what_ended_before_a_condition_was_steady_is_left_out_of_all_its_loads(
+        starts in prop::collection::vec(any_intervals(), 2),
         steady_from in 0_u64..2500,
     ) {
         let folder = tempfile::tempdir().expect("a folder");
         let mut bundle = given::create(folder.path(), 2);
         bundle.versions(&[]).expect("disk");
-        for (number, intervals) in (1..).zip(&trials) {
-            let mut writer = bundle.begin_trial(&given::trial(number)).expect("a folder");
+        for (number, intervals) in (1..).zip(&starts) {
+            let mut writer = bundle.begin_start(&given::start(number)).expect("a folder");
             intervals.iter().for_each(|interval| writer.interval(interval).expect("disk"));
-            let mut summary = given::summary(number);
+            let mut finished = given::finished(number);
             if number == 2 {
-                summary.steady_from = Some(Nanos(steady_from * 1_000_000));
+                finished.loads[0].steadiness.from = Some(Nanos(steady_from * 1_000_000));
             }
-            bundle.seal_trial(writer, &summary, &Series::default()).expect("disk");
+            bundle.seal_start(writer, &finished, &Series::default()).expect("disk");
         }
         bundle.complete().expect("disk");
         let contents = read(folder.path()).expect("a bundle");
         let cut = steady_from.div_ceil(1000) as i64;
-        for (trial, intervals) in contents.trials.iter().zip(&trials) {
-            prop_assert_eq!(trial.cut, cut);
-            prop_assert_eq!(trial.generator.len(), intervals.len(), "the series keep everything");
+        for (start, intervals) in contents.starts.iter().zip(&starts) {
+            let load = &start.loads[0];
+            prop_assert_eq!(load.cut, cut);
+            prop_assert_eq!(load.generator.len(), intervals.len(), "the series keep everything");
             let counted: Vec<Interval> = match cut {
                 0 => intervals.clone(),
                 cut => intervals.iter().filter(|interval| interval.second >= cut).cloned().collect(),
             };
             for (subject, expected) in merged(&counted) {
                 let nothing = Tally::default();
-                let found = trial.tallies.get(&subject).unwrap_or(&nothing);
+                let found = load.tallies.get(&subject).unwrap_or(&nothing);
                 prop_assert!(found.service == expected.service, "service");
                 prop_assert!(found.response == expected.response, "response");
                 prop_assert!(found.first_byte == expected.first_byte, "first byte");
@@ -274,21 +315,21 @@ proptest! {
     fn ticks_are_written_as_they_passed(intervals in any_intervals()) {
         let folder = tempfile::tempdir().expect("a folder");
         let mut bundle = given::create(folder.path(), 1);
-        let mut writer = bundle.begin_trial(&given::trial(1)).expect("a folder");
+        let mut writer = bundle.begin_start(&given::start(1)).expect("a folder");
         intervals.iter().for_each(|interval| writer.interval(interval).expect("disk"));
-        bundle.seal_trial(writer, &given::summary(1), &Series::default()).expect("disk");
-        let text = fs::read_to_string(folder.path().join("trials/0001/ticks.csv")).expect("a table");
+        bundle.seal_start(writer, &given::finished(1), &Series::default()).expect("disk");
+        let text = fs::read_to_string(folder.path().join("starts/0001/ticks.csv")).expect("a table");
         let mut expected = Vec::new();
         for interval in &intervals {
             for (tick, ticked) in interval.ticks.iter().enumerate().filter(|(_, ticked)| ticked.iterations > 0) {
-                expected.push(format!("{},{},{}", interval.second * 10 + tick as i64, ticked.iterations, ticked.total));
+                expected.push(format!("1,{},{},{}", interval.second * 10 + tick as i64, ticked.iterations, ticked.total));
             }
         }
         prop_assert_eq!(text.lines().skip(1).collect::<Vec<_>>(), expected);
     }
 
     #[test]
-    fn the_series_of_a_trial_read_back_exactly(
+    fn the_series_of_a_start_read_back_exactly(
         intervals in any_intervals(),
         processes in prop::collection::vec(any_process(), 0..4),
         host in prop::collection::vec(any_host(), 0..4),
@@ -296,17 +337,18 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().expect("a folder");
         let mut bundle = given::create(folder.path(), 1);
-        let mut writer = bundle.begin_trial(&given::trial(1)).expect("a folder");
+        let mut writer = bundle.begin_start(&given::start(1)).expect("a folder");
         intervals.iter().for_each(|interval| writer.interval(interval).expect("disk"));
         let series = Series { processes: &processes, host: &host, databases: &databases };
-        bundle.seal_trial(writer, &given::summary(1), &series).expect("disk");
+        bundle.seal_start(writer, &given::finished(1), &series).expect("disk");
         let contents = read(folder.path()).expect("a bundle");
-        let trial = &contents.trials[0];
-        prop_assert_eq!(&trial.processes, &processes);
-        prop_assert_eq!(&trial.host, &host);
-        prop_assert_eq!(&trial.databases, &databases);
-        prop_assert_eq!(trial.generator.len(), intervals.len());
-        for (row, interval) in trial.generator.iter().zip(&intervals) {
+        let start = &contents.starts[0];
+        prop_assert_eq!(&start.processes, &processes);
+        prop_assert_eq!(&start.host, &host);
+        prop_assert_eq!(&start.databases, &databases);
+        let load = &start.loads[0];
+        prop_assert_eq!(load.generator.len(), intervals.len());
+        for (row, interval) in load.generator.iter().zip(&intervals) {
             let generator = &interval.generator;
             let cores = if interval.length.0 == 0 { 0.0 } else { generator.cpu.seconds() / interval.length.seconds() };
             prop_assert_eq!((row.second, row.cpu_cores), (interval.second, cores));
@@ -319,8 +361,8 @@ proptest! {
                 expected.entry((interval.second, subject.clone())).or_default().merge(tally);
             }
         }
-        prop_assert_eq!(trial.seconds.len(), expected.len());
-        for (row, ((second, subject), tally)) in trial.seconds.iter().zip(&expected) {
+        prop_assert_eq!(load.seconds.len(), expected.len());
+        for (row, ((second, subject), tally)) in load.seconds.iter().zip(&expected) {
             prop_assert_eq!((row.second, &row.subject), (*second, &subject.to_string()));
             prop_assert_eq!((row.count, row.failed), (tally.count(), tally.failed()));
             prop_assert_eq!((row.bytes_out, row.bytes_in), (tally.bytes_out, tally.bytes_in));
