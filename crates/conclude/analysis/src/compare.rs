@@ -13,13 +13,16 @@ pub(crate) use shown::{ends, ends_in};
 pub use shown::{notation, shown, shown_in};
 
 use crate::decide::{Decision, Doubt, Evidence, Floor, LEAST, Question, decide, doubt_of};
+use crate::estimate::CONFIDENCE;
+use crate::input::Input;
 use crate::measure::Reader;
 use crate::order;
+use crate::reason::OrReason;
 use crate::values::Values;
 use crate::verdict::{self, Verdict};
-use crate::{Input, OrReason};
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic, Unit};
 use plimsoll_model::record::Metric;
+use plimsoll_model::start::Plan;
 use plimsoll_statistics::{Interval, benjamini_hochberg, smallest_detectable};
 
 /// A variant against the baseline under a condition, in one measure.
@@ -121,6 +124,13 @@ const OF_COUNTS: f64 = 0.41;
 /// The same for numbers that are kept exactly.
 const OF_EXACT: f64 = 1e-9;
 
+/// The two-sided level of the comparisons of a plan: 5 %, shared by its looks as Pocock (1977)
+/// does where the run may end at any of them.
+#[must_use]
+pub fn level(plan: &Plan) -> f64 {
+    plimsoll_statistics::pocock(plan.looks.len().max(1)).unwrap_or(1.0 - CONFIDENCE)
+}
+
 /// All comparisons of a study, and its noise floors.
 pub(crate) struct Comparisons {
     /// By condition, variant, and measure.
@@ -170,7 +180,7 @@ impl Maker<'_> {
 
     /// The margin of the measure at this index, if it decides.
     fn margin(&self, measure: usize) -> Option<f64> {
-        crate::margin(&self.input.facts, &self.values.measures()[measure])
+        crate::catalogue::margin(&self.input.facts, &self.values.measures()[measure])
     }
 
     fn one(&self, variant: usize, index: usize) -> Made {
@@ -217,10 +227,10 @@ impl Maker<'_> {
     fn blocks(&self) -> Vec<u32> {
         let plan = &self.input.plan;
         let mut blocks: Vec<u32> = plan
-            .trials
+            .starts
             .iter()
-            .filter(|trial| trial.condition == self.condition && !plan.is_superseded(trial))
-            .map(|trial| trial.block)
+            .filter(|start| start.condition == self.condition && !plan.is_superseded(start))
+            .map(|start| start.block)
             .collect();
         blocks.sort_unstable();
         blocks.dedup();
@@ -234,7 +244,7 @@ impl Maker<'_> {
         if self.values.measures()[measure].effect() == Effect::Ratio {
             for (variant, reader, value) in [(0, base, baseline), (variant, other, value)] {
                 if value <= 0.0 || !value.is_finite() {
-                    let (name, number) = (self.input.plan.label(variant), reader.trial().number);
+                    let (name, number) = (self.input.plan.label(variant), reader.trial().number());
                     let given = if value == 0.0 { "0".to_owned() } else { value.to_string() };
                     return Err(format!("{name} gave {given} in trial {number}, which has no ratio"));
                 }

@@ -9,7 +9,7 @@ use crate::verdict::Outcome;
 use crate::words;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::measure::{Effect, Measure};
-use plimsoll_model::trial::Plan;
+use plimsoll_model::start::Plan;
 
 /// Outcomes that are told in one sentence, and what is said of them.
 type Verb = (&'static [Outcome], &'static str);

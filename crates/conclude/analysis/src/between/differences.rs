@@ -160,9 +160,9 @@ fn minor(side: &Side<'_>) -> Vec<Named> {
         ("profile".to_owned(), facts.profile.clone().unwrap_or_else(|| "none".to_owned())),
     ];
     for (index, condition) in plan.conditions.iter().enumerate() {
-        let trials = side.input.trials.iter().filter(|trial| trial.summary.trial.condition == index);
+        let trials = side.input.trials().filter(|trial| trial.condition() == index);
         // Trials of a condition share their cut; where none ran, there is none.
-        if let Some(cut) = trials.map(|trial| trial.cut).max().filter(|cut| *cut > 0) {
+        if let Some(cut) = trials.map(|trial| trial.load.cut).max().filter(|cut| *cut > 0) {
             let name = format!("seconds cut off until all trials were steady, {}", words::condition(condition));
             all.push((name, cut.to_string()));
         }

@@ -3,7 +3,7 @@
 use super::{Basis, Between, Floor};
 use crate::compare::ends;
 use crate::estimate::Interval;
-use crate::findings::{Finding, Gravity};
+use crate::finding::{Finding, Gravity};
 use crate::words;
 use plimsoll_model::measure::Measure;
 

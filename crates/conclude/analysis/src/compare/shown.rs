@@ -1,8 +1,8 @@
 //! Comparisons as people read them.
 
 use super::{Comparison, Contrast};
-use crate::OrReason;
 use crate::quantity::{Notation, difference};
+use crate::reason::OrReason;
 use plimsoll_model::measure::{Effect, Measure};
 use plimsoll_statistics::Interval;
 
