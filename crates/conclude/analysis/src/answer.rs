@@ -1,6 +1,7 @@
 //! The answer to the study's question: a sentence for each measure that decides and each variant.
 
-use crate::compare::{Comparison, Contrast, ends_in, shown, shown_in};
+use crate::compare::{Comparison, Contrast};
+use crate::effect::{ends_in, shown, shown_in};
 use crate::estimate::Interval;
 use crate::input::Input;
 use crate::quantity::{Notation, confidence, margin, multiple, size_of_change};

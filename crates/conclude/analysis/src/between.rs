@@ -15,6 +15,7 @@ mod differences;
 mod drift;
 mod findings;
 mod flow;
+mod named;
 mod rows;
 mod sql;
 #[cfg(test)]
@@ -24,8 +25,9 @@ pub use differences::{Difference, Kind};
 pub use findings::NOISE_FLOORS;
 
 use crate::analysis::Analysis;
+use crate::compare::Exploratory;
 use crate::compare::level;
-use crate::compare::{Exploratory, ends_in, shown_in};
+use crate::effect::{ends_in, shown_in};
 use crate::estimate::{Interval, summarise};
 use crate::finding::Finding;
 use crate::input::Input;

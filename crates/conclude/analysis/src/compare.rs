@@ -9,10 +9,10 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use shown::{ends, ends_in};
-pub use shown::{notation, shown, shown_in};
+pub use shown::notation;
 
 use crate::decide::{Decision, Doubt, Evidence, Floor, LEAST, Question, decide, doubt_of};
+use crate::effect::{additive_margin, natural, natural_interval};
 use crate::estimate::CONFIDENCE;
 use crate::input::Input;
 use crate::measure::Reader;
@@ -20,6 +20,7 @@ use crate::order;
 use crate::reason::OrReason;
 use crate::values::Values;
 use crate::verdict::{self, Verdict};
+use crate::words::too_few;
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic, Unit};
 use plimsoll_model::record::Metric;
 use plimsoll_model::start::Plan;
@@ -276,28 +277,6 @@ impl Pair {
     }
 }
 
-/// From the additive scale back to what the measure is compared by.
-pub(crate) fn natural(effect: Effect, value: f64) -> f64 {
-    match effect {
-        Effect::Ratio => value.exp(),
-        Effect::Difference => value,
-    }
-}
-
-/// Both ends of an interval on the additive scale.
-pub(crate) fn natural_interval(effect: Effect, interval: Interval) -> Interval {
-    Interval { low: natural(effect, interval.low), high: natural(effect, interval.high) }
-}
-
-/// A margin on the additive scale.
-#[must_use]
-pub fn additive_margin(effect: Effect, margin: f64) -> f64 {
-    match effect {
-        Effect::Ratio => margin.ln_1p(),
-        Effect::Difference => margin,
-    }
-}
-
 /// The standard deviation that rounding gives to a difference on the additive scale; `requests`
 /// is the smallest number of requests of a trial, or of what else a share or a count is one of.
 pub(crate) fn resolution(measure: &Measure, requests: f64) -> f64 {
@@ -340,15 +319,6 @@ fn contrast(differences: &[f64], evidence: Option<&Evidence>, effect: Effect, al
     })
 }
 
-/// Why so many repeats give no interval.
-pub(crate) fn too_few(n: usize) -> String {
-    match n {
-        0 => "no repeat counts".to_owned(),
-        1 => "one repeat has no spread".to_owned(),
-        _ => format!("{n} repeats give a range, not an interval; it takes {LEAST}"),
-    }
-}
-
 /// Verdicts on what decides: one family, whatever condition, variant and measure.
 fn judge(input: &Input, made: &mut [Made], floors: &[Made], alpha: f64) {
     let rule = input.facts.floor_rule;
@@ -373,7 +343,8 @@ fn judge(input: &Input, made: &mut [Made], floors: &[Made], alpha: f64) {
     let decisive = made.iter_mut().filter_map(|one| Some((one.margin?, &mut one.comparison)));
     for ((margin, comparison), decision) in decisive.zip(&decisions) {
         let spoilt = spoilt(input, comparison);
-        comparison.verdict = Some(verdict::verdict(comparison, decision, margin, spoilt));
+        let n = comparison.contrast.as_ref().map(|contrast| contrast.n).map_err(Clone::clone);
+        comparison.verdict = Some(verdict::verdict(&comparison.measure, n, decision, margin, spoilt));
     }
 }
 

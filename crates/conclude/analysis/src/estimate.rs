@@ -3,11 +3,11 @@
 //! The centre is the geometric mean, because variants are compared by ratios: the ratio of two
 //! centres over the same blocks is the ratio that the comparison reports.
 
-use crate::compare::too_few;
 use crate::decide::LEAST;
 use crate::measure::Reader;
 use crate::reason::OrReason;
 use crate::values::Values;
+use crate::words::too_few;
 use plimsoll_model::measure::Measure;
 use plimsoll_statistics::{mean, median, one_sample, standard_deviation};
 

@@ -25,6 +25,7 @@ pub mod conclusion;
 pub mod database;
 pub mod decide;
 pub mod durability;
+pub mod effect;
 pub mod estimate;
 pub mod finding;
 mod findings;
@@ -91,8 +92,8 @@ pub fn analyse(input: &Input) -> Analysis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{input, start};
-    use plimsoll_model::start::Validity;
+    use crate::testing::{input, start, two_variants_on_one_start};
+    use plimsoll_model::start::{Start, Validity};
 
     #[test]
     fn a_void_trial_is_listed_and_takes_its_pair_with_it() {
@@ -117,6 +118,44 @@ mod tests {
         let numbers: Vec<u32> = analysis.uncounted.iter().map(|one| one.trial).collect();
         assert_eq!(numbers, [5, 6]);
         assert!(analysis.uncounted.iter().all(|one| one.what == "did not run"));
+    }
+
+    #[test]
+    fn each_load_of_a_start_counts_by_itself() {
+        let mut input = input(3, |_| start(1.0));
+        input.plan.starts = (1..=3).map(|number| input.plan.starts[number as usize * 2 - 1].clone()).collect();
+        for (number, place) in (1..).zip(&mut input.plan.starts) {
+            (place.number, place.variants) = (number, vec![0, 1]);
+        }
+        let of_both = |place: &Start| {
+            let mut result = two_variants_on_one_start(5);
+            result.summary.start = place.clone();
+            result
+        };
+        input.starts = input.plan.starts[..2].iter().map(of_both).collect();
+        input.starts[1].loads[1].summary.validity = Validity::Void(vec!["a stall".to_owned()]);
+        let analysis = analyse(&input);
+        let told: Vec<(u32, &str)> = analysis.uncounted.iter().map(|one| (one.trial, one.what)).collect();
+        assert_eq!(told, [(2, "void"), (3, "did not run"), (3, "did not run")]);
+        let values = |variant| {
+            let estimate = analysis.estimate(0, variant, &headline(&input.facts).measure).expect("an estimate");
+            estimate.values.len()
+        };
+        assert_eq!((values(0), values(1)), (2, 1));
+        let finding = analysis.findings.iter().find(|one| one.topic == "trials that do not count").expect("a finding");
+        assert!(finding.sentence.starts_with("Of 6 trials, 2 did not run, and 1 ran"), "{finding:?}");
+    }
+
+    #[test]
+    fn loads_of_a_start_that_failed_have_failed() {
+        let mut input = input(3, |_| start(1.0));
+        input.starts[2].summary.validity = Validity::Failed(vec!["the system died".to_owned()]);
+        input.starts[3].summary.validity = Validity::Failed(vec!["it was never ready".to_owned()]);
+        input.starts[3].loads.clear();
+        let uncounted = analyse(&input).uncounted;
+        let told: Vec<(u32, &str)> = uncounted.iter().map(|one| (one.trial, one.what)).collect();
+        assert_eq!(told, [(3, "failed"), (4, "failed")]);
+        assert_eq!(uncounted[1].reasons, ["it was never ready"]);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What a machine's noise floor means for studies to come: how small a change they could see.
 
 use crate::analysis::Analysis;
-use crate::compare::{Comparison, POWER, additive_margin, natural};
+use crate::compare::{Comparison, POWER};
 use crate::decide::{Doubt, LEAST, MOST_FORECAST};
+use crate::effect::{additive_margin, natural};
 use crate::input::Input;
 use crate::reason::OrReason;
 use plimsoll_statistics::{repeats_needed, smallest_detectable, standard_deviation};

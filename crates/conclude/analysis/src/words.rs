@@ -1,5 +1,6 @@
 //! The study's nouns as they stand in sentences.
 
+use crate::decide::LEAST;
 use crate::quantity::grouped;
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::measure::{Measure, Series, Statistic};
@@ -65,6 +66,15 @@ fn in_a_sentence(assignment: &Assignment) -> String {
 #[must_use]
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
+}
+
+/// Why so many repeats give no interval.
+pub(crate) fn too_few(n: usize) -> String {
+    match n {
+        0 => "no repeat counts".to_owned(),
+        1 => "one repeat has no spread".to_owned(),
+        _ => format!("{n} repeats give a range, not an interval; it takes {LEAST}"),
+    }
 }
 
 /// `a`, `a and b`, `a, b and c`.

@@ -3,7 +3,7 @@
 
 use super::rows::Pair;
 use super::{Basis, Change, Row};
-use crate::compare::{ends, shown};
+use crate::effect::{ends, shown};
 use crate::estimate::Interval;
 use crate::verdict::Outcome;
 use crate::words;

@@ -1,7 +1,8 @@
 //! What differs between two bundles: what forbids to compare them, and what the comparison may be
 //! about.
 
-use super::described::{self, Named};
+use super::described;
+use super::named::Named;
 use super::{Resolved, Side, THIS_PROGRAM};
 use crate::quantity::significant;
 use crate::words;

@@ -1,7 +1,7 @@
 //! What a reader should know beside the numbers of two bundles.
 
 use super::{Basis, Between, Floor};
-use crate::compare::ends;
+use crate::effect::ends;
 use crate::estimate::Interval;
 use crate::finding::{Finding, Gravity};
 use crate::words;

@@ -3,13 +3,13 @@
 use super::differences::{is_same, place};
 use super::{Basis, Change, Floor, Row, Side};
 use crate::catalogue::margin;
-use crate::compare::{
-    Comparison, Exploratory, FALSE_DISCOVERIES, additive_margin, natural, natural_interval, resolution, too_few,
-};
+use crate::compare::{Comparison, Exploratory, FALSE_DISCOVERIES, resolution};
 use crate::decide::{self, Evidence, LEAST, Question, decide, doubt};
+use crate::effect::{additive_margin, natural, natural_interval};
 use crate::measure::Reader;
 use crate::reason::OrReason;
 use crate::verdict::{Outcome, Verdict, of_decision};
+use crate::words::too_few;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::measure::{Effect, Measure};
 use plimsoll_model::study::FloorRule;

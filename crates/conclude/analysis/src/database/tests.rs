@@ -189,6 +189,15 @@ fn counters_are_means_over_the_measure_phase_with_their_spread() {
 }
 
 #[test]
+fn the_cpu_of_a_generator_that_was_not_measured_is_not_told() {
+    let mut input = study();
+    let cpu = |input: &Input| report(input).cells[0].statistic("generator", "CPU").is_some();
+    assert!(cpu(&input));
+    input.origin = plimsoll_model::study::Origin::Imported { tool: "sysbench".to_owned(), version: None };
+    assert!(!cpu(&input));
+}
+
+#[test]
 fn what_is_counted_when_sessions_end_is_none_of_the_measure_phase() {
     let mut input = study();
     for result in &mut input.starts {

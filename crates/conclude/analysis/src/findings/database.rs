@@ -480,9 +480,10 @@ fn bytes(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Input;
     use crate::analyse;
     use crate::database::testing::{change_facts, grid, study};
-    use crate::{Input, findings::Finding};
+    use crate::finding::Finding;
     use plimsoll_model::database::{Condition, MixLine};
     use plimsoll_model::record::Subject;
     use plimsoll_model::units::Nanos;

@@ -249,11 +249,12 @@ fn generator(context: &Context<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::findings::Finding;
+    use crate::finding::Finding;
     use crate::testing::{input, start};
     use crate::{Input, analyse};
     use plimsoll_model::result::{GeneratorRow, Headroom, StartResult};
     use plimsoll_model::sample::{HostSample, ProcessSample};
+    use plimsoll_model::study::Origin;
     use plimsoll_model::units::Nanos;
 
     fn finding(input: &Input, topic: &str) -> Option<Finding> {
@@ -362,12 +363,27 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_said_of_a_generator_that_was_not_measured() {
+        let mut input = on_a_host(|_, sample| sample.cpu_cores = 3.5);
+        for load in input.starts.iter_mut().flat_map(|start| &mut start.loads) {
+            load.summary.headroom = Headroom { busiest: 0.89, lateness: Nanos(9_900_000) };
+        }
+        for topic in ["generator headroom", "the host"] {
+            assert!(finding(&input, topic).is_some(), "{topic}");
+        }
+        input.origin = Origin::Imported { tool: "k6".to_owned(), version: None };
+        for topic in ["generator headroom", "the host"] {
+            assert_eq!(finding(&input, topic), None);
+        }
+    }
+
+    #[test]
     fn a_generator_near_its_limits_is_told_with_its_worst_trial() {
         // The limits are 90 % of a processor and 10 ms.
         let mut input = on_a_host(|_, _| {});
         input.starts[2].loads[0].summary.headroom = Headroom { busiest: 0.6, lateness: Nanos(1_000_000) };
         let found = finding(&input, "generator headroom").expect("a finding");
-        assert_eq!(found.gravity, crate::findings::Gravity::Note);
+        assert_eq!(found.gravity, crate::finding::Gravity::Note);
         assert_eq!(
             found.evidence,
             [
@@ -377,7 +393,7 @@ mod tests {
         );
         input.starts[4].loads[0].summary.headroom = Headroom { busiest: 0.5, lateness: Nanos(9_000_000) };
         let found = finding(&input, "generator headroom").expect("a finding");
-        assert_eq!(found.gravity, crate::findings::Gravity::Caution);
+        assert_eq!(found.gravity, crate::finding::Gravity::Caution);
         assert_eq!(found.evidence.len(), 2);
         assert!(found.evidence[1].starts_with("trial 5 (old, all trials): 1 % of the work that was due started more"));
     }

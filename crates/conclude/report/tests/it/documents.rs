@@ -225,6 +225,18 @@ fn what_is_cut_off_is_shaded_over_time() {
 }
 
 #[test]
+fn a_report_tells_where_results_come_from_that_plimsoll_did_not_measure() {
+    let mut input = sample::study();
+    let measured = text(&documents(&input), "report.md");
+    assert!(!measured.contains("Origin") && measured.contains("Generator"));
+    let (tool, version) = ("k6".to_owned(), Some("v1.8.1".to_owned()));
+    input.origin = plimsoll_model::study::Origin::Imported { tool, version };
+    let imported = text(&documents(&input), "report.md");
+    assert!(imported.contains("results of k6 v1.8.1; of its generator nothing is known"), "{imported}");
+    assert!(!imported.contains("a trial is void when the busiest thread"), "{imported}");
+}
+
+#[test]
 fn every_chart_is_there_as_svg_and_png() {
     let documents = documents(&sample::study());
     let markdown = text(&documents, "report.md");
