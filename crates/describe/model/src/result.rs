@@ -108,7 +108,7 @@ pub enum Work {
     #[default]
     Steps,
     /// Operations on objects of a storage back end.
-    Storage(StorageFacts),
+    Storage(Box<StorageFacts>),
     /// A script.
     Script(ScriptFacts),
 }
@@ -302,6 +302,9 @@ impl<'a> TrialResult<'a> {
 /// What ended in one second for one subject, whatever phase scheduled it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadSecond {
+    /// The number of the load on its start.
+    #[serde(default = "first_load")]
+    pub load: u32,
     /// The second, from the start of the measure phase.
     pub second: i64,
     /// The subject, as [`Subject`] prints it.
@@ -328,9 +331,17 @@ pub struct LoadSecond {
     pub response_p95: u64,
 }
 
+/// The only load of a start, for rows that were written before a start could have several.
+fn first_load() -> u32 {
+    1
+}
+
 /// How the generator did in one second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GeneratorRow {
+    /// The number of the load on its start.
+    #[serde(default = "first_load")]
+    pub load: u32,
     /// The second, from the start of the measure phase.
     pub second: i64,
     /// CPU of all its threads, in cores.

@@ -1,8 +1,8 @@
-//! The plan: variants, conditions, and the order in which their trials run.
+//! The plan: variants, conditions, and the order in which their starts run.
 
 use crate::blocks::{BlockOrders, shuffled};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
-use plimsoll_model::trial::{Plan, Trial, TrialLength};
+use plimsoll_model::start::{PhaseLengths, Plan, Start};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 
@@ -13,25 +13,25 @@ pub struct Options {
     pub repeats: u32,
     /// Decides the order and nothing else.
     pub seed: u64,
-    /// Whether each block holds the baseline a second time. Where no factor is compared, no block
+    /// True if each block holds the baseline a second time. Where no factor is compared, no block
     /// does.
     pub duplicate: bool,
-    /// How many blocks may be run again, in all; none for a quarter of them, rounded up.
+    /// The number of blocks that may run again, in all; none for a quarter of them, rounded up.
     pub spare_blocks: Option<u32>,
     /// The repeats after which the run may end, ascending, the last one being `repeats`; empty for
     /// a run of all repeats.
     pub looks: Vec<u32>,
 }
 
-/// Plans every trial of a study with these factors.
+/// Plans every start of a study with these factors: one for each trial.
 ///
-/// `lengths` tells how long a trial under a condition takes.
+/// `lengths` gives the lengths of a load's phases under a condition.
 ///
 /// # Panics
 ///
-/// If there are more than `u32::MAX` trials, which would take longer than a century.
+/// If there are more than `u32::MAX` starts, which would take longer than a century.
 #[must_use]
-pub fn plan(factors: &[Factor], options: &Options, lengths: impl Fn(&Assignment) -> TrialLength) -> Plan {
+pub fn plan(factors: &[Factor], options: &Options, lengths: impl Fn(&Assignment) -> PhaseLengths) -> Plan {
     let variants = combinations(factors.iter().filter(|factor| factor.is_compared()));
     let conditions = combinations(factors.iter().filter(|factor| !factor.is_compared()));
     let lengths = conditions.iter().map(lengths).collect();
@@ -42,37 +42,37 @@ pub fn plan(factors: &[Factor], options: &Options, lengths: impl Fn(&Assignment)
         with_duplicate: options.duplicate && factors.iter().any(Factor::is_compared),
         variants,
         conditions,
-        trials: Vec::new(),
+        starts: Vec::new(),
         lengths,
         spare_blocks: options.spare_blocks.unwrap_or_else(|| blocks.div_ceil(SPARE_SHARE)),
         looks: options.looks.clone(),
     };
-    plan.trials = trials(plan.block_size(), plan.conditions.len(), plan.repeats, plan.seed);
+    plan.starts = starts(plan.block_size(), plan.conditions.len(), plan.repeats, plan.seed);
     plan
 }
 
-/// One block in so many may be run again, unless the study says otherwise: a machine on which more
-/// trials than that do not count should be looked at rather than waited for.
+/// One block in so many may run again, unless the study says otherwise: a machine on which more
+/// loads than that do not count should be looked at rather than waited for.
 const SPARE_SHARE: u32 = 4;
 
-/// The trials of all blocks: repeat by repeat, the conditions of each repeat in random order. The
+/// The starts of all blocks: repeat by repeat, the conditions of each repeat in random order. The
 /// duplicate is one more variant here, drawn like the others.
-fn trials(block_size: usize, conditions: usize, repeats: u32, seed: u64) -> Vec<Trial> {
+fn starts(block_size: usize, conditions: usize, repeats: u32, seed: u64) -> Vec<Start> {
     let mut random = Pcg64::seed_from_u64(seed);
     let mut orders: Vec<BlockOrders> = (0..conditions).map(|_| BlockOrders::new(block_size, repeats)).collect();
-    let mut trials = Vec::new();
+    let mut starts = Vec::new();
     let mut block = 0;
     for repeat in 1..=repeats {
         for condition in shuffled(conditions, &mut random) {
             block += 1;
             for (position, variant) in (1..).zip(orders[condition].next(&mut random)) {
-                let number = u32::try_from(trials.len() + 1).expect("fewer than 2^32 trials");
-                let (attempt, extended) = (1, false);
-                trials.push(Trial { number, block, repeat, attempt, extended, position, variant, condition });
+                let number = u32::try_from(starts.len() + 1).expect("fewer than 2^32 starts");
+                let (attempt, extended, variants) = (1, false, vec![variant]);
+                starts.push(Start { number, block, repeat, attempt, extended, position, condition, variants });
             }
         }
     }
-    trials
+    starts
 }
 
 #[cfg(test)]
@@ -97,13 +97,13 @@ mod tests {
             factor("users", &["10", "100"], Role::Condition),
             factor("mode", &["inputQ", "mutex"], Role::Compared { baseline: 1 }),
         ];
-        let length = TrialLength { warmup: Duration::ZERO, measure: Duration::from_secs(20), drain: Duration::ZERO };
+        let length = PhaseLengths { warmup: Duration::ZERO, measure: Duration::from_secs(20), drain: Duration::ZERO };
         let plan = plan(&factors, &options(3), |_| length);
         let labels = |all: &[Assignment]| all.iter().map(Assignment::label).collect::<Vec<_>>();
         assert_eq!(labels(&plan.variants), ["mutex", "inputQ"], "the baseline comes first");
         assert_eq!(labels(&plan.conditions), ["users = 10", "users = 100"]);
-        assert_eq!(plan.trials.len(), 3 * 2 * 2);
-        assert_eq!(plan.time_under_load(), Duration::from_secs(12 * 20));
+        assert_eq!(plan.starts.len(), 3 * 2 * 2);
+        assert_eq!(plan.time_under_load(&plan.starts), Duration::from_secs(12 * 20));
     }
 
     #[test]
@@ -113,41 +113,41 @@ mod tests {
             factor("seconds", &["1", "5"], Role::Condition),
         ];
         let seconds = |condition: &Assignment| condition.get("seconds").expect("the factor").to_string();
-        let plan = plan(&factors, &options(1), |condition| TrialLength {
+        let plan = plan(&factors, &options(1), |condition| PhaseLengths {
             warmup: Duration::ZERO,
             measure: Duration::from_secs(seconds(condition).parse().expect("a number")),
             drain: Duration::ZERO,
         });
-        assert_eq!(plan.time_under_load(), Duration::from_secs(2 + 10));
+        assert_eq!(plan.time_under_load(&plan.starts), Duration::from_secs(2 + 10));
     }
 
     #[test]
     fn a_study_without_conditions_has_one_that_is_empty() {
         let factors = [factor("mode", &["a", "b"], Role::Compared { baseline: 0 })];
-        let length = TrialLength { warmup: Duration::ZERO, measure: Duration::ZERO, drain: Duration::ZERO };
+        let length = PhaseLengths { warmup: Duration::ZERO, measure: Duration::ZERO, drain: Duration::ZERO };
         let plan = plan(&factors, &options(4), |_| length);
         assert_eq!(plan.conditions, [Assignment::default()]);
-        assert_eq!(plan.trials.last().map(|trial| (trial.number, trial.block, trial.repeat)), Some((8, 4, 4)));
+        assert_eq!(plan.starts.last().map(|start| (start.number, start.block, start.repeat)), Some((8, 4, 4)));
     }
 
     #[test]
     fn the_baseline_stands_in_each_block_twice() {
         let factors =
             [factor("mode", &["a", "b"], Role::Compared { baseline: 1 }), factor("n", &["1", "2"], Role::Condition)];
-        let length = TrialLength { warmup: Duration::ZERO, measure: Duration::from_secs(1), drain: Duration::ZERO };
+        let length = PhaseLengths { warmup: Duration::ZERO, measure: Duration::from_secs(1), drain: Duration::ZERO };
         let plan = plan(&factors, &Options { duplicate: true, ..options(3) }, |_| length);
-        assert_eq!((plan.duplicate(), plan.block_size(), plan.trials.len()), (Some(2), 3, 3 * 2 * 3));
-        let second = plan.trials.iter().find(|trial| trial.variant == 2).expect("a duplicate");
-        assert_eq!(plan.label(second.variant), "b (duplicate)");
-        assert_eq!(plan.assignment(second).get("mode"), Some(&Level::Text("b".to_owned())));
+        assert_eq!((plan.duplicate(), plan.block_size(), plan.starts.len()), (Some(2), 3, 3 * 2 * 3));
+        let second = plan.starts.iter().find(|start| start.variants == [2]).expect("a duplicate");
+        assert_eq!(plan.start_label(second), "b (duplicate)");
+        assert_eq!(plan.assignment(2, second.condition).get("mode"), Some(&Level::Text("b".to_owned())));
         assert_eq!(plan.variants.len(), 2, "the duplicate is no variant");
     }
 
     #[test]
     fn where_nothing_is_compared_there_is_no_duplicate() {
-        let length = TrialLength { warmup: Duration::ZERO, measure: Duration::ZERO, drain: Duration::ZERO };
+        let length = PhaseLengths { warmup: Duration::ZERO, measure: Duration::ZERO, drain: Duration::ZERO };
         let plan = plan(&[], &Options { duplicate: true, ..options(2) }, |_| length);
-        assert_eq!((plan.duplicate(), plan.trials.len()), (None, 2));
+        assert_eq!((plan.duplicate(), plan.starts.len()), (None, 2));
     }
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
             factor("mode", &["a", "b"], Role::Compared { baseline: 0 }),
             factor("n", &["1", "2", "3"], Role::Condition),
         ];
-        let length = TrialLength { warmup: Duration::ZERO, measure: Duration::ZERO, drain: Duration::ZERO };
+        let length = PhaseLengths { warmup: Duration::ZERO, measure: Duration::ZERO, drain: Duration::ZERO };
         for (repeats, given, spare) in [(1, None, 1), (4, None, 3), (5, None, 4), (5, Some(0), 0), (5, Some(9), 9)] {
             let options = Options { spare_blocks: given, ..options(repeats) };
             assert_eq!(plan(&factors, &options, |_| length).spare_blocks, spare, "{repeats} repeats, {given:?}");

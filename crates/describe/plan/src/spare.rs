@@ -1,122 +1,136 @@
-//! Blocks that are run again because a trial in them did not count.
+//! Blocks, those that were planned and those that run again because a load in them did not count.
 //!
-//! A pair of trials counts because the two ran side by side. So what does not count is never run
-//! again alone: its whole block is, as a block of its own, and the earlier attempt counts for
-//! nothing. Which block is next follows from what is known of the trials alone, so that a run that
-//! was interrupted goes on as it would have gone on.
+//! A pair of loads counts because the two ran side by side. So what does not count never runs again
+//! alone: its whole block does, as a block of its own, and the earlier attempt counts for nothing.
 
-use plimsoll_model::trial::{Plan, Trial};
+use crate::outcomes::{Outcome, Outcomes};
+use plimsoll_model::start::{Plan, Start};
 use std::collections::BTreeMap;
 
-/// How often a block is run at most. What does not count three times will not count the fourth.
+/// The largest number of attempts at a block. What does not count three times will not count the
+/// fourth.
 pub const MOST_ATTEMPTS: u32 = 3;
 
-/// How a trial ended, as far as it decides whether its block is run again.
+/// A block that is to run again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It counts.
-    Counts,
-    /// It is void or failed.
-    DoesNotCount,
-    /// It is void because no steady state was found in it.
-    Unsteady,
-}
-
-/// A block that is to be run again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Again {
+pub struct Retry {
     /// The block that did not count.
     pub block: u32,
-    /// Whether its trials get a longer warm-up, because one of them found no steady state.
+    /// True if its loads get a longer warm-up, because one of them found no steady state.
     pub extended: bool,
 }
 
-/// The block that is to be run again next, if any is.
-///
-/// `plan` has the blocks that were run again before; `outcomes` has what is known of the trials, by
-/// their numbers; only the first `repeats` repeats are looked at. A block is due when all trials of
-/// its latest attempt ended and one of them does not count, as long as it has had fewer than
-/// [`MOST_ATTEMPTS`] and spare blocks are left. Where a longer warm-up has not helped, nothing will.
-/// Blocks with fewer attempts come first, then those that ran earlier.
-#[must_use]
-pub fn due(plan: &Plan, outcomes: &BTreeMap<u32, Outcome>, repeats: u32) -> Option<Again> {
-    if spares_left(plan) == 0 {
-        return None;
-    }
-    wanting(plan, outcomes, repeats)
-        .into_iter()
-        .min_by_key(|(first, _)| (first.attempt, first.block))
-        .map(|(_, again)| again)
+/// The next start of the first `repeats` repeats: one that was planned; else the next one of a block
+/// that has begun to run again; else the first of a block that is to run again. None when all blocks
+/// count that can.
+pub(crate) fn next(plan: &Plan, outcomes: &Outcomes, repeats: u32) -> Option<Start> {
+    let planned = plan.starts.iter().filter(|start| start.repeat <= repeats);
+    planned.clone().find(|start| outcomes.of(start).is_none()).cloned().or_else(|| {
+        let attempts = Attempts::new(plan, outcomes);
+        attempts.unfinished(repeats).or_else(|| attempts.first_of(attempts.due(repeats)?))
+    })
 }
 
-/// The blocks that would be run again if there were a spare block left, in the order of their numbers;
-/// empty as long as there is one.
-///
-/// Takes what [`due`] takes.
+/// The blocks of the first `repeats` repeats that would run again if there were a spare block left,
+/// in the order of their numbers; empty as long as there is one.
 #[must_use]
-pub fn left_out(plan: &Plan, outcomes: &BTreeMap<u32, Outcome>, repeats: u32) -> Vec<u32> {
-    if spares_left(plan) > 0 {
+pub fn left_out(plan: &Plan, outcomes: &Outcomes, repeats: u32) -> Vec<u32> {
+    let attempts = Attempts::new(plan, outcomes);
+    if attempts.spares_left() > 0 {
         return Vec::new();
     }
-    let mut blocks: Vec<u32> = wanting(plan, outcomes, repeats).into_iter().map(|(_, again)| again.block).collect();
+    let mut blocks: Vec<u32> = attempts.wanting(repeats).into_iter().map(|(_, retry)| retry.block).collect();
     blocks.sort_unstable();
     blocks
 }
 
-/// How many blocks may still be run again.
-fn spares_left(plan: &Plan) -> usize {
-    let run_again = blocks(plan).values().filter(|trials| trials[0].attempt > 1).count();
-    (plan.spare_blocks as usize).saturating_sub(run_again)
+/// All attempts at all blocks, as far as they have begun.
+struct Attempts<'o> {
+    plan: &'o Plan,
+    outcomes: &'o Outcomes,
+    /// The starts of each block, by its number, in their order.
+    blocks: BTreeMap<u32, Vec<&'o Start>>,
 }
 
-/// The first trials of the latest attempts that do not count and are worth another one.
-fn wanting<'p>(plan: &'p Plan, outcomes: &BTreeMap<u32, Outcome>, repeats: u32) -> Vec<(&'p Trial, Again)> {
-    let blocks = blocks(plan);
-    let mut latest: BTreeMap<(usize, u32), &[&'p Trial]> = BTreeMap::new();
-    for trials in blocks.values().filter(|trials| trials[0].repeat <= repeats) {
-        let attempts = latest.entry((trials[0].condition, trials[0].repeat)).or_insert(trials);
-        if trials[0].attempt > attempts[0].attempt {
-            *attempts = trials;
+impl<'o> Attempts<'o> {
+    fn new(plan: &'o Plan, outcomes: &'o Outcomes) -> Attempts<'o> {
+        let mut blocks: BTreeMap<u32, Vec<&Start>> = BTreeMap::new();
+        for start in outcomes.all_starts(plan) {
+            blocks.entry(start.block).or_default().push(start);
         }
+        Attempts { plan, outcomes, blocks }
     }
-    latest.into_values().filter_map(|trials| Some((trials[0], again_after(trials, outcomes)?))).collect()
-}
 
-/// The trials of each block, in their order.
-fn blocks(plan: &Plan) -> BTreeMap<u32, Vec<&Trial>> {
-    let mut blocks: BTreeMap<u32, Vec<&Trial>> = BTreeMap::new();
-    for trial in &plan.trials {
-        blocks.entry(trial.block).or_default().push(trial);
+    /// The first start of a block that has begun to run again which has not ended.
+    fn unfinished(&self, repeats: u32) -> Option<Start> {
+        let again = self.blocks.values().filter(|starts| starts[0].attempt > 1 && starts[0].repeat <= repeats);
+        again.flat_map(|starts| self.whole(starts[0])).find(|start| self.outcomes.of(start).is_none())
     }
-    blocks
-}
 
-/// What the trials of an attempt call for.
-fn again_after(trials: &[&Trial], outcomes: &BTreeMap<u32, Outcome>) -> Option<Again> {
-    let ended: Option<Vec<Outcome>> = trials.iter().map(|trial| outcomes.get(&trial.number).copied()).collect();
-    let ended = ended?;
-    let first = trials[0];
-    let unsteady = ended.contains(&Outcome::Unsteady);
-    let counts = ended.iter().all(|outcome| *outcome == Outcome::Counts);
-    let in_vain = first.attempt >= MOST_ATTEMPTS || (unsteady && first.extended);
-    (!counts && !in_vain).then_some(Again { block: first.block, extended: first.extended || unsteady })
-}
+    /// The block that is to run again next, if any is: all starts of its latest attempt ended and one
+    /// of them does not count, it has had fewer than [`MOST_ATTEMPTS`], and spare blocks are left.
+    /// Where a longer warm-up has not helped, nothing will. Blocks with fewer attempts come first,
+    /// then those that ran earlier.
+    fn due(&self, repeats: u32) -> Option<Retry> {
+        if self.spares_left() == 0 {
+            return None;
+        }
+        let wanting = self.wanting(repeats).into_iter();
+        wanting.min_by_key(|(first, _)| (first.attempt, first.block)).map(|(_, retry)| retry)
+    }
 
-/// The trials of one more attempt at a block: in the same order, with new numbers at the end of
-/// the plan.
-#[must_use]
-pub fn again(plan: &Plan, again: Again) -> Vec<Trial> {
-    let last = |of: fn(&Trial) -> u32| plan.trials.iter().map(of).max().unwrap_or(0);
-    let (number, block) = (last(|trial| trial.number), last(|trial| trial.block));
-    let trials = plan.trials.iter().filter(|trial| trial.block == again.block);
-    let anew = |(trial, place): (&Trial, u32)| Trial {
-        number: number + place,
-        block: block + 1,
-        attempt: trial.attempt + 1,
-        extended: again.extended,
-        ..*trial
-    };
-    trials.zip(1..).map(anew).collect()
+    /// The number of blocks that may still run again.
+    fn spares_left(&self) -> usize {
+        let again = self.blocks.values().filter(|starts| starts[0].attempt > 1).count();
+        (self.plan.spare_blocks as usize).saturating_sub(again)
+    }
+
+    /// The first starts of the latest attempts that do not count and are worth another one.
+    fn wanting(&self, repeats: u32) -> Vec<(&'o Start, Retry)> {
+        let mut latest: BTreeMap<(usize, u32), &Vec<&'o Start>> = BTreeMap::new();
+        for starts in self.blocks.values().filter(|starts| starts[0].repeat <= repeats) {
+            let attempt = latest.entry((starts[0].condition, starts[0].repeat)).or_insert(starts);
+            if starts[0].attempt > attempt[0].attempt {
+                *attempt = starts;
+            }
+        }
+        latest.into_values().filter_map(|starts| Some((starts[0], self.retry_after(starts[0])?))).collect()
+    }
+
+    /// What the attempt that `first` belongs to calls for.
+    fn retry_after(&self, first: &Start) -> Option<Retry> {
+        let ended: Option<Vec<Outcome>> = self.whole(first).iter().map(|start| self.outcomes.of(start)).collect();
+        let ended = ended?;
+        let unsteady = ended.contains(&Outcome::Unsteady);
+        let counts = ended.iter().all(|outcome| *outcome == Outcome::Counts);
+        let in_vain = first.attempt >= MOST_ATTEMPTS || (unsteady && first.extended);
+        (!counts && !in_vain).then_some(Retry { block: first.block, extended: first.extended || unsteady })
+    }
+
+    /// The starts of the whole block that `known` belongs to, those included that have not begun.
+    fn whole(&self, known: &Start) -> Vec<Start> {
+        let place = |start: &Start| (start.condition, start.repeat);
+        let planned = self.plan.starts.iter().filter(|start| place(start) == place(known));
+        let first = known.number + 1 - known.position;
+        let anew = |start: &Start| Start {
+            number: first + start.position - 1,
+            block: known.block,
+            attempt: known.attempt,
+            extended: known.extended,
+            ..start.clone()
+        };
+        planned.map(anew).collect()
+    }
+
+    /// The first start of one more attempt at a block, with new numbers at the end of all.
+    fn first_of(&self, retry: Retry) -> Option<Start> {
+        let all = || self.blocks.values().flatten();
+        let attempts = self.blocks.values().filter(|starts| starts[0].attempt > 1);
+        let last = self.plan.starts.len() + attempts.map(|starts| self.whole(starts[0]).len()).sum::<usize>();
+        let block = all().map(|start| start.block).max()? + 1;
+        let before = self.whole(self.blocks.get(&retry.block)?[0]).into_iter().next()?;
+        Some(before.again(u32::try_from(last).ok()? + 1, block, retry.extended))
+    }
 }
 
 #[cfg(test)]
@@ -125,124 +139,139 @@ mod tests {
     use crate::{Options, plan};
     use Outcome::{Counts, DoesNotCount, Unsteady};
     use plimsoll_model::factor::{Factor, Level, Role};
-    use plimsoll_model::trial::TrialLength;
+    use plimsoll_model::start::PhaseLengths;
     use std::time::Duration;
 
-    /// Two variants and the duplicate, one condition: 3 trials in each block.
+    /// Two variants and the duplicate, one condition: 3 starts in each block.
     fn given(repeats: u32, spare_blocks: u32) -> Plan {
         let levels = vec![Level::Integer(1), Level::Integer(2)];
         let factors = [Factor { name: "mode".to_owned(), levels, role: Role::Compared { baseline: 0 } }];
         let options =
             Options { repeats, seed: 3, duplicate: true, spare_blocks: Some(spare_blocks), looks: Vec::new() };
         let second = Duration::from_secs(1);
-        plan(&factors, &options, |_| TrialLength { warmup: second, measure: second, drain: second })
+        plan(&factors, &options, |_| PhaseLengths { warmup: second, measure: second, drain: second })
     }
 
-    /// Outcomes by trial number; those that are not named count.
-    fn outcomes(plan: &Plan, others: &[(u32, Outcome)]) -> BTreeMap<u32, Outcome> {
-        let counts = plan.trials.iter().map(|trial| (trial.number, Counts));
-        counts.chain(others.iter().copied()).collect()
+    /// The outcomes of the plan's starts by number; those that are not named count.
+    fn outcomes(plan: &Plan, others: &[(u32, Outcome)]) -> Outcomes {
+        let mut outcomes = Outcomes::default();
+        for start in &plan.starts {
+            let named = others.iter().find(|(number, _)| *number == start.number);
+            outcomes.stopped(start.clone(), named.map_or(Counts, |(_, outcome)| *outcome));
+        }
+        outcomes
     }
 
-    /// Grows the plan by what is due.
-    fn grow(plan: &mut Plan, outcomes: &BTreeMap<u32, Outcome>) -> Option<Again> {
-        let next = due(plan, outcomes, plan.repeats)?;
-        plan.trials.extend(again(plan, next));
-        Some(next)
+    /// Runs one block again, where one is due: its starts end with `ends`, the last of which goes on
+    /// for all others. Returns its starts.
+    fn again(plan: &Plan, outcomes: &mut Outcomes, repeats: u32, ends: &[Outcome]) -> Vec<Start> {
+        let mut starts: Vec<Start> = Vec::new();
+        while let Some(start) = next(plan, outcomes, repeats)
+            && starts.first().is_none_or(|first| first.block == start.block)
+        {
+            outcomes.stopped(start.clone(), ends[starts.len().min(ends.len() - 1)]);
+            starts.push(start);
+        }
+        starts
     }
 
     #[test]
-    fn a_block_whose_trials_count_is_not_run_again() {
+    fn a_block_whose_starts_count_does_not_run_again() {
         let plan = given(2, 5);
-        assert_eq!(due(&plan, &outcomes(&plan, &[]), 2), None);
+        assert_eq!(next(&plan, &outcomes(&plan, &[]), 2), None);
     }
 
     #[test]
     fn a_block_runs_again_whole_in_its_order() {
-        let mut plan = given(2, 5);
-        let known = outcomes(&plan, &[(2, DoesNotCount)]);
-        assert_eq!(grow(&mut plan, &known), Some(Again { block: 1, extended: false }));
-        let (first, second) = (&plan.trials[..3], &plan.trials[6..]);
-        assert_eq!(second.iter().map(|trial| trial.number).collect::<Vec<_>>(), [7, 8, 9]);
-        for (before, after) in first.iter().zip(second) {
-            assert_eq!((after.block, after.attempt, after.repeat), (3, 2, 1));
-            assert_eq!((after.variant, after.position), (before.variant, before.position));
-            assert!(plan.is_superseded(before) && !plan.is_superseded(after));
+        let plan = given(2, 5);
+        let again = again(&plan, &mut outcomes(&plan, &[(2, DoesNotCount)]), 2, &[Counts]);
+        assert_eq!(again.iter().map(|start| start.number).collect::<Vec<_>>(), [7, 8, 9]);
+        for (before, after) in plan.starts.iter().zip(&again) {
+            assert_eq!((after.block, after.attempt, after.repeat, after.extended), (3, 2, 1, false));
+            assert_eq!((&after.variants, after.position), (&before.variants, before.position));
         }
     }
 
     #[test]
-    fn a_block_that_is_under_way_is_not_due() {
+    fn a_block_that_is_under_way_is_finished_first() {
         let plan = given(2, 5);
-        let known = [(1, DoesNotCount), (2, Counts)].into();
-        assert_eq!(due(&plan, &known, 2), None);
+        let mut known = Outcomes::default();
+        known.stopped(plan.starts[0].clone(), DoesNotCount);
+        assert_eq!(next(&plan, &known, 2).as_ref(), Some(&plan.starts[1]));
+        let mut known = outcomes(&plan, &[(1, DoesNotCount), (4, DoesNotCount)]);
+        let first = next(&plan, &known, 2).expect("a start");
+        known.stopped(first.clone(), DoesNotCount);
+        let second = next(&plan, &known, 2).expect("a start");
+        assert_eq!((second.block, second.number, second.position), (first.block, first.number + 1, 2));
     }
 
     #[test]
     fn three_attempts_are_enough() {
-        let mut plan = given(1, 9);
+        let plan = given(1, 9);
         let mut known = outcomes(&plan, &[(1, DoesNotCount)]);
         for attempt in 2..=MOST_ATTEMPTS {
-            assert!(grow(&mut plan, &known).is_some(), "attempt {attempt}");
-            known.extend(plan.trials.iter().map(|trial| (trial.number, DoesNotCount)));
+            assert_eq!(again(&plan, &mut known, 1, &[DoesNotCount]).len(), 3, "attempt {attempt}");
         }
-        assert_eq!(grow(&mut plan, &known), None);
-        assert_eq!(plan.trials.len(), 9);
+        assert_eq!(next(&plan, &known, 1), None);
     }
 
     #[test]
     fn no_more_blocks_run_again_than_are_spare() {
-        let mut plan = given(4, 2);
-        let known = plan.trials.iter().map(|trial| (trial.number, DoesNotCount)).collect();
-        assert_eq!(grow(&mut plan, &known).map(|again| again.block), Some(1));
-        assert_eq!(grow(&mut plan, &known).map(|again| again.block), Some(2));
-        assert_eq!(grow(&mut plan, &known), None);
-        assert_eq!(due(&given(4, 0), &known, 4), None, "0 is for never");
+        let all_bad = |plan: &Plan| {
+            outcomes(plan, &plan.starts.iter().map(|start| (start.number, DoesNotCount)).collect::<Vec<_>>())
+        };
+        let plan = given(4, 2);
+        let mut known = all_bad(&plan);
+        let repeats = [1, 2].map(|_| again(&plan, &mut known, 4, &[DoesNotCount])[0].repeat);
+        assert_eq!(repeats, [1, 2]);
+        assert_eq!(next(&plan, &known, 4), None);
+        let without = given(4, 0);
+        assert_eq!(next(&without, &all_bad(&without), 4), None, "0 is for never");
     }
 
     #[test]
     fn blocks_for_which_no_spare_is_left_are_known() {
-        let mut plan = given(4, 1);
-        let mut known = outcomes(&plan, &[(1, DoesNotCount), (4, DoesNotCount), (10, DoesNotCount)]);
+        let plan = given(4, 1);
+        let bad = [(1, DoesNotCount), (4, DoesNotCount), (10, DoesNotCount)];
+        let mut known = outcomes(&plan, &bad);
         assert_eq!(left_out(&plan, &known, 4), [0; 0], "there is one");
-        assert_eq!(grow(&mut plan, &known).map(|again| again.block), Some(1));
-        known.extend([(13, Counts), (14, Counts), (15, Counts)]);
+        assert_eq!(again(&plan, &mut known, 4, &[Counts])[0].repeat, 1);
         assert_eq!(left_out(&plan, &known, 4), [2, 4]);
         assert_eq!(left_out(&plan, &known, 2), [2], "before a look");
-        known.insert(14, Unsteady);
+        let mut known = outcomes(&plan, &bad);
+        again(&plan, &mut known, 4, &[Counts, Unsteady, Counts]);
         assert_eq!(left_out(&plan, &known, 4), [2, 4, 5], "its second attempt would have had a third");
     }
 
     #[test]
     fn the_warm_up_is_extended_once() {
-        let mut plan = given(1, 9);
+        let plan = given(1, 9);
         let mut known = outcomes(&plan, &[(1, DoesNotCount), (2, Unsteady)]);
-        assert_eq!(grow(&mut plan, &known), Some(Again { block: 1, extended: true }));
-        assert!(plan.trials[3..].iter().all(|trial| trial.extended));
-        let length = |trial: usize| plan.length(&plan.trials[trial]).warmup;
-        assert_eq!((length(0), length(3)), (Duration::from_secs(1), Duration::from_secs(2)));
-        known.extend([(4, Counts), (5, Counts), (6, DoesNotCount)]);
-        assert_eq!(due(&plan, &known, 1), Some(Again { block: 2, extended: true }), "it is still needed");
-        known.insert(6, Unsteady);
-        assert_eq!(due(&plan, &known, 1), None, "it did not help");
+        let starts = again(&plan, &mut known, 1, &[Counts, Counts, DoesNotCount]);
+        assert!(starts.iter().all(|start| start.extended));
+        assert_eq!(plan.lengths(&starts[0]).warmup, Duration::from_secs(2));
+        let third = next(&plan, &known, 1).expect("another attempt");
+        assert_eq!((third.attempt, third.extended), (3, true), "it is still needed");
+        let mut known = outcomes(&plan, &[(2, Unsteady)]);
+        again(&plan, &mut known, 1, &[Counts, Unsteady]);
+        assert_eq!(next(&plan, &known, 1), None, "it did not help");
     }
 
     #[test]
-    fn before_a_look_only_its_repeats_are_looked_at() {
+    fn before_a_look_only_its_repeats_run_again() {
         let plan = given(4, 9);
         let known = outcomes(&plan, &[(8, DoesNotCount)]);
-        assert_eq!(due(&plan, &known, 2), None);
-        assert_eq!(due(&plan, &known, 3), Some(Again { block: 3, extended: false }));
+        assert_eq!(next(&plan, &known, 2), None);
+        assert_eq!(next(&plan, &known, 3).map(|start| start.repeat), Some(3));
     }
 
     #[test]
     fn a_block_comes_before_the_next_attempt_at_another() {
-        let mut plan = given(3, 9);
+        let plan = given(3, 9);
         let mut known = outcomes(&plan, &[(1, DoesNotCount), (9, DoesNotCount)]);
-        assert_eq!(grow(&mut plan, &known).map(|again| again.block), Some(1));
-        known.extend([(10, Counts), (11, DoesNotCount), (12, Counts)]);
-        assert_eq!(grow(&mut plan, &known).map(|again| again.block), Some(3));
-        known.extend([(13, Counts), (14, Counts), (15, Counts)]);
-        assert_eq!(grow(&mut plan, &known).map(|again| again.block), Some(4));
+        let place = |starts: Vec<Start>| (starts[0].repeat, starts[0].attempt);
+        assert_eq!(place(again(&plan, &mut known, 3, &[Counts, DoesNotCount, Counts])), (1, 2));
+        assert_eq!(place(again(&plan, &mut known, 3, &[Counts])), (3, 2));
+        assert_eq!(place(again(&plan, &mut known, 3, &[Counts])), (1, 3));
     }
 }

@@ -34,6 +34,17 @@ pub enum BundleError {
         /// Its format.
         found: u32,
     },
+    /// A run cannot go on in a bundle that an earlier version began.
+    #[error(
+        "cannot go on with {}: it has format {found}, and this program writes {}; go on with the version that began it, \
+         or start a new bundle", path.display(), crate::FORMAT
+    )]
+    Earlier {
+        /// The bundle.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+    },
     /// A file without which nothing can be said is damaged.
     #[error("{} is damaged ({fault}), and nothing can be reported without it", path.display())]
     Damaged {

@@ -15,15 +15,15 @@ pub(crate) const PLAN: &str = "plan.json";
 pub(crate) const HOST: &str = "host.json";
 pub(crate) const VERSIONS: &str = "versions.json";
 pub(crate) const EVENTS: &str = "events.jsonl";
-pub(crate) const TRIALS: &str = "trials";
+pub(crate) const STARTS: &str = "starts";
 
 /// Only while a run has data of databases.
 pub(crate) const DATA: &str = "databases.txt";
 
-/// Only in a trial that is being written.
+/// Only in a start that is being written.
 pub(crate) const OBJECTS: &str = "objects.txt";
 
-pub(crate) const SUMMARY: &str = "trial.json";
+pub(crate) const SUMMARY: &str = "start.json";
 pub(crate) const MEASURE_LOG: &str = "measure.hlog";
 pub(crate) const WARMUP_LOG: &str = "warmup.hlog";
 pub(crate) const LOAD: &str = "load.csv";
@@ -34,16 +34,15 @@ pub(crate) const GENERATOR: &str = "generator.csv";
 pub(crate) const PROCESSES: &str = "processes.csv";
 pub(crate) const HOST_SERIES: &str = "host.csv";
 pub(crate) const DATABASES: &str = "databases.csv";
-pub(crate) const CONSOLE: &str = "console.log";
 
-/// The folder of a sealed trial.
-pub(crate) fn trial_folder(bundle: &Path, number: u32) -> PathBuf {
-    bundle.join(TRIALS).join(format!("{number:04}"))
+/// The folder of a sealed start.
+pub(crate) fn start_folder(bundle: &Path, number: u32) -> PathBuf {
+    bundle.join(STARTS).join(format!("{number:04}"))
 }
 
-/// The folder of a trial that is being written.
+/// The folder of a start that is being written.
 pub(crate) fn partial_folder(bundle: &Path, number: u32) -> PathBuf {
-    bundle.join(TRIALS).join(format!("{number:04}.partial"))
+    bundle.join(STARTS).join(format!("{number:04}.partial"))
 }
 
 /// A name from the study as part of a file name: what is not plain becomes `_`.

@@ -1,7 +1,7 @@
 //! HdrHistogram interval logs, in the form that the standard tools read: a header, then one line
 //! for each interval and tag with a histogram in the compressed V2 encoding.
 //!
-//! The library writes whole logs from one place; a trial is written second by second, so the
+//! The library writes whole logs from one place; a start is written second by second, so the
 //! lines are put together here and only the histograms are the library's.
 
 use base64::Engine as _;
@@ -31,7 +31,7 @@ impl<W: Write> IntervalLog<W> {
     /// Begins a log whose intervals count from `base`.
     pub(crate) fn begin(mut out: W, base: SystemTime) -> io::Result<IntervalLog<W>> {
         let base = base.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        writeln!(out, "#[Durations in nanoseconds; tags are SUBJECT.SERIES, written by Plimsoll]")?;
+        writeln!(out, "#[Durations in nanoseconds; tags are LOAD.SUBJECT.SERIES, written by Plimsoll]")?;
         writeln!(out, "#[Histogram log format version 1.3]")?;
         writeln!(out, "#[BaseTime: {base:.3} (seconds since epoch)]")?;
         writeln!(out, "#[StartTime: {base:.3} (seconds since epoch)]")?;
@@ -40,7 +40,14 @@ impl<W: Write> IntervalLog<W> {
     }
 
     /// Writes what a tally holds for an interval that began `start` seconds after the base.
-    pub(crate) fn write(&mut self, subject: &Subject, tally: &Tally, start: f64, length: f64) -> io::Result<()> {
+    pub(crate) fn write(
+        &mut self,
+        load: u32,
+        subject: &Subject,
+        tally: &Tally,
+        start: f64,
+        length: f64,
+    ) -> io::Result<()> {
         for (series, histogram) in SERIES.iter().zip([&tally.service, &tally.response, &tally.first_byte]) {
             if !histogram.is_empty() {
                 self.buffer.clear();
@@ -48,7 +55,7 @@ impl<W: Write> IntervalLog<W> {
                 let tag = escape(&subject.to_string());
                 let max = histogram.max() as f64 / MAX_DIVISOR;
                 let encoded = STANDARD.encode(&self.buffer);
-                writeln!(self.out, "Tag={tag}.{series},{start:.3},{length:.3},{max:.3},{encoded}")?;
+                writeln!(self.out, "Tag={load}.{tag}.{series},{start:.3},{length:.3},{max:.3},{encoded}")?;
             }
         }
         Ok(())
@@ -60,19 +67,36 @@ impl<W: Write> IntervalLog<W> {
     }
 }
 
-/// Merges a log into one tally for each subject: only the histograms, which is what it holds.
-/// Intervals that began earlier than `from` after the base are left out.
-pub(crate) fn read(log: &[u8], from: Duration) -> Result<Vec<(Subject, Tally)>, String> {
+/// What to read from a log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Selection {
+    /// The load whose number begins the tags; none for a log without numbers, of one load.
+    pub(crate) load: Option<u32>,
+    /// Intervals that began earlier than this after the base are left out.
+    pub(crate) from: Duration,
+}
+
+/// Merges what is selected of a log into one tally for each subject: only the histograms, which is
+/// what it holds.
+pub(crate) fn read(log: &[u8], selection: Selection) -> Result<Vec<(Subject, Tally)>, String> {
+    let of_load = selection.load.map(|load| format!("{load}."));
     let mut tallies: Vec<(Subject, Tally)> = Vec::new();
     let mut deserializer = Deserializer::new();
     for entry in IntervalLogIterator::new(log) {
         let LogEntry::Interval(interval) = entry.map_err(|error| format!("an interval is damaged: {error:?}"))? else {
             continue;
         };
-        if interval.start_timestamp() < from {
+        if interval.start_timestamp() < selection.from {
             continue;
         }
         let tag = interval.tag().ok_or("an interval has no tag")?.as_str().to_owned();
+        let tag = match &of_load {
+            None => &tag[..],
+            Some(load) => match tag.strip_prefix(load) {
+                Some(tag) => tag,
+                None => continue,
+            },
+        };
         let (subject, series) = tag.rsplit_once('.').ok_or_else(|| format!("unknown tag `{tag}`"))?;
         let subject: Subject = unescape(subject).parse().map_err(|error| format!("{error}"))?;
         let bytes = STANDARD.decode(interval.encoded_histogram()).map_err(|error| error.to_string())?;

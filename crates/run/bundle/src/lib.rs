@@ -5,20 +5,21 @@
 //!   manifest.jsonl    first the format, then one line for each sealed part with its hashes
 //!   study.toml        the study as written
 //!   study.json        what a report needs to know of it
-//!   plan.json         every trial as planned, in order
+//!   plan.json         every start as planned, in order
 //!   host.json         the machine
 //!   versions.json     what was run
 //!   events.jsonl      everything that happened, with the time
 //!   build-NAME.log    what builds wrote
-//!   trials/0001/      one folder a trial: summary, interval logs, series, outputs
+//!   starts/0001/      one folder a start: summary, interval logs, series, outputs
 //! ```
 //!
-//! It only ever grows. A trial is written into a folder of another name, synced, renamed, and only
-//! then entered in the manifest: `kill -9` at any instant leaves whole trials whole.
+//! It only ever grows. A start is written into a folder of another name, synced, renamed, and only
+//! then entered in the manifest: `kill -9` at any instant leaves whole starts whole.
 //! [`BundleWriter`] writes, [`read`] reads back whatever is whole and names what is not.
 //! docs/bundle.md describes every file for those who want to read it with other tools.
 
 mod conceal;
+mod earlier;
 mod error;
 mod files;
 mod interval_log;
@@ -26,16 +27,16 @@ mod manifest;
 mod note;
 mod origin;
 mod read;
+mod start;
 mod tables;
-mod trial;
 mod writer;
 
 pub use error::BundleError;
 pub use note::Note;
 pub use origin::written_by;
 pub use read::{Contents, read};
-pub use trial::{Series, TrialWriter};
+pub use start::{Series, StartWriter};
 pub use writer::{BundleWriter, folder_time};
 
 /// The version of the format that this program writes, and the newest that it reads.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;

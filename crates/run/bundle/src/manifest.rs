@@ -1,9 +1,11 @@
 //! The manifest: the list of what the bundle holds, one JSON object a line, only ever appended to.
 
 use crate::FORMAT;
+use crate::earlier::{Layout, Trial};
 use crate::error::BundleError;
 use crate::files::{MANIFEST, VERSIONS, drop_cut_off_line, open_lines, sha256};
-use plimsoll_model::trial::{Plan, Trial};
+use plimsoll_model::start::{Plan, Start};
+use plimsoll_model::study::Origin;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
@@ -24,19 +26,34 @@ pub(crate) enum Line {
         /// When, in UTC.
         #[serde(default)]
         created: String,
+        /// Where the results come from.
+        #[serde(default)]
+        origin: Origin,
     },
     /// A part is whole and on the disk.
     Sealed {
-        /// `study`, `versions`, `trial 7`.
+        /// `study`, `versions`, `start 7`.
         part: String,
         /// SHA-256 by path in the bundle.
         files: BTreeMap<String, String>,
     },
-    /// Trials that the plan did not have: a block that is run again. They begin only once this line
+    /// A start that the plan did not have, of a block that runs again. It begins only once this line
     /// is on the disk.
+    Decided {
+        /// The start.
+        start: Start,
+    },
+    /// The same in formats before 3: a whole block of trials.
     Added {
         /// The trials, in their order.
         trials: Vec<Trial>,
+    },
+    /// A look at the verdicts was taken.
+    Looked {
+        /// The repeats that had run.
+        repeats: u32,
+        /// True if every verdict was reached.
+        decided: bool,
     },
     /// A run that was interrupted goes on from here.
     Resumed {
@@ -59,18 +76,19 @@ pub(crate) const STUDY_PART: &str = "study";
 /// The part of what was run.
 pub(crate) const VERSIONS_PART: &str = "versions";
 
-/// The name of a trial's part.
-pub(crate) fn trial_part(number: u32) -> String {
-    format!("trial {number}")
-}
-
 /// What a manifest says.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Manifest {
     /// Files with their hashes, by part: the last line about a part counts.
     pub(crate) sealed: BTreeMap<String, BTreeMap<String, String>>,
-    /// The trials that were added to the plan.
-    pub(crate) added: Vec<Trial>,
+    /// The version of the format.
+    pub(crate) format: u32,
+    /// Where the results come from.
+    pub(crate) origin: Origin,
+    /// The starts that the run decided on beside those of the plan, each once.
+    pub(crate) decided: Vec<Start>,
+    /// The looks that were taken: after how many repeats, and whether every verdict was reached.
+    pub(crate) looks: Vec<(u32, bool)>,
     pub(crate) complete: bool,
     /// After how many repeats the run ended, where that was before the last.
     pub(crate) decided_after: Option<u32>,
@@ -94,24 +112,38 @@ impl Manifest {
         self.sealed.insert(part, files);
     }
 
-    /// The plan as it was carried out: with the trials that were added to it, and without those
+    /// The plan as it was carried out: with the starts that the run decided on, and without those
     /// that a run which could end early no longer needed.
     pub(crate) fn carried_out(&mut self, mut plan: Plan) -> Plan {
-        let fits = |trial: &Trial| trial.variant < plan.block_size() && trial.condition < plan.conditions.len();
-        let (fitting, strange): (Vec<Trial>, Vec<Trial>) = self.added.iter().partition(|trial| fits(trial));
-        let strange = strange.iter().map(|trial| format!("trial {} was added to another plan", trial.number));
+        let known = |variant: &usize| *variant < plan.block_size();
+        let fits = |start: &Start| start.variants.iter().all(known) && start.condition < plan.conditions.len();
+        let (fitting, strange): (Vec<Start>, Vec<Start>) = self.decided.iter().cloned().partition(fits);
+        let strange = strange.iter().map(|start| format!("trial {} was added to another plan", start.number));
         self.problems.extend(strange);
-        plan.trials.extend(fitting);
+        plan.starts.extend(fitting);
         match self.decided_after {
             Some(repeats) => plan.up_to(repeats),
             None => plan,
         }
     }
 
-    /// The numbers of the trials that it lists.
-    pub(crate) fn trials(&self) -> Vec<u32> {
-        let mut numbers: Vec<u32> =
-            self.sealed.keys().filter_map(|part| part.strip_prefix("trial ")?.parse().ok()).collect();
+    /// Takes note of a start that the run decided on. One with its number that was never finished is
+    /// replaced.
+    fn decide(&mut self, start: Start) {
+        self.decided.retain(|known| known.number != start.number);
+        self.decided.push(start);
+    }
+
+    /// The names in the bundle.
+    pub(crate) fn layout(&self) -> Layout {
+        Layout::of(self.format)
+    }
+
+    /// The numbers of the starts that it lists.
+    pub(crate) fn starts(&self) -> Vec<u32> {
+        let part = self.layout().part;
+        let number = |name: &String| name.strip_prefix(part)?.strip_prefix(' ')?.parse().ok();
+        let mut numbers: Vec<u32> = self.sealed.keys().filter_map(number).collect();
         numbers.sort_unstable();
         numbers
     }
@@ -134,7 +166,10 @@ pub(crate) fn read(bundle: &Path) -> Result<Manifest, BundleError> {
             (0, Some(Line::Bundle { format, .. })) if format > FORMAT => {
                 return Err(BundleError::Newer { path: bundle.to_owned(), found: format });
             }
-            (0, Some(Line::Bundle { .. })) => {}
+            (0, Some(Line::Bundle { format, origin, .. })) => {
+                manifest.format = format;
+                manifest.origin = origin;
+            }
             (0, _) => {
                 let fault = "its first line does not name the format".to_owned();
                 return Err(BundleError::Damaged { path, fault });
@@ -142,7 +177,9 @@ pub(crate) fn read(bundle: &Path) -> Result<Manifest, BundleError> {
             (_, Some(Line::Sealed { part, files })) => {
                 manifest.enter(part, files);
             }
-            (_, Some(Line::Added { trials })) => manifest.added.extend(trials),
+            (_, Some(Line::Decided { start })) => manifest.decide(start),
+            (_, Some(Line::Added { trials })) => trials.into_iter().for_each(|trial| manifest.decide(trial.into())),
+            (_, Some(Line::Looked { repeats, decided })) => manifest.looks.push((repeats, decided)),
             (_, Some(Line::Resumed { .. })) => manifest.resumed = true,
             (_, Some(Line::Complete { decided_after, .. })) => {
                 manifest.complete = true;
@@ -176,7 +213,8 @@ impl ManifestWriter {
         let file = File::create_new(&path).map_err(BundleError::io("create", &path))?;
         lock(&file, bundle)?;
         let mut manifest = ManifestWriter { path, file };
-        manifest.append(&Line::Bundle { format: FORMAT, plimsoll: env!("CARGO_PKG_VERSION").to_owned(), created })?;
+        let plimsoll = env!("CARGO_PKG_VERSION").to_owned();
+        manifest.append(&Line::Bundle { format: FORMAT, plimsoll, created, origin: Origin::Measured })?;
         Ok(manifest)
     }
 

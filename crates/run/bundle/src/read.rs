@@ -1,15 +1,18 @@
 //! Reads a bundle back: whatever is whole, with a word on whatever is not.
 
+use crate::earlier::{EarlierPlan, TrialSummary};
 use crate::error::BundleError;
-use crate::files::{self, FACTS, HOST, PLAN, STUDY, TRIALS, VERSIONS, read_json, sha256, trial_folder};
-use crate::interval_log;
-use crate::manifest::{self, Manifest, STUDY_PART, VERSIONS_PART, trial_part};
+use crate::files::{self, FACTS, HOST, PLAN, STUDY, VERSIONS, read_json, sha256};
+use crate::interval_log::{self, Selection};
+use crate::manifest::{self, Manifest, STUDY_PART, VERSIONS_PART};
 use crate::tables::{ErrorRow, TotalRow, read_csv};
 use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::record::{LONGEST, RecordedPhase, Subject, Tally};
-use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult, TrialSummary, common_cuts};
-use plimsoll_model::study::StudyFacts;
-use plimsoll_model::trial::Plan;
+use plimsoll_model::result::{
+    FinishedStart, GeneratorRow, LoadResult, LoadSecond, LoadSummary, StartResult, common_cuts,
+};
+use plimsoll_model::start::Plan;
+use plimsoll_model::study::{Origin, StudyFacts};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,20 +26,21 @@ pub struct Contents {
     pub study: String,
     /// What a report needs to know of the study.
     pub facts: StudyFacts,
-    /// The plan, with the blocks that were run again; without the repeats that a run did not need
-    /// any more.
+    /// The plan, with the blocks that ran again; without the repeats that a run did not need any more.
     pub plan: Plan,
     /// The machine.
     pub host: Host,
     /// What was run.
     pub versions: Vec<Version>,
-    /// The trials that are whole, in the order in which they ran.
-    pub trials: Vec<TrialResult>,
+    /// The starts that are whole, in the order in which they ran.
+    pub starts: Vec<StartResult>,
     /// What is damaged, changed since the run, or missing: one sentence each.
     pub problems: Vec<String>,
-    /// Whether the run came to its end.
+    /// True if the run came to its end.
     pub complete: bool,
-    /// Whether facts and plan are those that were declared before the run: they have the hashes of
+    /// Where the results come from.
+    pub origin: Origin,
+    /// True if facts and plan are those that were declared before the run: they have the hashes of
     /// the manifest.
     pub declared: bool,
 }
@@ -47,7 +51,8 @@ pub struct Contents {
 /// It is no bundle, its format is newer, or study or plan cannot be read.
 pub fn read(folder: &Path) -> Result<Contents, BundleError> {
     let mut manifest = manifest::read(folder)?;
-    let plan = manifest.carried_out(needed(folder, PLAN)?);
+    let plan = read_plan(folder, &manifest)?;
+    let plan = manifest.carried_out(plan);
     let mut problems = manifest.problems.clone();
     for part in [STUDY_PART, VERSIONS_PART] {
         problems.extend(faults_of(folder, &manifest, part));
@@ -56,15 +61,25 @@ pub fn read(folder: &Path) -> Result<Contents, BundleError> {
     let host = wanted(folder, HOST, &mut problems);
     let versions: Vec<Version> = wanted(folder, VERSIONS, &mut problems);
     problems.extend(changed_programs(&versions));
-    let trials = read_trials(folder, &manifest, &plan, &mut problems);
-    let missing = plan.trials.len() - trials.len().min(plan.trials.len());
+    let starts = read_starts(folder, &manifest, &plan, &mut problems);
+    let missing = plan.starts.len() - starts.len().min(plan.starts.len());
     if !manifest.complete {
         problems
-            .push(format!("the run did not come to its end: {missing} of {} trials are missing", plan.trials.len()));
+            .push(format!("the run did not come to its end: {missing} of {} trials are missing", plan.starts.len()));
     }
     let study = fs::read_to_string(folder.join(STUDY)).unwrap_or_default();
     let (complete, declared) = (manifest.complete, is_declared(folder, &manifest));
-    Ok(Contents { study, facts, plan, host, versions, trials, problems, complete, declared })
+    let origin = manifest.origin;
+    Ok(Contents { study, facts, plan, host, versions, starts, problems, complete, origin, declared })
+}
+
+/// The plan in the form of the bundle's format.
+fn read_plan(folder: &Path, manifest: &Manifest) -> Result<Plan, BundleError> {
+    if manifest.layout().is_earlier() {
+        needed::<EarlierPlan>(folder, PLAN).map(Plan::from)
+    } else {
+        needed(folder, PLAN)
+    }
 }
 
 /// Whether what is judged by, margins and order, is what was declared before the run.
@@ -105,34 +120,49 @@ fn wanted<T: DeserializeOwned + Default>(folder: &Path, name: &str, problems: &m
     })
 }
 
-fn read_trials(folder: &Path, manifest: &Manifest, plan: &Plan, problems: &mut Vec<String>) -> Vec<TrialResult> {
-    let mut whole: Vec<(PathBuf, TrialSummary)> = Vec::new();
-    for number in manifest.trials() {
-        let faults = faults_of(folder, manifest, &trial_part(number));
+fn read_starts(folder: &Path, manifest: &Manifest, plan: &Plan, problems: &mut Vec<String>) -> Vec<StartResult> {
+    let layout = manifest.layout();
+    let mut whole: Vec<(PathBuf, FinishedStart)> = Vec::new();
+    for number in manifest.starts() {
+        let faults = faults_of(folder, manifest, &layout.part_of(number));
         if !faults.is_empty() {
             problems.extend(faults);
             problems.push(format!("trial {number} is left out"));
             continue;
         }
-        let trial = trial_folder(folder, number);
-        match read_json::<TrialSummary>(&trial.join(files::SUMMARY)).map_err(in_file(files::SUMMARY)) {
-            Ok(summary) if plan.trials.contains(&summary.trial) => whole.push((trial, summary)),
+        let start = layout.start_folder(folder, number);
+        match read_finished(&start, manifest, plan) {
+            Ok(finished) if plan.starts.contains(&finished.summary.start) => whole.push((start, finished)),
             Ok(_) => problems.push(format!("trial {number} is not in the plan and is left out")),
             Err(fault) => problems.push(format!("trial {number} is left out: {fault}")),
         }
     }
-    let standing = whole.iter().map(|(_, summary)| summary).filter(|summary| !plan.is_superseded(&summary.trial));
-    let cuts = common_cuts(standing);
-    let mut trials = Vec::new();
-    for (folder, summary) in whole {
-        let (number, cut) = (summary.trial.number, cuts.get(&summary.trial.condition).copied().unwrap_or(0));
-        match read_trial(&folder, summary, cut) {
-            Ok(trial) => trials.push(trial),
+    let standing = whole.iter().map(|(_, finished)| finished);
+    let cuts = common_cuts(standing.filter(|finished| !plan.is_superseded(&finished.summary.start)));
+    let mut starts = Vec::new();
+    for (folder, finished) in whole {
+        let start = &finished.summary.start;
+        let (number, cut) = (start.number, cuts.get(&start.condition).copied().unwrap_or(0));
+        let reader = StartReader { folder: &folder, numbered_loads: layout.numbered_loads, cut };
+        match reader.read(finished) {
+            Ok(start) => starts.push(start),
             Err(fault) => problems.push(format!("trial {number} is left out: {fault}")),
         }
     }
     problems.extend(unlisted(folder, manifest));
-    trials
+    starts
+}
+
+/// The short facts of a start, in the form of the bundle's format.
+fn read_finished(start: &Path, manifest: &Manifest, plan: &Plan) -> Result<FinishedStart, String> {
+    let layout = manifest.layout();
+    let path = start.join(layout.summary);
+    let finished = if layout.is_earlier() {
+        read_json::<TrialSummary>(&path).map(|summary| summary.finished_start(plan))
+    } else {
+        read_json(&path)
+    };
+    finished.map_err(in_file(layout.summary))
 }
 
 /// The files of a part that are missing or are not what they were.
@@ -146,93 +176,152 @@ pub(crate) fn faults_of(folder: &Path, manifest: &Manifest, part: &str) -> Vec<S
     files.iter().filter_map(fault).collect()
 }
 
-/// Folders of trials that the manifest does not list: cut off before they were sealed.
+/// Folders of starts that the manifest does not list: cut off before they were sealed.
 fn unlisted(folder: &Path, manifest: &Manifest) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(folder.join(TRIALS)) else { return vec![format!("the folder {TRIALS} is missing")] };
+    let of_starts = manifest.layout().folder;
+    let Ok(entries) = fs::read_dir(folder.join(of_starts)) else {
+        return vec![format!("the folder {of_starts} is missing")];
+    };
     let mut names: Vec<String> =
         entries.filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned())).collect();
     names.sort();
-    let listed: Vec<String> = manifest.trials().iter().map(|number| format!("{number:04}")).collect();
+    let listed: Vec<String> = manifest.starts().iter().map(|number| format!("{number:04}")).collect();
     names.retain(|name| !listed.contains(name));
     let sentence = |name: String| match name.strip_suffix(".partial") {
-        Some(_) => format!("{TRIALS}/{name} was not finished and is left out"),
-        None => format!("{TRIALS}/{name} is not in the manifest and is left out"),
+        Some(_) => format!("{of_starts}/{name} was not finished and is left out"),
+        None => format!("{of_starts}/{name} is not in the manifest and is left out"),
     };
     names.into_iter().map(sentence).collect()
 }
 
-fn read_trial(folder: &Path, summary: TrialSummary, cut: i64) -> Result<TrialResult, String> {
-    let seconds: Vec<LoadSecond> = table(folder, files::LOAD)?;
-    let generator: Vec<GeneratorRow> = table(folder, files::GENERATOR)?;
-    let first_second = generator.first().map_or(0, |row| row.second);
-    let tallies = match cut {
-        ..=0 => read_tallies(folder)?,
-        cut => read_tallies_from(folder, cut, first_second, &seconds)?,
-    };
-    Ok(TrialResult {
-        summary,
-        cut,
-        tallies,
-        seconds,
-        generator,
-        processes: table(folder, files::PROCESSES)?,
-        host: table(folder, files::HOST_SERIES)?,
-        databases: added_table(folder, files::DATABASES)?,
-    })
-}
-
-/// What the measure phase scheduled: histograms from the interval log, the rest from the tables.
-fn read_tallies(folder: &Path) -> Result<BTreeMap<Subject, Tally>, String> {
-    let mut tallies = read_log(folder, Duration::ZERO)?;
-    for row in table::<TotalRow>(folder, files::TOTALS)?.iter().filter(|row| row.phase == RecordedPhase::Measure) {
-        let tally = tallies.entry(subject(&row.subject)?).or_default();
-        tally.bytes_out = row.bytes_out;
-        tally.bytes_in = row.bytes_in;
-        tally.saturated = row.saturated;
-    }
-    add_errors(folder, &mut tallies, i64::MIN)?;
-    Ok(tallies)
-}
-
-/// The same for what ended from second `cut` on. No table tells the bytes of both phases apart
-/// second by second: they are those of everything that ended from then on, which is the measure
-/// phase's but for what the warm-up left under way.
-fn read_tallies_from(
-    folder: &Path,
+/// Reads what a start left behind.
+struct StartReader<'a> {
+    /// The folder of the start.
+    folder: &'a Path,
+    /// True if histograms are marked with the number of their load.
+    numbered_loads: bool,
+    /// The first second of each measure phase that counts.
     cut: i64,
-    first_second: i64,
-    seconds: &[LoadSecond],
-) -> Result<BTreeMap<Subject, Tally>, String> {
-    let into_log = u64::try_from(cut - first_second).unwrap_or(0);
-    let mut tallies = read_log(folder, Duration::from_secs(into_log))?;
-    for row in seconds.iter().filter(|row| row.second >= cut) {
-        if let Some(tally) = tallies.get_mut(&subject(&row.subject)?) {
-            tally.bytes_out += row.bytes_out;
-            tally.bytes_in += row.bytes_in;
-        }
-    }
-    for row in table::<TotalRow>(folder, files::TOTALS)?.iter().filter(|row| row.phase == RecordedPhase::Measure) {
-        if let Some(tally) = tallies.get_mut(&subject(&row.subject)?) {
-            // What is above the longest that a histogram keeps stands there as the longest.
-            tally.saturated = row.saturated.min(tally.service.count_at(LONGEST));
-        }
-    }
-    add_errors(folder, &mut tallies, cut)?;
-    Ok(tallies)
 }
 
-fn read_log(folder: &Path, from: Duration) -> Result<BTreeMap<Subject, Tally>, String> {
-    let log = fs::read(folder.join(files::MEASURE_LOG)).map_err(|error| format!("{}: {error}", files::MEASURE_LOG))?;
-    Ok(interval_log::read(&log, from).map_err(in_file(files::MEASURE_LOG))?.into_iter().collect())
+/// The tables of a start, with the rows of all its loads.
+struct Tables {
+    seconds: Vec<LoadSecond>,
+    generator: Vec<GeneratorRow>,
+    totals: Vec<TotalRow>,
+    errors: Vec<ErrorRow>,
 }
 
-/// Adds the errors that ended from second `from` on.
-fn add_errors(folder: &Path, tallies: &mut BTreeMap<Subject, Tally>, from: i64) -> Result<(), String> {
-    let rows: Vec<ErrorRow> = table(folder, files::ERRORS)?;
-    for row in rows.iter().filter(|row| row.phase == RecordedPhase::Measure && row.second >= from) {
-        *tallies.entry(subject(&row.subject)?).or_default().errors.entry(row.kind).or_default() += row.count;
+impl StartReader<'_> {
+    fn read(&self, finished: FinishedStart) -> Result<StartResult, String> {
+        let FinishedStart { summary, loads } = finished;
+        let tables = Tables {
+            seconds: table(self.folder, files::LOAD)?,
+            generator: table(self.folder, files::GENERATOR)?,
+            totals: table(self.folder, files::TOTALS)?,
+            errors: table(self.folder, files::ERRORS)?,
+        };
+        let loads = loads.into_iter().map(|load| self.read_load(load, &tables)).collect::<Result<_, String>>()?;
+        let mut start = StartResult {
+            summary,
+            loads,
+            processes: table(self.folder, files::PROCESSES)?,
+            host: table(self.folder, files::HOST_SERIES)?,
+            databases: added_table(self.folder, files::DATABASES)?,
+        };
+        if !self.numbered_loads {
+            mark_with_only_variant(&mut start);
+        }
+        Ok(start)
     }
-    Ok(())
+
+    fn read_load(&self, summary: LoadSummary, tables: &Tables) -> Result<LoadResult, String> {
+        let number = summary.load.number;
+        let seconds: Vec<LoadSecond> = tables.seconds.iter().filter(|row| row.load == number).cloned().collect();
+        let generator: Vec<GeneratorRow> = tables.generator.iter().filter(|row| row.load == number).cloned().collect();
+        let tallies = match self.cut {
+            ..=0 => self.read_tallies(number, tables)?,
+            cut => {
+                let first_second = tables.generator.first().map_or(0, |row| row.second);
+                let zero = summary.timing.zero.0 as f64 / 1e9;
+                // Logs have milliseconds: half of one is room for rounding.
+                let into_log = zero + (cut - first_second) as f64 - 0.0005;
+                let from = Duration::from_secs_f64(into_log.max(0.0));
+                self.read_tallies_from(number, from, &seconds, tables)?
+            }
+        };
+        Ok(LoadResult { summary, cut: self.cut, tallies, seconds, generator })
+    }
+
+    /// What the measure phase scheduled: histograms from the interval log, the rest from the tables.
+    fn read_tallies(&self, load: u32, tables: &Tables) -> Result<BTreeMap<Subject, Tally>, String> {
+        let mut tallies = self.read_log(load, Duration::ZERO)?;
+        for row in tables.measured_totals(load) {
+            let tally = tallies.entry(subject(&row.subject)?).or_default();
+            tally.bytes_out = row.bytes_out;
+            tally.bytes_in = row.bytes_in;
+            tally.saturated = row.saturated;
+        }
+        tables.add_errors(load, &mut tallies, i64::MIN)?;
+        Ok(tallies)
+    }
+
+    /// The same for what ended from the cut on, which is `from` after the base of the log. No table
+    /// tells the bytes of both phases apart second by second: they are those of everything that
+    /// ended from then on, which is the measure phase's but for what the warm-up left under way.
+    fn read_tallies_from(
+        &self,
+        load: u32,
+        from: Duration,
+        seconds: &[LoadSecond],
+        tables: &Tables,
+    ) -> Result<BTreeMap<Subject, Tally>, String> {
+        let mut tallies = self.read_log(load, from)?;
+        for row in seconds.iter().filter(|row| row.second >= self.cut) {
+            if let Some(tally) = tallies.get_mut(&subject(&row.subject)?) {
+                tally.bytes_out += row.bytes_out;
+                tally.bytes_in += row.bytes_in;
+            }
+        }
+        for row in tables.measured_totals(load) {
+            if let Some(tally) = tallies.get_mut(&subject(&row.subject)?) {
+                // What is above the longest that a histogram keeps stands there as the longest.
+                tally.saturated = row.saturated.min(tally.service.count_at(LONGEST));
+            }
+        }
+        tables.add_errors(load, &mut tallies, self.cut)?;
+        Ok(tallies)
+    }
+
+    fn read_log(&self, load: u32, from: Duration) -> Result<BTreeMap<Subject, Tally>, String> {
+        let path = self.folder.join(files::MEASURE_LOG);
+        let log = fs::read(path).map_err(|error| format!("{}: {error}", files::MEASURE_LOG))?;
+        let selection = Selection { load: self.numbered_loads.then_some(load), from };
+        Ok(interval_log::read(&log, selection).map_err(in_file(files::MEASURE_LOG))?.into_iter().collect())
+    }
+}
+
+impl Tables {
+    /// The totals of what the measure phase of a load scheduled.
+    fn measured_totals(&self, load: u32) -> impl Iterator<Item = &TotalRow> {
+        self.totals.iter().filter(move |row| row.load == load && row.phase == RecordedPhase::Measure)
+    }
+
+    /// Adds the errors of a load that ended from second `from` on.
+    fn add_errors(&self, load: u32, tallies: &mut BTreeMap<Subject, Tally>, from: i64) -> Result<(), String> {
+        let measured = |row: &&ErrorRow| row.load == load && row.phase == RecordedPhase::Measure;
+        for row in self.errors.iter().filter(measured).filter(|row| row.second >= from) {
+            *tallies.entry(subject(&row.subject)?).or_default().errors.entry(row.kind).or_default() += row.count;
+        }
+        Ok(())
+    }
+}
+
+/// Names the variant of each sample of a start that had only one, in formats without that column.
+fn mark_with_only_variant(start: &mut StartResult) {
+    let variant = start.summary.start.only_variant().unwrap_or_default();
+    start.processes.iter_mut().for_each(|sample| sample.variant = variant);
+    start.databases.iter_mut().for_each(|sample| sample.variant = variant);
 }
 
 fn subject(text: &str) -> Result<Subject, String> {

@@ -1,4 +1,4 @@
-//! The tables of a trial: rows of CSV files, read and written by name of column.
+//! The tables of a start: rows of CSV files, read and written by name of column.
 
 use plimsoll_model::record::{ErrorKind, GeneratorSecond, Interval, RecordedPhase, Subject, TICKS, Tally};
 use plimsoll_model::result::{GeneratorRow, LoadSecond};
@@ -7,9 +7,16 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
+/// The only load of a start, for rows that were written before a start could have several.
+fn first_load() -> u32 {
+    1
+}
+
 /// A row of `errors.csv`: how many errors of a kind ended in a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ErrorRow {
+    #[serde(default = "first_load")]
+    pub(crate) load: u32,
     pub(crate) phase: RecordedPhase,
     pub(crate) second: i64,
     pub(crate) subject: String,
@@ -20,6 +27,8 @@ pub(crate) struct ErrorRow {
 /// A row of `totals.csv`: what a histogram cannot hold, over a whole phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TotalRow {
+    #[serde(default = "first_load")]
+    pub(crate) load: u32,
     pub(crate) phase: RecordedPhase,
     pub(crate) subject: String,
     pub(crate) count: u64,
@@ -30,9 +39,9 @@ pub(crate) struct TotalRow {
 }
 
 impl TotalRow {
-    pub(crate) fn new(phase: RecordedPhase, subject: &Subject) -> TotalRow {
+    pub(crate) fn new(load: u32, phase: RecordedPhase, subject: &Subject) -> TotalRow {
         let subject = subject.to_string();
-        TotalRow { phase, subject, count: 0, failed: 0, bytes_out: 0, bytes_in: 0, saturated: 0 }
+        TotalRow { load, phase, subject, count: 0, failed: 0, bytes_out: 0, bytes_in: 0, saturated: 0 }
     }
 
     pub(crate) fn add(&mut self, tally: &Tally) {
@@ -47,6 +56,8 @@ impl TotalRow {
 /// A row of `ticks.csv`: the iterations that ended in a tenth of a second.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TickRow {
+    #[serde(default = "first_load")]
+    pub(crate) load: u32,
     /// Counted from the start of the measure phase.
     pub(crate) tick: i64,
     pub(crate) iterations: u64,
@@ -54,9 +65,10 @@ pub(crate) struct TickRow {
 }
 
 /// The rows of `ticks.csv` for a second: none for a tick in which nothing ended.
-pub(crate) fn tick_rows(interval: &Interval) -> impl Iterator<Item = TickRow> {
+pub(crate) fn tick_rows(load: u32, interval: &Interval) -> impl Iterator<Item = TickRow> {
     let first = interval.second * TICKS as i64;
-    (first..).zip(&interval.ticks).filter(|(_, ticked)| ticked.iterations > 0).map(|(tick, ticked)| TickRow {
+    (first..).zip(&interval.ticks).filter(|(_, ticked)| ticked.iterations > 0).map(move |(tick, ticked)| TickRow {
+        load,
         tick,
         iterations: ticked.iterations,
         total: ticked.total,
@@ -64,9 +76,10 @@ pub(crate) fn tick_rows(interval: &Interval) -> impl Iterator<Item = TickRow> {
 }
 
 /// The row of `load.csv` for what ended in a second.
-pub(crate) fn load_second(second: i64, subject: &Subject, tally: &Tally) -> LoadSecond {
+pub(crate) fn load_second(load: u32, second: i64, subject: &Subject, tally: &Tally) -> LoadSecond {
     let at = |quantile| tally.service.value_at_quantile(quantile);
     LoadSecond {
+        load,
         second,
         subject: subject.to_string(),
         count: tally.count(),
@@ -83,9 +96,10 @@ pub(crate) fn load_second(second: i64, subject: &Subject, tally: &Tally) -> Load
 }
 
 /// The row of `generator.csv` for a second of this length.
-pub(crate) fn generator_row(second: i64, length: Nanos, generator: &GeneratorSecond) -> GeneratorRow {
+pub(crate) fn generator_row(load: u32, second: i64, length: Nanos, generator: &GeneratorSecond) -> GeneratorRow {
     let cores = |cpu: Nanos| if length.0 == 0 { 0.0 } else { cpu.seconds() / length.seconds() };
     GeneratorRow {
+        load,
         second,
         cpu_cores: cores(generator.cpu),
         cpu_busiest: cores(generator.cpu_busiest),

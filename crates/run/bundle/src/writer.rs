@@ -1,22 +1,24 @@
-//! Writes a bundle: begun once, grown by trials, gone on with after an interruption.
+//! Writes a bundle: begun once, grown by starts, gone on with after an interruption.
 
+use crate::FORMAT;
 use crate::conceal::conceal_in_logs;
+use crate::earlier::Layout;
 use crate::error::BundleError;
 use crate::files::{
-    self, EVENTS, FACTS, HOST, PLAN, STUDY, SUMMARY, TRIALS, VERSIONS, drop_cut_off_line, files_in, open_lines, plain,
-    read_json, sync, sync_folder, trial_folder,
+    self, EVENTS, FACTS, HOST, PLAN, STARTS, STUDY, SUMMARY, VERSIONS, drop_cut_off_line, files_in, open_lines, plain,
+    read_json, start_folder, sync, sync_folder,
 };
-use crate::manifest::{self, Line, Manifest, ManifestWriter, STUDY_PART, VERSIONS_PART, trial_part};
+use crate::manifest::{self, Line, Manifest, ManifestWriter, STUDY_PART, VERSIONS_PART};
 use crate::note::Note;
 use crate::read::faults_of;
-use crate::trial::{Series, TrialWriter};
+use crate::start::{Series, StartWriter};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use plimsoll_model::event::Event;
 use plimsoll_model::host::{Host, Version};
-use plimsoll_model::result::TrialSummary;
+use plimsoll_model::result::FinishedStart;
+use plimsoll_model::start::{Plan, Start};
 use plimsoll_model::study::StudyFacts;
-use plimsoll_model::trial::{Plan, Trial};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -29,8 +31,9 @@ pub struct BundleWriter {
     folder: PathBuf,
     manifest: ManifestWriter,
     events: File,
-    sealed: BTreeMap<u32, TrialSummary>,
-    added: Vec<Trial>,
+    finished: BTreeMap<u32, FinishedStart>,
+    decided: Vec<Start>,
+    looks: Vec<(u32, bool)>,
 }
 
 /// An event with its time.
@@ -53,12 +56,12 @@ impl BundleWriter {
         plan: &Plan,
         host: &Host,
     ) -> Result<BundleWriter, BundleError> {
-        let trials = folder.join(TRIALS);
+        let starts = folder.join(STARTS);
         let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
         if occupied {
             return Err(BundleError::NotEmpty(folder.to_owned()));
         }
-        fs::create_dir_all(&trials).map_err(BundleError::io("make the folder", &trials))?;
+        fs::create_dir_all(&starts).map_err(BundleError::io("make the folder", &starts))?;
         files::write(&folder.join(STUDY), study.as_bytes())?;
         files::write_json(&folder.join(FACTS), facts)?;
         files::write_json(&folder.join(PLAN), plan)?;
@@ -71,16 +74,20 @@ impl BundleWriter {
         if let Some(above) = folder.canonicalize().ok().as_deref().and_then(Path::parent) {
             sync_folder(above)?;
         }
-        Ok(BundleWriter { folder: folder.to_owned(), manifest, events, sealed: BTreeMap::new(), added: Vec::new() })
+        let (finished, decided, looks) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Ok(BundleWriter { folder: folder.to_owned(), manifest, events, finished, decided, looks })
     }
 
     /// Opens a bundle that an interrupted run has left, to go on with the same study.
     ///
     /// # Errors
-    /// It is no bundle, it was begun with another study or plan, it is complete, files of its trials
-    /// were changed, or another run is writing it.
+    /// It is no bundle, it is of an earlier format, it was begun with another study or plan, it is
+    /// complete, files of its starts were changed, or another run is writing it.
     pub fn resume(folder: &Path, study: &str, facts: &StudyFacts, plan: &Plan) -> Result<BundleWriter, BundleError> {
         let manifest = manifest::read(folder)?;
+        if manifest.format != FORMAT {
+            return Err(BundleError::Earlier { path: folder.to_owned(), found: manifest.format });
+        }
         let other = |what| BundleError::OtherStudy { path: folder.to_owned(), what };
         if fs::read(folder.join(STUDY)).ok().as_deref() != Some(study.as_bytes()) {
             return Err(other("study"));
@@ -94,8 +101,8 @@ impl BundleWriter {
         if manifest.complete {
             return Err(BundleError::Complete(folder.to_owned()));
         }
-        let sealed = sealed(folder, &manifest)?;
-        let added = manifest.added.clone();
+        let finished = finished(folder, &manifest)?;
+        let (decided, looks) = (manifest.decided.clone(), manifest.looks.clone());
         let study_is_sealed = manifest.sealed.contains_key(STUDY_PART);
         let mut manifest = ManifestWriter::open(folder)?;
         if !study_is_sealed {
@@ -103,29 +110,48 @@ impl BundleWriter {
         }
         manifest.append(&Line::Resumed { at: Timestamp::now().to_string() })?;
         let events = open_events(folder)?;
-        Ok(BundleWriter { folder: folder.to_owned(), manifest, events, sealed, added })
+        Ok(BundleWriter { folder: folder.to_owned(), manifest, events, finished, decided, looks })
     }
 
-    /// The trials that are in the bundle, by their numbers.
+    /// The starts that are in the bundle, by their numbers.
     #[must_use]
-    pub fn sealed_trials(&self) -> &BTreeMap<u32, TrialSummary> {
-        &self.sealed
+    pub fn finished_starts(&self) -> &BTreeMap<u32, FinishedStart> {
+        &self.finished
     }
 
-    /// The trials that were added to the plan, in order.
+    /// The looks that were taken: after how many repeats, and whether every verdict was reached.
     #[must_use]
-    pub fn added_trials(&self) -> &[Trial] {
-        &self.added
+    pub fn looks(&self) -> &[(u32, bool)] {
+        &self.looks
     }
 
-    /// Adds trials to the plan: a block that is run again. When this comes back, readers know them
-    /// and a run goes on with them, whether they have begun or not.
+    /// The starts that the run decided on beside those of the plan, in order.
+    #[must_use]
+    pub fn decided_starts(&self) -> &[Start] {
+        &self.decided
+    }
+
+    /// Adds a start that the plan does not have. When this comes back, readers know it, whether it
+    /// has begun or not.
     ///
     /// # Errors
     /// The disk does not take it.
-    pub fn add_trials(&mut self, trials: &[Trial]) -> Result<(), BundleError> {
-        self.manifest.append(&Line::Added { trials: trials.to_vec() })?;
-        self.added.extend(trials);
+    pub fn decide(&mut self, start: &Start) -> Result<(), BundleError> {
+        if !self.decided.contains(start) {
+            self.manifest.append(&Line::Decided { start: start.clone() })?;
+            self.decided.retain(|known| known.number != start.number);
+            self.decided.push(start.clone());
+        }
+        Ok(())
+    }
+
+    /// Adds a look at the verdicts after so many repeats.
+    ///
+    /// # Errors
+    /// The disk does not take it.
+    pub fn look(&mut self, repeats: u32, decided: bool) -> Result<(), BundleError> {
+        self.manifest.append(&Line::Looked { repeats, decided })?;
+        self.looks.push((repeats, decided));
         Ok(())
     }
 
@@ -187,41 +213,41 @@ impl BundleWriter {
         self.events.write_all(&line).map_err(BundleError::io("append to", &self.folder.join(EVENTS)))
     }
 
-    /// Begins a trial.
+    /// Begins a start.
     ///
     /// # Errors
     /// Its folder cannot be made.
-    pub fn begin_trial(&self, trial: &Trial) -> Result<TrialWriter, BundleError> {
-        TrialWriter::begin(&self.folder, trial)
+    pub fn begin_start(&self, start: &Start) -> Result<StartWriter, BundleError> {
+        StartWriter::begin(&self.folder, start)
     }
 
-    /// Ends a trial: when this comes back, it is on the disk and stays there.
+    /// Ends a start: when this comes back, it is on the disk and stays there.
     ///
     /// # Errors
     /// The disk does not take it.
-    pub fn seal_trial(
+    pub fn seal_start(
         &mut self,
-        writer: TrialWriter,
-        summary: &TrialSummary,
+        writer: StartWriter,
+        finished: &FinishedStart,
         series: &Series<'_>,
     ) -> Result<(), BundleError> {
         let number = writer.number();
-        let partial = writer.finish(summary, series)?;
+        let partial = writer.finish(finished, series)?;
         let written = files_in(&partial).map_err(BundleError::io("read", &partial))?;
         // The outputs of systems among them, which nobody has synced yet.
         written.iter().try_for_each(|file| sync(file))?;
         sync_folder(&partial)?;
-        let folder = trial_folder(&self.folder, number);
+        let folder = start_folder(&self.folder, number);
         if folder.exists() {
-            // Left by a run that died between renaming a trial and entering it in the manifest.
+            // Left by a run that died between renaming a start and entering it in the manifest.
             fs::remove_dir_all(&folder).map_err(BundleError::io("remove the unlisted", &folder))?;
         }
         fs::rename(&partial, &folder).map_err(BundleError::io("rename", &partial))?;
-        sync_folder(&self.folder.join(TRIALS))?;
+        sync_folder(&self.folder.join(STARTS))?;
         self.events.sync_data().map_err(BundleError::io("sync", &self.folder.join(EVENTS)))?;
         let files: Vec<PathBuf> = written.iter().filter_map(|file| Some(folder.join(file.file_name()?))).collect();
-        self.manifest.seal(&self.folder, trial_part(number), &files)?;
-        self.sealed.insert(number, summary.clone());
+        self.manifest.seal(&self.folder, Layout::of(FORMAT).part_of(number), &files)?;
+        self.finished.insert(number, finished.clone());
         Ok(())
     }
 
@@ -247,23 +273,23 @@ impl BundleWriter {
     }
 }
 
-/// The trials that a manifest lists and whose folders are there. A folder that was deleted is that
-/// of a trial to be run again; one that was changed is not to be gone on with.
-fn sealed(folder: &Path, manifest: &Manifest) -> Result<BTreeMap<u32, TrialSummary>, BundleError> {
-    let (mut sealed, mut faults) = (BTreeMap::new(), Vec::new());
-    for number in manifest.trials().into_iter().filter(|number| trial_folder(folder, *number).is_dir()) {
-        let changed = faults_of(folder, manifest, &trial_part(number));
+/// The starts that a manifest lists and whose folders are there. A folder that was deleted is that
+/// of a start that runs anew; one that was changed is not to be gone on with.
+fn finished(folder: &Path, manifest: &Manifest) -> Result<BTreeMap<u32, FinishedStart>, BundleError> {
+    let (mut finished, mut faults) = (BTreeMap::new(), Vec::new());
+    for number in manifest.starts().into_iter().filter(|number| start_folder(folder, *number).is_dir()) {
+        let changed = faults_of(folder, manifest, &manifest.layout().part_of(number));
         if !changed.is_empty() {
             faults.extend(changed);
             continue;
         }
-        let path = trial_folder(folder, number).join(SUMMARY);
+        let path = start_folder(folder, number).join(SUMMARY);
         match read_json(&path) {
-            Ok(summary) => drop(sealed.insert(number, summary)),
+            Ok(start) => drop(finished.insert(number, start)),
             Err(fault) => faults.push(format!("{} cannot be read ({fault})", path.display())),
         }
     }
-    if faults.is_empty() { Ok(sealed) } else { Err(BundleError::Changed { path: folder.to_owned(), faults }) }
+    if faults.is_empty() { Ok(finished) } else { Err(BundleError::Changed { path: folder.to_owned(), faults }) }
 }
 
 fn seal_study(manifest: &mut ManifestWriter, folder: &Path) -> Result<(), BundleError> {

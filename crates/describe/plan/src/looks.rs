@@ -1,0 +1,27 @@
+//! Looks at the verdicts: the strategy of a run that may end early.
+
+use crate::outcomes::Outcomes;
+use crate::spare;
+use crate::strategy::Step;
+use plimsoll_model::start::Plan;
+
+/// The next step on the way through all looks to the last repeat; none at the end of the run.
+pub(crate) fn next(plan: &Plan, outcomes: &Outcomes) -> Option<Step> {
+    for repeats in looks(plan) {
+        if let Some(start) = spare::next(plan, outcomes, repeats) {
+            return Some(Step::Start(start));
+        }
+        match outcomes.look(repeats) {
+            // A run that has gone on had looked before, also where its look was not written down.
+            None if !outcomes.went_beyond(repeats) => return Some(Step::Look { repeats }),
+            Some(look) if look.decided => return None,
+            _ => {}
+        }
+    }
+    spare::next(plan, outcomes, plan.repeats).map(Step::Start)
+}
+
+/// The repeats after which a look is taken: all looks but the last, which is the end of the run.
+fn looks(plan: &Plan) -> impl Iterator<Item = u32> {
+    plan.looks.iter().copied().filter(|look| *look < plan.repeats)
+}

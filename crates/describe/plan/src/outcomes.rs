@@ -1,0 +1,91 @@
+//! What is known of a run so far: all that its next step follows from.
+
+use plimsoll_model::start::{Load, Plan, Start};
+
+/// How a start ended, as far as it decides whether its block runs again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It counts, with all of its loads.
+    Counts,
+    /// It is void or failed, or one of its loads is.
+    DoesNotCount,
+    /// It is void only because a load on it found no steady state.
+    Unsteady,
+}
+
+/// A look at the verdicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The repeats after which it was taken.
+    pub repeats: u32,
+    /// True if every verdict was reached, so that the run ends.
+    pub decided: bool,
+}
+
+/// What is known of a run so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcomes {
+    ended: Vec<(Start, Outcome)>,
+    under_way: Option<(Start, Vec<Load>)>,
+    looks: Vec<Look>,
+}
+
+impl Outcomes {
+    /// A start has begun.
+    pub fn started(&mut self, start: Start) {
+        self.under_way = Some((start, Vec::new()));
+    }
+
+    /// A load on the start under way has ended, however it did.
+    pub fn loaded(&mut self, load: Load) {
+        if let Some((_, loads)) = &mut self.under_way {
+            loads.push(load);
+        }
+    }
+
+    /// A start is over. One with the same number that is known already did not happen: it was lost.
+    pub fn stopped(&mut self, start: Start, outcome: Outcome) {
+        self.under_way = None;
+        self.ended.retain(|(known, _)| known.number != start.number);
+        self.ended.push((start, outcome));
+    }
+
+    /// A look was taken.
+    pub fn looked(&mut self, look: Look) {
+        self.looks.push(look);
+    }
+
+    /// The start under way.
+    #[must_use]
+    pub fn start_under_way(&self) -> Option<&Start> {
+        self.under_way.as_ref().map(|(start, _)| start)
+    }
+
+    /// The start under way, with its loads that have ended.
+    pub(crate) fn under_way(&self) -> Option<(&Start, &[Load])> {
+        self.under_way.as_ref().map(|(start, loads)| (start, &loads[..]))
+    }
+
+    /// How `start` ended; none where it has not, and where only another with its number has.
+    pub(crate) fn of(&self, start: &Start) -> Option<Outcome> {
+        self.ended.iter().find(|(known, _)| known == start).map(|(_, outcome)| *outcome)
+    }
+
+    /// The look after so many repeats, where it was taken.
+    pub(crate) fn look(&self, repeats: u32) -> Option<Look> {
+        self.looks.iter().copied().find(|look| look.repeats == repeats)
+    }
+
+    /// True if a start of a later repeat than `repeats` has ended.
+    pub(crate) fn went_beyond(&self, repeats: u32) -> bool {
+        self.ended.iter().any(|(start, _)| start.repeat > repeats)
+    }
+
+    /// All starts: those of the plan, then those that the strategy decided on and that have begun.
+    pub(crate) fn all_starts<'o>(&'o self, plan: &'o Plan) -> Vec<&'o Start> {
+        let begun = self.ended.iter().map(|(start, _)| start).chain(self.under_way.as_ref().map(|(start, _)| start));
+        let mut added: Vec<&Start> = begun.filter(|start| !plan.starts.contains(start)).collect();
+        added.sort_by_key(|start| start.number);
+        plan.starts.iter().chain(added).collect()
+    }
+}

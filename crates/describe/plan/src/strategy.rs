@@ -1,0 +1,59 @@
+//! What a run does next, as a pure function of its plan and of what is known so far. A run that was
+//! interrupted asks the same function with the outcomes that it kept, and so goes on as it would
+//! have gone on.
+
+use crate::looks;
+use crate::outcomes::{Outcome, Outcomes};
+use plimsoll_model::start::{Load, Plan, Start};
+
+/// One step of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Start the systems of these variants.
+    Start(Start),
+    /// Offer a load to the systems that are up.
+    Load(Load),
+    /// Stop the systems.
+    Stop,
+    /// Find out whether every verdict is reached.
+    Look {
+        /// The repeats that have run.
+        repeats: u32,
+    },
+}
+
+/// The next step; none when the run has come to its end.
+#[must_use]
+pub fn next(plan: &Plan, outcomes: &Outcomes) -> Option<Step> {
+    match outcomes.under_way() {
+        Some((start, loads)) => Some(on_start(plan, start, loads)),
+        None => looks::next(plan, outcomes),
+    }
+}
+
+/// Each variant of a start takes one load, in the order in which they were started.
+fn on_start(plan: &Plan, start: &Start, ended: &[Load]) -> Step {
+    plan.loads(start).into_iter().find(|load| !ended.contains(load)).map_or(Step::Stop, Step::Load)
+}
+
+/// The starts that are to come if all of them count and no look ends the run.
+#[must_use]
+pub fn remaining(plan: &Plan, outcomes: &Outcomes) -> Vec<Start> {
+    let mut outcomes = outcomes.clone();
+    let mut starts = Vec::new();
+    while let Some(step) = next(plan, &outcomes) {
+        match step {
+            Step::Start(start) => {
+                starts.push(start.clone());
+                outcomes.started(start);
+            }
+            Step::Load(load) => outcomes.loaded(load),
+            Step::Stop => {
+                let start = outcomes.under_way().map(|(start, _)| start.clone()).expect("only what runs is stopped");
+                outcomes.stopped(start, Outcome::Counts);
+            }
+            Step::Look { repeats } => outcomes.looked(crate::Look { repeats, decided: false }),
+        }
+    }
+    starts
+}

@@ -1,0 +1,288 @@
+//! One user: waits until an iteration is due, makes its calls, and records them.
+
+use super::book::{AtWork, Entry};
+use super::call::PartOfCall;
+use super::{Call, Calls, Failure, LOOK_EVERY, Shared, Source, WHOLE, own_thread};
+use crate::clock::{Clock, nanos};
+use crate::job::RunError;
+use crate::recorder::{ITERATION, part, request};
+use crate::schedule::{Random, think_time, users_at};
+use crate::threads::settle;
+use plimsoll_model::load::{AFTER_FAILURE, Profile};
+use plimsoll_model::record::{ErrorKind, Exchange, Outcome, RecordedPhase};
+use plimsoll_model::units::{Instant, Nanos, Processors};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+/// How exactly users follow a ramp, in nanoseconds, and for how many such steps those without work look ahead: thousands
+/// of them must not wake for nothing all the time.
+const LOOK_STEP: u64 = 10_000_000;
+const LOOKS_AHEAD: u64 = 100;
+
+/// A virtual user, before it runs.
+pub(super) struct Member<C> {
+    index: usize,
+    calls: Arc<C>,
+    shared: Arc<Shared>,
+}
+
+/// A virtual user at work.
+struct Worker<'a, C: Calls> {
+    index: usize,
+    calls: &'a C,
+    shared: &'a Shared,
+    clock: Clock,
+    user: C::User,
+    /// The call under way: one for all, so that a call takes no memory.
+    call: Call,
+    random: Random,
+    /// Iterations of the measure phase that it may still start.
+    quota: u64,
+    /// Whether closed load has work for it at present.
+    is_active: bool,
+}
+
+impl<C: Calls> Member<C> {
+    pub(super) fn new(index: usize, calls: Arc<C>, shared: Arc<Shared>) -> Member<C> {
+        Member { index, calls, shared }
+    }
+
+    /// Gets ready, says so, waits for the clock, and works until nothing is due any more.
+    pub(super) fn serve(self, cpus: Option<&Processors>, ready: &Sender<Result<(), RunError>>) {
+        let user = settle(cpus, self.index).and_then(|()| {
+            let enlisted = self.calls.enlist(self.index as u32, &self.shared.over);
+            enlisted.map_err(|failure| RunError::Users(failure.detail))
+        });
+        let user = match user {
+            Ok(user) => user,
+            Err(error) => {
+                // Nobody may listen any more.
+                let _ = ready.send(Err(error));
+                return;
+            }
+        };
+        self.shared.book(self.index).thread = Some(own_thread());
+        let _ = ready.send(Ok(()));
+        let Some(clock) = self.wait_for_the_clock() else { return };
+        let worker = Worker {
+            index: self.index,
+            calls: &*self.calls,
+            shared: &self.shared,
+            clock,
+            user,
+            call: Call::new(clock, self.shared.timeout, Arc::clone(&self.shared.over)),
+            random: Random::seeded(self.shared.seed, 1000 + self.index as u64),
+            quota: self.shared.quota_of_user,
+            is_active: false,
+        };
+        worker.work();
+    }
+
+    fn wait_for_the_clock(&self) -> Option<Clock> {
+        loop {
+            if self.shared.is_over() {
+                return None;
+            }
+            if let Some(clock) = self.shared.clock.get() {
+                return Some(*clock);
+            }
+            std::thread::park_timeout(LOOK_EVERY);
+        }
+    }
+}
+
+impl<C: Calls> Worker<'_, C> {
+    fn work(mut self) {
+        while let Some(due) = self.next_due() {
+            let steps = self.calls.begin_iteration(&mut self.user, &mut self.random);
+            let (before, after) = self.calls.waits(&self.user);
+            let Some(due) = self.submit(due, before) else { break };
+            let outcome = self.iterate(due, steps);
+            if !self.rest(outcome, after) {
+                break;
+            }
+        }
+        self.shared.book(self.index).is_active = false;
+    }
+
+    /// Waits until the next iteration is due; none when there is none left.
+    fn next_due(&mut self) -> Option<Instant> {
+        match &self.shared.source {
+            Source::Closed { users, .. } => loop {
+                let now = self.clock.now();
+                if self.shared.is_over() || now >= self.shared.window_end {
+                    return None;
+                }
+                let is_active = self.index < users_at(users, now, WHOLE);
+                if is_active != self.is_active {
+                    self.is_active = is_active;
+                    self.shared.book(self.index).is_active = is_active;
+                }
+                if is_active {
+                    return Some(now);
+                }
+                self.sleep_until(self.next_active(users, now));
+            },
+            Source::Open(arrivals) => {
+                let due = {
+                    let mut arrivals = arrivals.lock().expect("no user panics with the arrivals in its hands");
+                    let due = arrivals.next_if(|due| *due < self.shared.window_end)?;
+                    self.shared.takes_quota(due, &mut self.quota).then_some(due)?
+                };
+                let waited_for = self.clock.now() < due;
+                self.sleep_until(due).then_some(())?;
+                if waited_for {
+                    self.note_lateness(due);
+                }
+                Some(due)
+            }
+        }
+    }
+
+    /// When the profile has work for it, or when to look again.
+    fn next_active(&self, users: &Profile, now: Instant) -> Instant {
+        let at = |look| now.after(Nanos(look * LOOK_STEP));
+        let look = (1..LOOKS_AHEAD).find(|look| self.index < users_at(users, at(*look), WHOLE));
+        at(look.unwrap_or(LOOKS_AHEAD)).min(self.shared.window_end)
+    }
+
+    /// Waits as long as the user does before what was drawn. In closed load it is due only then, and
+    /// may then no longer be part of the load.
+    fn submit(&mut self, due: Instant, wait: Duration) -> Option<Instant> {
+        if matches!(self.shared.source, Source::Open(_)) {
+            return Some(due);
+        }
+        let due = due.after(wait.into());
+        if !wait.is_zero() {
+            self.sleep_until(due.min(self.shared.window_end)).then_some(())?;
+            self.note_lateness(due);
+        }
+        self.shared.takes_quota(due, &mut self.quota).then_some(due)
+    }
+
+    fn iterate(&mut self, due: Instant, steps: Range<usize>) -> Outcome {
+        let (mut outcome, mut took) = (Outcome::Ok, Nanos(0));
+        for step in steps {
+            let is_first = took == Nanos(0);
+            let (result, duration) = self.step(step, is_first, due);
+            took.0 += duration.0;
+            if let Err(kind) = result {
+                outcome = Outcome::Failed(kind);
+                break;
+            }
+        }
+        self.end(due, took, outcome);
+        self.calls.end_iteration(&mut self.user);
+        outcome
+    }
+
+    /// Makes the call of a step and records it; comes back with how long it took.
+    fn step(&mut self, step: usize, is_first: bool, iteration: Instant) -> (Result<(), ErrorKind>, Nanos) {
+        let before = self.calls.before_call(&mut self.user, step);
+        let sent = self.clock.now();
+        self.call.begin(sent, phase(iteration));
+        // Only arrivals have a schedule; and what a step needs before its call is not its own time.
+        let open = matches!(self.shared.source, Source::Open(_));
+        let scheduled = if open && is_first { iteration } else { sent };
+        {
+            let mut book = self.shared.book(self.index);
+            book.at_work = Some(AtWork { step, iteration, scheduled, sent });
+            book.is_active = true;
+        }
+        let result = before.and_then(|()| self.calls.call(&mut self.user, step, &mut self.call));
+        let done = self.clock.now();
+        let Call { bytes_out, bytes_in, first_byte, .. } = self.call;
+        let outcome = result.as_ref().map_or_else(|failure| Outcome::Failed(failure.kind), |()| Outcome::Ok);
+        let exchange = Exchange { scheduled, sent, first_byte, done, bytes_out, bytes_in, outcome };
+        let exchange = Exchange { done: self.at_most_timeout(&exchange), ..exchange };
+        self.note(step, phase(iteration), exchange, result.err());
+        let kind = match outcome {
+            Outcome::Ok => Ok(()),
+            Outcome::Failed(kind) => Err(kind),
+        };
+        (kind, done.since(sent))
+    }
+
+    /// A time-out counts at its limit, not at the moment at which the call came back.
+    fn at_most_timeout(&self, exchange: &Exchange) -> Instant {
+        match exchange.outcome {
+            Outcome::Failed(ErrorKind::Timeout) => exchange.done.min(exchange.sent.after(self.shared.timeout.into())),
+            _ => exchange.done,
+        }
+    }
+
+    fn note(&mut self, step: usize, phase: RecordedPhase, exchange: Exchange, failure: Option<Failure>) {
+        let mut book = self.shared.book(self.index);
+        book.at_work = None;
+        book.note(Entry::Exchange(request(step), phase, exchange));
+        for made in self.call.parts.drain(..) {
+            let scheduled = made.sent;
+            let PartOfCall { part: taken, sent, first_byte, done, outcome } = made;
+            let exchange = Exchange { scheduled, sent, first_byte, done, bytes_out: 0, bytes_in: 0, outcome };
+            book.note(Entry::Exchange(part(step, self.shared.steps, taken), phase, exchange));
+        }
+        if let Some(Failure { kind, detail }) = failure {
+            book.note(Entry::Failure(request(step), kind, detail));
+        }
+        self.shared.relieve(&mut book);
+    }
+
+    /// Records an iteration: it took as long as its calls, without what came between them.
+    fn end(&self, due: Instant, took: Nanos, outcome: Outcome) {
+        let done = self.clock.now();
+        let sent = Instant(done.0 - took.0 as i64);
+        let exchange =
+            Exchange { scheduled: due.min(sent), sent, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome };
+        let mut book = self.shared.book(self.index);
+        book.is_active = matches!(self.shared.source, Source::Closed { .. });
+        book.note(Entry::Exchange(ITERATION, phase(due), exchange));
+    }
+
+    /// Pauses between two iterations, for what the study asks for and the user needs; returns
+    /// whether to go on.
+    fn rest(&mut self, outcome: Outcome, after: Duration) -> bool {
+        let least = match outcome {
+            Outcome::Failed(kind) if !kind.is_conflict() => nanos(AFTER_FAILURE),
+            _ => 0,
+        };
+        let Source::Closed { think, .. } = &self.shared.source else { return !self.shared.is_over() };
+        let pause = (think_time(*think, &mut self.random) + nanos(after)).max(least);
+        if pause == 0 {
+            return !self.shared.is_over();
+        }
+        let due = self.clock.now().after(Nanos(pause.unsigned_abs()));
+        if due >= self.shared.window_end {
+            // Nothing follows, but it stays connected for as long as the others work.
+            self.sleep_until(self.shared.window_end);
+            return false;
+        }
+        let goes_on = self.sleep_until(due);
+        self.note_lateness(due);
+        goes_on
+    }
+
+    /// Sleeps until `due`; false when the load is over before, which wakes it.
+    fn sleep_until(&self, due: Instant) -> bool {
+        loop {
+            let left = due.since(self.clock.now()).0;
+            if left == 0 || self.shared.is_over() {
+                return !self.shared.is_over();
+            }
+            std::thread::park_timeout(Duration::from_nanos(left));
+        }
+    }
+
+    /// Notes how late it is for what was due.
+    fn note_lateness(&self, due: Instant) {
+        let now = self.clock.now();
+        self.shared.book(self.index).note(Entry::Late(now, now.since(due)));
+    }
+}
+
+/// The phase to which an iteration belongs that was due at `due`.
+#[inline]
+pub(super) fn phase(due: Instant) -> RecordedPhase {
+    if due.0 < 0 { RecordedPhase::Warmup } else { RecordedPhase::Measure }
+}

@@ -1,0 +1,268 @@
+//! What one thread has whatever its users do: clock, descriptors, timers, records and offers.
+
+use super::offer::{Offer, Start};
+use super::work::Work;
+use crate::clock::Clock;
+use crate::recorder::{ITERATION, Recorder};
+use crate::timers::{Alarm, Timers};
+use plimsoll_model::record::{Exchange, Outcome, RecordedPhase};
+use plimsoll_model::units::{Instant, Nanos};
+use rustix::event::epoll;
+use rustix::io::Errno;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The tools of the work, and the offers that it serves.
+pub struct Core<'a> {
+    /// The time of the trial.
+    pub clock: Clock,
+    /// Where sockets are registered.
+    pub epoll: OwnedFd,
+    /// Alarms that are set.
+    pub timers: Timers,
+    /// The records of this thread.
+    pub recorder: Recorder,
+    offers: Vec<Offer>,
+    interrupted: &'a AtomicBool,
+    /// When the loop last had news.
+    pub(super) turn: Instant,
+}
+
+/// An iteration that is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// When it was due.
+    pub begun: Instant,
+    /// How much of the time since then is no part of it.
+    pub paused: Nanos,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// When it ended.
+    pub done: Instant,
+    /// How long the user pauses at least before its next one.
+    pub least: Nanos,
+}
+
+/// What a user does after an iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It begins the next one at once, due at this instant.
+    Begin(Instant),
+    /// Nothing until [`Work::begin`].
+    Rest,
+}
+
+impl<'a> Core<'a> {
+    /// The core of one thread, with an `epoll` of its own. All its loops end when `interrupted` is set.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn new(
+        clock: Clock,
+        recorder: Recorder,
+        offers: Vec<Offer>,
+        interrupted: &'a AtomicBool,
+    ) -> Result<Core<'a>, Errno> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let turn = clock.now();
+        Ok(Core { clock, epoll, timers: Timers::default(), recorder, offers, interrupted, turn })
+    }
+
+    /// The phase to which an iteration belongs that was scheduled at `scheduled`.
+    #[inline]
+    pub fn phase(scheduled: Instant) -> RecordedPhase {
+        if scheduled.0 < 0 { RecordedPhase::Warmup } else { RecordedPhase::Measure }
+    }
+
+    /// Whether the run is to be broken off.
+    #[inline]
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Whether something that began at `begun` has not waited for anything since.
+    #[inline]
+    pub fn is_at_once(&self, begun: Instant) -> bool {
+        begun >= self.turn
+    }
+
+    /// How many users there are.
+    pub fn users(&self) -> usize {
+        self.offers.iter().map(Offer::len).sum()
+    }
+
+    /// The users of an offer.
+    fn users_of(&self, offer: usize) -> Range<u32> {
+        let first: usize = self.offers[..offer].iter().map(Offer::len).sum();
+        first as u32..(first + self.offers[offer].len()) as u32
+    }
+
+    /// Whether the iterations of a user arrive.
+    #[inline]
+    pub fn is_open(&self, user: u32) -> bool {
+        self.offers[self.seat(user).0].is_open()
+    }
+
+    /// The offer of a user, and its place there.
+    #[inline]
+    fn seat(&self, user: u32) -> (usize, u32) {
+        let mut place = user as usize;
+        for (index, offer) in self.offers.iter().enumerate() {
+            if place < offer.len() {
+                return (index, place as u32);
+            }
+            place -= offer.len();
+        }
+        unreachable!("every user belongs to an offer")
+    }
+
+    /// Records an iteration that is over.
+    pub fn iteration_ended(&mut self, user: u32, ended: Ended) -> What {
+        let Ended { begun, paused, outcome, done, .. } = ended;
+        let sent = begun.after(paused);
+        let exchange = Exchange { scheduled: sent, sent, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome };
+        self.recorder.record(ITERATION, Self::phase(begun), &exchange);
+        self.iteration_over(user, begun, ended.least, done)
+    }
+
+    /// An iteration was broken off that neither ended nor failed: it is recorded nowhere.
+    pub fn iteration_interrupted(&mut self, user: u32, begun: Instant, now: Instant) -> What {
+        self.iteration_over(user, begun, Nanos(0), now)
+    }
+
+    fn iteration_over(&mut self, user: u32, begun: Instant, least: Nanos, now: Instant) -> What {
+        let (offer, place) = self.seat(user);
+        let at_once = self.is_at_once(begun);
+        let offer = &mut self.offers[offer];
+        let Some(pause) = offer.iteration_ended(place, least, now) else { return What::Rest };
+        // What takes no time would otherwise go on for ever in one turn of the loop.
+        if pause > Nanos(0) || at_once {
+            offer.think(place);
+            self.timers.set(now.after(pause), Alarm::Wake(user));
+            What::Rest
+        } else if offer.begin(place, now) {
+            What::Begin(now)
+        } else {
+            What::Rest
+        }
+    }
+
+    /// The user begins no further iteration; the one that it is in ends as any other.
+    pub fn lost(&mut self, user: u32) {
+        let (offer, place) = self.seat(user);
+        self.offers[offer].lose(place);
+    }
+
+    /// The user has nothing more to do. The iteration that was due at `due` is none; where it
+    /// arrived, another user gets it.
+    pub fn stopped(&mut self, user: u32, due: Instant) {
+        let (offer, place) = self.seat(user);
+        let now = self.clock.now();
+        self.offers[offer].stop(place, due, now);
+    }
+
+    /// The user has done what it does when it stops.
+    pub fn retired(&mut self, user: u32) {
+        let (offer, place) = self.seat(user);
+        let now = self.clock.now();
+        if self.offers[offer].retired(place, now) {
+            self.offers[offer].think(place);
+            self.timers.set(now, Alarm::Wake(user));
+        }
+    }
+
+    /// Gets ready for what is to be run.
+    pub(super) fn settle(&mut self, work: &impl Work) {
+        if work.retires() {
+            self.offers.iter_mut().for_each(Offer::keep_retirees);
+        }
+    }
+
+    /// Starts whatever is due: users of a ramp, arrivals, ends of pauses, time-outs.
+    pub(super) fn do_what_is_due(&mut self, work: &mut impl Work, now: Instant) {
+        for offer in 0..self.offers.len() {
+            while let Some(start) = self.offers[offer].next_start(now) {
+                self.start(work, offer, start, now);
+            }
+        }
+        while let Some((due, alarm)) = self.timers.pop_due(now) {
+            match alarm {
+                Alarm::Wake(user) => self.wake(work, user, due),
+                alarm => work.alarm(self, alarm, due),
+            }
+        }
+        for offer in 0..self.offers.len() {
+            let first = self.users_of(offer).start;
+            while let Some(place) = self.offers[offer].next_retiree(now) {
+                work.retire(self, first + place);
+            }
+            for place in self.offers[offer].take_overdue(now) {
+                work.cut_off(self, first + place, now);
+            }
+        }
+        self.recorder.generator.users = self.offers.iter_mut().map(|offer| offer.users(now) as u64).sum();
+        self.recorder.generator.backlog = self.offers.iter_mut().map(|offer| offer.backlog(now)).sum();
+    }
+
+    fn start(&mut self, work: &mut impl Work, offer: usize, start: Start, now: Instant) {
+        let (place, due) = match start {
+            Start::Dropped(due) => return work.unsent(self, offer, due, now),
+            Start::User(place) => (place, self.clock.now()),
+            Start::Arrival { user, due, was_free } => {
+                // Waiting for a free user is the system's doing and counts in the response time;
+                // being late although one was free is our own.
+                if was_free {
+                    self.recorder.record_lateness(self.clock.now().since(due));
+                }
+                (user, due)
+            }
+        };
+        if self.offers[offer].begin(place, due) {
+            let user = self.users_of(offer).start + place;
+            work.begin(self, user, due);
+        }
+    }
+
+    /// A pause between two iterations is over.
+    fn wake(&mut self, work: &mut impl Work, user: u32, due: Instant) {
+        let (offer, place) = self.seat(user);
+        let now = self.clock.now();
+        if self.offers[offer].wake(place, now) {
+            self.recorder.record_lateness(now.since(due));
+            if self.offers[offer].begin(place, now) {
+                work.begin(self, user, now);
+            }
+        }
+    }
+
+    /// Whether nothing is left to do, or no time to do it in.
+    pub(super) fn is_over(&mut self, now: Instant) -> bool {
+        self.is_interrupted() || self.offers.iter_mut().all(|offer| offer.is_over(now))
+    }
+
+    /// When something is due next, an event aside.
+    pub(super) fn next_due(&mut self, now: Instant) -> Instant {
+        let offers =
+            self.offers.iter_mut().map(|offer| if offer.is_over(now) { None } else { Some(offer.next_due(now)) });
+        offers.flatten().chain(self.timers.next_due()).fold(self.recorder.boundary(), Instant::min)
+    }
+
+    /// Counts the arrivals that nobody was free for until the end, and closes the books.
+    pub(super) fn finish(mut self, work: &mut impl Work) {
+        let now = self.clock.now();
+        if !self.is_interrupted() {
+            for offer in 0..self.offers.len() {
+                while let Some(due) = self.offers[offer].next_unsent(now) {
+                    work.unsent(&mut self, offer, due, now);
+                }
+            }
+        }
+        work.close(&mut self);
+        self.recorder.findings.all_stopped = self.offers.iter().all(Offer::all_stopped);
+        // What closing takes belongs to a second too.
+        let now = self.clock.now();
+        self.recorder.roll(now);
+        self.recorder.finish(now);
+    }
+}

@@ -1,0 +1,426 @@
+//! Who starts iterations, and when: the users of a closed loop, or arrivals. Neither clock nor
+//! sockets: it is told what happens, and asked what is due.
+
+mod quota;
+mod source;
+
+pub use quota::Pot;
+
+use crate::schedule::{Share, users_at};
+use plimsoll_model::load::{LoadModel, Profile, Stop};
+use plimsoll_model::units::{Instant, Nanos};
+use quota::Quota;
+use source::Source;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// The whole load.
+const ALONE: Share = Share { index: 0, of: 1 };
+
+/// What an offer follows.
+#[derive(Clone, Debug)]
+pub struct Offering {
+    /// Users of a closed loop, or arrivals.
+    pub model: LoadModel,
+    /// When no more iterations begin.
+    pub stop: Stop,
+    /// Where second 0 of its profile lies.
+    pub start: Instant,
+    /// Load before that, at the profile's first value.
+    pub warmup: Duration,
+    /// How long iterations may go on that are under way when no more begin.
+    pub drain: Duration,
+    /// How long a user may go on with its iteration that a ramp no longer asks for; as long as it
+    /// takes, where there is none.
+    pub leave: Option<Duration>,
+    /// Where arrivals are those of a script on its own.
+    pub as_k6: Option<AsK6>,
+    /// Seed of arrivals and think times.
+    pub seed: u64,
+}
+
+/// What k6 does otherwise with arrivals.
+#[derive(Clone, Copy, Debug)]
+pub struct AsK6 {
+    /// So many users take turns. In a study, whoever became free last is taken first: few of them stay warm rather
+    /// than many cold.
+    pub in_turn: u64,
+    /// The first arrival comes where one is expected, and not at the start: see `ArrivalTimes::after_a_gap`.
+    pub after_a_gap: bool,
+}
+
+/// One thread's share of an offering. Its users have places from 0.
+#[derive(Debug)]
+pub struct Offer {
+    source: Source,
+    stations: Vec<Station>,
+    /// Iterations after the start that all users together may still begin.
+    quota: Quota,
+    /// The same for each user; empty where users have no quota of their own.
+    quotas: Vec<u64>,
+    /// Users whose own quota is used up.
+    spent: usize,
+    /// Users that had nothing more to do.
+    stopped: usize,
+    /// Users in an iteration.
+    iterating: usize,
+    /// Users that do what they do when they stop.
+    retiring: usize,
+    /// Users that are to do that next, where users do such a thing.
+    retirees: Option<Vec<u32>>,
+    /// Whether those were called up that have nothing to do when no more iterations begin.
+    called_up: bool,
+    /// When users are to be gone that a ramp no longer asks for, in order of time.
+    leaving: VecDeque<(Instant, u32)>,
+    leave: Option<Nanos>,
+    start: Instant,
+    /// After this instant nothing is due any more.
+    window_end: Instant,
+    drain_end: Instant,
+    /// Whether what was under way at the end of the drain was cut off.
+    cut_off: bool,
+}
+
+/// What a user is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Station {
+    /// Nothing.
+    Idle,
+    /// It pauses between two iterations.
+    Thinking,
+    /// An iteration.
+    Iterating,
+    /// What it does when it stops.
+    Retiring,
+    /// Nothing, after that.
+    Retired,
+}
+
+/// What is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// This user begins, if it still may: ask [`Offer::begin`].
+    User(u32),
+    /// An arrival, for this user.
+    Arrival {
+        /// The user.
+        user: u32,
+        /// When the iteration was due.
+        due: Instant,
+        /// True if the user was free all the time since then.
+        was_free: bool,
+    },
+    /// An arrival that no user is free for, and that is dropped.
+    Dropped(Instant),
+}
+
+impl Offering {
+    /// The most users that are at work at once, on all threads.
+    fn users(&self) -> usize {
+        match &self.model {
+            LoadModel::Closed { users, .. } => users_at(&Profile::constant(users.peak()), Instant(0), ALONE),
+            LoadModel::Open { max_users, .. } => *max_users as usize,
+        }
+    }
+}
+
+impl Offer {
+    /// The share of a thread. A thread beyond the last user has no part in the load. All threads have the same pot.
+    pub fn new(offering: &Offering, pot: &Pot, share: Share) -> Offer {
+        let threads = offering.users().clamp(1, share.of);
+        let has_part = share.index < threads;
+        let share = if has_part { Share { of: threads, ..share } } else { share };
+        let (source, users) = Source::new(offering, share);
+        let Offering { stop, start, drain, leave, .. } = offering;
+        let quota = if has_part { Quota::of(offering, pot, share) } else { Quota::Own(0) };
+        let quotas = match stop {
+            Stop::IterationsPerUser { count, .. } if has_part => vec![*count; users],
+            _ => Vec::new(),
+        };
+        let window_end = start.after(stop.limit().into());
+        Offer {
+            source,
+            stations: vec![Station::Idle; users],
+            quota,
+            spent: quotas.iter().filter(|quota| **quota == 0).count(),
+            quotas,
+            stopped: 0,
+            iterating: 0,
+            retiring: 0,
+            retirees: None,
+            called_up: false,
+            leaving: VecDeque::new(),
+            leave: leave.map(Nanos::from),
+            start: *start,
+            window_end,
+            drain_end: window_end.after((*drain).into()),
+            cut_off: false,
+        }
+    }
+
+    /// Users do something when they stop: [`Offer::next_retiree`] says who, and when.
+    pub(super) fn keep_retirees(&mut self) {
+        self.retirees = Some(Vec::new());
+    }
+
+    /// How many users it has.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.stations.len()
+    }
+
+    /// Whether iterations arrive.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        matches!(self.source, Source::Open(_))
+    }
+
+    /// Users at work: those that are meant to be, or in open load and at the end those in an iteration.
+    pub(super) fn users(&mut self, now: Instant) -> usize {
+        match &self.source {
+            Source::Closed(closed) => {
+                let active = closed.active.min(self.iterating.max(self.stations.len() - self.spent));
+                if self.offers_more(now) { active } else { self.iterating }
+            }
+            Source::Open(_) => self.iterating,
+        }
+    }
+
+    /// What is due at `now`, one after the other.
+    pub(super) fn next_start(&mut self, now: Instant) -> Option<Start> {
+        self.follow_the_profile(now);
+        let stations = &self.stations;
+        match &mut self.source {
+            Source::Closed(closed) => {
+                closed.asked.find(|place| stations[*place].is_idle()).map(|place| Start::User(place as u32))
+            }
+            Source::Open(open) if self.quota.has_any() => open.next_start(now, self.window_end),
+            Source::Open(_) => None,
+        }
+    }
+
+    /// Lets as many closed-loop users work as the profile asks for.
+    fn follow_the_profile(&mut self, now: Instant) {
+        let Source::Closed(closed) = &mut self.source else { return };
+        if now >= self.window_end || !closed.follow(now, self.stations.len()) {
+            return;
+        }
+        if let Some(leave) = self.leave {
+            let active = closed.active;
+            self.leaving.retain(|(_, user)| *user as usize >= active);
+            let dismissed = closed.dismissed.clone().filter(|place| self.stations[*place] == Station::Iterating);
+            self.leaving.extend(dismissed.map(|place| (now.after(leave), place as u32)));
+        }
+    }
+
+    /// Begins an iteration that was due at `due`, unless the user is to stop: then it has nothing to
+    /// do from now on.
+    #[inline]
+    pub(super) fn begin(&mut self, user: u32, due: Instant) -> bool {
+        if !self.takes_quota(user, due) {
+            self.quota.close_if_empty();
+            self.park(user, due);
+            return false;
+        }
+        self.stations[user as usize] = Station::Iterating;
+        self.iterating += 1;
+        true
+    }
+
+    fn takes_quota(&mut self, user: u32, due: Instant) -> bool {
+        if !self.may_begin(user, due) {
+            return false;
+        }
+        if due >= self.start {
+            if !self.quota.take() {
+                return false;
+            }
+            if let Some(quota) = self.quotas.get_mut(user as usize) {
+                *quota -= u64::from(*quota != u64::MAX);
+                self.spent += usize::from(*quota == 0);
+            }
+        }
+        true
+    }
+
+    fn may_begin(&self, user: u32, due: Instant) -> bool {
+        due < self.window_end && self.quota.has_any() && self.quotas.get(user as usize).is_none_or(|quota| *quota > 0)
+    }
+
+    /// An iteration is over. Comes with how long the user thinks before its next one, or nothing
+    /// where it has nothing to do; `least` is the shortest pause.
+    pub(super) fn iteration_ended(&mut self, user: u32, least: Nanos, now: Instant) -> Option<Nanos> {
+        self.iterating -= 1;
+        match &mut self.source {
+            Source::Closed(closed) if closed.asks_for(user) && !self.called_up => Some(closed.think().max(least)),
+            _ => {
+                self.park(user, now);
+                None
+            }
+        }
+    }
+
+    /// The user begins no further iteration, whatever becomes of the one it is in.
+    pub(super) fn lose(&mut self, user: u32) {
+        self.quotas.resize(self.stations.len(), u64::MAX);
+        let left = std::mem::replace(&mut self.quotas[user as usize], 0);
+        self.spent += usize::from(left > 0);
+    }
+
+    /// The user has nothing more to do: its iteration is none, and it begins no other.
+    pub(super) fn stop(&mut self, user: u32, due: Instant, now: Instant) {
+        self.lose(user);
+        self.stopped += 1;
+        self.iterating -= 1;
+        if due >= self.start {
+            self.quota.give_back();
+        }
+        if let Source::Open(open) = &mut self.source {
+            open.returned.push_back(due);
+        }
+        self.park(user, now);
+    }
+
+    /// Whether every user had nothing more to do.
+    pub(super) fn all_stopped(&self) -> bool {
+        self.stopped == self.stations.len()
+    }
+
+    /// The user pauses before its next iteration.
+    pub(super) fn think(&mut self, user: u32) {
+        self.stations[user as usize] = Station::Thinking;
+    }
+
+    /// Its pause is over. Returns whether it is still meant to work.
+    pub(super) fn wake(&mut self, user: u32, now: Instant) -> bool {
+        if self.stations[user as usize] != Station::Thinking {
+            return false;
+        }
+        let is_active = self.asks_for(user);
+        if !is_active {
+            self.park(user, now);
+        }
+        is_active
+    }
+
+    fn park(&mut self, user: u32, now: Instant) {
+        let is_retired = self.stations[user as usize] == Station::Retired;
+        if !is_retired {
+            self.stations[user as usize] = Station::Idle;
+        }
+        match &mut self.source {
+            Source::Open(open) if self.quotas.get(user as usize).is_none_or(|quota| *quota > 0) => open.free(user, now),
+            Source::Open(_) | Source::Closed(_) => {}
+        }
+        let called_up = self.called_up || !self.is_open();
+        if let Some(retirees) = self.retirees.as_mut().filter(|_| called_up && !is_retired) {
+            retirees.push(user);
+        }
+    }
+
+    /// The next user that is to do what it does when it stops; then [`Offer::retired`].
+    pub(super) fn next_retiree(&mut self, now: Instant) -> Option<u32> {
+        self.retirees.as_ref()?;
+        if !self.called_up && !self.offers_more(now) {
+            self.called_up = true;
+            let idle = |place: &u32| matches!(self.stations[*place as usize], Station::Idle | Station::Thinking);
+            self.retirees = Some((0..self.stations.len() as u32).filter(idle).collect());
+        }
+        while let Some(user) = self.retirees.as_mut()?.pop() {
+            let station = self.stations[user as usize];
+            // A ramp may have asked for it again.
+            if station == Station::Idle || self.called_up && station == Station::Thinking {
+                self.stations[user as usize] = Station::Retiring;
+                self.retiring += 1;
+                return Some(user);
+            }
+        }
+        None
+    }
+
+    /// A user has done what it does when it stops. Returns whether a ramp asks for it again.
+    pub(super) fn retired(&mut self, user: u32, now: Instant) -> bool {
+        self.retiring -= 1;
+        self.stations[user as usize] = Station::Retired;
+        self.asks_for(user) && self.may_begin(user, now)
+    }
+
+    fn asks_for(&self, user: u32) -> bool {
+        matches!(&self.source, Source::Closed(closed) if closed.asks_for(user))
+    }
+
+    /// The users that are to break off what they do: at the end of the drain, or because a ramp has
+    /// not asked for them any more for long enough.
+    pub(super) fn take_overdue(&mut self, now: Instant) -> Vec<u32> {
+        if now >= self.drain_end && !self.cut_off {
+            self.cut_off = true;
+            let busy = |place: &u32| matches!(self.stations[*place as usize], Station::Iterating | Station::Retiring);
+            return (0..self.stations.len() as u32).filter(busy).collect();
+        }
+        let due = self.leaving.partition_point(|(at, _)| *at <= now);
+        let left = self.leaving.drain(..due).map(|(_, user)| user);
+        left.filter(|user| self.stations[*user as usize] == Station::Iterating).collect()
+    }
+
+    /// The next arrival that was due but for which no user ever became free.
+    pub(super) fn next_unsent(&mut self, now: Instant) -> Option<Instant> {
+        // Nobody was to take it.
+        if self.all_stopped() {
+            return None;
+        }
+        let Source::Open(open) = &mut self.source else { return None };
+        let due = open.next_if(|due| due <= now && due < self.window_end && self.quota.has_any())?;
+        self.quota.take();
+        Some(due)
+    }
+
+    /// Arrivals that are due and that no user was free for.
+    pub(super) fn backlog(&mut self, now: Instant) -> u64 {
+        match &mut self.source {
+            Source::Open(open) if self.quota.has_any() => open.backlog(now, self.window_end),
+            Source::Open(_) | Source::Closed(_) => 0,
+        }
+    }
+
+    /// Whether iterations may still begin.
+    fn offers_more(&mut self, now: Instant) -> bool {
+        let all_spent = self.spent > 0 && self.spent == self.stations.len();
+        self.quota.has_any()
+            && !all_spent
+            && match &mut self.source {
+                Source::Closed(_) => now < self.window_end,
+                // Where time alone ends it, it lasts that long, also after the last arrival.
+                Source::Open(_) if self.quota.is_endless() && now < self.window_end => true,
+                Source::Open(open) => open.peek().is_some_and(|due| due < self.window_end),
+            }
+    }
+
+    /// Whether nothing is left to do, or no time to do it in.
+    pub(super) fn is_over(&mut self, now: Instant) -> bool {
+        let none_busy = self.iterating == 0 && self.retiring == 0 && self.retirees.as_ref().is_none_or(Vec::is_empty);
+        now >= self.drain_end || none_busy && now >= self.start && !self.offers_more(now)
+    }
+
+    /// When something is due that it does by itself.
+    pub(super) fn next_due(&mut self, now: Instant) -> Instant {
+        let next_start = match &mut self.source {
+            Source::Closed(closed) => closed.follow_at.filter(|_| now < self.window_end),
+            // A user that becomes free is an event of a socket, or a time-out.
+            Source::Open(open) if open.waits_for_users() || !self.quota.has_any() => None,
+            Source::Open(open) => open.peek(),
+        };
+        let next_start = next_start.filter(|due| *due < self.window_end);
+        let next_end = if now < self.window_end { self.window_end } else { self.drain_end };
+        let leaving = self.leaving.front().map(|(at, _)| *at);
+        [next_start, leaving].into_iter().flatten().fold(next_end, Instant::min)
+    }
+}
+
+impl Station {
+    fn is_idle(self) -> bool {
+        matches!(self, Station::Idle | Station::Retired)
+    }
+}
+
+#[cfg(test)]
+mod tests;

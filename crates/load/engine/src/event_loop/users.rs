@@ -1,0 +1,399 @@
+//! What virtual users do: iterations of steps, pauses within them, and their records.
+
+use super::connections::{Pool, Scratch};
+use super::core::{Core, Ended, What};
+use super::work::Work;
+use crate::clock::nanos;
+use crate::protocol::{Came, Failure, Next, Protocol, Reply, Sending, Signal};
+use crate::recorder::{ITERATION, request};
+use crate::schedule::Share;
+use crate::timers::{Alarm, Deadline};
+use crate::transport::Dialer;
+use plimsoll_model::load::AFTER_FAILURE;
+use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
+use plimsoll_model::units::{Instant, Nanos};
+use plimsoll_model::workload::Connect;
+use rustix::event::epoll::EventFlags;
+
+/// What the users of one thread are to do.
+pub struct Task<'a, P: Protocol> {
+    /// What they speak, and their steps.
+    pub protocol: &'a P,
+    /// Which users share a connection, and for how long.
+    pub connect: Connect,
+    /// The longest that a connection attempt may take.
+    pub connect_timeout: Nanos,
+    /// The longest that an exchange may take, for each step.
+    pub timeouts: Vec<Nanos>,
+    /// Makes their connections.
+    pub dialer: Dialer,
+    /// The share of the load that this thread carries.
+    pub share: Share,
+    /// Seed of what users draw.
+    pub seed: u64,
+}
+
+/// The users of one thread, and their connections.
+pub struct Users<'a, P: Protocol> {
+    pub(super) task: Task<'a, P>,
+    pub(super) users: Vec<User<P::User>>,
+    pub(super) pool: Pool<P::Connection>,
+    pub(super) signals: Vec<Signal>,
+    pub(super) scratch: Scratch,
+}
+
+/// A virtual user.
+#[derive(Debug)]
+pub(super) struct User<U> {
+    activity: Activity,
+    /// Whether it does what it does when it stops, and is in no iteration.
+    is_retiring: bool,
+    /// Whether its present iteration has had an exchange.
+    has_exchanged: bool,
+    /// The connection that carries its present exchange.
+    pub(super) slot: Option<u32>,
+    step: usize,
+    /// When its iteration was due, and how much of the time since then is no part of it.
+    begun: Instant,
+    paused: Nanos,
+    /// When its exchange was due, or its pause began.
+    scheduled: Instant,
+    sent: Instant,
+    first_byte: Option<Instant>,
+    deadline: Deadline,
+    program: U,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Activity {
+    /// It has nothing to do in an iteration.
+    Resting,
+    /// It pauses within an iteration.
+    Pausing,
+    /// It waits for a connection that can take its request.
+    Waiting,
+    /// Its request is under way.
+    Exchanging,
+}
+
+impl<U> User<U> {
+    fn new(program: U) -> User<U> {
+        User {
+            activity: Activity::Resting,
+            is_retiring: false,
+            has_exchanged: false,
+            slot: None,
+            step: 0,
+            begun: Instant(0),
+            paused: Nanos(0),
+            scheduled: Instant(0),
+            sent: Instant(0),
+            first_byte: None,
+            deadline: Deadline::default(),
+            program,
+        }
+    }
+
+    pub(super) fn has_exchanged(&self) -> bool {
+        self.has_exchanged
+    }
+
+    pub(super) fn is_exchanging(&self) -> bool {
+        self.activity == Activity::Exchanging
+    }
+
+    pub(super) fn saw_first_byte(&mut self, at: Instant) {
+        self.first_byte.get_or_insert(at);
+    }
+}
+
+impl<P: Protocol> Work for Users<'_, P> {
+    fn start(&mut self, core: &mut Core<'_>) {
+        self.dial_shared(core);
+    }
+
+    fn begin(&mut self, core: &mut Core<'_>, user: u32, due: Instant) {
+        self.begin_iteration(core, user, due);
+    }
+
+    fn alarm(&mut self, core: &mut Core<'_>, alarm: Alarm, due: Instant) {
+        match alarm {
+            Alarm::Pause(user) => self.end_pause(core, user, due),
+            Alarm::UserDeadline(user) => self.check_user_deadline(core, user),
+            Alarm::ConnectDeadline(slot) => self.check_connect_deadline(core, slot),
+            Alarm::Wake(_) | Alarm::Operation { .. } => unreachable!("users of a protocol set no such alarm"),
+        }
+    }
+
+    fn event(&mut self, core: &mut Core<'_>, data: u64, flags: EventFlags) {
+        self.handle(core, data, flags);
+    }
+
+    fn unsent(&mut self, core: &mut Core<'_>, _offer: usize, due: Instant, now: Instant) {
+        let outcome = Outcome::Failed(ErrorKind::Unsent);
+        let exchange =
+            Exchange { scheduled: due, sent: due, first_byte: None, done: now, bytes_out: 0, bytes_in: 0, outcome };
+        let step = self.task.protocol.first_step().map(request);
+        for subject in step.into_iter().chain([ITERATION]) {
+            core.recorder.record(subject, Core::phase(due), &exchange);
+        }
+        let detail = "no user was free for it: the study's `max_users` were all waiting for replies".to_owned();
+        core.recorder.keep_example(step.unwrap_or(ITERATION), ErrorKind::Unsent, detail);
+    }
+
+    fn retires(&self) -> bool {
+        self.task.protocol.retires()
+    }
+
+    fn retire(&mut self, core: &mut Core<'_>, index: u32) {
+        let user = &mut self.users[index as usize];
+        (user.is_retiring, user.has_exchanged) = (true, false);
+        let next = self.task.protocol.retire(&mut user.program);
+        let now = core.clock.now();
+        self.proceed(core, index, next, now);
+    }
+
+    fn cut_off(&mut self, core: &mut Core<'_>, user: u32, now: Instant) {
+        self.cut_off_iteration(core, user, now);
+    }
+
+    fn close(&mut self, core: &mut Core<'_>) {
+        self.close_all(core);
+    }
+}
+
+impl<'a, P: Protocol> Users<'a, P> {
+    /// So many users, none of them at work yet.
+    pub fn new(task: Task<'a, P>, users: usize) -> Users<'a, P> {
+        let number = |place: usize| (task.share.index + place * task.share.of) as u64;
+        let made = (0..users).map(|place| User::new(task.protocol.user(number(place), task.seed))).collect();
+        let pool = Pool::new(task.connect, users, task.share);
+        Users { users: made, pool, signals: Vec::new(), scratch: Scratch::default(), task }
+    }
+
+    fn begin_iteration(&mut self, core: &mut Core<'_>, index: u32, due: Instant) {
+        let user = &mut self.users[index as usize];
+        (user.is_retiring, user.has_exchanged) = (false, false);
+        (user.begun, user.paused) = (due, Nanos(0));
+        let next = self.task.protocol.begin(&mut user.program);
+        self.proceed(core, index, next, due);
+    }
+
+    /// Lets the user do what comes next, due at `due`.
+    fn proceed(&mut self, core: &mut Core<'_>, index: u32, mut next: Next, mut due: Instant) {
+        if matches!(next, Next::Begun) {
+            let user = &mut self.users[index as usize];
+            due = core.clock.now();
+            user.paused = due.since(user.begun);
+            next = self.task.protocol.next(&mut user.program);
+        }
+        match next {
+            Next::Exchange(step) => self.begin_step(core, index, step, due),
+            Next::Refused(step, failure) => self.refuse_step(core, index, step, due, failure),
+            Next::Pause(span) => self.begin_pause(core, index, span),
+            Next::Done => self.end_iteration(core, index, Outcome::Ok),
+            Next::Failed(Failure { kind, detail }) => {
+                core.recorder.keep_example(ITERATION, kind, detail);
+                self.end_iteration(core, index, Outcome::Failed(kind));
+            }
+            Next::Stop => core.stopped(index, self.users[index as usize].begun),
+            Next::Begun => unreachable!("an iteration begins once"),
+        }
+    }
+
+    /// The user's next request is due: it is sent as soon as a connection can carry it.
+    fn begin_step(&mut self, core: &mut Core<'_>, index: u32, step: usize, due: Instant) {
+        let user = &mut self.users[index as usize];
+        user.step = step;
+        user.scheduled = due;
+        user.first_byte = None;
+        user.activity = Activity::Waiting;
+        core.recorder.generator.in_flight += 1;
+        self.find_connection(core, index);
+    }
+
+    /// The user's next request is due, but cannot be made.
+    fn refuse_step(&mut self, core: &mut Core<'_>, index: u32, step: usize, due: Instant, failure: Failure) {
+        let user = &mut self.users[index as usize];
+        (user.step, user.scheduled, user.first_byte) = (step, due, None);
+        core.recorder.generator.in_flight += 1;
+        let now = core.clock.now();
+        self.fail_unsent(core, index, failure, now);
+    }
+
+    fn begin_pause(&mut self, core: &mut Core<'_>, index: u32, span: Nanos) {
+        let now = core.clock.now();
+        let user = &mut self.users[index as usize];
+        (user.activity, user.scheduled) = (Activity::Pausing, now);
+        core.timers.set(now.after(span), Alarm::Pause(index));
+    }
+
+    fn end_pause(&mut self, core: &mut Core<'_>, index: u32, due: Instant) {
+        let user = &mut self.users[index as usize];
+        if user.activity != Activity::Pausing {
+            return;
+        }
+        let now = core.clock.now();
+        core.recorder.record_lateness(now.since(due));
+        user.activity = Activity::Resting;
+        user.paused.0 += now.since(user.scheduled).0;
+        let next = self.task.protocol.next(&mut user.program);
+        self.proceed(core, index, next, due);
+    }
+
+    /// Sends the user's request on a connection that has room for it.
+    pub(super) fn send_request(&mut self, core: &mut Core<'_>, index: u32, slot: u32) {
+        let now = core.clock.now();
+        let user = &mut self.users[index as usize];
+        user.activity = Activity::Exchanging;
+        user.has_exchanged = true;
+        user.slot = Some(slot);
+        user.sent = now;
+        // In closed load a request is due when it can be sent; only arrivals have a schedule.
+        if !core.is_open(index) {
+            user.scheduled = now;
+        }
+        let step = user.step;
+        user.deadline.set(now.after(self.task.timeouts[step]), Alarm::UserDeadline(index), &mut core.timers);
+        let request = Sending { step, ticket: index, now };
+        self.pool.connection(slot).send(self.task.protocol, &mut user.program, request);
+    }
+
+    /// A reply has come.
+    pub(super) fn conclude(&mut self, core: &mut Core<'_>, index: u32, reply: Reply, now: Instant) {
+        let user = &mut self.users[index as usize];
+        let slot = user.slot.expect("an exchange has a connection");
+        let came = Came { step: user.step, now, took: now.since(user.sent) };
+        let reply = self.pool.connection(slot).conclude(self.task.protocol, &mut user.program, came, reply);
+        self.end_exchange(core, index, reply, now);
+    }
+
+    /// The reply has come, good or bad, or will not come any more.
+    pub(super) fn end_exchange(&mut self, core: &mut Core<'_>, index: u32, reply: Reply, now: Instant) {
+        let (outcome, step) = (outcome_of(&reply), self.users[index as usize].step);
+        match reply {
+            Reply::Expected { number } => core.recorder.findings.sequences[step].saw(number),
+            Reply::Failed(Failure { kind, detail }) => {
+                core.recorder.findings.sequences[step].missed();
+                core.recorder.keep_example(request(step), kind, detail);
+            }
+        }
+        self.record_exchange(core, index, outcome, now);
+        let slot = self.users[index as usize].slot.take().expect("an exchange has a connection");
+        self.release(core, slot);
+        match outcome {
+            Outcome::Ok => {
+                let next = self.task.protocol.next(&mut self.users[index as usize].program);
+                self.proceed(core, index, next, now);
+            }
+            Outcome::Failed(_) => self.end_iteration(core, index, outcome),
+        }
+    }
+
+    /// No request could be sent: the step fails with what went wrong, timed from when it was due.
+    pub(super) fn fail_unsent(&mut self, core: &mut Core<'_>, index: u32, failure: Failure, now: Instant) {
+        let Failure { kind, detail } = failure;
+        let user = &mut self.users[index as usize];
+        user.sent = user.scheduled;
+        user.slot = None;
+        let step = user.step;
+        core.recorder.keep_example(request(step), kind, detail);
+        self.record_exchange(core, index, Outcome::Failed(kind), now);
+        self.end_iteration(core, index, Outcome::Failed(kind));
+    }
+
+    fn record_exchange(&mut self, core: &mut Core<'_>, index: u32, outcome: Outcome, done: Instant) {
+        core.recorder.generator.in_flight -= 1;
+        let user = &mut self.users[index as usize];
+        user.deadline.clear();
+        let (bytes_out, bytes_in) = user.slot.map_or((0, 0), |slot| self.pool.connection(slot).take_bytes());
+        let done = self.at_most_timeout(index, outcome, done);
+        let user = &self.users[index as usize];
+        let exchange = Exchange {
+            scheduled: user.scheduled,
+            sent: user.sent,
+            first_byte: user.first_byte,
+            done,
+            bytes_out,
+            bytes_in,
+            outcome,
+        };
+        core.recorder.record(request(user.step), Core::phase(user.begun), &exchange);
+    }
+
+    /// A time-out counts at its limit, not at the moment at which the loop came to look.
+    fn at_most_timeout(&self, index: u32, outcome: Outcome, done: Instant) -> Instant {
+        let user = &self.users[index as usize];
+        match outcome {
+            Outcome::Failed(ErrorKind::Timeout) => done.min(user.sent.after(self.task.timeouts[user.step])),
+            _ => done,
+        }
+    }
+
+    fn end_iteration(&mut self, core: &mut Core<'_>, index: u32, outcome: Outcome) {
+        self.release_for_good(core, index);
+        let user = &mut self.users[index as usize];
+        user.activity = Activity::Resting;
+        if user.is_retiring {
+            return core.retired(index);
+        }
+        let refused = matches!(outcome, Outcome::Failed(ErrorKind::Connect | ErrorKind::Tls));
+        let pauses = refused || !user.has_exchanged && core.is_at_once(user.begun);
+        let least = Nanos(if pauses { nanos(AFTER_FAILURE).unsigned_abs() } else { 0 });
+        let done = core.clock.now();
+        let ended = Ended { begun: user.begun, paused: user.paused, outcome, done, least };
+        if let What::Begin(due) = core.iteration_ended(index, ended) {
+            self.begin_iteration(core, index, due);
+        }
+    }
+
+    fn check_user_deadline(&mut self, core: &mut Core<'_>, index: u32) {
+        let now = core.clock.now();
+        let user = &mut self.users[index as usize];
+        if !user.deadline.strikes(now, Alarm::UserDeadline(index), &mut core.timers) {
+            return;
+        }
+        let slot = user.slot.expect("only an exchange has a deadline");
+        let limit = self.task.timeouts[user.step].seconds();
+        let failure = Failure::new(ErrorKind::Timeout, format!("no reply within {limit} s"));
+        let stays = self.pool.connection(slot).cancel(self.task.protocol, index);
+        if stays {
+            self.send_out(core, slot);
+        } else {
+            self.pool.connection(slot).give_up();
+        }
+        self.end_exchange(core, index, Reply::Failed(failure), now);
+    }
+
+    /// At the end of the drain: an exchange that is still under way has taken at least this long; a
+    /// pause has neither ended nor failed. The connection stays as it is: the end is near.
+    fn cut_off_iteration(&mut self, core: &mut Core<'_>, index: u32, now: Instant) {
+        let user = &mut self.users[index as usize];
+        let (step, begun, paused, is_retiring) = (user.step, user.begun, user.paused, user.is_retiring);
+        match std::mem::replace(&mut user.activity, Activity::Resting) {
+            Activity::Resting => return,
+            Activity::Pausing if is_retiring => return core.retired(index),
+            Activity::Pausing => {
+                core.iteration_interrupted(index, begun, now);
+                return;
+            }
+            Activity::Waiting => user.sent = user.scheduled,
+            Activity::Exchanging => core.recorder.findings.sequences[step].missed(),
+        }
+        let outcome = Outcome::Failed(ErrorKind::Timeout);
+        let detail = "still under way at the end of the drain".to_owned();
+        core.recorder.keep_example(request(step), ErrorKind::Timeout, detail);
+        self.record_exchange(core, index, outcome, now);
+        if is_retiring {
+            return core.retired(index);
+        }
+        core.iteration_ended(index, Ended { begun, paused, outcome, done: now, least: Nanos(0) });
+    }
+}
+
+fn outcome_of(reply: &Reply) -> Outcome {
+    match reply {
+        Reply::Expected { .. } => Outcome::Ok,
+        Reply::Failed(failure) => Outcome::Failed(failure.kind),
+    }
+}

@@ -1,0 +1,20 @@
+//! The engine: offers load over sockets and by calls that block, and records every exchange.
+//!
+//! A [`schedule`] says when work is due. Users of a [`protocol`] (a sans-IO state machine) and of scripts run in the
+//! [`event_loop`] of their thread; users whose calls block have a thread each ([`blocking`]). Whatever they do fills a
+//! [`recorder`], which hands over one [`Interval`](plimsoll_model::record::Interval) a second.
+
+pub mod blocking;
+pub mod clock;
+pub mod diagnostic;
+pub mod event_loop;
+pub mod job;
+mod ports;
+pub mod protocol;
+pub mod recorder;
+pub mod schedule;
+pub mod sequence;
+pub mod threads;
+pub mod timers;
+pub mod tls;
+pub mod transport;

@@ -1,0 +1,204 @@
+//! The seam between the engine and the protocols: sans-IO state machines, bytes in, bytes out.
+//!
+//! A protocol never touches a socket, a clock, or a timer. The engine gives it what was read and
+//! sends what it leaves in `out`; whoever waits for a reply is known to it only by a ticket. It
+//! also knows what its users do: the engine asks what comes next, and makes it happen.
+
+use plimsoll_model::record::ErrorKind;
+use plimsoll_model::units::{Instant, Nanos};
+
+/// A wire protocol with its requests, compiled once and shared by all users of a thread.
+pub trait Protocol {
+    /// The state of one connection.
+    type Connection;
+
+    /// What one user knows, and where it stands in its iteration.
+    type User;
+
+    /// The user of this number, from 0, among all users of the load.
+    fn user(&self, number: u64, seed: u64) -> Self::User;
+
+    /// Begins an iteration: its first step. What a user does once, before its first iteration, may
+    /// come first; then [`Next::Begun`] stands between the two.
+    fn begin(&self, user: &mut Self::User) -> Next;
+
+    /// What follows an exchange that ended well, or a pause.
+    fn next(&self, user: &mut Self::User) -> Next;
+
+    /// Whether users do something when they stop: only then [`Protocol::retire`] is asked.
+    fn retires(&self) -> bool {
+        false
+    }
+
+    /// The first thing that a user does which begins no further iteration; [`Protocol::next`] gives
+    /// the others. It may be asked of a user that has never begun, and again after it began anew.
+    fn retire(&self, _user: &mut Self::User) -> Next {
+        Next::Done
+    }
+
+    /// The step under which an iteration is filed that could never begin, where all begin alike.
+    fn first_step(&self) -> Option<usize> {
+        Some(0)
+    }
+
+    /// A new connection, not yet ready; writes what opens it to `out`.
+    fn open(&self, out: &mut Vec<u8>) -> Self::Connection;
+
+    /// How many exchanges the connection can carry at once: 0 until it is ready, and again once
+    /// it takes no further exchange (ask [`Protocol::is_reusable`]).
+    fn capacity(&self, connection: &Self::Connection) -> usize;
+
+    /// Whether the connection will take another exchange, now or when it is ready.
+    fn is_reusable(&self, connection: &Self::Connection) -> bool;
+
+    /// Writes a request to `out`.
+    fn send(&self, connection: &mut Self::Connection, user: &mut Self::User, request: Sending, out: &mut Vec<u8>);
+
+    /// Takes bytes that were read, in any pieces. What they complete is told in `signals`;
+    /// answers that the protocol itself demands go to `out`.
+    ///
+    /// # Errors
+    /// The peer breaks the protocol: the connection is of no further use.
+    fn receive(
+        &self,
+        connection: &mut Self::Connection,
+        input: &[u8],
+        out: &mut Vec<u8>,
+        signals: &mut Vec<Signal>,
+    ) -> Result<(), Violation>;
+
+    /// The peer has ended its side. Where that completes a reply, `signals` says so; whatever is
+    /// still open after it was cut short.
+    fn end_of_input(&self, connection: &mut Self::Connection, signals: &mut Vec<Signal>);
+
+    /// Gives a reply to its user, which may take from it what it needs, and find that it is not
+    /// what it expects. Asked of every reply that came, good or bad.
+    fn conclude(&self, _: &mut Self::Connection, _user: &mut Self::User, _came: Came, reply: Reply) -> Reply {
+        reply
+    }
+
+    /// Gives up waiting for `ticket`. Returns whether the connection can go on without it.
+    fn cancel(&self, connection: &mut Self::Connection, ticket: u32, out: &mut Vec<u8>) -> bool;
+
+    /// Writes the farewell of a connection that is about to be closed, if the protocol has one.
+    fn close(&self, connection: &mut Self::Connection, out: &mut Vec<u8>);
+}
+
+/// What a user does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The exchange of a step.
+    Exchange(usize),
+    /// The exchange of a step that cannot be made: it fails unsent, and the iteration with it.
+    Refused(usize, Failure),
+    /// Nothing for so long; it is no part of the iteration's duration.
+    Pause(Nanos),
+    /// What came before the first iteration is over, and only what follows counts in its duration.
+    /// The engine asks for what comes next at once.
+    Begun,
+    /// The iteration is over.
+    Done,
+    /// It fails without an exchange.
+    Failed(Failure),
+    /// The user has nothing more to do, and this iteration is none. Only before [`Next::Begun`].
+    Stop,
+}
+
+/// Where a user stands that makes the same exchanges in every iteration, one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InOrder(u32);
+
+impl InOrder {
+    /// The first of its steps.
+    #[inline]
+    pub fn begin(&mut self) -> Next {
+        self.0 = 0;
+        Next::Exchange(0)
+    }
+
+    /// The one that follows, of so many.
+    #[inline]
+    pub fn next(&mut self, steps: usize) -> Next {
+        self.0 += 1;
+        if (self.0 as usize) < steps { Next::Exchange(self.0 as usize) } else { Next::Done }
+    }
+}
+
+/// A request that is to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sending {
+    /// The step whose request it is.
+    pub step: usize,
+    /// What its reply will carry.
+    pub ticket: u32,
+    /// When.
+    pub now: Instant,
+}
+
+/// A reply that has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Came {
+    /// The step whose reply it is.
+    pub step: usize,
+    /// When.
+    pub now: Instant,
+    /// How long after the request.
+    pub took: Nanos,
+}
+
+/// What happened to an exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// The first byte of its response has come.
+    FirstByte {
+        /// The exchange.
+        ticket: u32,
+    },
+    /// It has ended.
+    Done {
+        /// The exchange.
+        ticket: u32,
+        /// How.
+        reply: Reply,
+    },
+}
+
+/// How an exchange ended, as far as the protocol can tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// As the study expects.
+    Expected {
+        /// The number in the reply, where the study checks a sequence of them and there is one.
+        number: Option<u64>,
+    },
+    /// Otherwise.
+    Failed(Failure),
+}
+
+/// Why an exchange, a call, or what comes before it, failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What kind of failure.
+    pub kind: ErrorKind,
+    /// What was attempted on what, what was found, and what to do about it.
+    pub detail: String,
+}
+
+impl Failure {
+    /// A failure of this kind.
+    pub fn new(kind: ErrorKind, detail: impl Into<String>) -> Failure {
+        Failure { kind, detail: detail.into() }
+    }
+}
+
+/// A peer that breaks the protocol.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Violation(pub String);
+
+impl Violation {
+    /// From a text that says what was expected and what was found.
+    pub fn new(text: impl Into<String>) -> Violation {
+        Violation(text.into())
+    }
+}

@@ -1,0 +1,591 @@
+//! Records what one thread did: into histograms that are handed over once a second.
+
+use crate::sequence::SequenceRecorder;
+use plimsoll_model::record::{
+    ErrorKind, Exchange, GeneratorSecond, Interval, LONGEST, METRIC_SCALE, Outcome, Part, RecordedPhase, Subject, TICK,
+    TICKS, Tally, Tick,
+};
+use plimsoll_model::units::{Instant, Nanos};
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, PoisonError, RwLock};
+
+const SECOND: i64 = 1_000_000_000;
+
+/// How many names of each kind are told apart that come up while load runs.
+const MOST_NAMES: usize = 500;
+
+/// What stands for all further names.
+const OTHERS: &str = "(others)";
+
+/// What a thread hands to the collector.
+#[derive(Debug)]
+pub enum Handover {
+    /// A second is over for the thread of this index.
+    Interval(usize, Box<Interval>),
+    /// The thread of this index is done; nothing follows from it.
+    Finished(usize, Box<Findings>),
+}
+
+/// What a thread found over the whole trial, beside its intervals.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// When its last iteration of the measure phase ended.
+    pub last_done: Option<Instant>,
+    /// The numbers seen in replies, by step.
+    pub sequences: Vec<SequenceRecorder>,
+    /// The first text that came with each kind of error, by subject.
+    pub examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
+    /// Whether every user had nothing more to do before the load was over.
+    pub all_stopped: bool,
+    /// What kept the generator from doing its work.
+    pub faults: Vec<String>,
+    /// What whoever reads the results should know.
+    pub warnings: Vec<String>,
+}
+
+/// Which recorded series, as a cheap index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubjectIndex(usize);
+
+/// The series of iterations.
+pub const ITERATION: SubjectIndex = SubjectIndex(0);
+/// The series of connection attempts.
+pub const CONNECT: SubjectIndex = SubjectIndex(1);
+
+/// The series of a step.
+#[inline]
+pub fn request(step: usize) -> SubjectIndex {
+    SubjectIndex(2 + step)
+}
+
+/// The series of a part of a step, one of `steps`, of users whose calls block.
+#[inline]
+pub fn part(step: usize, steps: usize, part: Part) -> SubjectIndex {
+    SubjectIndex(2 + steps + step * Part::ALL.len() + part as usize)
+}
+
+/// The names that came up while load ran, on all threads: each is a row of a report, so there is an end to them.
+#[derive(Debug, Default)]
+pub struct Names(RwLock<Named>);
+
+#[derive(Debug, Default)]
+struct Named {
+    subjects: HashSet<Subject>,
+    /// One of each kind of which there are enough.
+    full: Vec<Subject>,
+}
+
+impl Names {
+    /// Whether a name is one of those that are told apart; there may be room for one more.
+    fn admit(&self, subject: &Subject) -> bool {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).knows(subject);
+        known.unwrap_or_else(|| self.0.write().unwrap_or_else(PoisonError::into_inner).add(subject))
+    }
+}
+
+impl Named {
+    /// Whether a name is told apart; nothing where that is open.
+    fn knows(&self, subject: &Subject) -> Option<bool> {
+        let is_full = || self.full.iter().any(|full| full.is_like(subject));
+        if self.subjects.contains(subject) { Some(true) } else { is_full().then_some(false) }
+    }
+
+    fn add(&mut self, subject: &Subject) -> bool {
+        if let Some(known) = self.knows(subject) {
+            return known;
+        }
+        let has_room = self.subjects.iter().filter(|known| known.is_like(subject)).count() < MOST_NAMES;
+        if has_room {
+            self.subjects.insert(subject.clone());
+        } else {
+            self.full.push(subject.clone());
+        }
+        has_room
+    }
+}
+
+/// The records of one thread, or of users whose calls block.
+pub struct Recorder {
+    subjects: Vec<Subject>,
+    /// Those that come up while load runs.
+    names: Arc<Names>,
+    /// Those of them that came up here.
+    named: HashMap<Subject, SubjectIndex>,
+    /// What stands for the names of a kind that were too many.
+    others: Vec<(Subject, SubjectIndex)>,
+    warmup: Vec<Slot>,
+    measure: Vec<Slot>,
+    ticks: [Tick; TICKS],
+    open_load: bool,
+    /// Whether anybody wants more than how the generator does.
+    keeps_exchanges: bool,
+    /// The present second, and the instant at which it is over.
+    second: i64,
+    begun: Instant,
+    boundary: Instant,
+    /// End of the measure phase, at the latest.
+    window_end: Instant,
+    /// How the generator does in the present second; the engine keeps the gauges.
+    pub generator: GeneratorSecond,
+    processor: Processor,
+    /// What was found so far, beside the intervals.
+    pub findings: Findings,
+    thread: usize,
+    handover: Sender<Handover>,
+}
+
+/// The tally of one subject and phase, with its errors in an array.
+#[derive(Default)]
+struct Slot {
+    tally: Tally,
+    errors: [u64; ErrorKind::ALL.len()],
+}
+
+impl Recorder {
+    /// A recorder for the steps of these names that starts at `first`, in warm-up or at zero.
+    pub fn new(
+        steps: &[&str],
+        open_load: bool,
+        first: Instant,
+        window_end: Instant,
+        thread: usize,
+        handover: Sender<Handover>,
+    ) -> Recorder {
+        let requests = steps.iter().map(|name| Subject::Request((*name).to_owned()));
+        let subjects: Vec<Subject> = [Subject::Iteration, Subject::Connect].into_iter().chain(requests).collect();
+        let slots = || subjects.iter().map(|_| Slot::default()).collect();
+        let sequences = steps.iter().map(|_| SequenceRecorder::default()).collect();
+        let mut recorder = Recorder {
+            warmup: slots(),
+            measure: slots(),
+            subjects,
+            names: Arc::default(),
+            named: HashMap::new(),
+            others: Vec::new(),
+            ticks: [Tick::default(); TICKS],
+            open_load,
+            keeps_exchanges: true,
+            second: first.second(),
+            begun: first,
+            boundary: first,
+            window_end,
+            generator: GeneratorSecond::default(),
+            processor: Processor::OwnThread(own_time()),
+            findings: Findings { sequences, ..Findings::default() },
+            thread,
+            handover,
+        };
+        recorder.boundary = recorder.end_of(recorder.second);
+        recorder
+    }
+
+    /// The same recorder where exchanges are counted elsewhere: it tells of the generator alone.
+    pub fn of_generator(self) -> Recorder {
+        Recorder { keeps_exchanges: false, ..self }
+    }
+
+    /// Whether exchanges are filed at all.
+    #[inline]
+    pub fn keeps_exchanges(&self) -> bool {
+        self.keeps_exchanges
+    }
+
+    /// The same recorder for users whose calls block: with the parts of their calls, and with the
+    /// processor time of these threads.
+    pub fn of_blocking_users(mut self, threads: Vec<i32>) -> Recorder {
+        let names: Vec<Subject> = self.subjects[2..].to_vec();
+        for subject in names {
+            let Subject::Request(name) = subject else { continue };
+            self.subjects.extend(Part::ALL.map(|part| Subject::Part(part, name.clone())));
+        }
+        for slots in [&mut self.warmup, &mut self.measure] {
+            slots.resize_with(self.subjects.len(), Slot::default);
+        }
+        let times = threads.into_iter().map(|thread| (thread, user_time(&task(thread)))).collect();
+        Recorder { processor: Processor::UserTimes(user_time(PROCESS), times), ..self }
+    }
+
+    /// The same recorder, one of several for whom names count together.
+    pub fn sharing(self, names: &Arc<Names>) -> Recorder {
+        Recorder { names: Arc::clone(names), ..self }
+    }
+
+    /// The series of a subject that nobody knew of before load ran: a request, check or metric that a
+    /// script names.
+    pub fn subject(&mut self, subject: &Subject) -> SubjectIndex {
+        if let Some(known) = self.named.get(subject) {
+            return *known;
+        }
+        if self.names.admit(subject) {
+            return self.name(subject.clone());
+        }
+        if let Some((_, others)) = self.others.iter().find(|(others, _)| others.is_like(subject)) {
+            return *others;
+        }
+        let others = subject.renamed(OTHERS);
+        let index = self.name(others.clone());
+        let tag = others.to_string();
+        self.findings.warnings.push(format!(
+            "more than {MOST_NAMES} different names of {}: those that came later are told together, as `{OTHERS}` (where \
+             numbers of things stand in the names of requests, give these a name of their own: `tags.name`, or http.url)",
+            tag.split(':').next().unwrap_or_default()
+        ));
+        self.others.push((others, index));
+        index
+    }
+
+    fn name(&mut self, subject: Subject) -> SubjectIndex {
+        let index = SubjectIndex(self.subjects.len());
+        self.subjects.push(subject.clone());
+        self.named.insert(subject, index);
+        self.warmup.push(Slot::default());
+        self.measure.push(Slot::default());
+        index
+    }
+
+    /// Files that a check was made at `at`, and whether it held.
+    pub fn record_check(&mut self, subject: SubjectIndex, phase: RecordedPhase, held: bool, at: Instant) {
+        self.roll(at);
+        let slot = self.slot(subject, phase);
+        put(&mut slot.tally.service, 0);
+        slot.errors[ErrorKind::Check as usize] += u64::from(!held);
+    }
+
+    /// Files a value of a metric at `at`. Values below zero count as zero: a histogram has none.
+    pub fn record_value(&mut self, subject: SubjectIndex, phase: RecordedPhase, value: f64, at: Instant) {
+        self.roll(at);
+        let scaled = value * METRIC_SCALE;
+        let tally = &mut self.slot(subject, phase).tally;
+        tally.saturated += u64::from(!(0.0..=LONGEST as f64).contains(&scaled));
+        put(&mut tally.service, scaled.round() as u64);
+    }
+
+    /// The instant at which the present second is over.
+    #[inline]
+    pub fn boundary(&self) -> Instant {
+        self.boundary
+    }
+
+    /// Files an exchange (or a connection attempt, or an iteration).
+    #[inline]
+    pub fn record(&mut self, subject: SubjectIndex, phase: RecordedPhase, exchange: &Exchange) {
+        self.roll(exchange.done);
+        if !self.keeps_exchanges {
+            return;
+        }
+        let open_load = self.open_load;
+        let slot = self.slot(subject, phase);
+        let tally = &mut slot.tally;
+        tally.bytes_out += exchange.bytes_out;
+        tally.bytes_in += exchange.bytes_in;
+        let service = exchange.done.since(exchange.sent).0;
+        tally.saturated += u64::from(service > LONGEST);
+        put(&mut tally.service, service);
+        if open_load {
+            put(&mut tally.response, exchange.done.since(exchange.scheduled).0);
+        }
+        if let Some(first_byte) = exchange.first_byte {
+            put(&mut tally.first_byte, first_byte.since(exchange.sent).0);
+        }
+        if let Outcome::Failed(kind) = exchange.outcome {
+            slot.errors[kind as usize] += 1;
+        }
+        if subject == ITERATION {
+            let tick = self.tick_of(exchange.done);
+            self.ticks[tick].merge(Tick { iterations: 1, total: service });
+            if phase == RecordedPhase::Measure {
+                self.findings.last_done = self.findings.last_done.max(Some(exchange.done));
+            }
+        }
+    }
+
+    /// The tick of the present second that an instant lies in. What drains in the rest of a second
+    /// that was cut short is filed under the next second, and there under its first tick.
+    #[inline]
+    fn tick_of(&self, at: Instant) -> usize {
+        let into_second = (at.0 - self.second * SECOND).max(0);
+        (into_second as usize / TICK.0 as usize).min(TICKS - 1)
+    }
+
+    /// Adds bytes that belong to no exchange: what a closing connection had left.
+    #[inline]
+    pub fn add_bytes(&mut self, phase: RecordedPhase, bytes_out: u64, bytes_in: u64) {
+        let tally = &mut self.slot(CONNECT, phase).tally;
+        tally.bytes_out += bytes_out;
+        tally.bytes_in += bytes_in;
+    }
+
+    /// Files how much later than due work was started though nothing else stood in the way.
+    #[inline]
+    pub fn record_lateness(&mut self, lateness: Nanos) {
+        put(&mut self.generator.lateness, lateness.0);
+    }
+
+    /// Keeps the first text that comes with a kind of error.
+    pub fn keep_example(&mut self, subject: SubjectIndex, kind: ErrorKind, detail: String) {
+        let subject = self.subjects[subject.0].to_string();
+        self.findings.examples.entry(subject).or_default().entry(kind).or_insert(detail);
+    }
+
+    /// Hands over the seconds that are over at `now`.
+    #[inline]
+    pub fn roll(&mut self, now: Instant) {
+        while now >= self.boundary {
+            self.hand_over(self.boundary);
+        }
+    }
+
+    /// Hands over the present second as far as it has come, and what was found in all.
+    pub fn finish(mut self, now: Instant) {
+        self.hand_over(now);
+        // A collector that is gone has no use for it.
+        let _ = self.handover.send(Handover::Finished(self.thread, Box::new(self.findings)));
+    }
+
+    #[cold]
+    fn hand_over(&mut self, until: Instant) {
+        let (cpu, cpu_busiest) = self.processor.used();
+        let next = GeneratorSecond {
+            users: self.generator.users,
+            in_flight: self.generator.in_flight,
+            backlog: self.generator.backlog,
+            ..GeneratorSecond::default()
+        };
+        let generator = GeneratorSecond { cpu, cpu_busiest, ..std::mem::replace(&mut self.generator, next) };
+        let length = until.since(self.begun);
+        let ticks = std::mem::take(&mut self.ticks);
+        let interval = Interval { second: self.second, length, tallies: self.take_tallies(), ticks, generator };
+        let _ = self.handover.send(Handover::Interval(self.thread, Box::new(interval)));
+        self.second += 1;
+        self.begun = until;
+        self.boundary = self.end_of(self.second);
+    }
+
+    fn take_tallies(&mut self) -> BTreeMap<(RecordedPhase, Subject), Tally> {
+        let mut tallies = BTreeMap::new();
+        for (phase, slots) in [(RecordedPhase::Warmup, &mut self.warmup), (RecordedPhase::Measure, &mut self.measure)] {
+            for (subject, slot) in self.subjects.iter().zip(slots) {
+                if slot.tally.count() > 0 || slot.tally.bytes_in > 0 || slot.tally.bytes_out > 0 {
+                    tallies.insert((phase, subject.clone()), std::mem::take(slot).into_tally());
+                }
+            }
+        }
+        tallies
+    }
+
+    #[inline]
+    fn slot(&mut self, subject: SubjectIndex, phase: RecordedPhase) -> &mut Slot {
+        match phase {
+            RecordedPhase::Warmup => &mut self.warmup[subject.0],
+            RecordedPhase::Measure => &mut self.measure[subject.0],
+        }
+    }
+
+    /// Where a second ends. The last second of a measure phase that is no whole number of seconds
+    /// is cut short, so that no second lies both inside and outside it; what drains in the rest
+    /// of it is filed under the next one.
+    #[inline]
+    fn end_of(&self, second: i64) -> Instant {
+        match self.window_end {
+            end if end.second() == second && end.0 % SECOND != 0 => end,
+            _ => Instant((second + 1) * SECOND),
+        }
+    }
+}
+
+impl Slot {
+    fn into_tally(mut self) -> Tally {
+        for (kind, count) in ErrorKind::ALL.into_iter().zip(self.errors) {
+            if count > 0 {
+                self.tally.errors.insert(kind, count);
+            }
+        }
+        self.tally
+    }
+}
+
+#[inline]
+fn put(histogram: &mut hdrhistogram::Histogram<u64>, value: u64) {
+    histogram.record(value.min(LONGEST)).expect("a growing histogram takes every value up to one hour");
+}
+
+/// Whose processor time counts, and how much of it there was at the start of the present second.
+#[derive(Debug)]
+enum Processor {
+    /// All time of the calling thread: it is the one that generates load.
+    OwnThread(Nanos),
+    /// The time of the whole process outside the kernel, and that of the threads of these numbers:
+    /// what they do inside, for a file system or a socket, is the very work that is measured. Each
+    /// of many threads may take less than the kernel's clock ticks; the process tells that too.
+    UserTimes(Nanos, Vec<(i32, Nanos)>),
+}
+
+impl Processor {
+    /// The time of all threads since this was last asked, and that of the busiest.
+    fn used(&mut self) -> (Nanos, Nanos) {
+        match self {
+            Processor::OwnThread(before) => {
+                let used = passed(before, own_time());
+                (used, used)
+            }
+            Processor::UserTimes(process, threads) => {
+                let used = threads.iter_mut().map(|(thread, before)| passed(before, user_time(&task(*thread))));
+                let busiest = used.max().unwrap_or(Nanos(0));
+                (passed(process, user_time(PROCESS)), busiest)
+            }
+        }
+    }
+}
+
+/// Sets a clock that is read anew; says how far it has moved.
+fn passed(before: &mut Nanos, now: Nanos) -> Nanos {
+    let before = std::mem::replace(before, now);
+    Nanos(now.0.saturating_sub(before.0))
+}
+
+/// The processor time of the calling thread.
+fn own_time() -> Nanos {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// Where the kernel tells of this process.
+const PROCESS: &str = "/proc/self/stat";
+
+/// Where it tells of a thread of it.
+fn task(thread: i32) -> String {
+    format!("/proc/self/task/{thread}/stat")
+}
+
+/// The user time of a process or thread; zero when it has ended.
+fn user_time(path: &str) -> Nanos {
+    let read = || {
+        let stat = std::fs::read_to_string(path).ok()?;
+        // The name of the program, in brackets, may hold anything (proc_pid_stat(5)).
+        stat.rsplit_once(')')?.1.split_whitespace().nth(11)?.parse::<u64>().ok()
+    };
+    Nanos(read().unwrap_or(0) * 1_000_000_000 / rustix::param::clock_ticks_per_second())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::record::Metric;
+    use std::sync::mpsc::channel;
+
+    /// The ticks in which iterations of 5 ms ended that were done at these instants, in
+    /// milliseconds, with a measure phase of 1.25 s.
+    fn ticks(done: &[i64]) -> Vec<(i64, u64)> {
+        let (sender, receiver) = channel();
+        let at = |milliseconds: i64| Instant(milliseconds * 1_000_000);
+        let mut recorder = Recorder::new(&["call"], false, at(-1250), at(1250), 0, sender);
+        for milliseconds in done {
+            let (sent, done) = (at(milliseconds - 5), at(*milliseconds));
+            let outcome = Outcome::Ok;
+            let exchange =
+                Exchange { scheduled: sent, sent, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome };
+            let phase = if *milliseconds < 5 { RecordedPhase::Warmup } else { RecordedPhase::Measure };
+            recorder.record(ITERATION, phase, &exchange);
+            recorder.record(request(0), phase, &exchange);
+        }
+        recorder.finish(at(3000));
+        let mut ticks = Vec::new();
+        for handover in receiver {
+            let Handover::Interval(_, interval) = handover else { continue };
+            for (tick, ticked) in (interval.second * TICKS as i64..).zip(interval.ticks) {
+                assert_eq!(ticked.total, ticked.iterations * 5_000_000);
+                ticks.extend((ticked.iterations > 0).then_some((tick, ticked.iterations)));
+            }
+        }
+        ticks
+    }
+
+    /// What a recorder with one step hands over when `record` is through with it: the tallies of its
+    /// only second, and what it found.
+    fn recorded(record: impl FnOnce(&mut Recorder)) -> (Interval, Findings) {
+        let (sender, receiver) = channel();
+        let mut recorder = Recorder::new(&["call"], false, Instant(0), Instant(SECOND), 0, sender);
+        record(&mut recorder);
+        recorder.finish(Instant(SECOND / 2));
+        let (mut interval, mut findings) = (None, None);
+        for handover in receiver {
+            match handover {
+                Handover::Interval(_, one) => interval = Some(*one),
+                Handover::Finished(_, found) => findings = Some(*found),
+            }
+        }
+        (interval.expect("a second"), findings.expect("findings"))
+    }
+
+    #[test]
+    fn names_that_come_up_are_kept_apart_up_to_an_end() {
+        let request = |number: usize| Subject::Request(format!("GET /{number}"));
+        let (interval, findings) = recorded(|recorder| {
+            for number in (0..MOST_NAMES + 100).chain(0..MOST_NAMES) {
+                let subject = recorder.subject(&request(number));
+                recorder.record_check(subject, RecordedPhase::Measure, true, Instant(1));
+            }
+            let check = recorder.subject(&Subject::Check("a check is no request".to_owned()));
+            recorder.record_check(check, RecordedPhase::Measure, true, Instant(1));
+        });
+        let made = |subject: Subject| interval.tallies[&(RecordedPhase::Measure, subject)].count();
+        assert_eq!(interval.tallies.len(), MOST_NAMES + 2);
+        assert_eq!((made(request(0)), made(request(MOST_NAMES - 1))), (2, 2));
+        assert_eq!(made(Subject::Request(OTHERS.to_owned())), 100);
+        assert_eq!(made(Subject::Check("a check is no request".to_owned())), 1);
+        assert!(
+            matches!(&findings.warnings[..], [one] if one.starts_with("more than 500 different names of request:"))
+        );
+    }
+
+    #[test]
+    fn names_count_together_on_all_threads() {
+        let (sender, _receiver) = channel();
+        let names = Arc::default();
+        let [mut one, mut other] = [0, 1].map(|thread| {
+            Recorder::new(&[], false, Instant(0), Instant(SECOND), thread, sender.clone()).sharing(&names)
+        });
+        let request = |number: usize| Subject::Request(format!("GET /{number}"));
+        for number in 0..MOST_NAMES {
+            one.subject(&request(number));
+        }
+        for number in [0, MOST_NAMES, MOST_NAMES + 1, 1] {
+            other.subject(&request(number));
+        }
+        let told: Vec<String> = other.subjects[2..].iter().map(ToString::to_string).collect();
+        assert_eq!(told, [request(0).to_string(), request(0).renamed(OTHERS).to_string(), request(1).to_string()]);
+    }
+
+    #[test]
+    fn checks_and_values_are_kept_beside_durations() {
+        let check = Subject::Check("is 200".to_owned());
+        let trend = Subject::Custom(Metric::Trend, "waiting".to_owned());
+        let (interval, _) = recorded(|recorder| {
+            let (check, trend) = (recorder.subject(&check), recorder.subject(&trend));
+            for held in [true, false, true] {
+                recorder.record_check(check, RecordedPhase::Measure, held, Instant(5));
+            }
+            for value in [2.5, 0.0, -1.0] {
+                recorder.record_value(trend, RecordedPhase::Measure, value, Instant(6));
+            }
+        });
+        let tally = |subject: &Subject| &interval.tallies[&(RecordedPhase::Measure, subject.clone())];
+        assert_eq!((tally(&check).count(), tally(&check).errors[&ErrorKind::Check]), (3, 1));
+        assert_eq!((tally(&trend).count(), tally(&trend).saturated), (3, 1));
+        assert!((tally(&trend).service.max() as f64 / 2.5e6 - 1.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn an_iteration_is_filed_under_the_tenth_of_a_second_in_which_it_ended() {
+        let done = [-1249, -1200, -1, 0, 4, 99, 100, 999, 1000, 1249];
+        let expected = [(-13, 1), (-12, 1), (-1, 1), (0, 3), (1, 1), (9, 1), (10, 1), (12, 1)];
+        assert_eq!(ticks(&done), expected);
+    }
+
+    #[test]
+    fn what_drains_in_the_rest_of_the_last_second_goes_with_the_next_one() {
+        assert_eq!(ticks(&[1249, 1260, 1999, 2000, 2150]), [(12, 1), (20, 3), (21, 1)]);
+    }
+}

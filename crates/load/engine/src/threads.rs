@@ -1,0 +1,117 @@
+//! The threads of the generator: bound to processors, each with its share of the load, their seconds merged.
+
+use crate::job::RunError;
+use crate::recorder::{Findings, Handover};
+use crate::schedule::Share;
+use plimsoll_model::record::Interval;
+use plimsoll_model::units::Processors;
+use rustix::process::{Resource, getrlimit, setrlimit};
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+use std::sync::mpsc::{Sender, channel};
+
+/// Descriptors that the generator needs beside its connections.
+const SPARE_DESCRIPTORS: u64 = 64;
+
+/// Runs a part of the load on each of so many threads, and gathers what they hand over.
+pub fn on_threads(
+    threads: usize,
+    cpus: Option<&Processors>,
+    on_interval: &mut dyn FnMut(Interval),
+    generate: impl Fn(Share, Sender<Handover>) -> Result<(), RunError> + Sync,
+) -> Result<Vec<Findings>, RunError> {
+    let (sender, receiver) = channel();
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads)
+            .map(|index| {
+                let (sender, generate) = (sender.clone(), &generate);
+                scope.spawn(move || {
+                    settle(cpus, index)?;
+                    generate(Share { index, of: threads }, sender)
+                })
+            })
+            .collect();
+        drop(sender);
+        let mut collector = Collector::new(threads);
+        receiver.into_iter().for_each(|handover| collector.take(handover, on_interval));
+        let findings = collector.finish(on_interval);
+        let results = handles.into_iter().map(|thread| thread.join().expect("a generator thread does not panic"));
+        results.collect::<Result<Vec<()>, RunError>>().map(|_| findings)
+    })
+}
+
+/// Raises the soft limit of open files as far as the load needs and the hard limit allows.
+pub fn allow_descriptors(connections: u64) -> Result<(), RunError> {
+    let needed = connections + SPARE_DESCRIPTORS;
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    if let Some(maximum) = limit.maximum
+        && maximum < needed
+    {
+        return Err(RunError::TooFewDescriptors { needed, limit: maximum });
+    }
+    limit.current = Some(needed);
+    setrlimit(Resource::Nofile, limit).map_err(|error| RunError::Loop(error.to_string()))
+}
+
+/// Binds the thread to its processor and asks for wake-ups as exact as the kernel has them.
+pub fn settle(cpus: Option<&Processors>, index: usize) -> Result<(), RunError> {
+    // The default slack lets the kernel wake the thread 50 µs late to save a wake-up.
+    rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).map_err(|error| RunError::Loop(error.to_string()))?;
+    let Some(Processors(cpus)) = cpus.filter(|cpus| !cpus.0.is_empty()) else { return Ok(()) };
+    let processor = cpus[index % cpus.len()];
+    let mut set = rustix::thread::CpuSet::new();
+    let bound = if processor < rustix::thread::CpuSet::MAX_CPU {
+        set.set(processor);
+        rustix::thread::sched_setaffinity(None, &set)
+    } else {
+        Err(rustix::io::Errno::INVAL)
+    };
+    bound.map_err(|error| RunError::Pinning { processor, error: error.to_string() })
+}
+
+/// Merges the seconds of all threads, and hands each on when the last thread has passed it.
+pub struct Collector {
+    pending: BTreeMap<i64, Interval>,
+    /// The last second that each thread has passed.
+    passed: Vec<i64>,
+    findings: Vec<Findings>,
+}
+
+impl Collector {
+    /// A collector for so many threads.
+    #[must_use]
+    pub fn new(threads: usize) -> Collector {
+        Collector { pending: BTreeMap::new(), passed: vec![i64::MIN; threads], findings: Vec::new() }
+    }
+
+    /// Takes what a thread hands over.
+    pub fn take(&mut self, handover: Handover, on_interval: &mut dyn FnMut(Interval)) {
+        match handover {
+            Handover::Interval(thread, interval) => {
+                let second = interval.second;
+                self.passed[thread] = second;
+                let merged = self.pending.entry(second).or_insert_with(|| Interval { second, ..Interval::default() });
+                merged.merge(&interval);
+            }
+            Handover::Finished(thread, found) => {
+                self.passed[thread] = i64::MAX;
+                self.findings.push(*found);
+            }
+        }
+        let all_passed = self.passed.iter().copied().min().unwrap_or(i64::MAX);
+        while let Some(entry) = self.pending.first_entry()
+            && *entry.key() <= all_passed
+        {
+            on_interval(entry.remove());
+        }
+    }
+
+    /// A thread that broke off leaves seconds behind that the others have finished.
+    pub fn finish(self, on_interval: &mut dyn FnMut(Interval)) -> Vec<Findings> {
+        self.pending.into_values().for_each(on_interval);
+        self.findings
+    }
+}

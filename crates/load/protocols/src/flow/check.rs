@@ -1,0 +1,190 @@
+//! What a reply must be, and conditions on values.
+
+use super::capture::{Query, Seen};
+use super::template::{Known, Place, Template, sample};
+use super::value::{Value, View};
+use memchr::memmem;
+use plimsoll_engine::protocol::Failure;
+use plimsoll_engine::schedule::Random;
+use plimsoll_model::flow::{Comparison, Pick};
+use plimsoll_model::record::ErrorKind;
+use plimsoll_model::units::Nanos;
+use regex::bytes::Regex;
+use std::cmp::Ordering;
+
+/// What a reply must be.
+pub(super) struct Checks {
+    /// One of these; any below 400 when there is none.
+    pub(super) status: Vec<u16>,
+    pub(super) within: Option<Nanos>,
+    pub(super) header: Vec<(String, Template)>,
+    pub(super) json: Vec<(Query, Template)>,
+    pub(super) contains: Vec<Template>,
+    pub(super) matches: Vec<Regex>,
+}
+
+/// What must hold of a value.
+pub(super) struct Condition {
+    pub(super) place: Place,
+    pub(super) test: Test,
+}
+
+pub(super) enum Test {
+    Exists,
+    Absent,
+    Compare(Comparison, Template),
+    Contains(Template),
+    Matches(Regex),
+}
+
+impl Checks {
+    pub(super) fn needs_body(&self) -> bool {
+        !(self.json.is_empty() && self.contains.is_empty() && self.matches.is_empty())
+    }
+
+    /// Whether the status is as expected.
+    pub(super) fn status(&self, seen: &Seen<'_>) -> Result<(), Failure> {
+        let status = seen.reply.status;
+        let fits = if self.status.is_empty() { status < 400 } else { self.status.contains(&status) };
+        if fits {
+            return Ok(());
+        }
+        let wanted: Vec<String> = self.status.iter().map(u16::to_string).collect();
+        let wanted = match &*wanted {
+            [] => "a status below 400".to_owned(),
+            wanted => format!("status {}", wanted.join(" or ")),
+        };
+        let body = if seen.reply.body.is_empty() { String::new() } else { format!(" with {}", seen.sample()) };
+        Err(Failure::new(ErrorKind::Status, format!("expected {wanted}, found {status}{body}")))
+    }
+
+    /// Whether all else is: `took` is what the step has taken, redirects included.
+    pub(super) fn rest(&self, seen: &Seen<'_>, known: &mut Known<'_>, took: Nanos) -> Result<(), Failure> {
+        if let Some(within) = self.within.filter(|within| took > *within) {
+            let (within, took) = (within.seconds() * 1e3, took.seconds() * 1e3);
+            return Err(failed(format!("expected the reply within {within} ms, found it after {took:.1} ms")));
+        }
+        self.header.iter().try_for_each(|(name, expected)| check_header(name, expected, seen, known))?;
+        self.json.iter().try_for_each(|(query, expected)| check_json(query, expected, seen, known))?;
+        for expected in &self.contains {
+            let expected = known.written(expected)?;
+            if !holds(&seen.reply.body, &expected) {
+                let (expected, found) = (sample(&expected), seen.sample());
+                return Err(failed(format!("expected a body that contains `{expected}`, found {found}")));
+            }
+        }
+        let mismatch = self.matches.iter().find(|pattern| !pattern.is_match(&seen.reply.body));
+        mismatch.map_or(Ok(()), |pattern| {
+            Err(failed(format!("expected a body that matches `{pattern}`, found {}", seen.sample())))
+        })
+    }
+}
+
+fn check_header(name: &str, expected: &Template, seen: &Seen<'_>, known: &mut Known<'_>) -> Result<(), Failure> {
+    let expected = known.written(expected)?;
+    let mut values = seen.reply.header(name).peekable();
+    let found = values.peek().map_or("none".to_owned(), |found| format!("`{}`", sample(found)));
+    if values.any(|value| value == expected) {
+        return Ok(());
+    }
+    Err(failed(format!("expected the header `{name}` to be `{}`, found {found}", sample(&expected))))
+}
+
+fn check_json(query: &Query, expected: &Template, seen: &Seen<'_>, known: &mut Known<'_>) -> Result<(), Failure> {
+    let expected = known.written(expected)?;
+    // The first needs no chance.
+    let found = query.pick(seen, Pick::First, &mut Random::seeded(0, 0));
+    let found = found.map_err(|failure| Failure { kind: ErrorKind::Check, ..failure })?;
+    let mut json = String::new();
+    found.as_ref().unwrap_or(&Value::Absent).view().write_json(&mut json);
+    let parsed = |text: &[u8]| serde_json::from_slice::<serde_json::Value>(text).ok();
+    if found.is_some() && (json.as_bytes() == expected || parsed(json.as_bytes()) == parsed(&expected)) {
+        return Ok(());
+    }
+    let found = if found.is_some() { format!("`{}`", sample(json.as_bytes())) } else { "none".to_owned() };
+    let (path, expected, body) = (query.text(), sample(&expected), seen.sample());
+    Err(failed(format!("expected `{path}` to be `{expected}`, found {found} in {body}")))
+}
+
+fn failed(detail: String) -> Failure {
+    Failure::new(ErrorKind::Check, detail)
+}
+
+fn holds(text: &[u8], part: &[u8]) -> bool {
+    memmem::find(text, part).is_some()
+}
+
+impl Condition {
+    /// Whether it holds of what the user knows now.
+    pub(super) fn holds(&self, known: &mut Known<'_>) -> Result<bool, Failure> {
+        let view = known.view(self.place);
+        if view == View::Absent {
+            return Ok(matches!(self.test, Test::Absent | Test::Compare(Comparison::NotEqual, _)));
+        }
+        Ok(match &self.test {
+            Test::Exists => view.is_there(),
+            Test::Absent => !view.is_there(),
+            Test::Compare(comparison, with) => {
+                let with = known.written(with)?;
+                compared(&view.text(), *comparison, &String::from_utf8_lossy(&with))
+            }
+            Test::Contains(part) => {
+                let part = known.written(part)?;
+                match view {
+                    View::List(items) => items.iter().any(|item| item.view().text().as_bytes() == part),
+                    view => holds(view.text().as_bytes(), &part),
+                }
+            }
+            Test::Matches(pattern) => pattern.is_match(view.text().as_bytes()),
+        })
+    }
+
+    /// The value that it is asked of, as it is.
+    pub(super) fn found(&self, known: &Known<'_>) -> String {
+        let name = known.name(self.place);
+        match known.view(self.place) {
+            View::Absent => format!("no `{{${name}}}`"),
+            view => format!("`{{${name}}}` to be `{}`", sample(view.text().as_bytes())),
+        }
+    }
+}
+
+fn compared(text: &str, comparison: Comparison, with: &str) -> bool {
+    let order = match (number(text), number(with)) {
+        (Some(one), Some(other)) => one.compare(&other),
+        _ => text.cmp(with),
+    };
+    match comparison {
+        Comparison::Equal => order.is_eq(),
+        Comparison::NotEqual => order.is_ne(),
+        Comparison::Less => order.is_lt(),
+        Comparison::AtMost => order.is_le(),
+        Comparison::Greater => order.is_gt(),
+        Comparison::AtLeast => order.is_ge(),
+    }
+}
+
+/// A number as JSON and people write it: neither `inf` nor `NaN`. Whole ones keep all their digits.
+fn number(text: &str) -> Option<Number> {
+    let text = text.trim();
+    if !text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) || text.contains(['i', 'n', 'N'])
+    {
+        return None;
+    }
+    let whole = text.parse().ok();
+    text.parse().ok().map(|float| Number { whole, float })
+}
+
+struct Number {
+    whole: Option<i128>,
+    float: f64,
+}
+
+impl Number {
+    fn compare(&self, other: &Number) -> Ordering {
+        match (self.whole, other.whole) {
+            (Some(one), Some(other)) => one.cmp(&other),
+            _ => self.float.total_cmp(&other.float),
+        }
+    }
+}

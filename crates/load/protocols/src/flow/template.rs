@@ -1,0 +1,298 @@
+//! Texts with values in them, made into pieces once and written as often as need be.
+
+use super::value::{Value, View};
+use plimsoll_engine::protocol::Failure;
+use plimsoll_feed::Table;
+use plimsoll_model::record::ErrorKind;
+use plimsoll_web::{form, percent};
+use std::io::Write as _;
+use std::ops::Range;
+
+/// Where a value is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Among what the user keeps.
+    Kept(u16),
+    /// In the user's row of a feed.
+    Cell {
+        feed: u16,
+        column: u16,
+        /// Which of the flow's names it has.
+        name: u16,
+    },
+    User,
+    Iteration,
+    Uuid,
+    Now,
+}
+
+/// How a value is written, so that it means itself in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Encoding {
+    /// As it is.
+    Plain,
+    /// As it is, where only what a path may have can stand.
+    Link,
+    /// In a path or query.
+    Component,
+    /// In a form.
+    Form,
+    /// Between the quotes of a string of JSON.
+    InString,
+    /// As a value of JSON.
+    Json,
+    /// In a header.
+    Line,
+}
+
+/// A part of a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Always the same: a part of the pool.
+    Bytes(Range<usize>),
+    /// A value.
+    Value(Place, Encoding),
+    /// The length of the body.
+    Length,
+    /// The line with the user's cookies, if it has any for this path.
+    Cookies,
+    /// User and password in the form of basic authentication, by their number.
+    Basic(u16),
+}
+
+/// A text with values in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Template(pub(super) Box<[Piece]>);
+
+/// A template that is being made.
+#[derive(Debug, Default)]
+pub(super) struct Draft(Vec<Part>);
+
+#[derive(Debug)]
+enum Part {
+    Bytes(Vec<u8>),
+    Piece(Piece),
+}
+
+impl Draft {
+    /// Appends bytes, to what stands before them where that are bytes too.
+    pub(super) fn literal(&mut self, bytes: impl AsRef<[u8]>) {
+        match self.0.last_mut() {
+            Some(Part::Bytes(before)) => before.extend_from_slice(bytes.as_ref()),
+            _ => self.0.push(Part::Bytes(bytes.as_ref().to_vec())),
+        }
+    }
+
+    pub(super) fn piece(&mut self, piece: Piece) {
+        self.0.push(Part::Piece(piece));
+    }
+
+    /// How many bytes it has, where all are known.
+    pub(super) fn length(&self) -> Option<usize> {
+        match &*self.0 {
+            [] => Some(0),
+            [Part::Bytes(bytes)] => Some(bytes.len()),
+            _ => None,
+        }
+    }
+
+    /// Puts the bytes into the pool of all templates, behind what is there.
+    pub(super) fn finish(self, pool: &mut Vec<u8>) -> Template {
+        let pieces = self.0.into_iter().map(|part| match part {
+            Part::Bytes(bytes) => {
+                let start = pool.len();
+                pool.extend_from_slice(&bytes);
+                Piece::Bytes(start..pool.len())
+            }
+            Part::Piece(piece) => piece,
+        });
+        Template(pieces.collect())
+    }
+}
+
+impl Template {
+    /// Whether it has no values.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.0.iter().all(|piece| matches!(piece, Piece::Bytes(_)))
+    }
+
+    /// Whether it begins with a link that was captured.
+    pub(super) fn begins_with_link(&self) -> bool {
+        matches!(self.0.first(), Some(Piece::Value(_, Encoding::Link)))
+    }
+
+    /// How long it is, where it has no values.
+    pub(super) fn fixed_length(&self) -> usize {
+        self.0.iter().map(|piece| if let Piece::Bytes(range) = piece { range.len() } else { 0 }).sum()
+    }
+}
+
+/// What a user knows while it writes a request or looks at a reply.
+pub(super) struct Known<'a> {
+    pub(super) pool: &'a [u8],
+    pub(super) names: &'a [String],
+    pub(super) tables: &'a [Table],
+    pub(super) values: &'a [Value],
+    /// The row of each feed.
+    pub(super) rows: &'a [u32],
+    /// The user's number and that of its iteration, from 1.
+    pub(super) user: u64,
+    pub(super) iteration: u64,
+    /// Milliseconds since 1970.
+    pub(super) now: i64,
+    /// What the UUIDs of this request follow from.
+    pub(super) uuids: u128,
+}
+
+impl<'a> Known<'a> {
+    /// What is found in a place. A UUID has none.
+    pub(super) fn view(&self, place: Place) -> View<'a> {
+        match place {
+            Place::Kept(slot) => self.values[slot as usize].view(),
+            Place::Cell { feed, column, .. } => {
+                let row = self.rows[feed as usize];
+                if row == u32::MAX {
+                    return View::Absent;
+                }
+                View::of_cell(self.tables[feed as usize].cell(row as usize, column as usize))
+            }
+            Place::User => View::Integer(self.user as i64),
+            Place::Iteration => View::Integer(self.iteration as i64),
+            Place::Now => View::Integer(self.now),
+            Place::Uuid => View::Absent,
+        }
+    }
+
+    /// Whether a template can be written: all its values are there, and fit into their places.
+    pub(super) fn fits(&self, template: &Template) -> Result<(), Failure> {
+        template.0.iter().try_for_each(|piece| match piece {
+            Piece::Value(place, encoding) => self.value_fits(*place, *encoding),
+            Piece::Bytes(_) | Piece::Length | Piece::Cookies | Piece::Basic(_) => Ok(()),
+        })
+    }
+
+    pub(super) fn value_fits(&self, place: Place, encoding: Encoding) -> Result<(), Failure> {
+        let fits = |fit: fn(char) -> bool| self.view(place).text().chars().all(fit);
+        match encoding {
+            _ if place == Place::Uuid => Ok(()),
+            _ if self.view(place) == View::Absent => Err(self.absent(place)),
+            Encoding::Link if !fits(|c| c.is_ascii_graphic()) => {
+                Err(self.unfit(place, "a link without spaces, control characters and letters beyond ASCII"))
+            }
+            Encoding::Line if !fits(|c| !c.is_control() || c == '\t') => {
+                Err(self.unfit(place, "one line, as it is part of a header"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a template that fits and has nothing but bytes and values, as all have but the heads of
+    /// requests.
+    pub(super) fn write(&mut self, template: &Template, out: &mut Vec<u8>) {
+        for piece in &*template.0 {
+            match piece {
+                Piece::Bytes(range) => out.extend_from_slice(&self.pool[range.clone()]),
+                Piece::Value(place, encoding) => self.write_value(*place, *encoding, out),
+                Piece::Length | Piece::Cookies | Piece::Basic(_) => unreachable!("only heads of requests have these"),
+            }
+        }
+    }
+
+    /// What a template comes to, if it fits.
+    pub(super) fn written(&mut self, template: &Template) -> Result<Vec<u8>, Failure> {
+        self.fits(template)?;
+        let mut out = Vec::new();
+        self.write(template, &mut out);
+        Ok(out)
+    }
+
+    pub(super) fn write_value(&mut self, place: Place, encoding: Encoding, out: &mut Vec<u8>) {
+        let uuid;
+        let view = if place == Place::Uuid {
+            uuid = uuid_of(self.uuids);
+            self.uuids = self.uuids.wrapping_add(1);
+            View::Text(&uuid)
+        } else {
+            self.view(place)
+        };
+        match (view, encoding) {
+            (View::Integer(number), _) => drop(write!(out, "{number}")),
+            (view, Encoding::Json) => {
+                let mut json = String::new();
+                view.write_json(&mut json);
+                out.extend_from_slice(json.as_bytes());
+            }
+            (view, encoding) => write_text(&view.text(), encoding, out),
+        }
+    }
+
+    fn absent(&self, place: Place) -> Failure {
+        let name = self.name(place);
+        Failure::new(ErrorKind::Capture, format!("expected a value for `{{${name}}}`, found none captured so far"))
+    }
+
+    fn unfit(&self, place: Place, expected: &str) -> Failure {
+        let (name, text) = (self.name(place), sample(self.view(place).text().as_bytes()));
+        Failure::new(ErrorKind::Capture, format!("expected `{{${name}}}` to be {expected}, found `{text}`"))
+    }
+
+    /// As a study writes it, without `$`.
+    pub(super) fn name(&self, place: Place) -> &str {
+        match place {
+            Place::Kept(name) | Place::Cell { name, .. } => &self.names[name as usize],
+            Place::User => "user",
+            Place::Iteration => "iteration",
+            Place::Uuid => "uuid",
+            Place::Now => "now",
+        }
+    }
+}
+
+fn write_text(text: &str, encoding: Encoding, out: &mut Vec<u8>) {
+    match encoding {
+        Encoding::Component => percent::component(text).for_each(|part| out.extend_from_slice(part.as_bytes())),
+        Encoding::Form => form::write(text, out),
+        Encoding::InString => {
+            let quoted = serde_json::Value::from(text).to_string();
+            out.extend_from_slice(&quoted.as_bytes()[1..quoted.len() - 1]);
+        }
+        Encoding::Plain | Encoding::Link | Encoding::Line | Encoding::Json => out.extend_from_slice(text.as_bytes()),
+    }
+}
+
+/// RFC 9562, section 5.4: 122 bits, version and variant.
+fn uuid_of(bits: u128) -> String {
+    let bits = mixed(bits) & !(0xf << 76) & !(0b11 << 62) | 4 << 76 | 0b10 << 62;
+    let hex = format!("{bits:032x}");
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
+/// Two rounds of SplitMix64's finalizer over both halves, each of which takes the other in: what
+/// differs stays different.
+fn mixed(bits: u128) -> u128 {
+    let mix = |z: u64| {
+        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    };
+    let (mut high, mut low) = ((bits >> 64) as u64, bits as u64);
+    for _ in 0..2 {
+        low ^= mix(high.wrapping_add(0x9e37_79b9_7f4a_7c15));
+        high ^= mix(low.wrapping_add(0x9e37_79b9_7f4a_7c15));
+    }
+    u128::from(high) << 64 | u128::from(low)
+}
+
+/// The most of a body or value that a reason shows.
+pub(super) const SAMPLE: usize = 300;
+
+/// The beginning of a text, in one line.
+pub fn sample(bytes: &[u8]) -> String {
+    let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(SAMPLE)]);
+    let more = if bytes.len() > SAMPLE { "…" } else { "" };
+    let mut text = String::new();
+    for c in shown.chars() {
+        if c.is_control() { text.extend(c.escape_debug()) } else { text.push(c) }
+    }
+    text + more
+}

@@ -1,0 +1,361 @@
+//! Reads one HTTP/1.1 response from pieces of any size, following RFC 9112 section 6 for where
+//! its body ends. The body is counted past, not kept: a [`Sink`] may look at it as it passes.
+
+use plimsoll_engine::protocol::Violation;
+use std::mem::{self, MaybeUninit};
+
+/// The largest head (status line and header lines) that is read.
+const LARGEST_HEAD: usize = 64 * 1024;
+
+/// The largest head that a connection remembers.
+pub const LARGEST_REMEMBERED: usize = 4 * 1024;
+
+/// The longest line inside a chunked body: a size with extensions, or a trailer.
+const LONGEST_LINE: usize = 8 * 1024;
+
+const MOST_HEADERS: usize = 100;
+
+/// Sees what a response holds, as it passes; `()` looks at nothing.
+pub trait Sink {
+    /// The head is, byte for byte, the one that was last shown: whether that says enough. Else it is shown again.
+    fn same_head(&mut self, _status: u16) -> bool {
+        false
+    }
+
+    /// The head of a response, or of an interim one before it: what it says, and all its bytes.
+    fn head(&mut self, _status: u16, _headers: &[httparse::Header<'_>], _bytes: &[u8]) {}
+
+    /// The next bytes of the body.
+    fn body(&mut self, _bytes: &[u8]) {}
+}
+
+impl Sink for () {
+    fn same_head(&mut self, _: u16) -> bool {
+        true
+    }
+}
+
+/// The state of reading one response after the other.
+#[derive(Debug, Default)]
+pub struct ResponseReader {
+    is_head: bool,
+    stage: Stage,
+    /// A head that is not complete yet.
+    partial: Vec<u8>,
+    last: Option<Last>,
+}
+
+/// The head that was read last. To the same request a server says the same until its date changes, and to compare
+/// costs less than a tenth of reading.
+#[derive(Debug)]
+struct Last {
+    bytes: Box<[u8]>,
+    is_head: bool,
+    head: Head,
+    body: Body,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Head,
+    Body(Head, Body),
+}
+
+/// What of the head is needed until the response is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head {
+    status: u16,
+    keep_alive: bool,
+}
+
+/// How much of the body is still to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Body {
+    /// This many bytes.
+    Sized(u64),
+    /// Chunks.
+    Chunked(Chunked),
+    /// Everything until the connection ends.
+    UntilEnd,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Chunked {
+    /// In the line with the chunk's size: the size so far, whether its digits are over, and the
+    /// length of the line so far.
+    Size { size: u64, digits: u8, in_extension: bool, length: usize },
+    /// In the chunk.
+    Content(u64),
+    /// In the line break after the chunk; how many of its bytes have come.
+    Break(u8),
+    /// In the lines after the last chunk: the length of the present line so far.
+    Trailer(usize),
+}
+
+const CHUNK_SIZE: Chunked = Chunked::Size { size: 0, digits: 0, in_extension: false, length: 0 };
+
+/// How far a response has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// More must come.
+    Partial,
+    /// It is complete, and `unread` bytes of the input lie behind it.
+    Complete {
+        /// The status.
+        status: u16,
+        /// True if the connection can carry another exchange.
+        keep_alive: bool,
+        /// Bytes of the input behind the response.
+        unread: usize,
+    },
+}
+
+impl ResponseReader {
+    /// Gets ready for the response to the next request.
+    #[inline]
+    pub fn expect(&mut self, is_head: bool) {
+        self.is_head = is_head;
+        self.stage = Stage::Head;
+        self.partial.clear();
+    }
+
+    /// Takes bytes that came, and shows `sink` what they hold.
+    pub fn read(&mut self, mut input: &[u8], sink: &mut impl Sink) -> Result<Progress, Violation> {
+        loop {
+            match self.stage {
+                Stage::Head => {
+                    let Some((head, body, taken)) = self.read_head(input, sink)? else { return Ok(Progress::Partial) };
+                    input = &input[taken..];
+                    // An interim response (100, 103, …) comes before the real one.
+                    if !(100..200).contains(&head.status) {
+                        self.stage = Stage::Body(head, body);
+                    }
+                }
+                Stage::Body(head, body) => {
+                    let (body, taken) = skip_body(body, input, sink)?;
+                    let unread = input.len() - taken;
+                    self.stage = Stage::Body(head, body);
+                    let Head { status, keep_alive } = head;
+                    return Ok(match body {
+                        Body::Sized(0) => Progress::Complete { status, keep_alive, unread },
+                        _ => Progress::Partial,
+                    });
+                }
+            }
+        }
+    }
+
+    /// The connection has ended: the status, if that completes the response.
+    pub fn end_of_input(&self) -> Option<u16> {
+        match self.stage {
+            Stage::Body(head, Body::UntilEnd) => Some(head.status),
+            _ => None,
+        }
+    }
+
+    /// Reads the head, and returns how much of `input` it took.
+    fn read_head(&mut self, input: &[u8], sink: &mut impl Sink) -> Result<Option<(Head, Body, usize)>, Violation> {
+        if self.partial.is_empty() {
+            // What stands behind a head has no part in how it is read.
+            if let Some(Last { bytes, is_head, head, body }) = &self.last
+                && *is_head == self.is_head
+                && input.starts_with(bytes)
+                && sink.same_head(head.status)
+            {
+                return Ok(Some((*head, *body, bytes.len())));
+            }
+            let parsed = parse_head(input, self.is_head, sink)?;
+            match parsed {
+                Some((head, body, taken)) => self.remember(&input[..taken], head, body),
+                None => self.partial.extend_from_slice(input),
+            }
+            return Ok(parsed);
+        }
+        let before = self.partial.len();
+        self.partial.extend_from_slice(input);
+        let parsed = parse_head(&self.partial, self.is_head, sink)?;
+        if let Some((head, body, taken)) = parsed {
+            let partial = mem::take(&mut self.partial);
+            self.remember(&partial[..taken], head, body);
+        }
+        Ok(parsed.map(|(head, body, taken)| (head, body, taken - before)))
+    }
+
+    fn remember(&mut self, bytes: &[u8], head: Head, body: Body) {
+        let is_head = self.is_head;
+        let last = || Last { bytes: bytes.into(), is_head, head, body };
+        self.last = (bytes.len() <= LARGEST_REMEMBERED).then(last);
+    }
+}
+
+fn parse_head(bytes: &[u8], is_head: bool, sink: &mut impl Sink) -> Result<Option<(Head, Body, usize)>, Violation> {
+    // Left uninitialised, because clearing the space for the most headers costs more than parsing
+    // the few that come.
+    let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    let mut response = httparse::Response::new(&mut []);
+    let parser = httparse::ParserConfig::default();
+    let parsed = parser.parse_response_with_uninit_headers(&mut response, bytes, &mut headers).map_err(|error| {
+        let start = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned();
+        Violation::new(format!("expected an HTTP/1.1 response, found `{}` ({error})", start.escape_debug()))
+    })?;
+    let httparse::Status::Complete(taken) = parsed else {
+        if bytes.len() > LARGEST_HEAD {
+            return Err(Violation::new(format!(
+                "expected a response head of at most {LARGEST_HEAD} bytes, found more"
+            )));
+        }
+        return Ok(None);
+    };
+    let status = response.code.expect("a complete response has a status");
+    if status == 101 {
+        return Err(Violation::new("expected an HTTP response, found a switch to another protocol (101)"));
+    }
+    sink.head(status, response.headers, &bytes[..taken]);
+    let framing = Framing::read(response.headers)?;
+    let body = framing.body(status, is_head);
+    let keep_alive = framing.keep_alive(response.version == Some(1)) && body != Body::UntilEnd;
+    Ok(Some((Head { status, keep_alive }, body, taken)))
+}
+
+/// What the headers say about the message's length and the connection.
+#[derive(Default)]
+struct Framing {
+    length: Option<u64>,
+    coded: bool,
+    chunked: bool,
+    close: bool,
+    keep: bool,
+}
+
+impl Framing {
+    fn read(headers: &[httparse::Header<'_>]) -> Result<Framing, Violation> {
+        let mut framing = Framing::default();
+        for header in headers {
+            if header.name.eq_ignore_ascii_case("content-length") {
+                framing.add_length(header.value)?;
+            } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+                framing.coded = true;
+                framing.chunked = tokens(header.value).last().is_some_and(|last| last.eq_ignore_ascii_case(b"chunked"));
+            } else if header.name.eq_ignore_ascii_case("connection") {
+                framing.close |= tokens(header.value).any(|token| token.eq_ignore_ascii_case(b"close"));
+                framing.keep |= tokens(header.value).any(|token| token.eq_ignore_ascii_case(b"keep-alive"));
+            }
+        }
+        Ok(framing)
+    }
+
+    /// Several equal lengths count as one; different ones leave the end of the body unknown.
+    fn add_length(&mut self, value: &[u8]) -> Result<(), Violation> {
+        for token in tokens(value) {
+            let digits = std::str::from_utf8(token).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+            let length = digits.and_then(|text| text.parse().ok());
+            let Some(length) = length else {
+                let found = String::from_utf8_lossy(token);
+                return Err(Violation::new(format!("expected a number as content-length, found `{found}`")));
+            };
+            if self.length.is_some_and(|before| before != length) {
+                return Err(Violation::new("expected one content-length, found two that differ"));
+            }
+            self.length = Some(length);
+        }
+        Ok(())
+    }
+
+    fn body(&self, status: u16, is_head: bool) -> Body {
+        if is_head || status < 200 || status == 204 || status == 304 {
+            return Body::Sized(0);
+        }
+        match (self.coded, self.chunked, self.length) {
+            (true, true, _) => Body::Chunked(CHUNK_SIZE),
+            (true, false, _) | (false, _, None) => Body::UntilEnd,
+            (false, _, Some(length)) => Body::Sized(length),
+        }
+    }
+
+    fn keep_alive(&self, is_http_1_1: bool) -> bool {
+        !self.close && (is_http_1_1 || self.keep)
+    }
+}
+
+fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).filter(|token| !token.is_empty())
+}
+
+/// Moves over the body: what is still to come, and how much of `input` was taken. A body that is
+/// over is `Sized(0)`.
+fn skip_body(body: Body, input: &[u8], sink: &mut impl Sink) -> Result<(Body, usize), Violation> {
+    match body {
+        Body::UntilEnd => {
+            sink.body(input);
+            Ok((body, input.len()))
+        }
+        Body::Sized(length) => {
+            let taken = usize::try_from(length).unwrap_or(usize::MAX).min(input.len());
+            sink.body(&input[..taken]);
+            Ok((Body::Sized(length - taken as u64), taken))
+        }
+        Body::Chunked(mut chunked) => {
+            let mut taken = 0;
+            while taken < input.len() {
+                let (next, step) = chunked.advance(&input[taken..])?;
+                if matches!(chunked, Chunked::Content(_)) {
+                    sink.body(&input[taken..taken + step]);
+                }
+                taken += step;
+                match next {
+                    Some(next) => chunked = next,
+                    None => return Ok((Body::Sized(0), taken)),
+                }
+            }
+            Ok((Body::Chunked(chunked), taken))
+        }
+    }
+}
+
+impl Chunked {
+    /// Takes at least one byte of `input`, which is not empty; `None` when the body is over.
+    fn advance(self, input: &[u8]) -> Result<(Option<Chunked>, usize), Violation> {
+        let byte = input[0];
+        let next = match self {
+            Chunked::Content(left) => {
+                let taken = usize::try_from(left).unwrap_or(usize::MAX).min(input.len());
+                let left = left - taken as u64;
+                let next = if left == 0 { Chunked::Break(0) } else { Chunked::Content(left) };
+                return Ok((Some(next), taken));
+            }
+            Chunked::Break(0) if byte == b'\r' => Chunked::Break(1),
+            Chunked::Break(_) if byte == b'\n' => CHUNK_SIZE,
+            Chunked::Break(_) => return Err(Violation::new("expected a line break after a chunk, found more of it")),
+            Chunked::Trailer(0) if byte == b'\n' => return Ok((None, 1)),
+            Chunked::Trailer(_) if byte == b'\n' => Chunked::Trailer(0),
+            Chunked::Trailer(length) if byte == b'\r' => Chunked::Trailer(length),
+            Chunked::Trailer(length) => Chunked::Trailer(longer(length)?),
+            Chunked::Size { size, digits, in_extension, length } => {
+                return Ok((Some(Self::in_size(byte, size, digits, in_extension, longer(length)?)?), 1));
+            }
+        };
+        Ok((Some(next), 1))
+    }
+
+    fn in_size(byte: u8, size: u64, digits: u8, in_extension: bool, length: usize) -> Result<Chunked, Violation> {
+        match (byte, (byte as char).to_digit(16)) {
+            (b'\n', _) if digits > 0 => Ok(if size == 0 { Chunked::Trailer(0) } else { Chunked::Content(size) }),
+            (_, Some(digit)) if !in_extension && digits < 15 => {
+                Ok(Chunked::Size { size: size * 16 + u64::from(digit), digits: digits + 1, in_extension, length })
+            }
+            (b';' | b' ' | b'\t' | b'\r', _) if digits > 0 => {
+                Ok(Chunked::Size { size, digits, in_extension: true, length })
+            }
+            _ if in_extension && byte != b'\n' => Ok(Chunked::Size { size, digits, in_extension, length }),
+            _ => Err(Violation::new(format!("expected the size of a chunk, found `{}`", byte.escape_ascii()))),
+        }
+    }
+}
+
+fn longer(length: usize) -> Result<usize, Violation> {
+    if length >= LONGEST_LINE {
+        return Err(Violation::new(format!("expected lines of at most {LONGEST_LINE} bytes in a chunked body")));
+    }
+    Ok(length + 1)
+}

@@ -1,0 +1,6 @@
+//! The protocols that users speak over sockets, as sans-IO state machines: bytes in, bytes out.
+
+pub mod flow;
+pub mod grpc;
+pub mod http;
+pub mod websocket;

@@ -1,0 +1,130 @@
+//! Calls that are no iteration: `setup`, `teardown`, `handleSummary`, and loading a script to see what it says of
+//! itself.
+
+use super::member::{Surroundings, Why};
+use super::run::Run;
+use super::threads::{Left, Load, Offered, settle};
+use super::{Console, Limits, network};
+use plimsoll_engine::event_loop::offer::Offering;
+use plimsoll_engine::job::RunError;
+use plimsoll_javascript::{End, Host, Parked, Program, Setup, Vm, Wanted};
+use plimsoll_k6::metrics::Registry;
+use plimsoll_k6::operations::K6;
+use plimsoll_k6::plan::Plan;
+use plimsoll_k6::recording::{Purpose, Recording};
+use plimsoll_k6::user::User;
+use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
+use plimsoll_model::units::Instant;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// What a script says of itself when it is loaded.
+#[derive(Debug)]
+pub struct Inspected {
+    /// Its `options`, as JSON.
+    pub options: Option<String>,
+    /// All metrics, with its own.
+    pub registry: Registry,
+    /// What it was loaded with.
+    pub plan: Arc<Plan>,
+}
+
+/// Loads a script once, for its options and metrics.
+///
+/// # Errors
+/// It throws, or breaks a limit.
+pub fn inspect(
+    program: &Arc<Program>,
+    env: Vec<(String, String)>,
+    limits: Limits,
+    console: &Console,
+) -> Result<Inspected, Why> {
+    let plan = Arc::new(Plan::before(env));
+    let recording = Recording::new(&plan, Purpose::Loading);
+    let host = Rc::new(Surroundings::new(console));
+    let user = User::new(&recording, 0, 0);
+    let setup = Setup {
+        limits: limits.vm,
+        host: Rc::clone(&host) as Rc<dyn Host>,
+        globals: user.globals(),
+        prepare: Some(user.prepare()),
+    };
+    let mut vm = Vm::<K6>::new(program, setup).map_err(|error| Why::Unmade(error.to_string()))?;
+    let loaded = result_of(settle(&mut vm, &host), limits);
+    if let Some(said) = plan.abort.get() {
+        return Err(Why::Aborted(said.clone()));
+    }
+    loaded?;
+    let options = result_of(vm.read("options"), limits)?;
+    drop(vm);
+    Ok(Inspected { options, registry: Arc::unwrap_or_clone(recording.registry()), plan })
+}
+
+fn result_of(parked: Parked, limits: Limits) -> Result<Option<String>, Why> {
+    match parked {
+        Parked::Over(result) => result.map_err(Why::Threw),
+        Parked::Ended(End::NotLoaded(exception)) => Err(Why::Threw(exception)),
+        Parked::Ended(End::Limit(limit, place)) => Err(Why::Broke(limits.broken(limit, place))),
+        Parked::Ended(End::Stopped) | Parked::Waiting => Err(Why::Stopped),
+    }
+}
+
+/// Calls a function that the script exports, with arguments in JSON, as a user of its own. What it measures is left
+/// aside.
+///
+/// # Errors
+/// It came to nothing, or the machine does not allow what the loop needs.
+pub fn call_alone(
+    run: &Run<'_>,
+    function: &str,
+    arguments: Vec<String>,
+    timeout: Duration,
+) -> Result<Option<String>, Why> {
+    let unmade = |error: RunError| Why::Unmade(error.to_string());
+    let network = Arc::new(run.network().map_err(unmade)?);
+    let left = call(run, &network, function, arguments, timeout, &AtomicBool::new(false)).map_err(unmade)?;
+    left.called
+}
+
+/// The same, with what it measured.
+pub(super) fn call(
+    run: &Run<'_>,
+    network: &Arc<network::Shared>,
+    function: &str,
+    arguments: Vec<String>,
+    timeout: Duration,
+    interrupted: &AtomicBool,
+) -> Result<Left, RunError> {
+    let halt = AtomicBool::new(false);
+    let common = run.common(network, interrupted, &halt);
+    let model = LoadModel::Closed { users: Profile::constant(1.0), think: Think::Constant(Duration::ZERO) };
+    let offering = Offering {
+        model,
+        stop: Stop::IterationsPerUser { count: 1, limit: timeout },
+        start: Instant(0),
+        warmup: Duration::ZERO,
+        drain: Duration::ZERO,
+        leave: None,
+        as_k6: None,
+        seed: run.seed,
+    };
+    let offered = [Offered {
+        offering,
+        function: function.to_owned(),
+        arguments,
+        result: Wanted::Json,
+        scenario: None,
+        first_id: 0,
+        made_before: 1,
+    }];
+    let load =
+        Load { common: &common, offered: &offered, threads: 1, cpus: None, warmup: Duration::ZERO, copies: None };
+    let mut left = load.run(&mut |_| ())?;
+    // One that ended the run has parked for good.
+    if let (Err(Why::Stopped), Some(said)) = (&left.called, run.plan.abort.get()) {
+        left.called = Err(Why::Aborted(said.clone()));
+    }
+    Ok(left)
+}

@@ -1,0 +1,417 @@
+//! One request of HTTP/1.1 and its answer, as bytes on a connection that is kept for the next.
+
+use plimsoll_engine::clock::Clock;
+use plimsoll_engine::protocol::Violation;
+use plimsoll_engine::transport::{Broken, Cause};
+use plimsoll_javascript::OpId;
+use plimsoll_k6::operations::{
+    BodyWanted, HttpFault, HttpFaultKind, HttpHead, HttpReply, HttpRequest, HttpResponse, HttpTimings, TlsFacts,
+};
+use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
+use plimsoll_model::units::{Instant, Nanos};
+use plimsoll_protocols::flow::sample;
+use plimsoll_protocols::http::response::{LARGEST_REMEMBERED, Progress, ResponseReader, Sink};
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+/// How a connection came to be, as far as it has.
+#[derive(Clone, Debug)]
+pub(super) struct Connected {
+    /// Looking up the name of the host.
+    pub(super) looked_up: Nanos,
+    /// Connecting.
+    pub(super) connecting: Nanos,
+    /// The handshake of TLS.
+    pub(super) tls_handshaking: Nanos,
+    /// Whom it leads to.
+    pub(super) remote: SocketAddr,
+    /// Where it goes over TLS.
+    pub(super) tls: Option<TlsFacts>,
+}
+
+/// Why something on a connection came to nothing: as records tell it, and as scripts do.
+#[derive(Clone, Debug)]
+pub(super) struct Fault {
+    pub(super) kind: ErrorKind,
+    pub(super) http: HttpFault,
+    /// Whether this machine, not the peer, ran out of something.
+    pub(super) is_ours: bool,
+}
+
+impl Fault {
+    pub(super) fn new(kind: ErrorKind, http: HttpFaultKind, detail: impl Into<String>) -> Fault {
+        Fault { kind, http: HttpFault { kind: http, detail: detail.into() }, is_ours: false }
+    }
+}
+
+impl From<Broken> for Fault {
+    fn from(Broken { kind, detail, cause }: Broken) -> Fault {
+        let http = match (cause, kind) {
+            (Cause::Refused, _) => HttpFaultKind::Refused,
+            (Cause::Reset, _) => HttpFaultKind::Reset,
+            (Cause::BrokenPipe, _) => HttpFaultKind::BrokenPipe,
+            (Cause::UnknownAuthority, _) => HttpFaultKind::UnknownAuthority,
+            (Cause::WrongHost, _) => HttpFaultKind::WrongHost,
+            (_, ErrorKind::Connect) => HttpFaultKind::Dial,
+            (_, ErrorKind::Tls) => HttpFaultKind::Tls,
+            (_, ErrorKind::Timeout) => HttpFaultKind::Timeout,
+            _ => HttpFaultKind::Other,
+        };
+        Fault { is_ours: cause == Cause::Ours, ..Fault::new(kind, http, detail) }
+    }
+}
+
+impl From<Violation> for Fault {
+    fn from(violation: Violation) -> Fault {
+        Fault::new(ErrorKind::Protocol, HttpFaultKind::Other, violation.to_string())
+    }
+}
+
+/// A request under way, or about to be.
+pub(super) struct Asked {
+    pub(super) id: OpId,
+    pub(super) request: Rc<HttpRequest>,
+    /// How long it may take.
+    pub(super) timeout: Nanos,
+    /// When it was due, for the record.
+    scheduled: Instant,
+    /// When the script asked for it, or when it was its turn.
+    pub(super) asked: Instant,
+    /// When it was handed to a connection.
+    sent: Option<Instant>,
+    written: Option<Instant>,
+    first_byte: Option<Instant>,
+    /// What was answered so far.
+    reply: Option<HttpReply>,
+    /// The connection, where that was made for it.
+    made: Option<Connected>,
+}
+
+/// What is read and written on a connection, one request after the other.
+#[derive(Default)]
+pub(super) struct Http {
+    reader: ResponseReader,
+    /// The head that `reader` has read last, if that is remembered.
+    last: Option<Rc<HttpHead>>,
+    pub(super) asked: Option<Box<Asked>>,
+}
+
+/// How far an answer has come.
+pub(super) enum Answer {
+    /// More must come.
+    Partial,
+    /// It is whole; whether the connection can carry another.
+    Whole { reusable: bool },
+}
+
+impl Asked {
+    /// One that may take no longer than `longest`, whatever it says.
+    pub(super) fn new(id: OpId, request: Rc<HttpRequest>, longest: Nanos, scheduled: Instant, asked: Instant) -> Asked {
+        let timeout = request.timeout.min(longest);
+        let (sent, written, first_byte, reply, made) = (None, None, None, None, None);
+        Asked { id, request, timeout, scheduled, asked, sent, written, first_byte, reply, made }
+    }
+
+    /// When it takes too long.
+    pub(super) fn deadline(&self) -> Instant {
+        self.asked.after(self.timeout)
+    }
+
+    /// Whether it may be sent again where a connection that was kept ended before it was answered: the server may have
+    /// closed it before the request came, and the method does no harm twice (RFC 9110, section 9.2.2).
+    pub(super) fn may_be_repeated(&self) -> bool {
+        let harmless = matches!(&*self.request.method, "GET" | "HEAD" | "OPTIONS" | "TRACE");
+        harmless && self.made.is_none() && self.first_byte.is_none()
+    }
+
+    /// What the script is told: what was answered, or why that is nothing.
+    pub(super) fn into_response(self, done: Instant, fault: Option<HttpFault>, on: &Connected) -> HttpResponse {
+        let timings = self.timings(done);
+        let silence = || HttpFault { kind: HttpFaultKind::Other, detail: "nothing was answered".to_owned() };
+        let outcome = fault.map_or_else(|| self.reply.ok_or_else(silence), Err);
+        HttpResponse { outcome, remote: Some(on.remote), tls: on.tls, timings, done }
+    }
+
+    /// What the script is told where no connection was made.
+    pub(super) fn unsent(self, now: Instant, fault: HttpFault) -> HttpResponse {
+        let timings = HttpTimings { blocked: now.since(self.asked), ..HttpTimings::default() };
+        HttpResponse { outcome: Err(fault), remote: None, tls: None, timings, done: now }
+    }
+
+    fn timings(&self, done: Instant) -> HttpTimings {
+        let sent = self.sent.unwrap_or(done);
+        let written = self.written.unwrap_or(done);
+        let made = self.made.as_ref();
+        HttpTimings {
+            blocked: sent.since(self.asked),
+            looking_up: made.map_or(Nanos(0), |made| made.looked_up),
+            connecting: made.map_or(Nanos(0), |made| made.connecting),
+            tls_handshaking: made.map_or(Nanos(0), |made| made.tls_handshaking),
+            sending: written.since(sent),
+            waiting: self.first_byte.unwrap_or(done).since(written),
+            receiving: self.first_byte.map_or(Nanos(0), |first| done.since(first)),
+        }
+    }
+
+    fn status(&self) -> u16 {
+        self.reply.as_ref().map_or(0, HttpReply::status)
+    }
+
+    /// How the script takes its answer.
+    pub(super) fn outcome(&self) -> Outcome {
+        match &self.request.expected {
+            Some(expected) if !expected.contain(self.status()) => Outcome::Failed(ErrorKind::Status),
+            _ => Outcome::Ok,
+        }
+    }
+
+    /// Why its answer is a failure, with the beginning of the body, which often says what the server missed.
+    pub(super) fn refusal(&self) -> String {
+        let text = format!("expected a status that the script takes for a success, found {}", self.status());
+        let readable = |reply: &&HttpReply| !reply.body.is_empty() && reply.header("Content-Encoding").is_none();
+        match self.reply.as_ref().filter(readable) {
+            Some(reply) => format!("{text} with `{}`", sample(&reply.body)),
+            None => text,
+        }
+    }
+
+    /// What is recorded of it.
+    pub(super) fn record(&self, done: Instant, outcome: Outcome, (bytes_out, bytes_in): (u64, u64)) -> Exchange {
+        let sent = self.sent.unwrap_or(self.asked);
+        let done = if outcome == Outcome::Failed(ErrorKind::Timeout) { done.min(self.deadline()) } else { done };
+        let (scheduled, first_byte) = (self.scheduled, self.first_byte);
+        Exchange { scheduled, sent, first_byte, done, bytes_out, bytes_in, outcome }
+    }
+}
+
+impl Http {
+    /// Writes a request. `made` is the connection, where this is its first.
+    pub(super) fn send(
+        &mut self,
+        mut asked: Box<Asked>,
+        made: Option<Connected>,
+        close: bool,
+        now: Instant,
+        out: &mut Vec<u8>,
+    ) {
+        asked.sent = Some(now);
+        asked.made = made;
+        write(&asked.request, close, out);
+        self.reader.expect(asked.request.method == "HEAD");
+        self.asked = Some(asked);
+    }
+
+    /// What was written goes now.
+    pub(super) fn departs(&mut self, now: Instant) {
+        if let Some(asked) = &mut self.asked {
+            asked.sent = Some(now);
+        }
+    }
+
+    /// When all of it had gone, as far as it has.
+    pub(super) fn departed(&self) -> Option<Instant> {
+        self.asked.as_ref()?.written
+    }
+
+    /// All that was written has gone.
+    pub(super) fn is_written(&mut self, clock: &Clock) {
+        if let Some(asked) = &mut self.asked {
+            asked.written.get_or_insert_with(|| clock.now());
+        }
+    }
+
+    /// Takes bytes that came. A body of more than `most` bytes that is to be kept is refused.
+    pub(super) fn receive(&mut self, input: &[u8], most: usize, now: Instant) -> Result<Answer, Violation> {
+        let Some(asked) = &mut self.asked else {
+            return Err(Violation::new(format!("expected silence between responses, found {} bytes", input.len())));
+        };
+        asked.first_byte.get_or_insert(now);
+        let keep = asked.request.body_wanted == BodyWanted::Kept;
+        let mut kept = Kept { reply: &mut asked.reply, last: &mut self.last, keep, most };
+        let progress = self.reader.read(input, &mut kept)?;
+        if asked.reply.as_ref().is_some_and(|reply| reply.body.len() > most) {
+            return Err(Violation::new(format!("the body is larger than {most} bytes, which a user may hold")));
+        }
+        Ok(match progress {
+            Progress::Partial => Answer::Partial,
+            Progress::Complete { keep_alive, unread, .. } => Answer::Whole { reusable: keep_alive && unread == 0 },
+        })
+    }
+
+    /// The peer has ended its side: whether that makes the answer whole.
+    pub(super) fn end_of_input(&self) -> bool {
+        self.asked.is_some() && self.reader.end_of_input().is_some()
+    }
+}
+
+/// Keeps an answer.
+struct Kept<'a> {
+    reply: &'a mut Option<HttpReply>,
+    /// See [`Http`].
+    last: &'a mut Option<Rc<HttpHead>>,
+    keep: bool,
+    most: usize,
+}
+
+/// The head of an interim answer gives way to that of the real one, which comes behind it.
+impl Sink for Kept<'_> {
+    fn same_head(&mut self, _: u16) -> bool {
+        *self.reply = self.last.clone().map(|head| HttpReply { head, body: Vec::new() });
+        self.reply.is_some()
+    }
+
+    fn head(&mut self, status: u16, headers: &[httparse::Header<'_>], bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let head = Rc::new(HttpHead::new(status, text, headers.iter().map(|header| header.name)));
+        *self.last = (bytes.len() <= LARGEST_REMEMBERED).then(|| Rc::clone(&head));
+        *self.reply = Some(HttpReply { head, body: Vec::new() });
+    }
+
+    fn body(&mut self, bytes: &[u8]) {
+        // One byte too many tells that it was too large.
+        if let Some(reply) = self.reply.as_mut().filter(|reply| self.keep && reply.body.len() <= self.most) {
+            reply.body.extend_from_slice(bytes);
+        }
+    }
+}
+
+fn write(request: &HttpRequest, close: bool, out: &mut Vec<u8>) {
+    let mut push = |pieces: &[&str]| pieces.iter().for_each(|piece| out.extend_from_slice(piece.as_bytes()));
+    push(&[&request.method, " ", request.url.path()]);
+    if let Some(query) = request.url.query() {
+        push(&["?", query]);
+    }
+    push(&[" HTTP/1.1\r\n", &request.headers, if close { "Connection: close\r\n\r\n" } else { "\r\n" }]);
+    out.extend_from_slice(&request.body);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_k6::operations::Statuses;
+    use plimsoll_web::Url;
+
+    fn request(method: &'static str, body_wanted: BodyWanted) -> Rc<HttpRequest> {
+        Rc::new(HttpRequest {
+            method: method.into(),
+            url: Rc::new(Url::parse("http://here:81/a?b=c#d").expect("a URL")),
+            headers: "Host: here:81\r\nContent-Length: 2\r\n".to_owned(),
+            body: Rc::new(b"hi".to_vec()),
+            timeout: Nanos(1000),
+            body_wanted,
+            name: "a".into(),
+            expected: Some(Rc::new(Statuses::default())),
+        })
+    }
+
+    fn connected() -> Connected {
+        let remote = ([127, 0, 0, 1], 81).into();
+        let (looked_up, connecting, tls_handshaking) = (Nanos(1), Nanos(2), Nanos(3));
+        Connected { looked_up, connecting, tls_handshaking, remote, tls: None }
+    }
+
+    /// A request that was sent at 10, and written at 12.
+    fn sent(method: &'static str, body_wanted: BodyWanted, made: Option<Connected>) -> (Http, Vec<u8>) {
+        let (mut http, mut out) = (Http::default(), Vec::new());
+        let asked = Asked::new(7, request(method, body_wanted), Nanos(u64::MAX), Instant(1), Instant(4));
+        http.send(Box::new(asked), made, false, Instant(10), &mut out);
+        http.asked.as_mut().expect("it is under way").written = Some(Instant(12));
+        (http, out)
+    }
+
+    const ANSWER: &[u8] = b"HTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 404 Gone fishing\r\nX: 1\r\nx: 2\r\nContent-Length: 5\r\n\r\nworld";
+
+    #[test]
+    fn a_request_is_written_as_it_stands() {
+        let (_, out) = sent("PUT", BodyWanted::Kept, None);
+        let expected = "PUT /a?b=c HTTP/1.1\r\nHost: here:81\r\nContent-Length: 2\r\n\r\nhi";
+        assert_eq!(String::from_utf8(out), Ok(expected.to_owned()));
+        let mut closing = Vec::new();
+        write(&request("GET", BodyWanted::Kept), true, &mut closing);
+        assert!(String::from_utf8_lossy(&closing).contains("\r\nConnection: close\r\n\r\nhi"));
+    }
+
+    #[test]
+    fn an_answer_in_pieces_is_kept_with_its_times() {
+        for cut in 0..ANSWER.len() {
+            let (mut http, _) = sent("GET", BodyWanted::Kept, Some(connected()));
+            for (piece, at) in [(&ANSWER[..cut], 15), (&ANSWER[cut..], 20)] {
+                if !piece.is_empty() {
+                    http.receive(piece, 5, Instant(at)).expect("it is in order");
+                }
+            }
+            let asked = http.asked.take().expect("it is under way");
+            assert_eq!(asked.outcome(), Outcome::Failed(ErrorKind::Status));
+            assert!(asked.refusal().ends_with("found 404 with `world`"), "{}", asked.refusal());
+            let response = asked.into_response(Instant(21), None, &connected());
+            let reply = response.outcome.expect("an answer");
+            assert_eq!((reply.status(), reply.reason(), reply.body.as_slice()), (404, "Gone fishing", &b"world"[..]));
+            let names: Vec<&str> = reply.headers().map(|(name, _)| name).collect();
+            assert_eq!(names, ["X", "x", "Content-Length"]);
+            let times = response.timings;
+            let first = if cut == 0 { 20 } else { 15 };
+            assert_eq!((times.blocked, times.sending, times.connecting), (Nanos(6), Nanos(2), Nanos(2)));
+            assert_eq!((times.waiting, times.receiving), (Nanos(first - 12), Nanos(21 - first)));
+        }
+    }
+
+    #[test]
+    fn a_head_that_comes_again_is_kept_once() {
+        let (mut http, mut out) = (Http::default(), Vec::new());
+        let mut heads = Vec::new();
+        for (answer, status) in [("200", 200), ("200", 200), ("204", 204)] {
+            let asked = Asked::new(7, request("GET", BodyWanted::Kept), Nanos(u64::MAX), Instant(1), Instant(4));
+            http.send(Box::new(asked), None, false, Instant(10), &mut out);
+            let answer = format!("HTTP/1.1 {answer} OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n");
+            http.receive(answer.as_bytes(), 5, Instant(20)).expect("it is in order");
+            let response = http.asked.take().expect("it is under way").into_response(Instant(21), None, &connected());
+            let head = response.outcome.expect("an answer").head;
+            assert_eq!((head.status, head.is_special), (status, true));
+            heads.push(head);
+        }
+        assert!(Rc::ptr_eq(&heads[0], &heads[1]) && !Rc::ptr_eq(&heads[1], &heads[2]));
+    }
+
+    #[test]
+    fn a_request_is_timed_from_when_it_goes() {
+        let (mut http, _) = sent("GET", BodyWanted::Kept, None);
+        http.departs(Instant(11));
+        let timings = http.asked.expect("it is under way").timings(Instant(20));
+        assert_eq!((timings.blocked, timings.sending), (Nanos(7), Nanos(1)));
+    }
+
+    #[test]
+    fn a_connection_is_kept_where_both_sides_want_it() {
+        let whole = |answer: &[u8]| {
+            let (mut http, _) = sent("GET", BodyWanted::Discarded, None);
+            matches!(http.receive(answer, 5, Instant(20)), Ok(Answer::Whole { reusable: true }))
+        };
+        assert!(whole(ANSWER));
+        assert!(!whole(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"));
+        assert!(!whole(&[ANSWER, b"!"].concat()), "something came that nobody asked for");
+    }
+
+    #[test]
+    fn a_body_is_left_aside_or_bounded() {
+        let (mut http, _) = sent("GET", BodyWanted::Discarded, None);
+        assert!(http.receive(ANSWER, 4, Instant(20)).is_ok());
+        assert!(http.asked.as_ref().and_then(|asked| asked.reply.as_ref()).is_some_and(|reply| reply.body.is_empty()));
+        let (mut http, _) = sent("GET", BodyWanted::Kept, None);
+        let refused = http.receive(ANSWER, 4, Instant(20)).err().expect("it is too large");
+        assert!(refused.to_string().contains("larger than 4 bytes"), "{refused}");
+    }
+
+    #[test]
+    fn only_what_does_no_harm_twice_is_repeated_and_only_on_a_connection_that_was_kept() {
+        let repeated = |method: &'static str, made| {
+            let (http, _) = sent(method, BodyWanted::Kept, made);
+            http.asked.is_some_and(|asked| asked.may_be_repeated())
+        };
+        assert!(repeated("GET", None));
+        assert!(!repeated("GET", Some(connected())));
+        assert!(!repeated("POST", None));
+        let (mut http, _) = sent("GET", BodyWanted::Kept, None);
+        http.receive(b"H", 5, Instant(20)).expect("it is in order");
+        assert!(!http.asked.expect("it is under way").may_be_repeated());
+    }
+}

@@ -1,0 +1,212 @@
+//! One user of a script: its fibre, what natives know of it, and what it is doing.
+
+use super::{Common, Console, Limits};
+use plimsoll_engine::clock::Clock;
+use plimsoll_javascript::{Call, Data, Exception, Host, Level, Limit, Place, Setup, Vm, Wanted};
+use plimsoll_k6::operations::K6;
+use plimsoll_k6::user::User;
+use plimsoll_model::units::Instant;
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// What the users of an offer call.
+#[derive(Clone)]
+pub(super) struct Calls {
+    pub(super) function: Rc<str>,
+    pub(super) arguments: Vec<Data>,
+    pub(super) result: Wanted,
+    /// None for what runs before and after all scenarios.
+    pub(super) scenario: Option<usize>,
+}
+
+/// A user.
+pub(super) struct Member {
+    /// None until it is needed, and when it was cut off.
+    pub(super) vm: Option<Vm<K6>>,
+    pub(super) user: Rc<User>,
+    pub(super) doing: Doing,
+    /// When its iteration was due, and when it began.
+    pub(super) due: Instant,
+    pub(super) began: Instant,
+    /// When its first operation was due: as soon as its iteration.
+    pub(super) first_due: Option<Instant>,
+    pub(super) offer: usize,
+}
+
+/// What a user is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    Nothing,
+    /// Its modules run, for the first iteration.
+    Loading,
+    Iterating,
+    /// It was stopped for good.
+    Gone,
+}
+
+/// Time and console of all users of a thread.
+pub(super) struct Surroundings {
+    pub(super) clock: Cell<Clock>,
+    pub(super) console: Console,
+}
+
+impl Surroundings {
+    pub(super) fn new(console: &Console) -> Surroundings {
+        Surroundings { clock: Cell::new(Clock::start(Duration::ZERO)), console: Arc::clone(console) }
+    }
+}
+
+impl Host for Surroundings {
+    fn now(&self) -> Instant {
+        self.clock.get().now()
+    }
+
+    fn console(&self, level: Level, line: &str) {
+        (self.console)(level, line);
+    }
+}
+
+impl Member {
+    pub(super) fn new(user: Rc<User>, offer: usize) -> Member {
+        let (due, began) = (Instant(0), Instant(0));
+        Member { vm: None, user, doing: Doing::Nothing, due, began, first_due: None, offer }
+    }
+
+    /// Gives it a fibre on which nothing has run.
+    ///
+    /// # Errors
+    /// There is no room for its stack.
+    pub(super) fn make(&mut self, common: &Common<'_>, host: &Rc<Surroundings>) -> io::Result<&mut Vm<K6>> {
+        let setup = Setup {
+            limits: common.limits.vm,
+            host: Rc::clone(host) as Rc<dyn Host>,
+            globals: self.user.globals(),
+            prepare: Some(self.user.prepare()),
+        };
+        let vm = Vm::new(common.program, setup)?;
+        // Whoever runs before and after all scenarios is none of their users.
+        common.plan.counts.users_made.fetch_add(u64::from(self.user.id > 0), Relaxed);
+        Ok(self.vm.insert(vm))
+    }
+
+    /// The call that is an iteration.
+    pub(super) fn call(&self, calls: &Calls, now: Instant) -> Call {
+        let globals = match calls.scenario {
+            Some(scenario) => self.user.begin(scenario, now),
+            None => {
+                self.user.begin_alone(&calls.function, now);
+                Vec::new()
+            }
+        };
+        let (function, arguments) = (Rc::clone(&calls.function), calls.arguments.clone());
+        Call { function, arguments, globals, result: calls.result }
+    }
+}
+
+/// What a call returned, as JSON, or why it did not.
+pub(super) type Called = Result<Option<String>, Why>;
+
+/// Why a call came to nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Why {
+    /// The script threw.
+    Threw(Exception),
+    /// It took longer than it may.
+    TimedOut,
+    /// It broke a limit.
+    Broke(Broken),
+    /// The script ended the run, with what it said.
+    Aborted(String),
+    /// It was broken off from outside, or waited for what never comes.
+    Stopped,
+    /// The machine did not allow it.
+    Unmade(String),
+}
+
+/// A limit that a user has broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    what: String,
+    place: Option<Place>,
+    /// How a person sets it.
+    knob: &'static str,
+    /// Whether it is one of time.
+    took_too_long: bool,
+}
+
+impl fmt::Display for Broken {
+    /// In one line: `it took more than 64 MiB of memory (load.js:3:7); the limit is --user-memory`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        self.place.iter().try_for_each(|place| write!(f, " ({place})"))?;
+        write!(f, "; the limit is {}", self.knob)
+    }
+}
+
+impl Broken {
+    /// The same, with the line of the script below.
+    pub(super) fn render(&self) -> String {
+        let drawn = self.place.as_ref().map(Place::drawn).unwrap_or_default();
+        format!("{self}\n{drawn}").trim_end().to_owned()
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::Threw(exception) => exception.fmt(f),
+            Why::TimedOut => f.write_str("it took longer than it may"),
+            Why::Broke(broken) => broken.fmt(f),
+            Why::Stopped => f.write_str("it was broken off"),
+            Why::Aborted(text) | Why::Unmade(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Why {
+    /// Whether it was a matter of time.
+    #[must_use]
+    pub fn took_too_long(&self) -> bool {
+        matches!(self, Why::TimedOut | Why::Broke(Broken { took_too_long: true, .. }))
+    }
+
+    /// In as many lines as it takes, with that of the script.
+    #[must_use]
+    pub fn render(&self) -> String {
+        match self {
+            Why::Threw(exception) => exception.render(),
+            Why::Broke(broken) => broken.render(),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl Limits {
+    /// What a user broke, and where.
+    pub(super) fn broken(&self, limit: Limit, place: Option<Place>) -> Broken {
+        let (what, knob) = match limit {
+            Limit::Memory => (format!("it took more than {} MiB of memory", self.vm.memory >> 20), self.knobs.memory),
+            Limit::Stack => (format!("it took more than {} KiB of stack", self.vm.stack >> 10), self.knobs.stack),
+            Limit::Busy => {
+                let seconds = self.vm.busy.seconds();
+                let what = format!(
+                    "it ran for more than {seconds} s without waiting for anything, and no other user of its thread \
+                     could run meanwhile"
+                );
+                (what, self.knobs.busy)
+            }
+        };
+        Broken { what, place, knob, took_too_long: limit == Limit::Busy }
+    }
+
+    /// What a user broke whose iteration takes longer than it may.
+    pub(super) fn too_long(&self, limit: Duration) -> Broken {
+        let what = format!("its iteration took more than {} s", limit.as_secs_f64());
+        Broken { what, place: None, knob: self.knobs.iteration, took_too_long: true }
+    }
+}

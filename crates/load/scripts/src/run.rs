@@ -1,0 +1,361 @@
+//! A run of its own, as k6 makes one: `setup`, the scenarios, `teardown`.
+
+use super::alone;
+use super::hosts::Hosts;
+use super::member::Why;
+use super::network::{self, Reuse};
+use super::pace::Pace;
+use super::secure::Secure;
+use super::systems::Systems;
+use super::threads::{Copied, Left, Load, Offered, allow_users};
+use super::{Allowed, Common, Console, Limits};
+use plimsoll_engine::event_loop::offer::{AsK6, Offering};
+use plimsoll_engine::job::RunError;
+use plimsoll_engine::threads::allow_descriptors;
+use plimsoll_javascript::{Level, Program, Wanted};
+use plimsoll_k6::checks::Checks;
+use plimsoll_k6::metrics::Sinks;
+use plimsoll_k6::options::Options;
+use plimsoll_k6::plan::Plan;
+use plimsoll_k6::recording::Purpose;
+use plimsoll_k6::scenario::{Curve, Executor, Quota, Reserve, Scenario, Source};
+use plimsoll_k6::threshold::Threshold;
+use plimsoll_model::load::{Arrivals, LoadModel, Overflow, Profile, Shape, Stage, Stop, Think};
+use plimsoll_model::record::GeneratorSecond;
+use plimsoll_model::units::{Instant, Nanos, Processors};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// What is to be run, and how.
+pub struct Run<'a> {
+    /// The script.
+    pub program: &'a Arc<Program>,
+    /// Options, scenarios, metrics and environment; how far the run is can be read there.
+    pub plan: &'a Arc<Plan>,
+    /// What a user may take.
+    pub limits: Limits,
+    /// To which hosts the script may send.
+    pub allowed: Allowed,
+    /// Threads that run users.
+    pub threads: usize,
+    /// Processors that they are bound to; all when there is none.
+    pub cpus: Option<&'a Processors>,
+    /// What is random follows from it.
+    pub seed: u64,
+    /// Where lines of the console go.
+    pub console: Console,
+    /// Set from outside to break the run off; `teardown` runs all the same.
+    pub interrupted: &'a AtomicBool,
+}
+
+/// A second of a run.
+#[derive(Debug)]
+pub struct Tick {
+    /// How long scenarios have run.
+    pub elapsed: Duration,
+    /// All samples so far: every two seconds, where a threshold may end the run.
+    pub sinks: Option<Sinks>,
+    /// Users that are part of a scenario.
+    pub users: u64,
+    /// Users that were made.
+    pub users_made: u64,
+    /// Iterations that came to their end.
+    pub iterations: u64,
+    /// Iterations that were cut off.
+    pub interrupted: u64,
+    /// How the generator did in this second.
+    pub generator: GeneratorSecond,
+}
+
+/// Whether a run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Go {
+    /// It does.
+    On,
+    /// It ends at once.
+    Abort,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Ran {
+    /// All samples, those of `setup` and `teardown` included.
+    pub sinks: Sinks,
+    /// All checks.
+    pub checks: Checks,
+    /// How long it took, with `setup` and `teardown`.
+    pub elapsed: Duration,
+    /// What `setup` returned, as JSON.
+    pub setup_data: Option<String>,
+    /// How it ended.
+    pub end: End,
+    /// What is said of users that broke a limit.
+    pub broken: Vec<String>,
+    /// What kept the generator from doing its work.
+    pub faults: Vec<String>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    /// All its scenarios came to their end.
+    Finished,
+    /// The script ended it, with what it said.
+    Aborted(String),
+    /// Whoever heard of its seconds did.
+    Stopped,
+    /// It was broken off from outside.
+    Interrupted,
+    /// `setup` failed, and nothing else was run.
+    Setup(Why),
+    /// `teardown` failed.
+    Teardown(Why),
+}
+
+/// Runs a script.
+///
+/// # Errors
+/// The machine does not allow what the run needs.
+pub fn run(run: &Run<'_>, on_tick: &mut dyn FnMut(Tick) -> Go) -> Result<Ran, RunError> {
+    let users: u64 = run.plan.scenarios.iter().map(|scenario| scenario.executor.most_vus()).sum();
+    allow_users(users)?;
+    allow_descriptors(users)?;
+    // Batches have more; without them this is too many, and no fault.
+    let _ = allow_descriptors(users * run.plan.options.batch_per_host.unwrap_or(1));
+    let network = Arc::new(run.network()?);
+    let mut ran = Ran::new(run.plan);
+    let exports = |name: &str| run.program.exports().iter().any(|export| export == name);
+    let options = &run.plan.options;
+    if exports("setup") && options.no_setup != Some(true) {
+        let timeout = options.setup_timeout.unwrap_or(Duration::MAX);
+        match ran.add(alone::call(run, &network, "setup", Vec::new(), timeout, run.interrupted)?) {
+            Ok(data) => ran.setup_data = data,
+            Err(why) => ran.end = run.ended(End::Setup(why)),
+        }
+    }
+    if ran.end == End::Finished {
+        run.scenarios(&network, &mut ran, on_tick)?;
+        if exports("teardown") && options.no_teardown != Some(true) {
+            let timeout = options.teardown_timeout.unwrap_or(Duration::MAX);
+            let data = ran.setup_data.iter().cloned().collect();
+            let called = alone::call(run, &network, "teardown", data, timeout, &AtomicBool::new(false))?;
+            match (ran.add(called), &ran.end) {
+                (Err(why), End::Finished) => ran.end = End::Teardown(why),
+                // What ended the run before counts more.
+                (Err(why), _) => (run.console)(Level::Error, &format!("`teardown` failed: {}", why.render())),
+                (Ok(_), _) => {}
+            }
+        }
+    }
+    Ok(ran)
+}
+
+impl Run<'_> {
+    fn scenarios(
+        &self,
+        network: &Arc<network::Shared>,
+        ran: &mut Ran,
+        on_tick: &mut dyn FnMut(Tick) -> Go,
+    ) -> Result<(), RunError> {
+        let (halt, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
+        let common = self.common(network, self.interrupted, &halt);
+        let offered = self.offered(ran.setup_data.as_deref());
+        let (sender, receiver) = channel();
+        let aborts = |(_, thresholds): &(String, Vec<Threshold>)| thresholds.iter().any(|one| one.abort_on_fail);
+        let copies = self.plan.options.thresholds.iter().flatten().any(aborts).then_some(sender);
+        let threads = self.threads.max(1);
+        let load =
+            Load { common: &common, offered: &offered, threads, cpus: self.cpus, warmup: Duration::ZERO, copies };
+        let mut copied = Copies { receiver, latest: vec![None; threads] };
+        let left = load.run(&mut |interval| {
+            let elapsed =
+                Duration::from_secs(u64::try_from(interval.second).unwrap_or(0)) + Duration::from(interval.length);
+            if on_tick(self.tick(elapsed, copied.merged(), interval.generator)) == Go::Abort {
+                stopped.store(true, Relaxed);
+                halt.store(true, Relaxed);
+            }
+        })?;
+        ran.end = self.ended(if stopped.load(Relaxed) { End::Stopped } else { End::Finished });
+        let _ = ran.add(left);
+        Ok(())
+    }
+
+    fn tick(&self, elapsed: Duration, sinks: Option<Sinks>, generator: GeneratorSecond) -> Tick {
+        let counts = &self.plan.counts;
+        let [users, users_made, iterations, interrupted] =
+            [&counts.users, &counts.users_made, &counts.iterations, &counts.interrupted]
+                .map(|count| count.load(Relaxed));
+        Tick { elapsed, sinks, users, users_made, iterations, interrupted, generator }
+    }
+
+    /// How a run ended, where neither the script nor somebody outside broke it off.
+    fn ended(&self, otherwise: End) -> End {
+        if let Some(said) = self.plan.abort.get() {
+            End::Aborted(said.clone())
+        } else if self.interrupted.load(Relaxed) {
+            End::Interrupted
+        } else {
+            otherwise
+        }
+    }
+
+    pub(super) fn common<'a>(
+        &'a self,
+        network: &Arc<network::Shared>,
+        interrupted: &'a AtomicBool,
+        halt: &'a AtomicBool,
+    ) -> Common<'a> {
+        Common {
+            program: self.program,
+            plan: self.plan,
+            purpose: Purpose::Run,
+            limits: self.limits,
+            least_iteration: self.plan.options.min_iteration_duration.unwrap_or_default().into(),
+            network: Arc::clone(network),
+            names: Arc::default(),
+            console: Arc::clone(&self.console),
+            seed: self.seed,
+            interrupted,
+            halt,
+        }
+    }
+
+    pub(super) fn network(&self) -> Result<network::Shared, RunError> {
+        network::Shared::new(&self.plan.options, self.allowed.clone(), self.limits.vm.memory).map_err(RunError::Users)
+    }
+
+    /// The users of all scenarios, numbered one after the other.
+    fn offered(&self, data: Option<&str>) -> Vec<Offered> {
+        let mut first_id = 1;
+        let offered = self.plan.scenarios.iter().enumerate().map(|(index, scenario)| {
+            let first = first_id;
+            first_id += scenario.executor.most_vus();
+            Offered {
+                offering: offering(scenario, self.seed),
+                function: scenario.exec.clone(),
+                arguments: data.iter().map(|data| (*data).to_owned()).collect(),
+                result: Wanted::Nothing,
+                scenario: Some(index),
+                first_id: first,
+                made_before: made_before(scenario),
+            }
+        });
+        offered.collect()
+    }
+}
+
+impl network::Shared {
+    /// As options say.
+    ///
+    /// # Errors
+    /// An option has no meaning.
+    pub(super) fn new(options: &Options, allowed: Allowed, largest_body: usize) -> Result<network::Shared, String> {
+        let reuse = match (options.no_connection_reuse, options.no_vu_connection_reuse) {
+            (Some(true), _) => Reuse::Never,
+            (_, Some(true)) => Reuse::WithinIterations,
+            _ => Reuse::Always,
+        };
+        Ok(network::Shared {
+            allowed,
+            hosts: Hosts::read(options.hosts.as_deref().unwrap_or_default())?,
+            known: Arc::default(),
+            pace: Pace::new(options.rps),
+            secure: Secure::new(options.insecure_skip_tls_verify == Some(true)),
+            reuse,
+            largest_body,
+            longest: Nanos(u64::MAX),
+            systems: Systems::default(),
+        })
+    }
+}
+
+impl Ran {
+    fn new(plan: &Plan) -> Ran {
+        Ran {
+            sinks: Sinks::new(&plan.registry),
+            checks: Checks::default(),
+            elapsed: Duration::ZERO,
+            setup_data: None,
+            end: End::Finished,
+            broken: Vec::new(),
+            faults: Vec::new(),
+        }
+    }
+
+    /// Adds what users have left behind. Comes with what their last call came to.
+    fn add(&mut self, left: Left) -> Result<Option<String>, Why> {
+        self.elapsed += left.clock.zero().elapsed();
+        self.sinks.merge(&left.samples.sinks);
+        self.checks.merge(&left.samples.checks);
+        self.broken.extend(left.broken);
+        self.faults.extend(left.findings.into_iter().flat_map(|found| found.faults));
+        left.called
+    }
+}
+
+/// The latest samples of each thread.
+struct Copies {
+    receiver: Receiver<Copied>,
+    latest: Vec<Option<Sinks>>,
+}
+
+impl Copies {
+    /// Those of all threads, where any are new.
+    fn merged(&mut self) -> Option<Sinks> {
+        let mut is_new = false;
+        for Copied { thread, sinks } in self.receiver.try_iter() {
+            self.latest[thread] = Some(sinks);
+            is_new = true;
+        }
+        let mut all = self.latest.iter().flatten();
+        let mut merged = all.next().filter(|_| is_new)?.clone();
+        all.for_each(|sinks| merged.merge(sinks));
+        Some(merged)
+    }
+}
+
+/// What a scenario is to the loop.
+fn offering(scenario: &Scenario, seed: u64) -> Offering {
+    let offer = scenario.offer();
+    let limit = offer.window;
+    let (model, stop, leave, as_k6) = match offer.source {
+        Source::Closed { users, leave, quota } => {
+            let stop = match quota {
+                Quota::Unlimited => Stop::After(limit),
+                Quota::Together(count) => Stop::Iterations { count, limit },
+                Quota::Each(count) => Stop::IterationsPerUser { count, limit },
+            };
+            let think = Think::Constant(Duration::ZERO);
+            (LoadModel::Closed { users: profile(&users), think }, stop, Some(leave), None)
+        }
+        Source::Open { rate, users: Reserve { pre_allocated, most } } => {
+            let (arrivals, overflow) = (Arrivals::Constant, Overflow::Drop);
+            let max_users = u32::try_from(most).unwrap_or(u32::MAX);
+            let after_a_gap = matches!(scenario.executor, Executor::RampingArrivalRate { .. });
+            let as_k6 = AsK6 { in_turn: pre_allocated, after_a_gap };
+            let model = LoadModel::Open { rate: profile(&rate), arrivals, max_users, overflow };
+            (model, Stop::After(limit), None, Some(as_k6))
+        }
+    };
+    let start = Instant::default().after(offer.begin.into());
+    Offering { model, stop, start, warmup: Duration::ZERO, drain: offer.drain, leave, as_k6, seed }
+}
+
+/// How many users are made before the clock starts.
+fn made_before(scenario: &Scenario) -> u64 {
+    match scenario.offer().source {
+        Source::Closed { .. } => scenario.executor.most_vus(),
+        Source::Open { users, .. } => users.pre_allocated,
+    }
+}
+
+fn profile(Curve(points): &Curve) -> Profile {
+    let stage = |pair: &[(Duration, f64)]| {
+        let (length, target) = (pair[1].0 - pair[0].0, pair[1].1);
+        Stage { length, target, shape: if length.is_zero() { Shape::Hold } else { Shape::Ramp } }
+    };
+    let start = points.first().map_or(0.0, |(_, value)| *value);
+    Profile { start, stages: points.windows(2).map(stage).collect() }
+}

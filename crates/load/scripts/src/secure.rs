@@ -1,0 +1,61 @@
+//! TLS of scripts: every connection shakes hands anew, as those of different clients do.
+
+use super::held::{OwnTls, Wants};
+use plimsoll_engine::tls::{Trust, client};
+use rustls::ClientConfig;
+use rustls::client::Resumption;
+use std::sync::Arc;
+
+/// How connections are encrypted, or why none can be.
+pub(super) type Configuration = Result<Arc<ClientConfig>, String>;
+
+/// The configurations of a run.
+pub(super) struct Secure {
+    insecure: bool,
+    http: Configuration,
+    http2: Configuration,
+}
+
+impl Secure {
+    /// They are made before the load begins: reading the system's authorities takes a while.
+    pub(super) fn new(insecure: bool) -> Secure {
+        let trust = if insecure { Trust::Anyone } else { Trust::System };
+        let http = client(trust, None, &[b"http/1.1"]).map(unlinked);
+        let http2 = http.clone().map(|config| {
+            let mut config = ClientConfig::clone(&config);
+            config.alpn_protocols = vec![b"h2".to_vec()];
+            Arc::new(config)
+        });
+        Secure { insecure, http, http2 }
+    }
+
+    /// That of requests.
+    pub(super) fn http(&self) -> &Configuration {
+        &self.http
+    }
+
+    /// That of a connection that is held.
+    pub(super) fn configuration(&self, wants: &Wants) -> Configuration {
+        match &wants.tls {
+            Some(own) => self.own(own, wants.alpn),
+            None if wants.alpn.contains(&&b"h2"[..]) => self.http2.clone(),
+            None => self.http.clone(),
+        }
+    }
+
+    fn own(&self, own: &OwnTls, alpn: &[&[u8]]) -> Configuration {
+        let trust = match own.authorities.as_slice() {
+            _ if self.insecure => Trust::Anyone,
+            [] => Trust::System,
+            texts => Trust::Texts(texts),
+        };
+        let identity = own.identity.as_ref().map(|(certificate, key)| (certificate.as_str(), key.as_str()));
+        client(trust, identity, alpn).map(unlinked)
+    }
+}
+
+/// Without what earlier connections left behind: users are different clients.
+fn unlinked(mut config: ClientConfig) -> Arc<ClientConfig> {
+    config.resumption = Resumption::disabled();
+    Arc::new(config)
+}

@@ -1,0 +1,292 @@
+//! Scripts as the load of a study: who begins iterations, and when, is the study's affair.
+
+use super::alone::{self, Inspected};
+use super::console::{Kept, Written};
+use super::network;
+use super::systems::Systems;
+use super::threads::{Load, Offered, allow_users};
+use super::{Allowed, Console, Limits, Run};
+use plimsoll_engine::diagnostic::Remark;
+use plimsoll_engine::event_loop::offer::Offering;
+use plimsoll_engine::job::{Job, RunError, RunRecord, record};
+use plimsoll_javascript::{Entry, Files, Program, Wanted};
+use plimsoll_k6::metrics::{Contains, Metric};
+use plimsoll_k6::options::{Options, no_such_function};
+use plimsoll_k6::plan::Plan;
+use plimsoll_k6::recording::Purpose;
+use plimsoll_k6::scenario::{Executor, Scenario};
+use plimsoll_model::flow::WorkloadPart;
+use plimsoll_model::load::LoadProfile;
+use plimsoll_model::record::{self, Interval};
+use plimsoll_model::script::{Script, ScriptFacts};
+use plimsoll_model::units::{Instant, Nanos};
+use plimsoll_model::workload::{Steps, Workload};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// A script that was loaded for a study.
+pub struct ScriptPlan {
+    program: Arc<Program>,
+    inspected: Inspected,
+    options: Options,
+    script: Script,
+    /// The longest that a request may take.
+    timeout: Duration,
+    /// What of the script's own options does not count.
+    notes: Vec<String>,
+}
+
+impl ScriptPlan {
+    /// Reads a script, and runs it as far as it says something of itself.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, with its places.
+    pub fn new(script: &Script, timeout: Duration) -> Result<ScriptPlan, Vec<Remark>> {
+        let fault = |text: String| vec![Remark::new(text)];
+        let folder = script.entry.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folders = script.files.iter().map(PathBuf::as_path).chain([folder.unwrap_or(Path::new("."))]);
+        let files =
+            Files::within(folders).map_err(|error| fault(error.to_string()))?.opened_by("`files` of the workload");
+        let program = Program::load(Entry::File(&script.entry), files, plimsoll_k6::natives())
+            .map_err(|faults| faults.iter().map(|fault| Remark::new(fault.render())).collect::<Vec<_>>())?;
+        let env = script.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let inspected = alone::inspect(&program, env, limits(script), &silent())
+            .map_err(|why| fault(format!("failed to load `{}`: {why}", script.entry.display())))?;
+        if !program.exports().contains(&script.exec) {
+            let why = no_such_function(&script.exec, program.exports().iter().map(String::as_str));
+            let what = format!("{}: {why}", script.entry.display());
+            return Err(vec![Remark::of(WorkloadPart::Function, what)]);
+        }
+        let (options, mut notes) = options(&inspected, script)?;
+        if program.exports().iter().any(|export| export == "handleSummary") {
+            notes.push("the script's `handleSummary` is not called: a study has a report".to_owned());
+        }
+        Ok(ScriptPlan { program, inspected, options, script: script.clone(), timeout, notes })
+    }
+
+    /// Offers a study's load.
+    ///
+    /// # Errors
+    /// `setup` fails, users cannot be made, or the machine does not allow what the loop needs.
+    pub fn run(&self, job: &Job<'_>, on_interval: &mut dyn FnMut(Interval)) -> Result<RunRecord, RunError> {
+        let kept = job.console.clone().map(Kept::at);
+        let console = kept.as_ref().map_or_else(silent, Kept::console);
+        let ran = self.run_with(console, job, on_interval);
+        // Also what failed may have said why.
+        let written = kept.map_or(Ok(Written::default()), |kept| kept.finish());
+        let mut record = ran?;
+        let Written { lines, left_out } = written.unwrap_or_else(|lost| {
+            record.warnings.push(lost);
+            Written::default()
+        });
+        record.script = Some(ScriptFacts { times: self.times(), console: lines, left_out });
+        Ok(record)
+    }
+
+    fn run_with(
+        &self,
+        console: Console,
+        job: &Job<'_>,
+        on_interval: &mut dyn FnMut(Interval),
+    ) -> Result<RunRecord, RunError> {
+        let users = u64::from(job.load.most_users());
+        allow_users(users)?;
+        let plan = Arc::new(self.plan(job.load));
+        let run = Run {
+            program: &self.program,
+            plan: &plan,
+            limits: limits(&self.script),
+            allowed: Allowed::loopback_and(&self.script.allowed, "add it to `allow` under `[targets]` of the study"),
+            threads: job.generator.threads.min(usize::try_from(users).unwrap_or(usize::MAX)).max(1),
+            cpus: job.generator.cpus.as_ref(),
+            seed: job.seed,
+            console,
+            interrupted: job.interrupted,
+        };
+        let network = run.network()?;
+        let systems = Systems(self.script.systems.clone());
+        let network = Arc::new(network::Shared { longest: self.timeout.into(), systems, ..network });
+        let data = self.set_up(&run, &network, job.interrupted)?;
+        let halt = AtomicBool::new(false);
+        let common = run.common(&network, job.interrupted, &halt);
+        let common = super::Common { purpose: Purpose::Study, least_iteration: Nanos(0), ..common };
+        let offered = [self.offered(job, users, data.clone())];
+        let (threads, cpus, warmup) = (run.threads, run.cpus, job.load.warmup);
+        let load = Load { common: &common, offered: &offered, threads, cpus, warmup, copies: None };
+        let left = load.run(on_interval)?;
+        let unended = self.tear_down(&run, &network, data)?;
+        let mut record = record(left.findings, &Steps::Script(Box::new(self.script.clone())), job, left.clock);
+        record.warnings.extend(unended);
+        record.broken = left.broken;
+        Ok(record)
+    }
+
+    fn set_up(
+        &self,
+        run: &Run<'_>,
+        network: &Arc<network::Shared>,
+        interrupted: &AtomicBool,
+    ) -> Result<Option<String>, RunError> {
+        if !self.exports("setup") {
+            return Ok(None);
+        }
+        let timeout = self.options.setup_timeout.unwrap_or(Duration::MAX);
+        let left = alone::call(run, network, "setup", Vec::new(), timeout, interrupted)?;
+        let failed = |why| RunError::Users(format!("`setup` of the script failed: {why}"));
+        left.called.map_err(failed)
+    }
+
+    /// Why `teardown` failed, if it did: the load has been by then.
+    fn tear_down(
+        &self,
+        run: &Run<'_>,
+        network: &Arc<network::Shared>,
+        data: Option<String>,
+    ) -> Result<Option<String>, RunError> {
+        if !self.exports("teardown") {
+            return Ok(None);
+        }
+        let timeout = self.options.teardown_timeout.unwrap_or(Duration::MAX);
+        let arguments = data.into_iter().collect();
+        let left = alone::call(run, network, "teardown", arguments, timeout, &AtomicBool::new(false))?;
+        Ok(left.called.err().map(|why| format!("`teardown` of the script failed: {why}")))
+    }
+
+    /// The script's own metrics.
+    fn metrics(&self) -> impl Iterator<Item = &Metric> {
+        let registry = &self.inspected.registry;
+        registry.iter().filter(|(id, _)| registry.is_custom(*id)).map(|(_, metric)| metric)
+    }
+
+    /// Those that hold times.
+    fn times(&self) -> BTreeSet<String> {
+        self.metrics().filter(|metric| metric.contains == Contains::Time).map(|metric| metric.name.clone()).collect()
+    }
+
+    fn exports(&self, name: &str) -> bool {
+        self.program.exports().iter().any(|export| export == name)
+    }
+
+    /// What users see of the study's load: one scenario.
+    fn plan(&self, load: &LoadProfile) -> Plan {
+        let executor = Executor::ConstantVus { vus: u64::from(load.most_users()), duration: load.stop.limit() };
+        let scenario = Scenario {
+            name: "default".to_owned(),
+            executor,
+            start_time: Duration::ZERO,
+            graceful_stop: load.drain,
+            exec: self.script.exec.clone(),
+            env: Vec::new(),
+            tags: Vec::new(),
+        };
+        self.inspected.plan.settled(self.options.clone(), vec![scenario], self.inspected.registry.clone())
+    }
+
+    fn offered(&self, job: &Job<'_>, users: u64, data: Option<String>) -> Offered {
+        let LoadProfile { model, warmup, stop, drain } = job.load.clone();
+        Offered {
+            offering: Offering {
+                model,
+                stop,
+                start: Instant(0),
+                warmup,
+                drain,
+                leave: None,
+                as_k6: None,
+                seed: job.seed,
+            },
+            function: self.script.exec.clone(),
+            arguments: data.into_iter().collect(),
+            result: Wanted::Nothing,
+            scenario: Some(0),
+            first_id: 1,
+            made_before: users,
+        }
+    }
+}
+
+/// What of a workload's own does not count, a line each: of a script, what it says of load, thresholds and summary.
+#[must_use]
+pub fn notes(workload: &Workload) -> Vec<String> {
+    loaded(workload).map_or_else(Vec::new, |plan| plan.notes)
+}
+
+/// The files that a workload's script reads before it runs: its modules, and what they open.
+#[must_use]
+pub fn sources(workload: &Workload) -> Vec<PathBuf> {
+    let read = |plan: ScriptPlan| plan.program.files().all_read().into_iter().map(|(path, _)| path).collect();
+    loaded(workload).map_or_else(Vec::new, read)
+}
+
+/// The metrics of its own that a workload's script makes; none where it is no script, or cannot be loaded.
+#[must_use]
+pub fn metrics(workload: &Workload) -> Option<BTreeMap<String, record::Metric>> {
+    let plan = loaded(workload)?;
+    Some(plan.metrics().map(|metric| (metric.name.clone(), metric.kind.into())).collect())
+}
+
+fn loaded(workload: &Workload) -> Option<ScriptPlan> {
+    match &workload.steps {
+        Steps::Script(script) => ScriptPlan::new(script, workload.timeout).ok(),
+        _ => None,
+    }
+}
+
+/// The options that count in a study, and what is said of the others.
+fn options(inspected: &Inspected, script: &Script) -> Result<(Options, Vec<String>), Vec<Remark>> {
+    let json = inspected.options.as_deref().map(serde_json::from_str).transpose();
+    let json = json.map_err(|error| vec![Remark::new(format!("failed to read the script's options: {error}"))])?;
+    let read = json.map(|json| Options::read(&json)).unwrap_or_default();
+    if !read.faults.is_empty() {
+        return Err(read.faults.iter().map(|fault| Remark::new(fault.to_string())).collect());
+    }
+    let mut options = read.options;
+    let mut notes: Vec<String> = read.ignored.iter().map(|ignored| format!("{ignored}; it is left aside")).collect();
+    let (load, thresholds) = aside(&mut options);
+    if !load.is_empty() {
+        let named = load.join("`, `");
+        notes.push(format!(
+            "the script's own `{named}` are left aside: `[load]` of the study says how much load there is"
+        ));
+    }
+    if thresholds {
+        notes.push("the script's `thresholds` are left aside: `[decide]` of the study says what counts".to_owned());
+    }
+    let own = script.tags.iter().map(|(name, value)| (name.clone(), value.clone()));
+    options.tags.get_or_insert_default().extend(own);
+    Ok((options.over(Options::defaults()), notes))
+}
+
+/// Takes off what is the study's affair: the names of options of load, and whether there are thresholds.
+fn aside(options: &mut Options) -> (Vec<&'static str>, bool) {
+    let given = [
+        (options.vus.take().is_some(), "vus"),
+        (options.duration.take().is_some(), "duration"),
+        (options.iterations.take().is_some(), "iterations"),
+        (options.stages.take().is_some(), "stages"),
+        (options.scenarios.take().is_some(), "scenarios"),
+        (options.rps.take().is_some(), "rps"),
+        (options.min_iteration_duration.take().is_some(), "minIterationDuration"),
+    ];
+    let load = given.into_iter().filter(|(given, _)| *given).map(|(_, name)| name).collect();
+    (load, options.thresholds.take().is_some())
+}
+
+fn limits(script: &Script) -> Limits {
+    let bytes = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let limits = script.limits;
+    let vm = plimsoll_javascript::Limits {
+        memory: bytes(limits.memory),
+        stack: bytes(limits.stack),
+        busy: limits.busy.into(),
+    };
+    Limits { vm, iteration: limits.iteration, ..Limits::default() }
+}
+
+/// What a script writes while it is looked at, it will write again.
+fn silent() -> Console {
+    Arc::new(|_, _| ())
+}

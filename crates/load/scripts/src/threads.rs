@@ -1,0 +1,254 @@
+//! Users of scripts on the threads of the generator: made there, then let loose together.
+
+use super::Common;
+use super::member::{Called, Calls, Member, Surroundings, Why};
+use super::network::Network;
+use super::users::Users;
+use plimsoll_engine::clock::{Clock, nanos};
+use plimsoll_engine::event_loop;
+use plimsoll_engine::event_loop::core::Core;
+use plimsoll_engine::event_loop::offer::{Offer, Offering, Pot};
+use plimsoll_engine::job::RunError;
+use plimsoll_engine::recorder::{Findings, Handover, Recorder};
+use plimsoll_engine::schedule::Share;
+use plimsoll_engine::threads::on_threads;
+use plimsoll_javascript::{Data, End, Event, Parked, Request, Vm, Wanted, fibre};
+use plimsoll_k6::checks::Checks;
+use plimsoll_k6::metrics::Sinks;
+use plimsoll_k6::operations::K6;
+use plimsoll_k6::plan::Plan;
+use plimsoll_k6::recording::{Purpose, Recording};
+use plimsoll_k6::user::User;
+use plimsoll_model::record::Interval;
+use plimsoll_model::units::{Instant, Processors};
+use std::collections::{BTreeSet, VecDeque};
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::Sender;
+use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// Users that call one function, and when.
+pub(super) struct Offered {
+    pub(super) offering: Offering,
+    pub(super) function: String,
+    /// As JSON.
+    pub(super) arguments: Vec<String>,
+    pub(super) result: Wanted,
+    pub(super) scenario: Option<usize>,
+    /// `__VU` of the first.
+    pub(super) first_id: u64,
+    /// How many are made before the clock starts.
+    pub(super) made_before: u64,
+}
+
+/// What is to run.
+pub(super) struct Load<'a> {
+    pub(super) common: &'a Common<'a>,
+    pub(super) offered: &'a [Offered],
+    pub(super) threads: usize,
+    pub(super) cpus: Option<&'a Processors>,
+    pub(super) warmup: Duration,
+    /// Who hears of samples while it runs.
+    pub(super) copies: Option<Sender<Copied>>,
+}
+
+/// The samples of a thread so far.
+pub(super) struct Copied {
+    pub(super) thread: usize,
+    pub(super) sinks: Sinks,
+}
+
+/// What users have left behind.
+pub(super) struct Left {
+    pub(super) samples: Samples,
+    /// What is said of users that broke a limit.
+    pub(super) broken: Vec<String>,
+    /// What came of the last call.
+    pub(super) called: Called,
+    pub(super) findings: Vec<Findings>,
+    pub(super) clock: Clock,
+}
+
+/// Samples and checks.
+pub(super) struct Samples {
+    pub(super) sinks: Sinks,
+    pub(super) checks: Checks,
+}
+
+impl Samples {
+    pub(super) fn new(plan: &Plan) -> Samples {
+        Samples { sinks: Sinks::new(&plan.registry), checks: Checks::default() }
+    }
+
+    pub(super) fn merge(&mut self, sinks: &Sinks, checks: &Checks) {
+        self.sinks.merge(sinks);
+        self.checks.merge(checks);
+    }
+}
+
+impl Load<'_> {
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    /// Users cannot be made, or the machine does not allow what the loop needs.
+    pub(super) fn run(&self, on_interval: &mut dyn FnMut(Interval)) -> Result<Left, RunError> {
+        let (barrier, clock) = (Barrier::new(self.threads), OnceLock::new());
+        let left = Mutex::new((Samples::new(self.common.plan), Vec::new(), None));
+        let pots: Vec<Pot> = self.offered.iter().map(|offered| Pot::of(&offered.offering)).collect();
+        let findings = on_threads(self.threads, self.cpus, on_interval, |share, handover| {
+            let crew = Crew::make(self, &pots, share);
+            // The others need not begin what this thread cannot take part in.
+            self.common.halt.fetch_or(crew.is_err(), Relaxed);
+            barrier.wait();
+            let clock = *clock.get_or_init(|| Clock::start(self.warmup));
+            let crew = crew?;
+            let recording = Rc::clone(&crew.recording);
+            let (broken, called) = crew.run(self, clock, share, handover)?;
+            let (sinks, checks) = recording.take();
+            let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+            left.0.merge(&sinks, &checks);
+            left.1.extend(broken);
+            left.2 = called.or(left.2.take());
+            Ok(())
+        })?;
+        let (samples, broken, called) = left.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let clock = clock.into_inner().unwrap_or_else(|| Clock::start(self.warmup));
+        self.common.plan.counts.earlier.fetch_add(nanos(clock.zero().elapsed()).unsigned_abs(), Relaxed);
+        Ok(Left { samples, broken, called: called.unwrap_or(Err(Why::Stopped)), findings, clock })
+    }
+
+    /// When the last offer begins its last iteration.
+    fn window_end(&self) -> Instant {
+        let ends = self.offered.iter().map(|offered| {
+            let Offering { start, stop, .. } = &offered.offering;
+            start.after(stop.limit().into())
+        });
+        ends.max().unwrap_or_default()
+    }
+}
+
+/// The users of one thread, before the clock starts.
+struct Crew {
+    offers: Vec<Offer>,
+    members: Vec<Member>,
+    recording: Rc<Recording>,
+    host: Rc<Surroundings>,
+}
+
+impl Crew {
+    fn make(load: &Load<'_>, pots: &[Pot], share: Share) -> Result<Crew, RunError> {
+        let common = load.common;
+        let recording = Recording::new(common.plan, common.purpose);
+        let host = Rc::new(Surroundings::new(&common.console));
+        let offer = |(offered, pot): (&Offered, &Pot)| Offer::new(&offered.offering, pot, share);
+        let offers: Vec<Offer> = load.offered.iter().zip(pots).map(offer).collect();
+        let mut members = Vec::new();
+        for (index, (offer, offered)) in offers.iter().zip(load.offered).enumerate() {
+            let made_before = share.of_first(offered.made_before);
+            for place in 0..offer.len() as u64 {
+                let id = offered.first_id + place * share.of as u64 + share.index as u64;
+                let mut member = Member::new(User::new(&recording, id, common.seed), index);
+                if place < made_before && !common.interrupted.load(Relaxed) {
+                    let unmade = |error| RunError::Users(format!("failed to make user {id}: {error}"));
+                    load_now(common, member.make(common, &host).map_err(unmade)?, &host)?;
+                }
+                members.push(member);
+            }
+        }
+        Ok(Crew { offers, members, recording, host })
+    }
+
+    fn run(
+        self,
+        load: &Load<'_>,
+        clock: Clock,
+        share: Share,
+        handover: Sender<Handover>,
+    ) -> Result<(Vec<String>, Option<Called>), RunError> {
+        self.host.clock.set(clock);
+        let broke = |error: rustix::io::Errno| RunError::Loop(error.to_string());
+        let is_open = self.offers.iter().all(Offer::is_open);
+        let recorder = Recorder::new(&[], is_open, clock.first(), load.window_end(), share.index, handover);
+        // What is run for its own sake has all of that in its metrics.
+        let recorder = if load.common.purpose == Purpose::Run { recorder.of_generator() } else { recorder };
+        let recorder = recorder.sharing(&load.common.names);
+        let core = Core::new(clock, recorder, self.offers, load.common.halt).map_err(broke)?;
+        let network = Network::new(load.common.network.clone(), self.members.len(), &core).map_err(broke)?;
+        let mut users = Users {
+            common: load.common,
+            host: self.host,
+            recording: self.recording,
+            network,
+            members: self.members,
+            calls: load.offered.iter().map(Offered::calls).collect(),
+            ready: VecDeque::new(),
+            copies: load.copies.clone().map(|copies| (share.index, copies)),
+            result: None,
+            broken: Vec::new(),
+            copied: Instant(0),
+            was_aborted: load.common.plan.abort.get().is_some(),
+            counted: 0,
+        };
+        event_loop::run(core, &mut users).map_err(broke)?;
+        Ok((users.broken, users.result))
+    }
+}
+
+impl Offered {
+    fn calls(&self) -> Calls {
+        // Each user reads it once.
+        let arguments = self.arguments.iter().map(|json| Data::Kept(json.as_str().into())).collect();
+        let (function, result, scenario) = (self.function.as_str().into(), self.result, self.scenario);
+        Calls { function, arguments, result, scenario }
+    }
+}
+
+/// How many users the process can have.
+///
+/// # Errors
+/// They are fewer than `users`.
+pub(super) fn allow_users(users: u64) -> Result<(), RunError> {
+    let Ok(most) = fibre::most() else { return Ok(()) };
+    if users <= most as u64 {
+        return Ok(());
+    }
+    Err(RunError::Users(format!(
+        "the load needs {users} users, but scripts have a stack each, of which this machine allows {most} \
+         (half of `vm.max_map_count`); raise it (`sysctl -w vm.max_map_count={}`) or use fewer users",
+        (users + 1000) * 2
+    )))
+}
+
+/// Lets a user run its modules, which may wait for timers but not for the network.
+fn load_now(common: &Common<'_>, vm: &mut Vm<K6>, host: &Rc<Surroundings>) -> Result<(), RunError> {
+    match settle(vm, host) {
+        Parked::Over(_) => Ok(()),
+        Parked::Ended(End::NotLoaded(exception)) => Err(RunError::Users(exception.to_string())),
+        Parked::Ended(End::Limit(limit, place)) => {
+            Err(RunError::Users(format!("while the script is loaded, {}", common.limits.broken(limit, place))))
+        }
+        Parked::Ended(End::Stopped) | Parked::Waiting => {
+            Err(RunError::Users("the script waits while it is loaded for what never comes".to_owned()))
+        }
+    }
+}
+
+/// Runs the modules of a user, on a thread that has nothing else to do.
+pub(super) fn settle(vm: &mut Vm<K6>, host: &Rc<Surroundings>) -> Parked {
+    let mut timers = BTreeSet::new();
+    let mut parked = vm.load();
+    loop {
+        while let Some(request) = vm.next_request() {
+            match request {
+                Request::Timer(id, due) => drop(timers.insert((due, id))),
+                Request::Cancel(id) => timers.retain(|(_, timer)| *timer != id),
+                // Natives ask for nothing while a script is loaded.
+                Request::Start(..) => {}
+            }
+        }
+        let (Parked::Waiting, Some((due, id))) = (&parked, timers.pop_first()) else { return parked };
+        std::thread::sleep(due.since(host.clock.get().now()).into());
+        parked = vm.wake(id, Event::Due);
+    }
+}

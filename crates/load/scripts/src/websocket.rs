@@ -1,0 +1,160 @@
+//! A socket of WebSocket, as a script holds it.
+
+use super::exchange::{Connected, Fault};
+use super::held::{Held, Io, Record};
+use plimsoll_javascript::OpId;
+use plimsoll_k6::operations::{
+    Event, HttpFaultKind, HttpReply, Op, SocketClosed, SocketCommand, SocketEvent, SocketOpened, SocketRefused,
+    SocketRequest,
+};
+use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
+use plimsoll_model::units::Instant;
+use plimsoll_protocols::websocket::{Answer, Event as What, Opening, Socket};
+
+/// What a socket says when it is given up: that its user goes away.
+const GOING_AWAY: u16 = 1001;
+
+/// How a socket ends whose connection breaks.
+const ABNORMAL: u16 = 1006;
+
+pub(super) struct WebSocket {
+    id: OpId,
+    request: Box<SocketRequest>,
+    asked: Instant,
+    /// There once the connection stands.
+    socket: Option<Socket>,
+    connected: Option<Connected>,
+    /// When the opening request was written.
+    sent: Instant,
+    is_open: bool,
+    is_over: bool,
+}
+
+impl WebSocket {
+    pub(super) fn new(id: OpId, request: Box<SocketRequest>, asked: Instant) -> WebSocket {
+        let (socket, connected) = (None, None);
+        WebSocket { id, request, asked, socket, connected, sent: asked, is_open: false, is_over: false }
+    }
+
+    fn answer(&mut self, what: What, io: &mut Io<'_>) {
+        let event = match what {
+            What::Opened(answer) => self.opened(answer, io),
+            What::Refused(answer, why) => {
+                let kind = if answer.is_some() { ErrorKind::Status } else { ErrorKind::Protocol };
+                self.refused(answer, &Fault::new(kind, HttpFaultKind::Other, why), io)
+            }
+            What::Text(text) => SocketEvent::Text(text),
+            What::Binary(bytes) => SocketEvent::Binary(bytes),
+            What::Ping => SocketEvent::Ping,
+            What::Pong(payload) => SocketEvent::Pong { payload, at: io.now },
+            What::Closed { code, reason } => self.closed(code, reason, None),
+            What::Broken(fault) => self.closed(ABNORMAL, String::new(), Some(fault)),
+        };
+        io.answer(self.id, Event::Socket(Box::new(event)));
+    }
+
+    fn opened(&mut self, answer: Answer, io: &mut Io<'_>) -> SocketEvent {
+        self.is_open = true;
+        self.record(Outcome::Ok, String::new(), io);
+        let connected = self.connected.as_ref().expect("it was opened on a connection");
+        let (remote, tls) = (connected.remote, connected.tls);
+        SocketEvent::Opened(SocketOpened { reply: reply(answer), remote, tls, took: io.now.since(self.asked) })
+    }
+
+    fn refused(&mut self, answer: Option<Answer>, fault: &Fault, io: &mut Io<'_>) -> SocketEvent {
+        self.is_over = true;
+        self.record(Outcome::Failed(fault.kind), fault.http.detail.clone(), io);
+        let remote = self.connected.as_ref().map(|connected| connected.remote);
+        let (reply, took) = (answer.map(reply), io.now.since(self.asked));
+        SocketEvent::Refused(SocketRefused { reply, fault: fault.http.clone(), remote, took })
+    }
+
+    fn closed(&mut self, code: u16, reason: String, fault: Option<String>) -> SocketEvent {
+        self.is_over = true;
+        SocketEvent::Closed(SocketClosed { code, reason, fault })
+    }
+
+    /// The opening is an exchange; what follows it is none.
+    fn record(&self, outcome: Outcome, detail: String, io: &mut Io<'_>) {
+        let (scheduled, done) = (self.asked, io.now);
+        let first_byte = (outcome == Outcome::Ok).then_some(done);
+        let exchange = Exchange { scheduled, sent: self.sent, first_byte, done, bytes_out: 0, bytes_in: 0, outcome };
+        io.told.records.push(Record { name: self.request.name.clone(), exchange, detail });
+    }
+
+    /// What the peer's bytes came to.
+    fn answer_all(&mut self, events: Vec<What>, io: &mut Io<'_>) {
+        for event in events {
+            self.answer(event, io);
+        }
+    }
+}
+
+impl Held for WebSocket {
+    fn open(&mut self, connected: &Connected, io: &mut Io<'_>) {
+        let target = self.request.url.target();
+        let (headers, subprotocols) = (&self.request.headers, &self.request.subprotocols);
+        let opening = Opening { target: &target, headers, subprotocols, deflate: self.request.deflate };
+        // Different for each socket of a user, and most likely for each user.
+        let seed = (io.now.0 as u64) ^ (u64::from(self.id) << 40);
+        self.socket = Some(Socket::open(&opening, seed, io.out));
+        self.connected = Some(connected.clone());
+        self.sent = io.now;
+    }
+
+    fn knows(&self, id: OpId) -> bool {
+        id == self.id
+    }
+
+    fn tell(&mut self, _id: OpId, op: Op, io: &mut Io<'_>) {
+        let (Op::TellSocket(_, command), Some(socket)) = (op, &mut self.socket) else { return };
+        match command {
+            SocketCommand::Text(text) => socket.send_text(&text, io.out),
+            SocketCommand::Binary(bytes) => socket.send_binary(&bytes, io.out),
+            SocketCommand::Ping(payload) => socket.ping(&payload, io.out),
+            SocketCommand::Close { code, reason } => socket.close(code, &reason, io.out),
+        }
+    }
+
+    fn cancel(&mut self, _id: OpId, io: &mut Io<'_>) {
+        if let Some(socket) = &mut self.socket {
+            socket.close(GOING_AWAY, "", io.out);
+        }
+        self.is_over = true;
+    }
+
+    fn receive(&mut self, input: &[u8], io: &mut Io<'_>) {
+        let Some(socket) = &mut self.socket else { return };
+        let mut events = Vec::new();
+        socket.receive(input, io.out, &mut events);
+        self.answer_all(events, io);
+    }
+
+    fn end(&mut self, fault: Option<&Fault>, io: &mut Io<'_>) {
+        match (fault, &mut self.socket) {
+            (None, Some(socket)) => {
+                let mut events = Vec::new();
+                socket.end_of_input(&mut events);
+                self.answer_all(events, io);
+            }
+            (Some(fault), _) => {
+                let event = match self.is_open {
+                    true => self.closed(ABNORMAL, String::new(), Some(fault.http.detail.clone())),
+                    false => self.refused(None, fault, io),
+                };
+                io.answer(self.id, Event::Socket(Box::new(event)));
+            }
+            (None, None) => {}
+        }
+        self.is_over = true;
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over
+    }
+}
+
+fn reply(answer: Answer) -> HttpReply {
+    let Answer { status, reason, headers, body } = answer;
+    HttpReply::new(status, &reason, &headers, body)
+}

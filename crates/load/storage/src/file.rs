@@ -1,0 +1,401 @@
+//! Objects as files of a directory, on whatever file system it lies.
+//!
+//! Each user has a folder, which stays open: names are looked up in it, so that no call builds a
+//! path or walks one. Bytes go to the kernel straight from [`Content`], and come from it into one
+//! buffer for each user.
+
+use super::content::{ALIGNMENT, Aligned};
+use super::{Content, Object, Session, Store, mount, residency, user_folder};
+use plimsoll_engine::blocking::{Call, Failure};
+use plimsoll_model::record::{ErrorKind, Part};
+use plimsoll_model::storage::{FileSystem, Mode, Residency, Storage, StorageFacts};
+use rustix::fs::{AtFlags, CWD, Mode as Permissions, OFlags, StatxFlags, fsync, openat, statvfs, statx, unlinkat};
+use rustix::io::{Errno, read, retry_on_intr, write};
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+#[cfg(test)]
+mod tests;
+
+/// What `O_DIRECT` wants lengths to be multiples of, at least: the smallest sector of disks.
+const SECTOR: u64 = 512;
+
+/// A directory, of this machine or of a network file system that is mounted here.
+#[derive(Debug)]
+pub(crate) struct DirectoryStore {
+    path: PathBuf,
+    storage: Arc<Storage>,
+    content: Arc<Content>,
+    place: Mutex<Place>,
+}
+
+/// What was made for a trial, and what was found where it was made.
+#[derive(Debug, Default)]
+struct Place {
+    made_directory: bool,
+    trial: Option<PathBuf>,
+    file_system: Option<FileSystem>,
+    /// What `O_DIRECT` wants lengths to be multiples of.
+    direct_unit: Option<u64>,
+}
+
+/// What one user works with.
+struct DirectorySession {
+    storage: Arc<Storage>,
+    content: Arc<Content>,
+    path: PathBuf,
+    folder: OwnedFd,
+    /// How files are opened, beside for what.
+    flags: OFlags,
+    /// What reads are multiples of: 1, or more with `O_DIRECT`.
+    unit: usize,
+    /// Room for a block and a unit.
+    buffer: Aligned,
+}
+
+impl DirectoryStore {
+    /// Objects below `path`, which is made when it is missing.
+    ///
+    /// # Errors
+    /// Objects of this size can be written past no page cache.
+    pub(crate) fn new(storage: &Storage, path: PathBuf, content: Arc<Content>) -> Result<DirectoryStore, String> {
+        if storage.mode == Mode::Direct {
+            check_lengths(storage, SECTOR)?;
+        }
+        Ok(DirectoryStore { path, storage: Arc::new(storage.clone()), content, place: Mutex::default() })
+    }
+
+    fn make(&self) -> Result<(), Failure> {
+        let mut place = self.place();
+        place.made_directory = make_if_missing(&self.path)?;
+        let directory = self.path.canonicalize().map_err(|error| failed("look at", &self.path, error))?;
+        let trial = directory.join(trial_folder());
+        self.make_folder(&trial)?;
+        place.trial = Some(trial.clone());
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        place.file_system = mount::file_system(&mounts, &directory);
+        if self.storage.mode == Mode::Direct {
+            let unit = direct_unit(&trial)?;
+            check_lengths(&self.storage, unit).map_err(|fault| Failure::new(ErrorKind::Io, fault))?;
+            place.direct_unit = Some(unit);
+        }
+        Ok(())
+    }
+
+    /// Makes a folder that was not there before; in mode `durable` one that a loss of power leaves
+    /// in place, unless directories are not synced.
+    fn make_folder(&self, path: &Path) -> Result<(), Failure> {
+        fs::create_dir(path).map_err(|error| failed("make", path, error))?;
+        if self.storage.syncs_directory() {
+            let parent = path.parent().expect("folders of a trial have a parent");
+            let synced = fs::File::open(parent).and_then(|folder| folder.sync_all());
+            synced.map_err(|error| failed("sync", parent, error))?;
+        }
+        Ok(())
+    }
+
+    fn begin(&self, user: u32) -> Result<DirectorySession, Failure> {
+        let path = self.trial().join(user_folder(user));
+        self.make_folder(&path)?;
+        let folder = openat(CWD, &path, OFlags::DIRECTORY | OFlags::CLOEXEC, Permissions::empty());
+        let folder = folder.map_err(|error| failed("open", &path, error))?;
+        let unit = self.place().direct_unit;
+        let direct = unit.map_or(OFlags::empty(), |_| OFlags::DIRECT);
+        let unit = unit.unwrap_or(1) as usize;
+        Ok(DirectorySession {
+            storage: Arc::clone(&self.storage),
+            content: Arc::clone(&self.content),
+            path,
+            folder,
+            flags: OFlags::CLOEXEC | direct,
+            unit,
+            buffer: Aligned::new(self.storage.block as usize + unit),
+        })
+    }
+
+    fn trial(&self) -> PathBuf {
+        self.place().trial.clone().expect("sessions begin after the place was made")
+    }
+
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for DirectoryStore {
+    fn prepare(&self) -> Result<(), Failure> {
+        self.make().inspect_err(|_| drop(self.clean_up()))
+    }
+
+    fn session(&self, user: u32) -> Result<Box<dyn Session>, Failure> {
+        Ok(Box::new(self.begin(user)?))
+    }
+
+    fn room(&self) -> Option<u64> {
+        free_space(&self.trial()).ok()
+    }
+
+    fn describe(&self, facts: &mut StorageFacts) {
+        let Place { file_system, direct_unit, .. } = &*self.place();
+        facts.kind = "directory".to_owned();
+        facts.place = self.path.display().to_string();
+        facts.file_system.clone_from(file_system);
+        facts.on_this_machine = file_system.as_ref().is_some_and(mount::on_this_machine);
+        facts.page_cache = true;
+        let network = file_system.as_ref().is_some_and(|file_system| file_system.network);
+        let tunnel = "mounted from a loopback address: a server here, or a tunnel to one elsewhere";
+        let tunnel = (network && facts.on_this_machine).then(|| tunnel.to_owned());
+        let unit = direct_unit.map(|unit| format!("O_DIRECT in multiples of {unit} bytes"));
+        facts.details.extend(tunnel.into_iter().chain(unit));
+    }
+
+    fn clean_up(&self) -> Vec<String> {
+        let mut place = self.place();
+        let mut left = Vec::new();
+        let mut note = |path: &Path, removed: io::Result<()>| {
+            left.extend(removed.err().map(|error| format!("{}: {error}", path.display())));
+        };
+        if let Some(trial) = place.trial.take() {
+            note(&trial, fs::remove_dir_all(&trial));
+        }
+        if std::mem::take(&mut place.made_directory) {
+            // Somebody else may keep something in it by now.
+            note(&self.path, fs::remove_dir(&self.path).or_else(unless_in_use));
+        }
+        left
+    }
+}
+
+impl Session for DirectorySession {
+    fn write(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure> {
+        let (file, new) = call.part(Part::Open, |_| self.open_to_write(&object.name))?;
+        call.part(Part::Data, |call| self.write_content(&file, object, call))?;
+        if self.storage.mode == Mode::Durable {
+            call.part(Part::Sync, |_| self.sync(&file, &object.name, new))?;
+        }
+        close(call, file)
+    }
+
+    fn read(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure> {
+        let file = call.part(Part::Open, |_| self.open(&object.name, OFlags::RDONLY | self.flags, "open"))?;
+        call.part(Part::Data, |call| self.read_content(&file, object, call))?;
+        close(call, file)
+    }
+
+    fn list(&mut self, expected: usize, _call: &mut Call) -> Result<(), Failure> {
+        let listed = fs::read_dir(&self.path);
+        let counted = listed.and_then(|mut entries| entries.try_fold(0, |count, entry| entry.map(|_| count + 1)));
+        let found: usize = counted.map_err(|error| failed("list", &self.path, error))?;
+        if found != expected {
+            let detail = format!("expected {expected} objects in {}, found {found}", self.path.display());
+            return Err(Failure::new(ErrorKind::Check, detail));
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure> {
+        unlinkat(&self.folder, &object.name, AtFlags::empty())
+            .map_err(|error| self.failed("delete", &object.name, error))?;
+        if self.storage.syncs_directory() {
+            call.part(Part::Sync, |_| fsync(&self.folder).map_err(|error| failed("sync", &self.path, error)))?;
+        }
+        Ok(())
+    }
+
+    fn before_read(&mut self, object: &Object) -> Result<Residency, Failure> {
+        let file = self.open(&object.name, OFlags::RDONLY | OFlags::CLOEXEC, "open")?;
+        if self.storage.mode != Mode::Cold {
+            // Where the kernel does not tell, nothing is said.
+            return Ok(residency::residency(file.as_fd(), object.size).unwrap_or_default());
+        }
+        let left = residency::drop_from_cache(file.as_fd(), object.size);
+        let left = left.map_err(|error| failed("drop the cached pages of", &self.path.join(&object.name), error))?;
+        if left.cached > 0 { Err(self.stayed(&object.name, left)) } else { Ok(left) }
+    }
+}
+
+impl DirectorySession {
+    /// The file of an object to be written, and whether it is new.
+    fn open_to_write(&self, name: &str) -> Result<(OwnedFd, bool), Failure> {
+        let flags = OFlags::WRONLY | self.flags;
+        if self.storage.overwrite {
+            match openat(&self.folder, name, flags | OFlags::TRUNC, Permissions::empty()) {
+                Err(Errno::NOENT) => {}
+                opened => return opened.map(|file| (file, false)).map_err(|error| self.failed("open", name, error)),
+            }
+        }
+        self.open(name, flags | OFlags::CREATE | OFlags::EXCL, "create").map(|file| (file, true))
+    }
+
+    fn open(&self, name: &str, flags: OFlags, doing: &str) -> Result<OwnedFd, Failure> {
+        let opened = openat(&self.folder, name, flags, Permissions::from_raw_mode(0o666));
+        opened.map_err(|error| self.failed(doing, name, error))
+    }
+
+    fn write_content(&self, file: &OwnedFd, object: &Object, call: &mut Call) -> Result<(), Failure> {
+        let mut offset = 0;
+        while offset < object.size {
+            call.go_on()?;
+            let block = self.content.slice(object.number, offset, (object.size - offset) as usize);
+            let written = retry_on_intr(|| write(file, block));
+            let written = written.map_err(|error| self.failed("write", &object.name, error))?;
+            call.sent(written);
+            offset += written as u64;
+        }
+        Ok(())
+    }
+
+    /// Makes an object durable: its bytes, and its name where that is new and directories are synced.
+    fn sync(&self, file: &OwnedFd, name: &str, new: bool) -> Result<(), Failure> {
+        fsync(file).map_err(|error| self.failed("sync", name, error))?;
+        if new && self.storage.syncs_directory() {
+            fsync(&self.folder).map_err(|error| failed("sync", &self.path, error))?;
+        }
+        Ok(())
+    }
+
+    /// Reads a whole object. The last read asks for a little more than there should be: so an
+    /// object that is too long is found without a further call.
+    fn read_content(&mut self, file: &OwnedFd, object: &Object, call: &mut Call) -> Result<(), Failure> {
+        let block = self.storage.block as usize;
+        let mut offset = 0;
+        loop {
+            call.go_on()?;
+            let left = (object.size - offset) as usize;
+            let longest = if left <= block { left + self.unit } else { block };
+            let count = retry_on_intr(|| read(file, &mut self.buffer.bytes_mut()[..longest]));
+            let count = count.map_err(|error| self.failed("read", &object.name, error))?;
+            call.saw_first_byte();
+            call.received(count);
+            self.check(object, offset, count)?;
+            offset += count as u64;
+            if offset == object.size {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether the `count` bytes in the buffer may stand in the object at `offset`.
+    fn check(&self, object: &Object, offset: u64, count: usize) -> Result<(), Failure> {
+        let path = || self.path.join(&object.name).display().to_string();
+        let end = offset + count as u64;
+        if end > object.size {
+            let detail = format!("expected {} bytes in {}, found more", object.size, path());
+            return Err(Failure::new(ErrorKind::Check, detail));
+        }
+        if count == 0 && end < object.size {
+            let detail = format!("expected {} bytes in {}, found {end}", object.size, path());
+            return Err(Failure::new(ErrorKind::Closed, detail));
+        }
+        let bytes = &self.buffer.bytes()[..count];
+        let different = self.storage.verify.then(|| self.content.first_difference(object.number, offset, bytes));
+        different.flatten().map_or(Ok(()), |at| {
+            let detail = format!("{} differs from what was written at byte {at}", path());
+            Err(Failure::new(ErrorKind::Check, detail))
+        })
+    }
+
+    fn failed(&self, doing: &str, name: &str, error: Errno) -> Failure {
+        let path = self.path.join(name);
+        if self.storage.mode == Mode::Direct && error == Errno::INVAL {
+            refused(&path)
+        } else {
+            failed(doing, &path, error)
+        }
+    }
+
+    fn stayed(&self, name: &str, found: Residency) -> Failure {
+        let detail = format!(
+            "failed to drop {} from the page cache: {} of {} pages stayed, as they do on a file system that lives in \
+             memory, or while another process maps the file; use another directory, or a mode other than `cold`",
+            self.path.join(name).display(),
+            found.cached,
+            found.pages
+        );
+        Failure::new(ErrorKind::Io, detail)
+    }
+}
+
+/// Bytes that an unprivileged user can still write to the file system of `path`.
+fn free_space(path: &Path) -> io::Result<u64> {
+    let found = statvfs(path)?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// Ends a file. A network file system sends here what it has kept back, so that an error may show
+/// only here.
+fn close(call: &mut Call, file: OwnedFd) -> Result<(), Failure> {
+    call.part(Part::Close, |_| {
+        let raw = file.into_raw_fd();
+        #[allow(unsafe_code)] // dropping it would lose the answer of close(2)
+        // SAFETY: the descriptor was owned here and is owned by nobody from now on.
+        let closed = unsafe { rustix::io::try_close(raw) };
+        closed.map_err(|error| Failure::io("close the file", &error.into()))
+    })
+}
+
+fn make_if_missing(path: &Path) -> Result<bool, Failure> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        made => made.map(|()| true).map_err(|error| failed("make", path, error)),
+    }
+}
+
+/// A name that no other trial has, nor has had.
+fn trial_folder() -> String {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    format!("plimsoll-{:x}-{:x}", std::process::id(), now.as_nanos())
+}
+
+fn unless_in_use(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::DirectoryNotEmpty { Ok(()) } else { Err(error) }
+}
+
+/// What `O_DIRECT` wants lengths to be multiples of in this folder, by a file that is left to
+/// whoever removes the folder.
+fn direct_unit(folder: &Path) -> Result<u64, Failure> {
+    let path = folder.join("direct");
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::DIRECT | OFlags::CLOEXEC;
+    let file = openat(CWD, &path, flags, Permissions::from_raw_mode(0o666)).map_err(|error| match error {
+        Errno::INVAL => refused(&path),
+        error => failed("create", &path, error),
+    })?;
+    match statx(&file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN) {
+        Ok(found) if found.stx_mask & StatxFlags::DIOALIGN.bits() == 0 => Ok(ALIGNMENT as u64),
+        Ok(found) if found.stx_dio_offset_align == 0 => Err(refused(&path)),
+        Ok(found) => Ok(found.stx_dio_offset_align.into()),
+        Err(_) => Ok(ALIGNMENT as u64),
+    }
+}
+
+/// Whether objects and blocks are multiples of `unit`, as `O_DIRECT` wants it.
+fn check_lengths(storage: &Storage, unit: u64) -> Result<(), String> {
+    let size = ("object", storage.size);
+    let block = ("block", if storage.block < storage.size { storage.block } else { 0 });
+    match [size, block].into_iter().find(|(_, bytes)| bytes % unit != 0) {
+        None => Ok(()),
+        Some((what, bytes)) => Err(format!(
+            "expected a multiple of {unit} bytes for each {what}, as O_DIRECT wants it, found {bytes}; \
+             use {} or {}, or a mode other than `direct`",
+            bytes / unit * unit,
+            bytes.next_multiple_of(unit)
+        )),
+    }
+}
+
+fn refused(path: &Path) -> Failure {
+    let detail = format!(
+        "failed to open or use {} with O_DIRECT: its file system refuses that; use a mode other than `direct`, or a \
+         directory on another file system",
+        path.display()
+    );
+    Failure::new(ErrorKind::Io, detail)
+}
+
+fn failed(doing: &str, path: &Path, error: impl Into<io::Error>) -> Failure {
+    Failure::io(&format!("{doing} {}", path.display()), &error.into())
+}

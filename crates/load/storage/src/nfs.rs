@@ -1,0 +1,215 @@
+//! Objects behind NFSv3, by a client of our own: no mount, so no right to mount is needed, and no
+//! page cache on this side.
+//!
+//! Each user has a connection and one request under way on it. What a kernel would do beside that
+//! (read ahead, write behind, many requests at once) is not done: what is measured is the server and
+//! the way to it.
+
+mod client;
+mod session;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use super::{Content, Session, Store, user_folder};
+use client::{Client, Limits, Position};
+use nfs3_client::nfs3_types::nfs3::nfs_fh3;
+use plimsoll_engine::blocking::{Call, Failure};
+use plimsoll_model::record::ErrorKind;
+use plimsoll_model::storage::{Mode, Nfs, Storage, StorageFacts};
+use session::NfsSession;
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The most bytes of one request or answer, whatever the server says: the limit of the client of
+/// Linux. A user needs up to three times this in memory.
+const LONGEST: u32 = 4 << 20;
+
+/// The least that is asked for of a listing at once: a server may always answer less.
+const SHORTEST_PAGE: u32 = 64 << 10;
+
+/// An export of an NFSv3 server.
+#[derive(Debug)]
+pub(crate) struct NfsStore {
+    nfs: Nfs,
+    address: SocketAddr,
+    timeout: Duration,
+    manner: Manner,
+    place: OnceLock<Place>,
+}
+
+/// How objects are written and read.
+#[derive(Clone, Debug)]
+struct Manner {
+    content: Arc<Content>,
+    mode: Mode,
+    overwrite: bool,
+    verify: bool,
+    block: u64,
+}
+
+/// Where this trial keeps its objects.
+#[derive(Clone, Debug)]
+struct Place {
+    /// The file service.
+    server: SocketAddr,
+    /// The exported folder.
+    export: nfs_fh3,
+    /// The trial's own folder in it.
+    folder: nfs_fh3,
+    name: String,
+    /// Bytes of one request or answer.
+    limits: Limits,
+    /// Bytes that could be written when the folder was made.
+    room: u64,
+}
+
+impl NfsStore {
+    /// A client of the server at `address`, whose port does not matter. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// The mode asks for what such a client does not have.
+    pub(crate) fn new(
+        storage: &Storage,
+        nfs: &Nfs,
+        address: SocketAddr,
+        timeout: Duration,
+        content: Arc<Content>,
+    ) -> Result<NfsStore, String> {
+        if storage.mode == Mode::Direct {
+            return Err("mode `direct` goes past a page cache, and an NFS client without a mount has none: \
+                 use `app`, `durable` or `cold`, or a directory on a mount of the export"
+                .to_owned());
+        }
+        let manner = Manner {
+            content,
+            mode: storage.mode,
+            overwrite: storage.overwrite,
+            verify: storage.verify,
+            block: storage.block,
+        };
+        Ok(NfsStore { nfs: nfs.clone(), address, timeout, manner, place: OnceLock::new() })
+    }
+
+    /// The URL of something in the export.
+    fn url(&self, name: &str) -> String {
+        format!("nfs://{}{}/{name}", self.nfs.host, self.nfs.export.trim_end_matches('/'))
+    }
+}
+
+impl Store for NfsStore {
+    fn prepare(&self) -> Result<(), Failure> {
+        let call = self.call();
+        let (mut client, export) = Client::mount(self.address.ip(), &self.nfs, &call)?;
+        let limits = self.limits(client.limits(&export, &call)?);
+        let room = client.room(&export, &call)?;
+        let name = unique_name();
+        let folder = client.make_folder(&export, &name, &call)?;
+        let place = Place { server: client.server(), export, folder, name, limits, room };
+        self.place.set(place).map_err(|_| Failure::new(ErrorKind::Io, "a trial is prepared once"))
+    }
+
+    fn session(&self, user: u32) -> Result<Box<dyn Session>, Failure> {
+        let place = self.place.get().ok_or_else(|| Failure::new(ErrorKind::Io, "the trial was not prepared"))?;
+        let call = self.call();
+        let mut client = Client::of(place.server, &call);
+        let folder = client.make_folder(&place.folder, &user_folder(user), &call)?;
+        Ok(Box::new(NfsSession { client, folder, manner: self.manner.clone(), limits: place.limits }))
+    }
+
+    fn room(&self) -> Option<u64> {
+        self.place.get().map(|place| place.room)
+    }
+
+    fn describe(&self, facts: &mut StorageFacts) {
+        facts.kind = "NFSv3 client".to_owned();
+        facts.on_this_machine = self.address.ip().is_loopback();
+        facts.page_cache = false;
+        facts.place = self.url("");
+        facts.details.push("user-space client: no kernel mount, no page cache on this side".to_owned());
+        if let Some(Place { name, limits: Limits { read, write, .. }, .. }) = self.place.get() {
+            facts.place = self.url(name);
+            facts.details.push(format!("one request at a time; reads of {read}, writes of {write} bytes"));
+        }
+        let remark = match self.manner.mode {
+            Mode::Durable => "mode durable: as the server says; what it calls FILE_SYNC at once is not committed again",
+            Mode::Cold => "mode cold: nothing to drop on this side; the server's cache is as it is",
+            Mode::App | Mode::Direct => return,
+        };
+        facts.details.push(remark.to_owned());
+    }
+
+    fn clean_up(&self) -> Vec<String> {
+        let Some(place) = self.place.get() else { return Vec::new() };
+        let removed = self.remove_trial(place);
+        removed.err().map(|failure| format!("{}: {}", self.url(&place.name), failure.detail)).into_iter().collect()
+    }
+}
+
+impl NfsStore {
+    /// Bytes of one request or answer, with a server of these limits.
+    fn limits(&self, server: Limits) -> Limits {
+        let longest = u32::try_from(self.manner.block).unwrap_or(LONGEST).clamp(1, LONGEST);
+        Limits {
+            read: server.read.clamp(1, longest),
+            write: server.write.clamp(1, longest),
+            page: server.page.clamp(SHORTEST_PAGE, LONGEST),
+        }
+    }
+
+    /// Removes the folders of all users, then that of the trial.
+    fn remove_trial(&self, place: &Place) -> Result<(), Failure> {
+        let client = &mut Client::of(place.server, &self.call());
+        self.empty(client, place, &place.folder, |client, user| {
+            let folder = client.look_up(&place.folder, user, &self.call())?.handle;
+            self.empty(client, place, &folder, |client, object| client.remove(&folder, object, &self.call()))?;
+            client.remove_folder(&place.folder, user, &self.call())
+        })?;
+        client.remove_folder(&place.export, &place.name, &self.call())
+    }
+
+    /// Removes all that is in a folder. Only first pages of listings are asked for: a place in a
+    /// listing need not outlive a removal.
+    fn empty(
+        &self,
+        client: &mut Client,
+        place: &Place,
+        folder: &nfs_fh3,
+        mut remove: impl FnMut(&mut Client, &str) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        loop {
+            let (names, _) = client.names(folder, Position::default(), place.limits.page, &self.call())?;
+            if names.is_empty() {
+                return Ok(());
+            }
+            each(&names, |name| remove(client, name))?;
+        }
+    }
+
+    /// Whatever is not part of the load may take the whole time-out for each of its requests.
+    fn call(&self) -> Call {
+        Call::untimed(self.timeout)
+    }
+}
+
+/// Removes each of them, whatever becomes of the others, unless the server is gone. Fails as the
+/// first of them did.
+fn each(names: &[String], mut remove: impl FnMut(&str) -> Result<(), Failure>) -> Result<(), Failure> {
+    let mut all = Ok(());
+    for name in names {
+        let removed = remove(name);
+        if removed.as_ref().is_err_and(|failure| !matches!(failure.kind, ErrorKind::Denied | ErrorKind::Io)) {
+            return removed;
+        }
+        all = all.and(removed);
+    }
+    all
+}
+
+/// A name that no other trial has.
+fn unique_name() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("plimsoll-{:x}-{:x}", std::process::id(), now.as_nanos())
+}

@@ -1,0 +1,131 @@
+//! What a user does with objects behind NFS.
+
+use super::Manner;
+use super::client::{Client, File, Limits, Position};
+use crate::{Object, Session};
+use nfs3_client::nfs3_types::nfs3::{nfs_fh3, writeverf3};
+use plimsoll_engine::blocking::{Call, Failure};
+use plimsoll_model::record::{ErrorKind, Part};
+use plimsoll_model::storage::Mode;
+use std::cmp::Ordering;
+
+/// A user with a folder and a connection of its own.
+#[derive(Debug)]
+pub(super) struct NfsSession {
+    pub(super) client: Client,
+    pub(super) folder: nfs_fh3,
+    pub(super) manner: Manner,
+    pub(super) limits: Limits,
+}
+
+impl Session for NfsSession {
+    fn write(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure> {
+        let file = call.part(Part::Open, |call| match self.manner.overwrite {
+            true => self.client.truncate(&self.folder, &object.name, call),
+            false => self.client.create(&self.folder, &object.name, call),
+        })?;
+        let uncommitted = call.part(Part::Data, |call| self.send(object, &file, call))?;
+        // The client of a kernel commits as well when a file is closed: whoever opens it next, on
+        // whatever machine, must see all of it.
+        let part = if self.manner.mode == Mode::Durable { Part::Sync } else { Part::Close };
+        call.part(part, |call| self.commit(&file, uncommitted, call))
+    }
+
+    fn read(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure> {
+        let file = call.part(Part::Open, |call| self.client.look_up(&self.folder, &object.name, call))?;
+        let length = call.part(Part::Data, |call| self.fetch(object, &file, call))?;
+        let Object { name, size, .. } = object;
+        let detail = match length.cmp(size) {
+            Ordering::Equal => return Ok(()),
+            Ordering::Less => format!("{name} ends after {length} bytes, not after the {size} of the object"),
+            Ordering::Greater => format!("{name} holds more than the {size} bytes of the object"),
+        };
+        Err(Failure::new(ErrorKind::Check, detail))
+    }
+
+    fn list(&mut self, expected: usize, call: &mut Call) -> Result<(), Failure> {
+        let (mut found, mut next) = (0, Some(Position::default()));
+        while let Some(position) = next {
+            call.go_on()?;
+            let (names, following) = self.client.names(&self.folder, position, self.limits.page, call)?;
+            (found, next) = (found + names.len(), following);
+        }
+        if found == expected {
+            return Ok(());
+        }
+        Err(Failure::new(ErrorKind::Check, format!("the listing has {found} names, not those of {expected} objects")))
+    }
+
+    fn delete(&mut self, object: &Object, call: &mut Call) -> Result<(), Failure> {
+        self.client.remove(&self.folder, &object.name, call)
+    }
+}
+
+impl NfsSession {
+    /// Writes all bytes, and gives the verifier of those that the server holds back.
+    fn send(&mut self, object: &Object, file: &File<'_>, call: &mut Call) -> Result<Option<writeverf3>, Failure> {
+        let (mut offset, mut uncommitted) = (0, None);
+        while offset < object.size {
+            call.go_on()?;
+            let longest = (object.size - offset).min(self.limits.write.into()) as usize;
+            let bytes = self.manner.content.slice(object.number, offset, longest);
+            let written = self.client.write(file, offset, bytes, call)?;
+            if let Some(verifier) = written.uncommitted {
+                same_server(uncommitted.replace(verifier), verifier, file)?;
+            }
+            call.sent(written.count as usize);
+            offset += u64::from(written.count);
+        }
+        Ok(uncommitted)
+    }
+
+    fn commit(&mut self, file: &File<'_>, uncommitted: Option<writeverf3>, call: &Call) -> Result<(), Failure> {
+        let Some(verifier) = uncommitted else { return Ok(()) };
+        same_server(Some(verifier), self.client.commit(file, call)?, file)
+    }
+
+    /// Reads all bytes, and one more if there is one. Returns how many there were.
+    fn fetch(&mut self, object: &Object, file: &File<'_>, call: &mut Call) -> Result<u64, Failure> {
+        let mut offset = 0;
+        while offset <= object.size {
+            call.go_on()?;
+            let count = (object.size - offset).clamp(1, self.limits.read.into()) as u32;
+            let (bytes, is_last) = self.client.read(file, offset, count, call)?;
+            call.saw_first_byte();
+            call.received(bytes.len());
+            self.compare(object, offset, &bytes)?;
+            offset += bytes.len() as u64;
+            // Some servers never say that the last byte was the last.
+            if is_last || bytes.is_empty() {
+                break;
+            }
+        }
+        Ok(offset)
+    }
+
+    fn compare(&self, object: &Object, offset: u64, bytes: &[u8]) -> Result<(), Failure> {
+        if !self.manner.verify {
+            return Ok(());
+        }
+        let expected = (object.size - offset).min(bytes.len() as u64) as usize;
+        match self.manner.content.first_difference(object.number, offset, &bytes[..expected]) {
+            None => Ok(()),
+            Some(at) => {
+                let detail = format!("{} differs from what was written at byte {at}", object.name);
+                Err(Failure::new(ErrorKind::Check, detail))
+            }
+        }
+    }
+}
+
+/// Whether two answers come from one run of the server: a verifier that changes says that it lost
+/// what was not committed (RFC 1813, 3.3.7 and 3.3.21).
+fn same_server(before: Option<writeverf3>, now: writeverf3, file: &File<'_>) -> Result<(), Failure> {
+    match before {
+        Some(before) if before != now => {
+            let detail = format!("the server restarted while {} was written, and may have lost parts of it", file.name);
+            Err(Failure::new(ErrorKind::Io, detail))
+        }
+        _ => Ok(()),
+    }
+}

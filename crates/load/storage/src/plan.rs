@@ -1,0 +1,82 @@
+//! From the study's words for a back end to the back end.
+
+use super::{Content, DirectoryStore, NfsStore, S3Store, StorageCrew, Store};
+use plimsoll_engine::blocking::Failure;
+use plimsoll_engine::tls::{self, Encryption};
+use plimsoll_model::record::ErrorKind;
+use plimsoll_model::storage::{Payload, S3, Storage, Store as StoreSpec};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A storage workload whose back end can be made.
+pub struct StoragePlan {
+    storage: Storage,
+    address: Option<SocketAddr>,
+    timeout: Duration,
+}
+
+impl StoragePlan {
+    /// Finds what is wrong without any IO.
+    pub fn new(storage: &Storage, address: Option<SocketAddr>, timeout: Duration) -> Result<StoragePlan, Vec<String>> {
+        let plan = StoragePlan { storage: storage.clone(), address, timeout };
+        plan.store(Content::new(Payload::Zeros, storage.block, 0)).map(|_| plan)
+    }
+
+    /// The users of a trial, with the place for their objects made.
+    pub fn crew(&self, seed: u64, users: usize) -> Result<Arc<StorageCrew>, Failure> {
+        let storage = &self.storage;
+        let content = Content::of(storage, seed);
+        let store = self.store(content).map_err(|faults| Failure::new(ErrorKind::Io, faults.join("\n")))?;
+        let crew = StorageCrew::new(storage.clone(), Arc::clone(&store), self.timeout);
+        crew.prepare()?;
+        match store.room().filter(|room| *room < self.needed(users)) {
+            None => Ok(Arc::new(crew)),
+            Some(room) => {
+                crew.finish();
+                Err(self.too_small(room, users))
+            }
+        }
+    }
+
+    fn store(&self, content: Content) -> Result<Arc<dyn Store>, Vec<String>> {
+        let content = Arc::new(content);
+        let address = || self.address.ok_or_else(|| vec!["the back end has no address".to_owned()]);
+        Ok(match &self.storage.store {
+            StoreSpec::Directory(path) => {
+                Arc::new(DirectoryStore::new(&self.storage, path.clone(), content).map_err(one)?)
+            }
+            StoreSpec::Nfs(nfs) => {
+                Arc::new(NfsStore::new(&self.storage, nfs, address()?, self.timeout, content).map_err(one)?)
+            }
+            StoreSpec::S3(s3) => {
+                let tls = encryption(s3).map_err(one)?;
+                Arc::new(S3Store::new(&self.storage, s3, address()?, tls, self.timeout, content).map_err(one)?)
+            }
+        })
+    }
+
+    /// Bytes that all users together can have at once.
+    fn needed(&self, users: usize) -> u64 {
+        self.storage.size.saturating_mul(self.storage.objects.into()).saturating_mul(users as u64)
+    }
+
+    fn too_small(&self, room: u64, users: usize) -> Failure {
+        let Storage { name, size, objects, .. } = &self.storage;
+        let needed = self.needed(users);
+        let detail = format!(
+            "expected room for {needed} bytes in `{name}` ({users} users, each with {objects} objects of {size} bytes), \
+             found {room}; use fewer users, fewer objects or smaller ones"
+        );
+        Failure::new(ErrorKind::Space, detail)
+    }
+}
+
+fn encryption(s3: &S3) -> Result<Option<Encryption>, String> {
+    let tls = s3.endpoint.tls.as_ref().map(|tls| tls::configure(&s3.endpoint, tls, &[b"http/1.1"]));
+    tls.transpose()
+}
+
+fn one(fault: String) -> Vec<String> {
+    vec![fault]
+}

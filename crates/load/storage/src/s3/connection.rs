@@ -1,0 +1,197 @@
+//! A blocking socket, plain or with TLS, that gives up when its call does.
+//!
+//! The socket has a short time-out of its own, set once: whoever waits for it looks at the call
+//! once a tick, and nobody who does not wait pays for that.
+
+use plimsoll_engine::blocking::{Call, Failure};
+use plimsoll_engine::tls::Encryption;
+use plimsoll_model::record::ErrorKind;
+use rustix::net::RecvFlags;
+use rustls::{ClientConnection, Stream};
+use std::io::{self, BufReader, IoSlice, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// How often a call that waits for the socket is asked whether to go on.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Bytes that are read for TLS at once: it would take 4 KiB itself.
+const TLS_READ: usize = 256 << 10;
+
+/// A connection.
+pub(super) struct Connection {
+    socket: Socket,
+    tls: Option<Box<ClientConnection>>,
+}
+
+impl Connection {
+    /// Connects, the TLS handshake included.
+    pub(super) fn dial(address: SocketAddr, tls: Option<&Encryption>, call: &Call) -> Result<Connection, Failure> {
+        let doing = format!("connect to {address}");
+        let stream = TcpStream::connect_timeout(&address, call.remaining()).map_err(|error| broken(&doing, &error))?;
+        let made = Socket::new(stream, tls.is_some()).map_err(|error| broken(&doing, &error))?;
+        let mut connection = Connection { socket: made, tls: None };
+        if let Some((config, name)) = tls {
+            let tls = ClientConnection::new(config.clone(), name.clone())
+                .map_err(|error| Failure::new(ErrorKind::Tls, format!("failed to {doing}: {error}")))?;
+            connection.shake_hands(tls, &doing, call)?;
+        }
+        Ok(connection)
+    }
+
+    fn shake_hands(&mut self, mut tls: ClientConnection, doing: &str, call: &Call) -> Result<(), Failure> {
+        while tls.is_handshaking() {
+            call.go_on()?;
+            match tls.complete_io(&mut self.socket) {
+                Err(error) if !is_wait(&error) => return Err(broken(doing, &error)),
+                _ => {}
+            }
+        }
+        self.tls = Some(Box::new(tls));
+        Ok(())
+    }
+
+    /// Sends all of `slices`, if it can in one write.
+    pub(super) fn send(&mut self, mut slices: &mut [IoSlice<'_>], call: &Call) -> Result<(), Failure> {
+        IoSlice::advance_slices(&mut slices, 0);
+        while !slices.is_empty() {
+            call.go_on()?;
+            let written = match &mut self.tls {
+                None => self.socket.write_vectored(slices),
+                Some(tls) => Stream::new(&mut **tls, &mut self.socket).write_vectored(slices),
+            };
+            match written {
+                Ok(count) => IoSlice::advance_slices(&mut slices, count),
+                Err(error) if is_wait(&error) => {}
+                Err(error) => return Err(broken("send a request", &error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what TLS holds back.
+    pub(super) fn flush(&mut self, call: &Call) -> Result<(), Failure> {
+        let Some(tls) = &mut self.tls else { return Ok(()) };
+        loop {
+            call.go_on()?;
+            match Stream::new(&mut **tls, &mut self.socket).flush() {
+                Err(error) if is_wait(&error) => {}
+                flushed => return flushed.map_err(|error| broken("send a request", &error)),
+            }
+        }
+    }
+
+    /// Reads what there is, once there is any: 0 bytes at the end.
+    pub(super) fn receive(&mut self, buffer: &mut [u8], call: &Call) -> Result<usize, Failure> {
+        loop {
+            call.go_on()?;
+            let read = match &mut self.tls {
+                None => self.socket.read(buffer),
+                Some(tls) => Stream::new(&mut **tls, &mut self.socket).read(buffer),
+            };
+            match read {
+                Ok(count) => return Ok(count),
+                // A TLS connection that ends without a farewell.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
+                Err(error) if is_wait(&error) => {}
+                Err(error) => return Err(broken("receive an answer", &error)),
+            }
+        }
+    }
+
+    /// Whether another request may be sent: the server has neither ended the connection nor said
+    /// anything unasked.
+    pub(super) fn is_usable(&mut self) -> bool {
+        let Some(tls) = &mut self.tls else { return self.socket.waiting() == Waiting::Nothing };
+        // Tickets for later sessions, or a farewell.
+        while self.socket.waiting() == Waiting::Bytes {
+            let read = tls.read_tls(&mut self.socket).is_ok();
+            if !read || !tls.process_new_packets().is_ok_and(|state| !state.peer_has_closed()) {
+                return false;
+            }
+        }
+        self.socket.waiting() == Waiting::Nothing
+    }
+
+    /// Puts the bytes that crossed the socket down to `call`.
+    pub(super) fn account(&mut self, call: &mut Call) {
+        call.sent(std::mem::take(&mut self.socket.bytes_out));
+        call.received(std::mem::take(&mut self.socket.bytes_in));
+    }
+}
+
+/// A socket that counts.
+struct Socket {
+    stream: BufReader<TcpStream>,
+    bytes_out: usize,
+    bytes_in: usize,
+}
+
+/// What a socket has to be read, before anyone waits for it.
+#[derive(PartialEq, Eq)]
+enum Waiting {
+    Nothing,
+    Bytes,
+    End,
+}
+
+impl Socket {
+    fn new(stream: TcpStream, is_buffered: bool) -> io::Result<Socket> {
+        // Requests are written whole: waiting for more to send would only delay them.
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(TICK))?;
+        stream.set_write_timeout(Some(TICK))?;
+        let capacity = if is_buffered { TLS_READ } else { 0 };
+        Ok(Socket { stream: BufReader::with_capacity(capacity, stream), bytes_out: 0, bytes_in: 0 })
+    }
+
+    fn waiting(&self) -> Waiting {
+        if !self.stream.buffer().is_empty() {
+            return Waiting::Bytes;
+        }
+        match rustix::net::recv(self.stream.get_ref(), &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            Err(rustix::io::Errno::AGAIN) => Waiting::Nothing,
+            Ok((_, 1)) => Waiting::Bytes,
+            _ => Waiting::End,
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.stream.read(buffer)?;
+        self.bytes_in += count;
+        Ok(count)
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        let count = self.stream.get_mut().write_vectored(slices)?;
+        self.bytes_out += count;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Whether the socket has only nothing to give, or no room, for the time being.
+fn is_wait(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// Faults of TLS come wrapped as faults of the system.
+fn broken(doing: &str, error: &io::Error) -> Failure {
+    match error.get_ref() {
+        Some(inner) if inner.is::<rustls::Error>() => {
+            Failure::new(ErrorKind::Tls, format!("failed to {doing}: {error}"))
+        }
+        _ => Failure::io(doing, error),
+    }
+}

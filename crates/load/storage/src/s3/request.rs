@@ -1,0 +1,116 @@
+//! One request: what is asked for, how it is rendered and signed, and the bytes that follow it.
+
+use super::sign::{self, Signed, UNSIGNED};
+use super::site::{Site, encoded_query};
+use crate::{Content, Object};
+use plimsoll_engine::blocking::{Call, Failure};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+
+/// A request.
+pub(super) struct Request<'a> {
+    pub(super) method: &'static str,
+    /// The key of an object; empty for the bucket.
+    pub(super) key: &'a str,
+    /// Names and values, sorted.
+    pub(super) query: &'a [(&'a str, &'a str)],
+    pub(super) body: Body<'a>,
+}
+
+/// What goes with a request, or is to come back.
+#[derive(Clone, Copy)]
+pub(super) enum Body<'a> {
+    /// Nothing goes; text comes back.
+    Nothing,
+    /// This text goes.
+    Text(&'a str),
+    /// These bytes of an object go.
+    Sent(Span),
+    /// These bytes come, which are a whole object.
+    Whole(Span),
+    /// These bytes come, which are asked for as a range of an object.
+    Range(Span),
+}
+
+/// A stretch of an object.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    /// What the object's content follows from.
+    pub(super) number: u64,
+    pub(super) offset: u64,
+    pub(super) length: u64,
+}
+
+impl Span {
+    pub(super) fn whole(object: &Object) -> Span {
+        Span { number: object.number, offset: 0, length: object.size }
+    }
+
+    /// Part `index` of an object that is cut into parts of `length` bytes; the last may be shorter.
+    pub(super) fn part(object: &Object, length: u64, index: u64) -> Span {
+        let offset = index * length;
+        Span { number: object.number, offset, length: length.min(object.size - offset) }
+    }
+
+    /// What follows the first `done` bytes, as far as one slice of the content reaches.
+    pub(super) fn slice(self, content: &Content, done: u64) -> &[u8] {
+        let left = usize::try_from(self.length - done).unwrap_or(usize::MAX);
+        if left == 0 { &[] } else { content.slice(self.number, self.offset + done, left) }
+    }
+}
+
+impl Request<'_> {
+    /// What the signature says of the body.
+    pub(super) fn payload(&self, site: &Site, call: &Call) -> Result<String, Failure> {
+        if site.signer.is_none() || !site.settings.signed_payload {
+            return Ok(UNSIGNED.to_owned());
+        }
+        match self.body {
+            Body::Nothing | Body::Whole(_) | Body::Range(_) => Ok(sign::hash(b"")),
+            Body::Text(text) => Ok(sign::hash(text.as_bytes())),
+            Body::Sent(span) => {
+                let (mut hash, mut done) = (Sha256::new(), 0);
+                while done < span.length {
+                    call.go_on()?;
+                    let slice = span.slice(&site.content, done);
+                    hash.update(slice);
+                    done += slice.len() as u64;
+                }
+                Ok(sign::hex(&hash.finalize()))
+            }
+        }
+    }
+
+    /// The head, signed for this instant.
+    pub(super) fn head(&self, site: &Site, payload: &str) -> String {
+        let (path, query) = (site.path(self.key), encoded_query(self.query));
+        let mut headers = vec![("host", site.host.clone())];
+        if let Body::Range(Span { offset, length, .. }) = self.body {
+            headers.push(("range", format!("bytes={offset}-{}", offset + length - 1)));
+        }
+        if let Some(signer) = &site.signer {
+            let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+            let signed = Signed { method: self.method, path: &path, query: &query, payload, time: &time };
+            signer.sign(&signed, &mut headers);
+        }
+        if let Some(length) = self.length() {
+            headers.push(("content-length", length.to_string()));
+        }
+        let mark = if query.is_empty() { "" } else { "?" };
+        let mut head = format!("{} {path}{mark}{query} HTTP/1.1\r\n", self.method);
+        head += concat!("user-agent: plimsoll/", env!("CARGO_PKG_VERSION"), "\r\n");
+        for (name, value) in headers {
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+        head + "\r\n"
+    }
+
+    /// Bytes of the body, where a request of this method has one.
+    fn length(&self) -> Option<u64> {
+        match self.body {
+            Body::Sent(span) => Some(span.length),
+            Body::Text(text) => Some(text.len() as u64),
+            Body::Nothing | Body::Whole(_) | Body::Range(_) => (self.method == "POST").then_some(0),
+        }
+    }
+}
