@@ -60,7 +60,7 @@ fn result(place: &Start, back_ends: &[&str], times: impl Fn(Spot, Operation) -> 
     for operation in [Operation::Write, Operation::Read] {
         record(load, operation.name(), &times(spot, operation));
     }
-    load.summary.work = Work::Storage(facts(back_ends[spot.back_end], SIZES[spot.size].1));
+    load.summary.work = Work::Storage(Box::new(facts(back_ends[spot.back_end], SIZES[spot.size].1)));
     result
 }
 

@@ -307,7 +307,6 @@ fn seconds(truth: &Truth, noise: &mut Noise) -> Vec<LoadSecond> {
                 second,
                 subject: subject.to_owned(),
                 count,
-                failed: 0,
                 bytes_out: count * out,
                 bytes_in: count * back,
                 mean,
@@ -315,7 +314,7 @@ fn seconds(truth: &Truth, noise: &mut Noise) -> Vec<LoadSecond> {
                 p95: (mean * 1.6 * noise.around_one(0.05)) as u64,
                 p99: (mean * 3.1) as u64,
                 max: (mean * 6.0) as u64,
-                response_p95: 0,
+                ..LoadSecond::default()
             });
         }
     }

@@ -63,7 +63,7 @@ fn result(start: &Start, noise: &mut Noise) -> StartResult {
         }
         record(load, back_end, operation, &times);
     }
-    load.summary.work = Work::Storage(facts(back_end, bytes));
+    load.summary.work = Work::Storage(Box::new(facts(back_end, bytes)));
     result
 }
 
