@@ -1,15 +1,16 @@
-//! Trials to estimates, comparisons and findings.
+//! Starts with their loads to estimates, comparisons and findings.
 //!
 //! Everything here is a pure function of an [`Input`], which is what a bundle holds: the same
-//! input gives the same [`Analysis`]. The trial is the unit of replication, so the path is:
+//! input gives the same [`Analysis`]. A load with its start is a trial. The path is:
 //!
-//! 1. [`measure`]: the one number that each trial gives for each measure;
+//! 1. [`measure`]: the one number that each trial gives for each measure, from what the generator
+//!    recorded and from [`samples`] of the systems;
 //! 2. [`estimate`]: those numbers over the repeats of a variant under a condition;
 //! 3. [`compare`]: each variant against the baseline, block by block; [`decide`]: what that shows,
 //!    on numbers alone; [`verdict`]: the same in words;
 //! 4. [`storage`]: for storage, what operations on objects of each size take;
 //! 5. [`database`]: for databases, what settings carry and at what cost;
-//! 6. [`answer`], [`findings`] and [`conclusion`]: what it means.
+//! 6. [`answer`], [`finding`] and [`conclusion`]: what it means.
 //!
 //! Two bundles of one study are held against each other by [`between`]; [`noise`] tells what a
 //! machine's noise floor means for studies to come.

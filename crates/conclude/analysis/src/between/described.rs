@@ -6,10 +6,11 @@ use super::{Resolved, flow, sql};
 use plimsoll_model::host::Host;
 use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Shape, Stop};
 use plimsoll_model::storage::{Action, BucketStyle, Credentials, Payload, S3, Storage, Store, Upload};
-use plimsoll_model::study::{GeneratorSpec, StudyFacts};
+use plimsoll_model::study::{Origin, StudyFacts};
 use plimsoll_model::system::{CommandLine, Probe, SystemSpec};
 use plimsoll_model::workload::{Connect, GrpcSchema, GrpcStep, HttpStep, Steps, Target, Tls, Workload};
 
+use crate::input::Input;
 use crate::quantity::{grouped, percent, show};
 use plimsoll_model::measure::{Effect, Unit};
 
@@ -277,8 +278,13 @@ pub(super) fn host(host: &Host) -> Vec<Named> {
     ]
 }
 
-/// The generator's own settings.
-pub(super) fn generator(generator: &GeneratorSpec) -> Vec<Named> {
+/// The generator's own settings, where it is Plimsoll's; otherwise whose it is.
+pub(super) fn generator(input: &Input) -> Vec<Named> {
+    if let Origin::Imported { tool, version } = &input.origin {
+        let version = version.as_deref().unwrap_or("unknown");
+        return vec![named("generator", tool), named("version of the generator", version)];
+    }
+    let generator = &input.facts.generator;
     vec![
         named("threads of the generator", generator.threads.to_string()),
         named("processors of the generator", generator.cpus.as_ref().map_or("all".to_owned(), ToString::to_string)),

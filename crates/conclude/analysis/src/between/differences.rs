@@ -135,7 +135,7 @@ pub(super) fn differences(first: &Side<'_>, second: &Side<'_>, shared: &[(Assign
     let is_slight = |difference: &Difference| difference.what == described::MEMORY && memory_is_near(hosts);
     let (slight, machines): (Vec<_>, Vec<_>) = of_machines.into_iter().partition(is_slight);
     found.causes.extend(machines);
-    let generator = |side: &Side<'_>| described::generator(&side.input.facts.generator);
+    let generator = |side: &Side<'_>| described::generator(side.input);
     found.causes.extend(apart(Kind::Generator, &generator(first), &generator(second)));
     let version = |side: &Side<'_>| vec![("version of Plimsoll".to_owned(), side.plimsoll.clone())];
     found.causes.extend(apart(Kind::Generator, &version(first), &version(second)));

@@ -213,6 +213,16 @@ fn where_nothing_differs_what_moved_is_drift_and_nothing_is_worse() {
 }
 
 #[test]
+fn generators_are_told_apart_by_their_names() {
+    let second = Run { hour: 30, ..FIRST };
+    let mut two = Two::of(&FIRST, &second);
+    two.inputs[1].origin = plimsoll_model::study::Origin::Imported { tool: "k6".to_owned(), version: None };
+    let causes = two.whole().causes;
+    let k6 = causes.iter().find(|cause| cause.what == "generator").expect("a difference");
+    assert_eq!((k6.first.as_str(), k6.second.as_str()), ("none", "k6"), "{causes:?}");
+}
+
+#[test]
 fn what_is_never_the_same_is_told_aside() {
     let mut two = Two::of(&FIRST, &Run { hour: 30, ..FIRST });
     for (input, (load, memory)) in two.inputs.iter_mut().zip([(0.1, 8_000_000_000), (2.0, 7_950_000_000)]) {
