@@ -1,10 +1,12 @@
 //! The answer to the study's question: a sentence for each measure that decides and each variant.
 
-use crate::compare::{Comparison, Contrast, ends_in, shown, shown_in};
+use crate::compare::{Comparison, Contrast};
+use crate::effect::{ends_in, shown, shown_in};
 use crate::estimate::Interval;
+use crate::input::Input;
 use crate::quantity::{Notation, confidence, margin, multiple, size_of_change};
 use crate::verdict::{Outcome, Verdict, roughly};
-use crate::{Input, words};
+use crate::words;
 use plimsoll_model::measure::{Effect, Measure};
 use std::fmt;
 
@@ -44,7 +46,7 @@ impl Answer {
 }
 
 pub(crate) fn answer(input: &Input, comparisons: &[Comparison], alpha: f64) -> Answer {
-    let headline = crate::headline(&input.facts);
+    let headline = crate::catalogue::headline(&input.facts);
     let mut further: Vec<&Measure> = input.facts.decide.iter().map(|decision| &decision.measure).collect();
     further.retain(|measure| **measure != headline.measure);
     let sentences = |measure: &Measure| -> Vec<Sentence> {
@@ -251,13 +253,13 @@ fn capitalised(sentence: &str) -> String {
 #[cfg(test)]
 mod tests {
     use crate::analyse;
-    use crate::testing::{input, trial};
+    use crate::testing::{input, start};
 
     #[test]
     fn the_answer_names_the_difference_with_its_evidence() {
         let input = input(4, |number| {
             let noise = 1.0 + f64::from(number % 3) / 100.0;
-            trial(if number % 2 == 1 { noise } else { 1.2 * noise })
+            start(if number % 2 == 1 { noise } else { 1.2 * noise })
         });
         let answer = analyse(&input).answer.paragraph();
         assert!(answer.starts_with("By p95 of iteration_duration, new takes "), "{answer}");
@@ -269,7 +271,7 @@ mod tests {
     fn a_large_difference_reads_as_a_multiple() {
         let input = input(4, |number| {
             let noise = 1.0 + f64::from(number % 3) / 100.0;
-            trial(if number % 2 == 1 { noise } else { 20.0 * noise })
+            start(if number % 2 == 1 { noise } else { 20.0 * noise })
         });
         let answer = analyse(&input).answer.paragraph();
         assert!(answer.contains(" times as long as old (95 % interval ×"), "{answer}");
@@ -280,7 +282,7 @@ mod tests {
     fn a_sentence_has_its_verdict_and_evidence_apart() {
         let answer = analyse(&input(4, |number| {
             let noise = 1.0 + f64::from(number % 3) / 100.0;
-            trial(if number % 2 == 1 { noise } else { 1.2 * noise })
+            start(if number % 2 == 1 { noise } else { 1.2 * noise })
         }))
         .answer;
         let first = &answer.headline[0];
@@ -292,7 +294,7 @@ mod tests {
 
     #[test]
     fn two_repeats_get_no_verdict() {
-        let answer = analyse(&input(2, |number| trial(1.0 + f64::from(number) / 10.0))).answer.paragraph();
+        let answer = analyse(&input(2, |number| start(1.0 + f64::from(number) / 10.0))).answer.paragraph();
         assert!(answer.contains("without a verdict: 2 repeats give a range"), "{answer}");
     }
 }

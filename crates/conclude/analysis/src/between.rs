@@ -15,6 +15,7 @@ mod differences;
 mod drift;
 mod findings;
 mod flow;
+mod named;
 mod rows;
 mod sql;
 #[cfg(test)]
@@ -23,20 +24,25 @@ mod tests;
 pub use differences::{Difference, Kind};
 pub use findings::NOISE_FLOORS;
 
-use crate::compare::{Exploratory, ends_in, shown_in};
+use crate::analysis::Analysis;
+use crate::compare::Exploratory;
+use crate::compare::level;
+use crate::effect::{ends_in, shown_in};
 use crate::estimate::{Interval, summarise};
-use crate::findings::Finding;
+use crate::finding::Finding;
+use crate::input::Input;
 use crate::quantity::Notation;
+use crate::reason::OrReason;
 use crate::verdict::{Outcome, Verdict};
-use crate::{Analysis, Input, OrReason, level, words};
+use crate::words;
 use differences::{Differences, differences, distinct, is_same, place, shared};
 use plimsoll_model::database::Database;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::measure::Measure;
-use plimsoll_model::result::TrialResult;
+use plimsoll_model::result::{StartResult, StartTiming};
+use plimsoll_model::start::Plan;
 use plimsoll_model::system::SystemSpec;
-use plimsoll_model::trial::Plan;
 use plimsoll_model::workload::Workload;
 use rows::Pair;
 
@@ -333,7 +339,8 @@ fn is_shown(verdict: &Verdict) -> bool {
 /// A run is told by when its trials began, to the millisecond.
 fn is_same_run(first: &Input, second: &Input) -> bool {
     let starts = |input: &Input| -> Vec<(u32, i64)> {
-        input.trials.iter().map(|trial| (trial.summary.trial.number, trial.summary.started_unix_ms)).collect()
+        let summaries = input.starts.iter().map(|start| &start.summary);
+        summaries.map(|summary| (summary.start.number, summary.timing.started_unix_ms)).collect()
     };
     let (one, other) = (starts(first), starts(second));
     one.iter().any(|start| other.contains(start))
@@ -365,11 +372,12 @@ fn basis(causes: &[Difference], pinned: bool, baseline: &Assignment, shared: &[(
 }
 
 fn ran(input: &Input) -> Option<(i64, i64)> {
-    let first = input.trials.iter().map(|trial| trial.summary.started_unix_ms).min()?;
-    let ended = |trial: &TrialResult| {
-        trial.summary.started_unix_ms + i64::try_from(trial.summary.took.0 / 1_000_000).unwrap_or(0)
+    let first = input.starts.iter().map(|start| start.summary.timing.started_unix_ms).min()?;
+    let ended = |start: &StartResult| {
+        let StartTiming { started_unix_ms, took } = start.summary.timing;
+        started_unix_ms + i64::try_from(took.0 / 1_000_000).unwrap_or(0)
     };
-    Some((first, input.trials.iter().map(ended).max()?))
+    Some((first, input.starts.iter().map(ended).max()?))
 }
 
 fn left_out(first: &Side<'_>, second: &Side<'_>) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! Which measures a report shows: those that decide, those that the study asks for, and those
 //! that every report has.
 
-use crate::Input;
+use crate::input::Input;
 use crate::measure::Reader;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::{Metric, Part, Subject};
@@ -154,7 +154,7 @@ fn of_systems(systems: &[String]) -> Vec<Measure> {
 
 /// What anything was recorded of.
 fn recorded<'a>(readers: &'a [Reader<'_>]) -> impl Iterator<Item = &'a Subject> {
-    let tallies = readers.iter().flat_map(|reader| &reader.result().tallies);
+    let tallies = readers.iter().flat_map(|reader| &reader.load().tallies);
     tallies.filter(|(_, tally)| tally.count() > 0).map(|(subject, _)| subject)
 }
 
@@ -172,13 +172,13 @@ fn request_names(readers: &[Reader<'_>]) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{input, trial};
+    use crate::testing::{input, start};
 
     #[test]
     fn what_decides_comes_first_and_nothing_twice() {
-        let mut input = input(1, |_| trial(1.0));
+        let mut input = input(1, |_| start(1.0));
         input.facts.report.measures = vec!["iterations.rate".parse().expect("a measure")];
-        let readers: Vec<Reader<'_>> = input.trials.iter().map(Reader::new).collect();
+        let readers: Vec<Reader<'_>> = input.trials().map(Reader::new).collect();
         let names: Vec<String> = measures(&input, &readers).iter().map(ToString::to_string).collect();
         assert_eq!(names[..2], ["iteration_duration.p95", "iterations.rate"]);
         assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len());

@@ -9,17 +9,21 @@ mod shown;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use shown::{ends, ends_in};
-pub use shown::{notation, shown, shown_in};
+pub use shown::notation;
 
 use crate::decide::{Decision, Doubt, Evidence, Floor, LEAST, Question, decide, doubt_of};
+use crate::effect::{additive_margin, natural, natural_interval};
+use crate::estimate::CONFIDENCE;
+use crate::input::Input;
 use crate::measure::Reader;
 use crate::order;
+use crate::reason::OrReason;
 use crate::values::Values;
 use crate::verdict::{self, Verdict};
-use crate::{Input, OrReason};
+use crate::words::too_few;
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic, Unit};
 use plimsoll_model::record::Metric;
+use plimsoll_model::start::Plan;
 use plimsoll_statistics::{Interval, benjamini_hochberg, smallest_detectable};
 
 /// A variant against the baseline under a condition, in one measure.
@@ -121,6 +125,13 @@ const OF_COUNTS: f64 = 0.41;
 /// The same for numbers that are kept exactly.
 const OF_EXACT: f64 = 1e-9;
 
+/// The two-sided level of the comparisons of a plan: 5 %, shared by its looks as Pocock (1977)
+/// does where the run may end at any of them.
+#[must_use]
+pub fn level(plan: &Plan) -> f64 {
+    plimsoll_statistics::pocock(plan.looks.len().max(1)).unwrap_or(1.0 - CONFIDENCE)
+}
+
 /// All comparisons of a study, and its noise floors.
 pub(crate) struct Comparisons {
     /// By condition, variant, and measure.
@@ -170,7 +181,7 @@ impl Maker<'_> {
 
     /// The margin of the measure at this index, if it decides.
     fn margin(&self, measure: usize) -> Option<f64> {
-        crate::margin(&self.input.facts, &self.values.measures()[measure])
+        crate::catalogue::margin(&self.input.facts, &self.values.measures()[measure])
     }
 
     fn one(&self, variant: usize, index: usize) -> Made {
@@ -217,10 +228,10 @@ impl Maker<'_> {
     fn blocks(&self) -> Vec<u32> {
         let plan = &self.input.plan;
         let mut blocks: Vec<u32> = plan
-            .trials
+            .starts
             .iter()
-            .filter(|trial| trial.condition == self.condition && !plan.is_superseded(trial))
-            .map(|trial| trial.block)
+            .filter(|start| start.condition == self.condition && !plan.is_superseded(start))
+            .map(|start| start.block)
             .collect();
         blocks.sort_unstable();
         blocks.dedup();
@@ -234,7 +245,7 @@ impl Maker<'_> {
         if self.values.measures()[measure].effect() == Effect::Ratio {
             for (variant, reader, value) in [(0, base, baseline), (variant, other, value)] {
                 if value <= 0.0 || !value.is_finite() {
-                    let (name, number) = (self.input.plan.label(variant), reader.trial().number);
+                    let (name, number) = (self.input.plan.label(variant), reader.trial().number());
                     let given = if value == 0.0 { "0".to_owned() } else { value.to_string() };
                     return Err(format!("{name} gave {given} in trial {number}, which has no ratio"));
                 }
@@ -263,28 +274,6 @@ impl Pair {
             Effect::Ratio => self.variant.ln() - self.baseline.ln(),
             Effect::Difference => self.variant - self.baseline,
         }
-    }
-}
-
-/// From the additive scale back to what the measure is compared by.
-pub(crate) fn natural(effect: Effect, value: f64) -> f64 {
-    match effect {
-        Effect::Ratio => value.exp(),
-        Effect::Difference => value,
-    }
-}
-
-/// Both ends of an interval on the additive scale.
-pub(crate) fn natural_interval(effect: Effect, interval: Interval) -> Interval {
-    Interval { low: natural(effect, interval.low), high: natural(effect, interval.high) }
-}
-
-/// A margin on the additive scale.
-#[must_use]
-pub fn additive_margin(effect: Effect, margin: f64) -> f64 {
-    match effect {
-        Effect::Ratio => margin.ln_1p(),
-        Effect::Difference => margin,
     }
 }
 
@@ -330,15 +319,6 @@ fn contrast(differences: &[f64], evidence: Option<&Evidence>, effect: Effect, al
     })
 }
 
-/// Why so many repeats give no interval.
-pub(crate) fn too_few(n: usize) -> String {
-    match n {
-        0 => "no repeat counts".to_owned(),
-        1 => "one repeat has no spread".to_owned(),
-        _ => format!("{n} repeats give a range, not an interval; it takes {LEAST}"),
-    }
-}
-
 /// Verdicts on what decides: one family, whatever condition, variant and measure.
 fn judge(input: &Input, made: &mut [Made], floors: &[Made], alpha: f64) {
     let rule = input.facts.floor_rule;
@@ -363,7 +343,8 @@ fn judge(input: &Input, made: &mut [Made], floors: &[Made], alpha: f64) {
     let decisive = made.iter_mut().filter_map(|one| Some((one.margin?, &mut one.comparison)));
     for ((margin, comparison), decision) in decisive.zip(&decisions) {
         let spoilt = spoilt(input, comparison);
-        comparison.verdict = Some(verdict::verdict(comparison, decision, margin, spoilt));
+        let n = comparison.contrast.as_ref().map(|contrast| contrast.n).map_err(Clone::clone);
+        comparison.verdict = Some(verdict::verdict(&comparison.measure, n, decision, margin, spoilt));
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a study comes to, in a word: for exit codes, and for runs that end when all is decided.
 
-use crate::Analysis;
+use crate::analysis::Analysis;
 use crate::verdict::{Outcome, Verdict};
 
 /// What the verdicts of a study come to.

@@ -31,8 +31,10 @@ pub use statistics::Statistic;
 pub use transactions::{Limit, Transaction};
 
 use crate::grid::Grid;
+use crate::input::Input;
 use crate::measure::Reader;
-use crate::{Analysis, Input, words};
+use crate::numbers::Numbers;
+use crate::words;
 use plimsoll_model::database::DatabaseFacts;
 use plimsoll_model::measure::{self, Measure, Series};
 use plimsoll_model::record::Subject;
@@ -78,14 +80,14 @@ impl DatabaseReport {
     }
 }
 
-/// What the trials say of databases; none where there are none. It takes what the analysis says of
-/// measures already.
-pub(crate) fn report(input: &Input, readers: &[Reader<'_>], analysis: &Analysis) -> Option<DatabaseReport> {
+/// What the trials say of databases; none where there are none. It takes the
+/// numbers that are known already.
+pub(crate) fn report(input: &Input, readers: &[Reader<'_>], numbers: Numbers<'_>) -> Option<DatabaseReport> {
     all(readers).next()?;
     let is_sql = readers.iter().any(|reader| work(reader).is_some());
     let grid = Grid::new(&input.facts, &input.plan);
     let throughput = throughput(readers);
-    let scene = Scene { input, readers, analysis, grid: &grid, throughput: &throughput };
+    let scene = Scene { input, readers, numbers, grid: &grid, throughput: &throughput };
     let databases = distinct(all(readers).map(|facts| facts.name.clone()));
     let cells = cell::cells(&scene);
     Some(DatabaseReport {
@@ -108,7 +110,7 @@ pub(crate) fn report(input: &Input, readers: &[Reader<'_>], analysis: &Analysis)
 
 /// Everything that trials say of databases.
 fn all<'a>(readers: &'a [Reader<'_>]) -> impl Iterator<Item = &'a DatabaseFacts> {
-    readers.iter().flat_map(|reader| &reader.result().summary.databases)
+    readers.iter().flat_map(|reader| reader.trial().databases())
 }
 
 /// What every part of the report is made from.
@@ -116,7 +118,7 @@ struct Scene<'a> {
     input: &'a Input,
     /// Those of trials whose block was not run again.
     readers: &'a [Reader<'a>],
-    analysis: &'a Analysis,
+    numbers: Numbers<'a>,
     grid: &'a Grid,
     throughput: &'a Measure,
 }
@@ -129,7 +131,7 @@ impl<'a> Scene<'a> {
 
     /// The throughput of a cell, if it has any.
     fn centre(&self, condition: usize, variant: usize) -> Option<f64> {
-        let estimate = self.analysis.estimate(condition, variant, self.throughput)?;
+        let estimate = self.numbers.estimate(condition, variant, self.throughput)?;
         Some(estimate.summary.as_ref().ok()?.centre)
     }
 
@@ -140,7 +142,7 @@ impl<'a> Scene<'a> {
 
 /// What is known of the database that the load works on, if the load is SQL.
 fn work<'a>(reader: &Reader<'a>) -> Option<&'a DatabaseFacts> {
-    reader.result().summary.databases.iter().find(|facts| !facts.work.workload.is_empty())
+    reader.trial().databases().iter().find(|facts| !facts.work.workload.is_empty())
 }
 
 fn throughput(readers: &[Reader<'_>]) -> Measure {
@@ -152,8 +154,8 @@ fn throughput(readers: &[Reader<'_>]) -> Measure {
 
 /// A system that differs from itself leaves no verdict, so what stands beside verdicts says it as well.
 fn doubt(scene: &Scene<'_>) -> Option<String> {
-    let margin = crate::margin(&scene.input.facts, scene.throughput)?;
-    let floors = scene.analysis.floors.iter().filter(|floor| floor.measure == *scene.throughput);
+    let margin = crate::catalogue::margin(&scene.input.facts, scene.throughput)?;
+    let floors = scene.numbers.floors.iter().filter(|floor| floor.measure == *scene.throughput);
     let doubtful: Vec<usize> =
         floors.filter(|floor| floor.doubt(margin).is_some()).map(|floor| floor.condition).collect();
     (!doubtful.is_empty()).then(|| {

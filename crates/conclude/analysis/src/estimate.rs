@@ -3,11 +3,11 @@
 //! The centre is the geometric mean, because variants are compared by ratios: the ratio of two
 //! centres over the same blocks is the ratio that the comparison reports.
 
-use crate::OrReason;
-use crate::compare::too_few;
 use crate::decide::LEAST;
 use crate::measure::Reader;
+use crate::reason::OrReason;
 use crate::values::Values;
+use crate::words::too_few;
 use plimsoll_model::measure::Measure;
 use plimsoll_statistics::{mean, median, one_sample, standard_deviation};
 
@@ -72,7 +72,7 @@ pub(crate) fn estimate(table: &Values<'_>, (condition, variant): (usize, usize),
     let of_cell = || table.of_cell(condition, variant, measure);
     let value = |(reader, value): (&Reader<'_>, &OrReason<f64>)| {
         let trial = reader.trial();
-        Some(TrialValue { trial: trial.number, block: trial.block, value: *value.as_ref().ok()? })
+        Some(TrialValue { trial: trial.number(), block: trial.identity().block, value: *value.as_ref().ok()? })
     };
     let values: Vec<TrialValue> = of_cell().filter_map(value).collect();
     let missing = || of_cell().find_map(|(_, value)| value.clone().err());

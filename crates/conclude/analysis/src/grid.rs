@@ -2,8 +2,8 @@
 
 use crate::words;
 use plimsoll_model::factor::{Assignment, Level, Role};
+use plimsoll_model::start::Plan;
 use plimsoll_model::study::StudyFacts;
-use plimsoll_model::trial::Plan;
 
 /// The conditions of a study as rows along an axis.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,14 +9,14 @@
 #[cfg(test)]
 mod tests;
 
-use crate::OrReason;
 use crate::quantity::grouped;
+use crate::reason::OrReason;
+use crate::samples;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::{ErrorKind, METRIC_SCALE, Metric, Part, Subject, Tally};
-use plimsoll_model::result::{LoadSecond, TrialResult};
+use plimsoll_model::result::{LoadResult, LoadSecond, TrialResult};
 use plimsoll_model::sample::ProcessSample;
 use plimsoll_model::sql::TPCC_STEPS;
-use plimsoll_model::trial::Trial;
 use plimsoll_statistics::mean;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ const NEW_ORDER: &str = "request:new_order";
 /// Reads measures from one trial; merges its requests once.
 #[derive(Debug)]
 pub struct Reader<'a> {
-    result: &'a TrialResult,
+    trial: TrialResult<'a>,
     requests: Cow<'a, Tally>,
 }
 
@@ -44,10 +44,10 @@ enum Clock {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of `result`.
+    /// A reader of `trial`.
     #[must_use]
-    pub fn new(result: &'a TrialResult) -> Reader<'a> {
-        Reader { result, requests: all_requests(&result.tallies) }
+    pub fn new(trial: TrialResult<'a>) -> Reader<'a> {
+        Reader { trial, requests: all_requests(&trial.load.tallies) }
     }
 
     /// The value of `measure`, in its unit.
@@ -91,35 +91,35 @@ impl<'a> Reader<'a> {
     /// TPC-C's new orders that were committed: a number, or a rate per minute.
     fn new_orders(&self, statistic: Statistic) -> OrReason<f64> {
         let is_new_order = |subject: &str| subject == NEW_ORDER;
-        if !self.result.seconds.iter().any(|second| is_new_order(&second.subject)) {
+        if !self.load().seconds.iter().any(|second| is_new_order(&second.subject)) {
             return Err("no new_order was recorded: that is a transaction of TPC-C".to_owned());
         }
         let committed = self.how_many(statistic, is_new_order, |second| second.count.saturating_sub(second.failed))?;
         Ok(if statistic == Statistic::Rate { committed * 60.0 } else { committed })
     }
 
-    /// The trial.
+    /// The load with its start.
     #[must_use]
-    pub fn trial(&self) -> Trial {
-        self.result.summary.trial
+    pub fn trial(&self) -> TrialResult<'a> {
+        self.trial
     }
 
-    /// Whether it counts.
+    /// What the load left behind.
+    #[must_use]
+    pub fn load(&self) -> &'a LoadResult {
+        self.trial.load
+    }
+
+    /// True if it counts, with its start.
     #[must_use]
     pub fn counts(&self) -> bool {
-        self.result.summary.validity.counts()
+        self.trial.counts()
     }
 
-    /// Whether it is one of a variant under a condition.
+    /// True if it is one of a variant under a condition.
     #[must_use]
     pub fn is_of(&self, condition: usize, variant: usize) -> bool {
-        (self.trial().condition, self.trial().variant) == (condition, variant)
-    }
-
-    /// What the trial left behind.
-    #[must_use]
-    pub fn result(&self) -> &'a TrialResult {
-        self.result
+        (self.trial.condition(), self.trial.variant()) == (condition, variant)
     }
 
     /// All its requests together.
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
     /// What was recorded of `subject`, if anything was.
     #[must_use]
     pub fn tally(&self, subject: &Subject) -> Option<&'a Tally> {
-        self.result.tallies.get(subject).filter(|tally| tally.count() > 0)
+        self.load().tallies.get(subject).filter(|tally| tally.count() > 0)
     }
 
     /// Iterations that failed though none of their exchanges did, by kind: a script threw, or a loop of a flow did not
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
             Subject::Part(one, step) => *one == part && name.is_none_or(|name| name == step),
             _ => false,
         };
-        self.result.tallies.iter().filter(move |(subject, _)| is_meant(subject)).map(|(_, tally)| tally)
+        self.load().tallies.iter().filter(move |(subject, _)| is_meant(subject)).map(|(_, tally)| tally)
     }
 
     fn duration(&self, subject: &Subject, clock: Clock, statistic: Statistic) -> OrReason<f64> {
@@ -221,11 +221,11 @@ impl<'a> Reader<'a> {
         of: impl Fn(&str) -> bool,
         amount: impl Fn(&LoadSecond) -> u64,
     ) -> OrReason<f64> {
-        let window = self.result.counted_seconds();
+        let window = self.load().counted_seconds();
         if window <= 0.0 {
             return Err("nothing was measured".to_owned());
         }
-        let counted = self.result.seconds.iter().filter(|row| self.result.counts_second(row.second));
+        let counted = self.load().seconds.iter().filter(|row| self.load().counts_second(row.second));
         // Summed as whole numbers: an empty sum of floating-point ones is -0, and is written so.
         let all = counted.filter(|row| of(&row.subject)).map(|row| u128::from(amount(row))).sum::<u128>() as f64;
         match statistic {
@@ -268,7 +268,7 @@ impl<'a> Reader<'a> {
             Subject::Check(check) => name.is_none_or(|name| name == check),
             _ => false,
         };
-        self.result.tallies.iter().filter(move |(subject, _)| is_meant(subject)).map(|(_, tally)| tally)
+        self.load().tallies.iter().filter(move |(subject, _)| is_meant(subject)).map(|(_, tally)| tally)
     }
 
     /// A metric of a script's own; what holds times comes in seconds.
@@ -278,7 +278,7 @@ impl<'a> Reader<'a> {
         let tally = self.tally(&subject).ok_or_else(|| format!("the script recorded no {subject}"))?;
         let sum = || tally.service.mean() * tally.count() as f64 / METRIC_SCALE;
         match (metric, statistic) {
-            (Metric::Counter, Statistic::Rate) => match self.result.counted_seconds() {
+            (Metric::Counter, Statistic::Rate) => match self.load().counted_seconds() {
                 window if window > 0.0 => Ok(sum() / window),
                 _ => Err("nothing was measured".to_owned()),
             },
@@ -297,47 +297,15 @@ impl<'a> Reader<'a> {
         statistic: Statistic,
         of: impl Fn(&ProcessSample) -> f64,
     ) -> OrReason<f64> {
-        let samples = samples_by_second(self.result, system, of).into_iter();
+        let samples = samples::by_second(self.trial, system, of).into_iter();
         let values: Vec<f64> =
-            samples.filter(|(second, _)| self.result.counts_second(*second)).map(|(_, value)| value).collect();
+            samples.filter(|(second, _)| self.load().counts_second(*second)).map(|(_, value)| value).collect();
         let none = || "no sample lies in the measure phase".to_owned();
         match statistic {
             Statistic::Max => values.iter().copied().reduce(f64::max).ok_or_else(none),
             _ => mean(&values).ok_or_else(none),
         }
     }
-}
-
-/// What `of` gives for each second of the measure phase: the sum over systems, or `system` alone.
-///
-/// A sample tells of the second that ends with it, so its middle has to lie in the window. Of a
-/// system's samples in the same second the one nearest its end stands for it: a trial that ends
-/// between two seconds has a last sample close behind the one before.
-#[must_use]
-pub fn samples_by_second(
-    result: &TrialResult,
-    system: Option<&str>,
-    of: impl Fn(&ProcessSample) -> f64,
-) -> BTreeMap<i64, f64> {
-    let window = result.summary.window.seconds();
-    let mut nearest: BTreeMap<(i64, &str), &ProcessSample> = BTreeMap::new();
-    for sample in result.processes.iter().filter(|sample| system.is_none_or(|name| sample.system == name)) {
-        let middle = sample.at - 0.5;
-        if !(0.0..window).contains(&middle) {
-            continue;
-        }
-        let second = middle.floor() as i64;
-        let from_end = |sample: &ProcessSample| (sample.at - (second + 1) as f64).abs();
-        let known = nearest.entry((second, &sample.system)).or_insert(sample);
-        if from_end(sample) < from_end(known) {
-            *known = sample;
-        }
-    }
-    let mut sums = BTreeMap::new();
-    for ((second, _), sample) in nearest {
-        *sums.entry(second).or_default() += of(sample);
-    }
-    sums
 }
 
 /// How many values a percentile takes: so many that [`BEYOND`] of them lie beyond it.

@@ -1,8 +1,11 @@
 //! What a machine's noise floor means for studies to come: how small a change they could see.
 
-use crate::compare::{Comparison, POWER, additive_margin, natural};
+use crate::analysis::Analysis;
+use crate::compare::{Comparison, POWER};
 use crate::decide::{Doubt, LEAST, MOST_FORECAST};
-use crate::{Analysis, Input, OrReason};
+use crate::effect::{additive_margin, natural};
+use crate::input::Input;
+use crate::reason::OrReason;
 use plimsoll_statistics::{repeats_needed, smallest_detectable, standard_deviation};
 
 /// The baseline against itself under a condition, in a measure that decides.
@@ -25,7 +28,7 @@ pub struct Noise<'a> {
 #[must_use]
 pub fn noise<'a>(input: &Input, analysis: &'a Analysis, repeats: &[usize]) -> Vec<Noise<'a>> {
     let of_floor = |floor: &'a Comparison| {
-        let margin = crate::margin(&input.facts, &floor.measure)?;
+        let margin = crate::catalogue::margin(&input.facts, &floor.measure)?;
         let spread = spread(floor);
         let detectable = spread.clone().and_then(|sd| detectable(floor, sd, repeats, analysis.alpha));
         let needed = spread.ok().and_then(|sd| needed(floor, sd, margin, analysis.alpha));
@@ -59,12 +62,12 @@ fn needed(floor: &Comparison, sd: f64, margin: f64, alpha: f64) -> Option<usize>
 mod tests {
     use super::*;
     use crate::analyse;
-    use crate::testing::{input, trial};
+    use crate::testing::{input, start};
 
     #[test]
     fn more_repeats_see_smaller_changes() {
         // The second of two variants is the duplicate where there is one variant only.
-        let mut input = input(5, |number| trial(1.0 + f64::from(number % 7) / 100.0));
+        let mut input = input(5, |number| start(1.0 + f64::from(number % 7) / 100.0));
         input.plan.variants.truncate(1);
         input.plan.with_duplicate = true;
         let analysis = analyse(&input);
@@ -77,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_narrower_margin_takes_more_repeats() {
-        let mut input = input(5, |number| trial(1.0 + f64::from(number % 4) / 100.0));
+        let mut input = input(5, |number| start(1.0 + f64::from(number % 4) / 100.0));
         input.plan.variants.truncate(1);
         input.plan.with_duplicate = true;
         let analysis = analyse(&input);

@@ -1,21 +1,16 @@
 //! Whether variants took turns: the trials of one after those of another cannot be told from a
 //! machine that changes.
 
-use crate::Input;
+use crate::input::Input;
 
 /// Whether all trials of a variant under a condition ran before, or after, all of the baseline's,
 /// with at least two of each. It goes by the times at which they ran, not by the plan.
 #[must_use]
 pub(crate) fn sequential(input: &Input, condition: usize, variant: usize) -> bool {
     let started = |variant: usize| -> Vec<i64> {
-        let summaries = input.trials.iter().map(|result| &result.summary);
-        let of_cell = summaries.filter(|summary| {
-            let trial = summary.trial;
-            (trial.condition, trial.variant) == (condition, variant)
-                && summary.validity.counts()
-                && !input.plan.is_superseded(&trial)
-        });
-        of_cell.map(|summary| summary.started_unix_ms).collect()
+        let of_cell = input.trials().filter(|trial| (trial.condition(), trial.variant()) == (condition, variant));
+        let counted = of_cell.filter(|trial| input.counts(*trial));
+        counted.map(|trial| trial.start.summary.timing.started_unix_ms).collect()
     };
     apart(&started(0), &started(variant))
 }

@@ -1,7 +1,7 @@
 //! Who stands out among several at each place, by intervals that do not overlap.
 
-use crate::OrReason;
 use crate::estimate::Interval;
+use crate::reason::OrReason;
 use std::ops::Range;
 
 /// Who stands out at a place. Less is better.

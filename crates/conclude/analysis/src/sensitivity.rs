@@ -1,7 +1,7 @@
 //! What a study could have seen: the smallest change that its repeats and their spread show.
 
-use crate::Input;
 use crate::compare::Comparison;
+use crate::input::Input;
 use crate::verdict::Outcome;
 use plimsoll_model::measure::Measure;
 
@@ -23,7 +23,7 @@ pub struct Sensitivity {
 
 /// For each measure that decides.
 pub(crate) fn sensitivities(input: &Input, comparisons: &[Comparison]) -> Vec<Sensitivity> {
-    crate::decisions(&input.facts).iter().filter_map(|decision| of(&decision.measure, comparisons)).collect()
+    crate::catalogue::decisions(&input.facts).iter().filter_map(|decision| of(&decision.measure, comparisons)).collect()
 }
 
 fn of(measure: &Measure, comparisons: &[Comparison]) -> Option<Sensitivity> {

@@ -19,8 +19,10 @@ pub use back_end::BackEnd;
 pub(crate) use back_end::{LOOPBACK, is_loopback};
 pub use cell::{Cell, Outliers, Quantiles, Spread, Subrequests, TrialTiming};
 
+use crate::input::Input;
 use crate::measure::Reader;
-use crate::{Input, OrReason, words};
+use crate::reason::OrReason;
+use crate::words;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::storage::{StorageFacts, StorageStep};
 use sizes::Sizes;
@@ -99,8 +101,8 @@ pub(crate) fn report(input: &Input, readers: &[Reader<'_>]) -> Option<StorageRep
 
 /// The duplicate of the baseline is no back end.
 fn place<'a>(input: &Input, reader: &'a Reader<'a>) -> Option<Place<'a>> {
-    let facts = reader.result().summary.storage.as_ref()?;
-    (reader.trial().variant < input.plan.variants.len()).then_some(Place { reader, facts })
+    let facts = reader.load().summary.work.storage()?;
+    (reader.trial().variant() < input.plan.variants.len()).then_some(Place { reader, facts })
 }
 
 /// Makes the tables.
@@ -119,7 +121,7 @@ impl Tables<'_> {
     }
 
     fn table(&self, step: &StorageStep, under: &Assignment) -> Table {
-        let condition = |place: &Place<'_>| &self.input.plan.conditions[place.reader.trial().condition];
+        let condition = |place: &Place<'_>| &self.input.plan.conditions[place.reader.trial().condition()];
         let here: Vec<Place<'_>> =
             self.places.iter().filter(|place| self.sizes.without(condition(place)) == *under).copied().collect();
         let sizes: BTreeSet<u64> = here.iter().map(|place| place.facts.size).collect();
@@ -131,10 +133,10 @@ impl Tables<'_> {
 
     fn row(&self, step: &StorageStep, here: &[Place<'_>], size: u64) -> Row {
         let here: Vec<Place<'_>> = here.iter().filter(|place| place.facts.size == size).copied().collect();
-        let conditions: BTreeSet<usize> = here.iter().map(|place| place.reader.trial().condition).collect();
+        let conditions: BTreeSet<usize> = here.iter().map(|place| place.reader.trial().condition()).collect();
         let cell = |variant: usize| {
             let trials: Vec<Place<'_>> =
-                here.iter().filter(|place| place.reader.trial().variant == variant).copied().collect();
+                here.iter().filter(|place| place.reader.trial().variant() == variant).copied().collect();
             cell::cell(&trials, step)
         };
         Row {

@@ -1,7 +1,9 @@
 //! Every measure of every trial, read once.
 
+use crate::input::Input;
 use crate::measure::Reader;
-use crate::{Input, OrReason, words};
+use crate::reason::OrReason;
+use crate::words;
 use plimsoll_model::measure::{Measure, Statistic};
 use std::collections::BTreeMap;
 
@@ -22,7 +24,7 @@ impl<'a> Values<'a> {
         let row = |reader: &Reader<'_>| measures.iter().map(|measure| reader.value(measure)).collect();
         let place = |(index, reader): (usize, &Reader<'_>)| {
             let trial = reader.trial();
-            ((trial.condition, trial.variant, trial.block), index)
+            ((trial.condition(), trial.variant(), trial.identity().block), index)
         };
         Values {
             input,
@@ -57,8 +59,10 @@ impl<'a> Values<'a> {
     /// p99 of the others may lie below the p95 of all.
     pub(crate) fn refusal(&self, (condition, variant): (usize, usize), measure: usize) -> Option<String> {
         let of_cell: Vec<(&Reader<'_>, &OrReason<f64>)> = self.of_cell(condition, variant, measure).collect();
-        let missing: Vec<(u32, &String)> =
-            of_cell.iter().filter_map(|(reader, value)| Some((reader.trial().number, value.as_ref().err()?))).collect();
+        let missing: Vec<(u32, &String)> = of_cell
+            .iter()
+            .filter_map(|(reader, value)| Some((reader.trial().number(), value.as_ref().err()?)))
+            .collect();
         let (trial, reason) = missing.first().filter(|_| missing.len() < of_cell.len())?;
         matches!(self.measures[measure].statistic, Statistic::Percentile(_)).then(|| {
             let (without, all) = (missing.len(), of_cell.len());
@@ -80,9 +84,9 @@ impl<'a> Values<'a> {
             .get(&(condition, variant, block))
             .ok_or_else(|| format!("the trial of {} did not run", name()))?;
         let reader = &self.readers[*index];
-        let validity = &reader.result().summary.validity;
+        let validity = reader.trial().validity();
         if !validity.counts() {
-            let (number, verb) = (reader.trial().number, words::validity_verb(validity));
+            let (number, verb) = (reader.trial().number(), words::validity_verb(&validity));
             return Err(format!("trial {number} ({}) {verb}: {}", name(), validity.reasons().join("; ")));
         }
         match &self.rows[*index][measure] {
@@ -95,15 +99,15 @@ impl<'a> Values<'a> {
 #[cfg(test)]
 mod tests {
     use crate::analyse;
-    use crate::testing::{input, trial};
+    use crate::testing::{input, start};
     use plimsoll_model::measure::Measure;
 
     #[test]
     fn a_percentile_is_that_of_all_trials_or_of_none() {
-        // Trial 3, of the baseline, has 250 calls that take ten times as long: enough for p95 alone.
+        // Start 3, of the baseline, has 250 calls that take ten times as long: enough for p95 alone.
         let input = input(3, |number| {
-            let mut result = trial(1.0 + f64::from(number) / 100.0);
-            for tally in result.tallies.values_mut().filter(|_| number == 3) {
+            let mut result = start(1.0 + f64::from(number) / 100.0);
+            for tally in result.loads[0].tallies.values_mut().filter(|_| number == 3) {
                 tally.service.clear();
                 tally.service.record_n(1_000_000_000, 250).expect("in range");
             }

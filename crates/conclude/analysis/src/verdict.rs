@@ -1,8 +1,10 @@
 //! Verdicts: decisions in words, with what is better and what is worse.
 
-use crate::compare::{Comparison, ends, natural_interval, too_few};
 use crate::decide::{self, Basis, Decision, Doubt, MOST_FORECAST};
+use crate::effect::{additive_margin, ends, natural_interval};
 use crate::quantity::{grouped, margin as margin_in_words, p_value};
+use crate::reason::OrReason;
+use crate::words::too_few;
 use plimsoll_model::measure::{Direction, Measure};
 use plimsoll_statistics::Interval;
 use std::fmt;
@@ -67,8 +69,15 @@ impl Verdict {
     }
 }
 
-/// The verdict on a comparison. `spoilt` is why there can be none, whatever the numbers are.
-pub(crate) fn verdict(comparison: &Comparison, decision: &Decision, margin: f64, spoilt: Option<&str>) -> Verdict {
+/// The verdict on a comparison in `measure` over `n` repeats, or the reason why there is none.
+/// `spoilt` is another such reason, whatever the numbers are.
+pub(crate) fn verdict(
+    measure: &Measure,
+    n: OrReason<usize>,
+    decision: &Decision,
+    margin: f64,
+    spoilt: Option<&str>,
+) -> Verdict {
     let void = |reason: String| Verdict {
         outcome: Outcome::Void,
         material: None,
@@ -80,10 +89,10 @@ pub(crate) fn verdict(comparison: &Comparison, decision: &Decision, margin: f64,
         over_floor: false,
         beyond_floor: false,
     };
-    match (&comparison.contrast, spoilt) {
-        (Err(reason), _) => void(reason.clone()),
+    match (n, spoilt) {
+        (Err(reason), _) => void(reason),
         (Ok(_), Some(reason)) => void(reason.to_owned()),
-        (Ok(contrast), None) => of_decision(&comparison.measure, contrast.n, decision, margin),
+        (Ok(n), None) => of_decision(measure, n, decision, margin),
     }
 }
 
@@ -128,7 +137,7 @@ fn needed(basis: &Basis) -> Option<usize> {
 /// Non-inferiority: the interval's worse end lies inside the margin, and nothing took a decision
 /// back.
 fn not_inferior(measure: &Measure, decision: &Decision, margin: f64) -> bool {
-    let margin = crate::compare::additive_margin(measure.effect(), margin);
+    let margin = additive_margin(measure.effect(), margin);
     let taken_back =
         matches!(decision.basis, Basis::OutlierSensitive { .. } | Basis::NoiseFloor { .. } | Basis::TooFew);
     !taken_back
@@ -247,7 +256,7 @@ mod tests {
     fn verdict_on(measure: &str, differences: &[f64], margin: f64) -> Verdict {
         let measure: Measure = measure.parse().expect("a measure");
         let evidence = Evidence::paired(differences, 1e-9, 0.05);
-        let margin_there = crate::compare::additive_margin(measure.effect(), margin);
+        let margin_there = additive_margin(measure.effect(), margin);
         let decision = decide(&[Question { evidence, margin: margin_there, floor: None }], 0.05).remove(0);
         of_decision(&measure, differences.len(), &decision, margin)
     }

@@ -1,10 +1,11 @@
 //! The study's nouns as they stand in sentences.
 
+use crate::decide::LEAST;
 use crate::quantity::grouped;
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::measure::{Measure, Series, Statistic};
+use plimsoll_model::start::{Plan, Validity};
 use plimsoll_model::study::StudyFacts;
-use plimsoll_model::trial::{Plan, Validity};
 
 /// A condition: `10 users`, or `10 users, connect = per user`; `all trials` without conditions.
 #[must_use]
@@ -65,6 +66,15 @@ fn in_a_sentence(assignment: &Assignment) -> String {
 #[must_use]
 pub fn counted(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
+}
+
+/// Why so many repeats give no interval.
+pub(crate) fn too_few(n: usize) -> String {
+    match n {
+        0 => "no repeat counts".to_owned(),
+        1 => "one repeat has no spread".to_owned(),
+        _ => format!("{n} repeats give a range, not an interval; it takes {LEAST}"),
+    }
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -236,7 +246,7 @@ mod tests {
             repeats: 1,
             variants: Vec::new(),
             conditions,
-            trials: Vec::new(),
+            starts: Vec::new(),
             lengths: Vec::new(),
             with_duplicate: false,
             spare_blocks: 0,
@@ -259,7 +269,7 @@ mod tests {
 
     #[test]
     fn placeholders_are_told_as_what_stands_in_them() {
-        let mut facts = crate::testing::input(1, |_| crate::testing::trial(1.0)).facts;
+        let mut facts = crate::testing::input(1, |_| crate::testing::start(1.0)).facts;
         let factor = |name: &str, levels: Vec<Level>| Factor { name: name.to_owned(), levels, role: Role::Condition };
         facts.factors = vec![
             factor("users", [10, 100, 1000].map(Level::Integer).into()),

@@ -1,6 +1,6 @@
 //! A finding: what is wrong with a table or weakens what it says, with its evidence.
 
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 
 /// One thing that a reader of the table should know.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -30,7 +30,7 @@ mod unit;
 pub use fault::Fault;
 pub use finding::{Evidence, Finding};
 pub use json::json;
-pub use plimsoll_analysis::findings::Gravity;
+pub use plimsoll_analysis::finding::Gravity;
 pub use terminal::terminal;
 
 /// What an audit of a table gives.

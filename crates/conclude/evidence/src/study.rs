@@ -5,12 +5,14 @@ use crate::orders;
 use plimsoll_analysis::Input;
 use plimsoll_model::host::Host;
 use plimsoll_model::record::{Subject, Tally};
-use plimsoll_model::result::{GeneratorRow, Headroom, LoadSecond, TrialResult, TrialSummary};
+use plimsoll_model::result::{
+    GeneratorRow, LoadResult, LoadSecond, LoadSummary, LoadTiming, StartResult, StartSummary, StartTiming, Steadiness,
+    VariantSystems,
+};
 use plimsoll_model::sample::{HostSample, ProcessSample};
-use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
-use plimsoll_model::trial::{Plan, Trial, Validity};
+use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
+use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, Origin, ReportSpec, StudyFacts};
 use plimsoll_model::units::Nanos;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How large a study is.
@@ -34,17 +36,18 @@ pub const ITERATIONS: u64 = 1000;
 
 /// A study of this shape, in the product's order for `seed`. `scale` says how many times as long
 /// as usual everything takes in a trial.
-pub fn study(shape: Shape, seed: u64, scale: impl FnMut(&Trial) -> f64) -> Input {
+pub fn study(shape: Shape, seed: u64, scale: impl FnMut(&Start) -> f64) -> Input {
     let plan = orders::plan(shape.variants, shape.conditions, shape.repeats, seed);
     of_plan(plan, shape, scale)
 }
 
 /// A study with this plan.
-pub fn of_plan(plan: Plan, shape: Shape, mut scale: impl FnMut(&Trial) -> f64) -> Input {
-    let trials = plan.trials.iter().map(|planned| trial(*planned, shape.seconds, scale(planned))).collect();
+pub fn of_plan(plan: Plan, shape: Shape, mut scale: impl FnMut(&Start) -> f64) -> Input {
+    let starts = plan.starts.iter().map(|planned| start(planned, shape.seconds, scale(planned))).collect();
     Input {
         facts: facts(shape),
-        trials,
+        starts,
+        origin: Origin::Measured,
         plan,
         host: Host::default(),
         versions: Vec::new(),
@@ -57,9 +60,9 @@ pub fn of_plan(plan: Plan, shape: Shape, mut scale: impl FnMut(&Trial) -> f64) -
 /// Lets all trials of a variant run before those of the next one, as a person would who measures by
 /// hand: AAABBB.
 pub fn one_after_the_other(input: &mut Input) {
-    input.trials.sort_by_key(|result| (result.summary.trial.variant, result.summary.trial.number));
-    for (place, result) in (0..).zip(&mut input.trials) {
-        result.summary.started_unix_ms = started(place);
+    input.starts.sort_by_key(|result| (result.summary.start.variants.clone(), result.summary.start.number));
+    for (place, result) in (0..).zip(&mut input.starts) {
+        result.summary.timing.started_unix_ms = started(place);
     }
 }
 
@@ -67,34 +70,44 @@ fn started(place: i64) -> i64 {
     1_760_000_000_000 + place * 30_000
 }
 
-/// A trial in which iterations of one call take `scale` times 1, 2, … 100 ms, each equally often.
+/// A start with one load, in which iterations of one call take `scale` times 1, 2, … 100 ms, each
+/// equally often.
 #[must_use]
-pub fn trial(trial: Trial, seconds: i64, scale: f64) -> TrialResult {
+pub fn start(start: &Start, seconds: i64, scale: f64) -> StartResult {
+    let variant = start.variants[0];
+    let window = Nanos(u64::try_from(seconds).unwrap_or(0) * 1_000_000_000);
+    StartResult {
+        summary: StartSummary {
+            start: start.clone(),
+            validity: Validity::Valid,
+            warnings: Vec::new(),
+            timing: StartTiming {
+                started_unix_ms: started(i64::from(start.number)),
+                took: Nanos(window.0 + 1_000_000_000),
+            },
+            systems: vec![VariantSystems { variant, ready_after: Nanos(1_000_000), databases: Vec::new() }],
+        },
+        loads: vec![load(variant, window, seconds, scale)],
+        processes: (0..seconds).map(|second| ProcessSample { variant, ..process(second, scale) }).collect(),
+        databases: Vec::new(),
+        host: (0..seconds)
+            .map(|second| HostSample { at: (second + 1) as f64, cpu_cores: 1.0, ..HostSample::default() })
+            .collect(),
+    }
+}
+
+fn load(variant: usize, window: Nanos, seconds: i64, scale: f64) -> LoadResult {
     let mut tally = Tally { bytes_out: ITERATIONS * 10, bytes_in: ITERATIONS * 20, ..Tally::default() };
     for milliseconds in 1..=100 {
         let nanoseconds = (f64::from(milliseconds) * scale * 1e6) as u64;
         tally.service.record_n(nanoseconds.max(1), ITERATIONS / 100).expect("below an hour");
     }
-    let window = Nanos(u64::try_from(seconds).unwrap_or(0) * 1_000_000_000);
-    TrialResult {
-        summary: TrialSummary {
-            trial,
-            validity: Validity::Valid,
-            warnings: Vec::new(),
-            started_unix_ms: started(i64::from(trial.number)),
-            took: Nanos(window.0 + 1_000_000_000),
-            ready_after: Nanos(1_000_000),
-            window,
-            steady_from: Some(Nanos(0)),
-            unsteady: false,
-            unjudged: None,
-            headroom: Headroom::default(),
-            open_load: false,
-            sequences: BTreeMap::new(),
-            error_examples: BTreeMap::new(),
-            storage: None,
-            databases: Vec::new(),
-            script: None,
+    let load = Load { number: 1, variant, lengths: PhaseLengths::default() };
+    LoadResult {
+        summary: LoadSummary {
+            timing: LoadTiming { window, ..LoadTiming::default() },
+            steadiness: Steadiness { from: Some(Nanos(0)), ..Steadiness::default() },
+            ..LoadSummary::not_offered(load)
         },
         cut: 0,
         tallies: [Subject::Iteration, Subject::Connect, Subject::Request("call".to_owned())]
@@ -103,11 +116,6 @@ pub fn trial(trial: Trial, seconds: i64, scale: f64) -> TrialResult {
             .collect(),
         seconds: (0..seconds).flat_map(|second| rows(second, seconds, scale)).collect(),
         generator: (0..seconds).map(|second| GeneratorRow { second, users: 10, ..GeneratorRow::default() }).collect(),
-        processes: (0..seconds).map(|second| process(second, scale)).collect(),
-        databases: Vec::new(),
-        host: (0..seconds)
-            .map(|second| HostSample { at: (second + 1) as f64, cpu_cores: 1.0, ..HostSample::default() })
-            .collect(),
     }
 }
 

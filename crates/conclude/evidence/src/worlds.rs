@@ -63,10 +63,10 @@ impl World {
 fn drifting(blocks: usize, draws: &mut Draws) -> Trials {
     let mut trials = Trials { blocks: vec![[0.0; 3]; blocks] };
     let plan = orders::plan(2, 1, blocks, draws.seed());
-    let last = (plan.trials.len() - 1) as f64;
+    let last = (plan.starts.len() - 1) as f64;
     let mut noise = Lasting::new(0.6, draws);
-    for (place, trial) in plan.trials.iter().enumerate() {
-        trials.blocks[trial.block as usize - 1][trial.variant] = 3.0 * place as f64 / last + noise.next(draws);
+    for (place, start) in plan.starts.iter().enumerate() {
+        trials.blocks[start.block as usize - 1][start.variants[0]] = 3.0 * place as f64 / last + noise.next(draws);
     }
     trials
 }

@@ -5,8 +5,8 @@ use plimsoll_analysis::verdict::{Outcome, Verdict};
 use plimsoll_analysis::{Analysis, Input, analyse};
 use plimsoll_evidence::study::{Shape, study};
 use plimsoll_model::record::{ErrorKind, Tally};
-use plimsoll_model::result::TrialResult;
-use plimsoll_model::trial::{Trial, Validity};
+use plimsoll_model::result::StartResult;
+use plimsoll_model::start::{Start, Validity};
 use plimsoll_model::units::Nanos;
 use plimsoll_report::{render, terminal};
 use proptest::prelude::*;
@@ -14,11 +14,11 @@ use proptest::prelude::*;
 const SHAPE: Shape = Shape { variants: 2, conditions: 1, repeats: 4, seconds: 3 };
 
 fn usual(shape: Shape) -> Input {
-    study(shape, 1, |trial| 1.0 + f64::from(trial.number % 5) / 100.0)
+    study(shape, 1, |start| 1.0 + f64::from(start.number % 5) / 100.0)
 }
 
-fn each(mut input: Input, change: impl Fn(&mut TrialResult)) -> Input {
-    input.trials.iter_mut().for_each(change);
+fn each(mut input: Input, change: impl Fn(&mut StartResult)) -> Input {
+    input.starts.iter_mut().for_each(change);
     input
 }
 
@@ -75,7 +75,7 @@ fn values_that_are_all_the_same_are_decided() {
     for verdict in verdicts(&examined(&input, "all equal")) {
         assert_eq!(verdict.outcome, Outcome::Equivalent, "{}", verdict.reason);
     }
-    let input = study(SHAPE, 1, |trial| if trial.variant == 1 { 2.0 } else { 1.0 });
+    let input = study(SHAPE, 1, |start| if start.variants == [1] { 2.0 } else { 1.0 });
     for verdict in verdicts(&examined(&input, "all equal, twice as slow")) {
         assert_eq!(verdict.outcome, Outcome::Worse, "{}", verdict.reason);
     }
@@ -83,7 +83,7 @@ fn values_that_are_all_the_same_are_decided() {
 
 #[test]
 fn zeros_have_no_ratio_and_the_report_says_so() {
-    let input = each(usual(SHAPE), |result| result.seconds.iter_mut().for_each(|row| row.count = 0));
+    let input = each(usual(SHAPE), |result| result.loads[0].seconds.iter_mut().for_each(|row| row.count = 0));
     let analysis = examined(&input, "zero throughput");
     let rate =
         analysis.comparisons.iter().find(|one| one.measure.to_string() == "iterations.rate").expect("a comparison");
@@ -95,16 +95,17 @@ fn zeros_have_no_ratio_and_the_report_says_so() {
 #[test]
 fn nothing_recorded_is_void() {
     let empty = each(usual(SHAPE), |result| {
-        result.tallies.clear();
-        result.seconds.clear();
-        result.generator.clear();
+        let load = &mut result.loads[0];
+        load.tallies.clear();
+        load.seconds.clear();
+        load.generator.clear();
         result.processes.clear();
         result.host.clear();
     });
-    let zero_window = each(usual(SHAPE), |result| result.summary.window = Nanos(0));
-    let all_cut = each(usual(SHAPE), |result| result.cut = 1000);
+    let zero_window = each(usual(SHAPE), |result| result.loads[0].summary.timing.window = Nanos(0));
+    let all_cut = each(usual(SHAPE), |result| result.loads[0].cut = 1000);
     let empty_histograms =
-        each(usual(SHAPE), |result| result.tallies.values_mut().for_each(|tally| *tally = Tally::default()));
+        each(usual(SHAPE), |result| result.loads[0].tallies.values_mut().for_each(|tally| *tally = Tally::default()));
     for (name, input) in [
         ("empty trials", empty),
         ("no window", zero_window),
@@ -129,8 +130,8 @@ fn numbers_that_are_none_stay_out_of_every_document() {
                 sample.iowait_cores = value;
                 sample.frequency_mhz = Some(value);
             });
-            result.seconds.iter_mut().for_each(|row| row.mean = value);
-            result.generator.iter_mut().for_each(|row| row.cpu_busiest = value);
+            result.loads[0].seconds.iter_mut().for_each(|row| row.mean = value);
+            result.loads[0].generator.iter_mut().for_each(|row| row.cpu_busiest = value);
         });
         input.facts.decide[0].measure = "cpu.avg".parse().expect("a measure");
         examined(&input, &format!("everything is {value}"));
@@ -148,16 +149,16 @@ fn margins_of_any_size_give_a_statement() {
 
 #[test]
 fn missing_trials_and_void_blocks_are_told() {
-    for missing in 0..usual(SHAPE).trials.len() {
+    for missing in 0..usual(SHAPE).starts.len() {
         let mut input = usual(SHAPE);
-        let gone = input.trials.remove(missing).summary.trial;
+        let gone = input.starts.remove(missing).summary.start;
         let analysis = examined(&input, &format!("without trial {}", gone.number));
         assert_eq!(analysis.uncounted.len(), 1);
     }
     for block in 1..=4 {
         let input = each(usual(SHAPE), |result| {
-            if result.summary.trial.block == block {
-                result.summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
+            if result.summary.start.block == block {
+                result.loads[0].summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
             }
         });
         let analysis = examined(&input, &format!("block {block} is void"));
@@ -169,7 +170,7 @@ fn missing_trials_and_void_blocks_are_told() {
     let analysis = examined(&void, "all failed");
     assert!(analysis.verdicts().all(|verdict| verdict.outcome == Outcome::Void));
     let mut nothing = usual(SHAPE);
-    nothing.trials.clear();
+    nothing.starts.clear();
     examined(&nothing, "no trial ran");
 }
 
@@ -189,7 +190,7 @@ fn studies_of_odd_sizes_have_reports() {
 #[test]
 fn all_requests_failed() {
     let mut input = each(usual(SHAPE), |result| {
-        result.tallies.values_mut().for_each(|tally| {
+        result.loads[0].tallies.values_mut().for_each(|tally| {
             tally.errors.insert(ErrorKind::Timeout, tally.count());
         });
     });
@@ -199,16 +200,16 @@ fn all_requests_failed() {
 }
 
 /// A trial that went wrong in some way.
-fn spoil(result: &mut TrialResult, how: u8) {
+fn spoil(result: &mut StartResult, how: u8) {
     match how {
-        0 => result.summary.validity = Validity::Void(vec!["no steady state".to_owned()]),
-        1 => result.tallies.clear(),
-        2 => result.seconds.clear(),
-        3 => result.summary.window = Nanos(0),
-        4 => result.cut = 2,
+        0 => result.loads[0].summary.validity = Validity::Void(vec!["no steady state".to_owned()]),
+        1 => result.loads[0].tallies.clear(),
+        2 => result.loads[0].seconds.clear(),
+        3 => result.loads[0].summary.timing.window = Nanos(0),
+        4 => result.loads[0].cut = 2,
         5 => result.processes.iter_mut().for_each(|sample| sample.cpu_cores = f64::NAN),
-        6 => result.summary.started_unix_ms = 0,
-        7 => result.tallies.values_mut().for_each(|tally| tally.service.clear()),
+        6 => result.summary.timing.started_unix_ms = 0,
+        7 => result.loads[0].tallies.values_mut().for_each(|tally| tally.service.clear()),
         _ => {}
     }
 }
@@ -226,14 +227,14 @@ proptest! {
         margin in prop_oneof![Just(0.0), 0.0..0.5_f64],
     ) {
         let shape = Shape { variants, conditions: 1, repeats, seconds: 2 };
-        let scale = |trial: &Trial| scales[trial.number as usize % scales.len()];
+        let scale = |start: &Start| scales[start.number as usize % scales.len()];
         let mut input = study(shape, 7, scale);
-        for (result, how) in input.trials.iter_mut().zip(spoiled.iter().cycle()) {
+        for (result, how) in input.starts.iter_mut().zip(spoiled.iter().cycle()) {
             spoil(result, *how);
         }
         for place in missing {
-            if place < input.trials.len() {
-                input.trials.remove(place);
+            if place < input.starts.len() {
+                input.starts.remove(place);
             }
         }
         input.facts.decide.iter_mut().for_each(|decision| decision.margin = margin);

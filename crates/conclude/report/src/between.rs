@@ -7,7 +7,7 @@ use crate::text::utc;
 use askama::Template;
 use plimsoll_analysis::between::{Basis, Between, Change, Difference, Kind, NOISE_FLOORS, Row};
 use plimsoll_analysis::compare::FALSE_DISCOVERIES;
-use plimsoll_analysis::findings::{Finding, Gravity};
+use plimsoll_analysis::finding::{Finding, Gravity};
 use plimsoll_analysis::quantity::{confidence, margin, percent, show};
 use plimsoll_analysis::verdict::{Outcome, Verdict};
 use plimsoll_analysis::{OrReason, words};

@@ -10,8 +10,8 @@ use crate::chart::{Axis, Figure, Forest, ForestRow, Line, Panel, Point, Style, a
 use crate::text;
 use plimsoll_analysis::compare::{Comparison, notation};
 use plimsoll_analysis::grid::{Grid, Row};
-use plimsoll_analysis::measure::samples_by_second;
 use plimsoll_analysis::quantity::Notation;
+use plimsoll_analysis::samples;
 use plimsoll_analysis::{Analysis, Input, decisions, estimate, words};
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
 use plimsoll_model::result::TrialResult;
@@ -309,11 +309,10 @@ fn time_panel(
 ) -> Option<Panel> {
     let mut lines = Vec::new();
     for variant in 0..input.plan.variants.len() {
-        let trials: Vec<&TrialResult> = input
-            .trials
-            .iter()
-            .filter(|result| input.counts(result))
-            .filter(|result| (result.summary.trial.condition, result.summary.trial.variant) == (condition, variant))
+        let trials: Vec<TrialResult<'_>> = input
+            .trials()
+            .filter(|trial| input.counts(*trial))
+            .filter(|trial| (trial.condition(), trial.variant()) == (condition, variant))
             .collect();
         let line = |style, points| Line { variant, style, points };
         match kind {
@@ -324,13 +323,13 @@ fn time_panel(
             OverTime::Cpu => {
                 lines.push(line(
                     Style::Band,
-                    by_second(&trials, |trial| samples_by_second(trial, None, |one| one.cpu_cores)),
+                    by_second(&trials, |trial| samples::by_second(trial, None, |one| one.cpu_cores)),
                 ));
             }
             OverTime::Memory => {
                 lines.push(line(
                     Style::Band,
-                    by_second(&trials, |trial| samples_by_second(trial, None, |one| one.resident as f64)),
+                    by_second(&trials, |trial| samples::by_second(trial, None, |one| one.resident as f64)),
                 ));
             }
         }
@@ -340,17 +339,17 @@ fn time_panel(
         Some(factor) => words::of_factor(factor, &grid.levels[level]),
         None => "all trials".to_owned(),
     };
-    let of_condition = input.trials.iter().filter(|result| result.summary.trial.condition == condition);
-    let cut = of_condition.map(|result| result.cut).max().filter(|cut| *cut > 0);
+    let of_condition = input.trials().filter(|trial| trial.condition() == condition);
+    let cut = of_condition.map(|trial| trial.load.cut).max().filter(|cut| *cut > 0);
     let panel = Panel::new(title, Axis::of_seconds(0.0, last.max(1.0)), unit, lines)?;
     Some(Panel { cut: cut.map(|cut| cut as f64), ..panel })
 }
 
 /// The median over trials, second by second. A second is drawn at its end.
-fn by_second(trials: &[&TrialResult], of: impl Fn(&TrialResult) -> BTreeMap<i64, f64>) -> Vec<Point> {
+fn by_second<'a>(trials: &[TrialResult<'a>], of: impl Fn(TrialResult<'a>) -> BTreeMap<i64, f64>) -> Vec<Point> {
     let mut seconds: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
     for trial in trials {
-        for (second, value) in of(trial) {
+        for (second, value) in of(*trial) {
             seconds.entry(second).or_default().push(value);
         }
     }
@@ -362,9 +361,10 @@ fn by_second(trials: &[&TrialResult], of: impl Fn(&TrialResult) -> BTreeMap<i64,
 }
 
 /// In seconds of time, for the seconds of the measure phase in which iterations ended.
-fn durations(trial: &TrialResult, of: impl Fn(&plimsoll_model::result::LoadSecond) -> u64) -> BTreeMap<i64, f64> {
-    let window = trial.summary.window.seconds();
+fn durations(trial: TrialResult<'_>, of: impl Fn(&plimsoll_model::result::LoadSecond) -> u64) -> BTreeMap<i64, f64> {
+    let window = trial.load.summary.timing.window.seconds();
     trial
+        .load
         .seconds
         .iter()
         .filter(|row| row.subject == "iteration" && row.count > 0)

@@ -12,6 +12,8 @@ use plimsoll_analysis::{Analysis, Cell, Input, OrReason};
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::measure::Effect;
+use plimsoll_model::result::TrialResult;
+use plimsoll_model::start::Start;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -250,24 +252,23 @@ pub(crate) fn levels(assignment: &Assignment) -> Value {
 }
 
 fn trials(input: &Input) -> Vec<Trial> {
-    let of = |result: &plimsoll_model::result::TrialResult| {
-        let summary = &result.summary;
-        let trial = summary.trial;
+    let of = |trial: TrialResult<'_>| {
+        let Start { number, block, repeat, attempt, position, .. } = *trial.identity();
         Trial {
-            number: trial.number,
-            block: trial.block,
-            repeat: trial.repeat,
-            attempt: trial.attempt,
-            position: trial.position,
-            variant: input.plan.label(trial.variant),
-            condition: levels(&input.plan.conditions[trial.condition]),
-            started_utc: crate::text::utc(summary.started_unix_ms),
-            validity: crate::text::validity(input, result),
-            reasons: summary.validity.reasons().to_vec(),
-            warnings: summary.warnings.clone(),
+            number,
+            block,
+            repeat,
+            attempt,
+            position,
+            variant: input.plan.label(trial.variant()),
+            condition: levels(&input.plan.conditions[trial.condition()]),
+            started_utc: crate::text::utc(trial.start.summary.timing.started_unix_ms),
+            validity: crate::text::validity(input, trial),
+            reasons: trial.validity().reasons().to_vec(),
+            warnings: trial.warnings().cloned().collect(),
         }
     };
-    input.trials.iter().map(of).collect()
+    input.trials().map(of).collect()
 }
 
 fn estimates(input: &Input, cell: &Cell) -> Vec<EstimateRow> {

@@ -1,8 +1,9 @@
 //! How sure a study is: its noise floor, what it could have seen, and the rules by which it decided.
 
 use crate::page::facts::{Fact, fact};
-use plimsoll_analysis::compare::{Comparison, FALSE_DISCOVERIES, POWER, notation, shown};
+use plimsoll_analysis::compare::{Comparison, FALSE_DISCOVERIES, POWER, notation};
 use plimsoll_analysis::decide::Doubt;
+use plimsoll_analysis::effect::shown;
 use plimsoll_analysis::estimate::Interval;
 use plimsoll_analysis::quantity::{Notation, confidence, margin, percent};
 use plimsoll_analysis::sensitivity::Sensitivity;

@@ -12,12 +12,14 @@ use cells::ConditionView;
 pub(crate) use database::Block;
 use facts::Fact;
 use plimsoll_analysis::answer::Sentence;
-use plimsoll_analysis::compare::{Comparison, notation, shown_in};
-use plimsoll_analysis::findings::{Finding, Gravity};
+use plimsoll_analysis::compare::{Comparison, notation};
+use plimsoll_analysis::effect::shown_in;
+use plimsoll_analysis::finding::{Finding, Gravity};
 use plimsoll_analysis::quantity::{Notation, confidence, margin, show};
 use plimsoll_analysis::{Analysis, Input, headline, words};
 use plimsoll_model::measure::{Direction, Measure};
-use plimsoll_model::result::{TrialResult, TrialSummary};
+use plimsoll_model::result::TrialResult;
+use plimsoll_model::start::Start;
 use storage::StorageView;
 
 /// A report.
@@ -279,34 +281,34 @@ fn comparison_row(
 
 fn trials(input: &Input) -> Vec<TrialView> {
     let measure = headline(&input.facts).measure;
-    let view = |result: &TrialResult| {
-        let summary = &result.summary;
-        let trial = summary.trial;
-        let value = plimsoll_analysis::measure::Reader::new(result).value(&measure);
+    let view = |trial: TrialResult<'_>| {
+        let Start { number, block, repeat, .. } = *trial.identity();
+        let value = plimsoll_analysis::measure::Reader::new(trial).value(&measure);
         TrialView {
-            number: trial.number,
-            block: trial.block,
-            repeat: trial.repeat,
-            variant: input.plan.label(trial.variant),
-            condition: words::condition(&input.plan.conditions[trial.condition]),
-            started: text::utc(summary.started_unix_ms),
-            validity: text::validity(input, result),
-            remarks: remarks(summary, value.as_ref().err()),
+            number,
+            block,
+            repeat,
+            variant: input.plan.label(trial.variant()),
+            condition: words::condition(&input.plan.conditions[trial.condition()]),
+            started: text::utc(trial.start.summary.timing.started_unix_ms),
+            validity: text::validity(input, trial),
+            remarks: remarks(trial, value.as_ref().err()),
             value: match value {
-                Ok(value) if input.counts(result) => show(value, measure.unit()),
+                Ok(value) if input.counts(trial) => show(value, measure.unit()),
                 _ => "–".to_owned(),
             },
         }
     };
-    input.trials.iter().map(view).collect()
+    input.trials().map(view).collect()
 }
 
 /// Why a trial does not count; for one that does, its warnings and why it has no value. Each once.
-fn remarks(summary: &TrialSummary, missing: Option<&String>) -> String {
-    let missing = missing.filter(|_| summary.validity.counts());
+fn remarks(trial: TrialResult<'_>, missing: Option<&String>) -> String {
+    let validity = trial.validity();
+    let missing = missing.filter(|_| validity.counts());
     let mut remarks: Vec<&str> = Vec::new();
-    for remark in summary.validity.reasons().iter().chain(&summary.warnings).chain(missing) {
-        if !remarks.iter().any(|said| said.contains(remark.as_str())) {
+    for remark in validity.reasons().iter().chain(trial.warnings()).chain(missing) {
+        if !remarks.iter().any(|known| known.contains(remark.as_str())) {
             remarks.push(remark);
         }
     }

@@ -8,6 +8,7 @@ use plimsoll_analysis::{Analysis, Input, OrReason};
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::measure::{Effect, Unit};
 use plimsoll_model::record::Part;
+use plimsoll_model::start::Start;
 
 /// A row for each trial and measure; the levels of the factors have columns of their own.
 pub(crate) fn results(input: &Input, analysis: &Analysis) -> String {
@@ -20,20 +21,21 @@ pub(crate) fn results(input: &Input, analysis: &Analysis) -> String {
             .chain(factors.iter().cloned())
             .chain(["validity", "measure", "unit", "value", "missing"].map(str::to_owned)),
     );
-    for result in &input.trials {
-        let reader = Reader::new(result);
-        let trial = reader.trial();
-        let assignment = input.plan.assignment(&trial);
+    for trial in input.trials() {
+        let reader = Reader::new(trial);
+        let assignment = input.plan.assignment(trial.variant(), trial.condition());
+        let Start { number: start, block, repeat, attempt, position, .. } = *trial.identity();
+        let started = crate::text::utc(trial.start.summary.timing.started_unix_ms);
         for measure in &analysis.measures {
             let value = reader.value(measure);
-            let start = [trial.number, trial.block, trial.repeat, trial.attempt, trial.position];
+            let identity = [start, block, repeat, attempt, position];
             table.row(
-                start
+                identity
                     .iter()
                     .map(u32::to_string)
-                    .chain([input.plan.label(trial.variant), crate::text::utc(result.summary.started_unix_ms)])
+                    .chain([input.plan.label(trial.variant()), started.clone()])
                     .chain(factors.iter().map(|name| level(&assignment, name)))
-                    .chain([crate::text::validity(input, result).to_owned(), measure.to_string()])
+                    .chain([crate::text::validity(input, trial).to_owned(), measure.to_string()])
                     .chain([unit(measure.unit())])
                     .chain([number(value.as_ref().ok().copied()), value.err().unwrap_or_default()]),
             );

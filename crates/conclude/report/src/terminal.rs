@@ -1,7 +1,7 @@
 //! The answer and a compact table, for a terminal 100 columns wide.
 
 use plimsoll_analysis::compare::{Comparison, notation};
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 use plimsoll_analysis::quantity::{confidence, show};
 use plimsoll_analysis::{Analysis, Input, decisions, words};
 use plimsoll_model::measure::Measure;

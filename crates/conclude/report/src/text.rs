@@ -38,12 +38,8 @@ pub(crate) fn interval(comparison: &Comparison, notation: Notation) -> String {
 }
 
 /// Whether a trial is part of the results, in a word or two.
-pub(crate) fn validity(input: &Input, result: &TrialResult) -> &'static str {
-    if result.summary.validity.counts() && !input.counts(result) {
-        RUN_AGAIN
-    } else {
-        words::validity(&result.summary.validity)
-    }
+pub(crate) fn validity(input: &Input, trial: TrialResult<'_>) -> &'static str {
+    if trial.counts() && !input.counts(trial) { RUN_AGAIN } else { words::validity(&trial.validity()) }
 }
 
 /// `text` with blanks that no line may be broken at: before percent signs, and in `n = 5`.

@@ -3,13 +3,13 @@
 
 use super::rows::Pair;
 use super::{Basis, Change, Row};
-use crate::compare::{ends, shown};
+use crate::effect::{ends, shown};
 use crate::estimate::Interval;
 use crate::verdict::Outcome;
 use crate::words;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::measure::{Effect, Measure};
-use plimsoll_model::trial::Plan;
+use plimsoll_model::start::Plan;
 
 /// Outcomes that are told in one sentence, and what is said of them.
 type Verb = (&'static [Outcome], &'static str);

@@ -1,36 +1,18 @@
 //! What a bundle says of itself as a list of named texts, so that two bundles can be held against
 //! each other name by name.
 
+use super::named::{Named, named};
 use super::{Resolved, flow, sql};
 use plimsoll_model::host::Host;
-use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Shape, Stop, Think};
+use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Shape, Stop};
 use plimsoll_model::storage::{Action, BucketStyle, Credentials, Payload, S3, Storage, Store, Upload};
-use plimsoll_model::study::{GeneratorSpec, StudyFacts};
+use plimsoll_model::study::{Origin, StudyFacts};
 use plimsoll_model::system::{CommandLine, Probe, SystemSpec};
 use plimsoll_model::workload::{Connect, GrpcSchema, GrpcStep, HttpStep, Steps, Target, Tls, Workload};
 
+use crate::input::Input;
 use crate::quantity::{grouped, percent, show};
 use plimsoll_model::measure::{Effect, Unit};
-
-/// One thing that is known of a bundle: its name, and what it is.
-pub(super) type Named = (String, String);
-
-/// The longest text of a value in messages; what is longer is cut, and told apart by its sum.
-const LONGEST: usize = 120;
-
-pub(super) fn named(name: impl Into<String>, value: impl AsRef<str>) -> Named {
-    let value = value.as_ref();
-    let cut = match value.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{} … ({} bytes, sum {:08x})", &value[..end], value.len(), sum(value)),
-        None => value.to_owned(),
-    };
-    (name.into(), cut)
-}
-
-/// A sum by which long texts are told apart (FNV-1a).
-fn sum(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
-}
 
 fn or_none<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "none".to_owned(), |value| value.to_string())
@@ -68,7 +50,7 @@ fn load(load: &LoadProfile) -> Vec<Named> {
         LoadModel::Closed { users, think } => {
             all.push(named("load", "closed loop"));
             all.push(named("users", profile(users)));
-            all.push(named("think time", self::think(think)));
+            all.push(named("think time", super::named::think(think)));
         }
         LoadModel::Open { rate, arrivals, max_users, overflow } => {
             all.push(named("load", "open"));
@@ -108,16 +90,6 @@ fn profile(profile: &Profile) -> String {
         format!(", {shape} {} in {:?}", stage.target, stage.length)
     });
     format!("{}{}", profile.start, stages.collect::<String>())
-}
-
-pub(super) fn think(think: &Think) -> String {
-    match think {
-        Think::Constant(pause) if pause.is_zero() => "none".to_owned(),
-        Think::Constant(pause) => format!("{pause:?}"),
-        Think::Uniform { from, to } => format!("uniform, {from:?} to {to:?}"),
-        Think::Exponential(mean) => format!("exponential, {mean:?} on average"),
-        Think::LogNormal { median, sigma } => format!("log-normal, median {median:?}, sigma {sigma}"),
-    }
 }
 
 fn workload(workload: &Workload) -> Vec<Named> {
@@ -306,8 +278,13 @@ pub(super) fn host(host: &Host) -> Vec<Named> {
     ]
 }
 
-/// The generator's own settings.
-pub(super) fn generator(generator: &GeneratorSpec) -> Vec<Named> {
+/// The generator's own settings, where it is Plimsoll's; otherwise whose it is.
+pub(super) fn generator(input: &Input) -> Vec<Named> {
+    if let Origin::Imported { tool, version } = &input.origin {
+        let version = version.as_deref().unwrap_or("unknown");
+        return vec![named("generator", tool), named("version of the generator", version)];
+    }
+    let generator = &input.facts.generator;
     vec![
         named("threads of the generator", generator.threads.to_string()),
         named("processors of the generator", generator.cpus.as_ref().map_or("all".to_owned(), ToString::to_string)),
@@ -340,7 +317,8 @@ pub(super) fn measured(facts: &StudyFacts) -> Vec<Named> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_model::load::Stage;
+    use crate::between::named::LONGEST;
+    use plimsoll_model::load::{Stage, Think};
     use plimsoll_model::storage::{KeyPair, Mode, Nfs, NfsPorts, Operation, Secret, StorageStep};
     use std::time::Duration;
 

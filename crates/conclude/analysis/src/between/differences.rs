@@ -1,7 +1,8 @@
 //! What differs between two bundles: what forbids to compare them, and what the comparison may be
 //! about.
 
-use super::described::{self, Named};
+use super::described;
+use super::named::Named;
 use super::{Resolved, Side, THIS_PROGRAM};
 use crate::quantity::significant;
 use crate::words;
@@ -134,7 +135,7 @@ pub(super) fn differences(first: &Side<'_>, second: &Side<'_>, shared: &[(Assign
     let is_slight = |difference: &Difference| difference.what == described::MEMORY && memory_is_near(hosts);
     let (slight, machines): (Vec<_>, Vec<_>) = of_machines.into_iter().partition(is_slight);
     found.causes.extend(machines);
-    let generator = |side: &Side<'_>| described::generator(&side.input.facts.generator);
+    let generator = |side: &Side<'_>| described::generator(side.input);
     found.causes.extend(apart(Kind::Generator, &generator(first), &generator(second)));
     let version = |side: &Side<'_>| vec![("version of Plimsoll".to_owned(), side.plimsoll.clone())];
     found.causes.extend(apart(Kind::Generator, &version(first), &version(second)));
@@ -160,9 +161,9 @@ fn minor(side: &Side<'_>) -> Vec<Named> {
         ("profile".to_owned(), facts.profile.clone().unwrap_or_else(|| "none".to_owned())),
     ];
     for (index, condition) in plan.conditions.iter().enumerate() {
-        let trials = side.input.trials.iter().filter(|trial| trial.summary.trial.condition == index);
+        let trials = side.input.trials().filter(|trial| trial.condition() == index);
         // Trials of a condition share their cut; where none ran, there is none.
-        if let Some(cut) = trials.map(|trial| trial.cut).max().filter(|cut| *cut > 0) {
+        if let Some(cut) = trials.map(|trial| trial.load.cut).max().filter(|cut| *cut > 0) {
             let name = format!("seconds cut off until all trials were steady, {}", words::condition(condition));
             all.push((name, cut.to_string()));
         }

@@ -1,9 +1,9 @@
 //! What a reader should know beside the numbers of two bundles.
 
 use super::{Basis, Between, Floor};
-use crate::compare::ends;
+use crate::effect::ends;
 use crate::estimate::Interval;
-use crate::findings::{Finding, Gravity};
+use crate::finding::{Finding, Gravity};
 use crate::words;
 use plimsoll_model::measure::Measure;
 

@@ -1,6 +1,6 @@
 //! What a bundle says of users of flows and scripts, as named texts.
 
-use super::described::{Named, named, think};
+use super::named::{Named, named, think};
 use super::sql;
 use plimsoll_model::flow::{
     Auth, Block, Body, Capture, Comparison, Condition, Feed, FeedEnd, FeedOrder, Flow, FlowRequest, Instruction,

@@ -2,13 +2,14 @@
 
 use super::differences::{is_same, place};
 use super::{Basis, Change, Floor, Row, Side};
-use crate::compare::{
-    Comparison, Exploratory, FALSE_DISCOVERIES, additive_margin, natural, natural_interval, resolution, too_few,
-};
+use crate::catalogue::margin;
+use crate::compare::{Comparison, Exploratory, FALSE_DISCOVERIES, resolution};
 use crate::decide::{self, Evidence, LEAST, Question, decide, doubt};
+use crate::effect::{additive_margin, natural, natural_interval};
 use crate::measure::Reader;
+use crate::reason::OrReason;
 use crate::verdict::{Outcome, Verdict, of_decision};
-use crate::{OrReason, margin};
+use crate::words::too_few;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::measure::{Effect, Measure};
 use plimsoll_model::study::FloorRule;
@@ -195,7 +196,7 @@ impl Pair<'_> {
     /// The fewest requests of a trial in these cells, where it matters.
     fn fewest_requests(&self, measure: &Measure, cells: [Cell; 2]) -> f64 {
         let of_cell = |side: usize| {
-            let readers = self.sides()[side].input.trials.iter().map(Reader::new);
+            let readers = self.sides()[side].input.trials().map(Reader::new);
             readers
                 .filter(move |reader| reader.is_of(cells[side].condition, cells[side].variant) && reader.counts())
                 .map(|reader| reader.out_of(&measure.series) as f64)

@@ -1,6 +1,6 @@
 //! What a bundle says of its databases and of the load on them, as named texts.
 
-use super::described::{Named, named};
+use super::named::{Named, named};
 use crate::quantity::grouped;
 use crate::words::counted;
 use plimsoll_model::database::{Database, Dataset, Origin, Server, Snapshot};

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::analyse;
-use crate::findings::Gravity;
-use crate::testing::{input, trial};
+use crate::finding::Gravity;
+use crate::testing::{input, start};
 use crate::verdict::Outcome;
 use plimsoll_model::host::Version;
 use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
@@ -29,10 +29,10 @@ impl Run {
             let scale = if number % 2 == 1 { self.old.0 } else { self.new.0 };
             // The noise of a block is that of both of its trials, and a little more.
             let noise = f64::from(number.div_ceil(2) % 3) / 500.0 + f64::from(number % 5) / 2000.0;
-            trial(scale * (1.0 + noise))
+            start(scale * (1.0 + noise))
         });
-        for trial in &mut input.trials {
-            trial.summary.started_unix_ms += self.hour * 3_600_000;
+        for trial in &mut input.starts {
+            trial.summary.timing.started_unix_ms += self.hour * 3_600_000;
         }
         input.versions = [("old", self.old.1), ("new", self.new.1)]
             .map(|(level, hash)| Version {
@@ -213,6 +213,16 @@ fn where_nothing_differs_what_moved_is_drift_and_nothing_is_worse() {
 }
 
 #[test]
+fn generators_are_told_apart_by_their_names() {
+    let second = Run { hour: 30, ..FIRST };
+    let mut two = Two::of(&FIRST, &second);
+    two.inputs[1].origin = plimsoll_model::study::Origin::Imported { tool: "k6".to_owned(), version: None };
+    let causes = two.whole().causes;
+    let k6 = causes.iter().find(|cause| cause.what == "generator").expect("a difference");
+    assert_eq!((k6.first.as_str(), k6.second.as_str()), ("none", "k6"), "{causes:?}");
+}
+
+#[test]
 fn what_is_never_the_same_is_told_aside() {
     let mut two = Two::of(&FIRST, &Run { hour: 30, ..FIRST });
     for (input, (load, memory)) in two.inputs.iter_mut().zip([(0.1, 8_000_000_000), (2.0, 7_950_000_000)]) {
@@ -331,7 +341,7 @@ fn few_repeats_have_no_verdict_and_no_values_are_void() {
     assert_eq!(change.interval, Err("one repeat has no spread".to_owned()));
     assert_eq!(outcome(&between, P95, "old"), Some(Outcome::Inconclusive));
     let mut two = two;
-    two.inputs[1].trials.clear();
+    two.inputs[1].starts.clear();
     let between = two.whole();
     assert_eq!(outcome(&between, P95, "old"), Some(Outcome::Void));
     assert!(between.ran[1].is_none());
@@ -340,8 +350,8 @@ fn few_repeats_have_no_verdict_and_no_values_are_void() {
 #[test]
 fn zeros_have_no_ratio_and_say_so() {
     let mut two = Two::of(&FIRST, &Run { hour: 30, ..FIRST });
-    for trial in &mut two.inputs[1].trials {
-        trial.seconds.clear();
+    for trial in &mut two.inputs[1].starts {
+        trial.loads[0].seconds.clear();
     }
     let between = two.whole();
     let row = between.rows.iter().find(|row| row.measure.to_string() == "iterations.rate").expect("a row");
@@ -361,8 +371,8 @@ fn what_only_one_has_is_left_out_by_name() {
 #[test]
 fn runs_at_the_same_time_disturb_one_another() {
     let mut two = Two::of(&FIRST, &Run { hour: 30, ..FIRST });
-    for trial in &mut two.inputs[1].trials {
-        trial.summary.started_unix_ms -= 30 * 3_600_000 - 500;
+    for trial in &mut two.inputs[1].starts {
+        trial.summary.timing.started_unix_ms -= 30 * 3_600_000 - 500;
     }
     let between = two.whole();
     assert_eq!(between.findings[0].gravity, Gravity::Problem);
@@ -402,11 +412,11 @@ proptest! {
         void in prop::collection::vec(any::<bool>(), 16),
     ) {
         let make = |repeats: u32, hour: i64| {
-            let mut input = input(repeats, |number| trial(scales[number as usize % 16]));
-            for (index, trial) in input.trials.iter_mut().enumerate() {
-                trial.summary.started_unix_ms += hour * 3_600_000;
+            let mut input = input(repeats, |number| start(scales[number as usize % 16]));
+            for (index, trial) in input.starts.iter_mut().enumerate() {
+                trial.summary.timing.started_unix_ms += hour * 3_600_000;
                 if void[(index + hour as usize) % 16] {
-                    trial.summary.validity = plimsoll_model::trial::Validity::Void(vec!["a reason".to_owned()]);
+                    trial.summary.validity = plimsoll_model::start::Validity::Void(vec!["a reason".to_owned()]);
                 }
             }
             input

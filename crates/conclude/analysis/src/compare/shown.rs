@@ -1,9 +1,10 @@
 //! Comparisons as people read them.
 
 use super::{Comparison, Contrast};
-use crate::OrReason;
-use crate::quantity::{Notation, difference};
-use plimsoll_model::measure::{Effect, Measure};
+use crate::effect::{ends_in, shown_in};
+use crate::quantity::Notation;
+use crate::reason::OrReason;
+use plimsoll_model::measure::Effect;
 use plimsoll_statistics::Interval;
 
 impl Comparison {
@@ -43,29 +44,4 @@ impl Contrast {
         let ranked = self.ranked.and_then(|ranked| ranked.interval).map_or(interval, |interval| interval.high);
         self.value.max(interval).max(ranked)
     }
-}
-
-/// A contrast in a measure by itself, as people read it.
-#[must_use]
-pub fn shown(value: f64, measure: &Measure) -> String {
-    shown_in(value, measure, Notation::of([value]))
-}
-
-/// The same beside others.
-#[must_use]
-pub fn shown_in(value: f64, measure: &Measure, notation: Notation) -> String {
-    match measure.effect() {
-        Effect::Ratio => notation.show(value),
-        Effect::Difference => difference(value, measure.unit()),
-    }
-}
-
-/// Both ends of an interval of a contrast in a measure.
-pub(crate) fn ends(interval: Interval, measure: &Measure) -> [String; 2] {
-    ends_in(interval, measure, Notation::of([interval.low, interval.high]))
-}
-
-/// The same beside others.
-pub(crate) fn ends_in(interval: Interval, measure: &Measure, notation: Notation) -> [String; 2] {
-    [interval.low, interval.high].map(|end| shown_in(end, measure, notation))
 }

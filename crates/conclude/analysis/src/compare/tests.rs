@@ -1,15 +1,15 @@
 use super::*;
 use crate::analyse;
-use crate::testing::{input, trial, with_duplicate};
+use crate::testing::{input, start, with_duplicate};
 use crate::verdict::Outcome;
 use plimsoll_model::record::{ErrorKind, Subject};
-use plimsoll_model::result::TrialResult;
+use plimsoll_model::result::StartResult;
+use plimsoll_model::start::Validity;
 use plimsoll_model::study::FloorRule;
-use plimsoll_model::trial::Validity;
 use proptest::prelude::*;
 
 fn headline(input: &Input) -> Measure {
-    crate::headline(&input.facts).measure
+    crate::catalogue::headline(&input.facts).measure
 }
 
 fn compared(input: &Input) -> Comparison {
@@ -19,7 +19,7 @@ fn compared(input: &Input) -> Comparison {
 /// Pairs whose variants are `factors` times their baselines.
 fn pairs_of(factors: &[f64]) -> Input {
     let factor = |number: u32| factors[(number as usize - 1) / 2];
-    input(factors.len() as u32, |number| trial(if number % 2 == 1 { 1.0 } else { factor(number) }))
+    input(factors.len() as u32, |number| start(if number % 2 == 1 { 1.0 } else { factor(number) }))
 }
 
 /// Histograms keep three digits.
@@ -66,20 +66,20 @@ fn a_noise_floor_in_doubt_leaves_no_verdict() {
     let study = || {
         input(5, |number| {
             let block = number.div_ceil(2);
-            trial(if number % 2 == 1 { 1.0 } else { 1.14 * noise(block) })
+            start(if number % 2 == 1 { 1.0 } else { 1.14 * noise(block) })
         })
     };
     assert_eq!(compared(&study()).verdict.expect("it decides").outcome, Outcome::Worse);
-    let quiet = with_duplicate(study(), |block| trial(noise(block) - 0.001));
+    let quiet = with_duplicate(study(), |block| start(noise(block) - 0.001));
     assert_eq!(compared(&quiet).verdict.expect("it decides").outcome, Outcome::Worse);
-    let biased = with_duplicate(study(), |block| trial(1.2 * noise(block)));
+    let biased = with_duplicate(study(), |block| start(1.2 * noise(block)));
     let verdict = compared(&biased).verdict.expect("it decides");
     assert_eq!(verdict.outcome, Outcome::Inconclusive);
     assert!(verdict.reason.starts_with("the noise floor ("), "{}", verdict.reason);
     let floors = analyse(&biased).floors;
     assert_eq!(floors.len(), 2, "one for each measure that decides");
-    let mut far = with_duplicate(input(5, |number| trial(if number % 2 == 1 { 1.0 } else { 20.0 })), |block| {
-        trial(1.2 * noise(block))
+    let mut far = with_duplicate(input(5, |number| start(if number % 2 == 1 { 1.0 } else { 20.0 })), |block| {
+        start(1.2 * noise(block))
     });
     let verdict = compared(&far).verdict.expect("it decides");
     assert_eq!((verdict.outcome, verdict.not_inferior), (Outcome::Inconclusive, false), "×20, but not from nothing");
@@ -93,12 +93,12 @@ fn a_block_that_was_run_again_counts_for_nothing() {
     let mut input = pairs_of(&[1.1, 1.1, 1.1, 3.0]);
     // The last block is a second attempt at the third repeat.
     for index in [6, 7] {
-        for trial in [&mut input.plan.trials[index], &mut input.trials[index].summary.trial] {
+        for trial in [&mut input.plan.starts[index], &mut input.starts[index].summary.start] {
             trial.repeat = 3;
             trial.attempt = 2;
         }
     }
-    input.trials[4].summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
+    input.starts[4].summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
     let comparison = compared(&input);
     let blocks: Vec<u32> = comparison.pairs.iter().map(|pair| pair.block).collect();
     assert_eq!(blocks, [1, 2, 4]);
@@ -107,8 +107,8 @@ fn a_block_that_was_run_again_counts_for_nothing() {
     assert_eq!(uncounted, [(5, "void"), (6, "run again")]);
 }
 
-fn with_errors(mut result: TrialResult, errors: u64) -> TrialResult {
-    let tally = result.tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests");
+fn with_errors(mut result: StartResult, errors: u64) -> StartResult {
+    let tally = result.loads[0].tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests");
     if errors > 0 {
         tally.errors.insert(ErrorKind::Status, errors);
     }
@@ -118,13 +118,13 @@ fn with_errors(mut result: TrialResult, errors: u64) -> TrialResult {
 #[test]
 fn counts_that_never_vary_may_still_have_been_one_more() {
     let mut input = input(3, |number| {
-        let (mut result, count) = (trial(1.0), if number % 2 == 1 { 45 } else { 36 });
-        result.tallies.values_mut().for_each(|tally| {
+        let (mut result, count) = (start(1.0), if number % 2 == 1 { 45 } else { 36 });
+        result.loads[0].tallies.values_mut().for_each(|tally| {
             tally.service.clear();
             tally.service.record_n(1_000_000, count).expect("in range");
         });
-        result.seconds.clear();
-        crate::testing::with_second(&mut result, 0, count);
+        result.loads[0].seconds.clear();
+        crate::testing::with_second(&mut result.loads[0], 0, count);
         result
     });
     let measure: Measure = "iterations.rate".parse().expect("a measure");
@@ -137,7 +137,7 @@ fn counts_that_never_vary_may_still_have_been_one_more() {
 #[test]
 fn errors_are_compared_by_their_difference() {
     let study = |errors: u64, margin: f64| {
-        let mut input = input(3, |number| with_errors(trial(1.0), if number % 2 == 1 { 0 } else { errors }));
+        let mut input = input(3, |number| with_errors(start(1.0), if number % 2 == 1 { 0 } else { errors }));
         let measure: Measure = "errors.ratio".parse().expect("a measure");
         input.facts.decide = vec![plimsoll_model::study::Decision { measure, margin }];
         compared(&input)
@@ -155,9 +155,9 @@ fn errors_are_compared_by_their_difference() {
 #[test]
 fn variants_that_never_took_turns_get_no_verdict() {
     let mut input = pairs_of(&[1.3, 1.31, 1.32]);
-    for result in &mut input.trials {
-        let number = i64::from(result.summary.trial.number);
-        result.summary.started_unix_ms = number + if number % 2 == 1 { 0 } else { 1_000 };
+    for result in &mut input.starts {
+        let number = i64::from(result.summary.start.number);
+        result.summary.timing.started_unix_ms = number + if number % 2 == 1 { 0 } else { 1_000 };
     }
     let verdict = compared(&input).verdict.expect("it decides");
     assert_eq!(verdict.outcome, Outcome::Void);

@@ -4,10 +4,11 @@
 use super::Scene;
 use crate::estimate::Interval;
 use crate::grid::Row;
+use crate::order;
 use crate::quantity::{show, size_of_change};
 use crate::ranks::{runs, standing};
+use crate::reason::OrReason;
 use crate::words::list;
-use crate::{OrReason, order};
 use std::ops::Range;
 
 /// What is to be said of each setting.
@@ -50,7 +51,7 @@ impl Ahead<'_> {
         {
             return Err("variants did not take turns".to_owned());
         }
-        let estimate = self.scene.analysis.estimate(condition, variant, self.scene.throughput);
+        let estimate = self.scene.numbers.estimate(condition, variant, self.scene.throughput);
         let interval = estimate.ok_or("no trial ran")?.interval.clone();
         interval.map_err(|reason| format!("{} has no interval ({reason})", self.name(variant)))
     }

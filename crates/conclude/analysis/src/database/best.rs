@@ -5,9 +5,9 @@
 //! picked by the other repeats alone, and the value is that of the repeat left out.
 
 use super::Scene;
-use crate::OrReason;
 use crate::compare::Contrast;
 use crate::estimate::{Interval, interval_of_mean, summarise};
+use crate::reason::OrReason;
 use std::collections::BTreeMap;
 
 /// Each variant at its best, level by level of the axis.
@@ -103,9 +103,9 @@ impl Level<'_> {
 
     fn values(self, variant: usize) -> Values {
         let plan = &self.scene.input.plan;
-        let repeat = |number: u32| plan.trials.iter().find(|trial| trial.number == number).map(|trial| trial.repeat);
+        let repeat = |number: u32| plan.starts.iter().find(|start| start.number == number).map(|start| start.repeat);
         let of_setting = |setting: usize| {
-            let estimate = self.scene.analysis.estimate(self.condition(setting)?, variant, self.scene.throughput)?;
+            let estimate = self.scene.numbers.estimate(self.condition(setting)?, variant, self.scene.throughput)?;
             let values: BTreeMap<u32, f64> =
                 estimate.values.iter().filter_map(|one| Some((repeat(one.trial)?, one.value))).collect();
             (!values.is_empty()).then_some((setting, values))
@@ -116,7 +116,7 @@ impl Level<'_> {
     fn best(self, variant: usize, values: &Values) -> OrReason<Best> {
         let setting = pick(values, None).ok_or("no trial counts")?;
         let estimate =
-            |setting: usize| self.scene.analysis.estimate(self.condition(setting)?, variant, self.scene.throughput);
+            |setting: usize| self.scene.numbers.estimate(self.condition(setting)?, variant, self.scene.throughput);
         let found = estimate(setting).ok_or("no trial counts")?;
         let interval = found.interval.clone();
         let others = values.keys().filter(|other| **other != setting).filter_map(|other| estimate(*other));
@@ -129,7 +129,7 @@ impl Level<'_> {
     /// Both at the same setting, block by block.
     fn alike(self, setting: usize, variant: usize) -> OrReason<Ratio> {
         let condition = self.condition(setting).ok_or("it has no trials at this load")?;
-        let comparison = self.scene.analysis.comparison(condition, variant, self.scene.throughput);
+        let comparison = self.scene.numbers.comparison(condition, variant, self.scene.throughput);
         let Contrast { value, interval, .. } = comparison.ok_or("it was not compared")?.contrast.clone()?;
         Ok(Ratio { value, interval })
     }

@@ -88,14 +88,14 @@ fn cell(scene: &Scene<'_>, condition: usize, variant: usize) -> Cell {
     Cell {
         condition,
         variant,
-        trials: readers.iter().map(|reader| reader.trial().number).collect(),
-        seconds: readers.iter().map(|reader| reader.result().counted_seconds()).sum(),
+        trials: readers.iter().map(|reader| reader.trial().number()).collect(),
+        seconds: readers.iter().map(|reader| reader.load().counted_seconds()).sum(),
         transactions: transactions::transactions(&by_sql),
         errors: errors(&by_sql),
         retries: retries(&by_sql),
         cancels: cancels(&by_sql),
         statements: statements::statements(&by_sql),
-        statistics: statistics::statistics(&readers),
+        statistics: statistics::statistics(scene.input, &readers),
         suspects: Vec::new(),
     }
 }
@@ -103,7 +103,7 @@ fn cell(scene: &Scene<'_>, condition: usize, variant: usize) -> Cell {
 fn errors(readers: &[&Reader<'_>]) -> BTreeMap<ErrorKind, u64> {
     let mut errors = BTreeMap::new();
     for reader in readers {
-        for (subject, tally) in &reader.result().tallies {
+        for (subject, tally) in &reader.load().tallies {
             if matches!(subject, Subject::Request(_)) {
                 tally.errors.iter().for_each(|(kind, count)| *errors.entry(*kind).or_default() += count);
             }
@@ -131,15 +131,14 @@ fn cancels(readers: &[&Reader<'_>]) -> Cancels {
 
 fn means(scene: &Scene<'_>, cell: &Cell) -> Means {
     let readers = scene.counted(cell.condition, cell.variant);
-    let names = super::distinct(
-        readers.iter().flat_map(|reader| &reader.result().summary.databases).map(|facts| facts.name.clone()),
-    );
+    let names =
+        super::distinct(readers.iter().flat_map(|reader| reader.trial().databases()).map(|facts| facts.name.clone()));
     let users: Vec<f64> = readers.iter().filter_map(|reader| users(reader)).collect();
     Means::new(cell, &names, scene.input.host.processors as f64, plimsoll_statistics::mean(&users))
 }
 
 /// The most users that were at work at once.
 fn users(reader: &Reader<'_>) -> Option<f64> {
-    let rows = reader.result().generator.iter().filter(|row| reader.result().counts_second(row.second));
+    let rows = reader.load().generator.iter().filter(|row| reader.load().counts_second(row.second));
     rows.map(|row| row.users).max().map(|users| users as f64)
 }

@@ -2,9 +2,9 @@
 //! that do not count as well.
 
 use super::{distinct, work};
-use crate::OrReason;
 use crate::measure::Reader;
 use crate::quantity::significant;
+use crate::reason::OrReason;
 use plimsoll_model::database::{Condition, MixLine};
 
 /// Something that must hold of the data after a trial, or after it was loaded.
@@ -59,8 +59,8 @@ impl MixCheck {
 pub(super) fn checks(readers: &[Reader<'_>]) -> Vec<Check> {
     let facts = || {
         readers.iter().flat_map(|reader| {
-            let trial = reader.trial().number;
-            reader.result().summary.databases.iter().map(move |facts| (trial, facts))
+            let trial = reader.trial().number();
+            reader.trial().databases().iter().map(move |facts| (trial, facts))
         })
     };
     let after_trials = || facts().flat_map(|(trial, facts)| facts.conditions.iter().map(move |one| (trial, one)));
@@ -99,7 +99,7 @@ fn loaded<'a>(mut after_load: impl Iterator<Item = &'a Condition>) -> Option<OrR
 
 pub(super) fn mix(readers: &[Reader<'_>]) -> Vec<MixCheck> {
     let lines = || {
-        let facts = readers.iter().filter_map(|reader| Some((reader.trial().number, work(reader)?)));
+        let facts = readers.iter().filter_map(|reader| Some((reader.trial().number(), work(reader)?)));
         facts.flat_map(|(trial, facts)| facts.work.mix.iter().map(move |line| (trial, line)))
     };
     let names = distinct(lines().map(|(_, line)| &line.name));

@@ -24,7 +24,7 @@ pub(super) fn servers(scene: &Scene<'_>) -> Vec<Server> {
 fn of_name(scene: &Scene<'_>, name: &str) -> Vec<Server> {
     let mut groups: Vec<(Vec<String>, Vec<String>)> = Vec::new();
     for variant in scene.variants() {
-        let of_variant = scene.readers.iter().filter(|reader| reader.trial().variant == variant);
+        let of_variant = scene.readers.iter().filter(|reader| reader.trial().variant() == variant);
         let known: Vec<&DatabaseFacts> = of_variant.filter_map(|reader| facts_of(reader, name)).collect();
         let Some(first) = known.first() else { continue };
         let facts = in_words(first);
@@ -47,7 +47,7 @@ fn of_name(scene: &Scene<'_>, name: &str) -> Vec<Server> {
 }
 
 fn facts_of<'a>(reader: &Reader<'a>, name: &str) -> Option<&'a DatabaseFacts> {
-    reader.result().summary.databases.iter().find(|facts| facts.name == name)
+    reader.trial().databases().iter().find(|facts| facts.name == name)
 }
 
 fn in_words(facts: &DatabaseFacts) -> Vec<String> {

@@ -58,9 +58,9 @@ pub(super) fn settings(scene: &Scene<'_>) -> Vec<SettingRow> {
     let mut seen = Vec::new();
     for reader in scene.readers {
         let trial = reader.trial();
-        for facts in &reader.result().summary.databases {
-            let levels = scene.input.plan.assignment(&trial);
-            let variant = if trial.variant < scene.input.plan.variants.len() { trial.variant } else { 0 };
+        for facts in reader.trial().databases() {
+            let levels = scene.input.plan.assignment(trial.variant(), trial.condition());
+            let variant = if trial.variant() < scene.input.plan.variants.len() { trial.variant() } else { 0 };
             let of = |setting| Seen { database: &facts.name, setting, variant, levels: levels.clone() };
             seen.extend(facts.settings.iter().map(of));
         }

@@ -90,11 +90,11 @@ fn transaction(readers: &[&Reader<'_>], name: &str, rollbacks_apart: bool) -> En
 /// Where the first seconds are left out of what counts, they are not of the statements: then it is what ended
 /// since the start of the measure phase, with the few transactions of the warm-up among them.
 fn counts_and_means(reader: &Reader<'_>, subject: &Subject) -> Vec<(u64, f64)> {
-    if reader.result().cut <= 0 {
+    if reader.load().cut <= 0 {
         return reader.tally(subject).map(|tally| (tally.count(), tally.service.mean())).into_iter().collect();
     }
     let name = subject.to_string();
-    let rows = reader.result().seconds.iter().filter(|row| row.second >= 0 && row.subject == name);
+    let rows = reader.load().seconds.iter().filter(|row| row.second >= 0 && row.subject == name);
     rows.map(|row| (row.count, row.mean)).collect()
 }
 

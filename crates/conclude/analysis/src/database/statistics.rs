@@ -2,9 +2,11 @@
 //! the mean and spread of those.
 
 use super::distinct;
-use crate::measure::{Reader, samples_by_second};
+use crate::input::Input;
+use crate::measure::Reader;
+use crate::samples;
 use plimsoll_model::measure::{self, Measure, Series, Unit};
-use plimsoll_model::result::TrialResult;
+use plimsoll_model::result::LoadResult;
 use plimsoll_model::sample::{DATABASE_COUNTERS, HostSample, ProcessSample};
 use plimsoll_statistics::{mean, standard_deviation};
 
@@ -54,8 +56,8 @@ struct Value {
 }
 
 /// Everything that the trials counted, in a fixed order.
-pub(super) fn statistics(readers: &[&Reader<'_>]) -> Vec<Statistic> {
-    let all: Vec<Value> = readers.iter().flat_map(|reader| of_trial(reader)).collect();
+pub(super) fn statistics(input: &Input, readers: &[&Reader<'_>]) -> Vec<Statistic> {
+    let all: Vec<Value> = readers.iter().flat_map(|reader| of_trial(input, reader)).collect();
     let places = distinct(all.iter().map(|one| (&one.of, &one.name, one.unit)));
     let statistic = |(of, name, unit): (&String, &String, Unit)| {
         let values: Vec<f64> =
@@ -67,10 +69,10 @@ pub(super) fn statistics(readers: &[&Reader<'_>]) -> Vec<Statistic> {
     places.into_iter().filter_map(statistic).collect()
 }
 
-fn of_trial(reader: &Reader<'_>) -> Vec<Value> {
-    let databases = distinct(reader.result().summary.databases.iter().map(|facts| facts.name.as_str()));
+fn of_trial(input: &Input, reader: &Reader<'_>) -> Vec<Value> {
+    let databases = distinct(reader.trial().databases().iter().map(|facts| facts.name.as_str()));
     let of_databases = databases.into_iter().flat_map(|name| of_database(reader, name));
-    of_databases.chain(of_machine(reader)).collect()
+    of_databases.chain(of_machine(input, reader)).collect()
 }
 
 fn of_database(reader: &Reader<'_>, database: &str) -> Vec<Value> {
@@ -97,8 +99,8 @@ fn of_database(reader: &Reader<'_>, database: &str) -> Vec<Value> {
         values.push(own.map(|own| Value { own: true, ..own }));
     }
     let process = |of: fn(&ProcessSample) -> f64| {
-        let seconds = samples_by_second(reader.result(), Some(database), of);
-        let counted = seconds.iter().filter(|(second, _)| reader.result().counts_second(**second));
+        let seconds = samples::by_second(reader.trial(), Some(database), of);
+        let counted = seconds.iter().filter(|(second, _)| reader.load().counts_second(**second));
         mean(&counted.map(|(_, value)| *value).collect::<Vec<_>>())
     };
     values.push(value(CPU, Unit::Cores, process(|sample| sample.cpu_cores)));
@@ -110,13 +112,14 @@ fn of_database(reader: &Reader<'_>, database: &str) -> Vec<Value> {
 /// The mean of a counter over what counts of the measure phase: how much there was over how long, for
 /// the span of a sample reaches back to the one before, and the last one may be short.
 fn counter(reader: &Reader<'_>, database: &str, name: &str) -> Option<f64> {
-    let samples = reader.result().databases.iter().filter(|one| one.database == database && one.counter == name);
-    let mut samples: Vec<(f64, f64)> = samples.map(|sample| (sample.at, sample.value)).collect();
+    let samples = samples::databases(reader.trial());
+    let samples = samples.filter(|(_, one)| one.database == database && one.counter == name);
+    let mut samples: Vec<(f64, f64)> = samples.map(|(at, sample)| (at, sample.value)).collect();
     samples.sort_by(|one, other| one.0.total_cmp(&other.0));
     let before = [None].into_iter().chain(samples.iter().map(|sample| Some(sample.0)));
     let spans =
         samples.iter().zip(before).map(|((at, value), before)| (*at, *value, before.map_or(1.0, |before| at - before)));
-    let counted = spans.filter(|(at, ..)| tells_of_measure_phase(reader.result(), *at));
+    let counted = spans.filter(|(at, ..)| tells_of_measure_phase(reader.load(), *at));
     let (amount, span) =
         counted.fold((0.0, 0.0), |(amount, all), (_, value, span)| (amount + value * span, all + span));
     (span > 0.0).then(|| amount / span)
@@ -124,31 +127,31 @@ fn counter(reader: &Reader<'_>, database: &str, name: &str) -> Option<f64> {
 
 /// Whether the sample of this instant tells of seconds that count. One that ends after the measure
 /// phase does not: some servers hold back what sessions count, and tell it when these end.
-fn tells_of_measure_phase(result: &TrialResult, at: f64) -> bool {
-    at <= result.summary.window.seconds() + LATE && result.counts_second((at - 0.5).floor() as i64)
+fn tells_of_measure_phase(load: &LoadResult, at: f64) -> bool {
+    at <= load.summary.timing.window.seconds() + LATE && load.counts_second((at - 0.5).floor() as i64)
 }
 
 /// What a server counts by a name of its own.
 fn own_counters<'a>(reader: &Reader<'a>, database: &str) -> Vec<&'a str> {
     let is_own = |name: &str| !DATABASE_COUNTERS.iter().any(|(known, ..)| *known == name);
-    let samples = reader.result().databases.iter().filter(|sample| sample.database == database);
-    let mut names = distinct(samples.map(|sample| sample.counter.as_str()).filter(|name| is_own(name)));
+    let samples = samples::databases(reader.trial()).filter(|(_, sample)| sample.database == database);
+    let mut names = distinct(samples.map(|(_, sample)| sample.counter.as_str()).filter(|name| is_own(name)));
     names.sort_unstable();
     names
 }
 
-fn of_machine(reader: &Reader<'_>) -> Vec<Value> {
-    let result = reader.result();
-    let rows = result.generator.iter().filter(|row| result.counts_second(row.second));
+fn of_machine(input: &Input, reader: &Reader<'_>) -> Vec<Value> {
+    let load = reader.load();
+    let rows = load.generator.iter().filter(|row| load.counts_second(row.second));
     let generator: Vec<f64> = rows.map(|row| row.cpu_cores).collect();
     let host = |of: fn(&HostSample) -> f64| {
-        let samples = result.host.iter().filter(|sample| tells_of_measure_phase(result, sample.at));
-        mean(&samples.map(of).collect::<Vec<_>>())
+        let samples = samples::host(reader.trial()).filter(|(at, _)| tells_of_measure_phase(load, *at));
+        mean(&samples.map(|(_, sample)| of(sample)).collect::<Vec<_>>())
     };
     let iterations = reader.value(&Measure::new(Series::Iterations, measure::Statistic::Rate)).ok();
     [
         (GENERATOR, ITERATIONS, Unit::PerSecond, iterations),
-        (GENERATOR, CPU, Unit::Cores, mean(&generator)),
+        (GENERATOR, CPU, Unit::Cores, mean(&generator).filter(|_| input.is_measured())),
         (HOST, CPU, Unit::Cores, host(|sample| sample.cpu_cores)),
         (HOST, IO_WAIT, Unit::Cores, host(|sample| sample.iowait_cores)),
     ]

@@ -1,14 +1,14 @@
 //! A study of databases for the tests: versions 5.0 and 5.1 under settings and loads, with results
 //! that the test makes up.
 
-use crate::Input;
-use crate::testing::{input, trial};
+use crate::input::Input;
+use crate::testing::{blocks, input, placed, start};
 use plimsoll_model::database::{DatabaseFacts, Setting, SqlFacts, StatementFacts};
 use plimsoll_model::factor::{Assignment, Factor, Level, Role, combinations};
 use plimsoll_model::record::{Subject, Tally};
-use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult};
+use plimsoll_model::result::{GeneratorRow, LoadResult, LoadSecond, StartResult, StartSummary};
 use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
-use plimsoll_model::trial::{Plan, Trial};
+use plimsoll_model::start::{Plan, Start};
 
 /// Where a trial stands.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ pub(crate) fn study() -> Input {
 /// A study over concurrencies and loads; `rate` gives new orders per second.
 pub(crate) fn grid(settings: &[i64], loads: &[i64], repeats: u32, rate: impl Fn(Spot) -> f64) -> Input {
     let numbers = |levels: &[i64]| levels.iter().copied().map(Level::Integer).collect::<Vec<_>>();
-    let mut input = input(repeats, |_| trial(1.0));
+    let mut input = input(repeats, |_| start(1.0));
     let versions = ["5.0", "5.1"].map(|version| Level::Text(version.to_owned()));
     input.facts.factors = vec![
         Factor { name: "version".to_owned(), levels: versions.into(), role: Role::Compared { baseline: 0 } },
@@ -47,48 +47,31 @@ pub(crate) fn grid(settings: &[i64], loads: &[i64], repeats: u32, rate: impl Fn(
     input.facts.protocol = "SQL".to_owned();
     input.facts.commands = Vec::new();
     let conditions = combinations(&input.facts.factors[1..]);
-    let trials = trials(conditions.len(), repeats);
-    let spot = |trial: &Trial| Spot {
-        version: trial.variant,
-        setting: trial.condition / loads.len(),
-        threads: loads[trial.condition % loads.len()],
-        repeat: trial.repeat - 1,
+    let starts = blocks(2, conditions.len(), repeats);
+    let spot = |place: &Start| Spot {
+        version: place.variants[0],
+        setting: place.condition / loads.len(),
+        threads: loads[place.condition % loads.len()],
+        repeat: place.repeat - 1,
     };
-    input.trials = trials.iter().map(|trial| result(*trial, spot(trial), rate(spot(trial)))).collect();
+    input.starts = starts.iter().map(|place| placed(result(spot(place), rate(spot(place))), place)).collect();
     input.plan = Plan {
         variants: ["5.0", "5.1"]
             .map(|version| Assignment(vec![("version".to_owned(), Level::Text(version.to_owned()))]))
             .into(),
         lengths: vec![input.plan.lengths[0]; conditions.len()],
         conditions,
-        trials,
+        starts,
         ..input.plan
     };
     input
 }
 
-/// Every second block runs the other way round.
-fn trials(conditions: usize, repeats: u32) -> Vec<Trial> {
-    let mut trials = Vec::new();
-    for repeat in 1..=repeats {
-        for condition in 0..conditions {
-            let block = (repeat - 1) * conditions as u32 + condition as u32 + 1;
-            for place in 0..2 {
-                let variant = if repeat.is_multiple_of(2) { 1 - place } else { place };
-                let (number, position) = (trials.len() as u32 + 1, place as u32 + 1);
-                trials.push(Trial { number, block, repeat, attempt: 1, extended: false, position, variant, condition });
-            }
-        }
-    }
-    trials
-}
-
-fn result(place: Trial, spot: Spot, rate: f64) -> TrialResult {
-    let mut result = trial(1.0);
-    result.summary.trial = place;
-    result.summary.started_unix_ms = i64::from(place.number) * 3_000;
-    result.tallies.clear();
-    result.seconds.clear();
+fn result(spot: Spot, rate: f64) -> StartResult {
+    let mut result = start(1.0);
+    let load = &mut result.loads[0];
+    load.tallies.clear();
+    load.seconds.clear();
     let orders = (rate * SECONDS as f64) as u64;
     for (step, count, milliseconds) in [
         ("new_order", orders, 10),
@@ -98,9 +81,9 @@ fn result(place: Trial, spot: Spot, rate: f64) -> TrialResult {
         ("delivery", orders / 10, 40),
         ("stock_level", orders / 10, 8),
     ] {
-        record(&mut result, step, count, milliseconds);
+        record(load, step, count, milliseconds);
     }
-    result.generator = (0..SECONDS as i64)
+    load.generator = (0..SECONDS as i64)
         .map(|second| GeneratorRow { second, users: spot.threads as u64, cpu_cores: 0.3, ..GeneratorRow::default() })
         .collect();
     for at in [1.0, 2.0] {
@@ -108,26 +91,26 @@ fn result(place: Trial, spot: Spot, rate: f64) -> TrialResult {
             [("commits", 2.3 * rate), ("log_syncs", 1.15 * rate), ("page_hits", 990.0), ("page_reads", 10.0)]
         {
             let (database, counter) = ("db".to_owned(), counter.to_owned());
-            result.databases.push(DatabaseSample { at, database, counter, value });
+            result.databases.push(DatabaseSample { at, database, counter, value, variant: 0 });
         }
         let cpu_cores = 0.8;
         result.processes.push(ProcessSample { at, system: "db".to_owned(), cpu_cores, ..ProcessSample::default() });
         result.host.push(HostSample { at, cpu_cores: 1.2, ..HostSample::default() });
     }
-    result.summary.databases = vec![facts(orders)];
+    result.summary.systems[0].databases = vec![facts(orders)];
     result
 }
 
 /// `count` transactions of this step that took so many milliseconds each, in two seconds.
-pub(crate) fn record(result: &mut TrialResult, step: &str, count: u64, milliseconds: u64) {
+pub(crate) fn record(load: &mut LoadResult, step: &str, count: u64, milliseconds: u64) {
     let mut tally = Tally::default();
     tally.service.record_n(milliseconds * 1_000_000, count).expect("in range");
-    result.tallies.entry(Subject::Iteration).or_default().merge(&tally);
-    result.tallies.insert(Subject::Request(step.to_owned()), tally);
+    load.tallies.entry(Subject::Iteration).or_default().merge(&tally);
+    load.tallies.insert(Subject::Request(step.to_owned()), tally);
     for second in 0..SECONDS as i64 {
         let subject = format!("request:{step}");
         let (count, mean) = (count / SECONDS, milliseconds as f64 * 1e6);
-        result.seconds.push(LoadSecond { second, subject, count, mean, ..LoadSecond::default() });
+        load.seconds.push(LoadSecond { second, subject, count, mean, ..LoadSecond::default() });
     }
 }
 
@@ -175,11 +158,10 @@ fn facts(orders: u64) -> DatabaseFacts {
     }
 }
 
-/// The same study with other facts; `change` gets the trial that they are of.
-pub(crate) fn change_facts(mut input: Input, change: impl Fn(Trial, &mut DatabaseFacts)) -> Input {
-    for result in &mut input.trials {
-        let trial = result.summary.trial;
-        result.summary.databases.iter_mut().for_each(|facts| change(trial, facts));
+/// The same study with other facts; `change` gets the start that they are of.
+pub(crate) fn change_facts(mut input: Input, change: impl Fn(&Start, &mut DatabaseFacts)) -> Input {
+    for StartSummary { start, systems, .. } in input.starts.iter_mut().map(|result| &mut result.summary) {
+        systems.iter_mut().flat_map(|one| &mut one.databases).for_each(|facts| change(start, facts));
     }
     input
 }

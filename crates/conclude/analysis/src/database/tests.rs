@@ -5,7 +5,7 @@ use super::*;
 use crate::analyse;
 use plimsoll_model::record::{ErrorKind, Tally};
 use plimsoll_model::result::LoadSecond;
-use plimsoll_model::trial::Validity;
+use plimsoll_model::start::Validity;
 use proptest::prelude::*;
 
 fn report(input: &Input) -> DatabaseReport {
@@ -19,7 +19,7 @@ fn around(rate: f64, repeat: u32) -> f64 {
 
 #[test]
 fn a_study_without_databases_has_no_report() {
-    assert_eq!(analyse(&crate::testing::input(2, |_| crate::testing::trial(1.0))).database, None);
+    assert_eq!(analyse(&crate::testing::input(2, |_| crate::testing::start(1.0))).database, None);
 }
 
 #[test]
@@ -44,9 +44,9 @@ fn transactions_stand_in_the_order_of_dbt2_with_rollbacks_apart() {
 #[test]
 fn a_slow_transaction_breaks_its_own_limit_only() {
     let mut input = study();
-    for result in &mut input.trials {
-        record(result, "payment", 100, 6_000);
-        record(result, "stock_level", 100, 6_000);
+    for result in &mut input.starts {
+        record(&mut result.loads[0], "payment", 100, 6_000);
+        record(&mut result.loads[0], "stock_level", 100, 6_000);
     }
     let broken: Vec<String> = report(&input).cells[0]
         .transactions
@@ -60,8 +60,8 @@ fn a_slow_transaction_breaks_its_own_limit_only() {
 #[test]
 fn errors_and_retries_stand_apart_from_rollbacks() {
     let mut input = change_facts(study(), |_, facts| facts.work.retries = [(ErrorKind::Deadlock, 4)].into());
-    for result in &mut input.trials {
-        let tally = result.tallies.get_mut(&Subject::Request("payment".to_owned())).expect("payments");
+    for result in &mut input.starts {
+        let tally = result.loads[0].tallies.get_mut(&Subject::Request("payment".to_owned())).expect("payments");
         tally.errors.insert(ErrorKind::LockTimeout, 2);
     }
     let report = report(&input);
@@ -74,9 +74,9 @@ fn errors_and_retries_stand_apart_from_rollbacks() {
 #[test]
 fn a_workload_of_another_kind_has_its_own_names_and_no_limits() {
     let mut input = study();
-    for result in &mut input.trials {
-        result.tallies.clear();
-        record(result, "read_write", 500, 3);
+    for result in &mut input.starts {
+        result.loads[0].tallies.clear();
+        record(&mut result.loads[0], "read_write", 500, 3);
     }
     let report = report(&input);
     let rows: Vec<(&str, bool)> =
@@ -119,11 +119,11 @@ proptest! {
             facts.work.statements.truncate(1);
             (facts.work.statements[0].measured, facts.work.statements[0].total) = (tally.count(), total);
         });
-        for result in &mut input.trials {
-            result.cut = cut;
-            result.tallies.remove(&Subject::Request("new_order_rollback".to_owned()));
-            result.tallies.insert(Subject::Request("new_order".to_owned()), tally.clone());
-            result.seconds.clone_from(&seconds);
+        for result in &mut input.starts {
+            result.loads[0].cut = cut;
+            result.loads[0].tallies.remove(&Subject::Request("new_order_rollback".to_owned()));
+            result.loads[0].tallies.insert(Subject::Request("new_order".to_owned()), tally.clone());
+            result.loads[0].seconds.clone_from(&seconds);
         }
         for share in report(&input).cells[0].statements.iter().filter_map(|one| one.share) {
             prop_assert!(share <= 1.0 && share <= part + 0.002, "{share} is more than {part}");
@@ -173,7 +173,7 @@ fn what_servers_were_asked_to_end_is_added_up() {
 fn counters_are_means_over_the_measure_phase_with_their_spread() {
     let mut input = study();
     // Neither warm-up nor what comes after counts.
-    for result in &mut input.trials {
+    for result in &mut input.starts {
         for at in [0.0, 3.0] {
             let sample = result.databases[0].clone();
             result.databases.push(plimsoll_model::sample::DatabaseSample { at, value: 1e9, ..sample });
@@ -189,14 +189,24 @@ fn counters_are_means_over_the_measure_phase_with_their_spread() {
 }
 
 #[test]
+fn the_cpu_of_a_generator_that_was_not_measured_is_not_told() {
+    let mut input = study();
+    let cpu = |input: &Input| report(input).cells[0].statistic("generator", "CPU").is_some();
+    assert!(cpu(&input));
+    input.origin = plimsoll_model::study::Origin::Imported { tool: "sysbench".to_owned(), version: None };
+    assert!(!cpu(&input));
+}
+
+#[test]
 fn what_is_counted_when_sessions_end_is_none_of_the_measure_phase() {
     let mut input = study();
-    for result in &mut input.trials {
+    for result in &mut input.starts {
         let commits = |at: f64, value: f64| plimsoll_model::sample::DatabaseSample {
             at,
             database: "db".to_owned(),
             counter: "commits".to_owned(),
             value,
+            variant: result.summary.start.variants[0],
         };
         // Spans of 1 s and 0.5 s; the last sample is taken after the measure phase of 2 s.
         result.databases = vec![commits(1.0, 100.0), commits(1.5, 400.0), commits(2.3, 9_000.0)];
@@ -209,7 +219,7 @@ fn what_is_counted_when_sessions_end_is_none_of_the_measure_phase() {
 fn what_a_server_does_not_count_is_told() {
     assert!(report(&study()).unseen.is_empty());
     let mut blind = study();
-    for result in &mut blind.trials {
+    for result in &mut blind.starts {
         result.databases.retain(|sample| sample.counter != "log_syncs");
     }
     let unseen = report(&blind).unseen;
@@ -247,7 +257,7 @@ fn trials_that_do_not_count_are_in_no_cell_but_in_the_checks() {
         let (name, detail) = ("1: w_ytd = sum(d_ytd)".to_owned(), String::new());
         facts.conditions = vec![plimsoll_model::database::Condition { name, holds: Some(trial.number != 1), detail }];
     });
-    input.trials[0].summary.validity = Validity::Failed(vec!["a condition does not hold".to_owned()]);
+    input.starts[0].summary.validity = Validity::Failed(vec!["a condition does not hold".to_owned()]);
     let report = report(&input);
     assert_eq!(report.cells[0].trials.len(), 2);
     assert_eq!((report.checks[0].held, report.checks[0].broken.len()), (17, 1));

@@ -74,7 +74,7 @@ pub(super) fn transactions(readers: &[&Reader<'_>]) -> Vec<Transaction> {
 }
 
 fn names<'a>(reader: &Reader<'a>) -> impl Iterator<Item = &'a str> {
-    reader.result().tallies.iter().filter(|(_, tally)| tally.count() > 0).filter_map(|(subject, _)| match subject {
+    reader.load().tallies.iter().filter(|(_, tally)| tally.count() > 0).filter_map(|(subject, _)| match subject {
         Subject::Request(name) => Some(name.as_str()),
         _ => None,
     })

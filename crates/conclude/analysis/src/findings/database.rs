@@ -2,12 +2,12 @@
 //! safety away or differ where nobody meant them to, a load that never lets go, data in memory.
 
 use super::{Context, Finding, Gravity, told_once, which};
-use crate::OrReason;
 use crate::database::{
     BestRatio, BestRow, Cell, Check, DatabaseReport, MixCheck, Ratio, SettingRow, SettingValue, Statistic,
 };
 use crate::measure::Reader;
 use crate::quantity::{Notation, grouped, percent, show};
+use crate::reason::OrReason;
 use crate::words::{counted, list};
 use plimsoll_model::database::DatabaseFacts;
 use plimsoll_model::measure::{Series, Unit};
@@ -137,7 +137,7 @@ fn unseen(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
     };
     let without = works(context).filter(|(_, facts)| warehouses(&facts.work.workload).is_some());
     let without = without.filter(|(_, facts)| facts.conditions.is_empty());
-    let without: Vec<u32> = without.map(|(reader, _)| reader.trial().number).collect();
+    let without: Vec<u32> = without.map(|(reader, _)| reader.trial().number()).collect();
     let none =
         (!without.is_empty()).then(|| format!("all of them, after {}: the study gives them no time", which(&without)));
     let of_checks = report.checks.iter().flat_map(|check| [after_load(check), after_trials(check)]).flatten();
@@ -355,8 +355,8 @@ type Cache<'a> = (&'a str, &'a str, &'a str, u64);
 fn caches<'a>(context: &'a Context<'_>, report: &DatabaseReport) -> BTreeMap<Cache<'a>, Option<f64>> {
     let mut caches: BTreeMap<Cache<'_>, Option<f64>> = BTreeMap::new();
     for reader in context.counted() {
-        let cell = report.cells.iter().find(|cell| cell.trials.contains(&reader.trial().number));
-        for facts in &reader.result().summary.databases {
+        let cell = report.cells.iter().find(|cell| reader.is_of(cell.condition, cell.variant));
+        for facts in reader.trial().databases() {
             let cache = facts.settings.iter().find(|setting| CACHES.contains(&setting.name.as_str()));
             let Some((cache, size)) = cache.zip(facts.size) else { continue };
             let hits = cell.and_then(|cell| Some(cell.statistic(&facts.name, "hit ratio")?.mean));
@@ -372,11 +372,11 @@ fn caches<'a>(context: &'a Context<'_>, report: &DatabaseReport) -> BTreeMap<Cac
 fn told_late(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
     let is_told_late = |facts: &DatabaseFacts| report.is_sql && facts.version.starts_with("PostgreSQL");
     let late: Vec<&Reader<'_>> =
-        context.counted().filter(|reader| reader.result().summary.databases.iter().any(is_told_late)).collect();
-    let shortest = late.iter().map(|reader| reader.result().counted_seconds()).reduce(f64::min)?;
+        context.counted().filter(|reader| reader.trial().databases().iter().any(is_told_late)).collect();
+    let shortest = late.iter().map(|reader| reader.load().counted_seconds()).reduce(f64::min)?;
     let off = (TELLS_EVERY / shortest).min(1.0);
     let cells =
-        report.cells.iter().filter(|cell| late.iter().any(|reader| cell.trials.contains(&reader.trial().number)));
+        report.cells.iter().filter(|cell| late.iter().any(|reader| cell.trials.contains(&reader.trial().number())));
     let line = |cell: &Cell| {
         let [commits, done] = [statistic(cell, "commits")?, statistic(cell, "iterations")?];
         let place = format!("{}, {}", context.variant(cell.variant), context.condition(cell.condition));
@@ -405,9 +405,9 @@ fn statistic(cell: &Cell, name: &str) -> Option<f64> {
 fn grew(context: &Context<'_>) -> Option<Finding> {
     let growth = |reader: &Reader<'_>, facts: &DatabaseFacts| {
         let warehouses = warehouses(&facts.work.workload)?;
-        let seconds = reader.result().seconds.iter().filter(|second| second.subject == "request:new_order");
+        let seconds = reader.load().seconds.iter().filter(|second| second.subject == "request:new_order");
         let orders: u64 = seconds.map(|second| second.count.saturating_sub(second.failed)).sum();
-        Some((orders as f64 / (ORDERS * warehouses), orders as f64, reader.trial().number))
+        Some((orders as f64 / (ORDERS * warehouses), orders as f64, reader.trial().number()))
     };
     let most = works(context)
         .filter_map(|(reader, facts)| growth(reader, facts))
@@ -428,7 +428,7 @@ fn grew(context: &Context<'_>) -> Option<Finding> {
 fn terminals(context: &Context<'_>) -> Option<Finding> {
     let of = |reader: &Reader<'_>, facts: &DatabaseFacts| {
         let terminals = TERMINALS * warehouses(&facts.work.workload)?;
-        let users = reader.result().generator.iter().map(|row| row.users).max()?;
+        let users = reader.load().generator.iter().map(|row| row.users).max()?;
         Some((users as f64 / terminals, format!("{} for {terminals:.0} terminals", counted(users as usize, "user"))))
     };
     let mut seen: Vec<(f64, String)> = works(context).filter_map(|(reader, facts)| of(reader, facts)).collect();
@@ -450,7 +450,7 @@ fn terminals(context: &Context<'_>) -> Option<Finding> {
 /// The trials that count whose load is SQL, with the database that it works on.
 fn works<'a>(context: &'a Context<'_>) -> impl Iterator<Item = (&'a Reader<'a>, &'a DatabaseFacts)> {
     context.counted().filter_map(|reader| {
-        let databases = &reader.result().summary.databases;
+        let databases = &reader.trial().databases();
         Some((reader, databases.iter().find(|facts| !facts.work.workload.is_empty())?))
     })
 }
@@ -480,9 +480,10 @@ fn bytes(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Input;
     use crate::analyse;
     use crate::database::testing::{change_facts, grid, study};
-    use crate::{Input, findings::Finding};
+    use crate::finding::Finding;
     use plimsoll_model::database::{Condition, MixLine};
     use plimsoll_model::record::Subject;
     use plimsoll_model::units::Nanos;
@@ -572,7 +573,7 @@ mod tests {
     fn settings_that_nobody_asked_to_differ_are_unequal() {
         assert_eq!(finding(&study(), "unequal settings"), None, "what the study varies is no such thing");
         let other = change_facts(study(), |trial, facts| {
-            let value = if trial.variant == 0 { "5" } else { "6" };
+            let value = if trial.variants == [0] { "5" } else { "6" };
             let setting = plimsoll_model::database::Setting {
                 name: "innodb_io_capacity".to_owned(),
                 in_force: value.to_owned(),
@@ -647,7 +648,7 @@ mod tests {
         assert!(found.evidence[0].contains(" of commits by the server's account, "), "{:?}", found.evidence);
         assert_eq!(finding(&study(), "counters that come late"), None, "MariaDB tells at once");
         let mut long = postgresql();
-        long.trials.iter_mut().for_each(|result| result.summary.window = Nanos(10_000_000_000));
+        long.starts.iter_mut().for_each(|result| result.loads[0].summary.timing.window = Nanos(10_000_000_000));
         assert_eq!(finding(&long, "counters that come late"), None);
     }
 
@@ -655,7 +656,7 @@ mod tests {
     fn a_trial_whose_transactions_mostly_fail_is_a_problem() {
         let failing = |share: f64| {
             let mut input = study();
-            let tallies = &mut input.trials[1].tallies;
+            let tallies = &mut input.starts[1].loads[0].tallies;
             for tally in
                 tallies.iter_mut().filter(|(subject, _)| matches!(subject, Subject::Request(_))).map(|one| one.1)
             {

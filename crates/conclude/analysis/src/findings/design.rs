@@ -5,9 +5,10 @@ use crate::decide::LEAST;
 use crate::durability::weakened_in;
 use crate::estimate::Summary;
 use crate::measure::BEYOND;
+use crate::numbers::Cell;
 use crate::quantity::{grouped, percent, show};
 use crate::verdict::Outcome;
-use crate::{Cell, words};
+use crate::words;
 use std::collections::BTreeMap;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
@@ -40,7 +41,7 @@ fn too_few_repeats(context: &Context<'_>) -> Option<Finding> {
 /// Repeats that differ among themselves by more than what matters between variants, where no
 /// verdict could be reached.
 fn wide_spread(context: &Context<'_>) -> Option<Finding> {
-    let headline = crate::headline(&context.input.facts);
+    let headline = crate::catalogue::headline(&context.input.facts);
     let mut wide: Vec<(f64, String)> = Vec::new();
     for cell in context.analysis.cells.iter().filter(|cell| undecided(context, cell)) {
         let estimate = cell.estimates.iter().find(|estimate| estimate.measure == headline.measure);
@@ -79,7 +80,7 @@ fn wide_spread(context: &Context<'_>) -> Option<Finding> {
 
 /// Whether a comparison that the cell is part of leaves the question open.
 fn undecided(context: &Context<'_>, cell: &Cell) -> bool {
-    let measure = crate::headline(&context.input.facts).measure;
+    let measure = crate::catalogue::headline(&context.input.facts).measure;
     context.analysis.comparisons.iter().any(|one| {
         one.measure == measure
             && one.condition == cell.condition
@@ -96,7 +97,7 @@ fn too_few_requests(context: &Context<'_>) -> Option<Finding> {
             .counted()
             .filter_map(|reader| {
                 let (needed, found) = reader.shortage(measure)?;
-                Some((reader.trial().number, needed, found))
+                Some((reader.trial().number(), needed, found))
             })
             .collect();
         let Some((_, needed, least)) = short.iter().min_by_key(|(_, _, found)| *found) else { continue };

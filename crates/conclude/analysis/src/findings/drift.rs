@@ -15,7 +15,7 @@ const RARE: f64 = 0.01;
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let points = points(context);
     let Some(line) = fit(&points, context.input.plan.conditions.len()) else { return Vec::new() };
-    let measure = crate::headline(&context.input.facts).measure;
+    let measure = crate::catalogue::headline(&context.input.facts).measure;
     let hours = line.span / 3.6e6;
     let drift = Finding {
         gravity: Gravity::Caution,
@@ -38,7 +38,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
 
 /// Time in milliseconds, and the logarithm of the value less the mean of its condition.
 fn points(context: &Context<'_>) -> Vec<(f64, f64)> {
-    let measure = crate::headline(&context.input.facts).measure;
+    let measure = crate::catalogue::headline(&context.input.facts).measure;
     let mut points = Vec::new();
     for condition in 0..context.input.plan.conditions.len() {
         let of_condition: Vec<(f64, f64)> = context
@@ -46,7 +46,7 @@ fn points(context: &Context<'_>) -> Vec<(f64, f64)> {
             .filter(|reader| reader.is_of(condition, 0))
             .filter_map(|reader| {
                 let value = reader.value(&measure).ok().filter(|value| *value > 0.0)?;
-                Some((reader.result().summary.started_unix_ms as f64, value.ln()))
+                Some((reader.trial().start.summary.timing.started_unix_ms as f64, value.ln()))
             })
             .collect();
         let logs: Vec<f64> = of_condition.iter().map(|point| point.1).collect();

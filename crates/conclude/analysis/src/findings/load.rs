@@ -43,7 +43,7 @@ const SCRIPT: &str = "script";
 /// The requests' share of the iteration, where iterations decide and there is much more in them.
 fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
     let of_iterations = |measure: &Measure| matches!(measure.series, Series::IterationDuration | Series::Iterations);
-    let headline = crate::headline(&context.input.facts).measure;
+    let headline = crate::catalogue::headline(&context.input.facts).measure;
     let decide = context.input.facts.decide.iter().map(|decision| &decision.measure).chain([&headline]);
     if !decide.into_iter().any(of_iterations) {
         return None;
@@ -111,7 +111,7 @@ fn shares_at(context: &Context<'_>, condition: usize) -> Vec<(Shares, String)> {
     if most - least > ALIKE {
         return of_variants;
     }
-    let all = shares_of(context.counted().filter(|reader| reader.trial().condition == condition));
+    let all = shares_of(context.counted().filter(|reader| reader.trial().condition() == condition));
     all.map(|shares| (shares, name)).into_iter().collect()
 }
 
@@ -149,7 +149,7 @@ impl Busy {
         let users = users(reader)?;
         let value = |measure: &str| reader.value(&measure.parse().expect("a measure")).ok();
         let (rate, duration) = (value("iterations.rate")?, value("iteration_duration.avg")?);
-        let seconds = reader.result().counted_seconds();
+        let seconds = reader.load().counted_seconds();
         let cycle = duration + think;
         let by_chance = if think > 0.0 { 3.0 / value("iterations.count")?.sqrt() } else { 0.0 };
         let tolerance = LITTLE.max(cycle / seconds).max(by_chance);
@@ -188,13 +188,13 @@ struct Edges {
 
 impl Edges {
     fn of(reader: &Reader<'_>) -> Edges {
-        let result = reader.result();
+        let load = reader.load();
         let ended = |when: &dyn Fn(i64) -> bool| -> f64 {
-            let rows = result.seconds.iter().filter(|row| row.subject == "iteration" && when(row.second));
+            let rows = load.seconds.iter().filter(|row| row.subject == "iteration" && when(row.second));
             rows.map(|row| row.count as f64 * row.mean / 1e9).sum()
         };
-        let within = ended(&|second| result.counts_second(second));
-        let after = ended(&|second| second as f64 >= result.summary.window.seconds());
+        let within = ended(&|second| load.counts_second(second));
+        let after = ended(&|second| second as f64 >= load.summary.timing.window.seconds());
         let begun_within = total(reader.tally(&Subject::Iteration));
         Edges { before: (within + after - begun_within).max(0.0), after }
     }
@@ -303,17 +303,16 @@ fn between_operations(context: &Context<'_>) -> Option<Finding> {
 /// Connections that were made by the end of the measure phase, warm-up included; none where no
 /// attempt was recorded.
 fn connections(reader: &Reader<'_>) -> Option<u64> {
-    let window = reader.result().summary.window.seconds();
-    let rows = reader.result().seconds.iter().filter(|row| row.subject == "connect" && (row.second as f64) < window);
+    let window = reader.load().summary.timing.window.seconds();
+    let rows = reader.load().seconds.iter().filter(|row| row.subject == "connect" && (row.second as f64) < window);
     rows.map(|row| row.count - row.failed.min(row.count)).reduce(|one, other| one + other)
 }
 
 /// The users of a trial whose number never changed in the measure phase.
 fn users(reader: &Reader<'_>) -> Option<f64> {
-    let result = reader.result();
+    let load = reader.load();
     // At the very end of the window users leave already.
-    let mut rows =
-        result.generator.iter().filter(|row| result.counts_second(row.second + 1) && row.second >= result.cut);
+    let mut rows = load.generator.iter().filter(|row| load.counts_second(row.second + 1) && row.second >= load.cut);
     let first = rows.next()?.users;
     (first > 0 && rows.all(|row| row.users == first)).then_some(first as f64)
 }
@@ -356,7 +355,7 @@ fn errors(context: &Context<'_>) -> Option<Finding> {
     let mut of_cells: BTreeMap<(usize, usize), Failures> = BTreeMap::new();
     for reader in context.counted() {
         let trial = reader.trial();
-        let cell = of_cells.entry((trial.condition, trial.variant)).or_default();
+        let cell = of_cells.entry((trial.condition(), trial.variant())).or_default();
         cell.failed += reader.requests().failed();
         cell.of += reader.requests().count();
         for (kind, count) in &reader.requests().errors {
@@ -384,7 +383,7 @@ fn failed_alone(context: &Context<'_>) -> Option<Finding> {
     let mut of_cells: BTreeMap<(usize, usize), Failures> = BTreeMap::new();
     for reader in context.counted() {
         let trial = reader.trial();
-        let cell = of_cells.entry((trial.condition, trial.variant)).or_default();
+        let cell = of_cells.entry((trial.condition(), trial.variant())).or_default();
         cell.of += reader.tally(&Subject::Iteration).map_or(0, Tally::count);
         for (kind, count) in reader.failed_alone() {
             cell.failed += count;
@@ -393,7 +392,7 @@ fn failed_alone(context: &Context<'_>) -> Option<Finding> {
     }
     of_cells.retain(|_, cell| cell.failed > 0);
     let failed: u64 = of_cells.values().map(|cell| cell.failed).sum();
-    let told = context.counted().filter_map(|reader| reader.result().summary.error_examples.get("iteration"));
+    let told = context.counted().filter_map(|reader| reader.load().summary.replies.error_examples.get("iteration"));
     let example = told.flat_map(BTreeMap::values).next().map(|text| format!("for example, {text}"));
     (failed > 0).then(|| Finding {
         gravity: Gravity::Caution,
@@ -409,7 +408,7 @@ fn failed_alone(context: &Context<'_>) -> Option<Finding> {
 
 fn saturated(context: &Context<'_>) -> Option<Finding> {
     let count: u64 =
-        context.counted().flat_map(|reader| reader.result().tallies.values()).map(|tally| tally.saturated).sum();
+        context.counted().flat_map(|reader| reader.load().tallies.values()).map(|tally| tally.saturated).sum();
     let longest = show(plimsoll_model::record::LONGEST as f64 / 1e9, Unit::Seconds);
     (count > 0).then(|| Finding {
         gravity: Gravity::Caution,
@@ -422,21 +421,21 @@ fn saturated(context: &Context<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{input, trial};
+    use crate::testing::{input, only_trial, start};
     use crate::{Input, analyse};
     use plimsoll_model::record::Tally;
-    use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult};
+    use plimsoll_model::result::{GeneratorRow, LoadSecond, StartResult};
     use plimsoll_model::units::Nanos;
 
     /// Begin and end of an iteration, in milliseconds from the start of the measure phase.
     type Span = (i64, i64);
 
     /// What stays of users that each did these iterations, in a measure phase of so many seconds.
-    fn closed_loop(users: &[Vec<Span>], seconds: i64) -> TrialResult {
+    fn closed_loop(users: &[Vec<Span>], seconds: i64) -> StartResult {
         let window = seconds * 1000;
-        let mut result = trial(1.0);
-        result.summary.window = Nanos(window as u64 * 1_000_000);
-        result.generator = (0..seconds)
+        let mut result = start(1.0);
+        result.loads[0].summary.timing.window = Nanos(window as u64 * 1_000_000);
+        result.loads[0].generator = (0..seconds)
             .map(|second| GeneratorRow { second, users: users.len() as u64, ..GeneratorRow::default() })
             .collect();
         let mut tally = Tally::default();
@@ -455,8 +454,8 @@ mod tests {
             mean: took.iter().sum::<f64>() / took.len() as f64,
             ..LoadSecond::default()
         };
-        result.seconds = ended.into_iter().map(row).collect();
-        result.tallies = [(Subject::Iteration, tally)].into();
+        result.loads[0].seconds = ended.into_iter().map(row).collect();
+        result.loads[0].tallies = [(Subject::Iteration, tally)].into();
         result
     }
 
@@ -465,15 +464,15 @@ mod tests {
         (from..until).step_by(10).map(|begin| (begin, begin + 10)).collect()
     }
 
-    fn busy(result: &TrialResult) -> Busy {
-        Busy::of(&Reader::new(result), 0.0, 0.0).expect("a closed loop")
+    fn busy(result: &StartResult) -> Busy {
+        Busy::of(&Reader::new(only_trial(result)), 0.0, 0.0).expect("a closed loop")
     }
 
-    fn topics(result: &TrialResult) -> Vec<&'static str> {
+    fn topics(result: &StartResult) -> Vec<&'static str> {
         analyse(&alike(result)).findings.iter().map(|finding| finding.topic).collect()
     }
 
-    fn alike(result: &TrialResult) -> Input {
+    fn alike(result: &StartResult) -> Input {
         input(3, |_| result.clone())
     }
 
@@ -517,8 +516,8 @@ mod tests {
         // Every second iteration fails, and 10 ms follow it: iterations are 2/3 of the time.
         let user: Vec<Span> = (0..100).flat_map(|n| [(n * 30, n * 30 + 10), (n * 30 + 10, n * 30 + 20)]).collect();
         let mut result = closed_loop(&[user.clone(), user], 3);
-        let failed = |result: &mut TrialResult, kind| {
-            let tally = result.tallies.get_mut(&Subject::Iteration).expect("iterations");
+        let failed = |result: &mut StartResult, kind| {
+            let tally = result.loads[0].tallies.get_mut(&Subject::Iteration).expect("iterations");
             tally.errors = [(kind, 200)].into();
         };
         for (kind, protocol, off) in [

@@ -2,8 +2,10 @@
 //! to its limits.
 
 use super::{Context, Finding, Gravity, which};
-use crate::measure::{Reader, samples_by_second};
+use crate::input::Input;
+use crate::measure::Reader;
 use crate::quantity::{change, percent, show};
+use crate::samples;
 use crate::words;
 use plimsoll_model::measure::Unit;
 use plimsoll_model::sample::HostSample;
@@ -32,14 +34,14 @@ const HALF: f64 = 0.5;
 const NEAR: f64 = 0.8;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
-    let trials: Vec<Seen<'_>> = context.counted().map(Seen::new).collect();
+    let trials: Vec<Seen<'_>> = context.counted().map(|reader| Seen::new(context.input, reader)).collect();
     [host(context, &trials), frequency(context, &trials), generator(context)].into_iter().flatten().collect()
 }
 
 /// What the machine did in what counts of a trial, on average; none where nothing was sampled.
 struct Seen<'a> {
     reader: &'a Reader<'a>,
-    /// Cores of everything but systems and generator.
+    /// Cores of everything but systems and generator; none where those of the generator are not known.
     others: Option<f64>,
     steal: Option<f64>,
     iowait: Option<f64>,
@@ -50,21 +52,23 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    fn new(reader: &'a Reader<'a>) -> Seen<'a> {
-        let result = reader.result();
+    fn new(input: &Input, reader: &'a Reader<'a>) -> Seen<'a> {
+        let load = reader.load();
         // A sample tells of the second that ends with it.
-        let in_window = |sample: &&HostSample| result.counts_second((sample.at - 0.5).floor() as i64);
-        let samples: Vec<&HostSample> = result.host.iter().filter(in_window).collect();
+        let in_window = |at: f64| load.counts_second((at - 0.5).floor() as i64);
+        let samples: Vec<&HostSample> =
+            samples::host(reader.trial()).filter(|(at, _)| in_window(*at)).map(|(_, sample)| sample).collect();
         let average = |of: fn(&HostSample) -> f64| mean(&samples.iter().map(|sample| of(sample)).collect::<Vec<_>>());
-        let systems = samples_by_second(result, None, |sample| sample.cpu_cores);
-        let counted = systems.iter().filter(|(second, _)| result.counts_second(**second));
+        let systems = samples::of_all_systems(reader.trial(), |sample| sample.cpu_cores);
+        let counted = systems.iter().filter(|(second, _)| load.counts_second(**second));
         let systems = mean(&counted.map(|(_, cores)| *cores).collect::<Vec<_>>()).unwrap_or(0.0);
-        let rows = result.generator.iter().filter(|row| result.counts_second(row.second));
+        let rows = load.generator.iter().filter(|row| load.counts_second(row.second));
         let generator = mean(&rows.map(|row| row.cpu_cores).collect::<Vec<_>>()).unwrap_or(0.0);
+        let all = average(|sample| sample.cpu_cores);
         let frequencies: Vec<f64> = samples.iter().filter_map(|sample| sample.frequency_mhz).collect();
         Seen {
             reader,
-            others: average(|sample| sample.cpu_cores).map(|all| (all - systems - generator).max(0.0)),
+            others: all.filter(|_| input.is_measured()).map(|all| (all - systems - generator).max(0.0)),
             steal: average(|sample| sample.steal_cores),
             iowait: average(|sample| sample.iowait_cores),
             available: samples.iter().map(|sample| sample.memory_available as f64).reduce(f64::min),
@@ -75,7 +79,7 @@ impl<'a> Seen<'a> {
     /// Trials of the same variant under the same condition should look alike. Between variants the
     /// kernel's work for a system may differ, which no program is charged with.
     fn cell(&self) -> (usize, usize) {
-        (self.reader.trial().condition, self.reader.trial().variant)
+        (self.reader.trial().condition(), self.reader.trial().variant())
     }
 }
 
@@ -165,7 +169,7 @@ fn frequency(context: &Context<'_>, trials: &[Seen<'_>]) -> Option<Finding> {
 fn over_the_run(trials: &[Seen<'_>]) -> Option<String> {
     let mut seen: Vec<(i64, f64)> = trials
         .iter()
-        .filter_map(|seen| Some((seen.reader.result().summary.started_unix_ms, seen.frequency?)))
+        .filter_map(|seen| Some((seen.reader.trial().start.summary.timing.started_unix_ms, seen.frequency?)))
         .collect();
     if seen.len() < LEAST {
         return None;
@@ -206,13 +210,16 @@ fn between_variants(context: &Context<'_>, trials: &[Seen<'_>]) -> Vec<String> {
 
 /// The trial in which the generator came nearest to each of its limits.
 fn generator(context: &Context<'_>) -> Option<Finding> {
+    if !context.input.is_measured() {
+        return None;
+    }
     let limits = &context.input.facts.generator;
     let max_lateness = limits.max_lateness.as_secs_f64();
     let mut evidence = Vec::new();
     let mut nearest: f64 = 0.0;
     let mut tell = |limit: f64, of: &dyn Fn(&Reader<'_>) -> f64, words: &dyn Fn(f64) -> String| {
         let all: Vec<(f64, u32)> =
-            context.counted().map(|reader| (of(reader) / limit, reader.trial().number)).collect();
+            context.counted().map(|reader| (of(reader) / limit, reader.trial().number())).collect();
         let over: Vec<u32> = all.iter().filter(|(share, _)| *share > HALF).map(|(_, trial)| *trial).collect();
         let worst = context.counted().max_by(|one, other| of(one).total_cmp(&of(other)));
         if let (false, Some(worst)) = (over.is_empty(), worst) {
@@ -221,10 +228,10 @@ fn generator(context: &Context<'_>) -> Option<Finding> {
             evidence.push(format!("{}: {text}; more than half of the limit in {}", context.trial(worst), which(&over)));
         }
     };
-    tell(limits.max_cpu, &|reader| reader.result().summary.headroom.busiest, &|busiest| {
+    tell(limits.max_cpu, &|reader| reader.load().summary.headroom.busiest, &|busiest| {
         format!("its busiest thread used {} of a processor, of {} at most", percent(busiest), percent(limits.max_cpu))
     });
-    tell(max_lateness, &|reader| reader.result().summary.headroom.lateness.seconds(), &|late| {
+    tell(max_lateness, &|reader| reader.load().summary.headroom.lateness.seconds(), &|late| {
         let (late, limit) = (show(late, Unit::Seconds), show(max_lateness, Unit::Seconds));
         format!("1 % of the work that was due started more than {late} late, of {limit} at most")
     });
@@ -242,11 +249,12 @@ fn generator(context: &Context<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::findings::Finding;
-    use crate::testing::{input, trial};
+    use crate::finding::Finding;
+    use crate::testing::{input, start};
     use crate::{Input, analyse};
-    use plimsoll_model::result::{GeneratorRow, Headroom, TrialResult};
+    use plimsoll_model::result::{GeneratorRow, Headroom, StartResult};
     use plimsoll_model::sample::{HostSample, ProcessSample};
+    use plimsoll_model::study::Origin;
     use plimsoll_model::units::Nanos;
 
     fn finding(input: &Input, topic: &str) -> Option<Finding> {
@@ -256,7 +264,7 @@ mod tests {
     /// Six trials on four processors with 8 GB; `change` makes the samples of a number.
     fn on_a_host(change: impl Fn(u32, &mut HostSample)) -> Input {
         let mut input = input(3, |number| {
-            let mut result: TrialResult = trial(1.0 + f64::from(number % 3) / 100.0);
+            let mut result: StartResult = start(1.0 + f64::from(number % 3) / 100.0);
             for at in [1.0, 2.0] {
                 let usual = HostSample {
                     at,
@@ -270,7 +278,7 @@ mod tests {
                 let system = "web".to_owned();
                 result.processes.push(ProcessSample { at, system, cpu_cores: 1.0, ..ProcessSample::default() });
                 let second = at as i64 - 1;
-                result.generator.push(GeneratorRow { second, cpu_cores: 0.5, ..GeneratorRow::default() });
+                result.loads[0].generator.push(GeneratorRow { second, cpu_cores: 0.5, ..GeneratorRow::default() });
                 result.host.push(usual);
                 change(number, result.host.last_mut().expect("a sample"));
             }
@@ -334,7 +342,7 @@ mod tests {
             }
         });
         assert!(finding(&input, "the host").is_some());
-        input.trials.iter_mut().for_each(|result| result.cut = 1);
+        input.starts.iter_mut().for_each(|result| result.loads[0].cut = 1);
         assert_eq!(finding(&input, "the host"), None);
     }
 
@@ -355,12 +363,27 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_said_of_a_generator_that_was_not_measured() {
+        let mut input = on_a_host(|_, sample| sample.cpu_cores = 3.5);
+        for load in input.starts.iter_mut().flat_map(|start| &mut start.loads) {
+            load.summary.headroom = Headroom { busiest: 0.89, lateness: Nanos(9_900_000) };
+        }
+        for topic in ["generator headroom", "the host"] {
+            assert!(finding(&input, topic).is_some(), "{topic}");
+        }
+        input.origin = Origin::Imported { tool: "k6".to_owned(), version: None };
+        for topic in ["generator headroom", "the host"] {
+            assert_eq!(finding(&input, topic), None);
+        }
+    }
+
+    #[test]
     fn a_generator_near_its_limits_is_told_with_its_worst_trial() {
         // The limits are 90 % of a processor and 10 ms.
         let mut input = on_a_host(|_, _| {});
-        input.trials[2].summary.headroom = Headroom { busiest: 0.6, lateness: Nanos(1_000_000) };
+        input.starts[2].loads[0].summary.headroom = Headroom { busiest: 0.6, lateness: Nanos(1_000_000) };
         let found = finding(&input, "generator headroom").expect("a finding");
-        assert_eq!(found.gravity, crate::findings::Gravity::Note);
+        assert_eq!(found.gravity, crate::finding::Gravity::Note);
         assert_eq!(
             found.evidence,
             [
@@ -368,9 +391,9 @@ mod tests {
               the limit in trial 3"
             ]
         );
-        input.trials[4].summary.headroom = Headroom { busiest: 0.5, lateness: Nanos(9_000_000) };
+        input.starts[4].loads[0].summary.headroom = Headroom { busiest: 0.5, lateness: Nanos(9_000_000) };
         let found = finding(&input, "generator headroom").expect("a finding");
-        assert_eq!(found.gravity, crate::findings::Gravity::Caution);
+        assert_eq!(found.gravity, crate::finding::Gravity::Caution);
         assert_eq!(found.evidence.len(), 2);
         assert!(found.evidence[1].starts_with("trial 5 (old, all trials): 1 % of the work that was due started more"));
     }

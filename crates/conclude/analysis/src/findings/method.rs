@@ -2,10 +2,12 @@
 //! were run again, factors that vary together.
 
 use super::{Context, Finding, Gravity};
+use crate::catalogue::margin as margin_of;
 use crate::compare::Comparison;
 use crate::decide::Doubt;
 use crate::quantity::{confidence, margin};
-use crate::{margin as margin_of, order, words};
+use crate::{order, words};
+use plimsoll_model::result::StartResult;
 use plimsoll_model::study::FloorRule;
 use std::collections::BTreeMap;
 
@@ -113,12 +115,13 @@ fn no_noise_floor(context: &Context<'_>) -> Option<Finding> {
 fn run_again(context: &Context<'_>) -> Option<Finding> {
     let plan = &context.input.plan;
     let mut again: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-    for trial in plan.trials.iter().filter(|trial| plan.is_superseded(trial)) {
-        let why = again.entry(trial.block).or_default();
-        let result = context.input.trials.iter().find(|result| result.summary.trial.number == trial.number);
-        let reasons = result.map(|result| result.summary.validity.reasons().join("; ")).unwrap_or_default();
-        if !reasons.is_empty() {
-            why.push(format!("trial {} ({}): {reasons}", trial.number, plan.label(trial.variant)));
+    for start in plan.starts.iter().filter(|start| plan.is_superseded(start)) {
+        let why = again.entry(start.block).or_default();
+        for trial in context.input.start(start.number).into_iter().flat_map(StartResult::trials) {
+            let reasons = trial.validity().reasons().join("; ");
+            if !reasons.is_empty() {
+                why.push(format!("trial {} ({}): {reasons}", start.number, plan.label(trial.variant())));
+            }
         }
     }
     (!again.is_empty()).then(|| Finding {

@@ -12,46 +12,13 @@ mod storage;
 mod validity;
 mod valueless;
 
+use crate::analysis::Analysis;
+use crate::finding::{Finding, Gravity};
+use crate::input::Input;
 use crate::measure::Reader;
-use crate::{Analysis, Input, words};
+use crate::words;
 use plimsoll_model::record::ErrorKind;
 use std::collections::BTreeMap;
-
-/// One sentence of the report, and what it rests on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// How grave it is.
-    pub gravity: Gravity,
-    /// What it is about, in a word or two.
-    pub topic: &'static str,
-    /// The sentence.
-    pub sentence: String,
-    /// What it rests on: a line each.
-    pub evidence: Vec<String>,
-}
-
-/// How grave a finding is for the answer, the gravest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Gravity {
-    /// It can overturn the answer.
-    Problem,
-    /// It limits what the answer means.
-    Caution,
-    /// Good to know.
-    Note,
-}
-
-impl Gravity {
-    /// In a word.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Gravity::Problem => "problem",
-            Gravity::Caution => "caution",
-            Gravity::Note => "note",
-        }
-    }
-}
 
 /// What a finding can look at.
 struct Context<'a> {
@@ -97,7 +64,7 @@ impl Context<'_> {
     /// A trial by number, variant and condition.
     fn trial(&self, reader: &Reader<'_>) -> String {
         let trial = reader.trial();
-        format!("trial {} ({}, {})", trial.number, self.variant(trial.variant), self.condition(trial.condition))
+        format!("trial {} ({}, {})", trial.number(), self.variant(trial.variant()), self.condition(trial.condition()))
     }
 }
 
@@ -106,7 +73,7 @@ impl Context<'_> {
 fn examples<'a>(trials: impl IntoIterator<Item = &'a Reader<'a>>) -> Vec<String> {
     let mut examples: BTreeMap<(&String, ErrorKind), String> = BTreeMap::new();
     for reader in trials {
-        for (request, kinds) in &reader.result().summary.error_examples {
+        for (request, kinds) in &reader.load().summary.replies.error_examples {
             for (kind, text) in kinds {
                 examples.entry((request, *kind)).or_insert_with(|| format!("{request}, {kind}: {text}"));
             }
@@ -147,11 +114,11 @@ fn named(trials: &[u32]) -> String {
 mod tests {
     use super::*;
     use crate::analyse;
-    use crate::testing::{input, trial, with_duplicate, with_second};
+    use crate::testing::{input, start, with_duplicate, with_second};
     use plimsoll_model::record::{SequenceCheck, Subject};
-    use plimsoll_model::result::{GeneratorRow, LoadSecond};
+    use plimsoll_model::result::{GeneratorRow, LoadSecond, Work};
     use plimsoll_model::script::ScriptFacts;
-    use plimsoll_model::trial::Validity;
+    use plimsoll_model::start::Validity;
 
     fn topics(input: &Input) -> Vec<&'static str> {
         analyse(input).findings.iter().map(|finding| finding.topic).collect()
@@ -159,23 +126,23 @@ mod tests {
 
     #[test]
     fn a_study_without_faults_has_few_findings() {
-        let study = || input(3, |number| trial(1.0 + f64::from(number % 3) / 100.0));
+        let study = || input(3, |number| start(1.0 + f64::from(number % 3) / 100.0));
         assert_eq!(topics(&study()), ["no noise floor"]);
-        let with_floor = with_duplicate(study(), |block| trial(1.0 + f64::from(block % 3) / 100.0));
+        let with_floor = with_duplicate(study(), |block| start(1.0 + f64::from(block % 3) / 100.0));
         assert_eq!(topics(&with_floor), Vec::<&str>::new());
     }
 
     #[test]
     fn each_fault_is_found() {
-        let mut input = input(3, |number| trial(1.0 + f64::from(number % 3) / 100.0));
+        let mut input = input(3, |number| start(1.0 + f64::from(number % 3) / 100.0));
         input.facts.loopback = true;
         input.complete = false;
         input.problems = vec!["plan.json was changed after the run".to_owned()];
-        input.trials[0].summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
+        input.starts[0].summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
         let check = SequenceCheck { replies: 10, largest: 9, repeated: 1, ..SequenceCheck::default() };
-        input.trials[1].summary.sequences.insert("call".to_owned(), check);
-        input.trials[2].summary.warnings = vec!["the generator's loop stalled for 120 ms".to_owned()];
-        let tally = input.trials[3].tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests");
+        input.starts[1].loads[0].summary.replies.sequences.insert("call".to_owned(), check);
+        input.starts[2].summary.warnings = vec!["the generator's loop stalled for 120 ms".to_owned()];
+        let tally = input.starts[3].loads[0].tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests");
         tally.errors.insert(ErrorKind::Timeout, 5);
         tally.saturated = 2;
         let topics = topics(&input);
@@ -195,15 +162,15 @@ mod tests {
     #[test]
     fn an_example_says_why_exchanges_failed() {
         let refused = "failed to connect: Connection refused (os error 111)";
-        let mut input = input(3, |number| trial(1.0 + f64::from(number % 3) / 100.0));
+        let mut input = input(3, |number| start(1.0 + f64::from(number % 3) / 100.0));
         let kinds = BTreeMap::from([(ErrorKind::Connect, refused.to_owned())]);
         for number in [0, 3] {
-            let result = &mut input.trials[number];
+            let result = &mut input.starts[number];
             let call = Subject::Request("call".to_owned());
-            result.tallies.get_mut(&call).expect("requests").errors.insert(ErrorKind::Connect, 100);
-            result.summary.error_examples.insert("call".to_owned(), kinds.clone());
+            result.loads[0].tallies.get_mut(&call).expect("requests").errors.insert(ErrorKind::Connect, 100);
+            result.loads[0].summary.replies.error_examples.insert("call".to_owned(), kinds.clone());
         }
-        input.trials[0].summary.validity = Validity::Failed(vec!["all 100 exchanges failed".to_owned()]);
+        input.starts[0].summary.validity = Validity::Failed(vec!["all 100 exchanges failed".to_owned()]);
         let findings = analyse(&input).findings;
         for topic in ["trials that do not count", "errors"] {
             let finding = findings.iter().find(|finding| finding.topic == topic).expect(topic);
@@ -216,10 +183,10 @@ mod tests {
 
     #[test]
     fn the_console_of_scripts_is_pointed_at() {
-        let mut input = input(3, |number| trial(1.0 + f64::from(number % 3) / 100.0));
+        let mut input = input(3, |number| start(1.0 + f64::from(number % 3) / 100.0));
         for number in [1, 4] {
             let facts = ScriptFacts { console: 1200, ..ScriptFacts::default() };
-            input.trials[number].summary.script = Some(facts);
+            input.starts[number].loads[0].summary.work = Work::Script(facts);
         }
         let finding =
             analyse(&input).findings.into_iter().find(|finding| finding.topic == "console").expect("a finding");
@@ -229,8 +196,8 @@ mod tests {
 
     #[test]
     fn a_measure_that_no_trial_has_is_told_first_with_what_there_is() {
-        let mut input = input(3, |number| trial(1.0 + f64::from(number % 3) / 100.0));
-        input.trials[0].summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
+        let mut input = input(3, |number| start(1.0 + f64::from(number % 3) / 100.0));
+        input.starts[0].summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
         let measure = |text: &str| text.parse().expect("a measure");
         input.facts.report.measures = vec![measure("request_duration:cal.med"), measure("cpu.avg")];
         let told = |input: &Input| analyse(input).findings[0].clone();
@@ -247,16 +214,16 @@ mod tests {
 
     #[test]
     fn trials_that_did_not_run_are_counted_apart() {
-        let mut input = input(3, |_| trial(1.0));
-        input.trials[0].summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
-        input.trials.truncate(4);
+        let mut input = input(3, |_| start(1.0));
+        input.starts[0].summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
+        input.starts.truncate(4);
         let findings = analyse(&input).findings;
         let finding = findings.iter().find(|finding| finding.topic == "trials that do not count").expect("a finding");
         assert!(
             finding.sentence.starts_with("Of 6 trials, 2 did not run, and 1 ran and does not count"),
             "{finding:?}"
         );
-        input.trials[0].summary.validity = Validity::Valid;
+        input.starts[0].summary.validity = Validity::Valid;
         let findings = analyse(&input).findings;
         let finding = findings.iter().find(|finding| finding.topic == "trials that did not run").expect("a finding");
         assert!(finding.sentence.starts_with("Of 6 trials, 2 did not run."), "{finding:?}");
@@ -267,8 +234,8 @@ mod tests {
         // 50 iterations a second of 50.5 ms on average keep 2.5 users busy, and 52.5 with a pause of 1 s.
         let with_users = |users, think| {
             let mut input = input(3, move |number| {
-                let mut result = trial(1.0 + f64::from(number % 3) / 1000.0);
-                result.generator =
+                let mut result = start(1.0 + f64::from(number % 3) / 1000.0);
+                result.loads[0].generator =
                     (0..2).map(|second| GeneratorRow { second, users, ..GeneratorRow::default() }).collect();
                 result
             });
@@ -287,15 +254,15 @@ mod tests {
         // One user, iterations of 8 µs.
         let at_rate = |rate: u64| {
             topics(&input(3, move |_| {
-                let mut result = trial(1.0);
-                for tally in result.tallies.values_mut() {
+                let mut result = start(1.0);
+                for tally in result.loads[0].tallies.values_mut() {
                     tally.service.clear();
                     tally.service.record_n(8_000, 2 * rate).expect("in range");
                 }
-                result.seconds.clear();
+                result.loads[0].seconds.clear();
                 for second in 0..2 {
-                    with_second(&mut result, second, rate);
-                    result.generator.push(GeneratorRow { second, users: 1, ..GeneratorRow::default() });
+                    with_second(&mut result.loads[0], second, rate);
+                    result.loads[0].generator.push(GeneratorRow { second, users: 1, ..GeneratorRow::default() });
                 }
                 result
             }))
@@ -306,13 +273,13 @@ mod tests {
 
     #[test]
     fn users_without_a_connection_are_named_as_the_reason() {
-        let mut input = input(3, |number| trial(1.0 + f64::from(number % 3) / 1000.0));
-        for result in &mut input.trials {
-            result.generator =
+        let mut input = input(3, |number| start(1.0 + f64::from(number % 3) / 1000.0));
+        for result in &mut input.starts {
+            result.loads[0].generator =
                 (0..2).map(|second| GeneratorRow { second, users: 10, ..GeneratorRow::default() }).collect();
             for (second, count, failed) in [(-1, 3, 1), (0, 1, 0)] {
                 let subject = "connect".to_owned();
-                result.seconds.push(LoadSecond { second, subject, count, failed, ..LoadSecond::default() });
+                result.loads[0].seconds.push(LoadSecond { second, subject, count, failed, ..LoadSecond::default() });
             }
         }
         let finding = analyse(&input).findings.into_iter().find(|finding| finding.topic == "idle users");
@@ -325,8 +292,8 @@ mod tests {
 
     #[test]
     fn percentiles_that_were_refused_are_listed() {
-        let mut input = input(3, |number| trial(1.0 + f64::from(number % 3) / 100.0));
-        for tally in input.trials[1].tallies.values_mut() {
+        let mut input = input(3, |number| start(1.0 + f64::from(number % 3) / 100.0));
+        for tally in input.starts[1].loads[0].tallies.values_mut() {
             tally.service.clear();
             tally.service.record_n(1_000_000, 150).expect("in range");
         }
@@ -340,7 +307,7 @@ mod tests {
 
     #[test]
     fn settings_that_weaken_durability_are_told_with_their_variants() {
-        let mut input = input(3, |number| trial(1.0 + f64::from(number % 3) / 100.0));
+        let mut input = input(3, |number| start(1.0 + f64::from(number % 3) / 100.0));
         input.facts.commands = ["on", "off"].map(|fsync| vec![format!("db: postgres -c fsync={fsync}")]).into();
         let finding = analyse(&input).findings.into_iter().find(|finding| finding.topic == "durability");
         let evidence = finding.expect("a finding").evidence;
@@ -349,17 +316,17 @@ mod tests {
 
     #[test]
     fn a_baseline_that_drifts_is_found() {
-        let input = input(8, |number| trial(1.0 + f64::from(number) / 20.0));
+        let input = input(8, |number| start(1.0 + f64::from(number) / 20.0));
         assert!(topics(&input).contains(&"drift"));
     }
 
     #[test]
     fn repeats_that_differ_more_than_the_margin_are_found() {
-        let open = input(4, |number| trial(1.0 + f64::from(number % 4) / 3.0));
+        let open = input(4, |number| start(1.0 + f64::from(number % 4) / 3.0));
         assert!(topics(&open).contains(&"wide spread"));
         let worse = input(4, |number| {
             let together = 1.0 + f64::from(number.div_ceil(2) % 4) / 3.0;
-            trial(if number % 2 == 1 { together } else { 2.0 * together })
+            start(if number % 2 == 1 { together } else { 2.0 * together })
         });
         assert!(!topics(&worse).contains(&"wide spread"), "blocks spread alike, so a verdict is reached");
     }
@@ -367,8 +334,8 @@ mod tests {
     #[test]
     fn what_is_timed_but_not_compared_is_found() {
         let input = input(3, |number| {
-            let mut result = trial(1.0 + f64::from(number % 3) / 1000.0);
-            let iteration = result.tallies.get_mut(&Subject::Iteration).expect("iterations");
+            let mut result = start(1.0 + f64::from(number % 3) / 1000.0);
+            let iteration = result.loads[0].tallies.get_mut(&Subject::Iteration).expect("iterations");
             iteration.service.clear();
             for milliseconds in 1..=100_u64 {
                 iteration.service.record_n(milliseconds * 10_000_000, 10).expect("in range");
@@ -384,8 +351,8 @@ mod tests {
     #[test]
     fn what_is_timed_is_told_per_variant_where_they_differ() {
         let input = input(3, |number| {
-            let mut result = trial(1.0 + f64::from(number % 3) / 1000.0);
-            let iteration = result.tallies.get_mut(&Subject::Iteration).expect("iterations");
+            let mut result = start(1.0 + f64::from(number % 3) / 1000.0);
+            let iteration = result.loads[0].tallies.get_mut(&Subject::Iteration).expect("iterations");
             iteration.service.clear();
             let times = if number % 2 == 1 { 2_000_000 } else { 4_000_000 };
             for milliseconds in 1..=100_u64 {

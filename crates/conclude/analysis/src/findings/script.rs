@@ -9,12 +9,11 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
 
 /// Where to look for what scripts wrote to their console: it may say why something went wrong.
 fn console(context: &Context<'_>) -> Option<Finding> {
-    let written =
-        |reader: &super::Reader<'_>| reader.result().summary.script.as_ref().map_or(0, |script| script.console);
+    let written = |reader: &super::Reader<'_>| reader.load().summary.work.script().map_or(0, |script| script.console);
     let wrote: Vec<(u32, u64)> = context
         .readers
         .iter()
-        .map(|reader| (reader.trial().number, written(reader)))
+        .map(|reader| (reader.trial().number(), written(reader)))
         .filter(|(_, lines)| *lines > 0)
         .collect();
     let (first, _) = wrote.first()?;

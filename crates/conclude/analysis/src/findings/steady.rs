@@ -19,25 +19,25 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
 /// The seconds that were left out, and the trial that asked for it.
 fn cut(context: &Context<'_>) -> Option<Finding> {
     let mut latest: BTreeMap<usize, &Reader<'_>> = BTreeMap::new();
-    for reader in context.counted().filter(|reader| reader.result().cut > 0) {
-        let known = latest.entry(reader.trial().condition).or_insert(reader);
-        if reader.result().summary.steady_from > known.result().summary.steady_from {
+    for reader in context.counted().filter(|reader| reader.load().cut > 0) {
+        let known = latest.entry(reader.trial().condition()).or_insert(reader);
+        if reader.load().summary.steadiness.from > known.load().summary.steadiness.from {
             *known = reader;
         }
     }
-    let longest = latest.values().map(|reader| reader.result().cut).max()?;
-    let shortest = latest.values().map(|reader| reader.result().cut).min()?;
+    let longest = latest.values().map(|reader| reader.load().cut).max()?;
+    let shortest = latest.values().map(|reader| reader.load().cut).min()?;
     let conditions: Vec<usize> = latest.keys().copied().collect();
     let seconds = if shortest == longest { format!("The first {longest} s") } else { format!("Up to {longest} s") };
     let evidence = latest.iter().map(|(condition, reader)| {
-        let summary = &reader.result().summary;
+        let summary = &reader.load().summary;
         format!(
             "{}: {} s of {} are left out, because {} was steady only from {} on",
             context.condition(*condition),
-            reader.result().cut,
-            show(summary.window.seconds(), Unit::Seconds),
+            reader.load().cut,
+            show(summary.timing.window.seconds(), Unit::Seconds),
             context.trial(reader),
-            show(summary.steady_from.unwrap_or_default().seconds(), Unit::Seconds)
+            show(summary.steadiness.from.unwrap_or_default().seconds(), Unit::Seconds)
         )
     });
     Some(Finding {
@@ -56,8 +56,8 @@ fn cut(context: &Context<'_>) -> Option<Finding> {
 fn unjudged(context: &Context<'_>) -> Option<Finding> {
     let mut by_reason: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for reader in context.counted() {
-        if let Some(reason) = &reader.result().summary.unjudged {
-            by_reason.entry(reason).or_default().push(reader.trial().number);
+        if let Some(reason) = &reader.load().summary.steadiness.unjudged {
+            by_reason.entry(reason).or_default().push(reader.trial().number());
         }
     }
     let trials: usize = by_reason.values().map(Vec::len).sum();
@@ -75,7 +75,7 @@ fn unjudged(context: &Context<'_>) -> Option<Finding> {
 /// The first half of what counts against the second, in the series of the headline measure. A
 /// backlog that grows is told by itself.
 fn halves(context: &Context<'_>) -> Option<Finding> {
-    let headline = crate::headline(&context.input.facts);
+    let headline = crate::catalogue::headline(&context.input.facts);
     let series = BySecond::of(&headline.measure);
     let margin = if series.decides(&headline.measure) { headline.margin } else { DEFAULT_MARGIN };
     let mut apart: Vec<(f64, String)> = context
@@ -121,8 +121,8 @@ const DEFAULT_MARGIN: f64 = 0.05;
 
 /// Only such trials are judged; where load is meant to change, so is what is measured.
 fn is_meant_to_be_steady(reader: &Reader<'_>) -> bool {
-    let summary = &reader.result().summary;
-    summary.steady_from.is_some() || summary.unjudged.is_some()
+    let summary = &reader.load().summary;
+    summary.steadiness.from.is_some() || summary.steadiness.unjudged.is_some()
 }
 
 /// A measure that has a value in each second.
@@ -155,11 +155,11 @@ impl BySecond {
 
     /// Its values in the seconds that count; where it is a mean, only in those that have one.
     fn values(&self, reader: &Reader<'_>) -> Vec<f64> {
-        let result = reader.result();
+        let load = reader.load();
         // The last second is left out where it was cut short.
-        let end = result.summary.window.seconds().floor() as i64;
-        let mut seconds: BTreeMap<i64, (f64, u64)> = (result.cut..end).map(|second| (second, (0.0, 0))).collect();
-        for row in result.seconds.iter().filter(|row| self.is_about(row)) {
+        let end = load.summary.timing.window.seconds().floor() as i64;
+        let mut seconds: BTreeMap<i64, (f64, u64)> = (load.cut..end).map(|second| (second, (0.0, 0))).collect();
+        for row in load.seconds.iter().filter(|row| self.is_about(row)) {
             if let Some((total, count)) = seconds.get_mut(&row.second) {
                 *total += row.mean * row.count as f64;
                 *count += row.count;
@@ -195,8 +195,8 @@ fn growth_in(context: &Context<'_>, reader: &Reader<'_>) -> Option<(Growth, f64)
 /// (too much for chance, in a trial of whatever length), and their number.
 fn left_over(context: &Context<'_>, reader: &Reader<'_>) -> Option<(f64, f64)> {
     let (_, finished) = unfinished(context, reader)?;
-    let result = reader.result();
-    let last = result.generator.iter().rfind(|row| result.counts_second(row.second))?;
+    let load = reader.load();
+    let last = load.generator.iter().rfind(|row| load.counts_second(row.second))?;
     let share = last.backlog as f64 / (finished + last.backlog as f64);
     (share > LEFT_OVER).then_some((share, last.backlog as f64))
 }
@@ -210,10 +210,10 @@ fn unfinished(context: &Context<'_>, reader: &Reader<'_>) -> Option<(Vec<f64>, f
     if !context.input.facts.open_load {
         return None;
     }
-    let result = reader.result();
-    let rows = result.generator.iter().filter(|row| result.counts_second(row.second));
+    let load = reader.load();
+    let rows = load.generator.iter().filter(|row| load.counts_second(row.second));
     let unfinished: Vec<f64> = rows.map(|row| (row.users + row.backlog) as f64).collect();
-    let ended = result.seconds.iter().filter(|row| row.subject == "iteration" && result.counts_second(row.second));
+    let ended = load.seconds.iter().filter(|row| row.subject == "iteration" && load.counts_second(row.second));
     let finished: f64 = ended.map(|row| row.count as f64).sum();
     Some((unfinished, finished))
 }
@@ -239,7 +239,7 @@ fn backlog(context: &Context<'_>) -> Option<Finding> {
     let (worst, _) = growing.first()?;
     Some(Finding {
         // A response time under overload is the length of the trial.
-        gravity: match crate::headline(&context.input.facts).measure.series {
+        gravity: match crate::catalogue::headline(&context.input.facts).measure.series {
             Series::ResponseTime(_) => Gravity::Problem,
             _ => Gravity::Caution,
         },
@@ -257,10 +257,10 @@ fn backlog(context: &Context<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::findings::{Finding, Gravity};
-    use crate::testing::{input, trial};
+    use crate::finding::{Finding, Gravity};
+    use crate::testing::{input, start};
     use crate::{Input, analyse};
-    use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult};
+    use plimsoll_model::result::{GeneratorRow, LoadSecond, StartResult};
     use plimsoll_model::units::Nanos;
 
     fn finding(input: &Input, topic: &str) -> Option<Finding> {
@@ -268,9 +268,9 @@ mod tests {
     }
 
     /// A trial of 20 s whose iterations took so many milliseconds in each second, on average.
-    fn by_second(milliseconds: impl Fn(i64) -> f64) -> TrialResult {
-        let mut result = trial(1.0);
-        result.summary.window = Nanos(20_000_000_000);
+    fn by_second(milliseconds: impl Fn(i64) -> f64) -> StartResult {
+        let mut result = start(1.0);
+        result.loads[0].summary.timing.window = Nanos(20_000_000_000);
         let row = |second| LoadSecond {
             second,
             subject: "iteration".to_owned(),
@@ -278,7 +278,7 @@ mod tests {
             mean: milliseconds(second) * 1e6,
             ..LoadSecond::default()
         };
-        result.seconds = (0..20).map(row).collect();
+        result.loads[0].seconds = (0..20).map(row).collect();
         result
     }
 
@@ -291,8 +291,8 @@ mod tests {
     fn a_cut_is_told_with_the_trial_that_asked_for_it() {
         let mut input = input(3, |_| by_second(|second| noisy(10.0, second)));
         assert_eq!(finding(&input, "warm-up"), None);
-        input.trials.iter_mut().for_each(|result| result.cut = 2);
-        input.trials[3].summary.steady_from = Some(Nanos(1_500_000_000));
+        input.starts.iter_mut().for_each(|result| result.loads[0].cut = 2);
+        input.starts[3].loads[0].summary.steadiness.from = Some(Nanos(1_500_000_000));
         let finding = finding(&input, "warm-up").expect("a finding");
         assert_eq!(finding.gravity, Gravity::Note);
         assert!(
@@ -309,10 +309,10 @@ mod tests {
 
     #[test]
     fn trials_that_were_not_judged_are_told_with_the_reason() {
-        let mut input = input(4, |_| trial(1.0));
-        for result in &mut input.trials[1..] {
-            result.summary.steady_from = None;
-            result.summary.unjudged = Some("it was too short".to_owned());
+        let mut input = input(4, |_| start(1.0));
+        for result in &mut input.starts[1..] {
+            result.loads[0].summary.steadiness.from = None;
+            result.loads[0].summary.steadiness.unjudged = Some("it was too short".to_owned());
         }
         let finding = finding(&input, "steadiness not judged").expect("a finding");
         assert!(finding.sentence.starts_with("In 7 of 8 trials it cannot be said"), "{finding:?}");
@@ -342,11 +342,11 @@ mod tests {
     fn halves_are_those_of_what_counts_and_only_where_load_is_constant() {
         let mut input = input(3, |_| by_second(|second| noisy(if second < 10 { 14.0 } else { 10.0 }, second)));
         assert!(finding(&input, "not steady").is_some());
-        input.trials.iter_mut().for_each(|result| result.cut = 10);
+        input.starts.iter_mut().for_each(|result| result.loads[0].cut = 10);
         assert_eq!(finding(&input, "not steady"), None);
-        input.trials.iter_mut().for_each(|result| {
-            result.cut = 0;
-            result.summary.steady_from = None;
+        input.starts.iter_mut().for_each(|result| {
+            result.loads[0].cut = 0;
+            result.loads[0].summary.steadiness.from = None;
         });
         assert_eq!(finding(&input, "not steady"), None, "load that is meant to change");
     }
@@ -355,7 +355,7 @@ mod tests {
     fn throughput_stands_for_measures_without_a_series_of_their_own() {
         let mut input = input(3, |_| by_second(|second| noisy(10.0, second)));
         input.facts.decide[0].measure = "memory.max".parse().expect("a measure");
-        for row in input.trials[2].seconds.iter_mut().filter(|row| row.second >= 10) {
+        for row in input.starts[2].loads[0].seconds.iter_mut().filter(|row| row.second >= 10) {
             row.count = 80 + row.second as u64 % 3;
         }
         let found = finding(&input, "not steady").expect("a finding");
@@ -370,12 +370,12 @@ mod tests {
                 let users = if number == 5 { 40 + 10 * second as u64 } else { 40 + second as u64 % 3 };
                 GeneratorRow { second, users, ..GeneratorRow::default() }
             };
-            result.generator = (0..20).map(row).collect();
+            result.loads[0].generator = (0..20).map(row).collect();
             result
         });
         assert_eq!(finding(&input, "a growing backlog"), None, "users of a closed loop are meant to be at work");
         input.facts.open_load = true;
-        for row in input.trials[4].seconds.iter_mut().filter(|row| row.second >= 10) {
+        for row in input.starts[4].loads[0].seconds.iter_mut().filter(|row| row.second >= 10) {
             row.mean *= 2.0;
         }
         assert_eq!(finding(&input, "not steady"), None, "the backlog says it");
@@ -386,14 +386,14 @@ mod tests {
     #[test]
     fn a_backlog_is_found_in_trials_too_short_for_a_trend() {
         let mut input = input(3, |_| {
-            let mut result = trial(1.0); // 100 iterations in 2 s
+            let mut result = start(1.0); // 100 iterations in 2 s
             let row = |second: i64| GeneratorRow {
                 second,
                 users: 1,
                 backlog: 50 * (second as u64 + 1),
                 ..GeneratorRow::default()
             };
-            result.generator = (0..2).map(row).collect();
+            result.loads[0].generator = (0..2).map(row).collect();
             result
         });
         input.facts.open_load = true;

@@ -27,7 +27,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
 
 /// What the trials that count say of where they stored something, the duplicate's among them.
 fn facts<'a>(context: &'a Context<'_>) -> impl Iterator<Item = (&'a Reader<'a>, &'a StorageFacts)> {
-    context.counted().filter_map(|reader| Some((reader, reader.result().summary.storage.as_ref()?)))
+    context.counted().filter_map(|reader| Some((reader, reader.load().summary.work.storage()?)))
 }
 
 /// The cells for which `which` holds, as `read, nfs: 1MB, 10MB`.
@@ -84,7 +84,7 @@ fn not_durable(context: &Context<'_>, report: &StorageReport) -> Option<Finding>
 fn loopback(context: &Context<'_>) -> Option<Finding> {
     let local: BTreeSet<String> = facts(context)
         .filter(|(_, facts)| is_loopback(facts))
-        .map(|(reader, _)| context.input.plan.variant(reader.trial().variant).label())
+        .map(|(reader, _)| context.input.plan.variant(reader.trial().variant()).label())
         .collect();
     let names: Vec<String> = local.into_iter().collect();
     (!names.is_empty()).then(|| Finding {
@@ -104,7 +104,7 @@ fn one_file_system(context: &Context<'_>) -> Option<Finding> {
     let mut variants: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (reader, facts) in facts(context) {
         if let Some(system) = &facts.file_system {
-            let name = context.input.plan.variant(reader.trial().variant).label();
+            let name = context.input.plan.variant(reader.trial().variant()).label();
             variants.entry(disk(system)).or_default().insert(name);
         }
     }
@@ -178,9 +178,9 @@ fn failed_requests(context: &Context<'_>, report: &StorageReport) -> Option<Find
 
 /// Trials that do not count leave things behind as well.
 fn left_behind(context: &Context<'_>) -> Option<Finding> {
-    let all = context.readers.iter().filter_map(|reader| Some((reader, reader.result().summary.storage.as_ref()?)));
+    let all = context.readers.iter().filter_map(|reader| Some((reader, reader.load().summary.work.storage()?)));
     let lines =
-        all.flat_map(|(reader, facts)| facts.left_behind.iter().map(|what| (reader.trial().number, what.clone())));
+        all.flat_map(|(reader, facts)| facts.left_behind.iter().map(|what| (reader.trial().number(), what.clone())));
     let evidence = super::told_once(lines);
     (!evidence.is_empty()).then(|| Finding {
         gravity: Gravity::Caution,

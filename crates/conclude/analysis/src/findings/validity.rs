@@ -1,8 +1,9 @@
 //! What does not count, and what is damaged.
 
 use super::{Context, Finding, Gravity, examples, told_once};
-use crate::{NOT_RUN, Uncounted, words};
-use plimsoll_model::trial::Plan;
+use crate::uncounted::{NOT_RUN, Uncounted};
+use crate::words;
+use plimsoll_model::start::{Plan, Start};
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [damaged(context), uncounted(context), wrong_replies(context), warnings(context)].into_iter().flatten().collect()
@@ -31,7 +32,7 @@ fn damaged(context: &Context<'_>) -> Option<Finding> {
 fn uncounted(context: &Context<'_>) -> Option<Finding> {
     let plan = &context.input.plan;
     let again =
-        |one: &&Uncounted| plan.trials.iter().any(|trial| trial.number == one.trial && plan.is_superseded(trial));
+        |one: &&Uncounted| plan.starts.iter().any(|start| start.number == one.trial && plan.is_superseded(start));
     let lost: Vec<&Uncounted> = context.analysis.uncounted.iter().filter(|one| !again(one)).collect();
     let (missing, ran): (Vec<&Uncounted>, Vec<&Uncounted>) = lost.iter().partition(|one| one.what == NOT_RUN);
     let topic = match (missing.len(), ran.len()) {
@@ -54,11 +55,12 @@ fn uncounted(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// How many trials of the plan are not replaced by those of a later attempt.
+/// How many loads of the plan are not replaced by those of a later attempt.
 fn trials_that_stand(plan: &Plan) -> String {
-    let stand = plan.trials.iter().filter(|trial| !plan.is_superseded(trial)).count();
+    let loads = |starts: &mut dyn Iterator<Item = &Start>| starts.map(|start| plan.loads(start).len()).sum::<usize>();
+    let stand = loads(&mut plan.starts.iter().filter(|start| !plan.is_superseded(start)));
     let counted = words::counted(stand, "trial");
-    if stand == plan.trials.len() { counted } else { format!("{counted} that no later attempt replaces") }
+    if stand == loads(&mut plan.starts.iter()) { counted } else { format!("{counted} that no later attempt replaces") }
 }
 
 /// What is with a trial that does not count, with an example of each error that its reasons do not
@@ -66,7 +68,7 @@ fn trials_that_stand(plan: &Plan) -> String {
 fn why(context: &Context<'_>, one: &Uncounted) -> String {
     let reasons = one.reasons.join("; ");
     let untold = |example: &String| example.split_once(": ").is_none_or(|(_, text)| !reasons.contains(text));
-    let reader = context.readers.iter().filter(|reader| reader.trial().number == one.trial);
+    let reader = context.readers.iter().filter(|reader| reader.trial().number() == one.trial);
     let examples = examples(reader).into_iter().filter(untold).map(|example| format!("for example, {example}"));
     let told: Vec<String> = one.reasons.iter().cloned().chain(examples).collect();
     format!("{}: {}", one.what, told.join("; "))
@@ -75,7 +77,7 @@ fn why(context: &Context<'_>, one: &Uncounted) -> String {
 fn wrong_replies(context: &Context<'_>) -> Option<Finding> {
     let mut evidence = Vec::new();
     for reader in context.readers {
-        for (name, check) in &reader.result().summary.sequences {
+        for (name, check) in &reader.load().summary.replies.sequences {
             if !check.holds() {
                 evidence.push(format!(
                     "{}: of {} replies to `{name}`, {} repeat a number, {} numbers up to {} never came ({} calls had no \
@@ -106,8 +108,8 @@ fn warnings(context: &Context<'_>) -> Option<Finding> {
     let lines: Vec<(u32, String)> = context
         .counted()
         .flat_map(|reader| {
-            let number = reader.trial().number;
-            reader.result().summary.warnings.iter().map(move |warning| (number, warning.clone()))
+            let number = reader.trial().number();
+            reader.trial().warnings().map(|warning| (number, warning.clone())).collect::<Vec<_>>()
         })
         .collect();
     let trials: std::collections::BTreeSet<u32> = lines.iter().map(|(trial, _)| *trial).collect();

@@ -11,7 +11,7 @@ const MOST_NAMES: usize = 8;
 /// What scripts name, nobody knows before they run: so the run has to tell, before anything else.
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let facts = &context.input.facts;
-    let named = crate::decisions(facts).into_iter().map(|decision| decision.measure);
+    let named = crate::catalogue::decisions(facts).into_iter().map(|decision| decision.measure);
     let mut missing: Vec<(Measure, String)> = Vec::new();
     for measure in named.chain(facts.report.measures.iter().cloned()) {
         let known = missing.iter().any(|(known, _)| *known == measure);
@@ -46,7 +46,7 @@ fn reason(context: &Context<'_>, measure: &Measure) -> Option<String> {
 /// What was recorded of the kind that a series names.
 fn instead(context: &Context<'_>, series: &Series) -> Option<String> {
     let wanted = series.named_subject()?;
-    let recorded = context.counted().flat_map(|reader| &reader.result().tallies);
+    let recorded = context.counted().flat_map(|reader| &reader.load().tallies);
     let alike = recorded.map(|(subject, _)| subject).filter(|subject| subject.is_like(&wanted));
     let names: BTreeSet<String> =
         alike.filter_map(|subject| Some(subject.to_string().split_once(':')?.1.to_owned())).collect();

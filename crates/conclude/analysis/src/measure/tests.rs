@@ -1,16 +1,18 @@
 use super::*;
-use crate::testing::{trial, with_second};
+use crate::testing::{only_trial, start, with_second};
 use plimsoll_model::record::ErrorKind;
+use plimsoll_model::result::StartResult;
+use plimsoll_model::sample::ProcessSample;
 use plimsoll_model::units::Nanos;
 use proptest::prelude::*;
 
-fn value(result: &TrialResult, measure: &str) -> OrReason<f64> {
-    Reader::new(result).value(&measure.parse().expect("a measure"))
+fn value(result: &StartResult, measure: &str) -> OrReason<f64> {
+    Reader::new(only_trial(result)).value(&measure.parse().expect("a measure"))
 }
 
 #[test]
 fn durations_come_from_the_histograms() {
-    let result = trial(1.0); // 1, 2, … 100 ms
+    let result = start(1.0); // 1, 2, … 100 ms
     for (measure, expected) in [
         ("request_duration.min", 0.001),
         ("request_duration.med", 0.050),
@@ -25,7 +27,7 @@ fn durations_come_from_the_histograms() {
 
 #[test]
 fn a_percentile_takes_ten_values_beyond_it() {
-    let result = trial(1.0); // 1,000 iterations of one call
+    let result = start(1.0); // 1,000 iterations of one call
     for (measure, expected) in [
         ("request_duration.p99", Ok(())),
         ("request_duration.p99.9", Err("p99.9 takes 10,000 requests, found 1,000")),
@@ -36,33 +38,33 @@ fn a_percentile_takes_ten_values_beyond_it() {
     ] {
         assert_eq!(value(&result, measure).map(|_| ()), expected.map_err(str::to_owned), "{measure}");
     }
-    let mut few = trial(1.0);
-    few.tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests").service.clear();
-    few.tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests").service.record(9).expect("1");
+    let mut few = start(1.0);
+    few.loads[0].tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests").service.clear();
+    few.loads[0].tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests").service.record(9).expect("1");
     assert_eq!(value(&few, "request_duration.p1"), Err("p1 takes 1,000 requests, found 1".to_owned()));
 }
 
 #[test]
 fn what_lies_before_the_cut_counts_for_nothing() {
-    let mut result = trial(1.0);
-    result.summary.window = Nanos(4_500_000_000);
-    result.cut = 2;
-    result.seconds.clear();
+    let mut result = start(1.0);
+    result.loads[0].summary.timing.window = Nanos(4_500_000_000);
+    result.loads[0].cut = 2;
+    result.loads[0].seconds.clear();
     for (second, count) in [(0, 1000), (1, 1000), (2, 30), (3, 50), (4, 20), (5, 7)] {
-        with_second(&mut result, second, count);
+        with_second(&mut result.loads[0], second, count);
     }
     let sample = |at: f64, resident| ProcessSample { at, resident, ..ProcessSample::default() };
     result.processes = vec![sample(1.0, 90), sample(2.0, 80), sample(3.0, 10), sample(4.0, 20)];
     assert_eq!(value(&result, "iterations.count"), Ok(100.0));
     assert_eq!(value(&result, "iterations.rate"), Ok(40.0), "over the two and a half seconds that are left");
     assert_eq!(value(&result, "memory.max"), Ok(20.0));
-    result.cut = 5;
+    result.loads[0].cut = 5;
     assert_eq!(value(&result, "iterations.rate"), Err("nothing was measured".to_owned()));
 }
 
 #[test]
 fn what_is_no_number_is_no_value() {
-    let mut result = trial(1.0);
+    let mut result = start(1.0);
     let sample = |cpu_cores| ProcessSample { at: 1.0, cpu_cores, ..ProcessSample::default() };
     for cpu_cores in [f64::NAN, f64::INFINITY] {
         result.processes = vec![sample(cpu_cores)];
@@ -72,10 +74,10 @@ fn what_is_no_number_is_no_value() {
 
 #[test]
 fn rates_count_what_ended_inside_the_window() {
-    let mut result = trial(1.0); // a window of 2 s
-    result.seconds.clear();
+    let mut result = start(1.0); // a window of 2 s
+    result.loads[0].seconds.clear();
     for (second, count) in [(-1, 1000), (0, 30), (1, 50), (2, 7)] {
-        with_second(&mut result, second, count);
+        with_second(&mut result.loads[0], second, count);
     }
     assert_eq!(value(&result, "iterations.rate"), Ok(40.0));
     assert_eq!(value(&result, "iterations.count"), Ok(80.0));
@@ -84,7 +86,7 @@ fn rates_count_what_ended_inside_the_window() {
 
 #[test]
 fn new_orders_are_those_that_were_committed_in_a_minute() {
-    let mut result = trial(1.0); // a window of 2 s
+    let mut result = start(1.0); // a window of 2 s
     assert_eq!(
         value(&result, "new_orders.rate"),
         Err("no new_order was recorded: that is a transaction of TPC-C".to_owned())
@@ -93,7 +95,7 @@ fn new_orders_are_those_that_were_committed_in_a_minute() {
         [(-1, "new_order", 90, 0), (0, "new_order", 10, 2), (1, "new_order", 9, 0), (1, "new_order_rollback", 5, 0)]
     {
         let subject = format!("request:{step}");
-        result.seconds.push(LoadSecond { second, subject, count, failed, ..LoadSecond::default() });
+        result.loads[0].seconds.push(LoadSecond { second, subject, count, failed, ..LoadSecond::default() });
     }
     assert_eq!(value(&result, "new_orders.count"), Ok(17.0), "neither failed ones nor those rolled back by intent");
     assert_eq!(value(&result, "new_orders.rate"), Ok(17.0 / 2.0 * 60.0));
@@ -108,8 +110,8 @@ fn samples_of_one_system_in_a_second_are_never_added() {
         (&[("a", 1.001, 5), ("b", 0.949, 2), ("b", 1.3, 3)], &[(0, 7.0)]),
         (&[("a", 0.4, 5), ("a", 3.2, 7)], &[]),
     ] {
-        let mut result = trial(1.0);
-        result.summary.window = Nanos(2_400_000_000);
+        let mut result = start(1.0);
+        result.loads[0].summary.timing.window = Nanos(2_400_000_000);
         result.processes = samples
             .iter()
             .map(|&(system, at, resident)| ProcessSample {
@@ -119,14 +121,14 @@ fn samples_of_one_system_in_a_second_are_never_added() {
                 ..ProcessSample::default()
             })
             .collect();
-        let sums = samples_by_second(&result, None, |sample| sample.resident as f64);
+        let sums = samples::by_second(only_trial(&result), None, |sample| sample.resident as f64);
         assert_eq!(sums, expected.iter().copied().collect(), "{samples:?}");
     }
 }
 
 #[test]
 fn telemetry_adds_systems_and_keeps_to_the_window() {
-    let mut result = trial(1.0);
+    let mut result = start(1.0);
     let sample = |at: f64, system: &str, cpu_cores: f64| ProcessSample {
         at,
         system: system.to_owned(),
@@ -149,7 +151,7 @@ fn telemetry_adds_systems_and_keeps_to_the_window() {
 
 #[test]
 fn what_is_missing_says_why() {
-    let result = trial(1.0);
+    let result = start(1.0);
     assert_eq!(value(&result, "response_time.p95"), Err("there is no response time in closed load".to_owned()));
     assert_eq!(value(&result, "connect_duration.p95"), Err("no connect was recorded".to_owned()));
     assert_eq!(value(&result, "request_duration:other.p95"), Err("no request:other was recorded".to_owned()));
@@ -157,13 +159,13 @@ fn what_is_missing_says_why() {
 
 #[test]
 fn parts_are_read_by_step_or_all_together() {
-    let mut result = trial(1.0);
+    let mut result = start(1.0);
     for (step, milliseconds) in [("write", 2), ("copy", 4)] {
         let mut tally = Tally::default();
         tally.service.record_n(milliseconds * 1_000_000, 30).expect("in range");
-        result.tallies.insert(Subject::Part(Part::Sync, step.to_owned()), tally);
+        result.loads[0].tallies.insert(Subject::Part(Part::Sync, step.to_owned()), tally);
         let subject = format!("subrequest:{step}");
-        result.seconds.push(LoadSecond { second: 0, subject, count: 30, ..LoadSecond::default() });
+        result.loads[0].seconds.push(LoadSecond { second: 0, subject, count: 30, ..LoadSecond::default() });
     }
     for (measure, expected) in
         [("sync_duration:write.avg", 0.002), ("sync_duration.avg", 0.003), ("sync_duration.max", 0.004)]
@@ -179,7 +181,7 @@ fn parts_are_read_by_step_or_all_together() {
 
 #[test]
 fn what_a_script_checks_and_counts_is_read_by_name() {
-    let mut result = trial(1.0); // a window of 2 s
+    let mut result = start(1.0); // a window of 2 s
     let tally = |values: &[f64], failed: u64| {
         let mut tally = Tally::default();
         for value in values {
@@ -190,7 +192,7 @@ fn what_a_script_checks_and_counts_is_read_by_name() {
     };
     let check = |name: &str| Subject::Check(name.to_owned());
     let custom = |metric, name: &str| Subject::Custom(metric, name.to_owned());
-    result.tallies.extend([
+    result.loads[0].tallies.extend([
         (check("status is 200"), tally(&[0.0; 8], 2)),
         (check("fast: yes"), tally(&[0.0; 2], 2)),
         (custom(Metric::Counter, "orders"), tally(&[1.0, 3.0, 6.0], 0)),
@@ -211,7 +213,7 @@ fn what_a_script_checks_and_counts_is_read_by_name() {
     }
     let mut timed: Measure = "trend:wait.avg".parse().expect("a measure");
     timed.note_times(&["wait".to_owned()].into());
-    let found = Reader::new(&result).value(&timed).expect("values");
+    let found = Reader::new(only_trial(&result)).value(&timed).expect("values");
     assert!((found / 0.005 - 1.0).abs() < 0.002, "{found} s instead of 5 ms");
     assert_eq!(value(&result, "trend:wait.p95"), Err("p95 takes 200 values, found 2".to_owned()));
     assert_eq!(value(&result, "checks:none.ratio"), Err("no check `none` was made".to_owned()));
@@ -220,8 +222,8 @@ fn what_a_script_checks_and_counts_is_read_by_name() {
 
 #[test]
 fn errors_are_a_share_of_all_exchanges() {
-    let mut result = trial(1.0);
-    let tally = result.tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests");
+    let mut result = start(1.0);
+    let tally = result.loads[0].tallies.get_mut(&Subject::Request("call".to_owned())).expect("requests");
     tally.errors.insert(ErrorKind::Timeout, 5);
     assert_eq!(value(&result, "errors.ratio"), Ok(0.005));
     assert_eq!(value(&result, "errors.count"), Ok(5.0));
@@ -229,9 +231,9 @@ fn errors_are_a_share_of_all_exchanges() {
 
 #[test]
 fn iterations_that_fail_by_themselves_are_errors_too() {
-    let mut result = trial(1.0);
-    let failed = |result: &mut TrialResult, subject: Subject, kind, failed| {
-        let tally = result.tallies.get_mut(&subject).expect("it is there");
+    let mut result = start(1.0);
+    let failed = |result: &mut StartResult, subject: Subject, kind, failed| {
+        let tally = result.loads[0].tallies.get_mut(&subject).expect("it is there");
         tally.errors.insert(kind, failed);
     };
     failed(&mut result, Subject::Request("call".to_owned()), ErrorKind::Timeout, 5);
@@ -256,8 +258,8 @@ proptest! {
             tally
         };
         let named = |names: [&str; 2]| {
-            let mut result = trial(1.0);
-            result.tallies = [(names[0], tally(&first)), (names[1], tally(&second))]
+            let mut result = start(1.0);
+            result.loads[0].tallies = [(names[0], tally(&first)), (names[1], tally(&second))]
                 .into_iter()
                 .map(|(name, tally)| (Subject::Request(name.to_owned()), tally))
                 .collect();

@@ -2,7 +2,7 @@
 
 use super::sizes::in_units;
 use super::{Place, distinct};
-use crate::Input;
+use crate::input::Input;
 use crate::words::list;
 use plimsoll_model::storage::{FileSystem, StorageFacts};
 
@@ -21,7 +21,7 @@ pub(crate) const LOOPBACK: &str = "target = loopback";
 /// Of each variant of which a trial says anything.
 pub(super) fn back_ends(input: &Input, places: &[Place<'_>]) -> Vec<BackEnd> {
     let of_variant = |variant: usize| {
-        let of = places.iter().filter(|place| place.reader.trial().variant == variant).map(|place| place.facts);
+        let of = places.iter().filter(|place| place.reader.trial().variant() == variant).map(|place| place.facts);
         let facts = described(&of.collect::<Vec<_>>())?;
         Some(BackEnd { name: input.plan.label(variant), facts })
     };

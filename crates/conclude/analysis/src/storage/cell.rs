@@ -2,9 +2,9 @@
 
 use super::Place;
 use super::distribution::Distribution;
-use crate::OrReason;
 use crate::estimate::{Interval, interval_of_centre, summarise};
 use crate::measure::merged;
+use crate::reason::OrReason;
 use plimsoll_model::record::{Part, Subject, Tally};
 use plimsoll_model::storage::{FILE_ALONE, Mode, Operation, Residency, StorageStep};
 
@@ -162,7 +162,7 @@ struct Timed {
 
 fn timed(place: &Place<'_>, subject: &Subject) -> Option<Timed> {
     let operations = Distribution::new(&place.reader.tally(subject)?.service)?;
-    Some(Timed { trial: place.reader.trial().number, operations })
+    Some(Timed { trial: place.reader.trial().number(), operations })
 }
 
 fn recorded(places: &[Place<'_>], subject: &Subject) -> Tally {

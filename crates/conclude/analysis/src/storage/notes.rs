@@ -5,10 +5,12 @@
 use super::cell::OUTLYING;
 use super::{Cell, Place, Row, Table, distinct};
 use crate::estimate::Interval;
+use crate::input::Input;
+use crate::order;
 use crate::quantity::{grouped, multiple, percent, show, size_of_change};
 use crate::ranks::{Standing, runs, standing};
+use crate::reason::OrReason;
 use crate::words::{self, counted, list};
-use crate::{Input, OrReason, order};
 use plimsoll_model::measure::Unit;
 use std::ops::Range;
 
@@ -40,7 +42,7 @@ pub(super) fn of_study(input: &Input, places: &[Place<'_>], tables: &[Table]) ->
         )
     });
     let silent = (0..input.plan.conditions.len())
-        .filter(|condition| !places.iter().any(|place| place.reader.trial().condition == *condition))
+        .filter(|condition| !places.iter().any(|place| place.reader.trial().condition() == *condition))
         .map(|condition| {
             let condition = words::condition(&input.plan.conditions[condition]);
             format!("Of {condition} there is no row: no trial there came so far as to store anything.")

@@ -1,7 +1,7 @@
 //! Sizes of objects: which factor they come from, and how they are called.
 
 use super::Place;
-use crate::Input;
+use crate::input::Input;
 use crate::quantity::grouped;
 use plimsoll_model::factor::{Assignment, Level};
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub(super) struct Sizes {
 impl Sizes {
     pub(super) fn new(input: &Input, places: &[Place<'_>]) -> Sizes {
         let level_of = |place: &Place<'_>, factor: &str| {
-            input.plan.conditions[place.reader.trial().condition].get(factor).cloned()
+            input.plan.conditions[place.reader.trial().condition()].get(factor).cloned()
         };
         let pairs = |factor: &str| -> Vec<(Level, u64)> {
             places.iter().filter_map(|place| Some((level_of(place, factor)?, place.facts.size))).collect()

@@ -1,12 +1,12 @@
 //! A storage study for the tests: back ends are compared, sizes are the conditions.
 
-use crate::Input;
-use crate::testing::{input, trial};
+use crate::input::Input;
+use crate::testing::{blocks, input, placed, start};
 use plimsoll_model::factor::{Assignment, Factor, Level, Role};
 use plimsoll_model::record::{Subject, Tally};
-use plimsoll_model::result::TrialResult;
+use plimsoll_model::result::{LoadResult, StartResult, Work};
+use plimsoll_model::start::{Plan, Start};
 use plimsoll_model::storage::{Operation, Residency, StorageFacts, StorageStep};
-use plimsoll_model::trial::{Plan, Trial};
 
 /// Where a trial stands.
 #[derive(Clone, Copy)]
@@ -32,7 +32,7 @@ pub(crate) fn study(
     let named = |name: &str, level: &str| Assignment(vec![(name.to_owned(), Level::Text(level.to_owned()))]);
     let levels = |names: &[&str]| names.iter().map(|name| Level::Text((*name).to_owned())).collect::<Vec<_>>();
     let labels = SIZES.map(|(label, _)| label);
-    let mut input = input(repeats, |_| trial(1.0));
+    let mut input = input(repeats, |_| start(1.0));
     let (role, factor) = (Role::Compared { baseline: 0 }, Role::Condition);
     input.facts.factors = vec![
         Factor { name: "backend".to_owned(), levels: levels(back_ends), role },
@@ -40,52 +40,35 @@ pub(crate) fn study(
     ];
     input.facts.protocol = "storage".to_owned();
     input.facts.commands = Vec::new();
-    let trials = trials(back_ends.len(), sizes, repeats);
-    input.trials = trials.iter().map(|trial| result(*trial, back_ends, &times)).collect();
+    let starts = blocks(back_ends.len(), sizes, repeats);
+    input.starts = starts.iter().map(|place| result(place, back_ends, &times)).collect();
     input.plan = Plan {
         variants: back_ends.iter().map(|name| named("backend", name)).collect(),
         conditions: labels[..sizes].iter().map(|label| named("size", label)).collect(),
         lengths: vec![input.plan.lengths[0]; sizes],
-        trials,
+        starts,
         ..input.plan
     };
     input
 }
 
-/// Every second block runs the other way round.
-fn trials(back_ends: usize, sizes: usize, repeats: u32) -> Vec<Trial> {
-    let mut trials = Vec::new();
-    for repeat in 1..=repeats {
-        for condition in 0..sizes {
-            let block = (repeat - 1) * sizes as u32 + condition as u32 + 1;
-            for place in 0..back_ends {
-                let variant = if repeat.is_multiple_of(2) { back_ends - 1 - place } else { place };
-                let (number, position) = (trials.len() as u32 + 1, place as u32 + 1);
-                trials.push(Trial { number, block, repeat, attempt: 1, extended: false, position, variant, condition });
-            }
-        }
-    }
-    trials
-}
-
-fn result(place: Trial, back_ends: &[&str], times: impl Fn(Spot, Operation) -> Vec<f64>) -> TrialResult {
-    let spot = Spot { back_end: place.variant, size: place.condition, repeat: place.repeat - 1 };
-    let mut result = trial(1.0);
-    result.summary.trial = place;
-    result.summary.started_unix_ms = i64::from(place.number) * 3_000;
-    result.tallies.remove(&Subject::Request("call".to_owned()));
+fn result(place: &Start, back_ends: &[&str], times: impl Fn(Spot, Operation) -> Vec<f64>) -> StartResult {
+    let spot = Spot { back_end: place.variants[0], size: place.condition, repeat: place.repeat - 1 };
+    let mut result = placed(start(1.0), place);
+    let load = &mut result.loads[0];
+    load.tallies.remove(&Subject::Request("call".to_owned()));
     for operation in [Operation::Write, Operation::Read] {
-        record(&mut result, operation.name(), &times(spot, operation));
+        record(load, operation.name(), &times(spot, operation));
     }
-    result.summary.storage = Some(facts(back_ends[place.variant], SIZES[place.condition].1));
+    load.summary.work = Work::Storage(Box::new(facts(back_ends[spot.back_end], SIZES[spot.size].1)));
     result
 }
 
 /// Adds operations of these milliseconds.
-pub(crate) fn record(result: &mut TrialResult, step: &str, milliseconds: &[f64]) {
+pub(crate) fn record(load: &mut LoadResult, step: &str, milliseconds: &[f64]) {
     let mut tally = Tally::default();
     milliseconds.iter().for_each(|time| tally.service.record((time * 1e6) as u64).expect("in range"));
-    result.tallies.insert(Subject::Request(step.to_owned()), tally);
+    load.tallies.insert(Subject::Request(step.to_owned()), tally);
 }
 
 fn facts(name: &str, size: u64) -> StorageFacts {
@@ -108,12 +91,17 @@ fn facts(name: &str, size: u64) -> StorageFacts {
 
 /// Changes what the trials of a back end say of where they stored something.
 pub(crate) fn with_facts(mut input: Input, back_end: usize, change: impl Fn(&mut StorageFacts)) -> Input {
-    let trials = input.trials.iter_mut().map(|result| &mut result.summary);
-    trials
-        .filter(|summary| summary.trial.variant == back_end)
-        .filter_map(|summary| summary.storage.as_mut())
-        .for_each(change);
+    let loads = input.starts.iter_mut().flat_map(|start| &mut start.loads);
+    loads.filter(|load| load.summary.load.variant == back_end).filter_map(|load| storage_of(load)).for_each(change);
     input
+}
+
+/// What a load says of where it stored something.
+pub(crate) fn storage_of(load: &mut LoadResult) -> Option<&mut StorageFacts> {
+    match &mut load.summary.work {
+        Work::Storage(facts) => Some(facts),
+        Work::Steps | Work::Script(_) => None,
+    }
 }
 
 /// `count` operations around `milliseconds`, a little different in each repeat.

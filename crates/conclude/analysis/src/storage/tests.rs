@@ -1,12 +1,13 @@
-use super::testing::{Spot, around, record, study, with_facts};
+use super::testing::{Spot, around, record, storage_of, study, with_facts};
 use super::{Cell, Row, StorageReport, Table};
-use crate::findings::Finding;
+use crate::finding::Finding;
+use crate::testing::placed;
 use crate::{Input, analyse};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::record::{ErrorKind, Part, Subject, Tally};
 use plimsoll_model::result::GeneratorRow;
+use plimsoll_model::start::{Start, Validity};
 use plimsoll_model::storage::{FILE_ALONE, FileSystem, Operation, Residency};
-use plimsoll_model::trial::Validity;
 use proptest::prelude::*;
 
 fn report(input: &Input) -> StorageReport {
@@ -33,7 +34,7 @@ fn crossing() -> Input {
 
 #[test]
 fn another_study_has_no_storage() {
-    let input = crate::testing::input(3, |_| crate::testing::trial(1.0));
+    let input = crate::testing::input(3, |_| crate::testing::start(1.0));
     assert_eq!(analyse(&input).storage, None);
 }
 
@@ -97,8 +98,8 @@ fn without_intervals_nothing_is_claimed() {
         "Who is the fastest at 100KB cannot be said: local has no interval (one repeat has no spread)."
     );
     let mut after_each_other = crossing();
-    for result in &mut after_each_other.trials {
-        result.summary.started_unix_ms += 1_000_000 * result.summary.trial.variant as i64;
+    for result in &mut after_each_other.starts {
+        result.summary.timing.started_unix_ms += 1_000_000 * result.summary.start.variants[0] as i64;
     }
     let notes = notes_of(&after_each_other, Operation::Write);
     assert_eq!(notes[0], "Who is the fastest at all sizes cannot be said: variants did not take turns.");
@@ -198,9 +199,9 @@ fn servers_of_this_machine_and_shared_disks_are_told() {
 #[test]
 fn what_makes_numbers_look_better_and_what_stays_behind_is_told() {
     let mut input = with_facts(crossing(), 1, |facts| facts.payload = "zeros".to_owned());
-    let storage = input.trials[0].summary.storage.as_mut().expect("facts");
+    let storage = storage_of(&mut input.starts[0].loads[0]).expect("facts");
     storage.left_behind = vec!["/data/local/x: permission denied".to_owned()];
-    input.trials[0].summary.validity = Validity::Failed(vec!["it hung".to_owned()]);
+    input.starts[0].summary.validity = Validity::Failed(vec!["it hung".to_owned()]);
     let content = finding(&input, "content that compresses").expect("a finding").sentence;
     assert!(content.contains("easy to compress (zeros)"), "{content}");
     let left = finding(&input, "left behind").expect("a finding");
@@ -210,11 +211,11 @@ fn what_makes_numbers_look_better_and_what_stays_behind_is_told() {
 #[test]
 fn requests_and_their_failures_are_counted() {
     let mut input = crossing();
-    for result in &mut input.trials {
+    for result in &mut input.starts {
         let mut requests = Tally::default();
         requests.service.record_n(1_000_000, 120).expect("in range");
         requests.errors.insert(ErrorKind::Status, 4);
-        result.tallies.insert(Subject::Part(Part::Subrequest, "write".to_owned()), requests);
+        result.loads[0].tallies.insert(Subject::Part(Part::Subrequest, "write".to_owned()), requests);
     }
     let report = report(&input);
     let cell = table(&report, Operation::Write).rows[0].cells[0].as_ref().expect("a cell");
@@ -228,11 +229,11 @@ fn requests_and_their_failures_are_counted() {
 #[test]
 fn what_is_timed_apart_stands_in_the_cell() {
     let mut input = crossing();
-    for result in &mut input.trials {
+    for result in &mut input.starts {
         let mut sync = Tally::default();
         sync.service.record_n(2_000_000, 40).expect("in range");
-        result.tallies.insert(Subject::Part(Part::Sync, "write".to_owned()), sync);
-        let read = result.tallies.get_mut(&Subject::Request("read".to_owned())).expect("reads");
+        result.loads[0].tallies.insert(Subject::Part(Part::Sync, "write".to_owned()), sync);
+        let read = result.loads[0].tallies.get_mut(&Subject::Request("read".to_owned())).expect("reads");
         read.first_byte.record_n(500_000, 40).expect("in range");
     }
     let report = report(&input);
@@ -246,8 +247,8 @@ fn what_is_timed_apart_stands_in_the_cell() {
 fn time_between_operations_is_not_taken_for_idle_users() {
     let mut input = crossing();
     input.facts.mean_think = Some(0.0);
-    for result in &mut input.trials {
-        result.generator = vec![GeneratorRow { users: 10, ..GeneratorRow::default() }; 2];
+    for result in &mut input.starts {
+        result.loads[0].generator = vec![GeneratorRow { users: 10, ..GeneratorRow::default() }; 2];
     }
     let told = finding(&input, "between operations").expect("a finding");
     assert!(told.sentence.starts_with("In 60 of 60 trials users spent time between operations"), "{}", told.sentence);
@@ -257,18 +258,18 @@ fn time_between_operations_is_not_taken_for_idle_users() {
 #[test]
 fn missing_trials_leave_a_reason() {
     let mut input = crossing();
-    for result in &mut input.trials {
-        let trial = result.summary.trial;
-        match (trial.variant, trial.condition) {
-            (0, 0) => result.summary.validity = Validity::Void(vec!["no steady state".to_owned()]),
+    for result in &mut input.starts {
+        let load = &mut result.loads[0];
+        match (load.summary.load.variant, result.summary.start.condition) {
+            (0, 0) => load.summary.validity = Validity::Void(vec!["no steady state".to_owned()]),
             (1, 0) => {
-                result.tallies.remove(&Subject::Request("write".to_owned()));
+                load.tallies.remove(&Subject::Request("write".to_owned()));
             }
             _ => {}
         }
     }
-    input.trials.retain(|result| (result.summary.trial.variant, result.summary.trial.condition) != (2, 0));
-    input.trials.retain(|result| result.summary.trial.condition != 3);
+    input.starts.retain(|result| (result.summary.start.variants[0], result.summary.start.condition) != (2, 0));
+    input.starts.retain(|result| result.summary.start.condition != 3);
     let report = report(&input);
     let rows = &table(&report, Operation::Write).rows;
     let reasons: Vec<&str> = rows[0].cells.iter().map(|cell| cell.as_ref().expect_err("no cell").as_str()).collect();
@@ -288,9 +289,9 @@ fn conditions_besides_size_have_tables_of_their_own() {
         let size = if index < 2 { "1MB" } else { "10MB" };
         *condition = Assignment(vec![users(index), ("size".to_owned(), Level::Text(size.to_owned()))]);
     }
-    for summary in input.trials.iter_mut().map(|result| &mut result.summary) {
-        let size = if summary.trial.condition < 2 { 1_000_000 } else { 10_000_000 };
-        summary.storage.as_mut().expect("facts").size = size;
+    for result in &mut input.starts {
+        let size = if result.summary.start.condition < 2 { 1_000_000 } else { 10_000_000 };
+        storage_of(&mut result.loads[0]).expect("facts").size = size;
     }
     let report = report(&input);
     let titles: Vec<String> = report.tables.iter().map(Table::title).collect();
@@ -314,11 +315,12 @@ fn one_back_end_and_one_size_are_told_without_comparing() {
 fn the_duplicate_of_the_baseline_is_no_back_end() {
     let mut input = crossing();
     let plain = report(&input);
-    let extra: Vec<_> = input.trials.iter().filter(|result| result.summary.trial.variant == 0).cloned().collect();
+    let extra: Vec<_> = input.starts.iter().filter(|result| result.summary.start.variants[0] == 0).cloned().collect();
     input.plan.with_duplicate = true;
-    input.trials.extend(extra.into_iter().map(|mut result| {
-        result.summary.trial.variant = 3;
-        record(&mut result, "write", &[5000.0; 40]);
+    input.starts.extend(extra.into_iter().map(|result| {
+        let place = Start { variants: vec![3], ..result.summary.start.clone() };
+        let mut result = placed(result, &place);
+        record(&mut result.loads[0], "write", &[5000.0; 40]);
         result
     }));
     assert_eq!(report(&input), plain);

@@ -8,7 +8,7 @@ use super::Context;
 use crate::cell::grows;
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 
 /// Words of measures that say how much a system carries.
 const CAPACITY: [&str; 14] = [

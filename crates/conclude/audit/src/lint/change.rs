@@ -9,7 +9,7 @@ use crate::cell::Change;
 use crate::compare::Comparison;
 use crate::finding::{Evidence, Finding};
 use crate::quantity::Quantity;
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 use plimsoll_analysis::quantity::change as show_change;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {

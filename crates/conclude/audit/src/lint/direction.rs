@@ -6,7 +6,7 @@ use super::Context;
 use crate::cell::Claim;
 use crate::compare::Comparison;
 use crate::finding::{Evidence, Finding};
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 use plimsoll_model::measure::Direction;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {

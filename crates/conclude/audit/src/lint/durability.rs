@@ -6,7 +6,7 @@
 use super::Context;
 use crate::finding::{Evidence, Finding};
 use plimsoll_analysis::durability::weakened;
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 use std::collections::BTreeSet;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {

@@ -8,7 +8,7 @@ use crate::column::Statistic;
 use crate::finding::{Evidence, Finding};
 use crate::lint::impossible::name;
 use crate::row::Row;
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 use plimsoll_analysis::quantity::{grouped, percent};
 use plimsoll_model::measure::Unit;
 

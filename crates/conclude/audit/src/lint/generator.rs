@@ -3,7 +3,7 @@
 
 use super::Context;
 use crate::finding::{Evidence, Finding};
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 use plimsoll_analysis::quantity::percent;
 
 const BUSY: f64 = 0.7;

@@ -7,7 +7,7 @@ use crate::cell::{Change, Claim};
 use crate::compare::{Comparison, groups, variants};
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 use plimsoll_model::measure::Direction;
 
 /// Differences of so many times one another, and so far apart, differ in size.

@@ -24,7 +24,7 @@ use crate::column::Statistic;
 use crate::finding::{Evidence, Finding};
 use crate::quantity::Quantity;
 use crate::row::Row;
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 use plimsoll_analysis::quantity::{grouped, percent, show};
 
 /// Values of one row beyond which nobody has measured, where their number is not told.

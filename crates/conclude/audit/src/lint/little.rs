@@ -8,7 +8,7 @@
 use super::Context;
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 use plimsoll_analysis::quantity::{grouped, percent, show};
 use plimsoll_model::measure::Unit;
 

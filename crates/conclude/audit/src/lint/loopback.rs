@@ -3,7 +3,7 @@
 
 use super::Context;
 use crate::finding::{Evidence, Finding};
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 
 const NAMES: [&str; 8] = ["loopback", "localhost", "127.", "::1", "unix socket", "same machine", "same host", "local"];
 

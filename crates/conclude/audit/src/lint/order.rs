@@ -9,7 +9,7 @@ use crate::cell::Place;
 use crate::compare::{groups, variants};
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 use plimsoll_analysis::quantity::change;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {

@@ -6,7 +6,7 @@ use super::Context;
 use crate::column::Statistic;
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 
 /// Digits beyond which one run alone is not told.
 const DIGITS: usize = 5;

@@ -13,7 +13,7 @@ use crate::cell::Claim;
 use crate::column::Statistic;
 use crate::compare::Comparison;
 use crate::finding::{Evidence, Finding};
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 use plimsoll_analysis::quantity::{grouped, percent};
 use plimsoll_statistics::power::power_of_t;
 

@@ -5,7 +5,7 @@ use super::Context;
 use crate::column::Statistic;
 use crate::finding::{Evidence, Finding};
 use crate::lint::impossible::name;
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 use plimsoll_analysis::quantity::grouped;
 
 /// Values that must lie beyond a percentile.

@@ -8,7 +8,7 @@ use super::Context;
 use crate::compare::{groups, variants};
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 use std::collections::BTreeSet;
 
 const NOT_STATED: &str = "not stated";

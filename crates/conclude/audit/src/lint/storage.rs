@@ -13,7 +13,7 @@ use crate::compare::groups;
 use crate::finding::{Evidence, Finding};
 use crate::quantity::Quantity;
 use crate::row::Row;
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 use plimsoll_analysis::quantity::{percent, show};
 use plimsoll_model::measure::Unit;
 

@@ -7,7 +7,7 @@
 use super::Context;
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 use plimsoll_analysis::quantity::percent;
 
 /// Below this share the part that is compared is not what is mainly timed, as in Plimsoll's own

@@ -7,7 +7,7 @@ use super::Context;
 use crate::cell::Claim;
 use crate::compare::Comparison;
 use crate::finding::{Evidence, Finding};
-use plimsoll_analysis::findings::Gravity;
+use plimsoll_analysis::finding::Gravity;
 use plimsoll_analysis::quantity::percent;
 
 /// Up to so many times the usual spread a change is just past it.

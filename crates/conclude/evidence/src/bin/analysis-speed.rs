@@ -31,7 +31,7 @@ fn main() {
         SHAPE.variants,
         SHAPE.conditions,
         SHAPE.repeats,
-        input.trials.len(),
+        input.starts.len(),
         SHAPE.seconds,
         analysis.measures.len(),
         analysis.comparisons.len(),

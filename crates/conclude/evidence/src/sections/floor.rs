@@ -153,7 +153,7 @@ fn study(fault: Fault, cv: f64, draws: &mut Draws) -> [bool; 6] {
         Fault::Duplicate => vec![2; 5],
         Fault::FirstIsSlowRandom => {
             let plan = orders::plan(2, 1, 5, draws.seed());
-            plan.trials.iter().filter(|trial| trial.position == 1).map(|trial| trial.variant).collect()
+            plan.starts.iter().filter(|start| start.position == 1).map(|start| start.variants[0]).collect()
         }
     };
     for (block, variant) in trials.blocks.iter_mut().zip(slow) {

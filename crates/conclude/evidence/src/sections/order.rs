@@ -120,7 +120,7 @@ fn sequence(design: Design, draws: &mut Draws) -> Vec<usize> {
         // Without the duplicate, so that all designs have the same ten trials.
         Design::BlocksUnpaired | Design::Product => {
             let plan = orders::plan(2, 1, N, draws.seed());
-            plan.trials.iter().map(|trial| trial.variant).filter(|variant| *variant < 2).collect()
+            plan.starts.iter().map(|start| start.variants[0]).filter(|variant| *variant < 2).collect()
         }
     }
 }

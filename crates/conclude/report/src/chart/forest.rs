@@ -2,7 +2,7 @@
 
 use super::drawing::{Anchor, Drawing, Mark, Paint, width_of};
 use super::figure::legend;
-use plimsoll_analysis::compare::additive_margin;
+use plimsoll_analysis::effect::additive_margin;
 use plimsoll_analysis::quantity::{Notation, difference, grouped};
 use plimsoll_model::measure::{Effect, Unit};
 

@@ -5,8 +5,7 @@ use super::{axis_of, variants};
 use crate::chart::{Axis, Figure, Line, Panel, Point, Style, position, share_axes};
 use plimsoll_analysis::database::DatabaseReport;
 use plimsoll_analysis::grid::Row;
-use plimsoll_analysis::measure::samples_by_second;
-use plimsoll_analysis::{Analysis, Input, words};
+use plimsoll_analysis::{Analysis, Input, samples, words};
 use plimsoll_model::measure::Unit;
 use plimsoll_model::result::TrialResult;
 
@@ -51,7 +50,7 @@ fn points(analysis: &Analysis, report: &DatabaseReport, row: &Row, variant: usiz
 /// What the server of one trial of each variant counted: of the trial with the median throughput
 /// under the condition that is shown.
 pub(crate) fn over_one_trial(input: &Input, analysis: &Analysis, report: &DatabaseReport) -> Option<Figure> {
-    let trials: Vec<(usize, &TrialResult)> = (0..input.plan.variants.len())
+    let trials: Vec<(usize, TrialResult<'_>)> = (0..input.plan.variants.len())
         .filter_map(|variant| Some((variant, median_trial(input, analysis, report, variant)?)))
         .collect();
     let counters = [
@@ -65,7 +64,7 @@ pub(crate) fn over_one_trial(input: &Input, analysis: &Analysis, report: &Databa
         |(counter, title, unit): (&str, &str, Unit)| panel(title, unit, &trials, |trial| counted(trial, counter));
     let cpu = panel("CPU of the databases, cores", Unit::Cores, &trials, cpu_of_databases);
     let panels: Vec<Panel> = counters.into_iter().filter_map(of_counter).chain(cpu).collect();
-    let numbers: Vec<String> = trials.iter().map(|(_, trial)| trial.summary.trial.number.to_string()).collect();
+    let numbers: Vec<String> = trials.iter().map(|(_, trial)| trial.number().to_string()).collect();
     (!panels.is_empty()).then(|| Figure {
         name: "database-over-time".to_owned(),
         title: format!("What the server did, {}", words::condition(&input.plan.conditions[report.shown])),
@@ -83,23 +82,23 @@ fn median_trial<'a>(
     analysis: &Analysis,
     report: &DatabaseReport,
     variant: usize,
-) -> Option<&'a TrialResult> {
+) -> Option<TrialResult<'a>> {
     let mut values = analysis.estimate(report.shown, variant, &report.throughput)?.values.clone();
     values.sort_by(|one, other| one.value.total_cmp(&other.value));
     let median = values.get(values.len().checked_sub(1)? / 2)?;
-    input.trials.iter().find(|result| result.summary.trial.number == median.trial)
+    input.trials().find(|trial| (trial.number(), trial.variant()) == (median.trial, variant))
 }
 
 /// None where there is nothing but zeros.
-fn panel(
+fn panel<'a>(
     title: &str,
     unit: Unit,
-    trials: &[(usize, &TrialResult)],
-    of: impl Fn(&TrialResult) -> Vec<(f64, f64)>,
+    trials: &[(usize, TrialResult<'a>)],
+    of: impl Fn(TrialResult<'a>) -> Vec<(f64, f64)>,
 ) -> Option<Panel> {
-    let line = |(variant, trial): &(usize, &TrialResult)| {
-        let window = trial.summary.window.seconds();
-        let inside = of(trial).into_iter().filter(|(at, _)| *at > 0.0 && *at < window + 0.05);
+    let line = |(variant, trial): &(usize, TrialResult<'a>)| {
+        let window = trial.load.summary.timing.window.seconds();
+        let inside = of(*trial).into_iter().filter(|(at, _)| *at > 0.0 && *at < window + 0.05);
         let points = inside.map(|(x, value)| Point { x, centre: value, values: vec![value] });
         Line { variant: *variant, style: Style::Band, points: points.collect() }
     };
@@ -111,21 +110,21 @@ fn panel(
 }
 
 /// All databases together, where there are several.
-fn counted(trial: &TrialResult, counter: &str) -> Vec<(f64, f64)> {
+fn counted(trial: TrialResult<'_>, counter: &str) -> Vec<(f64, f64)> {
     let mut seconds: Vec<(f64, f64)> = Vec::new();
-    for sample in trial.databases.iter().filter(|sample| sample.counter == counter) {
-        match seconds.iter_mut().find(|(at, _)| (at - sample.at).abs() < 0.5) {
-            Some((_, value)) if trial.summary.databases.len() > 1 => *value += sample.value,
-            _ => seconds.push((sample.at, sample.value)),
+    for (at, sample) in samples::databases(trial).filter(|(_, sample)| sample.counter == counter) {
+        match seconds.iter_mut().find(|(known, _)| (known - at).abs() < 0.5) {
+            Some((_, value)) if trial.databases().len() > 1 => *value += sample.value,
+            _ => seconds.push((at, sample.value)),
         }
     }
     seconds
 }
 
-fn cpu_of_databases(trial: &TrialResult) -> Vec<(f64, f64)> {
+fn cpu_of_databases(trial: TrialResult<'_>) -> Vec<(f64, f64)> {
     let mut seconds: std::collections::BTreeMap<i64, f64> = std::collections::BTreeMap::new();
-    for facts in &trial.summary.databases {
-        for (second, cores) in samples_by_second(trial, Some(&facts.name), |sample| sample.cpu_cores) {
+    for facts in trial.databases() {
+        for (second, cores) in samples::by_second(trial, Some(&facts.name), |sample| sample.cpu_cores) {
             *seconds.entry(second).or_default() += cores;
         }
     }

@@ -60,7 +60,7 @@ const MOST_REQUESTS: usize = 50;
 /// their requests is without bounds.
 pub(crate) fn rare_requests(input: &Input) -> BTreeSet<String> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-    for (subject, tally) in input.trials.iter().flat_map(|trial| &trial.tallies) {
+    for (subject, tally) in input.trials().flat_map(|trial| &trial.load.tallies) {
         if let Subject::Request(name) = subject {
             *counts.entry(name).or_default() += tally.count();
         }
@@ -97,11 +97,10 @@ impl Table<'_> {
     }
 
     fn counted(&self, variant: usize) -> usize {
-        let of_cell = |result: &&plimsoll_model::result::TrialResult| {
-            let trial = result.summary.trial;
-            (trial.condition, trial.variant) == (self.condition, variant) && self.input.counts(result)
-        };
-        self.input.trials.iter().filter(of_cell).count()
+        let of_cell = self.input.trials().filter(|trial| {
+            (trial.condition(), trial.variant()) == (self.condition, variant) && self.input.counts(*trial)
+        });
+        of_cell.count()
     }
 
     /// The series of durations that were recorded under the condition, in the analysis's order.

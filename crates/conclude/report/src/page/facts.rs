@@ -7,7 +7,8 @@ use plimsoll_analysis::words::{counted, filled};
 use plimsoll_analysis::{Analysis, Input, NOT_RUN, Uncounted};
 use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::measure::Unit;
-use plimsoll_model::study::FloorRule;
+use plimsoll_model::start::{Plan, Start};
+use plimsoll_model::study::{FloorRule, Origin};
 
 /// A name and what there is to say of it.
 #[derive(Clone)]
@@ -29,21 +30,38 @@ pub(crate) fn facts(input: &Input, analysis: &Analysis) -> Vec<Fact> {
         counted(plan.variants.len(), "variant"),
         if plan.with_duplicate { " and a duplicate of the baseline" } else { "" },
         counted(plan.conditions.len(), "condition"),
-        counted(plan.trials.len(), "trial"),
+        counted(loads(plan, |_| true), "trial"),
         plan.seed
     );
-    let mut facts = vec![
-        fact("Design", design),
+    let mut facts = vec![fact("Design", design)];
+    facts.extend(origin(&input.origin).map(|origin| fact("Origin", origin)));
+    facts.extend([
         fact("Variants", format!("{} (the baseline is {})", names.join(", "), names[0])),
         fact("Load", filled(&input.facts.load, &input.facts)),
         fact("Workload", filled(&input.facts.workload, &input.facts)),
         fact("Phases", phases(input)),
         fact("Not counted", not_counted(input, analysis)),
-    ];
+    ]);
     facts.extend(when(input).map(|when| fact("Run", when)));
     facts.push(fact("Host", host_line(&input.host)));
-    facts.push(fact("Generator", generator(input)));
+    facts.extend(input.is_measured().then(|| fact("Generator", generator(input))));
     facts
+}
+
+/// How many loads the plan has on the starts that `is_meant` names.
+fn loads(plan: &Plan, is_meant: impl Fn(&Start) -> bool) -> usize {
+    plan.starts.iter().filter(|start| is_meant(start)).map(|start| plan.loads(start).len()).sum()
+}
+
+/// Where results come from that Plimsoll did not measure itself.
+fn origin(origin: &Origin) -> Option<String> {
+    match origin {
+        Origin::Measured => None,
+        Origin::Imported { tool, version } => {
+            let version = version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+            Some(format!("results of {tool}{version}; of its generator nothing is known"))
+        }
+    }
 }
 
 fn phases(input: &Input) -> String {
@@ -57,7 +75,7 @@ fn phases(input: &Input) -> String {
         })
         .collect();
     lengths.dedup();
-    let cut = input.trials.iter().map(|result| result.cut).max().filter(|cut| *cut > 0);
+    let cut = input.trials().map(|trial| trial.load.cut).max().filter(|cut| *cut > 0);
     let cut = cut.map(|cut| format!("; the first {cut} s of that are left out where a trial was not steady yet"));
     lengths.join("; or ") + &cut.unwrap_or_default()
 }
@@ -70,7 +88,7 @@ fn not_counted(input: &Input, analysis: &Analysis) -> String {
         count if count > 8 => vec![format!("{count} trials, listed under Trials and Findings")],
         _ => ran.iter().map(|one| format!("trial {} ({})", one.trial, one.what)).collect(),
     };
-    let again = input.plan.trials.iter().filter(|trial| input.plan.is_superseded(trial)).count();
+    let again = loads(&input.plan, |start| input.plan.is_superseded(start));
     // Where trials are listed one by one, each says so itself.
     if again > 0 && ran.len() > 8 {
         parts.push(format!("{again} of them in blocks that ran again, where what was in order does not count either"));
@@ -82,12 +100,9 @@ fn not_counted(input: &Input, analysis: &Analysis) -> String {
 }
 
 fn when(input: &Input) -> Option<String> {
-    let first = input.trials.iter().map(|result| result.summary.started_unix_ms).min()?;
-    let last = input
-        .trials
-        .iter()
-        .map(|result| result.summary.started_unix_ms + (result.summary.took.0 / 1_000_000) as i64)
-        .max()?;
+    let timings = || input.starts.iter().map(|start| start.summary.timing);
+    let first = timings().map(|timing| timing.started_unix_ms).min()?;
+    let last = timings().map(|timing| timing.started_unix_ms + (timing.took.0 / 1_000_000) as i64).max()?;
     Some(format!("{} to {} UTC", utc(first), utc(last)))
 }
 

@@ -14,11 +14,11 @@ use std::time::Duration;
 /// inputQ by another one on top.
 fn rerun(factor: f64, of_inputq: f64) -> Input {
     let mut input = sample::study();
-    for (index, trial) in input.trials.iter_mut().enumerate() {
-        trial.summary.started_unix_ms += 86_400_000;
+    for (index, start) in input.starts.iter_mut().enumerate() {
+        start.summary.timing.started_unix_ms += 86_400_000;
         let noise = 1.0 + (index * 7 % 11) as f64 / 2000.0;
-        let factor = if trial.summary.trial.variant == 1 { factor * of_inputq } else { factor };
-        for tally in trial.tallies.values_mut() {
+        let factor = if start.summary.start.variants == [1] { factor * of_inputq } else { factor };
+        for tally in start.loads[0].tallies.values_mut() {
             let mut longer = histogram();
             for value in tally.service.iter_recorded() {
                 let nanoseconds = value.value_iterated_to() as f64 * factor * noise;

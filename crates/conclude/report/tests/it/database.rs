@@ -7,10 +7,10 @@ use plimsoll_analysis::Input;
 use plimsoll_model::database::{Condition, DatabaseFacts, MixLine, Setting, SqlFacts, StatementFacts};
 use plimsoll_model::factor::{Factor, Level, Role};
 use plimsoll_model::record::{ErrorKind, Subject, Tally};
-use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult};
+use plimsoll_model::result::{GeneratorRow, LoadResult, LoadSecond, StartResult};
 use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
+use plimsoll_model::start::Start;
 use plimsoll_model::study::Decision;
-use plimsoll_model::trial::Trial;
 use plimsoll_model::units::Nanos;
 use plimsoll_report::Document;
 use serde_json::Value;
@@ -48,7 +48,7 @@ fn study() -> Input {
     input.facts.commands = Vec::new();
     input.plan = sample::plan(&input.facts);
     let mut noise = Noise(11);
-    input.trials = input.plan.trials.iter().map(|trial| result(*trial, &mut noise)).collect();
+    input.starts = input.plan.starts.iter().map(|start| result(start, &mut noise)).collect();
     input
 }
 
@@ -59,24 +59,19 @@ fn settings_alone() -> Input {
     input.facts.factors[0].role = Role::Compared { baseline: 0 };
     input.plan = sample::plan(&input.facts);
     let mut noise = Noise(5);
-    input.trials = input
-        .plan
-        .trials
-        .iter()
-        .map(|trial| {
-            let setting = trial.variant % SETTINGS.len();
-            let spot = Trial { variant: 0, condition: setting * THREADS.len() + trial.condition, ..*trial };
-            let mut result = result(spot, &mut noise);
-            result.summary.trial = *trial;
-            result
-        })
-        .collect();
+    let result_at = |place: &Start| {
+        let setting = place.variants[0] % SETTINGS.len();
+        let condition = setting * THREADS.len() + place.condition;
+        let spot = Start { variants: vec![0], condition, ..place.clone() };
+        sample::placed(result(&spot, &mut noise), place)
+    };
+    input.starts = input.plan.starts.iter().map(result_at).collect();
     input
 }
 
 /// New orders per second.
-fn rate(trial: Trial) -> f64 {
-    let (setting, threads) = (trial.condition / THREADS.len(), THREADS[trial.condition % THREADS.len()]);
+fn rate(start: &Start) -> f64 {
+    let (setting, threads) = (start.condition / THREADS.len(), THREADS[start.condition % THREADS.len()]);
     let peak = 1.0 - (-(threads as f64) / 6.0).exp();
     let (carried, gain) = match SETTINGS[setting] {
         0 => (260.0, 0.99),
@@ -84,15 +79,17 @@ fn rate(trial: Trial) -> f64 {
         16 => (180.0, 1.25),
         _ => (150.0, 1.4),
     };
-    let newer = trial.variant == 1;
+    let newer = start.variants == [1];
     peak * carried * if newer { gain } else { 1.0 }
 }
 
-fn result(trial: Trial, noise: &mut Noise) -> TrialResult {
-    let mut result = sample::empty_result(trial);
-    let threads = THREADS[trial.condition % THREADS.len()];
-    let rate = rate(trial) * noise.around_one(0.01);
-    result.summary.window = Nanos(SECONDS as u64 * 1_000_000_000);
+fn result(start: &Start, noise: &mut Noise) -> StartResult {
+    let mut result = sample::empty_result(start);
+    let load = &mut result.loads[0];
+    let variant = start.variants[0];
+    let threads = THREADS[start.condition % THREADS.len()];
+    let rate = rate(start) * noise.around_one(0.01);
+    load.summary.timing.window = Nanos(SECONDS as u64 * 1_000_000_000);
     // So that throughput times duration is the number of users.
     let mean = threads as f64 / (rate * 2.289 * 1.15) * 1e9;
     for (step, per_order, length) in [
@@ -103,9 +100,14 @@ fn result(trial: Trial, noise: &mut Noise) -> TrialResult {
         ("delivery", 0.089, 2.2),
         ("stock_level", 0.089, 0.9),
     ] {
-        record(&mut result, step, rate * per_order, mean * length, noise);
+        record(load, step, rate * per_order, mean * length, noise);
     }
-    result.generator = (0..SECONDS)
+    if start.number.is_multiple_of(7) {
+        for subject in [Subject::Iteration, Subject::Request("payment".to_owned())] {
+            load.tallies.get_mut(&subject).expect("payments").errors.insert(ErrorKind::LockTimeout, 3);
+        }
+    }
+    load.generator = (0..SECONDS)
         .map(|second| GeneratorRow {
             second,
             users: threads as u64,
@@ -131,11 +133,18 @@ fn result(trial: Trial, noise: &mut Noise) -> TrialResult {
         ];
         for (counter, value) in counts {
             let (database, counter) = ("db".to_owned(), counter.to_owned());
-            result.databases.push(DatabaseSample { at, database, counter, value: value * wave });
+            result.databases.push(DatabaseSample { at, database, counter, value: value * wave, variant });
         }
         let (cpu_cores, written_bytes) = (1.45 * capacity * wave, (30_000.0 * rate) as u64);
         let system = "db".to_owned();
-        result.processes.push(ProcessSample { at, system, cpu_cores, written_bytes, ..ProcessSample::default() });
+        result.processes.push(ProcessSample {
+            at,
+            system,
+            cpu_cores,
+            written_bytes,
+            variant,
+            ..ProcessSample::default()
+        });
         let (cpu_cores, iowait_cores) = (1.45 * capacity * wave + rate / 700.0 + 0.03, 0.05);
         result.host.push(HostSample {
             at,
@@ -145,11 +154,11 @@ fn result(trial: Trial, noise: &mut Noise) -> TrialResult {
             ..HostSample::default()
         });
     }
-    result.summary.databases = vec![facts(trial, rate, mean)];
+    result.summary.systems[0].databases = vec![facts(start, rate, mean)];
     result
 }
 
-fn record(result: &mut TrialResult, step: &str, rate: f64, mean: f64, noise: &mut Noise) {
+fn record(load: &mut LoadResult, step: &str, rate: f64, mean: f64, noise: &mut Noise) {
     let subject = Subject::Request(step.to_owned());
     let count = (rate * SECONDS as f64) as u64;
     let mut tally = Tally::default();
@@ -158,37 +167,26 @@ fn record(result: &mut TrialResult, step: &str, rate: f64, mean: f64, noise: &mu
         let alike = count / 20 + u64::from(index < count % 20);
         tally.service.record_n((mean * long * noise.around_one(0.1).max(0.1)) as u64, alike).expect("in range");
     }
-    if step == "payment" && result.summary.trial.number.is_multiple_of(7) {
-        tally.errors.insert(ErrorKind::LockTimeout, 3);
-    }
-    result.tallies.entry(Subject::Iteration).or_default().merge(&tally);
+    load.tallies.entry(Subject::Iteration).or_default().merge(&tally);
     for second in 0..SECONDS {
         let count = (count as f64 / SECONDS as f64 * noise.around_one(0.02)).round() as u64;
         for subject in [subject.to_string(), "iteration".to_owned()] {
             let p50 = mean as u64;
-            result.seconds.push(LoadSecond {
-                second,
-                subject,
-                count,
-                mean,
-                p50,
-                p95: p50 * 2,
-                ..LoadSecond::default()
-            });
+            load.seconds.push(LoadSecond { second, subject, count, mean, p50, p95: p50 * 2, ..LoadSecond::default() });
         }
     }
-    result.tallies.insert(subject, tally);
+    load.tallies.insert(subject, tally);
 }
 
-fn facts(trial: Trial, rate: f64, mean: f64) -> DatabaseFacts {
-    let version = trial.variant % 2;
+fn facts(start: &Start, rate: f64, mean: f64) -> DatabaseFacts {
+    let version = start.variants[0] % 2;
     let setting = |name: &str, asked: Option<&str>, in_force: &str, risk: Option<&str>| Setting {
         name: name.to_owned(),
         asked: asked.map(str::to_owned),
         in_force: in_force.to_owned(),
         risk: risk.map(str::to_owned),
     };
-    let concurrency = SETTINGS[trial.condition / THREADS.len()].to_string();
+    let concurrency = SETTINGS[start.condition / THREADS.len()].to_string();
     let orders = (rate * SECONDS as f64) as u64;
     let statement = |statement: &str, times: u64, share: f64| StatementFacts {
         transaction: "new_order".to_owned(),
@@ -215,7 +213,7 @@ fn facts(trial: Trial, rate: f64, mean: f64) -> DatabaseFacts {
         holds,
         detail: detail.to_owned(),
     };
-    let in_time = (!trial.number.is_multiple_of(5)).then_some(true);
+    let in_time = (!start.number.is_multiple_of(5)).then_some(true);
     DatabaseFacts {
         name: "db".to_owned(),
         version: format!("MySQL {}", VERSIONS[version]),
@@ -223,7 +221,7 @@ fn facts(trial: Trial, rate: f64, mean: f64) -> DatabaseFacts {
         isolation: "REPEATABLE READ".to_owned(),
         data: "initialised and loaded by the run".to_owned(),
         restored: "copied".to_owned(),
-        restore_seconds: 0.41 + f64::from(trial.number % 3) / 100.0,
+        restore_seconds: 0.41 + f64::from(start.number % 3) / 100.0,
         size: Some(412_000_000),
         settings: vec![
             setting("innodb_buffer_pool_size", Some("512M"), "536870912", None),
@@ -246,8 +244,8 @@ fn facts(trial: Trial, rate: f64, mean: f64) -> DatabaseFacts {
                 statement("insert order_line", 10, 0.17),
                 statement("COMMIT", 1, 0.19),
             ],
-            retries: [(ErrorKind::Deadlock, u64::from(trial.number % 4))].into(),
-            cancels: u64::from(trial.number.is_multiple_of(7)),
+            retries: [(ErrorKind::Deadlock, u64::from(start.number % 4))].into(),
+            cancels: u64::from(start.number.is_multiple_of(7)),
             cancels_failed: 0,
             mix: vec![
                 mix("remote order lines", 0.0101, 0.0095, 0.0105),
@@ -341,7 +339,7 @@ fn the_answer_comes_first_then_comparisons_then_details() {
 #[test]
 fn the_statements_of_each_transaction_are_folded_where_there_are_many() {
     let mut input = study();
-    for facts in input.trials.iter_mut().flat_map(|trial| &mut trial.summary.databases) {
+    for facts in input.starts.iter_mut().flat_map(|start| &mut start.summary.systems[0].databases) {
         let first = facts.work.statements[0].clone();
         let named = |number: u32| StatementFacts {
             transaction: "payment".to_owned(),

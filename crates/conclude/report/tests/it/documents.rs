@@ -65,7 +65,7 @@ fn the_smallest_study_and_an_empty_bundle_have_reports() {
     assert!(text(&documents_of_smallest, "report.md").contains("There is one variant only"));
 
     let mut empty = sample::study();
-    empty.trials.clear();
+    empty.starts.clear();
     empty.complete = false;
     empty.problems = vec!["the run did not come to its end".to_owned()];
     let documents_of_empty = documents(&empty);
@@ -136,7 +136,7 @@ fn results_have_a_row_for_each_trial_and_measure() {
     let analysis = analyse(&input);
     let documents = render(&input, &analysis);
     let results = text(&documents, "results.csv");
-    assert_eq!(results.lines().count(), 1 + input.trials.len() * analysis.measures.len());
+    assert_eq!(results.lines().count(), 1 + input.starts.len() * analysis.measures.len());
     assert!(results.starts_with(
         "trial,block,repeat,attempt,position,variant,started_utc,mode,users,connect,validity,measure,unit,"
     ));
@@ -201,14 +201,14 @@ fn text_of_the_author_cannot_break_the_page() {
 fn a_block_that_was_run_again_is_listed_and_counts_for_nothing() {
     let mut input = sample::study();
     // The last block is a second attempt at the first repeat of its condition.
-    let last = input.plan.trials.last().expect("trials").block;
-    let again = |trial: &mut plimsoll_model::trial::Trial| {
-        if trial.block == last {
-            (trial.repeat, trial.attempt) = (1, 2);
+    let last = input.plan.starts.last().expect("starts").block;
+    let again = |start: &mut plimsoll_model::start::Start| {
+        if start.block == last {
+            (start.repeat, start.attempt) = (1, 2);
         }
     };
-    input.plan.trials.iter_mut().for_each(again);
-    input.trials.iter_mut().for_each(|result| again(&mut result.summary.trial));
+    input.plan.starts.iter_mut().for_each(again);
+    input.starts.iter_mut().for_each(|result| again(&mut result.summary.start));
     let markdown = text(&documents(&input), "report.md");
     assert_eq!(markdown.matches("| run again |").count(), 3, "a trial of each variant, and the duplicate");
     assert!(markdown.contains("**blocks run again** (note)"), "{markdown}");
@@ -217,10 +217,23 @@ fn a_block_that_was_run_again_is_listed_and_counts_for_nothing() {
 #[test]
 fn what_is_cut_off_is_shaded_over_time() {
     let mut input = sample::study();
-    input.trials.iter_mut().filter(|result| result.summary.trial.condition == 0).for_each(|result| result.cut = 3);
+    let of_condition = input.starts.iter_mut().filter(|result| result.summary.start.condition == 0);
+    of_condition.for_each(|result| result.loads[0].cut = 3);
     let markdown = text(&documents(&input), "report.md");
     assert!(markdown.contains("Shaded: left out, not steady yet."));
     assert!(!text(&documents(&sample::study()), "report.md").contains("Shaded: left out"));
+}
+
+#[test]
+fn a_report_tells_where_results_come_from_that_plimsoll_did_not_measure() {
+    let mut input = sample::study();
+    let measured = text(&documents(&input), "report.md");
+    assert!(!measured.contains("Origin") && measured.contains("Generator"));
+    let (tool, version) = ("k6".to_owned(), Some("v1.8.1".to_owned()));
+    input.origin = plimsoll_model::study::Origin::Imported { tool, version };
+    let imported = text(&documents(&input), "report.md");
+    assert!(imported.contains("results of k6 v1.8.1; of its generator nothing is known"), "{imported}");
+    assert!(!imported.contains("a trial is void when the busiest thread"), "{imported}");
 }
 
 #[test]

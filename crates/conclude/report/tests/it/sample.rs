@@ -4,10 +4,13 @@ use plimsoll_analysis::Input;
 use plimsoll_model::factor::{Factor, Level, Role, combinations};
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::record::{ErrorKind, SequenceCheck, Subject, Tally};
-use plimsoll_model::result::{GeneratorRow, Headroom, LoadSecond, TrialResult, TrialSummary};
+use plimsoll_model::result::{
+    GeneratorRow, LoadResult, LoadSecond, LoadSummary, LoadTiming, StartResult, StartSummary, StartTiming, Steadiness,
+    VariantSystems,
+};
 use plimsoll_model::sample::ProcessSample;
-use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
-use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
+use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
+use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, Origin, ReportSpec, StudyFacts};
 use plimsoll_model::units::{Nanos, Processors};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,17 +48,19 @@ pub(crate) fn study() -> Input {
     let facts = facts();
     let plan = plan(&facts);
     let mut noise = Noise(42);
-    let mut trials: Vec<TrialResult> = plan.trials.iter().map(|trial| result(&plan, *trial, &mut noise)).collect();
+    let mut starts = starts(&plan, &mut noise);
     let reason = "the generator was the limit: its busiest thread used 97 % of a processor, above 90 %".to_owned();
-    trials[7].summary.validity = Validity::Void(vec![reason]);
+    starts[7].loads[0].summary.validity = Validity::Void(vec![reason]);
     let check = SequenceCheck { replies: 40_000, largest: 39_998, repeated: 2, ..SequenceCheck::default() };
-    trials[19].summary.sequences.insert("increment".to_owned(), check);
-    trials[19].summary.validity = Validity::Failed(vec!["wrong replies to `increment`: 2 repeated".to_owned()]);
-    trials[2].summary.warnings = vec!["the generator's loop stalled for 131 ms".to_owned()];
+    let load = &mut starts[19].loads[0].summary;
+    load.replies.sequences.insert("increment".to_owned(), check);
+    load.validity = Validity::Failed(vec!["wrong replies to `increment`: 2 repeated".to_owned()]);
+    starts[2].loads[0].summary.warnings = vec!["the generator's loop stalled for 131 ms".to_owned()];
     Input {
         facts,
         plan,
-        trials,
+        starts,
+        origin: Origin::Measured,
         host: host(),
         versions: versions(),
         problems: Vec::new(),
@@ -77,9 +82,9 @@ pub(crate) fn three_variants() -> Input {
     input.facts.workload = "gRPC to {counter.address}: increment; connections: per user; time-out 10s".to_owned();
     input.plan = plan(&input.facts);
     let mut noise = Noise(7);
-    input.trials = input.plan.trials.iter().map(|trial| result(&input.plan, *trial, &mut noise)).collect();
-    for trial in input.trials.iter_mut().filter(|result| result.summary.trial.variant == 2) {
-        trial.summary.validity = Validity::Failed(vec!["wrong replies to `increment`".to_owned()]);
+    input.starts = starts(&input.plan, &mut noise);
+    for load in input.starts.iter_mut().map(|start| &mut start.loads[0].summary).filter(|one| one.load.variant == 2) {
+        load.validity = Validity::Failed(vec!["wrong replies to `increment`".to_owned()]);
     }
     input
 }
@@ -91,9 +96,8 @@ pub(crate) fn smallest() -> Input {
     input.facts.factors.truncate(1);
     input.facts.report = ReportSpec::default();
     input.plan = Plan { repeats: 1, with_duplicate: false, ..plan(&input.facts) };
-    input.plan.trials.truncate(1);
-    let mut noise = Noise(7);
-    input.trials = vec![result(&input.plan, input.plan.trials[0], &mut noise)];
+    input.plan.starts.truncate(1);
+    input.starts = starts(&input.plan, &mut Noise(7));
     input
 }
 
@@ -156,20 +160,20 @@ fn facts() -> StudyFacts {
 pub(crate) fn plan(facts: &StudyFacts) -> Plan {
     let variants = combinations(facts.factors.iter().filter(|factor| factor.is_compared()));
     let conditions = combinations(facts.factors.iter().filter(|factor| !factor.is_compared()));
-    let mut trials = Vec::new();
+    let mut starts = Vec::new();
     for repeat in 1..=REPEATS {
         for condition in 0..conditions.len() {
             let block = (repeat - 1) * conditions.len() as u32 + condition as u32 + 1;
             // One past the variants is the duplicate.
             for place in 0..=variants.len() {
-                let variant = if block.is_multiple_of(2) { variants.len() - place } else { place };
-                let (number, position) = (trials.len() as u32 + 1, place as u32 + 1);
+                let variants = vec![if block.is_multiple_of(2) { variants.len() - place } else { place }];
+                let (number, position) = (starts.len() as u32 + 1, place as u32 + 1);
                 let (attempt, extended) = (1, false);
-                trials.push(Trial { number, block, repeat, attempt, extended, position, variant, condition });
+                starts.push(Start { number, block, repeat, attempt, extended, position, condition, variants });
             }
         }
     }
-    let length = TrialLength {
+    let lengths = PhaseLengths {
         warmup: Duration::from_secs(2),
         measure: Duration::from_secs(SECONDS as u64),
         drain: Duration::from_secs(5),
@@ -177,23 +181,24 @@ pub(crate) fn plan(facts: &StudyFacts) -> Plan {
     Plan {
         seed: 42,
         repeats: REPEATS,
-        lengths: vec![length; conditions.len()],
+        lengths: vec![lengths; conditions.len()],
         variants,
         conditions,
-        trials,
+        starts,
         with_duplicate: true,
         spare_blocks: 0,
         looks: Vec::new(),
     }
 }
 
-fn truth(plan: &Plan, trial: Trial, noise: &mut Noise) -> Truth {
-    let assignment = plan.assignment(&trial);
+fn truth(plan: &Plan, start: &Start, noise: &mut Noise) -> Truth {
+    let variant = start.variants[0];
+    let assignment = plan.assignment(variant, start.condition);
     let users = match assignment.get("users") {
         Some(Level::Integer(users)) => *users as f64,
         _ => 50.0,
     };
-    let slower = if trial.variant == 1 { 1.03 + 0.05 * (users / 1000.0) } else { 1.0 };
+    let slower = if variant == 1 { 1.03 + 0.05 * (users / 1000.0) } else { 1.0 };
     let call = (0.000_25 + users * 0.000_018) * slower * noise.around_one(0.012);
     let connect =
         (assignment.get("connect") == Some(&Level::Text("every iteration".to_owned()))).then_some(call * 2.5 + 0.0003);
@@ -201,8 +206,13 @@ fn truth(plan: &Plan, trial: Trial, noise: &mut Noise) -> Truth {
     Truth { users, rate, call, connect }
 }
 
-fn result(plan: &Plan, trial: Trial, noise: &mut Noise) -> TrialResult {
-    let mut truth = truth(plan, trial, noise);
+/// A result for each start of the plan.
+fn starts(plan: &Plan, noise: &mut Noise) -> Vec<StartResult> {
+    plan.starts.iter().map(|start| result(plan, start, noise)).collect()
+}
+
+fn result(plan: &Plan, start: &Start, noise: &mut Noise) -> StartResult {
+    let mut truth = truth(plan, start, noise);
     let count = 4000;
     let weight = ((truth.rate * SECONDS as f64) / f64::from(count)).round().max(1.0) as u64;
     let mut tallies: BTreeMap<Subject, Tally> = BTreeMap::new();
@@ -218,33 +228,54 @@ fn result(plan: &Plan, trial: Trial, noise: &mut Noise) -> TrialResult {
     }
     // In a closed loop throughput follows from what iterations take.
     truth.rate = truth.users * 1e9 / tallies[&Subject::Iteration].service.mean();
-    if truth.users > 900.0 && trial.variant == 1 {
+    if truth.users > 900.0 && start.variants == [1] {
         tallies.get_mut(&call).expect("calls").errors.insert(ErrorKind::Timeout, 17);
     }
-    TrialResult {
-        summary: summary(trial),
-        cut: 0,
-        seconds: seconds(&truth, noise),
-        generator: generator(&truth),
-        processes: processes(&truth, trial, noise),
-        host: Vec::new(),
-        databases: Vec::new(),
-        tallies,
-    }
+    let mut result = empty_result(start);
+    let load = &mut result.loads[0];
+    load.seconds = seconds(&truth, noise);
+    load.generator = generator(&truth);
+    load.tallies = tallies;
+    result.processes = processes(&truth, start.variants[0], noise);
+    result
 }
 
-/// A trial in which nothing was recorded.
-pub(crate) fn empty_result(trial: Trial) -> TrialResult {
-    TrialResult {
-        summary: summary(trial),
+/// A start with one load, in which nothing was recorded.
+pub(crate) fn empty_result(start: &Start) -> StartResult {
+    let load = LoadResult {
+        summary: LoadSummary {
+            timing: LoadTiming { window: Nanos(SECONDS as u64 * 1_000_000_000), ..LoadTiming::default() },
+            steadiness: Steadiness { from: Some(Nanos(0)), ..Steadiness::default() },
+            ..LoadSummary::not_offered(Load { number: 1, variant: 0, lengths: PhaseLengths::default() })
+        },
         cut: 0,
+        tallies: BTreeMap::new(),
         seconds: Vec::new(),
         generator: Vec::new(),
-        processes: Vec::new(),
-        host: Vec::new(),
-        databases: Vec::new(),
-        tallies: BTreeMap::new(),
-    }
+    };
+    let systems = VariantSystems { variant: 0, ready_after: Nanos(80_000_000), databases: Vec::new() };
+    let summary = StartSummary {
+        start: start.clone(),
+        validity: Validity::Valid,
+        warnings: Vec::new(),
+        timing: StartTiming { took: Nanos(13_500_000_000), ..StartTiming::default() },
+        systems: vec![systems],
+    };
+    let result =
+        StartResult { summary, loads: vec![load], processes: Vec::new(), host: Vec::new(), databases: Vec::new() };
+    placed(result, start)
+}
+
+/// The same start with one load, at a place of a plan.
+pub(crate) fn placed(mut result: StartResult, place: &Start) -> StartResult {
+    let variant = place.variants[0];
+    result.loads[0].summary.load.variant = variant;
+    result.summary.systems[0].variant = variant;
+    result.processes.iter_mut().for_each(|sample| sample.variant = variant);
+    result.databases.iter_mut().for_each(|sample| sample.variant = variant);
+    result.summary.timing.started_unix_ms = 1_700_000_000_000 + i64::from(place.number) * 14_000;
+    result.summary.start = place.clone();
+    result
 }
 
 /// Around 1, with a tail to the right.
@@ -262,28 +293,6 @@ fn record(tallies: &mut BTreeMap<Subject, Tally>, subject: &Subject, seconds: f6
     }
 }
 
-fn summary(trial: Trial) -> TrialSummary {
-    TrialSummary {
-        trial,
-        validity: Validity::Valid,
-        warnings: Vec::new(),
-        started_unix_ms: 1_700_000_000_000 + i64::from(trial.number) * 14_000,
-        took: Nanos(13_500_000_000),
-        ready_after: Nanos(80_000_000),
-        window: Nanos(SECONDS as u64 * 1_000_000_000),
-        steady_from: Some(Nanos(0)),
-        unsteady: false,
-        unjudged: None,
-        headroom: Headroom::default(),
-        open_load: false,
-        sequences: BTreeMap::new(),
-        error_examples: BTreeMap::new(),
-        storage: None,
-        databases: Vec::new(),
-        script: None,
-    }
-}
-
 fn seconds(truth: &Truth, noise: &mut Noise) -> Vec<LoadSecond> {
     let mut rows = Vec::new();
     for second in -2..SECONDS {
@@ -298,7 +307,6 @@ fn seconds(truth: &Truth, noise: &mut Noise) -> Vec<LoadSecond> {
                 second,
                 subject: subject.to_owned(),
                 count,
-                failed: 0,
                 bytes_out: count * out,
                 bytes_in: count * back,
                 mean,
@@ -306,7 +314,7 @@ fn seconds(truth: &Truth, noise: &mut Noise) -> Vec<LoadSecond> {
                 p95: (mean * 1.6 * noise.around_one(0.05)) as u64,
                 p99: (mean * 3.1) as u64,
                 max: (mean * 6.0) as u64,
-                response_p95: 0,
+                ..LoadSecond::default()
             });
         }
     }
@@ -325,13 +333,14 @@ fn generator(truth: &Truth) -> Vec<GeneratorRow> {
     (-2..SECONDS).map(row).collect()
 }
 
-fn processes(truth: &Truth, trial: Trial, noise: &mut Noise) -> Vec<ProcessSample> {
-    let inputq = if trial.variant == 1 { 1.0 } else { 0.0 };
+fn processes(truth: &Truth, variant: usize, noise: &mut Noise) -> Vec<ProcessSample> {
+    let inputq = if variant == 1 { 1.0 } else { 0.0 };
     let memory = 14e6 + truth.users * 9000.0 + inputq * 2e6;
     (-1..=SECONDS)
         .map(|second| ProcessSample {
             at: second as f64,
             system: "counter".to_owned(),
+            variant,
             processes: 1,
             cpu_cores: (0.7 + 0.2 * (truth.users / 1000.0) + 0.04 * inputq) * noise.around_one(0.02),
             resident: (memory * (1.0 + second as f64 * 0.01)) as u64,

@@ -5,9 +5,9 @@ use crate::sample::{self, Noise};
 use plimsoll_analysis::{Input, analyse};
 use plimsoll_model::factor::{Factor, Level, Role};
 use plimsoll_model::record::{ErrorKind, Part, Subject, Tally};
-use plimsoll_model::result::TrialResult;
+use plimsoll_model::result::{LoadResult, StartResult, Work};
+use plimsoll_model::start::{Start, Validity};
 use plimsoll_model::storage::{FileSystem, Operation, Residency, StorageFacts, StorageStep};
-use plimsoll_model::trial::{Trial, Validity};
 use serde_json::Value;
 
 const BACK_ENDS: [&str; 3] = ["local", "nfs", "s3"];
@@ -46,32 +46,33 @@ fn study() -> Input {
     input.facts.mean_think = None;
     input.plan = sample::plan(&input.facts);
     let mut noise = Noise(11);
-    input.trials = input.plan.trials.iter().map(|trial| result(*trial, &mut noise)).collect();
+    input.starts = input.plan.starts.iter().map(|start| result(start, &mut noise)).collect();
     input
 }
 
-fn result(trial: Trial, noise: &mut Noise) -> TrialResult {
-    let mut result = sample::empty_result(trial);
-    let back_end = trial.variant % BACK_ENDS.len();
-    let (_, bytes, count, writes, reads) = SIZES[trial.condition];
+fn result(start: &Start, noise: &mut Noise) -> StartResult {
+    let mut result = sample::empty_result(start);
+    let load = &mut result.loads[0];
+    let back_end = start.variants[0] % BACK_ENDS.len();
+    let (_, bytes, count, writes, reads) = SIZES[start.condition];
     for (operation, mean) in [(Operation::Write, writes[back_end]), (Operation::Read, reads[back_end])] {
         let of_trial = mean * noise.around_one(0.03);
         let mut times: Vec<f64> = (0..count).map(|_| of_trial * noise.around_one(0.1)).collect();
-        if (back_end, operation, trial.repeat) == (1, Operation::Read, 2) {
+        if (back_end, operation, start.repeat) == (1, Operation::Read, 2) {
             times[0] *= 60.0; // the first one came from the server's disk
         }
-        record(&mut result, back_end, operation, &times);
+        record(load, back_end, operation, &times);
     }
-    result.summary.storage = Some(facts(back_end, bytes));
+    load.summary.work = Work::Storage(Box::new(facts(back_end, bytes)));
     result
 }
 
-fn record(result: &mut TrialResult, back_end: usize, operation: Operation, milliseconds: &[f64]) {
+fn record(load: &mut LoadResult, back_end: usize, operation: Operation, milliseconds: &[f64]) {
     let name = operation.name().to_owned();
     let part = |part, name: &str| Subject::Part(part, name.to_owned());
     for time in milliseconds {
         let mut add = |subject: Subject, share: f64| {
-            let tally: &mut Tally = result.tallies.entry(subject).or_default();
+            let tally: &mut Tally = load.tallies.entry(subject).or_default();
             tally.service.record((time * share * 1e6) as u64).expect("in range");
         };
         add(Subject::Iteration, 1.0);
@@ -85,10 +86,10 @@ fn record(result: &mut TrialResult, back_end: usize, operation: Operation, milli
         }
     }
     if back_end == 2 {
-        let tally = result.tallies.get_mut(&Subject::Request(name.clone())).expect("operations");
+        let tally = load.tallies.get_mut(&Subject::Request(name.clone())).expect("operations");
         milliseconds.iter().for_each(|time| tally.first_byte.record((time * 2e5) as u64).expect("in range"));
         tally.errors.insert(ErrorKind::Status, u64::from(milliseconds.len() > 300));
-        let requests = result.tallies.get_mut(&part(Part::Subrequest, &name)).expect("requests");
+        let requests = load.tallies.get_mut(&part(Part::Subrequest, &name)).expect("requests");
         requests.errors.insert(ErrorKind::Status, milliseconds.len() as u64 / 100);
     }
 }
@@ -179,10 +180,10 @@ fn programs_get_every_cell() {
 #[test]
 fn missing_trials_and_a_single_back_end_have_reports() {
     let mut input = study();
-    for result in input.trials.iter_mut().filter(|result| result.summary.trial.variant == 1) {
+    for result in input.starts.iter_mut().filter(|result| result.summary.start.variants == [1]) {
         result.summary.validity = Validity::Failed(vec!["the mount hung".to_owned()]);
     }
-    input.trials.retain(|result| result.summary.trial.repeat < 3);
+    input.starts.retain(|result| result.summary.start.repeat < 3);
     let broken = documents(&input);
     keep(&broken, "storage-broken");
     let markdown = section(&text(&broken, "report.md"), "Storage");
@@ -193,9 +194,9 @@ fn missing_trials_and_a_single_back_end_have_reports() {
     let mut single = study();
     single.facts.factors[0].levels.truncate(1);
     single.plan = sample::plan(&single.facts);
-    single.plan.trials.retain(|trial| trial.condition == 0);
+    single.plan.starts.retain(|start| start.condition == 0);
     let mut noise = Noise(3);
-    single.trials = single.plan.trials.iter().map(|trial| result(*trial, &mut noise)).collect();
+    single.starts = single.plan.starts.iter().map(|start| result(start, &mut noise)).collect();
     assert_eq!(analyse(&single).storage.expect("storage").tables[0].rows.len(), 1);
     assert_well_formed(&text(&documents(&single), "report.html"));
 }

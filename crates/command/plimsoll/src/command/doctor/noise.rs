@@ -11,7 +11,7 @@ use plimsoll_analysis::decide::Doubt;
 use plimsoll_analysis::noise::{Noise, noise};
 use plimsoll_analysis::quantity::{confidence, margin, percent};
 use plimsoll_analysis::verdict::roughly;
-use plimsoll_analysis::{Analysis, Input, analyse, compare, words};
+use plimsoll_analysis::{Analysis, Input, analyse, compare, effect, words};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -90,7 +90,7 @@ fn told(input: &Input, analysis: &Analysis, noise: &[Noise<'_>]) -> String {
                 let _ = writeln!(
                     text,
                     "  the same system differs by  {} ({interval}, n = {})",
-                    compare::shown(contrast.value, measure),
+                    effect::shown(contrast.value, measure),
                     contrast.n
                 );
             }
@@ -99,7 +99,7 @@ fn told(input: &Input, analysis: &Analysis, noise: &[Noise<'_>]) -> String {
             let _ = writeln!(
                 text,
                 "  a study of {repeats:>2} repeats sees  {} or more ({} power)",
-                compare::shown(*change, measure),
+                effect::shown(*change, measure),
                 percent(compare::POWER)
             );
         }

@@ -1,0 +1,71 @@
+//! What the loads of a study say, as reports show it.
+
+use crate::answer::Answer;
+use crate::compare::Comparison;
+use crate::database::DatabaseReport;
+use crate::estimate::Estimate;
+use crate::finding::Finding;
+use crate::numbers::{Cell, Numbers};
+use crate::sensitivity::Sensitivity;
+use crate::storage::StorageReport;
+use crate::uncounted::Uncounted;
+use plimsoll_model::measure::{Measure, Series, Statistic};
+
+/// What the loads of a study say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Analysis {
+    /// The two-sided level of every comparison: 0.05, or less where the run may have ended early.
+    pub alpha: f64,
+    /// The measures, those that decide first.
+    pub measures: Vec<Measure>,
+    /// One for each variant under each condition: by condition, then by variant.
+    pub cells: Vec<Cell>,
+    /// Each variant but the baseline under each condition in each measure.
+    pub comparisons: Vec<Comparison>,
+    /// The noise floor: the duplicate of the baseline against the baseline, under each condition in
+    /// each measure that decides. Empty where the study has no duplicate.
+    pub floors: Vec<Comparison>,
+    /// The smallest changes that the study could have seen, in each measure that decides.
+    pub sensitivities: Vec<Sensitivity>,
+    /// What operations on objects take, where the workload was storage.
+    pub storage: Option<StorageReport>,
+    /// What databases did, where there were any.
+    pub database: Option<DatabaseReport>,
+    /// The loads that do not count.
+    pub uncounted: Vec<Uncounted>,
+    /// The answer to the study's question.
+    pub answer: Answer,
+    /// What a reader should know beside it, the gravest first.
+    pub findings: Vec<Finding>,
+}
+
+impl Analysis {
+    /// A measure, with what is known of its series.
+    #[must_use]
+    pub fn measure(&self, series: &Series, statistic: Statistic) -> Measure {
+        let timed = self.measures.iter().any(|known| known.series == *series && known.timed);
+        Measure { timed, ..Measure::new(series.clone(), statistic) }
+    }
+
+    /// The estimate of `measure` for a variant under a condition.
+    #[must_use]
+    pub fn estimate(&self, condition: usize, variant: usize, measure: &Measure) -> Option<&Estimate> {
+        self.numbers().estimate(condition, variant, measure)
+    }
+
+    /// The comparison of a variant with the baseline under a condition.
+    #[must_use]
+    pub fn comparison(&self, condition: usize, variant: usize, measure: &Measure) -> Option<&Comparison> {
+        self.numbers().comparison(condition, variant, measure)
+    }
+
+    /// The noise floor under a condition.
+    #[must_use]
+    pub fn floor(&self, condition: usize, measure: &Measure) -> Option<&Comparison> {
+        self.floors.iter().find(|one| one.condition == condition && &one.measure == measure)
+    }
+
+    fn numbers(&self) -> Numbers<'_> {
+        Numbers { cells: &self.cells, comparisons: &self.comparisons, floors: &self.floors }
+    }
+}

@@ -1,0 +1,72 @@
+//! What is analysed.
+
+use plimsoll_model::host::{Host, Version};
+use plimsoll_model::result::{StartResult, TrialResult};
+use plimsoll_model::start::Plan;
+use plimsoll_model::study::{Origin, StudyFacts};
+use std::collections::BTreeSet;
+
+/// What a bundle holds, as far as it could be read.
+#[derive(Debug)]
+pub struct Input {
+    /// The study.
+    pub facts: StudyFacts,
+    /// The plan, with starts that did not run as well.
+    pub plan: Plan,
+    /// The starts that ran, in the order in which they did.
+    pub starts: Vec<StartResult>,
+    /// Where the results come from.
+    pub origin: Origin,
+    /// The machine.
+    pub host: Host,
+    /// What was run.
+    pub versions: Vec<Version>,
+    /// What was found damaged, changed or missing while reading.
+    pub problems: Vec<String>,
+    /// True if the run came to its end.
+    pub complete: bool,
+    /// True if margins and order are those that were declared before the run.
+    pub declared: bool,
+}
+
+impl Input {
+    /// The loads of all starts, each with its start, in the order in which they ran.
+    pub fn trials(&self) -> impl Iterator<Item = TrialResult<'_>> {
+        self.starts.iter().flat_map(StartResult::trials)
+    }
+
+    /// The start of a number, if it ran.
+    #[must_use]
+    pub fn start(&self, number: u32) -> Option<&StartResult> {
+        self.starts.iter().find(|start| start.summary.start.number == number)
+    }
+
+    /// The same, with the measures that the study names marked as times where they are. Of a
+    /// script's own metrics, only the loads tell that.
+    #[must_use]
+    pub fn with_times_noted(mut self) -> Input {
+        let times = self.times();
+        let decide = self.facts.decide.iter_mut().map(|decision| &mut decision.measure);
+        decide.chain(&mut self.facts.report.measures).for_each(|measure| measure.note_times(&times));
+        self
+    }
+
+    /// The scripts' own metrics that hold times.
+    pub(crate) fn times(&self) -> BTreeSet<String> {
+        let scripts = self.trials().filter_map(|trial| trial.load.summary.work.script());
+        scripts.flat_map(|script| script.times.iter().cloned()).collect()
+    }
+
+    /// True if a load is part of the results: it counts with its start, and its block was not run
+    /// again.
+    #[must_use]
+    pub fn counts(&self, trial: TrialResult<'_>) -> bool {
+        trial.counts() && !self.plan.is_superseded(trial.identity())
+    }
+
+    /// True if Plimsoll's own generator made the load, so that its limits are known.
+    #[must_use]
+    pub fn is_measured(&self) -> bool {
+        self.origin == Origin::Measured
+    }
+}

@@ -1,0 +1,119 @@
+//! Telemetry as one load sees it: what was sampled of its start, on the clock of its measure phase.
+
+use plimsoll_model::result::TrialResult;
+use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
+use std::collections::BTreeMap;
+
+/// The samples of the processes of the variant that took the load. Each comes with the end of its
+/// span, in seconds from the start of the load's measure phase.
+pub fn processes<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, &'a ProcessSample)> {
+    of_all_variants(trial).filter(move |(_, sample)| sample.variant == trial.variant())
+}
+
+/// The same of all variants that were alive on the start.
+fn of_all_variants<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, &'a ProcessSample)> {
+    trial.start.processes.iter().map(move |sample| (sample.at - zero(trial), sample))
+}
+
+/// The samples of the machine, each with the end of its span as above.
+pub fn host<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, &'a HostSample)> {
+    trial.start.host.iter().map(move |sample| (sample.at - zero(trial), sample))
+}
+
+/// What the databases of the variant counted, each with the end of its span as above.
+pub fn databases<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, &'a DatabaseSample)> {
+    let of_variant = trial.start.databases.iter().filter(move |sample| sample.variant == trial.variant());
+    of_variant.map(move |sample| (sample.at - zero(trial), sample))
+}
+
+/// The begin of the load's measure phase on the clock of its start, in seconds.
+fn zero(trial: TrialResult<'_>) -> f64 {
+    trial.load.summary.timing.zero.0 as f64 / 1e9
+}
+
+/// What `of` gives for each second of the measure phase: the sum over the variant's systems, or
+/// `system` alone.
+#[must_use]
+pub fn by_second(
+    trial: TrialResult<'_>,
+    system: Option<&str>,
+    of: impl Fn(&ProcessSample) -> f64,
+) -> BTreeMap<i64, f64> {
+    let samples = processes(trial).filter(|(_, sample)| system.is_none_or(|name| sample.system == name));
+    sums(trial, samples, of)
+}
+
+/// The same over the systems of all variants that were alive on the start.
+pub(crate) fn of_all_systems(trial: TrialResult<'_>, of: impl Fn(&ProcessSample) -> f64) -> BTreeMap<i64, f64> {
+    sums(trial, of_all_variants(trial), of)
+}
+
+/// Sums over systems, second by second.
+///
+/// A sample tells of the second that ends with it, so its middle has to lie in the window. Of a
+/// system's samples in the same second the one nearest its end stands for it: a load that ends
+/// between two seconds has a last sample close behind the one before.
+fn sums<'a>(
+    trial: TrialResult<'_>,
+    samples: impl Iterator<Item = (f64, &'a ProcessSample)>,
+    of: impl Fn(&ProcessSample) -> f64,
+) -> BTreeMap<i64, f64> {
+    let window = trial.load.summary.timing.window.seconds();
+    let mut nearest: BTreeMap<(i64, usize, &str), (f64, &ProcessSample)> = BTreeMap::new();
+    for (at, sample) in samples.filter(|(at, _)| (0.0..window).contains(&(at - 0.5))) {
+        let second = (at - 0.5).floor() as i64;
+        let from_end = (at - (second + 1) as f64).abs();
+        let known = nearest.entry((second, sample.variant, &sample.system)).or_insert((from_end, sample));
+        if from_end < known.0 {
+            *known = (from_end, sample);
+        }
+    }
+    let mut sums = BTreeMap::new();
+    for ((second, ..), (_, sample)) in nearest {
+        *sums.entry(second).or_default() += of(sample);
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{only_trial, start, two_variants_on_one_start};
+    use plimsoll_model::measure::Measure;
+
+    fn sample(at: f64, system: &str, cpu_cores: f64) -> ProcessSample {
+        ProcessSample { at, system: system.to_owned(), cpu_cores, ..ProcessSample::default() }
+    }
+
+    #[test]
+    fn a_sample_tells_of_the_second_that_ends_with_it() {
+        let mut start = start(1.0); // a window of 2 s
+        start.processes = vec![sample(0.4, "web", 8.0), sample(1.02, "web", 1.0), sample(1.1, "web", 9.0)];
+        start.processes.extend([sample(2.01, "web", 2.0), sample(2.0, "db", 4.0), sample(2.9, "web", 8.0)]);
+        let trial = only_trial(&start);
+        assert_eq!(by_second(trial, None, |one| one.cpu_cores), BTreeMap::from([(0, 1.0), (1, 6.0)]));
+        assert_eq!(by_second(trial, Some("db"), |one| one.cpu_cores), BTreeMap::from([(1, 4.0)]));
+    }
+
+    #[test]
+    fn a_load_sees_samples_of_its_variant_on_its_own_clock() {
+        let mut start = two_variants_on_one_start(10);
+        for at in [1.0, 2.0, 11.0, 12.0] {
+            for (variant, cores) in [(0, 0.25), (1, 0.5)] {
+                start.processes.push(ProcessSample { variant, ..sample(at, "web", cores + at) });
+            }
+            start.host.push(HostSample { at, ..HostSample::default() });
+            let counter = "commits".to_owned();
+            start.databases.push(DatabaseSample { at, variant: 1, counter, value: at, ..DatabaseSample::default() });
+        }
+        let trials: Vec<TrialResult<'_>> = start.trials().collect();
+        let cores = |trial| by_second(trial, None, |one| one.cpu_cores);
+        assert_eq!(cores(trials[0]), BTreeMap::from([(0, 1.25), (1, 2.25)]));
+        assert_eq!(cores(trials[1]), BTreeMap::from([(0, 11.5), (1, 12.5)]));
+        assert_eq!(of_all_systems(trials[1], |one| one.cpu_cores), BTreeMap::from([(0, 22.75), (1, 24.75)]));
+        assert_eq!(host(trials[1]).map(|(at, _)| at).collect::<Vec<f64>>(), [-9.0, -8.0, 1.0, 2.0]);
+        assert_eq!((databases(trials[0]).count(), databases(trials[1]).count()), (0, 4));
+        let peak: Measure = "cpu.max".parse().expect("a measure");
+        assert_eq!(crate::measure::Reader::new(trials[0]).value(&peak), Ok(2.25));
+    }
+}

@@ -1,0 +1,56 @@
+//! The loads that do not count, each with the reasons.
+
+use crate::input::Input;
+use crate::words;
+use plimsoll_model::result::StartResult;
+use plimsoll_model::start::{Start, Validity};
+
+/// What is with a load that is in the plan and not in the bundle.
+pub const NOT_RUN: &str = "did not run";
+
+/// What is with a load that counts by itself, in a block in which another does not.
+pub const RUN_AGAIN: &str = "run again";
+
+/// A load that does not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncounted {
+    /// Number of the start.
+    pub trial: u32,
+    /// `void`, `failed`, [`RUN_AGAIN`] or [`NOT_RUN`].
+    pub what: &'static str,
+    /// Why.
+    pub reasons: Vec<String>,
+}
+
+/// All of them, in the order of the plan.
+pub(crate) fn uncounted(input: &Input) -> Vec<Uncounted> {
+    let of_start = |start: &Start| {
+        let again = input.plan.is_superseded(start);
+        let validities = validities(input, start).into_iter();
+        validities.filter_map(move |validity| uncounted_load(start.number, validity, again)).collect::<Vec<_>>()
+    };
+    input.plan.starts.iter().flat_map(of_start).collect()
+}
+
+/// Whether each load of a start counts; none for one that did not run.
+fn validities(input: &Input, start: &Start) -> Vec<Option<Validity>> {
+    let none_offered = |result: &StartResult| vec![Some(result.summary.validity.clone())];
+    match input.start(start.number) {
+        Some(result) if result.loads.is_empty() => none_offered(result),
+        Some(result) => result.trials().map(|trial| Some(trial.validity())).collect(),
+        None => vec![None; input.plan.loads(start).len()],
+    }
+}
+
+fn uncounted_load(trial: u32, validity: Option<Validity>, again: bool) -> Option<Uncounted> {
+    let (what, mut reasons) = match validity {
+        Some(validity) if validity.counts() && again => (RUN_AGAIN, Vec::new()),
+        Some(validity) if validity.counts() => return None,
+        Some(validity) => (words::validity(&validity), validity.reasons().to_vec()),
+        None => (NOT_RUN, vec!["it is not in the bundle".to_owned()]),
+    };
+    if again {
+        reasons.push("its block was run again".to_owned());
+    }
+    Some(Uncounted { trial, what, reasons })
+}
