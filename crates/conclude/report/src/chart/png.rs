@@ -1,72 +1,55 @@
-//! Drawings as PNG, through kuva's raster back end and its own font.
+//! Drawings as PNG.
 
-use super::drawing::{Anchor, Drawing, Mark, Paint};
-use kuva::RasterBackend;
-use kuva::render::color::Color;
-use kuva::render::render::{PathData, Primitive, Scene, TextAnchor};
-use std::fmt::Write;
+use super::drawing::Drawing;
+use super::raster::Canvas;
+use flate2::write::ZlibEncoder;
+use flate2::{Compression, Crc};
+use std::io::Write;
 
-/// Pixels for each unit of the drawing: sharp on a dense screen.
-const SCALE: f32 = 2.0;
+const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
+
+/// Eight bits a channel, RGB, deflate, filters by row, not interlaced.
+const FORMAT: [u8; 5] = [8, 2, 0, 0, 0];
+
+/// The filter of every row: what it adds to the row above, which is little in a chart.
+const UP: u8 = 2;
 
 pub(crate) fn png(drawing: &Drawing) -> Vec<u8> {
-    let mut scene = Scene::new(drawing.width, drawing.height);
-    scene.elements = drawing.marks.iter().map(primitive).collect();
-    RasterBackend::new().with_scale(SCALE).render_scene(&scene).expect("a drawing has a size and known colours")
+    encode(&Canvas::paint(drawing))
 }
 
-fn primitive(mark: &Mark) -> Primitive {
-    match mark {
-        Mark::Stroke { points, paint, width, dashed } => Primitive::PolyLine {
-            points: points.clone(),
-            stroke: colour(*paint),
-            stroke_width: *width,
-            stroke_dasharray: dashed.then(|| "5 4".to_owned()),
-        },
-        Mark::Area { points, paint, opacity } => Primitive::Path(Box::new(PathData {
-            d: outline(points),
-            fill: Some(colour(*paint)),
-            stroke: Color::None,
-            stroke_width: 0.0,
-            opacity: Some(*opacity),
-            stroke_dasharray: None,
-        })),
-        Mark::Dot { at, radius, paint, opacity } => Primitive::Circle {
-            cx: at.0,
-            cy: at.1,
-            r: *radius,
-            fill: colour(*paint),
-            fill_opacity: Some(*opacity),
-            stroke: None,
-            stroke_width: None,
-        },
-        Mark::Text { at, text, size, anchor, paint, bold } => Primitive::Text {
-            x: at.0,
-            y: at.1,
-            content: text.clone(),
-            size: *size,
-            anchor: match anchor {
-                Anchor::Start => TextAnchor::Start,
-                Anchor::Middle => TextAnchor::Middle,
-                Anchor::End => TextAnchor::End,
-            },
-            rotate: None,
-            bold: *bold,
-            color: Some(colour(*paint)),
-        },
+fn encode(canvas: &Canvas) -> Vec<u8> {
+    let mut header = Vec::new();
+    header.extend(canvas.width.to_be_bytes());
+    header.extend(canvas.height.to_be_bytes());
+    header.extend(FORMAT);
+    let mut file = SIGNATURE.to_vec();
+    put_chunk(&mut file, *b"IHDR", &header);
+    put_chunk(&mut file, *b"IDAT", &deflate(canvas));
+    put_chunk(&mut file, *b"IEND", &[]);
+    file
+}
+
+fn deflate(canvas: &Canvas) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    let mut above = vec![0; canvas.row_length()];
+    for row in canvas.rows() {
+        let mut filtered = vec![UP];
+        filtered.extend(row.iter().zip(&above).map(|(byte, above)| byte.wrapping_sub(*above)));
+        encoder.write_all(&filtered).expect("writing to a vector does not fail");
+        above.copy_from_slice(row);
     }
+    encoder.finish().expect("writing to a vector does not fail")
 }
 
-fn colour(paint: Paint) -> Color {
-    let (red, green, blue) = paint.rgb();
-    Color::Rgb(red, green, blue)
-}
-
-fn outline(points: &[(f64, f64)]) -> String {
-    let mut path = String::new();
-    for (index, (x, y)) in points.iter().enumerate() {
-        let command = if index == 0 { 'M' } else { 'L' };
-        write!(path, "{command}{x:.2} {y:.2} ").expect("writing to a string does not fail");
-    }
-    path + "Z"
+/// Appends a chunk: its length, kind, content, and the CRC of the last two.
+fn put_chunk(file: &mut Vec<u8>, kind: [u8; 4], content: &[u8]) {
+    let length = u32::try_from(content.len()).expect("a chart has less than 4 GiB");
+    let mut crc = Crc::new();
+    crc.update(&kind);
+    crc.update(content);
+    file.extend(length.to_be_bytes());
+    file.extend(kind);
+    file.extend(content);
+    file.extend(crc.sum().to_be_bytes());
 }
