@@ -1,7 +1,7 @@
 //! Drawings as PNG.
 
-use super::drawing::Drawing;
-use super::raster::Canvas;
+use crate::drawing::Drawing;
+use crate::raster::Canvas;
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 use std::io::Write;
@@ -14,7 +14,9 @@ const FORMAT: [u8; 5] = [8, 2, 0, 0, 0];
 /// The filter of every row: what it adds to the row above, which is little in a chart.
 const UP: u8 = 2;
 
-pub(crate) fn png(drawing: &Drawing) -> Vec<u8> {
+/// `drawing` as a PNG of two pixels for each of its units, on white.
+#[must_use]
+pub fn png(drawing: &Drawing) -> Vec<u8> {
     encode(&Canvas::paint(drawing))
 }
 

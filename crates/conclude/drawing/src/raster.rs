@@ -1,7 +1,7 @@
 //! Drawings as pixels: every mark is a path, and zeno says how much of each pixel a path covers.
 
-use super::drawing::{Anchor, Drawing, Mark, Paint};
-use super::font::Fonts;
+use crate::drawing::{Anchor, Drawing, Mark, Paint};
+use crate::font::Fonts;
 use zeno::{Command, Mask, PathBuilder, Stroke, Style};
 
 /// Pixels for each unit of the drawing: sharp on a dense screen.
@@ -14,18 +14,18 @@ const DASHES: [f32; 2] = [5.0 * SCALE, 4.0 * SCALE];
 const PIXEL: usize = 3;
 
 /// A white sheet with marks on it.
-pub(super) struct Canvas {
+pub(crate) struct Canvas {
     /// In pixels.
-    pub(super) width: u32,
+    pub(crate) width: u32,
     /// In pixels.
-    pub(super) height: u32,
+    pub(crate) height: u32,
     /// Row by row from the top.
     pixels: Vec<u8>,
 }
 
 impl Canvas {
     /// The drawing at `SCALE` pixels for each of its units.
-    pub(super) fn paint(drawing: &Drawing) -> Canvas {
+    pub(crate) fn paint(drawing: &Drawing) -> Canvas {
         let (width, height) = (pixels(drawing.width).ceil() as u32, pixels(drawing.height).ceil() as u32);
         let mut canvas = Canvas { width, height, pixels: vec![255; width as usize * height as usize * PIXEL] };
         let fonts = Fonts::load();
@@ -36,12 +36,12 @@ impl Canvas {
     }
 
     /// Bytes of a row.
-    pub(super) fn row_length(&self) -> usize {
+    pub(crate) fn row_length(&self) -> usize {
         self.width as usize * PIXEL
     }
 
     /// The rows from the top.
-    pub(super) fn rows(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &[u8]> {
         self.pixels.chunks_exact(self.row_length())
     }
 
@@ -182,7 +182,8 @@ mod tests {
     #[test]
     fn a_text_lies_where_its_anchor_says() {
         let columns = |anchor| {
-            let text = Mark::Text { at: (10.0, 15.0), text: "il".into(), size: 11, anchor, paint: Paint::Ink, bold: false };
+            let text =
+                Mark::Text { at: (10.0, 15.0), text: "il".into(), size: 11, anchor, paint: Paint::Ink, bold: false };
             let canvas = painted(vec![text]);
             let inked = |x: &u32| canvas.rows().any(|row| row[*x as usize * PIXEL] != 255);
             let columns: Vec<u32> = (0..canvas.width).filter(inked).collect();

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 use zeno::{Command, PathBuilder, Transform};
 
-static REGULAR: LazyLock<Vec<u8>> = LazyLock::new(|| unpack(include_bytes!("../../fonts/DejaVuSans.ttf.gz")));
-static BOLD: LazyLock<Vec<u8>> = LazyLock::new(|| unpack(include_bytes!("../../fonts/DejaVuSans-Bold.ttf.gz")));
+static REGULAR: LazyLock<Vec<u8>> = LazyLock::new(|| unpack(include_bytes!("../fonts/DejaVuSans.ttf.gz")));
+static BOLD: LazyLock<Vec<u8>> = LazyLock::new(|| unpack(include_bytes!("../fonts/DejaVuSans-Bold.ttf.gz")));
 
 fn unpack(packed: &[u8]) -> Vec<u8> {
     let mut font = Vec::new();
@@ -16,29 +16,29 @@ fn unpack(packed: &[u8]) -> Vec<u8> {
 }
 
 /// The fonts of charts.
-pub(super) struct Fonts {
+pub(crate) struct Fonts {
     regular: Face<'static>,
     bold: Face<'static>,
 }
 
 /// A line of text.
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     face: &'a Face<'static>,
     glyphs: Vec<GlyphId>,
     /// Pixels for each unit of the font.
     scale: f32,
     /// In pixels.
-    pub(super) width: f32,
+    pub(crate) width: f32,
 }
 
 impl Fonts {
-    pub(super) fn load() -> Fonts {
+    pub(crate) fn load() -> Fonts {
         let parse = |font: &'static [u8]| Face::parse(font, 0).expect("the font is part of the program");
         Fonts { regular: parse(&REGULAR), bold: parse(&BOLD) }
     }
 
     /// A line of `text` with letters of `size` pixels. Characters that the font lacks are boxes.
-    pub(super) fn line(&self, text: &str, size: f32, bold: bool) -> Line<'_> {
+    pub(crate) fn line(&self, text: &str, size: f32, bold: bool) -> Line<'_> {
         let face = if bold { &self.bold } else { &self.regular };
         let scale = size / f32::from(face.units_per_em());
         let glyphs: Vec<GlyphId> = text.chars().map(|letter| face.glyph_index(letter).unwrap_or_default()).collect();
@@ -49,7 +49,7 @@ impl Fonts {
 
 impl Line<'_> {
     /// The outlines of its letters, with the line's left end at `x` and its baseline at `y`.
-    pub(super) fn outlines(&self, x: f32, y: f32) -> Vec<Command> {
+    pub(crate) fn outlines(&self, x: f32, y: f32) -> Vec<Command> {
         let mut path = Vec::new();
         let mut pen = x;
         for glyph in &self.glyphs {
@@ -106,7 +106,7 @@ mod tests {
         assert!((width("mm", false) - 2.0 * width("m", false)).abs() < 0.01);
         assert!(width("p95", true) > width("p95", false));
         // 11 at two pixels a unit: what charts leave room for must be enough.
-        assert!(width("request_duration", false) / 2.0 < super::super::drawing::width_of("request_duration") as f32);
+        assert!(width("request_duration", false) / 2.0 < crate::drawing::width_of("request_duration") as f32);
     }
 
     #[test]
