@@ -2,7 +2,7 @@
 
 use crate::command::Script;
 use clap::{Args, Parser, Subcommand};
-use plimsoll_testkit::grpc::Mode;
+use plimsoll_demo::Mode;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 

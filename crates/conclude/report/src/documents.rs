@@ -1,10 +1,10 @@
 //! The files of a report.
 
-use crate::chart::{Drawing, Surface, png, svg};
 use crate::page::{Block, Page};
 use crate::{figures, json, tables};
 use askama::Template;
 use plimsoll_analysis::{Analysis, Input};
+use plimsoll_drawing::{Drawing, Surface, png, svg};
 
 /// A file of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]

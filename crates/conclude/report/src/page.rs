@@ -5,7 +5,7 @@ mod database;
 pub(crate) mod facts;
 mod storage;
 
-use crate::chart::{Figure, Forest, Surface, svg};
+use crate::chart::{Figure, Forest};
 use crate::method::FloorRow;
 use crate::{figures, method, text};
 use cells::ConditionView;
@@ -17,6 +17,7 @@ use plimsoll_analysis::effect::shown_in;
 use plimsoll_analysis::finding::{Finding, Gravity};
 use plimsoll_analysis::quantity::{Notation, confidence, margin, show};
 use plimsoll_analysis::{Analysis, Input, headline, words};
+use plimsoll_drawing::{Surface, svg};
 use plimsoll_model::measure::{Direction, Measure};
 use plimsoll_model::result::TrialResult;
 use plimsoll_model::start::Start;

@@ -5,7 +5,7 @@ use super::{report, run};
 use crate::arguments::Output;
 use crate::exit::{Exit, Failure};
 use anyhow::Context;
-use plimsoll_testkit::grpc::{self, Mode};
+use plimsoll_demo::Mode;
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -37,6 +37,6 @@ pub(super) fn source() -> Result<Source, Failure> {
 
 /// The server's own process.
 pub(super) fn serve(mode: Mode, listen: SocketAddr) -> Result<Exit, Failure> {
-    grpc::serve(listen, mode, WORKERS).with_context(|| format!("failed to serve at {listen}"))?;
+    plimsoll_demo::serve(listen, mode, WORKERS).with_context(|| format!("failed to serve at {listen}"))?;
     Ok(Exit::Fine)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 fn seed(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conclude/audit/tests/seeds").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conclude/audit/tests/it/seeds").join(name)
 }
 
 #[test]

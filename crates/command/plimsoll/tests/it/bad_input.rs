@@ -157,7 +157,7 @@ steps    = [{ call = "counter.incrementCounter/increment", message = { value = 1
 
 #[test]
 fn faults_of_calls_are_named() {
-    const PROTO: &str = include_str!("../../../../test/testkit/proto/counter.proto");
+    const PROTO: &str = plimsoll_demo::PROTO.1;
     let refused = |study: &str, proto: &str, says: &[&str]| {
         let case = Case::new(study);
         case.place.write("counter.proto", proto);

@@ -1,6 +1,6 @@
 //! Axes: where a value lies between two ends, and which values are labelled.
 
-use super::drawing::width_of;
+use plimsoll_drawing::width_of;
 use plimsoll_model::factor::Level;
 use plimsoll_model::measure::Unit;
 

@@ -1,7 +1,7 @@
 //! A figure: panels that share a legend, on one sheet.
 
-use super::drawing::{Anchor, Drawing, Paint, width_of};
 use super::panel::{HEIGHT, Panel, WIDTH};
+use plimsoll_drawing::{Anchor, Drawing, Paint, width_of};
 
 const COLUMNS: usize = 3;
 const GAP: f64 = 14.0;

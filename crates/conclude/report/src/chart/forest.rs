@@ -1,9 +1,9 @@
 //! A forest: contrasts with their intervals under one another, around the line of no difference.
 
-use super::drawing::{Anchor, Drawing, Mark, Paint, width_of};
 use super::figure::legend;
 use plimsoll_analysis::effect::additive_margin;
 use plimsoll_analysis::quantity::{Notation, difference, grouped};
+use plimsoll_drawing::{Anchor, Drawing, Mark, Paint, width_of};
 use plimsoll_model::measure::{Effect, Unit};
 
 const ROW: f64 = 22.0;

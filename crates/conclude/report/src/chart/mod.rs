@@ -2,22 +2,16 @@
 //!
 //! A [`Figure`] is a row of small [`Panel`]s that share a legend, so that two variants are
 //! compared by their lines and not by their place in a crowd of lines. Panels and figures become
-//! [`Drawing`]s, a handful of marks; kuva's raster back end turns those into PNG. kuva's own plots
-//! are not used: they have no room for whiskers and raw points side by side, and no colours that
-//! follow the page's.
+//! [`Drawing`](plimsoll_drawing::Drawing)s, a handful of marks, which are written as SVG and PNG.
+//! Libraries of plots are not used: they have no room for whiskers and raw points side by side, and
+//! no colours that follow the page's.
 
 mod axis;
-mod drawing;
 mod figure;
 mod forest;
 mod panel;
-mod png;
-mod svg;
 
 pub(crate) use axis::{Axis, are_numbers, position};
-pub(crate) use drawing::Drawing;
 pub(crate) use figure::Figure;
 pub(crate) use forest::{Forest, ForestRow};
 pub(crate) use panel::{Line, Panel, Point, Style, share_axes, share_logarithmic_axis};
-pub(crate) use png::png;
-pub(crate) use svg::{Surface, svg};

@@ -1,7 +1,7 @@
 //! A panel: one small chart with its own axes.
 
 use super::axis::Axis;
-use super::drawing::{Anchor, Drawing, Mark, Paint, width_of};
+use plimsoll_drawing::{Anchor, Drawing, Mark, Paint, width_of};
 use plimsoll_model::measure::Unit;
 
 /// Size of a panel.

@@ -14,7 +14,7 @@ use std::time::Duration;
 const CALL: &str = "counter.incrementCounter/increment";
 
 fn proto() -> GrpcSchema {
-    let file = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../test/testkit/proto/counter.proto"));
+    let file = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../command/demo/proto/counter.proto"));
     GrpcSchema::Files { files: vec![file], include: Vec::new() }
 }
 

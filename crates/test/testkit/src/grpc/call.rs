@@ -1,52 +1,30 @@
 //! One call: its message, its reply, its status.
 
-use super::count::{Count, Mode};
-use super::wire::{Value, fields, frame, put_bytes, take_message};
-use super::{Answer, Habits, reflection, talk};
+use super::{Answer, Habits, Mode, talk};
 use crate::pause;
 use crate::record::{Record, Request as Seen};
 use bytes::Bytes;
 use h2::server::SendResponse;
-use h2::{Reason, RecvStream, SendStream};
+use h2::{Reason, RecvStream};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Request, Response};
+use http::{HeaderMap, HeaderValue, Request};
+use plimsoll_demo::reply::{Status, UNIMPLEMENTED, begin, read_to_end, refuse, succeed};
+use plimsoll_demo::{Count, PROTO, Reflection, increment};
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Instant;
 
-const INCREMENT: &str = "/counter.incrementCounter/increment";
-
-pub(super) const INVALID_ARGUMENT: u16 = 3;
-pub(super) const UNIMPLEMENTED: u16 = 12;
-const INTERNAL: u16 = 13;
-
 /// What all connections of a counter share.
 pub(super) struct Service {
     count: Count,
+    reflection: Reflection,
     pub(super) habits: Habits,
     pub(super) record: Arc<Record>,
 }
 
-/// A status other than OK.
-pub(super) struct Status {
-    pub(super) code: u16,
-    pub(super) message: String,
-}
-
-impl Status {
-    pub(super) fn new(code: u16, message: impl Into<String>) -> Status {
-        Status { code, message: message.into() }
-    }
-
-    /// The message, as a header says it.
-    fn header(&self) -> HeaderValue {
-        HeaderValue::from_str(&self.message).unwrap_or(HeaderValue::from_static("unprintable"))
-    }
-}
-
 impl Service {
     pub(super) fn new(mode: Mode, habits: Habits, record: Arc<Record>) -> Service {
-        Service { count: Count::new(mode), habits, record }
+        Service { count: Count::new(mode), reflection: Reflection::new(&[PROTO, talk::PROTO]), habits, record }
     }
 }
 
@@ -59,10 +37,10 @@ pub(super) async fn answer(
 ) {
     let (head, body) = request.into_parts();
     let _ended = match head.uri.path() {
-        INCREMENT => increment(&service, connection, &head, body, respond).await,
-        reflection::PATH => {
+        increment::PATH => count(&service, connection, &head, body, respond).await,
+        Reflection::PATH => {
             service.record.requested(|| seen(connection, &head, Vec::new()));
-            reflection::serve(body, respond).await
+            service.reflection.serve(body, respond).await
         }
         path if path == talk::HEALTH || path.starts_with(talk::SERVICE) => {
             service.record.requested(|| seen(connection, &head, Vec::new()));
@@ -79,7 +57,7 @@ pub(super) async fn answer(
     };
 }
 
-async fn increment(
+async fn count(
     service: &Service,
     connection: u64,
     head: &Parts,
@@ -92,12 +70,11 @@ async fn increment(
     if let Answer::Refuse { code, message } = &service.habits.answer {
         return refuse(respond, &Status::new(*code, message));
     }
-    let value = match increment_by(body) {
-        Ok(value) if value >= 0 => value,
-        Ok(_) => return refuse(respond, &Status::new(INVALID_ARGUMENT, "Value cannot be negative")),
+    let value = match increment::decode(body) {
+        Ok(value) => value,
         Err(status) => return refuse(respond, &status),
     };
-    let sum = service.count.add(i64::from(value)).await;
+    let sum = service.count.add(value).await;
     match service.habits.answer {
         Answer::After(delay) => pause::until(arrived + delay).await.map_err(|_| Reason::INTERNAL_ERROR)?,
         Answer::Never => return poll_fn(|context| respond.poll_reset(context)).await.map(drop),
@@ -107,24 +84,9 @@ async fn increment(
         }
         Answer::AtOnce | Answer::Refuse { .. } => {}
     }
-    let mut reply = Vec::new();
-    put_bytes(&mut reply, 1, format!("Incremented value is {sum}").as_bytes());
-    let mut stream = begin(&mut respond, None)?;
-    stream.send_data(frame(&reply), false)?;
-    succeed(stream, None)
-}
-
-/// The `value` of an `incrementBy`; the last one counts, and none is zero.
-fn increment_by(mut body: Vec<u8>) -> Result<i32, Status> {
-    let message = take_message(&mut body).map_err(|fault| Status::new(UNIMPLEMENTED, fault))?;
-    let message = message.ok_or_else(|| Status::new(INTERNAL, "expected a message, found the end of the stream"))?;
-    let fields = fields(&message).ok_or_else(|| Status::new(INTERNAL, "expected an incrementBy, found other bytes"))?;
-    let value = fields.iter().rev().find_map(|field| match field {
-        // protobuf sends a negative int32 as ten bytes: its low 32 bits are the number.
-        (1, Value::Varint(number)) => Some(*number as i32),
-        _ => None,
-    });
-    Ok(value.unwrap_or(0))
+    let mut stream = begin(&mut respond, HeaderMap::new())?;
+    stream.send_data(increment::encode(sum), false)?;
+    succeed(stream, HeaderMap::new())
 }
 
 fn seen(connection: u64, head: &Parts, body: Vec<u8>) -> Seen {
@@ -136,54 +98,4 @@ fn seen(connection: u64, head: &Parts, body: Vec<u8>) -> Seen {
         headers: head.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),
         body,
     }
-}
-
-async fn read_to_end(mut body: RecvStream) -> Result<Vec<u8>, h2::Error> {
-    let mut bytes = Vec::new();
-    while let Some(part) = body.data().await {
-        let part = part?;
-        body.flow_control().release_capacity(part.len())?;
-        bytes.extend(part);
-    }
-    Ok(bytes)
-}
-
-/// Sends the headers that come before messages, with `x-own` if there is any.
-pub(super) fn begin(
-    respond: &mut SendResponse<Bytes>,
-    own: Option<HeaderValue>,
-) -> Result<SendStream<Bytes>, h2::Error> {
-    let mut response = headers();
-    response.headers_mut().extend(own.map(|own| (OWN, own)));
-    respond.send_response(response, false)
-}
-
-/// Ends a reply well.
-pub(super) fn succeed(mut stream: SendStream<Bytes>, own: Option<HeaderValue>) -> Result<(), h2::Error> {
-    let own = own.map(|own| (OWN, own));
-    stream.send_trailers(HeaderMap::from_iter(own.into_iter().chain([(GRPC_STATUS, HeaderValue::from(0_u16))])))
-}
-
-/// Ends a reply with another status, whatever messages it had.
-pub(super) fn fail(mut stream: SendStream<Bytes>, status: &Status) -> Result<(), h2::Error> {
-    let status = [(GRPC_STATUS, status.code.into()), (GRPC_MESSAGE, status.header())];
-    stream.send_trailers(HeaderMap::from_iter(status))
-}
-
-const OWN: http::HeaderName = http::HeaderName::from_static("x-own");
-const GRPC_STATUS: http::HeaderName = http::HeaderName::from_static("grpc-status");
-const GRPC_MESSAGE: http::HeaderName = http::HeaderName::from_static("grpc-message");
-
-/// Ends a call before any message: headers and trailers in one.
-pub(super) fn refuse(mut respond: SendResponse<Bytes>, status: &Status) -> Result<(), h2::Error> {
-    let mut response = headers();
-    response.headers_mut().insert(GRPC_STATUS, status.code.into());
-    response.headers_mut().insert(GRPC_MESSAGE, status.header());
-    respond.send_response(response, true).map(drop)
-}
-
-fn headers() -> Response<()> {
-    let mut response = Response::new(());
-    response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    response
 }

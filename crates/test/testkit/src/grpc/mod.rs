@@ -1,22 +1,13 @@
-//! The system of the gRPC study: a service that counts, in two correct ways and an incorrect one.
-//!
-//! The service is that of `proto/counter.proto`: `counter.incrementCounter/increment` adds `value`
-//! and answers `Incremented value is N`. A negative value is `INVALID_ARGUMENT`, a method that is
-//! not there `UNIMPLEMENTED`. With `value = 1`, the replies of a correct counter are exactly 1..N.
-//!
-//! [`Counter::start`] runs it inside a test, with more ways to misbehave; [`serve`] runs it in the
-//! foreground, as a process of its own.
+//! The server of `plimsoll demo` inside a test: a service that counts, with ways to misbehave, and a
+//! second service with streams in every direction.
 
 mod call;
-mod count;
-mod reflection;
 mod talk;
-mod wire;
 
-pub use count::Mode;
+pub use plimsoll_demo::Mode;
 
 use crate::record::Record;
-use crate::running::{Running, accept, runtime};
+use crate::running::{Running, accept};
 use crate::tls::{Identity, LOOPBACK_NAMES};
 use bytes::Bytes;
 use call::Service;
@@ -183,21 +174,6 @@ impl Builder {
     }
 }
 
-/// Serves a counter at `listen` with `workers` threads, in the foreground and until the process
-/// is ended. No request is kept.
-///
-/// # Errors
-/// When nothing can listen there.
-pub fn serve(listen: SocketAddr, mode: Mode, workers: usize) -> io::Result<()> {
-    let habits = Counter::builder(mode).habits;
-    runtime(workers)?.block_on(async {
-        let listener = TcpListener::bind(listen).await?;
-        // Accepting goes to the workers too: the thread that blocks here is none of them.
-        let accepting = tokio::spawn(accept_all(listener, None, mode, habits, Arc::new(Record::keeping(0))));
-        accepting.await.map_err(io::Error::other)
-    })
-}
-
 async fn accept_all(
     listener: TcpListener,
     identity: Option<Identity>,
@@ -231,10 +207,6 @@ async fn greet(stream: TcpStream, identity: Option<Identity>, service: Arc<Servi
     }
 }
 
-/// Memory for small frames that are read and not yet worked on: h2's own limit ends a connection on
-/// which about a hundred small calls arrive together, and its clients are trusted here.
-const SMALL_FRAMES: usize = 64 << 20;
-
 /// What came is no handshake.
 struct Refused;
 
@@ -243,7 +215,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let mut builder = h2::server::Builder::new();
-    builder.data_frame_budget(SMALL_FRAMES);
+    builder.data_frame_budget(plimsoll_demo::SMALL_FRAMES);
     if let Some(most) = service.habits.max_concurrent_streams {
         builder.max_concurrent_streams(most);
     }

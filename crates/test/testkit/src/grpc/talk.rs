@@ -1,12 +1,15 @@
 //! `talk.Talk`: streams in every direction, and the health check of gRPC. What it does is said in `proto/talk.proto`.
 
-use super::call::{INVALID_ARGUMENT, Status, UNIMPLEMENTED, begin, fail, refuse, succeed};
-use super::wire::{Value, fields, frame, put_bytes, take_message};
 use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
-use http::HeaderValue;
 use http::request::Parts;
+use http::{HeaderMap, HeaderName};
+use plimsoll_demo::message::{Value, fields, frame, put_bytes, take_message};
+use plimsoll_demo::reply::{INVALID_ARGUMENT, Status, UNIMPLEMENTED, begin, fail, refuse, succeed};
+
+/// Name and text of the service's `.proto` file.
+pub(super) const PROTO: (&str, &str) = ("talk.proto", super::TALK);
 
 /// What all methods begin with.
 pub(super) const SERVICE: &str = "/talk.Talk/";
@@ -14,13 +17,16 @@ pub(super) const SERVICE: &str = "/talk.Talk/";
 /// The health check, which knows of this service and of the server as a whole.
 pub(super) const HEALTH: &str = "/grpc.health.v1.Health/Check";
 
+/// Metadata that comes back in head and trailers.
+const OWN: HeaderName = HeaderName::from_static("x-own");
+
 const NOT_FOUND: u16 = 5;
 const SERVING: u8 = 1;
 
 /// Answers a call of one of the methods.
 pub(super) async fn answer(head: &Parts, body: RecvStream, mut respond: SendResponse<Bytes>) -> Result<(), h2::Error> {
     let mut words = Words { body, buffer: Vec::new() };
-    let own = head.headers.get("x-own").cloned();
+    let own = HeaderMap::from_iter(head.headers.get(&OWN).map(|own| (OWN, own.clone())));
     let mut answers = match &head.uri.path()[SERVICE.len()..] {
         "Say" | "Repeat" | "Gather" | "Chat" => begin(&mut respond, own.clone())?,
         other => return refuse(respond, &Status::new(UNIMPLEMENTED, format!("there is no {other}"))),
@@ -49,9 +55,9 @@ pub(super) async fn health(body: RecvStream, mut respond: SendResponse<Bytes>) -
     if !matches!(asked.text.as_str(), "" | "talk.Talk") {
         return refuse(respond, &Status::new(NOT_FOUND, "unknown service"));
     }
-    let mut answers = begin(&mut respond, None)?;
+    let mut answers = begin(&mut respond, HeaderMap::new())?;
     answers.send_data(frame(&[0x08, SERVING]), false)?;
-    succeed(answers, None::<HeaderValue>)
+    succeed(answers, HeaderMap::new())
 }
 
 #[derive(Debug, Default)]

@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use h2::client::SendRequest;
 use http::{HeaderMap, Request};
-use plimsoll_testkit::grpc::{Answer, Counter, Mode, serve};
+use plimsoll_demo::serve;
+use plimsoll_testkit::grpc::{Answer, Counter, Mode};
 use prost::Message;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};

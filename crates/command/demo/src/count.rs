@@ -38,7 +38,10 @@ impl FromStr for Mode {
 
 /// A counter that many calls add to at once.
 #[derive(Debug)]
-pub(super) enum Count {
+pub struct Count(Way);
+
+#[derive(Debug)]
+enum Way {
     Mutex(Mutex<i64>),
     InputQ(mpsc::Sender<Increment>),
     Racy(Mutex<i64>),
@@ -46,41 +49,42 @@ pub(super) enum Count {
 
 /// An addition on its way to the task that owns the counter.
 #[derive(Debug)]
-pub(super) struct Increment {
+struct Increment {
     by: i64,
     reply: oneshot::Sender<i64>,
 }
 
 impl Count {
     /// A counter at zero. A task of the present runtime owns it where a channel leads to it.
-    pub(super) fn new(mode: Mode) -> Count {
-        match mode {
-            Mode::Mutex => Count::Mutex(Mutex::new(0)),
-            Mode::Racy => Count::Racy(Mutex::new(0)),
+    #[must_use]
+    pub fn new(mode: Mode) -> Count {
+        Count(match mode {
+            Mode::Mutex => Way::Mutex(Mutex::new(0)),
+            Mode::Racy => Way::Racy(Mutex::new(0)),
             Mode::InputQ => {
                 // One place is as near as tokio comes to Go's unbuffered channel.
                 let (sender, receiver) = mpsc::channel(1);
                 tokio::spawn(own(receiver));
-                Count::InputQ(sender)
+                Way::InputQ(sender)
             }
-        }
+        })
     }
 
     /// Adds `by` and tells the sum that the caller is to see.
-    pub(super) async fn add(&self, by: i64) -> i64 {
-        match self {
-            Count::Mutex(count) => {
+    pub async fn add(&self, by: i64) -> i64 {
+        match &self.0 {
+            Way::Mutex(count) => {
                 let mut count = lock(count);
                 *count += by;
                 *count
             }
-            Count::Racy(count) => {
+            Way::Racy(count) => {
                 *lock(count) += by;
                 // The seed's mistake is a matter of nanoseconds; here others get their turn in between.
                 tokio::task::yield_now().await;
                 *lock(count)
             }
-            Count::InputQ(queue) => {
+            Way::InputQ(queue) => {
                 let (reply, answer) = oneshot::channel();
                 queue.send(Increment { by, reply }).await.expect("the owner lives as long as this sender");
                 answer.await.expect("the owner answers every increment")

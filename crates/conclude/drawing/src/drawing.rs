@@ -2,30 +2,43 @@
 
 /// Marks on a sheet of this size, in pixels from its top left corner.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Drawing {
-    pub(crate) width: f64,
-    pub(crate) height: f64,
-    pub(crate) marks: Vec<Mark>,
+pub struct Drawing {
+    /// In pixels.
+    pub width: f64,
+    /// In pixels.
+    pub height: f64,
+    /// From the bottom to the top: later marks lie over earlier ones.
+    pub marks: Vec<Mark>,
 }
 
+/// A mark. Places and sizes are in pixels, opacities from 0 to 1.
 #[derive(Clone, Debug)]
-pub(crate) enum Mark {
+#[expect(missing_docs, reason = "the names of the fields say it")]
+pub enum Mark {
+    /// A line through points.
     Stroke { points: Vec<(f64, f64)>, paint: Paint, width: f64, dashed: bool },
+    /// A polygon.
     Area { points: Vec<(f64, f64)>, paint: Paint, opacity: f64 },
+    /// A circle.
     Dot { at: (f64, f64), radius: f64, paint: Paint, opacity: f64 },
+    /// A line of text whose baseline is at `at`.
     Text { at: (f64, f64), text: String, size: u32, anchor: Anchor, paint: Paint, bold: bool },
 }
 
+/// Which part of a line of text lies at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Anchor {
+pub enum Anchor {
+    /// Its left end.
     Start,
+    /// Its middle.
     Middle,
+    /// Its right end.
     End,
 }
 
 /// What a mark is painted with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Paint {
+pub enum Paint {
     /// What text is written with.
     Ink,
     /// What stands back: axes, labels.
@@ -43,7 +56,8 @@ const VARIANTS: [(u8, u8, u8); 6] =
 
 impl Paint {
     /// The colour on white.
-    pub(crate) fn rgb(self) -> (u8, u8, u8) {
+    #[must_use]
+    pub fn rgb(self) -> (u8, u8, u8) {
         match self {
             Paint::Ink => (31, 35, 40),
             Paint::Muted => (91, 99, 110),
@@ -54,29 +68,35 @@ impl Paint {
 }
 
 impl Drawing {
-    pub(crate) fn new(width: f64, height: f64) -> Drawing {
+    /// An empty sheet.
+    #[must_use]
+    pub fn new(width: f64, height: f64) -> Drawing {
         Drawing { width, height, marks: Vec::new() }
     }
 
-    pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), paint: Paint, width: f64) {
+    /// Adds a line from place to place.
+    pub fn line(&mut self, from: (f64, f64), to: (f64, f64), paint: Paint, width: f64) {
         self.marks.push(Mark::Stroke { points: vec![from, to], paint, width, dashed: false });
     }
 
-    pub(crate) fn dot(&mut self, at: (f64, f64), radius: f64, paint: Paint, opacity: f64) {
+    /// Adds a circle.
+    pub fn dot(&mut self, at: (f64, f64), radius: f64, paint: Paint, opacity: f64) {
         self.marks.push(Mark::Dot { at, radius, paint, opacity });
     }
 
-    pub(crate) fn text(&mut self, at: (f64, f64), text: impl Into<String>, anchor: Anchor, paint: Paint) {
+    /// Adds a label.
+    pub fn text(&mut self, at: (f64, f64), text: impl Into<String>, anchor: Anchor, paint: Paint) {
         self.marks.push(Mark::Text { at, text: text.into(), size: SMALL, anchor, paint, bold: false });
     }
 
-    pub(crate) fn heading(&mut self, at: (f64, f64), text: impl Into<String>) {
+    /// Adds a heading that begins at a place.
+    pub fn heading(&mut self, at: (f64, f64), text: impl Into<String>) {
         let (text, anchor) = (text.into(), Anchor::Start);
         self.marks.push(Mark::Text { at, text, size: SMALL + 1, anchor, paint: Paint::Ink, bold: true });
     }
 
     /// Puts `other` on the sheet with its top left corner at `at`.
-    pub(crate) fn place(&mut self, other: Drawing, at: (f64, f64)) {
+    pub fn place(&mut self, other: Drawing, at: (f64, f64)) {
         let moved = |(x, y): (f64, f64)| (x + at.0, y + at.1);
         self.marks.extend(other.marks.into_iter().map(|mark| match mark {
             Mark::Stroke { points, paint, width, dashed } => {
@@ -94,9 +114,10 @@ impl Drawing {
 }
 
 /// Size of labels.
-pub(crate) const SMALL: u32 = 11;
+pub const SMALL: u32 = 11;
 
 /// About how wide `text` is in the size of labels: generous, so that nothing is cut off.
-pub(crate) fn width_of(text: &str) -> f64 {
+#[must_use]
+pub fn width_of(text: &str) -> f64 {
     text.chars().count() as f64 * f64::from(SMALL) * 0.6
 }

@@ -1,10 +1,14 @@
-//! The five bytes of gRPC's framing, and as much of protobuf as tiny messages need: written by
-//! hand, so that nothing is shared with the client that is tested.
+//! The five bytes of gRPC's framing, and as much of protobuf as tiny messages need. The load
+//! generator has code of its own for both: tests hold one against the other.
 
 use bytes::Bytes;
 
 /// A message in its frame: uncompressed, with its length.
-pub(super) fn frame(message: &[u8]) -> Bytes {
+///
+/// # Panics
+/// When the message has 4 GiB or more.
+#[must_use]
+pub fn frame(message: &[u8]) -> Bytes {
     let length = u32::try_from(message.len()).expect("the messages here are short");
     let mut framed = Vec::with_capacity(5 + message.len());
     framed.push(0);
@@ -14,7 +18,10 @@ pub(super) fn frame(message: &[u8]) -> Bytes {
 }
 
 /// Takes the first whole message off a buffer; none when more bytes are needed.
-pub(super) fn take_message(buffer: &mut Vec<u8>) -> Result<Option<Vec<u8>>, &'static str> {
+///
+/// # Errors
+/// When the message is compressed.
+pub fn take_message(buffer: &mut Vec<u8>) -> Result<Option<Vec<u8>>, &'static str> {
     let Some(head) = buffer.first_chunk::<5>() else { return Ok(None) };
     let [compressed, length @ ..] = *head;
     if compressed != 0 {
@@ -31,13 +38,16 @@ pub(super) fn take_message(buffer: &mut Vec<u8>) -> Result<Option<Vec<u8>>, &'st
 
 /// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value<'a> {
+pub enum Value<'a> {
+    /// A whole number of any integer type.
     Varint(u64),
+    /// A text, bytes, a message, or a number of fixed size in its four or eight bytes.
     Bytes(&'a [u8]),
 }
 
 /// The fields of a message with their numbers; none if it is not well formed.
-pub(super) fn fields(mut message: &[u8]) -> Option<Vec<(u64, Value<'_>)>> {
+#[must_use]
+pub fn fields(mut message: &[u8]) -> Option<Vec<(u64, Value<'_>)>> {
     let mut fields = Vec::new();
     while !message.is_empty() {
         let key = take_varint(&mut message)?;
@@ -69,14 +79,14 @@ fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 /// Appends a field that holds bytes, a text, or another message.
-pub(super) fn put_bytes(message: &mut Vec<u8>, field: u64, bytes: &[u8]) {
+pub fn put_bytes(message: &mut Vec<u8>, field: u64, bytes: &[u8]) {
     put_varint(message, field << 3 | 2);
     put_varint(message, bytes.len() as u64);
     message.extend(bytes);
 }
 
 /// Appends a field that holds a whole number.
-pub(super) fn put_number(message: &mut Vec<u8>, field: u64, number: u64) {
+pub fn put_number(message: &mut Vec<u8>, field: u64, number: u64) {
     put_varint(message, field << 3);
     put_varint(message, number);
 }

@@ -5,7 +5,7 @@ use plimsoll_audit::{Audit, Finding, Gravity, audit, terminal};
 use std::path::Path;
 
 fn seed(name: &str) -> Audit {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/seeds").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/seeds").join(name);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     audit(&text).unwrap_or_else(|faults| panic!("{name}: {faults:#?}"))
 }
@@ -118,7 +118,7 @@ fn a_capacity_is_read_off_one_ramp() {
 #[test]
 fn the_documentation_shows_what_is_printed() {
     let printed = terminal("capacity.csv", &seed("capacity-of-a-service.csv"));
-    let documentation = include_str!("../../../../docs/audit.md");
+    let documentation = include_str!("../../../../../docs/audit.md");
     let shown = printed.lines().map(|line| format!("    {line}").trim_end().to_owned()).collect::<Vec<_>>().join("\n");
     assert!(documentation.contains(&shown), "write it anew:\n{shown}");
     let table = include_str!("seeds/capacity-of-a-service.csv");

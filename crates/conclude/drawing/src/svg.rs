@@ -1,11 +1,11 @@
 //! Drawings as SVG.
 
-use super::drawing::{Anchor, Drawing, Mark, Paint};
+use crate::drawing::{Anchor, Drawing, Mark, Paint};
 use std::fmt::Write;
 
 /// Where the SVG will stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Surface {
+pub enum Surface {
     /// In a file of its own: with its own colours, on white.
     File,
     /// Inside the page, whose colours it takes.
@@ -13,7 +13,8 @@ pub(crate) enum Surface {
 }
 
 /// `drawing` as SVG; `title` is what is read aloud for it.
-pub(crate) fn svg(drawing: &Drawing, title: &str, surface: Surface) -> String {
+#[must_use]
+pub fn svg(drawing: &Drawing, title: &str, surface: Surface) -> String {
     let (width, height) = (drawing.width, drawing.height);
     let head = match surface {
         Surface::File => format!(
