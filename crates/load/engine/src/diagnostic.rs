@@ -4,7 +4,7 @@ use plimsoll_model::flow::WorkloadPart;
 
 /// What is wrong with a workload, or what its author should know, and which part of it that is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remark {
+pub struct WorkloadDiagnostic {
     /// The part, where it is one of a flow.
     pub part: Option<WorkloadPart>,
     /// What was expected, and what was found.
@@ -13,16 +13,16 @@ pub struct Remark {
     pub known: Vec<String>,
 }
 
-impl Remark {
+impl WorkloadDiagnostic {
     /// One that belongs to no part in particular.
     #[must_use]
-    pub fn new(what: impl Into<String>) -> Remark {
-        Remark { part: None, what: what.into(), known: Vec::new() }
+    pub fn new(what: impl Into<String>) -> WorkloadDiagnostic {
+        WorkloadDiagnostic { part: None, what: what.into(), known: Vec::new() }
     }
 
     /// One of a part.
     #[must_use]
-    pub fn of(part: WorkloadPart, what: impl Into<String>) -> Remark {
-        Remark { part: Some(part), ..Remark::new(what) }
+    pub fn of(part: WorkloadPart, what: impl Into<String>) -> WorkloadDiagnostic {
+        WorkloadDiagnostic { part: Some(part), ..WorkloadDiagnostic::new(what) }
     }
 }

@@ -4,12 +4,11 @@
 //! is shared. It waits in `epoll` until a socket has something or something is due, and pacing is
 //! that wait's own time-out in nanoseconds, without a timer wheel between.
 //!
-//! [`offer`] says who begins an iteration and when, [`work`] is what users do, and [`core`] lies
+//! [`offer`](crate::offer) says who begins an iteration and when, [`work`] is what users do, and [`core`] lies
 //! between the two. [`users`] is the work of all protocols: steps over connections.
 
 mod connections;
 pub mod core;
-pub mod offer;
 mod users;
 pub mod work;
 

@@ -9,6 +9,7 @@ pub mod clock;
 pub mod diagnostic;
 pub mod event_loop;
 pub mod job;
+pub mod offer;
 mod ports;
 pub mod protocol;
 pub mod recorder;

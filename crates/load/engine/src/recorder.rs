@@ -19,9 +19,9 @@ const MOST_NAMES: usize = 500;
 /// What stands for all further names.
 const OTHERS: &str = "(others)";
 
-/// What a thread hands to the collector.
+/// What a thread hands over while it runs, and at its end.
 #[derive(Debug)]
-pub enum Handover {
+pub enum ThreadReport {
     /// A second is over for the thread of this index.
     Interval(usize, Box<Interval>),
     /// The thread of this index is done; nothing follows from it.
@@ -133,7 +133,7 @@ pub struct Recorder {
     /// What was found so far, beside the intervals.
     pub findings: Findings,
     thread: usize,
-    handover: Sender<Handover>,
+    handover: Sender<ThreadReport>,
 }
 
 /// The tally of one subject and phase, with its errors in an array.
@@ -151,7 +151,7 @@ impl Recorder {
         first: Instant,
         window_end: Instant,
         thread: usize,
-        handover: Sender<Handover>,
+        handover: Sender<ThreadReport>,
     ) -> Recorder {
         let requests = steps.iter().map(|name| Subject::Request((*name).to_owned()));
         let subjects: Vec<Subject> = [Subject::Iteration, Subject::Connect].into_iter().chain(requests).collect();
@@ -341,7 +341,7 @@ impl Recorder {
     pub fn finish(mut self, now: Instant) {
         self.hand_over(now);
         // A collector that is gone has no use for it.
-        let _ = self.handover.send(Handover::Finished(self.thread, Box::new(self.findings)));
+        let _ = self.handover.send(ThreadReport::Finished(self.thread, Box::new(self.findings)));
     }
 
     #[cold]
@@ -357,7 +357,7 @@ impl Recorder {
         let length = until.since(self.begun);
         let ticks = std::mem::take(&mut self.ticks);
         let interval = Interval { second: self.second, length, tallies: self.take_tallies(), ticks, generator };
-        let _ = self.handover.send(Handover::Interval(self.thread, Box::new(interval)));
+        let _ = self.handover.send(ThreadReport::Interval(self.thread, Box::new(interval)));
         self.second += 1;
         self.begun = until;
         self.boundary = self.end_of(self.second);
@@ -493,7 +493,7 @@ mod tests {
         recorder.finish(at(3000));
         let mut ticks = Vec::new();
         for handover in receiver {
-            let Handover::Interval(_, interval) = handover else { continue };
+            let ThreadReport::Interval(_, interval) = handover else { continue };
             for (tick, ticked) in (interval.second * TICKS as i64..).zip(interval.ticks) {
                 assert_eq!(ticked.total, ticked.iterations * 5_000_000);
                 ticks.extend((ticked.iterations > 0).then_some((tick, ticked.iterations)));
@@ -512,8 +512,8 @@ mod tests {
         let (mut interval, mut findings) = (None, None);
         for handover in receiver {
             match handover {
-                Handover::Interval(_, one) => interval = Some(*one),
-                Handover::Finished(_, found) => findings = Some(*found),
+                ThreadReport::Interval(_, one) => interval = Some(*one),
+                ThreadReport::Finished(_, found) => findings = Some(*found),
             }
         }
         (interval.expect("a second"), findings.expect("findings"))

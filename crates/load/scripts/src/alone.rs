@@ -5,8 +5,9 @@ use super::member::{Surroundings, Why};
 use super::run::Run;
 use super::threads::{Left, Load, Offered, settle};
 use super::{Console, Limits, network};
-use plimsoll_engine::event_loop::offer::Offering;
 use plimsoll_engine::job::RunError;
+use plimsoll_engine::offer::Offering;
+use plimsoll_engine::schedule::WHOLE;
 use plimsoll_javascript::{End, Host, Parked, Program, Setup, Vm, Wanted};
 use plimsoll_k6::metrics::Registry;
 use plimsoll_k6::operations::K6;
@@ -119,8 +120,15 @@ pub(super) fn call(
         first_id: 0,
         made_before: 1,
     }];
-    let load =
-        Load { common: &common, offered: &offered, threads: 1, cpus: None, warmup: Duration::ZERO, copies: None };
+    let load = Load {
+        common: &common,
+        offered: &offered,
+        share: WHOLE,
+        threads: 1,
+        cpus: None,
+        warmup: Duration::ZERO,
+        copies: None,
+    };
     let mut left = load.run(&mut |_| ())?;
     // One that ended the run has parked for good.
     if let (Err(Why::Stopped), Some(said)) = (&left.called, run.plan.abort.get()) {

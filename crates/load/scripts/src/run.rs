@@ -9,8 +9,9 @@ use super::secure::Secure;
 use super::systems::Systems;
 use super::threads::{Copied, Left, Load, Offered, allow_users};
 use super::{Allowed, Common, Console, Limits};
-use plimsoll_engine::event_loop::offer::{AsK6, Offering};
 use plimsoll_engine::job::RunError;
+use plimsoll_engine::offer::{AsK6, Offering};
+use plimsoll_engine::schedule::WHOLE;
 use plimsoll_engine::threads::allow_descriptors;
 use plimsoll_javascript::{Level, Program, Wanted};
 use plimsoll_k6::checks::Checks;
@@ -166,8 +167,15 @@ impl Run<'_> {
         let aborts = |(_, thresholds): &(String, Vec<Threshold>)| thresholds.iter().any(|one| one.abort_on_fail);
         let copies = self.plan.options.thresholds.iter().flatten().any(aborts).then_some(sender);
         let threads = self.threads.max(1);
-        let load =
-            Load { common: &common, offered: &offered, threads, cpus: self.cpus, warmup: Duration::ZERO, copies };
+        let load = Load {
+            common: &common,
+            offered: &offered,
+            share: WHOLE,
+            threads,
+            cpus: self.cpus,
+            warmup: Duration::ZERO,
+            copies,
+        };
         let mut copied = Copies { receiver, latest: vec![None; threads] };
         let left = load.run(&mut |interval| {
             let elapsed =

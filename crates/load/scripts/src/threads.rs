@@ -7,10 +7,10 @@ use super::users::Users;
 use plimsoll_engine::clock::{Clock, nanos};
 use plimsoll_engine::event_loop;
 use plimsoll_engine::event_loop::core::Core;
-use plimsoll_engine::event_loop::offer::{Offer, Offering, Pot};
 use plimsoll_engine::job::RunError;
-use plimsoll_engine::recorder::{Findings, Handover, Recorder};
-use plimsoll_engine::schedule::Share;
+use plimsoll_engine::offer::{Offer, Offering, SharedQuota};
+use plimsoll_engine::recorder::{Findings, Recorder, ThreadReport};
+use plimsoll_engine::schedule::{Share, ThreadShare};
 use plimsoll_engine::threads::on_threads;
 use plimsoll_javascript::{Data, End, Event, Parked, Request, Vm, Wanted, fibre};
 use plimsoll_k6::checks::Checks;
@@ -46,6 +46,8 @@ pub(super) struct Offered {
 pub(super) struct Load<'a> {
     pub(super) common: &'a Common<'a>,
     pub(super) offered: &'a [Offered],
+    /// The share of this machine.
+    pub(super) share: Share,
     pub(super) threads: usize,
     pub(super) cpus: Option<&'a Processors>,
     pub(super) warmup: Duration,
@@ -95,16 +97,17 @@ impl Load<'_> {
     pub(super) fn run(&self, on_interval: &mut dyn FnMut(Interval)) -> Result<Left, RunError> {
         let (barrier, clock) = (Barrier::new(self.threads), OnceLock::new());
         let left = Mutex::new((Samples::new(self.common.plan), Vec::new(), None));
-        let pots: Vec<Pot> = self.offered.iter().map(|offered| Pot::of(&offered.offering)).collect();
-        let findings = on_threads(self.threads, self.cpus, on_interval, |share, handover| {
-            let crew = Crew::make(self, &pots, share);
+        let quotas: Vec<SharedQuota> =
+            self.offered.iter().map(|offered| SharedQuota::of(&offered.offering, self.share)).collect();
+        let findings = on_threads(self.share, self.threads, self.cpus, on_interval, |part, report| {
+            let users = ThreadUsers::make(self, &quotas, part);
             // The others need not begin what this thread cannot take part in.
-            self.common.halt.fetch_or(crew.is_err(), Relaxed);
+            self.common.halt.fetch_or(users.is_err(), Relaxed);
             barrier.wait();
             let clock = *clock.get_or_init(|| Clock::start(self.warmup));
-            let crew = crew?;
-            let recording = Rc::clone(&crew.recording);
-            let (broken, called) = crew.run(self, clock, share, handover)?;
+            let users = users?;
+            let recording = Rc::clone(&users.recording);
+            let (broken, called) = users.run(self, clock, part.thread, report)?;
             let (sinks, checks) = recording.take();
             let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
             left.0.merge(&sinks, &checks);
@@ -129,20 +132,21 @@ impl Load<'_> {
 }
 
 /// The users of one thread, before the clock starts.
-struct Crew {
+struct ThreadUsers {
     offers: Vec<Offer>,
     members: Vec<Member>,
     recording: Rc<Recording>,
     host: Rc<Surroundings>,
 }
 
-impl Crew {
-    fn make(load: &Load<'_>, pots: &[Pot], share: Share) -> Result<Crew, RunError> {
+impl ThreadUsers {
+    fn make(load: &Load<'_>, quotas: &[SharedQuota], part: ThreadShare) -> Result<ThreadUsers, RunError> {
+        let share = part.share();
         let common = load.common;
         let recording = Recording::new(common.plan, common.purpose);
         let host = Rc::new(Surroundings::new(&common.console));
-        let offer = |(offered, pot): (&Offered, &Pot)| Offer::new(&offered.offering, pot, share);
-        let offers: Vec<Offer> = load.offered.iter().zip(pots).map(offer).collect();
+        let offer = |(offered, quota): (&Offered, &SharedQuota)| Offer::new(&offered.offering, quota, part);
+        let offers: Vec<Offer> = load.offered.iter().zip(quotas).map(offer).collect();
         let mut members = Vec::new();
         for (index, (offer, offered)) in offers.iter().zip(load.offered).enumerate() {
             let made_before = share.of_first(offered.made_before);
@@ -156,20 +160,20 @@ impl Crew {
                 members.push(member);
             }
         }
-        Ok(Crew { offers, members, recording, host })
+        Ok(ThreadUsers { offers, members, recording, host })
     }
 
     fn run(
         self,
         load: &Load<'_>,
         clock: Clock,
-        share: Share,
-        handover: Sender<Handover>,
+        thread: usize,
+        report: Sender<ThreadReport>,
     ) -> Result<(Vec<String>, Option<Called>), RunError> {
         self.host.clock.set(clock);
         let broke = |error: rustix::io::Errno| RunError::Loop(error.to_string());
         let is_open = self.offers.iter().all(Offer::is_open);
-        let recorder = Recorder::new(&[], is_open, clock.first(), load.window_end(), share.index, handover);
+        let recorder = Recorder::new(&[], is_open, clock.first(), load.window_end(), thread, report);
         // What is run for its own sake has all of that in its metrics.
         let recorder = if load.common.purpose == Purpose::Run { recorder.of_generator() } else { recorder };
         let recorder = recorder.sharing(&load.common.names);
@@ -183,7 +187,7 @@ impl Crew {
             members: self.members,
             calls: load.offered.iter().map(Offered::calls).collect(),
             ready: VecDeque::new(),
-            copies: load.copies.clone().map(|copies| (share.index, copies)),
+            copies: load.copies.clone().map(|copies| (thread, copies)),
             result: None,
             broken: Vec::new(),
             copied: Instant(0),

@@ -3,7 +3,7 @@
 mod session;
 mod times;
 
-use plimsoll_engine::blocking::{Call, Calls, Failure};
+use plimsoll_engine::blocking::{BlockingWorkload, Call, Failure};
 use plimsoll_engine::schedule::Random;
 use plimsoll_model::database::{Endpoint, SqlFacts, StatementFacts};
 use plimsoll_model::record::ErrorKind;
@@ -21,27 +21,27 @@ use times::{Durations, StatementTimes, Stopwatch};
 const CANCEL_WITHIN: Duration = Duration::from_secs(2);
 
 /// A SQL workload in which nothing wrong was found.
-pub struct SqlPlan {
+pub struct CompiledSql {
     sql: Sql,
     timeout: Duration,
 }
 
-impl SqlPlan {
+impl CompiledSql {
     /// Finds what is wrong without any connection.
-    pub fn new(sql: &Sql, timeout: Duration) -> Result<SqlPlan, String> {
+    pub fn new(sql: &Sql, timeout: Duration) -> Result<CompiledSql, String> {
         plimsoll_oltp::workload(sql, 0)?;
-        Ok(SqlPlan { sql: sql.clone(), timeout })
+        Ok(CompiledSql { sql: sql.clone(), timeout })
     }
 
     /// The users of a trial, none of them connected yet.
-    pub fn crew(&self, seed: u64, users: usize) -> Result<Arc<SqlCrew>, String> {
+    pub fn users(&self, seed: u64, users: u32) -> Result<Arc<TerminalUsers>, String> {
         let workload = plimsoll_oltp::workload(&self.sql, seed)?;
-        SqlCrew::new(&self.sql, workload, self.timeout, users).map(Arc::new)
+        TerminalUsers::new(&self.sql, workload, self.timeout, users).map(Arc::new)
     }
 }
 
 /// The users of a trial.
-pub struct SqlCrew {
+pub struct TerminalUsers {
     sql: Sql,
     endpoint: Endpoint,
     workload: Box<dyn Workload>,
@@ -72,7 +72,7 @@ struct Notes {
 }
 
 /// One user.
-pub struct SqlUser {
+pub struct TerminalUser {
     index: u32,
     over: Arc<AtomicBool>,
     /// What it works with, or why it has no connection.
@@ -89,18 +89,18 @@ pub struct SqlUser {
     ledger: Arc<Ledger>,
 }
 
-impl SqlCrew {
-    fn new(sql: &Sql, workload: Box<dyn Workload>, timeout: Duration, users: usize) -> Result<SqlCrew, String> {
+impl TerminalUsers {
+    fn new(sql: &Sql, workload: Box<dyn Workload>, timeout: Duration, users: u32) -> Result<TerminalUsers, String> {
         let nowhere =
             || format!("expected the database `{}` to run before its load, found no address of it", sql.database);
-        Ok(SqlCrew {
+        Ok(TerminalUsers {
             endpoint: sql.endpoint.clone().ok_or_else(nowhere)?,
             sql: sql.clone(),
             ledger: Arc::new(Ledger::new(workload.statements().len())),
             statements: workload.statements().len(),
             workload,
             timeout,
-            users: u32::try_from(users).unwrap_or(u32::MAX),
+            users,
             isolation: OnceLock::new(),
             connections: AtomicU64::new(0),
         })
@@ -148,21 +148,21 @@ impl SqlCrew {
     }
 }
 
-impl Calls for SqlCrew {
-    type User = SqlUser;
+impl BlockingWorkload for TerminalUsers {
+    type User = TerminalUser;
 
-    fn enlist(&self, user: u32, over: &Arc<AtomicBool>) -> Result<SqlUser, Failure> {
+    fn user(&self, user: u32, over: &Arc<AtomicBool>) -> Result<TerminalUser, Failure> {
         let mut terminal = self.connect(user, over).map_err(failure)?;
         let bytes = terminal.connection().bytes();
         let notes = Notes { statements: vec![StatementTimes::default(); self.statements], ..Notes::default() };
         let (over, ledger) = (Arc::clone(over), Arc::clone(&self.ledger));
         let (terminal, durations) = (Ok(terminal), Vec::new());
-        Ok(SqlUser { index: user, over, terminal, bytes, step: 0, given_up: None, notes, durations, ledger })
+        Ok(TerminalUser { index: user, over, terminal, bytes, step: 0, given_up: None, notes, durations, ledger })
     }
 
     /// Draws a transaction. A user that has lost its connection first makes a new one; where that
     /// fails, so will the transaction, under the name of the one before.
-    fn begin_iteration(&self, user: &mut SqlUser, random: &mut Random) -> Range<usize> {
+    fn begin_iteration(&self, user: &mut TerminalUser, random: &mut Random) -> Range<usize> {
         if user.terminal.is_err() {
             user.terminal = self.connect(user.index, &user.over);
             user.bytes = user.terminal.as_mut().map_or((0, 0), |terminal| terminal.connection().bytes());
@@ -173,16 +173,16 @@ impl Calls for SqlCrew {
         user.step..user.step + 1
     }
 
-    fn waits(&self, user: &SqlUser) -> (Duration, Duration) {
+    fn pauses(&self, user: &TerminalUser) -> (Duration, Duration) {
         user.terminal.as_ref().map_or((Duration::ZERO, Duration::ZERO), |terminal| terminal.waits())
     }
 
-    fn before_call(&self, user: &mut SqlUser, _step: usize) -> Result<(), Failure> {
+    fn before_call(&self, user: &mut TerminalUser, _step: usize) -> Result<(), Failure> {
         user.terminal.as_ref().map(|_| ()).map_err(|error| failure(error.clone()))
     }
 
-    fn call(&self, user: &mut SqlUser, step: usize, call: &mut Call) -> Result<(), Failure> {
-        let SqlUser { terminal, notes, durations, bytes, given_up, .. } = user;
+    fn call(&self, user: &mut TerminalUser, step: usize, call: &mut Call) -> Result<(), Failure> {
+        let TerminalUser { terminal, notes, durations, bytes, given_up, .. } = user;
         let Ok(ready) = terminal else { return Ok(()) };
         ready.connection().until(Some(call.deadline()));
         let Notes { statements, retries, .. } = notes;
@@ -209,7 +209,7 @@ impl Calls for SqlCrew {
 
     /// Has the server end what the user no longer waits for: it would go on for nobody, with its locks,
     /// beside all that follows.
-    fn end_iteration(&self, user: &mut SqlUser) {
+    fn end_iteration(&self, user: &mut TerminalUser) {
         self.ledger.durations.relieve(&mut user.durations);
         if let Some(session) = user.given_up.take() {
             let done = session.cancel(&self.endpoint, CANCEL_WITHIN);
@@ -229,7 +229,7 @@ impl Ledger {
     }
 }
 
-impl Drop for SqlUser {
+impl Drop for TerminalUser {
     /// Hands over what was noted: here, because no user is to wait for another before its end.
     fn drop(&mut self) {
         self.ledger.durations.close(&mut self.durations);

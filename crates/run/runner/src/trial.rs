@@ -315,6 +315,7 @@ fn offer_load(
             load: &spec.load,
             generator: &context.facts.generator,
             seed: context.plan.seed ^ u64::from(trial.block),
+            share: plimsoll_generator::WHOLE,
             interrupted: &stop,
             on_place: &|place| {
                 if let Err(error) = note.write(place) {

@@ -1,8 +1,8 @@
 //! What one thread has whatever its users do: clock, descriptors, timers, records and offers.
 
-use super::offer::{Offer, Start};
 use super::work::Work;
 use crate::clock::Clock;
+use crate::offer::{Offer, Start};
 use crate::recorder::{ITERATION, Recorder};
 use crate::timers::{Alarm, Timers};
 use plimsoll_model::record::{Exchange, Outcome, RecordedPhase};

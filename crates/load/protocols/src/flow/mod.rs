@@ -8,22 +8,22 @@
 mod capture;
 mod check;
 mod compile;
+mod diagnostics;
 mod feeds;
 mod json_path;
 mod program;
 mod redirect;
-mod remark;
 mod reply;
 mod request;
+mod steps_not_made;
 mod template;
-mod unmade;
 mod user;
 mod value;
 
-pub use compile::Plan;
-pub use remark::remarks;
+pub use compile::CompiledFlow;
+pub use diagnostics::diagnostics;
+pub use steps_not_made::StepsNotMade;
 pub use template::sample;
-pub use unmade::Unmade;
 
 use crate::http::wire::Wire;
 use capture::Seen;
@@ -45,7 +45,7 @@ const MOST_SPARE: usize = 256;
 
 /// The flow on one thread.
 pub struct Flows<'a> {
-    plan: &'a Plan,
+    plan: &'a CompiledFlow,
     clock: Clock,
     cursors: Cursors,
     /// When the trial's clock was started, in nanoseconds since 1970.
@@ -66,7 +66,7 @@ pub struct Connection {
 
 impl<'a> Flows<'a> {
     /// The flow on the thread that carries this share.
-    pub fn new(plan: &'a Plan, share: Share, clock: Clock, seed: u64) -> Flows<'a> {
+    pub fn new(plan: &'a CompiledFlow, share: Share, clock: Clock, seed: u64) -> Flows<'a> {
         Flows {
             plan,
             clock,

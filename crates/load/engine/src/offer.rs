@@ -1,21 +1,25 @@
-//! Who starts iterations, and when: the users of a closed loop, or arrivals. Neither clock nor
-//! sockets: it is told what happens, and asked what is due.
+//! Who begins an iteration, and when: the users of a closed loop, or arrivals. It has neither clock nor sockets: it is
+//! told what happens, and says what is due.
+//!
+//! [`Offer`] is for threads whose users take turns, in the event loop. Users that each have a thread of their own need
+//! only parts of it: the [`Quota`], the [`Arrivals`] and the [`Offering`] that both follow.
 
+mod arrivals;
 mod quota;
 mod source;
 
-pub use quota::Pot;
+pub(crate) use arrivals::Arrivals;
+pub(crate) use quota::Quota;
+pub use quota::SharedQuota;
 
-use crate::schedule::{Share, users_at};
-use plimsoll_model::load::{LoadModel, Profile, Stop};
+use crate::job::Job;
+use crate::schedule::{ThreadShare, WHOLE, users_at};
+use plimsoll_model::load::{LoadModel, LoadProfile, Profile, Stop};
 use plimsoll_model::units::{Instant, Nanos};
-use quota::Quota;
 use source::Source;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
-
-/// The whole load.
-const ALONE: Share = Share { index: 0, of: 1 };
 
 /// What an offer follows.
 #[derive(Clone, Debug)]
@@ -73,9 +77,8 @@ pub struct Offer {
     /// When users are to be gone that a ramp no longer asks for, in order of time.
     leaving: VecDeque<(Instant, u32)>,
     leave: Option<Nanos>,
-    start: Instant,
-    /// After this instant nothing is due any more.
-    window_end: Instant,
+    /// From where on iterations count, and from where on none begins.
+    window: Range<Instant>,
     drain_end: Instant,
     /// Whether what was under way at the end of the drain was cut off.
     cut_off: bool,
@@ -115,29 +118,46 @@ pub enum Start {
 }
 
 impl Offering {
+    /// The load of a job.
+    #[must_use]
+    pub fn of(job: &Job<'_>) -> Offering {
+        let LoadProfile { model, warmup, stop, drain } = job.load.clone();
+        Offering { model, stop, start: Instant(0), warmup, drain, leave: None, as_k6: None, seed: job.seed }
+    }
+
+    /// From where on iterations count, and from where on none begins.
+    pub(crate) fn window(&self) -> Range<Instant> {
+        self.start..self.start.after(self.stop.limit().into())
+    }
+
+    /// The iterations that each user may begin; `u64::MAX` for any number.
+    pub(crate) fn quota_of_user(&self) -> u64 {
+        if let Stop::IterationsPerUser { count, .. } = self.stop { count } else { u64::MAX }
+    }
+
     /// The most users that are at work at once, on all threads.
     fn users(&self) -> usize {
         match &self.model {
-            LoadModel::Closed { users, .. } => users_at(&Profile::constant(users.peak()), Instant(0), ALONE),
+            LoadModel::Closed { users, .. } => users_at(&Profile::constant(users.peak()), Instant(0), WHOLE),
             LoadModel::Open { max_users, .. } => *max_users as usize,
         }
     }
 }
 
 impl Offer {
-    /// The share of a thread. A thread beyond the last user has no part in the load. All threads have the same pot.
-    pub fn new(offering: &Offering, pot: &Pot, share: Share) -> Offer {
-        let threads = offering.users().clamp(1, share.of);
-        let has_part = share.index < threads;
-        let share = if has_part { Share { of: threads, ..share } } else { share };
+    /// The part of a thread. A thread beyond the last user has no part in the load.
+    #[must_use]
+    pub fn new(offering: &Offering, shared: &SharedQuota, part: ThreadShare) -> Offer {
+        let users_here = part.machine.of_first(offering.users() as u64);
+        let taking_part = part.among(usize::try_from(users_here).unwrap_or(usize::MAX).clamp(1, part.threads));
+        let share = taking_part.unwrap_or(part).share();
         let (source, users) = Source::new(offering, share);
-        let Offering { stop, start, drain, leave, .. } = offering;
-        let quota = if has_part { Quota::of(offering, pot, share) } else { Quota::Own(0) };
-        let quotas = match stop {
-            Stop::IterationsPerUser { count, .. } if has_part => vec![*count; users],
+        let quota = taking_part.map_or(Quota::Own(0), |_| Quota::of(offering, shared, share));
+        let quotas = match offering.stop {
+            Stop::IterationsPerUser { count, .. } => vec![count; users],
             _ => Vec::new(),
         };
-        let window_end = start.after(stop.limit().into());
+        let window = offering.window();
         Offer {
             source,
             stations: vec![Station::Idle; users],
@@ -150,16 +170,15 @@ impl Offer {
             retirees: None,
             called_up: false,
             leaving: VecDeque::new(),
-            leave: leave.map(Nanos::from),
-            start: *start,
-            window_end,
-            drain_end: window_end.after((*drain).into()),
+            leave: offering.leave.map(Nanos::from),
+            drain_end: window.end.after(offering.drain.into()),
+            window,
             cut_off: false,
         }
     }
 
     /// Users do something when they stop: [`Offer::next_retiree`] says who, and when.
-    pub(super) fn keep_retirees(&mut self) {
+    pub(crate) fn keep_retirees(&mut self) {
         self.retirees = Some(Vec::new());
     }
 
@@ -176,7 +195,7 @@ impl Offer {
     }
 
     /// Users at work: those that are meant to be, or in open load and at the end those in an iteration.
-    pub(super) fn users(&mut self, now: Instant) -> usize {
+    pub(crate) fn users(&mut self, now: Instant) -> usize {
         match &self.source {
             Source::Closed(closed) => {
                 let active = closed.active.min(self.iterating.max(self.stations.len() - self.spent));
@@ -187,14 +206,14 @@ impl Offer {
     }
 
     /// What is due at `now`, one after the other.
-    pub(super) fn next_start(&mut self, now: Instant) -> Option<Start> {
+    pub(crate) fn next_start(&mut self, now: Instant) -> Option<Start> {
         self.follow_the_profile(now);
         let stations = &self.stations;
         match &mut self.source {
             Source::Closed(closed) => {
                 closed.asked.find(|place| stations[*place].is_idle()).map(|place| Start::User(place as u32))
             }
-            Source::Open(open) if self.quota.has_any() => open.next_start(now, self.window_end),
+            Source::Open(open) if self.quota.has_any() => open.next_start(now, self.window.end),
             Source::Open(_) => None,
         }
     }
@@ -202,7 +221,7 @@ impl Offer {
     /// Lets as many closed-loop users work as the profile asks for.
     fn follow_the_profile(&mut self, now: Instant) {
         let Source::Closed(closed) = &mut self.source else { return };
-        if now >= self.window_end || !closed.follow(now, self.stations.len()) {
+        if now >= self.window.end || !closed.follow(now, self.stations.len()) {
             return;
         }
         if let Some(leave) = self.leave {
@@ -216,7 +235,7 @@ impl Offer {
     /// Begins an iteration that was due at `due`, unless the user is to stop: then it has nothing to
     /// do from now on.
     #[inline]
-    pub(super) fn begin(&mut self, user: u32, due: Instant) -> bool {
+    pub(crate) fn begin(&mut self, user: u32, due: Instant) -> bool {
         if !self.takes_quota(user, due) {
             self.quota.close_if_empty();
             self.park(user, due);
@@ -228,28 +247,21 @@ impl Offer {
     }
 
     fn takes_quota(&mut self, user: u32, due: Instant) -> bool {
-        if !self.may_begin(user, due) {
-            return false;
-        }
-        if due >= self.start {
-            if !self.quota.take() {
-                return false;
-            }
-            if let Some(quota) = self.quotas.get_mut(user as usize) {
-                *quota -= u64::from(*quota != u64::MAX);
-                self.spent += usize::from(*quota == 0);
-            }
-        }
-        true
+        let mut endless = u64::MAX;
+        let of_user = self.quotas.get_mut(user as usize).unwrap_or(&mut endless);
+        let had_any = *of_user > 0;
+        let admitted = self.quota.admit(due, &self.window, of_user);
+        self.spent += usize::from(had_any && *of_user == 0);
+        admitted
     }
 
     fn may_begin(&self, user: u32, due: Instant) -> bool {
-        due < self.window_end && self.quota.has_any() && self.quotas.get(user as usize).is_none_or(|quota| *quota > 0)
+        due < self.window.end && self.quota.has_any() && self.quotas.get(user as usize).is_none_or(|quota| *quota > 0)
     }
 
     /// An iteration is over. Comes with how long the user thinks before its next one, or nothing
     /// where it has nothing to do; `least` is the shortest pause.
-    pub(super) fn iteration_ended(&mut self, user: u32, least: Nanos, now: Instant) -> Option<Nanos> {
+    pub(crate) fn iteration_ended(&mut self, user: u32, least: Nanos, now: Instant) -> Option<Nanos> {
         self.iterating -= 1;
         match &mut self.source {
             Source::Closed(closed) if closed.asks_for(user) && !self.called_up => Some(closed.think().max(least)),
@@ -261,38 +273,38 @@ impl Offer {
     }
 
     /// The user begins no further iteration, whatever becomes of the one it is in.
-    pub(super) fn lose(&mut self, user: u32) {
+    pub(crate) fn lose(&mut self, user: u32) {
         self.quotas.resize(self.stations.len(), u64::MAX);
         let left = std::mem::replace(&mut self.quotas[user as usize], 0);
         self.spent += usize::from(left > 0);
     }
 
     /// The user has nothing more to do: its iteration is none, and it begins no other.
-    pub(super) fn stop(&mut self, user: u32, due: Instant, now: Instant) {
+    pub(crate) fn stop(&mut self, user: u32, due: Instant, now: Instant) {
         self.lose(user);
         self.stopped += 1;
         self.iterating -= 1;
-        if due >= self.start {
+        if due >= self.window.start {
             self.quota.give_back();
         }
         if let Source::Open(open) = &mut self.source {
-            open.returned.push_back(due);
+            open.arrivals.give_back(due);
         }
         self.park(user, now);
     }
 
     /// Whether every user had nothing more to do.
-    pub(super) fn all_stopped(&self) -> bool {
+    pub(crate) fn all_stopped(&self) -> bool {
         self.stopped == self.stations.len()
     }
 
     /// The user pauses before its next iteration.
-    pub(super) fn think(&mut self, user: u32) {
+    pub(crate) fn think(&mut self, user: u32) {
         self.stations[user as usize] = Station::Thinking;
     }
 
     /// Its pause is over. Returns whether it is still meant to work.
-    pub(super) fn wake(&mut self, user: u32, now: Instant) -> bool {
+    pub(crate) fn wake(&mut self, user: u32, now: Instant) -> bool {
         if self.stations[user as usize] != Station::Thinking {
             return false;
         }
@@ -319,7 +331,7 @@ impl Offer {
     }
 
     /// The next user that is to do what it does when it stops; then [`Offer::retired`].
-    pub(super) fn next_retiree(&mut self, now: Instant) -> Option<u32> {
+    pub(crate) fn next_retiree(&mut self, now: Instant) -> Option<u32> {
         self.retirees.as_ref()?;
         if !self.called_up && !self.offers_more(now) {
             self.called_up = true;
@@ -339,7 +351,7 @@ impl Offer {
     }
 
     /// A user has done what it does when it stops. Returns whether a ramp asks for it again.
-    pub(super) fn retired(&mut self, user: u32, now: Instant) -> bool {
+    pub(crate) fn retired(&mut self, user: u32, now: Instant) -> bool {
         self.retiring -= 1;
         self.stations[user as usize] = Station::Retired;
         self.asks_for(user) && self.may_begin(user, now)
@@ -351,7 +363,7 @@ impl Offer {
 
     /// The users that are to break off what they do: at the end of the drain, or because a ramp has
     /// not asked for them any more for long enough.
-    pub(super) fn take_overdue(&mut self, now: Instant) -> Vec<u32> {
+    pub(crate) fn take_overdue(&mut self, now: Instant) -> Vec<u32> {
         if now >= self.drain_end && !self.cut_off {
             self.cut_off = true;
             let busy = |place: &u32| matches!(self.stations[*place as usize], Station::Iterating | Station::Retiring);
@@ -363,21 +375,21 @@ impl Offer {
     }
 
     /// The next arrival that was due but for which no user ever became free.
-    pub(super) fn next_unsent(&mut self, now: Instant) -> Option<Instant> {
+    pub(crate) fn next_unsent(&mut self, now: Instant) -> Option<Instant> {
         // Nobody was to take it.
         if self.all_stopped() {
             return None;
         }
         let Source::Open(open) = &mut self.source else { return None };
-        let due = open.next_if(|due| due <= now && due < self.window_end && self.quota.has_any())?;
+        let due = open.arrivals.next_if(|due| due <= now && due < self.window.end && self.quota.has_any())?;
         self.quota.take();
         Some(due)
     }
 
     /// Arrivals that are due and that no user was free for.
-    pub(super) fn backlog(&mut self, now: Instant) -> u64 {
+    pub(crate) fn backlog(&mut self, now: Instant) -> u64 {
         match &mut self.source {
-            Source::Open(open) if self.quota.has_any() => open.backlog(now, self.window_end),
+            Source::Open(open) if self.quota.has_any() => open.arrivals.backlog(now, self.window.end),
             Source::Open(_) | Source::Closed(_) => 0,
         }
     }
@@ -388,29 +400,29 @@ impl Offer {
         self.quota.has_any()
             && !all_spent
             && match &mut self.source {
-                Source::Closed(_) => now < self.window_end,
+                Source::Closed(_) => now < self.window.end,
                 // Where time alone ends it, it lasts that long, also after the last arrival.
-                Source::Open(_) if self.quota.is_endless() && now < self.window_end => true,
-                Source::Open(open) => open.peek().is_some_and(|due| due < self.window_end),
+                Source::Open(_) if self.quota.is_endless() && now < self.window.end => true,
+                Source::Open(open) => open.arrivals.peek().is_some_and(|due| due < self.window.end),
             }
     }
 
     /// Whether nothing is left to do, or no time to do it in.
-    pub(super) fn is_over(&mut self, now: Instant) -> bool {
+    pub(crate) fn is_over(&mut self, now: Instant) -> bool {
         let none_busy = self.iterating == 0 && self.retiring == 0 && self.retirees.as_ref().is_none_or(Vec::is_empty);
-        now >= self.drain_end || none_busy && now >= self.start && !self.offers_more(now)
+        now >= self.drain_end || none_busy && now >= self.window.start && !self.offers_more(now)
     }
 
     /// When something is due that it does by itself.
-    pub(super) fn next_due(&mut self, now: Instant) -> Instant {
+    pub(crate) fn next_due(&mut self, now: Instant) -> Instant {
         let next_start = match &mut self.source {
-            Source::Closed(closed) => closed.follow_at.filter(|_| now < self.window_end),
+            Source::Closed(closed) => closed.follow_at.filter(|_| now < self.window.end),
             // A user that becomes free is an event of a socket, or a time-out.
             Source::Open(open) if open.waits_for_users() || !self.quota.has_any() => None,
-            Source::Open(open) => open.peek(),
+            Source::Open(open) => open.arrivals.peek(),
         };
-        let next_start = next_start.filter(|due| *due < self.window_end);
-        let next_end = if now < self.window_end { self.window_end } else { self.drain_end };
+        let next_start = next_start.filter(|due| *due < self.window.end);
+        let next_end = if now < self.window.end { self.window.end } else { self.drain_end };
         let leaving = self.leaving.front().map(|(at, _)| *at);
         [next_start, leaving].into_iter().flatten().fold(next_end, Instant::min)
     }
