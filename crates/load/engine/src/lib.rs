@@ -10,6 +10,7 @@ pub mod diagnostic;
 pub mod event_loop;
 pub mod job;
 pub mod offer;
+pub mod pool;
 mod ports;
 pub mod protocol;
 pub mod recorder;

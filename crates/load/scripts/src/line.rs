@@ -6,7 +6,6 @@ use super::held::Held;
 use super::origin::OriginId;
 use super::secure::Configuration;
 use plimsoll_engine::clock::Clock;
-use plimsoll_engine::timers::{Alarm, Deadline, Timers};
 use plimsoll_engine::transport::{Broken, Transport};
 use plimsoll_javascript::OpId;
 use plimsoll_model::units::{Instant, Nanos};
@@ -16,8 +15,7 @@ use std::net::SocketAddr;
 const MOST_KEPT: usize = 16 * 1024;
 
 /// A connection, as its number on this thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LineId(pub(super) u32);
+pub(super) type LineId = u32;
 
 /// A connection, being made or in use.
 pub(super) struct Line {
@@ -154,83 +152,5 @@ impl Line {
     /// Whether it waits for a request to carry.
     pub(super) fn is_idle(&self) -> bool {
         self.stage == Stage::Open && matches!(&self.load, Load::Http { http, .. } if http.asked.is_none())
-    }
-}
-
-/// All connections of a thread, by number.
-#[derive(Default)]
-pub(super) struct Lines {
-    slots: Vec<Slot>,
-    free: Vec<LineId>,
-}
-
-#[derive(Default)]
-struct Slot {
-    line: Option<Box<Line>>,
-    /// Counts the connections that had this number: an event for an earlier one is stale.
-    generation: u32,
-    deadline: Deadline,
-}
-
-impl Lines {
-    pub(super) fn insert(&mut self, line: Line) -> LineId {
-        let id = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            LineId(self.slots.len() as u32 - 1)
-        });
-        let slot = &mut self.slots[id.0 as usize];
-        slot.generation = slot.generation.wrapping_add(1);
-        slot.line = Some(Box::new(line));
-        id
-    }
-
-    pub(super) fn remove(&mut self, id: LineId) -> Option<Box<Line>> {
-        let slot = &mut self.slots[id.0 as usize];
-        slot.deadline.clear();
-        let line = slot.line.take();
-        self.free.extend(line.as_ref().map(|_| id));
-        line
-    }
-
-    pub(super) fn get(&self, id: LineId) -> Option<&Line> {
-        self.slots[id.0 as usize].line.as_deref()
-    }
-
-    /// One that is known to be there.
-    pub(super) fn line(&mut self, id: LineId) -> &mut Line {
-        self.slots[id.0 as usize].line.as_deref_mut().expect("the connection is there")
-    }
-
-    /// What events of the connection carry.
-    pub(super) fn key(&self, id: LineId) -> u64 {
-        u64::from(self.slots[id.0 as usize].generation) << 32 | u64::from(id.0)
-    }
-
-    /// The connection of an event, if it is still there.
-    pub(super) fn of_key(&self, key: u64) -> Option<LineId> {
-        let id = LineId(key as u32);
-        let slot = self.slots.get(id.0 as usize)?;
-        (slot.line.is_some() && self.key(id) == key).then_some(id)
-    }
-
-    pub(super) fn set_deadline(&mut self, id: LineId, at: Instant, timers: &mut Timers) {
-        self.slots[id.0 as usize].deadline.set(at, Alarm::ConnectDeadline(id.0), timers);
-    }
-
-    pub(super) fn clear_deadline(&mut self, id: LineId) {
-        self.slots[id.0 as usize].deadline.clear();
-    }
-
-    /// An alarm came: the connection whose deadline has passed.
-    pub(super) fn strikes(&mut self, number: u32, now: Instant, timers: &mut Timers) -> Option<LineId> {
-        let slot = &mut self.slots[number as usize];
-        let struck = slot.deadline.strikes(now, Alarm::ConnectDeadline(number), timers);
-        (struck && slot.line.is_some()).then_some(LineId(number))
-    }
-
-    pub(super) fn ids(&self) -> impl Iterator<Item = LineId> + use<> {
-        let taken: Vec<LineId> =
-            (0..self.slots.len()).filter(|at| self.slots[*at].line.is_some()).map(|at| LineId(at as u32)).collect();
-        taken.into_iter()
     }
 }

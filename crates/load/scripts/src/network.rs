@@ -7,13 +7,14 @@ use super::Allowed;
 use super::exchange::{Asked, Http};
 use super::held::{self, Held, Io, Record, Told};
 use super::hosts::Hosts;
-use super::line::{LineId, Lines, Load};
+use super::line::{Line, LineId, Load};
 use super::names::{Known, Names};
 use super::origin::Origins;
 use super::pace::Pace;
 use super::secure::Secure;
 use super::systems::Systems;
 use plimsoll_engine::event_loop::core::Core;
+use plimsoll_engine::pool::ConnectionPool;
 use plimsoll_engine::recorder::SubjectIndex;
 use plimsoll_engine::timers::Alarm;
 use plimsoll_javascript::OpId;
@@ -75,7 +76,7 @@ pub(super) struct Network {
     shared: Arc<Shared>,
     names: Names,
     origins: Origins,
-    lines: Lines,
+    lines: ConnectionPool<Box<Line>>,
     users: Vec<Own>,
     answers: VecDeque<Answered>,
     /// Connections, by key, on which a request lies that is to go.
@@ -112,7 +113,7 @@ impl Network {
             shared,
             names,
             origins: Origins::default(),
-            lines: Lines::default(),
+            lines: ConnectionPool::default(),
             users: (0..users).map(|_| own()).collect(),
             answers: VecDeque::new(),
             departing: Vec::new(),
@@ -132,7 +133,7 @@ impl Network {
     pub(super) fn end_iteration(&mut self, core: &mut Core<'_>, user: u32) -> (u64, u64) {
         for at in (0..self.users[user as usize].lines.len()).rev() {
             let line = self.users[user as usize].lines[at];
-            if self.shared.reuse == Reuse::WithinIterations && self.lines.line(line).is_idle() {
+            if self.shared.reuse == Reuse::WithinIterations && self.lines.connection(line).is_idle() {
                 self.hang_up(core, line);
             } else {
                 self.add_bytes(core, line);
@@ -185,7 +186,7 @@ impl Network {
     pub(super) fn cancel(&mut self, core: &mut Core<'_>, user: u32, id: OpId) {
         self.users[user as usize].held_back.retain(|asked| asked.id != id);
         let Some(line) = self.line_of(user, id) else { return };
-        match &self.lines.line(line).load {
+        match &self.lines.connection(line).load {
             Load::Held { .. } => self.with_held(core, line, |held, io| held.cancel(id, io)),
             // HTTP/1.1 has no way to take a request back: its answer may still come.
             Load::Http { .. } => self.hang_up(core, line),
@@ -198,7 +199,7 @@ impl Network {
         self.users[user as usize].held_back.clear();
         let mut had_any = false;
         for line in mem::take(&mut self.users[user as usize].lines) {
-            if let Some(asked) = self.lines.line(line).take_asked() {
+            if let Some(asked) = self.lines.connection(line).take_asked() {
                 had_any = true;
                 let (_, bytes) = self.take_bytes(line);
                 let exchange = asked.record(now, Outcome::Failed(ErrorKind::Timeout), bytes);
@@ -212,7 +213,7 @@ impl Network {
 
     /// Closes everything.
     pub(super) fn close(&mut self, core: &mut Core<'_>) {
-        self.lines.ids().for_each(|line| self.hang_up(core, line));
+        self.lines.taken().into_iter().for_each(|line| self.hang_up(core, line));
     }
 
     /// Gets a request onto a connection: one that the user has, or a new one.
@@ -249,7 +250,7 @@ impl Network {
     /// Lets what is held on a connection do something, and sees to what it wrote, answered, recorded, and whether it
     /// has ended. Nothing where the connection carries requests.
     fn with_held(&mut self, core: &mut Core<'_>, id: LineId, act: impl FnOnce(&mut dyn Held, &mut Io<'_>)) {
-        let line = self.lines.line(id);
+        let line = self.lines.connection(id);
         let (user, Load::Held { held, .. }) = (line.user, &mut line.load) else { return };
         let now = core.clock.now();
         act(&mut **held, &mut Io { now, out: &mut line.out, told: &mut self.told });
@@ -259,7 +260,7 @@ impl Network {
         match flushed {
             Err(broken) => self.lose(core, id, broken.into()),
             // What it has still to send goes first.
-            Ok(()) if is_over && self.lines.line(id).out.is_empty() => self.hang_up(core, id),
+            Ok(()) if is_over && self.lines.connection(id).out.is_empty() => self.hang_up(core, id),
             Ok(()) => {}
         }
     }
@@ -292,7 +293,7 @@ impl Network {
 
     /// The bytes that crossed a connection since this was last asked; its user is charged with them.
     fn take_bytes(&mut self, line: LineId) -> (u32, (u64, u64)) {
-        let line = self.lines.line(line);
+        let line = self.lines.connection(line);
         let (user, bytes) = (line.user, line.take_bytes());
         let own = &mut self.users[user as usize];
         (own.sent, own.received) = (own.sent + bytes.0, own.received + bytes.1);

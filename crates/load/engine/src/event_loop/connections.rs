@@ -2,10 +2,10 @@
 
 use super::core::Core;
 use super::users::Users;
+use crate::pool::ConnectionPool;
 use crate::protocol::{Came, Failure, Protocol, Reply, Sending, Signal};
 use crate::recorder::CONNECT;
 use crate::schedule::Share;
-use crate::timers::{Alarm, Deadline};
 use crate::transport::{Broken, Cause, Chunk, Transport};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::Instant;
@@ -31,26 +31,25 @@ impl Default for Scratch {
     }
 }
 
-/// The connections of a thread, by slot. With a connection per user or per iteration the slot is
-/// the user's own number; shared ones have slots of their own and a queue before them.
-pub(super) struct Pool<C> {
+/// The connections of a thread. With a connection per user or per iteration, the slot of a connection is the number of
+/// its user. Shared connections have slots of their own, and users wait for them in a queue.
+pub(super) struct Connections<C> {
     policy: Connect,
-    slots: Vec<Slot<C>>,
+    pool: ConnectionPool<Connection<C>>,
+    /// What is known of each slot, with or without a connection.
+    slots: Vec<Slot>,
     /// Shared: slots with room, each once; used in turn.
     roomy: VecDeque<u32>,
     /// Shared: users that wait for room.
     queue: VecDeque<u32>,
 }
 
-struct Slot<C> {
-    connection: Option<Connection<C>>,
-    deadline: Deadline,
-    /// Counts the connections in this slot: an event for an earlier one is stale.
-    generation: u32,
-    /// Whether the slot stands in `roomy`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// True if the slot stands in `roomy`.
     listed: bool,
     /// Exchanges under way on the connection.
-    users: u32,
+    exchanges: u32,
 }
 
 /// A connection, being made or in use.
@@ -73,31 +72,31 @@ enum Stage {
     Ready,
 }
 
-impl<C> Pool<C> {
-    pub(super) fn new(policy: Connect, users: usize, share: Share) -> Pool<C> {
+impl<C> Connections<C> {
+    pub(super) fn new(policy: Connect, users: usize, share: Share) -> Connections<C> {
         let slots = match policy {
             Connect::PerUser | Connect::PerIteration => users,
             Connect::Shared(count) => share.of_first(u64::from(count)) as usize,
         };
-        let slot = || Slot { connection: None, deadline: Deadline::default(), generation: 0, listed: false, users: 0 };
-        Pool { policy, slots: (0..slots).map(|_| slot()).collect(), roomy: VecDeque::new(), queue: VecDeque::new() }
-    }
-
-    /// Whether the slot still has the connection of this generation.
-    fn has(&self, slot: u32, generation: u32) -> bool {
-        let slot = &self.slots[slot as usize];
-        slot.generation == generation && slot.connection.is_some()
+        let (roomy, queue) = (VecDeque::new(), VecDeque::new());
+        Connections {
+            policy,
+            pool: ConnectionPool::with_slots(slots),
+            slots: vec![Slot::default(); slots],
+            roomy,
+            queue,
+        }
     }
 
     /// The connection in a slot that is known to have one.
     pub(super) fn connection(&mut self, slot: u32) -> &mut Connection<C> {
-        self.slots[slot as usize].connection.as_mut().expect("the slot has a connection")
+        self.pool.connection(slot)
     }
 
-    /// Whether the connection in `slot` can carry one more exchange now.
+    /// True if the connection in `slot` can carry one more exchange now.
     pub(super) fn can_send<P: Protocol<Connection = C>>(&self, slot: u32, protocol: &P) -> bool {
-        let slot = &self.slots[slot as usize];
-        slot.connection.as_ref().is_some_and(|connection| connection.room(protocol) > slot.users as usize)
+        let exchanges = self.slots[slot as usize].exchanges as usize;
+        self.pool.get(slot).is_some_and(|connection| connection.room(protocol) > exchanges)
     }
 
     fn is_shared(&self) -> bool {
@@ -153,19 +152,19 @@ impl<C> Connection<C> {
 impl<P: Protocol> Users<'_, P> {
     /// Makes the shared connections, before the first request needs them.
     pub(super) fn dial_shared(&mut self, core: &mut Core<'_>) {
-        if self.pool.is_shared() {
-            (0..self.pool.slots.len() as u32).for_each(|slot| self.dial(core, slot));
+        if self.connections.is_shared() {
+            (0..self.connections.pool.len()).for_each(|slot| self.dial(core, slot));
         }
     }
 
     /// Gets the user's request onto a connection: at once, or when there is room.
     pub(super) fn find_connection(&mut self, core: &mut Core<'_>, user: u32) {
-        if self.pool.is_shared() {
-            self.pool.queue.push_back(user);
+        if self.connections.is_shared() {
+            self.connections.queue.push_back(user);
             self.serve_queue(core);
-        } else if self.pool.can_send(user, self.task.protocol) {
+        } else if self.connections.can_send(user, self.task.protocol) {
             self.take(core, user, user);
-        } else if self.pool.policy == Connect::PerIteration && self.users[user as usize].has_exchanged() {
+        } else if self.connections.policy == Connect::PerIteration && self.users[user as usize].has_exchanged() {
             let detail = "the connection of the iteration ended before its next step";
             let now = core.clock.now();
             self.fail_unsent(core, user, Failure::new(ErrorKind::Closed, detail), now);
@@ -177,47 +176,47 @@ impl<P: Protocol> Users<'_, P> {
 
     /// Sends the requests of waiting users as long as shared connections have room.
     fn serve_queue(&mut self, core: &mut Core<'_>) {
-        while !self.pool.queue.is_empty() {
-            let Some(slot) = self.pool.roomy.pop_front() else { return };
-            self.pool.slots[slot as usize].listed = false;
-            if self.pool.can_send(slot, self.task.protocol) {
-                let user = self.pool.queue.pop_front().expect("the queue is not empty");
+        while !self.connections.queue.is_empty() {
+            let Some(slot) = self.connections.roomy.pop_front() else { return };
+            self.connections.slots[slot as usize].listed = false;
+            if self.connections.can_send(slot, self.task.protocol) {
+                let user = self.connections.queue.pop_front().expect("the queue is not empty");
                 self.take(core, user, slot);
-                self.pool.list(slot, self.task.protocol);
+                self.connections.list(slot, self.task.protocol);
             }
         }
     }
 
     fn take(&mut self, core: &mut Core<'_>, user: u32, slot: u32) {
-        self.pool.slots[slot as usize].users += 1;
+        self.connections.slots[slot as usize].exchanges += 1;
         self.send_request(core, user, slot);
         self.send_out(core, slot);
     }
 
     /// An exchange on the connection is over; the user will want another one.
     pub(super) fn release(&mut self, core: &mut Core<'_>, slot: u32) {
-        self.pool.slots[slot as usize].users -= 1;
-        if !self.pool.connection(slot).is_reusable(self.task.protocol) {
+        self.connections.slots[slot as usize].exchanges -= 1;
+        if !self.connections.connection(slot).is_reusable(self.task.protocol) {
             self.lose_if_unused(core, slot);
         }
-        if self.pool.is_shared() {
-            self.pool.list(slot, self.task.protocol);
+        if self.connections.is_shared() {
+            self.connections.list(slot, self.task.protocol);
             self.serve_queue(core);
         }
     }
 
     /// An iteration of the user is over, and with it a connection of its own.
     pub(super) fn release_for_good(&mut self, core: &mut Core<'_>, user: u32) {
-        if self.pool.policy == Connect::PerIteration {
+        if self.connections.policy == Connect::PerIteration {
             self.hang_up(core, user);
         }
     }
 
     /// A connection that takes no more exchanges is closed once the last one on it is over.
     fn lose_if_unused(&mut self, core: &mut Core<'_>, slot: u32) {
-        if self.pool.slots[slot as usize].users == 0 {
+        if self.connections.slots[slot as usize].exchanges == 0 {
             self.hang_up(core, slot);
-            if self.pool.is_shared() {
+            if self.connections.is_shared() {
                 self.dial(core, slot);
             }
         }
@@ -226,24 +225,16 @@ impl<P: Protocol> Users<'_, P> {
     /// Starts to connect the slot.
     fn dial(&mut self, core: &mut Core<'_>, slot: u32) {
         let now = core.clock.now();
-        let place = &mut self.pool.slots[slot as usize];
-        place.generation = place.generation.wrapping_add(1);
-        let data = u64::from(place.generation) << 32 | u64::from(slot);
-        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
-        let dialled = self.task.dialer.dial().and_then(|transport| {
-            match epoll::add(&core.epoll, &transport, epoll::EventData::new_u64(data), flags) {
-                Ok(()) => Ok(transport),
-                Err(error) => Err(Broken { kind: ErrorKind::Connect, detail: error.to_string(), cause: Cause::Ours }),
-            }
-        });
-        match dialled {
+        let key = self.connections.pool.renew(slot);
+        match core.dial(&self.task.dialer, key) {
             Ok(transport) => {
                 let mut out = Vec::new();
                 let protocol = self.task.protocol.open(&mut out);
                 let stage = Stage::Connecting;
-                place.connection = Some(Connection { transport, protocol, out, stage, begun: now, given_up: false });
-                let alarm = Alarm::ConnectDeadline(slot);
-                place.deadline.set(now.after(self.task.connect_timeout), alarm, &mut core.timers);
+                let connection = Connection { transport, protocol, out, stage, begun: now, given_up: false };
+                let pool = &mut self.connections.pool;
+                pool.put(slot, connection);
+                pool.set_deadline(slot, now.after(self.task.connect_timeout), &mut core.timers);
             }
             Err(broken) => self.fail_to_connect(core, slot, now, broken),
         }
@@ -251,10 +242,8 @@ impl<P: Protocol> Users<'_, P> {
 
     /// Closes the slot's connection, if it has one.
     fn hang_up(&mut self, core: &mut Core<'_>, slot: u32) {
-        let place = &mut self.pool.slots[slot as usize];
-        place.deadline.clear();
-        place.users = 0;
-        let Some(mut connection) = place.connection.take() else { return };
+        self.connections.slots[slot as usize].exchanges = 0;
+        let Some(mut connection) = self.connections.pool.take(slot) else { return };
         if connection.stage == Stage::Ready {
             self.task.protocol.close(&mut connection.protocol, &mut connection.out);
             // A farewell that the kernel will not take is no loss.
@@ -266,14 +255,13 @@ impl<P: Protocol> Users<'_, P> {
 
     /// Closes everything at the end.
     pub(super) fn close_all(&mut self, core: &mut Core<'_>) {
-        (0..self.pool.slots.len() as u32).for_each(|slot| self.hang_up(core, slot));
+        (0..self.connections.pool.len()).for_each(|slot| self.hang_up(core, slot));
     }
 
     pub(super) fn check_connect_deadline(&mut self, core: &mut Core<'_>, slot: u32) {
         let now = core.clock.now();
-        let alarm = Alarm::ConnectDeadline(slot);
-        if self.pool.slots[slot as usize].deadline.strikes(now, alarm, &mut core.timers) {
-            if self.pool.slots[slot as usize].connection.is_none() {
+        if self.connections.pool.strikes(slot, now, &mut core.timers) {
+            if self.connections.pool.get(slot).is_none() {
                 // A shared connection that was refused is tried again.
                 self.dial(core, slot);
                 return;
@@ -285,7 +273,7 @@ impl<P: Protocol> Users<'_, P> {
 
     /// Sends what the protocol has written, as far as the kernel takes it.
     pub(super) fn send_out(&mut self, core: &mut Core<'_>, slot: u32) {
-        let connection = self.pool.connection(slot);
+        let connection = self.connections.connection(slot);
         if connection.out.is_empty() || !connection.transport.is_open() {
             return;
         }
@@ -300,20 +288,17 @@ impl<P: Protocol> Users<'_, P> {
 
     /// The kernel has news of a connection.
     pub(super) fn handle(&mut self, core: &mut Core<'_>, data: u64, flags: epoll::EventFlags) {
-        let (slot, generation) = (data as u32, (data >> 32) as u32);
-        if !self.pool.has(slot, generation) {
-            return;
-        }
+        let Some(slot) = self.connections.pool.of_key(data) else { return };
         // What was read may have ended the connection, and even made the next one.
         if let Err(broken) = self.move_bytes(core, slot, flags)
-            && self.pool.has(slot, generation)
+            && self.connections.pool.of_key(data).is_some()
         {
             self.lose(core, slot, broken);
         }
     }
 
     fn move_bytes(&mut self, core: &mut Core<'_>, slot: u32, flags: epoll::EventFlags) -> Result<(), Broken> {
-        let connection = self.pool.connection(slot);
+        let connection = self.connections.connection(slot);
         if connection.stage == Stage::Connecting {
             connection.transport.connected()?;
             connection.stage = Stage::Greeting;
@@ -330,15 +315,15 @@ impl<P: Protocol> Users<'_, P> {
     }
 
     fn read(&mut self, core: &mut Core<'_>, slot: u32, ended: bool) -> Result<(), Broken> {
-        let generation = self.pool.slots[slot as usize].generation;
+        let key = self.connections.pool.key(slot);
         loop {
-            let connection = self.pool.connection(slot);
+            let connection = self.connections.connection(slot);
             let (bytes, more) = match connection.transport.receive(&mut self.scratch.raw, &mut self.scratch.plain)? {
                 Chunk::Empty => return Ok(()),
                 Chunk::End => {
                     self.task.protocol.end_of_input(&mut connection.protocol, &mut self.signals);
                     connection.give_up();
-                    self.pass_signals_on(core, slot, generation);
+                    self.pass_signals_on(core, key);
                     return Err(Broken {
                         kind: ErrorKind::Closed,
                         detail: "the server closed the connection".to_owned(),
@@ -351,20 +336,20 @@ impl<P: Protocol> Users<'_, P> {
                 self.task.protocol.receive(&mut connection.protocol, bytes, &mut connection.out, &mut self.signals);
             connection.transport.send(&mut connection.out)?;
             self.become_ready(core, slot);
-            self.pass_signals_on(core, slot, generation);
+            self.pass_signals_on(core, key);
             received.map_err(|violation| Broken {
                 kind: ErrorKind::Protocol,
                 detail: violation.to_string(),
                 cause: Cause::Other,
             })?;
-            if !(more || ended) || !self.pool.has(slot, generation) {
+            if !(more || ended) || self.connections.pool.of_key(key).is_none() {
                 return Ok(());
             }
         }
     }
 
     /// Tells users what the protocol has found. They may start new exchanges at once.
-    fn pass_signals_on(&mut self, core: &mut Core<'_>, slot: u32, generation: u32) {
+    fn pass_signals_on(&mut self, core: &mut Core<'_>, key: u64) {
         if self.signals.is_empty() {
             return;
         }
@@ -377,23 +362,23 @@ impl<P: Protocol> Users<'_, P> {
             }
         }
         self.signals = signals;
-        if self.pool.has(slot, generation) {
+        if let Some(slot) = self.connections.pool.of_key(key) {
             self.send_out(core, slot);
         }
     }
 
     /// The greeting may be over: then the connection is counted, and users can be served.
     fn become_ready(&mut self, core: &mut Core<'_>, slot: u32) {
-        let connection = self.pool.connection(slot);
+        let connection = self.connections.connection(slot);
         let greets = connection.stage == Stage::Greeting;
         if !greets || !connection.transport.is_open() || self.task.protocol.capacity(&connection.protocol) == 0 {
             return;
         }
         connection.stage = Stage::Ready;
         self.record_connect(core, slot, Outcome::Ok);
-        self.pool.slots[slot as usize].deadline.clear();
-        if self.pool.is_shared() {
-            self.pool.list(slot, self.task.protocol);
+        self.connections.pool.clear_deadline(slot);
+        if self.connections.is_shared() {
+            self.connections.list(slot, self.task.protocol);
             self.serve_queue(core);
         } else {
             self.take(core, slot, slot);
@@ -402,7 +387,7 @@ impl<P: Protocol> Users<'_, P> {
 
     fn record_connect(&mut self, core: &mut Core<'_>, slot: u32, outcome: Outcome) {
         let done = core.clock.now();
-        let connection = self.pool.connection(slot);
+        let connection = self.connections.connection(slot);
         let (bytes_out, bytes_in) = connection.take_bytes();
         let begun = connection.begun;
         let done = if outcome == Outcome::Failed(ErrorKind::Timeout) {
@@ -417,12 +402,12 @@ impl<P: Protocol> Users<'_, P> {
     /// The connection broke: so did whatever was on it.
     fn lose(&mut self, core: &mut Core<'_>, slot: u32, broken: Broken) {
         let now = core.clock.now();
-        if self.pool.connection(slot).stage != Stage::Ready {
+        if self.connections.connection(slot).stage != Stage::Ready {
             self.fail_to_connect(core, slot, now, broken);
             return;
         }
-        self.pool.connection(slot).give_up();
-        let on_it: Vec<u32> = match self.pool.policy {
+        self.connections.connection(slot).give_up();
+        let on_it: Vec<u32> = match self.connections.policy {
             Connect::Shared(_) => (0..self.users.len() as u32).collect(),
             Connect::PerUser | Connect::PerIteration => vec![slot],
         };
@@ -433,8 +418,8 @@ impl<P: Protocol> Users<'_, P> {
             }
         }
         // Nobody was on it: it was idle, and the next request will make a new one.
-        let place = &self.pool.slots[slot as usize];
-        if place.users == 0 && place.connection.as_ref().is_some_and(|connection| connection.given_up) {
+        let is_unused = self.connections.slots[slot as usize].exchanges == 0;
+        if is_unused && self.connections.pool.get(slot).is_some_and(|connection| connection.given_up) {
             self.lose_if_unused(core, slot);
         }
     }
@@ -444,19 +429,19 @@ impl<P: Protocol> Users<'_, P> {
         if broken.cause == Cause::Ours && core.recorder.findings.faults.is_empty() {
             core.recorder.findings.faults.push(broken.detail.clone());
         }
-        if self.pool.slots[slot as usize].connection.is_some() {
+        if self.connections.pool.get(slot).is_some() {
             self.record_connect(core, slot, Outcome::Failed(broken.kind));
         }
         core.recorder.keep_example(CONNECT, broken.kind, broken.detail.clone());
         self.hang_up(core, slot);
-        if !self.pool.is_shared() {
+        if !self.connections.is_shared() {
             self.fail_unsent(core, slot, Failure::new(broken.kind, broken.detail), now);
             return;
         }
         let retry = Instant(now.0 + RETRY_AFTER);
-        self.pool.slots[slot as usize].deadline.set(retry, Alarm::ConnectDeadline(slot), &mut core.timers);
-        if self.pool.slots.iter().all(|slot| slot.connection.is_none()) {
-            for user in std::mem::take(&mut self.pool.queue) {
+        self.connections.pool.set_deadline(slot, retry, &mut core.timers);
+        if self.connections.pool.is_empty() {
+            for user in std::mem::take(&mut self.connections.queue) {
                 self.fail_unsent(core, user, Failure::new(broken.kind, broken.detail.clone()), now);
             }
         }

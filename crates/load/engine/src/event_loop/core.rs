@@ -5,7 +5,8 @@ use crate::clock::Clock;
 use crate::offer::{Offer, Start};
 use crate::recorder::{ITERATION, Recorder};
 use crate::timers::{Alarm, Timers};
-use plimsoll_model::record::{Exchange, Outcome, RecordedPhase};
+use crate::transport::{Broken, Cause, Dialer, Transport};
+use plimsoll_model::record::{ErrorKind, Exchange, Outcome, RecordedPhase};
 use plimsoll_model::units::{Instant, Nanos};
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -67,6 +68,21 @@ impl<'a> Core<'a> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let turn = clock.now();
         Ok(Core { clock, epoll, timers: Timers::default(), recorder, offers, interrupted, turn })
+    }
+
+    /// Begins to connect, and has the loop told of the socket's events under this key.
+    ///
+    /// # Errors
+    /// No socket can be made, or it can be told right away that it leads nowhere.
+    pub fn dial(&self, dialer: &Dialer, key: u64) -> Result<Transport, Broken> {
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+        let transport = dialer.dial()?;
+        epoll::add(&self.epoll, &transport, epoll::EventData::new_u64(key), flags).map_err(|error| Broken {
+            kind: ErrorKind::Connect,
+            detail: error.to_string(),
+            cause: Cause::Ours,
+        })?;
+        Ok(transport)
     }
 
     /// The phase to which an iteration belongs that was scheduled at `scheduled`.

@@ -1,6 +1,6 @@
 //! What virtual users do: iterations of steps, pauses within them, and their records.
 
-use super::connections::{Pool, Scratch};
+use super::connections::{Connections, Scratch};
 use super::core::{Core, Ended, What};
 use super::work::Work;
 use crate::clock::nanos;
@@ -37,7 +37,7 @@ pub struct Task<'a, P: Protocol> {
 pub struct Users<'a, P: Protocol> {
     pub(super) task: Task<'a, P>,
     pub(super) users: Vec<User<P::User>>,
-    pub(super) pool: Pool<P::Connection>,
+    pub(super) connections: Connections<P::Connection>,
     pub(super) signals: Vec<Signal>,
     pub(super) scratch: Scratch,
 }
@@ -167,8 +167,8 @@ impl<'a, P: Protocol> Users<'a, P> {
     pub fn new(task: Task<'a, P>, users: usize) -> Users<'a, P> {
         let number = |place: usize| (task.share.index + place * task.share.of) as u64;
         let made = (0..users).map(|place| User::new(task.protocol.user(number(place), task.seed))).collect();
-        let pool = Pool::new(task.connect, users, task.share);
-        Users { users: made, pool, signals: Vec::new(), scratch: Scratch::default(), task }
+        let connections = Connections::new(task.connect, users, task.share);
+        Users { users: made, connections, signals: Vec::new(), scratch: Scratch::default(), task }
     }
 
     fn begin_iteration(&mut self, core: &mut Core<'_>, index: u32, due: Instant) {
@@ -256,7 +256,7 @@ impl<'a, P: Protocol> Users<'a, P> {
         let step = user.step;
         user.deadline.set(now.after(self.task.timeouts[step]), Alarm::UserDeadline(index), &mut core.timers);
         let request = Sending { step, ticket: index, now };
-        self.pool.connection(slot).send(self.task.protocol, &mut user.program, request);
+        self.connections.connection(slot).send(self.task.protocol, &mut user.program, request);
     }
 
     /// A reply has come.
@@ -264,7 +264,7 @@ impl<'a, P: Protocol> Users<'a, P> {
         let user = &mut self.users[index as usize];
         let slot = user.slot.expect("an exchange has a connection");
         let came = Came { step: user.step, now, took: now.since(user.sent) };
-        let reply = self.pool.connection(slot).conclude(self.task.protocol, &mut user.program, came, reply);
+        let reply = self.connections.connection(slot).conclude(self.task.protocol, &mut user.program, came, reply);
         self.end_exchange(core, index, reply, now);
     }
 
@@ -306,7 +306,7 @@ impl<'a, P: Protocol> Users<'a, P> {
         core.recorder.generator.in_flight -= 1;
         let user = &mut self.users[index as usize];
         user.deadline.clear();
-        let (bytes_out, bytes_in) = user.slot.map_or((0, 0), |slot| self.pool.connection(slot).take_bytes());
+        let (bytes_out, bytes_in) = user.slot.map_or((0, 0), |slot| self.connections.connection(slot).take_bytes());
         let done = self.at_most_timeout(index, outcome, done);
         let user = &self.users[index as usize];
         let exchange = Exchange {
@@ -356,11 +356,11 @@ impl<'a, P: Protocol> Users<'a, P> {
         let slot = user.slot.expect("only an exchange has a deadline");
         let limit = self.task.timeouts[user.step].seconds();
         let failure = Failure::new(ErrorKind::Timeout, format!("no reply within {limit} s"));
-        let stays = self.pool.connection(slot).cancel(self.task.protocol, index);
+        let stays = self.connections.connection(slot).cancel(self.task.protocol, index);
         if stays {
             self.send_out(core, slot);
         } else {
-            self.pool.connection(slot).give_up();
+            self.connections.connection(slot).give_up();
         }
         self.end_exchange(core, index, Reply::Failed(failure), now);
     }

@@ -29,10 +29,10 @@ impl Network {
     }
 
     /// The time of a connection may be up.
-    pub(crate) fn deadline(&mut self, core: &mut Core<'_>, number: u32) {
+    pub(crate) fn deadline(&mut self, core: &mut Core<'_>, line: LineId) {
         let now = core.clock.now();
-        if let Some(line) = self.lines.strikes(number, now, &mut core.timers) {
-            let limit = self.lines.line(line).timeout().seconds();
+        if self.lines.strikes(line, now, &mut core.timers) && self.lines.get(line).is_some() {
+            let limit = self.lines.connection(line).timeout().seconds();
             let detail = format!("request timeout: no answer within {limit} s");
             self.lose(core, line, Fault::new(ErrorKind::Timeout, HttpFaultKind::Timeout, detail));
         }
@@ -49,7 +49,7 @@ impl Network {
         now: Instant,
     ) {
         self.lines.set_deadline(id, asked.deadline(), &mut core.timers);
-        let line = self.lines.line(id);
+        let line = self.lines.connection(id);
         let Load::Http { http, .. } = &mut line.load else { return };
         http.send(asked, made, self.shared.reuse == Reuse::Never, now, &mut line.out);
         self.departing.push(self.lines.key(id));
@@ -66,7 +66,7 @@ impl Network {
         for key in departing.drain(..) {
             // It may have been given up meanwhile.
             let Some(id) = self.lines.of_key(key) else { continue };
-            match self.lines.line(id).depart(now, &core.clock) {
+            match self.lines.connection(id).depart(now, &core.clock) {
                 Ok(gone) => now = gone,
                 Err(broken) => self.lose(core, id, broken.into()),
             }
@@ -79,7 +79,7 @@ impl Network {
 
     fn move_bytes(&mut self, core: &mut Core<'_>, id: LineId, flags: EventFlags) -> Result<(), Fault> {
         let key = self.lines.key(id);
-        let line = self.lines.line(id);
+        let line = self.lines.connection(id);
         if line.stage == Stage::Connecting {
             line.transport().connected()?;
             line.connected.connecting = line.next_stage(Stage::Securing, core.clock.now());
@@ -100,7 +100,7 @@ impl Network {
     }
 
     fn open_if_secure(&mut self, core: &mut Core<'_>, id: LineId) {
-        let line = self.lines.line(id);
+        let line = self.lines.connection(id);
         if line.stage == Stage::Securing && line.transport().is_open() {
             self.open(core, id, core.clock.now());
         }
@@ -109,7 +109,7 @@ impl Network {
     /// Reads once; whether more may be waiting, as the end of one that has `ended`. What came may have ended it, too.
     fn read(&mut self, core: &mut Core<'_>, id: LineId, ended: bool) -> Result<bool, Fault> {
         let key = self.lines.key(id);
-        let line = self.lines.line(id);
+        let line = self.lines.connection(id);
         let transport = line.transport.as_mut().expect("a connection that has events has a socket");
         let (bytes, more) = match transport.receive(&mut self.raw, &mut self.plain)? {
             Chunk::Empty => return Ok(false),
@@ -131,7 +131,7 @@ impl Network {
         }
         if self.lines.of_key(key).is_some() {
             // TLS may have something to say of its own.
-            self.lines.line(id).flush(&core.clock)?;
+            self.lines.connection(id).flush(&core.clock)?;
             self.open_if_secure(core, id);
         }
         Ok(more || ended)
@@ -139,7 +139,7 @@ impl Network {
 
     /// The peer has ended its side.
     fn end_of_input(&mut self, core: &mut Core<'_>, id: LineId) -> Result<(), Fault> {
-        match &self.lines.line(id).load {
+        match &self.lines.connection(id).load {
             Load::Held { .. } => self.end_held(core, id, None),
             Load::Http { http, .. } if http.end_of_input() => self.finish(core, id, false, core.clock.now()),
             Load::Http { .. } => {
@@ -152,13 +152,13 @@ impl Network {
 
     /// An answer is whole.
     fn finish(&mut self, core: &mut Core<'_>, id: LineId, reusable: bool, now: Instant) {
-        let Some(asked) = self.lines.line(id).take_asked() else { return };
+        let Some(asked) = self.lines.connection(id).take_asked() else { return };
         self.lines.clear_deadline(id);
         let (user, bytes) = self.take_bytes(id);
         let detail = || asked.refusal();
         self.file(core, user, &asked.request.name, &asked.record(now, asked.outcome(), bytes), detail);
         let ticket = asked.id;
-        let response = asked.into_response(now, None, &self.lines.line(id).connected);
+        let response = asked.into_response(now, None, &self.lines.connection(id).connected);
         self.answers.push_back(Answered { user, id: ticket, event: Event::Http(Box::new(response)) });
         if !reusable || self.shared.reuse == Reuse::Never {
             self.hang_up(core, id);

@@ -7,11 +7,10 @@ use crate::line::{Line, LineId, Load, Stage};
 use crate::origin::OriginId;
 use plimsoll_engine::event_loop::core::Core;
 use plimsoll_engine::recorder::CONNECT;
-use plimsoll_engine::transport::{Broken, Cause, Dialer};
+use plimsoll_engine::transport::Dialer;
 use plimsoll_k6::operations::{Event, HttpFault, HttpFaultKind, TlsFacts};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::{Instant, Nanos};
-use rustix::event::epoll::{self, EventData, EventFlags};
 use rustls::{CipherSuite, ProtocolVersion};
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
@@ -20,7 +19,7 @@ impl Network {
     /// Makes a connection.
     pub(super) fn make(&mut self, core: &mut Core<'_>, user: u32, origin: OriginId, load: Load, asked: Instant) {
         let deadline = load.deadline();
-        let line = self.lines.insert(Line::new(user, origin, load, asked));
+        let line = self.lines.insert(Box::new(Line::new(user, origin, load, asked)));
         self.users[user as usize].lines.push(line);
         if let Some(deadline) = deadline {
             self.lines.set_deadline(line, deadline, &mut core.timers);
@@ -85,7 +84,7 @@ impl Network {
 
     fn dial(&mut self, core: &mut Core<'_>, id: LineId, address: SocketAddr) {
         let key = self.lines.key(id);
-        let line = self.lines.line(id);
+        let line = self.lines.connection(id);
         let now = core.clock.now();
         line.connected.looked_up = line.next_stage(Stage::Connecting, now);
         line.dialled = now;
@@ -94,16 +93,8 @@ impl Network {
             Load::Held { secure, .. } => secure,
             Load::Http { .. } => self.shared.secure.http(),
         };
-        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        let dialled = self.origins.get(line.origin).encryption(configuration).and_then(|tls| {
-            let transport = Dialer { address, tls }.dial()?;
-            epoll::add(&core.epoll, &transport, EventData::new_u64(key), flags).map_err(|error| Broken {
-                kind: ErrorKind::Connect,
-                detail: error.to_string(),
-                cause: Cause::Ours,
-            })?;
-            Ok(transport)
-        });
+        let encryption = self.origins.get(line.origin).encryption(configuration);
+        let dialled = encryption.and_then(|tls| Ok(core.dial(&Dialer { address, tls }, key)?));
         match dialled {
             Ok(transport) => line.transport = Some(transport),
             Err(fault) => self.lose(core, id, fault),
@@ -112,14 +103,14 @@ impl Network {
 
     /// The connection stands: it is counted, and what it is for goes over it.
     pub(super) fn open(&mut self, core: &mut Core<'_>, id: LineId, now: Instant) {
-        let line = self.lines.line(id);
+        let line = self.lines.connection(id);
         line.connected.tls_handshaking = line.next_stage(Stage::Open, now);
         line.connected.tls = line.transport().tls().map(tls_facts);
         if line.connected.tls.is_none() {
             line.connected.tls_handshaking = Nanos(0);
         }
         self.record_connect(core, id, now, Outcome::Ok);
-        let line = self.lines.line(id);
+        let line = self.lines.connection(id);
         let connected = line.connected.clone();
         match &mut line.load {
             Load::Http { first, .. } => {
@@ -132,7 +123,7 @@ impl Network {
 
     fn record_connect(&mut self, core: &mut Core<'_>, id: LineId, done: Instant, outcome: Outcome) {
         let (user, (bytes_out, bytes_in)) = self.take_bytes(id);
-        let begun = self.lines.line(id).dialled;
+        let begun = self.lines.connection(id).dialled;
         let exchange = Exchange { scheduled: begun, sent: begun, first_byte: None, done, bytes_out, bytes_in, outcome };
         core.recorder.record(CONNECT, self.users[user as usize].phase, &exchange);
     }
@@ -140,7 +131,7 @@ impl Network {
     /// The connection came to nothing, or broke: and so did what was on it.
     pub(super) fn lose(&mut self, core: &mut Core<'_>, id: LineId, fault: Fault) {
         let now = core.clock.now();
-        let line = self.lines.line(id);
+        let line = self.lines.connection(id);
         if matches!(line.stage, Stage::Connecting | Stage::Securing) {
             self.record_connect(core, id, now, Outcome::Failed(fault.kind));
             core.recorder.keep_example(CONNECT, fault.kind, fault.http.detail.clone());
@@ -148,7 +139,7 @@ impl Network {
                 core.recorder.findings.faults.push(fault.http.detail.clone());
             }
         }
-        if let Load::Held { .. } = &self.lines.line(id).load {
+        if let Load::Held { .. } = &self.lines.connection(id).load {
             return self.end_held(core, id, Some(&fault));
         }
         let (user, bytes) = self.take_bytes(id);
@@ -165,7 +156,7 @@ impl Network {
     /// What is held on a connection ends with it; without a fault, because the peer has ended its side.
     pub(super) fn end_held(&mut self, core: &mut Core<'_>, id: LineId, fault: Option<&Fault>) {
         let now = core.clock.now();
-        let line = self.lines.line(id);
+        let line = self.lines.connection(id);
         let user = line.user;
         if let Load::Held { held, .. } = &mut line.load {
             held.end(fault, &mut Io { now, out: &mut line.out, told: &mut self.told });
