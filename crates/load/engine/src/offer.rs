@@ -38,14 +38,14 @@ pub struct Offering {
     /// takes, where there is none.
     pub leave: Option<Duration>,
     /// Where arrivals are those of a script on its own.
-    pub as_k6: Option<AsK6>,
+    pub k6_arrivals: Option<K6Arrivals>,
     /// Seed of arrivals and think times.
     pub seed: u64,
 }
 
 /// What k6 does otherwise with arrivals.
 #[derive(Clone, Copy, Debug)]
-pub struct AsK6 {
+pub struct K6Arrivals {
     /// So many users take turns. In a study, whoever became free last is taken first: few of them stay warm rather
     /// than many cold.
     pub in_turn: u64,
@@ -57,7 +57,7 @@ pub struct AsK6 {
 #[derive(Debug)]
 pub struct Offer {
     source: Source,
-    stations: Vec<Station>,
+    users: Vec<UserState>,
     /// Iterations after the start that all users together may still begin.
     quota: Quota,
     /// The same for each user; empty where users have no quota of their own.
@@ -86,7 +86,7 @@ pub struct Offer {
 
 /// What a user is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Station {
+enum UserState {
     /// Nothing.
     Idle,
     /// It pauses between two iterations.
@@ -122,7 +122,7 @@ impl Offering {
     #[must_use]
     pub fn of(job: &Job<'_>) -> Offering {
         let LoadProfile { model, warmup, stop, drain } = job.load.clone();
-        Offering { model, stop, start: Instant(0), warmup, drain, leave: None, as_k6: None, seed: job.seed }
+        Offering { model, stop, start: Instant(0), warmup, drain, leave: None, k6_arrivals: None, seed: job.seed }
     }
 
     /// From where on iterations count, and from where on none begins.
@@ -160,7 +160,7 @@ impl Offer {
         let window = offering.window();
         Offer {
             source,
-            stations: vec![Station::Idle; users],
+            users: vec![UserState::Idle; users],
             quota,
             spent: quotas.iter().filter(|quota| **quota == 0).count(),
             quotas,
@@ -185,7 +185,7 @@ impl Offer {
     /// How many users it has.
     #[inline]
     pub fn len(&self) -> usize {
-        self.stations.len()
+        self.users.len()
     }
 
     /// Whether iterations arrive.
@@ -198,7 +198,7 @@ impl Offer {
     pub(crate) fn users(&mut self, now: Instant) -> usize {
         match &self.source {
             Source::Closed(closed) => {
-                let active = closed.active.min(self.iterating.max(self.stations.len() - self.spent));
+                let active = closed.active.min(self.iterating.max(self.users.len() - self.spent));
                 if self.offers_more(now) { active } else { self.iterating }
             }
             Source::Open(_) => self.iterating,
@@ -208,10 +208,10 @@ impl Offer {
     /// What is due at `now`, one after the other.
     pub(crate) fn next_start(&mut self, now: Instant) -> Option<Start> {
         self.follow_the_profile(now);
-        let stations = &self.stations;
+        let users = &self.users;
         match &mut self.source {
             Source::Closed(closed) => {
-                closed.asked.find(|place| stations[*place].is_idle()).map(|place| Start::User(place as u32))
+                closed.asked.find(|place| users[*place].is_idle()).map(|place| Start::User(place as u32))
             }
             Source::Open(open) if self.quota.has_any() => open.next_start(now, self.window.end),
             Source::Open(_) => None,
@@ -221,13 +221,13 @@ impl Offer {
     /// Lets as many closed-loop users work as the profile asks for.
     fn follow_the_profile(&mut self, now: Instant) {
         let Source::Closed(closed) = &mut self.source else { return };
-        if now >= self.window.end || !closed.follow(now, self.stations.len()) {
+        if now >= self.window.end || !closed.follow(now, self.users.len()) {
             return;
         }
         if let Some(leave) = self.leave {
             let active = closed.active;
             self.leaving.retain(|(_, user)| *user as usize >= active);
-            let dismissed = closed.dismissed.clone().filter(|place| self.stations[*place] == Station::Iterating);
+            let dismissed = closed.dismissed.clone().filter(|place| self.users[*place] == UserState::Iterating);
             self.leaving.extend(dismissed.map(|place| (now.after(leave), place as u32)));
         }
     }
@@ -241,7 +241,7 @@ impl Offer {
             self.park(user, due);
             return false;
         }
-        self.stations[user as usize] = Station::Iterating;
+        self.users[user as usize] = UserState::Iterating;
         self.iterating += 1;
         true
     }
@@ -274,7 +274,7 @@ impl Offer {
 
     /// The user begins no further iteration, whatever becomes of the one it is in.
     pub(crate) fn lose(&mut self, user: u32) {
-        self.quotas.resize(self.stations.len(), u64::MAX);
+        self.quotas.resize(self.users.len(), u64::MAX);
         let left = std::mem::replace(&mut self.quotas[user as usize], 0);
         self.spent += usize::from(left > 0);
     }
@@ -295,17 +295,17 @@ impl Offer {
 
     /// Whether every user had nothing more to do.
     pub(crate) fn all_stopped(&self) -> bool {
-        self.stopped == self.stations.len()
+        self.stopped == self.users.len()
     }
 
     /// The user pauses before its next iteration.
     pub(crate) fn think(&mut self, user: u32) {
-        self.stations[user as usize] = Station::Thinking;
+        self.users[user as usize] = UserState::Thinking;
     }
 
     /// Its pause is over. Returns whether it is still meant to work.
     pub(crate) fn wake(&mut self, user: u32, now: Instant) -> bool {
-        if self.stations[user as usize] != Station::Thinking {
+        if self.users[user as usize] != UserState::Thinking {
             return false;
         }
         let is_active = self.asks_for(user);
@@ -316,9 +316,9 @@ impl Offer {
     }
 
     fn park(&mut self, user: u32, now: Instant) {
-        let is_retired = self.stations[user as usize] == Station::Retired;
+        let is_retired = self.users[user as usize] == UserState::Retired;
         if !is_retired {
-            self.stations[user as usize] = Station::Idle;
+            self.users[user as usize] = UserState::Idle;
         }
         match &mut self.source {
             Source::Open(open) if self.quotas.get(user as usize).is_none_or(|quota| *quota > 0) => open.free(user, now),
@@ -335,14 +335,14 @@ impl Offer {
         self.retirees.as_ref()?;
         if !self.called_up && !self.offers_more(now) {
             self.called_up = true;
-            let idle = |place: &u32| matches!(self.stations[*place as usize], Station::Idle | Station::Thinking);
-            self.retirees = Some((0..self.stations.len() as u32).filter(idle).collect());
+            let idle = |place: &u32| matches!(self.users[*place as usize], UserState::Idle | UserState::Thinking);
+            self.retirees = Some((0..self.users.len() as u32).filter(idle).collect());
         }
         while let Some(user) = self.retirees.as_mut()?.pop() {
-            let station = self.stations[user as usize];
+            let state = self.users[user as usize];
             // A ramp may have asked for it again.
-            if station == Station::Idle || self.called_up && station == Station::Thinking {
-                self.stations[user as usize] = Station::Retiring;
+            if state == UserState::Idle || self.called_up && state == UserState::Thinking {
+                self.users[user as usize] = UserState::Retiring;
                 self.retiring += 1;
                 return Some(user);
             }
@@ -353,7 +353,7 @@ impl Offer {
     /// A user has done what it does when it stops. Returns whether a ramp asks for it again.
     pub(crate) fn retired(&mut self, user: u32, now: Instant) -> bool {
         self.retiring -= 1;
-        self.stations[user as usize] = Station::Retired;
+        self.users[user as usize] = UserState::Retired;
         self.asks_for(user) && self.may_begin(user, now)
     }
 
@@ -366,12 +366,12 @@ impl Offer {
     pub(crate) fn take_overdue(&mut self, now: Instant) -> Vec<u32> {
         if now >= self.drain_end && !self.cut_off {
             self.cut_off = true;
-            let busy = |place: &u32| matches!(self.stations[*place as usize], Station::Iterating | Station::Retiring);
-            return (0..self.stations.len() as u32).filter(busy).collect();
+            let busy = |place: &u32| matches!(self.users[*place as usize], UserState::Iterating | UserState::Retiring);
+            return (0..self.users.len() as u32).filter(busy).collect();
         }
         let due = self.leaving.partition_point(|(at, _)| *at <= now);
         let left = self.leaving.drain(..due).map(|(_, user)| user);
-        left.filter(|user| self.stations[*user as usize] == Station::Iterating).collect()
+        left.filter(|user| self.users[*user as usize] == UserState::Iterating).collect()
     }
 
     /// The next arrival that was due but for which no user ever became free.
@@ -396,7 +396,7 @@ impl Offer {
 
     /// Whether iterations may still begin.
     fn offers_more(&mut self, now: Instant) -> bool {
-        let all_spent = self.spent > 0 && self.spent == self.stations.len();
+        let all_spent = self.spent > 0 && self.spent == self.users.len();
         self.quota.has_any()
             && !all_spent
             && match &mut self.source {
@@ -428,9 +428,9 @@ impl Offer {
     }
 }
 
-impl Station {
+impl UserState {
     fn is_idle(self) -> bool {
-        matches!(self, Station::Idle | Station::Retired)
+        matches!(self, UserState::Idle | UserState::Retired)
     }
 }
 

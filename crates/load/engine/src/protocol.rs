@@ -73,7 +73,13 @@ pub trait Protocol {
 
     /// Gives a reply to its user, which may take from it what it needs, and find that it is not
     /// what it expects. Asked of every reply that came, good or bad.
-    fn conclude(&self, _: &mut Self::Connection, _user: &mut Self::User, _came: Came, reply: Reply) -> Reply {
+    fn conclude(
+        &self,
+        _: &mut Self::Connection,
+        _user: &mut Self::User,
+        _received: ReceivedReply,
+        reply: Reply,
+    ) -> Reply {
         reply
     }
 
@@ -137,7 +143,7 @@ pub struct Sending {
 
 /// A reply that has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Came {
+pub struct ReceivedReply {
     /// The step whose reply it is.
     pub step: usize,
     /// When.

@@ -1,7 +1,7 @@
 //! Users of a protocol, on the threads of the event loop.
 
 use plimsoll_engine::clock::Clock;
-use plimsoll_engine::event_loop::core::Core;
+use plimsoll_engine::event_loop::context::LoopContext;
 use plimsoll_engine::event_loop::{self, Task, Users};
 use plimsoll_engine::job::{Job, RunError, RunRecord};
 use plimsoll_engine::offer::{Offer, Offering, SharedQuota};
@@ -44,9 +44,9 @@ impl ProtocolUsers<'_> {
             let offer = Offer::new(&offering, &quota, part);
             let recorder = Recorder::new(&names, offer.is_open(), clock.first(), window_end, part.thread, report);
             let broke = |error: Errno| RunError::Loop(error.to_string());
-            let core = Core::new(clock, recorder, vec![offer], interrupted).map_err(broke)?;
-            let mut users = Users::new(task(workload, protocol.borrow(), dialer, share, seed), core.users());
-            event_loop::run(core, &mut users).map_err(broke)
+            let context = LoopContext::new(clock, recorder, vec![offer], interrupted).map_err(broke)?;
+            let mut users = Users::new(task(workload, protocol.borrow(), dialer, share, seed), context.users());
+            event_loop::run(context, &mut users).map_err(broke)
         })?;
         Ok(RunRecord::new(findings, &workload.steps, job, clock))
     }

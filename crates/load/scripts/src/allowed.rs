@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Allowed {
     hosts: Vec<String>,
     remedy: &'static str,
-    asked: Arc<Asked>,
+    asked: Arc<PendingRequest>,
 }
 
 /// What came of asking, for all who ask.
 #[derive(Debug, Default)]
-struct Asked {
+struct PendingRequest {
     refused: Mutex<BTreeSet<String>>,
     /// Whether any host was not.
     any_allowed: AtomicBool,

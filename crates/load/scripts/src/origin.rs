@@ -1,8 +1,8 @@
 //! Whom users talk to: the origins of URLs, with what connections to them need.
 
+use super::connection::ConnectionId;
 use super::exchange::Fault;
-use super::line::LineId;
-use super::secure::Configuration;
+use super::tls::Configuration;
 use plimsoll_engine::tls::Encryption;
 use plimsoll_k6::operations::HttpFaultKind;
 use plimsoll_model::record::ErrorKind;
@@ -32,7 +32,7 @@ pub(super) struct Origin {
     /// Where it is, once that is known and allowed.
     pub(super) address: Option<SocketAddr>,
     /// Connections that wait for that.
-    pub(super) waiting: Vec<LineId>,
+    pub(super) waiting: Vec<ConnectionId>,
 }
 
 impl Origin {

@@ -1,10 +1,10 @@
 //! Scripts as the load of a study: who begins iterations, and when, is the study's affair.
 
 use super::alone::{self, Inspected};
-use super::console::{Kept, Written};
+use super::console::{ConsoleFile, LineCounts};
 use super::network;
 use super::systems::Systems;
-use super::threads::{Load, Offered, allow_users};
+use super::threads::{Load, ScenarioUsers, allow_users};
 use super::{Allowed, Console, Limits, Run};
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
 use plimsoll_engine::job::{Job, RunError, RunRecord};
@@ -72,15 +72,15 @@ impl CompiledScript {
     /// # Errors
     /// `setup` fails, users cannot be made, or the machine does not allow what the loop needs.
     pub fn run(&self, job: &Job<'_>, on_interval: &mut dyn FnMut(Interval)) -> Result<RunRecord, RunError> {
-        let kept = job.console.clone().map(Kept::at);
-        let console = kept.as_ref().map_or_else(silent, Kept::console);
+        let kept = job.console.clone().map(ConsoleFile::at);
+        let console = kept.as_ref().map_or_else(silent, ConsoleFile::console);
         let ran = self.run_with(console, job, on_interval);
         // Also what failed may have said why.
-        let written = kept.map_or(Ok(Written::default()), |kept| kept.finish());
+        let written = kept.map_or(Ok(LineCounts::default()), |kept| kept.finish());
         let mut record = ran?;
-        let Written { lines, left_out } = written.unwrap_or_else(|lost| {
+        let LineCounts { lines, left_out } = written.unwrap_or_else(|lost| {
             record.warnings.push(lost);
-            Written::default()
+            LineCounts::default()
         });
         record.script = Some(ScriptFacts { times: self.times(), console: lines, left_out });
         Ok(record)
@@ -112,7 +112,7 @@ impl CompiledScript {
         let data = self.set_up(&run, &network, job.interrupted)?;
         let halt = AtomicBool::new(false);
         let common = run.common(&network, job.interrupted, &halt);
-        let common = super::Common { purpose: Purpose::Study, least_iteration: Nanos(0), ..common };
+        let common = super::RunContext { purpose: Purpose::Study, least_iteration: Nanos(0), ..common };
         let offered = [self.offered(job, data.clone())];
         let (threads, cpus, warmup) = (run.threads, run.cpus, job.load.warmup);
         let load = Load { common: &common, offered: &offered, share: job.share, threads, cpus, warmup, copies: None };
@@ -139,7 +139,7 @@ impl CompiledScript {
         left.called.map_err(failed)
     }
 
-    /// Why `teardown` failed, if it did: the load has been by then.
+    /// CallError `teardown` failed, if it did: the load has been by then.
     fn tear_down(
         &self,
         run: &Run<'_>,
@@ -185,8 +185,8 @@ impl CompiledScript {
         self.inspected.plan.settled(self.options.clone(), vec![scenario], self.inspected.registry.clone())
     }
 
-    fn offered(&self, job: &Job<'_>, data: Option<String>) -> Offered {
-        Offered {
+    fn offered(&self, job: &Job<'_>, data: Option<String>) -> ScenarioUsers {
+        ScenarioUsers {
             offering: Offering::of(job),
             function: self.script.exec.clone(),
             arguments: data.into_iter().collect(),

@@ -1,12 +1,12 @@
 //! Users of scripts on the threads of the generator: made there, then let loose together.
 
-use super::Common;
-use super::member::{Called, Calls, Member, Surroundings, Why};
+use super::RunContext;
 use super::network::Network;
+use super::user::{CallError, Called, CalledFunction, ScriptUser, ThreadHost};
 use super::users::Users;
 use plimsoll_engine::clock::{Clock, nanos};
 use plimsoll_engine::event_loop;
-use plimsoll_engine::event_loop::core::Core;
+use plimsoll_engine::event_loop::context::LoopContext;
 use plimsoll_engine::job::RunError;
 use plimsoll_engine::offer::{Offer, Offering, SharedQuota};
 use plimsoll_engine::recorder::{Findings, Recorder, ThreadReport};
@@ -29,7 +29,7 @@ use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Users that call one function, and when.
-pub(super) struct Offered {
+pub(super) struct ScenarioUsers {
     pub(super) offering: Offering,
     pub(super) function: String,
     /// As JSON.
@@ -44,25 +44,25 @@ pub(super) struct Offered {
 
 /// What is to run.
 pub(super) struct Load<'a> {
-    pub(super) common: &'a Common<'a>,
-    pub(super) offered: &'a [Offered],
+    pub(super) common: &'a RunContext<'a>,
+    pub(super) offered: &'a [ScenarioUsers],
     /// The share of this machine.
     pub(super) share: Share,
     pub(super) threads: usize,
     pub(super) cpus: Option<&'a Processors>,
     pub(super) warmup: Duration,
     /// Who hears of samples while it runs.
-    pub(super) copies: Option<Sender<Copied>>,
+    pub(super) copies: Option<Sender<SampleCopy>>,
 }
 
 /// The samples of a thread so far.
-pub(super) struct Copied {
+pub(super) struct SampleCopy {
     pub(super) thread: usize,
     pub(super) sinks: Sinks,
 }
 
 /// What users have left behind.
-pub(super) struct Left {
+pub(super) struct LoadResult {
     pub(super) samples: Samples,
     /// What is said of users that broke a limit.
     pub(super) broken: Vec<String>,
@@ -94,7 +94,7 @@ impl Load<'_> {
     ///
     /// # Errors
     /// Users cannot be made, or the machine does not allow what the loop needs.
-    pub(super) fn run(&self, on_interval: &mut dyn FnMut(Interval)) -> Result<Left, RunError> {
+    pub(super) fn run(&self, on_interval: &mut dyn FnMut(Interval)) -> Result<LoadResult, RunError> {
         let (barrier, clock) = (Barrier::new(self.threads), OnceLock::new());
         let left = Mutex::new((Samples::new(self.common.plan), Vec::new(), None));
         let quotas: Vec<SharedQuota> =
@@ -118,7 +118,7 @@ impl Load<'_> {
         let (samples, broken, called) = left.into_inner().unwrap_or_else(PoisonError::into_inner);
         let clock = clock.into_inner().unwrap_or_else(|| Clock::start(self.warmup));
         self.common.plan.counts.earlier.fetch_add(nanos(clock.zero().elapsed()).unsigned_abs(), Relaxed);
-        Ok(Left { samples, broken, called: called.unwrap_or(Err(Why::Stopped)), findings, clock })
+        Ok(LoadResult { samples, broken, called: called.unwrap_or(Err(CallError::Stopped)), findings, clock })
     }
 
     /// When the last offer begins its last iteration.
@@ -134,9 +134,9 @@ impl Load<'_> {
 /// The users of one thread, before the clock starts.
 struct ThreadUsers {
     offers: Vec<Offer>,
-    members: Vec<Member>,
+    users: Vec<ScriptUser>,
     recording: Rc<Recording>,
-    host: Rc<Surroundings>,
+    host: Rc<ThreadHost>,
 }
 
 impl ThreadUsers {
@@ -144,23 +144,23 @@ impl ThreadUsers {
         let share = part.share();
         let common = load.common;
         let recording = Recording::new(common.plan, common.purpose);
-        let host = Rc::new(Surroundings::new(&common.console));
-        let offer = |(offered, quota): (&Offered, &SharedQuota)| Offer::new(&offered.offering, quota, part);
+        let host = Rc::new(ThreadHost::new(&common.console));
+        let offer = |(offered, quota): (&ScenarioUsers, &SharedQuota)| Offer::new(&offered.offering, quota, part);
         let offers: Vec<Offer> = load.offered.iter().zip(quotas).map(offer).collect();
-        let mut members = Vec::new();
+        let mut users = Vec::new();
         for (index, (offer, offered)) in offers.iter().zip(load.offered).enumerate() {
             let made_before = share.of_first(offered.made_before);
             for place in 0..offer.len() as u64 {
                 let id = offered.first_id + place * share.of as u64 + share.index as u64;
-                let mut member = Member::new(User::new(&recording, id, common.seed), index);
+                let mut member = ScriptUser::new(User::new(&recording, id, common.seed), index);
                 if place < made_before && !common.interrupted.load(Relaxed) {
                     let unmade = |error| RunError::Users(format!("failed to make user {id}: {error}"));
                     load_now(common, member.make(common, &host).map_err(unmade)?, &host)?;
                 }
-                members.push(member);
+                users.push(member);
             }
         }
-        Ok(ThreadUsers { offers, members, recording, host })
+        Ok(ThreadUsers { offers, users, recording, host })
     }
 
     fn run(
@@ -177,15 +177,15 @@ impl ThreadUsers {
         // What is run for its own sake has all of that in its metrics.
         let recorder = if load.common.purpose == Purpose::Run { recorder.of_generator() } else { recorder };
         let recorder = recorder.sharing(&load.common.names);
-        let core = Core::new(clock, recorder, self.offers, load.common.halt).map_err(broke)?;
-        let network = Network::new(load.common.network.clone(), self.members.len(), &core).map_err(broke)?;
+        let context = LoopContext::new(clock, recorder, self.offers, load.common.halt).map_err(broke)?;
+        let network = Network::new(load.common.network.clone(), self.users.len(), &context).map_err(broke)?;
         let mut users = Users {
             common: load.common,
             host: self.host,
             recording: self.recording,
             network,
-            members: self.members,
-            calls: load.offered.iter().map(Offered::calls).collect(),
+            users: self.users,
+            calls: load.offered.iter().map(ScenarioUsers::calls).collect(),
             ready: VecDeque::new(),
             copies: load.copies.clone().map(|copies| (thread, copies)),
             result: None,
@@ -194,17 +194,17 @@ impl ThreadUsers {
             was_aborted: load.common.plan.abort.get().is_some(),
             counted: 0,
         };
-        event_loop::run(core, &mut users).map_err(broke)?;
+        event_loop::run(context, &mut users).map_err(broke)?;
         Ok((users.broken, users.result))
     }
 }
 
-impl Offered {
-    fn calls(&self) -> Calls {
+impl ScenarioUsers {
+    fn calls(&self) -> CalledFunction {
         // Each user reads it once.
         let arguments = self.arguments.iter().map(|json| Data::Kept(json.as_str().into())).collect();
         let (function, result, scenario) = (self.function.as_str().into(), self.result, self.scenario);
-        Calls { function, arguments, result, scenario }
+        CalledFunction { function, arguments, result, scenario }
     }
 }
 
@@ -225,7 +225,7 @@ pub(super) fn allow_users(users: u64) -> Result<(), RunError> {
 }
 
 /// Lets a user run its modules, which may wait for timers but not for the network.
-fn load_now(common: &Common<'_>, vm: &mut Vm<K6>, host: &Rc<Surroundings>) -> Result<(), RunError> {
+fn load_now(common: &RunContext<'_>, vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> Result<(), RunError> {
     match settle(vm, host) {
         Parked::Over(_) => Ok(()),
         Parked::Ended(End::NotLoaded(exception)) => Err(RunError::Users(exception.to_string())),
@@ -239,7 +239,7 @@ fn load_now(common: &Common<'_>, vm: &mut Vm<K6>, host: &Rc<Surroundings>) -> Re
 }
 
 /// Runs the modules of a user, on a thread that has nothing else to do.
-pub(super) fn settle(vm: &mut Vm<K6>, host: &Rc<Surroundings>) -> Parked {
+pub(super) fn settle(vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> Parked {
     let mut timers = BTreeSet::new();
     let mut parked = vm.load();
     loop {

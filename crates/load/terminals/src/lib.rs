@@ -51,19 +51,19 @@ pub struct TerminalUsers {
     /// The isolation level in force, once a user has asked for it.
     isolation: OnceLock<String>,
     connections: AtomicU64,
-    ledger: Arc<Ledger>,
+    statistics: Arc<SharedStatistics>,
 }
 
 /// What all users take note of.
-struct Ledger {
+struct SharedStatistics {
     /// Those of users that have ended.
-    notes: Mutex<Notes>,
+    counts: Mutex<UserStatistics>,
     durations: Durations,
 }
 
 /// What a user takes note of, beside what is recorded of its calls.
 #[derive(Clone, Debug, Default)]
-struct Notes {
+struct UserStatistics {
     statements: Vec<StatementTimes>,
     retries: [u64; ErrorKind::ALL.len()],
     /// How often the server was asked to end a statement, and how often that failed.
@@ -83,10 +83,10 @@ pub struct TerminalUser {
     step: usize,
     /// The session whose time was up: the server may still work for it.
     given_up: Option<Session>,
-    notes: Notes,
+    counts: UserStatistics,
     /// What statements took, as far as it is not filed.
     durations: Vec<(usize, u64)>,
-    ledger: Arc<Ledger>,
+    statistics: Arc<SharedStatistics>,
 }
 
 impl TerminalUsers {
@@ -96,7 +96,7 @@ impl TerminalUsers {
         Ok(TerminalUsers {
             endpoint: sql.endpoint.clone().ok_or_else(nowhere)?,
             sql: sql.clone(),
-            ledger: Arc::new(Ledger::new(workload.statements().len())),
+            statistics: Arc::new(SharedStatistics::new(workload.statements().len())),
             statements: workload.statements().len(),
             workload,
             timeout,
@@ -108,12 +108,12 @@ impl TerminalUsers {
 
     /// What is known of the work when all users have ended.
     pub fn facts(&self, steps: &[&str]) -> SqlFacts {
-        let (notes, durations) = (self.ledger.notes(), &self.ledger.durations);
+        let (counts, durations) = (self.statistics.counts(), &self.statistics.durations);
         let names = self.workload.statements();
         let untimed = StatementTimes::default();
         let statements = names.into_iter().enumerate().map(|(number, name)| {
             let StatementTimes { runs, measured, total, longest, failed } =
-                *notes.statements.get(number).unwrap_or(&untimed);
+                *counts.statements.get(number).unwrap_or(&untimed);
             let [p50, p95, p99] = [50.0, 95.0, 99.0].map(|percent| durations.percentile(number, percent));
             let transaction = steps[name.step].to_owned();
             StatementFacts { transaction, statement: name.name, runs, measured, total, longest, p50, p95, p99, failed }
@@ -123,9 +123,9 @@ impl TerminalUsers {
             isolation: self.isolation.get().cloned().unwrap_or_default(),
             connections: self.connections.load(Ordering::Relaxed),
             statements: statements.collect(),
-            retries: by_kind(&notes.retries),
-            cancels: notes.cancels,
-            cancels_failed: notes.cancels_failed,
+            retries: by_kind(&counts.retries),
+            cancels: counts.cancels,
+            cancels_failed: counts.cancels_failed,
             mix: self.workload.mix(),
         }
     }
@@ -154,10 +154,13 @@ impl BlockingWorkload for TerminalUsers {
     fn user(&self, user: u32, over: &Arc<AtomicBool>) -> Result<TerminalUser, Failure> {
         let mut terminal = self.connect(user, over).map_err(failure)?;
         let bytes = terminal.connection().bytes();
-        let notes = Notes { statements: vec![StatementTimes::default(); self.statements], ..Notes::default() };
-        let (over, ledger) = (Arc::clone(over), Arc::clone(&self.ledger));
+        let counts = UserStatistics {
+            statements: vec![StatementTimes::default(); self.statements],
+            ..UserStatistics::default()
+        };
+        let (over, statistics) = (Arc::clone(over), Arc::clone(&self.statistics));
         let (terminal, durations) = (Ok(terminal), Vec::new());
-        Ok(TerminalUser { index: user, over, terminal, bytes, step: 0, given_up: None, notes, durations, ledger })
+        Ok(TerminalUser { index: user, over, terminal, bytes, step: 0, given_up: None, counts, durations, statistics })
     }
 
     /// Draws a transaction. A user that has lost its connection first makes a new one; where that
@@ -182,10 +185,10 @@ impl BlockingWorkload for TerminalUsers {
     }
 
     fn call(&self, user: &mut TerminalUser, step: usize, call: &mut Call) -> Result<(), Failure> {
-        let TerminalUser { terminal, notes, durations, bytes, given_up, .. } = user;
+        let TerminalUser { terminal, counts, durations, bytes, given_up, .. } = user;
         let Ok(ready) = terminal else { return Ok(()) };
         ready.connection().until(Some(call.deadline()));
-        let Notes { statements, retries, .. } = notes;
+        let UserStatistics { statements, retries, .. } = counts;
         let mut watch = Stopwatch { times: statements, noted: durations, measured: call.is_measured() };
         let result = persist(&self.sql.retry, retries, call, || ready.run(&mut watch));
         let (sent, received) = ready.connection().bytes();
@@ -210,35 +213,35 @@ impl BlockingWorkload for TerminalUsers {
     /// Has the server end what the user no longer waits for: it would go on for nobody, with its locks,
     /// beside all that follows.
     fn end_iteration(&self, user: &mut TerminalUser) {
-        self.ledger.durations.relieve(&mut user.durations);
+        self.statistics.durations.relieve(&mut user.durations);
         if let Some(session) = user.given_up.take() {
             let done = session.cancel(&self.endpoint, CANCEL_WITHIN);
-            user.notes.cancels += 1;
-            user.notes.cancels_failed += u64::from(done.is_err());
+            user.counts.cancels += 1;
+            user.counts.cancels_failed += u64::from(done.is_err());
         }
     }
 }
 
-impl Ledger {
-    fn new(statements: usize) -> Ledger {
-        Ledger { notes: Mutex::default(), durations: Durations::new(statements) }
+impl SharedStatistics {
+    fn new(statements: usize) -> SharedStatistics {
+        SharedStatistics { counts: Mutex::default(), durations: Durations::new(statements) }
     }
 
-    fn notes(&self) -> MutexGuard<'_, Notes> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn counts(&self) -> MutexGuard<'_, UserStatistics> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for TerminalUser {
     /// Hands over what was noted: here, because no user is to wait for another before its end.
     fn drop(&mut self) {
-        self.ledger.durations.close(&mut self.durations);
-        self.ledger.notes().merge(&self.notes);
+        self.statistics.durations.close(&mut self.durations);
+        self.statistics.counts().merge(&self.counts);
     }
 }
 
-impl Notes {
-    fn merge(&mut self, other: &Notes) {
+impl UserStatistics {
+    fn merge(&mut self, other: &UserStatistics) {
         self.statements.resize(other.statements.len(), StatementTimes::default());
         self.statements.iter_mut().zip(&other.statements).for_each(|(into, from)| into.merge(from));
         self.retries.iter_mut().zip(&other.retries).for_each(|(into, from)| *into += from);

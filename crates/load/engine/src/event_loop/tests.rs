@@ -1,6 +1,6 @@
 //! Users of a protocol of lines against a server that writes down what each connection says.
 
-use super::core::Core;
+use super::context::LoopContext;
 use super::*;
 use crate::clock::Clock;
 use crate::offer::{Offer, Offering, SharedQuota};
@@ -193,7 +193,7 @@ fn closed(users: f64) -> LoadModel {
 
 fn offering(model: LoadModel, stop: Stop) -> Offering {
     let (warmup, drain) = (Duration::ZERO, Duration::from_secs(10));
-    Offering { model, stop, start: Instant(0), warmup, drain, leave: None, as_k6: None, seed: 1 }
+    Offering { model, stop, start: Instant(0), warmup, drain, leave: None, k6_arrivals: None, seed: 1 }
 }
 
 fn per_user(count: u64) -> Stop {
@@ -218,9 +218,9 @@ fn run_lines(lines: &Lines, offerings: &[Offering], connections: usize) -> Ran {
     let recorder = Recorder::new(&NAMES, false, clock.first(), Instant(i64::MAX), 0, sender);
     let offers =
         offerings.iter().map(|offering| Offer::new(offering, &SharedQuota::of(offering, WHOLE), part)).collect();
-    let core = Core::new(clock, recorder, offers, &interrupted).expect("an epoll");
-    let mut users = Users::new(task, core.users());
-    run(core, &mut users).expect("the loop runs to its end");
+    let context = LoopContext::new(clock, recorder, offers, &interrupted).expect("an epoll");
+    let mut users = Users::new(task, context.users());
+    run(context, &mut users).expect("the loop runs to its end");
     let mut ran = Ran { tallies: BTreeMap::new(), findings: Findings::default(), said: Vec::new() };
     for handover in receiver {
         match handover {

@@ -25,7 +25,7 @@ impl Arrivals {
     pub(crate) fn new(rate: &Profile, arrivals: load::Arrivals, offering: &Offering, share: Share) -> Arrivals {
         let first = Instant(-nanos(offering.warmup));
         let times = ArrivalTimes::new(rate, arrivals, first, offering.seed, share);
-        let after_a_gap = offering.as_k6.is_some_and(|k6| k6.after_a_gap);
+        let after_a_gap = offering.k6_arrivals.is_some_and(|k6| k6.after_a_gap);
         let times = if after_a_gap { times.after_a_gap() } else { times };
         let (rate, times, start) = (rate.clone(), times.peekable(), offering.start);
         Arrivals { rate, times, start, returned: VecDeque::new(), share }

@@ -72,12 +72,12 @@ impl Source {
             LoadModel::Open { rate, arrivals, max_users, overflow } => {
                 let users = share.of_first(u64::from(*max_users)) as usize;
                 let arrivals = Arrivals::new(rate, *arrivals, offering, share);
-                let in_turn = share.of_first(offering.as_k6.map_or(0, |k6| k6.in_turn)) as u32;
+                let in_turn = share.of_first(offering.k6_arrivals.map_or(0, |k6| k6.in_turn)) as u32;
                 let open = Open {
                     arrivals,
                     free: (0..in_turn).collect(),
                     fresh: in_turn..users as u32,
-                    in_turn: offering.as_k6.is_some(),
+                    in_turn: offering.k6_arrivals.is_some(),
                     free_since: first,
                     overflow: *overflow,
                 };

@@ -17,7 +17,7 @@ fn closed(users: Profile, think: Duration, stop: Stop) -> Offering {
         warmup: Duration::ZERO,
         drain: Duration::from_secs(1),
         leave: None,
-        as_k6: None,
+        k6_arrivals: None,
         seed: 5,
     }
 }
@@ -237,8 +237,8 @@ fn a_user_that_has_nothing_more_to_do_leaves_its_arrival_to_another() {
 #[test]
 fn users_of_a_script_on_its_own_take_turns() {
     let now = Instant(500 * MS);
-    let taken = |as_k6| {
-        let offering = Offering { as_k6, ..open(1000.0, 3, Overflow::Drop, Stop::After(ms(1000))) };
+    let taken = |k6_arrivals| {
+        let offering = Offering { k6_arrivals, ..open(1000.0, 3, Overflow::Drop, Stop::After(ms(1000))) };
         let mut offer = alone(&offering, ALONE);
         let mut take = |ends: bool| {
             let Some(Start::Arrival { user, due, .. }) = offer.next_start(now) else { panic!("an arrival") };
@@ -251,8 +251,8 @@ fn users_of_a_script_on_its_own_take_turns() {
         [true, true, true, false, false, false].map(&mut take)
     };
     assert_eq!(taken(None), [0, 0, 0, 0, 1, 2], "in a study, few of them stay warm");
-    let as_k6 = AsK6 { in_turn: 2, after_a_gap: false };
-    assert_eq!(taken(Some(as_k6)), [0, 1, 0, 1, 0, 2], "the third is for when both are busy");
+    let k6_arrivals = K6Arrivals { in_turn: 2, after_a_gap: false };
+    assert_eq!(taken(Some(k6_arrivals)), [0, 1, 0, 1, 0, 2], "the third is for when both are busy");
 }
 
 #[test]

@@ -29,7 +29,7 @@ use crate::http::wire::Wire;
 use capture::Seen;
 use feeds::Cursors;
 use plimsoll_engine::clock::Clock;
-use plimsoll_engine::protocol::{Came, Failure, Next, Protocol, Sending, Signal, Violation};
+use plimsoll_engine::protocol::{Failure, Next, Protocol, ReceivedReply, Sending, Signal, Violation};
 use plimsoll_feed::Share;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::units::Instant;
@@ -215,25 +215,25 @@ impl Protocol for Flows<'_> {
         signals: &mut Vec<Signal>,
     ) -> Result<(), Violation> {
         match &mut connection.reply {
-            Some(reply) => connection.wire.receive(input, &mut **reply, signals, came),
-            None => connection.wire.receive(input, &mut (), signals, came),
+            Some(reply) => connection.wire.receive(input, &mut **reply, signals, whole),
+            None => connection.wire.receive(input, &mut (), signals, whole),
         }
     }
 
     fn end_of_input(&self, connection: &mut Connection, signals: &mut Vec<Signal>) {
-        connection.wire.end_of_input(signals, came);
+        connection.wire.end_of_input(signals, whole);
     }
 
     fn conclude(
         &self,
         connection: &mut Connection,
         user: &mut User,
-        came: Came,
+        received: ReceivedReply,
         reply: plimsoll_engine::protocol::Reply,
     ) -> plimsoll_engine::protocol::Reply {
         let Some(mut kept) = connection.reply.take() else { return reply };
-        user.now = self.unix_millis(came.now);
-        user.spent.0 += came.took.0;
+        user.now = self.unix_millis(received.now);
+        user.spent.0 += received.took.0;
         let looked_at = self.look_at(user, &mut kept);
         self.give_back(kept);
         match looked_at {
@@ -251,7 +251,7 @@ impl Protocol for Flows<'_> {
 }
 
 /// That a reply is whole; whether it is right is seen when its user looks at it.
-fn came(_status: u16) -> plimsoll_engine::protocol::Reply {
+fn whole(_status: u16) -> plimsoll_engine::protocol::Reply {
     plimsoll_engine::protocol::Reply::Expected { number: None }
 }
 

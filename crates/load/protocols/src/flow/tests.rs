@@ -208,7 +208,7 @@ impl<'a> Driven<'a> {
             let read = self.flows.receive(&mut self.connection, piece, &mut Vec::new(), &mut signals);
             read.expect("the answer is HTTP");
         }
-        let came = Came { step, now, took: Nanos(5_000_000) };
+        let came = ReceivedReply { step, now, took: Nanos(5_000_000) };
         let verdict = Verdict::Expected { number: None };
         assert_eq!(signals.pop(), Some(Signal::Done { ticket: 3, reply: verdict.clone() }));
         match self.flows.conclude(&mut self.connection, &mut self.user, came, verdict) {

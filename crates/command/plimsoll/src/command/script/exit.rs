@@ -28,7 +28,7 @@ pub(super) enum Exit {
     Marked = 110,
 }
 
-/// Why it ends so.
+/// CallError it ends so.
 #[derive(Debug)]
 pub(super) struct Failure {
     exit: Exit,

@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The tools of the work, and the offers that it serves.
-pub struct Core<'a> {
+pub struct LoopContext<'a> {
     /// The time of the trial.
     pub clock: Clock,
     /// Where sockets are registered.
@@ -32,7 +32,7 @@ pub struct Core<'a> {
 
 /// An iteration that is over.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
+pub struct EndedIteration {
     /// When it was due.
     pub begun: Instant,
     /// How much of the time since then is no part of it.
@@ -47,15 +47,15 @@ pub struct Ended {
 
 /// What a user does after an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum AfterIteration {
     /// It begins the next one at once, due at this instant.
     Begin(Instant),
     /// Nothing until [`Work::begin`].
     Rest,
 }
 
-impl<'a> Core<'a> {
-    /// The core of one thread, with an `epoll` of its own. All its loops end when `interrupted` is set.
+impl<'a> LoopContext<'a> {
+    /// The context of one thread, with an `epoll` of its own. All its loops end when `interrupted` is set.
     ///
     /// # Errors
     /// No descriptor is left.
@@ -64,10 +64,10 @@ impl<'a> Core<'a> {
         recorder: Recorder,
         offers: Vec<Offer>,
         interrupted: &'a AtomicBool,
-    ) -> Result<Core<'a>, Errno> {
+    ) -> Result<LoopContext<'a>, Errno> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let turn = clock.now();
-        Ok(Core { clock, epoll, timers: Timers::default(), recorder, offers, interrupted, turn })
+        Ok(LoopContext { clock, epoll, timers: Timers::default(), recorder, offers, interrupted, turn })
     }
 
     /// Begins to connect, and has the loop told of the socket's events under this key.
@@ -117,12 +117,12 @@ impl<'a> Core<'a> {
     /// Whether the iterations of a user arrive.
     #[inline]
     pub fn is_open(&self, user: u32) -> bool {
-        self.offers[self.seat(user).0].is_open()
+        self.offers[self.offer_of(user).0].is_open()
     }
 
-    /// The offer of a user, and its place there.
+    /// The offer of a user, and the place of the user in it.
     #[inline]
-    fn seat(&self, user: u32) -> (usize, u32) {
+    fn offer_of(&self, user: u32) -> (usize, u32) {
         let mut place = user as usize;
         for (index, offer) in self.offers.iter().enumerate() {
             if place < offer.len() {
@@ -134,8 +134,8 @@ impl<'a> Core<'a> {
     }
 
     /// Records an iteration that is over.
-    pub fn iteration_ended(&mut self, user: u32, ended: Ended) -> What {
-        let Ended { begun, paused, outcome, done, .. } = ended;
+    pub fn iteration_ended(&mut self, user: u32, ended: EndedIteration) -> AfterIteration {
+        let EndedIteration { begun, paused, outcome, done, .. } = ended;
         let sent = begun.after(paused);
         let exchange = Exchange { scheduled: sent, sent, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome };
         self.recorder.record(ITERATION, Self::phase(begun), &exchange);
@@ -143,44 +143,44 @@ impl<'a> Core<'a> {
     }
 
     /// An iteration was broken off that neither ended nor failed: it is recorded nowhere.
-    pub fn iteration_interrupted(&mut self, user: u32, begun: Instant, now: Instant) -> What {
+    pub fn iteration_interrupted(&mut self, user: u32, begun: Instant, now: Instant) -> AfterIteration {
         self.iteration_over(user, begun, Nanos(0), now)
     }
 
-    fn iteration_over(&mut self, user: u32, begun: Instant, least: Nanos, now: Instant) -> What {
-        let (offer, place) = self.seat(user);
+    fn iteration_over(&mut self, user: u32, begun: Instant, least: Nanos, now: Instant) -> AfterIteration {
+        let (offer, place) = self.offer_of(user);
         let at_once = self.is_at_once(begun);
         let offer = &mut self.offers[offer];
-        let Some(pause) = offer.iteration_ended(place, least, now) else { return What::Rest };
+        let Some(pause) = offer.iteration_ended(place, least, now) else { return AfterIteration::Rest };
         // What takes no time would otherwise go on for ever in one turn of the loop.
         if pause > Nanos(0) || at_once {
             offer.think(place);
             self.timers.set(now.after(pause), Alarm::Wake(user));
-            What::Rest
+            AfterIteration::Rest
         } else if offer.begin(place, now) {
-            What::Begin(now)
+            AfterIteration::Begin(now)
         } else {
-            What::Rest
+            AfterIteration::Rest
         }
     }
 
     /// The user begins no further iteration; the one that it is in ends as any other.
     pub fn lost(&mut self, user: u32) {
-        let (offer, place) = self.seat(user);
+        let (offer, place) = self.offer_of(user);
         self.offers[offer].lose(place);
     }
 
     /// The user has nothing more to do. The iteration that was due at `due` is none; where it
     /// arrived, another user gets it.
     pub fn stopped(&mut self, user: u32, due: Instant) {
-        let (offer, place) = self.seat(user);
+        let (offer, place) = self.offer_of(user);
         let now = self.clock.now();
         self.offers[offer].stop(place, due, now);
     }
 
     /// The user has done what it does when it stops.
     pub fn retired(&mut self, user: u32) {
-        let (offer, place) = self.seat(user);
+        let (offer, place) = self.offer_of(user);
         let now = self.clock.now();
         if self.offers[offer].retired(place, now) {
             self.offers[offer].think(place);
@@ -242,7 +242,7 @@ impl<'a> Core<'a> {
 
     /// A pause between two iterations is over.
     fn wake(&mut self, work: &mut impl Work, user: u32, due: Instant) {
-        let (offer, place) = self.seat(user);
+        let (offer, place) = self.offer_of(user);
         let now = self.clock.now();
         if self.offers[offer].wake(place, now) {
             self.recorder.record_lateness(now.since(due));

@@ -1,6 +1,6 @@
 //! Connections that a user holds for longer than one exchange: sockets of WebSocket, connections of gRPC.
 
-use super::exchange::{Connected, Fault};
+use super::exchange::{ConnectionFacts, Fault};
 use super::grpc::Channel;
 use super::websocket::WebSocket;
 use plimsoll_javascript::OpId;
@@ -12,9 +12,9 @@ use std::rc::Rc;
 
 /// One of them, as a state machine without a socket. It is made when its operation begins, and opened when there is a
 /// connection.
-pub(super) trait Held {
+pub(super) trait ClientSession {
     /// The connection stands, with its encryption.
-    fn open(&mut self, connected: &Connected, io: &mut Io<'_>);
+    fn open(&mut self, connected: &ConnectionFacts, io: &mut Io<'_>);
 
     /// Whether an operation is its own: the one that it was made for, or a call that is open on it.
     fn knows(&self, id: OpId) -> bool;
@@ -40,12 +40,12 @@ pub(super) struct Io<'a> {
     pub(super) now: Instant,
     /// What is to be sent.
     pub(super) out: &'a mut Vec<u8>,
-    pub(super) told: &'a mut Told,
+    pub(super) outbox: &'a mut Outbox,
 }
 
 /// What has come of connections.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Outbox {
     /// For scripts.
     pub(super) answers: Vec<(OpId, Event)>,
     pub(super) records: Vec<Record>,
@@ -54,7 +54,7 @@ pub(super) struct Told {
 impl Io<'_> {
     /// Tells the script.
     pub(super) fn answer(&mut self, id: OpId, event: Event) {
-        self.told.answers.push((id, event));
+        self.outbox.answers.push((id, event));
     }
 }
 
@@ -69,17 +69,17 @@ pub(super) struct Record {
 
 /// What kind of connection is to be made.
 #[derive(Debug)]
-pub(super) struct Wants {
+pub(super) struct ConnectionRequest {
     pub(super) url: Url,
     /// What is offered in the handshake of TLS.
     pub(super) alpn: &'static [&'static [u8]],
     /// How TLS differs from that of the other connections.
-    pub(super) tls: Option<OwnTls>,
+    pub(super) tls: Option<ClientTls>,
 }
 
 /// TLS of one client.
 #[derive(Clone, Debug)]
-pub(super) struct OwnTls {
+pub(super) struct ClientTls {
     /// Authorities in PEM; none for those of the system.
     pub(super) authorities: Vec<String>,
     /// A certificate and its key, in PEM.
@@ -90,16 +90,16 @@ pub(super) struct OwnTls {
 ///
 /// # Errors
 /// It opens none, and is given back.
-pub(super) fn held(id: OpId, op: Op, now: Instant) -> Result<(Box<dyn Held>, Wants), Op> {
+pub(super) fn open(id: OpId, op: Op, now: Instant) -> Result<(Box<dyn ClientSession>, ConnectionRequest), Op> {
     match op {
         Op::Socket(request) => {
-            let wants = Wants { url: request.url.clone(), alpn: &[b"http/1.1"], tls: None };
+            let wants = ConnectionRequest { url: request.url.clone(), alpn: &[b"http/1.1"], tls: None };
             Ok((Box::new(WebSocket::new(id, request, now)), wants))
         }
         Op::GrpcConnect(connect) => {
-            let tls = OwnTls { authorities: connect.authorities.clone(), identity: connect.identity.clone() };
+            let tls = ClientTls { authorities: connect.authorities.clone(), identity: connect.identity.clone() };
             let is_own = !tls.authorities.is_empty() || tls.identity.is_some();
-            let wants = Wants { url: connect.url.clone(), alpn: &[b"h2"], tls: is_own.then_some(tls) };
+            let wants = ConnectionRequest { url: connect.url.clone(), alpn: &[b"h2"], tls: is_own.then_some(tls) };
             Ok((Box::new(Channel::new(id, connect)), wants))
         }
         other => Err(other),
