@@ -1,4 +1,4 @@
-//! What is handed about: how to offer load, and what is known when it is over.
+//! The job of a generator and its result.
 
 use crate::clock::{Clock, nanos};
 use crate::recorder::Findings;
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How to offer load.
+/// A load to offer, and how.
 pub struct Job<'a> {
     /// The profile.
     pub load: &'a LoadProfile,
@@ -35,7 +35,7 @@ pub struct Job<'a> {
     pub console: Option<PathBuf>,
 }
 
-/// What is known at the end, beside the intervals.
+/// The result of a run, beside its intervals.
 #[derive(Clone, Debug)]
 pub struct RunRecord {
     /// The start of the measure phase on the system's monotonic clock.
@@ -54,7 +54,7 @@ pub struct RunRecord {
     pub warnings: Vec<String>,
     /// Why users stopped before the load was over, if they did: a feed had no more rows.
     pub stopped: Option<String>,
-    /// Whether it was broken off from outside.
+    /// True if it was broken off from outside.
     pub interrupted: bool,
     /// What is known of the back end, where the workload is storage.
     pub storage: Option<StorageFacts>,

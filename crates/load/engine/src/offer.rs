@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
 
-/// What an offer follows.
+/// A load to offer: profile, stop rule and phases.
 #[derive(Clone, Debug)]
 pub struct Offering {
     /// Users of a closed loop, or arrivals.
@@ -37,13 +37,13 @@ pub struct Offering {
     /// How long a user may go on with its iteration that a ramp no longer asks for; as long as it
     /// takes, where there is none.
     pub leave: Option<Duration>,
-    /// Where arrivals are those of a script on its own.
+    /// Set if arrivals follow the rules of k6.
     pub k6_arrivals: Option<K6Arrivals>,
     /// Seed of arrivals and think times.
     pub seed: u64,
 }
 
-/// What k6 does otherwise with arrivals.
+/// How arrivals of k6 differ from those of a study.
 #[derive(Clone, Copy, Debug)]
 pub struct K6Arrivals {
     /// So many users take turns. In a study, whoever became free last is taken first: few of them stay warm rather
@@ -72,7 +72,7 @@ pub struct Offer {
     retiring: usize,
     /// Users that are to do that next, where users do such a thing.
     retirees: Option<Vec<u32>>,
-    /// Whether those were called up that have nothing to do when no more iterations begin.
+    /// True if those were called up that have nothing to do when no more iterations begin.
     called_up: bool,
     /// When users are to be gone that a ramp no longer asks for, in order of time.
     leaving: VecDeque<(Instant, u32)>,
@@ -80,7 +80,7 @@ pub struct Offer {
     /// From where on iterations count, and from where on none begins.
     window: Range<Instant>,
     drain_end: Instant,
-    /// Whether what was under way at the end of the drain was cut off.
+    /// True if what was under way at the end of the drain was cut off.
     cut_off: bool,
 }
 
@@ -188,7 +188,7 @@ impl Offer {
         self.users.len()
     }
 
-    /// Whether iterations arrive.
+    /// True if iterations arrive.
     #[inline]
     pub fn is_open(&self) -> bool {
         matches!(self.source, Source::Open(_))
@@ -293,7 +293,7 @@ impl Offer {
         self.park(user, now);
     }
 
-    /// Whether every user had nothing more to do.
+    /// True if every user had nothing more to do.
     pub(crate) fn all_stopped(&self) -> bool {
         self.stopped == self.users.len()
     }
@@ -394,7 +394,7 @@ impl Offer {
         }
     }
 
-    /// Whether iterations may still begin.
+    /// True if iterations may still begin.
     fn offers_more(&mut self, now: Instant) -> bool {
         let all_spent = self.spent > 0 && self.spent == self.users.len();
         self.quota.has_any()
@@ -407,7 +407,7 @@ impl Offer {
             }
     }
 
-    /// Whether nothing is left to do, or no time to do it in.
+    /// True if nothing is left to do, or no time to do it in.
     pub(crate) fn is_over(&mut self, now: Instant) -> bool {
         let none_busy = self.iterating == 0 && self.retiring == 0 && self.retirees.as_ref().is_none_or(Vec::is_empty);
         now >= self.drain_end || none_busy && now >= self.window.start && !self.offers_more(now)

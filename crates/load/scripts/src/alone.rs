@@ -1,5 +1,4 @@
-//! CalledFunction that are no iteration: `setup`, `teardown`, `handleSummary`, and loading a script to see what it says of
-//! itself.
+//! Calls outside of iterations: `setup`, `teardown`, `handleSummary`, and loading a script for its options.
 
 use super::run::Run;
 use super::threads::{Load, LoadResult, ScenarioUsers, settle};
@@ -21,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// What a script says of itself when it is loaded.
+/// The options and metrics that a script declares when it is loaded.
 #[derive(Debug)]
 pub struct Inspected {
     /// Its `options`, as JSON.
@@ -72,11 +71,10 @@ fn result_of(parked: Parked, limits: Limits) -> Result<Option<String>, CallError
     }
 }
 
-/// CalledFunction a function that the script exports, with arguments in JSON, as a user of its own. What it measures is left
-/// aside.
+/// Calls a function that the script exports, with arguments in JSON, as a user of its own. Its samples are discarded.
 ///
 /// # Errors
-/// It came to nothing, or the machine does not allow what the loop needs.
+/// The call fails, or the machine does not allow what the loop needs.
 pub fn call_alone(
     run: &Run<'_>,
     function: &str,
@@ -89,7 +87,7 @@ pub fn call_alone(
     left.called
 }
 
-/// The same, with what it measured.
+/// Calls a function that the script exports, and keeps its samples.
 pub(super) fn call(
     run: &Run<'_>,
     network: &Arc<network::Shared>,

@@ -1,4 +1,4 @@
-//! Connections that a user holds for longer than one exchange: sockets of WebSocket, connections of gRPC.
+//! Sessions of a user that last longer than one exchange: sockets of WebSocket, connections of gRPC.
 
 use super::exchange::{ConnectionFacts, Fault};
 use super::grpc::Channel;
@@ -10,74 +10,74 @@ use plimsoll_model::units::Instant;
 use plimsoll_web::Url;
 use std::rc::Rc;
 
-/// One of them, as a state machine without a socket. It is made when its operation begins, and opened when there is a
-/// connection.
+/// A session as a state machine without a socket. It is made when its operation begins, and opened when its connection
+/// is established.
 pub(super) trait ClientSession {
-    /// The connection stands, with its encryption.
+    /// The connection is established, encryption included.
     fn open(&mut self, connected: &ConnectionFacts, io: &mut Io<'_>);
 
-    /// Whether an operation is its own: the one that it was made for, or a call that is open on it.
+    /// True if an operation belongs to the session: the one that opened it, or a call that is open on it.
     fn knows(&self, id: OpId) -> bool;
 
-    /// An operation, whose number is `id`, for one that it knows ([`addressee`]).
+    /// Takes an operation, numbered `id`, for one that belongs to the session ([`addressee`]).
     fn tell(&mut self, id: OpId, op: Op, io: &mut Io<'_>);
 
-    /// Nobody waits for this operation any more, which it knows.
+    /// Cancels an operation that belongs to the session.
     fn cancel(&mut self, id: OpId, io: &mut Io<'_>);
 
-    /// Takes bytes that came.
+    /// Takes bytes that were received.
     fn receive(&mut self, input: &[u8], io: &mut Io<'_>);
 
-    /// The connection could not be made or broke; without a fault, the peer has ended its side. It is over then.
+    /// Ends the session: its connection could not be made or broke, or, without a fault, the peer has ended its side.
     fn end(&mut self, fault: Option<&Fault>, io: &mut Io<'_>);
 
-    /// Whether nothing more comes of it: it is closed when what it wrote is sent.
+    /// True if the session is over. The connection is closed when its output is sent.
     fn is_over(&self) -> bool;
 }
 
-/// What a connection sees of the world, and where it puts what it has to say.
+/// The present instant, and where a session puts its output.
 pub(super) struct Io<'a> {
     pub(super) now: Instant,
-    /// What is to be sent.
+    /// Bytes to be sent.
     pub(super) out: &'a mut Vec<u8>,
     pub(super) outbox: &'a mut Outbox,
 }
 
-/// What has come of connections.
+/// Events and records that sessions have produced and nobody has taken yet.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    /// For scripts.
+    /// Events for scripts.
     pub(super) answers: Vec<(OpId, Event)>,
     pub(super) records: Vec<Record>,
 }
 
 impl Io<'_> {
-    /// Tells the script.
+    /// Adds an event for the script.
     pub(super) fn answer(&mut self, id: OpId, event: Event) {
         self.outbox.answers.push((id, event));
     }
 }
 
-/// An exchange that has ended, for the record. Its bytes are not counted yet.
+/// An exchange that has ended and is to be recorded. Its bytes are not counted yet.
 #[derive(Debug)]
 pub(super) struct Record {
     pub(super) name: Rc<str>,
     pub(super) exchange: Exchange,
-    /// Of a failed one, what came back.
+    /// Why it failed, if it did.
     pub(super) detail: String,
 }
 
-/// What kind of connection is to be made.
+/// The connection that a session needs.
 #[derive(Debug)]
 pub(super) struct ConnectionRequest {
     pub(super) url: Url,
-    /// What is offered in the handshake of TLS.
+    /// The protocols to offer in the handshake of TLS (ALPN).
     pub(super) alpn: &'static [&'static [u8]],
-    /// How TLS differs from that of the other connections.
+    /// The session's own authorities and identity, if it has any.
     pub(super) tls: Option<ClientTls>,
 }
 
-/// TLS of one client.
+/// Authorities and identity of one client.
 #[derive(Clone, Debug)]
 pub(super) struct ClientTls {
     /// Authorities in PEM; none for those of the system.
@@ -86,10 +86,10 @@ pub(super) struct ClientTls {
     pub(super) identity: Option<(String, String)>,
 }
 
-/// What an operation opens, and what it wants for that.
+/// The session that an operation opens, and the connection that the session needs.
 ///
 /// # Errors
-/// It opens none, and is given back.
+/// The operation opens no session, and is given back.
 pub(super) fn open(id: OpId, op: Op, now: Instant) -> Result<(Box<dyn ClientSession>, ConnectionRequest), Op> {
     match op {
         Op::Socket(request) => {
@@ -106,7 +106,7 @@ pub(super) fn open(id: OpId, op: Op, now: Instant) -> Result<(Box<dyn ClientSess
     }
 }
 
-/// For which operation one is that opens no connection.
+/// The operation that opened the session to which this one belongs.
 pub(super) fn addressee(op: &Op) -> Option<OpId> {
     match op {
         Op::TellSocket(id, _) | Op::GrpcSend(id, _) | Op::GrpcEnd(id) | Op::GrpcClose(id) => Some(*id),
@@ -115,7 +115,7 @@ pub(super) fn addressee(op: &Op) -> Option<OpId> {
     }
 }
 
-/// What an operation is answered whose connection is gone.
+/// The event for an operation whose session has ended.
 pub(super) fn nobody(op: &Op) -> Option<Event> {
     let Op::GrpcCall(_) = op else { return None };
     Some(Event::Grpc(Box::new(GrpcEvent::Ended(GrpcEnd::unsent("the connection has ended")))))

@@ -1,5 +1,4 @@
-//! The connections of one thread: each belongs to a user, and carries requests of HTTP one after the other, or what a
-//! user holds for longer.
+//! A connection of a script's user: it carries requests of HTTP one after the other, or a session.
 
 use super::client_session::ClientSession;
 use super::exchange::{ConnectionFacts, Http, PendingRequest};
@@ -14,7 +13,7 @@ use std::net::SocketAddr;
 /// The most bytes of room that a connection keeps for its next request.
 const MOST_KEPT: usize = 16 * 1024;
 
-/// A connection, as its number on this thread.
+/// The number of a connection on its thread.
 pub(super) type ConnectionId = u32;
 
 /// A connection, being made or in use.
@@ -22,7 +21,7 @@ pub(super) struct Connection {
     pub(super) user: u32,
     pub(super) origin: OriginId,
     pub(super) stage: Stage,
-    /// None until it is known where to.
+    /// None until the address is known.
     pub(super) transport: Option<Transport>,
     pub(super) out: Vec<u8>,
     pub(super) traffic: Traffic,
@@ -33,29 +32,29 @@ pub(super) struct Connection {
     since: Instant,
 }
 
-/// How far a connection is.
+/// How far a connection is established.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
     /// The name of the host is looked up.
     Resolving,
     /// TCP is connecting.
     Connecting,
-    /// TLS greets.
+    /// TLS shakes hands.
     Handshaking,
-    /// What it is for can go.
+    /// Requests can be sent.
     Open,
 }
 
-/// What a connection is for.
+/// What a connection carries.
 pub(super) enum Traffic {
-    /// Requests; the first one while the connection is being made.
+    /// Requests of HTTP; `first` is the request for which the connection is being made.
     Http { http: Http, first: Option<Box<PendingRequest>> },
-    /// What a user holds for longer.
+    /// A session.
     Session { session: Box<dyn ClientSession>, tls: Configuration },
 }
 
 impl Traffic {
-    /// When it takes too long to make the connection; none where whoever pending gives it up.
+    /// When the connection must be made; none for a session, which whoever opened it cancels.
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self {
             Traffic::Http { first, .. } => first.as_ref().map(|pending| pending.deadline()),
@@ -65,7 +64,7 @@ impl Traffic {
 }
 
 impl Connection {
-    /// One that is not made yet, pending for at this instant.
+    /// A connection that is not made yet, requested at this instant.
     pub(super) fn new(user: u32, origin: OriginId, traffic: Traffic, requested: Instant) -> Connection {
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         let none = Nanos(0);
@@ -75,18 +74,18 @@ impl Connection {
         Connection { user, origin, stage, transport, out, traffic, connected, dialled: requested, since: requested }
     }
 
-    /// The time that the present stage took.
+    /// Enters the next stage. Returns how long the present one took.
     pub(super) fn next_stage(&mut self, stage: Stage, now: Instant) -> Nanos {
         self.stage = stage;
         now.since(std::mem::replace(&mut self.since, now))
     }
 
-    /// The transport of one that is past [`Stage::Resolving`].
+    /// The socket of a connection that is past [`Stage::Resolving`].
     pub(super) fn transport(&mut self) -> &mut Transport {
         self.transport.as_mut().expect("a connection that has events has a socket")
     }
 
-    /// Sends the request that was written; when that was done.
+    /// Sends the request that was written. Returns when it was sent.
     pub(super) fn depart(&mut self, now: Instant, clock: &Clock) -> Result<Instant, Broken> {
         if let Traffic::Http { http, .. } = &mut self.traffic {
             http.departs(now);
@@ -116,14 +115,14 @@ impl Connection {
         Ok(())
     }
 
-    /// The bytes out and in that nobody has been charged with yet.
+    /// Takes the bytes sent and received that are not recorded yet.
     pub(super) fn take_bytes(&mut self) -> (u64, u64) {
         self.transport.as_mut().map_or((0, 0), |transport| {
             (std::mem::take(&mut transport.bytes_out), std::mem::take(&mut transport.bytes_in))
         })
     }
 
-    /// Takes the request off that is on it, or that it is being made for.
+    /// Takes the request that is under way on it, or for which it is being made.
     pub(super) fn take_request(&mut self) -> Option<Box<PendingRequest>> {
         match &mut self.traffic {
             Traffic::Http { http, first } => http.pending.take().or_else(|| first.take()),
@@ -138,7 +137,7 @@ impl Connection {
         }
     }
 
-    /// Whether this operation is on it, or has opened it.
+    /// True if it carries this operation, or was made for it.
     pub(super) fn carries(&self, id: OpId) -> bool {
         match &self.traffic {
             Traffic::Http { .. } => self.pending().is_some_and(|pending| pending.id == id),
@@ -151,7 +150,7 @@ impl Connection {
         self.pending().map_or(Nanos(0), |pending| pending.timeout)
     }
 
-    /// Whether it waits for a request to carry.
+    /// True if it waits for a request to carry.
     pub(super) fn is_idle(&self) -> bool {
         self.stage == Stage::Open && matches!(&self.traffic, Traffic::Http { http, .. } if http.pending.is_none())
     }

@@ -21,7 +21,7 @@ const MOST_BYTES: usize = 1 << 20;
 /// A file for the console of all users of a trial, which is there from the first line on.
 pub(super) struct ConsoleFile(Arc<Mutex<ConsoleLog>>);
 
-/// What is known of the file so far.
+/// The state of the file.
 struct ConsoleLog {
     path: PathBuf,
     file: io::Result<Option<BufWriter<File>>>,
@@ -40,7 +40,7 @@ pub(super) struct LineCounts {
 }
 
 impl ConsoleFile {
-    /// One that keeps lines in a file of this path.
+    /// A console whose lines go to a file of this path.
     pub(super) fn at(path: PathBuf) -> ConsoleFile {
         let (known, written) = (HashMap::new(), LineCounts::default());
         ConsoleFile(Arc::new(Mutex::new(ConsoleLog { path, file: Ok(None), known, bytes: 0, written })))

@@ -14,7 +14,7 @@ use plimsoll_protocols::http::response::{LARGEST_REMEMBERED, Progress, ResponseR
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-/// How a connection came to be, as far as it has.
+/// How long the stages of a connection took, and to whom it leads.
 #[derive(Clone, Debug)]
 pub(super) struct ConnectionFacts {
     /// Looking up the name of the host.
@@ -23,18 +23,18 @@ pub(super) struct ConnectionFacts {
     pub(super) connecting: Nanos,
     /// The handshake of TLS.
     pub(super) tls_handshaking: Nanos,
-    /// Whom it leads to.
+    /// The peer's address.
     pub(super) remote: SocketAddr,
-    /// Where it goes over TLS.
+    /// Version and cipher, with TLS.
     pub(super) tls: Option<TlsFacts>,
 }
 
-/// CallError something on a connection came to nothing: as records tell it, and as scripts do.
+/// Why a connection or an exchange failed: the kind for records, and the kind for scripts.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
     pub(super) kind: ErrorKind,
     pub(super) http: HttpFault,
-    /// Whether this machine, not the peer, ran out of something.
+    /// True if this machine, not the peer, ran out of something.
     pub(super) is_ours: bool,
 }
 
@@ -67,7 +67,7 @@ impl From<Violation> for Fault {
     }
 }
 
-/// A request under way, or about to be.
+/// A request that waits to be sent or for its response.
 pub(super) struct PendingRequest {
     pub(super) id: OpId,
     pub(super) request: Rc<HttpRequest>,
@@ -75,19 +75,19 @@ pub(super) struct PendingRequest {
     pub(super) timeout: Nanos,
     /// When it was due, for the record.
     scheduled: Instant,
-    /// When the script pending for it, or when it was its turn.
+    /// When the script asked for it, or when the rate limit let it go.
     pub(super) requested: Instant,
     /// When it was handed to a connection.
     sent: Option<Instant>,
     written: Option<Instant>,
     first_byte: Option<Instant>,
-    /// What was answered so far.
+    /// The response, as far as it was received.
     reply: Option<HttpReply>,
-    /// The connection, where that was made for it.
+    /// How the connection was made, if it was made for this request.
     made: Option<ConnectionFacts>,
 }
 
-/// What is read and written on a connection, one request after the other.
+/// HTTP/1.1 on one connection, one request after the other.
 #[derive(Default)]
 pub(super) struct Http {
     reader: ResponseReader,
@@ -96,16 +96,16 @@ pub(super) struct Http {
     pub(super) pending: Option<Box<PendingRequest>>,
 }
 
-/// How far an answer has come.
+/// How far a response was received.
 pub(super) enum ResponseProgress {
     /// More must come.
     Partial,
-    /// It is whole; whether the connection can carry another.
+    /// It is complete. `reusable` is true if the connection can carry another.
     Whole { reusable: bool },
 }
 
 impl PendingRequest {
-    /// One that may take no longer than `longest`, whatever it says.
+    /// A request that may take no longer than `longest`, whatever its own time-out.
     pub(super) fn new(
         id: OpId,
         request: Rc<HttpRequest>,
@@ -118,19 +118,19 @@ impl PendingRequest {
         PendingRequest { id, request, timeout, scheduled, requested, sent, written, first_byte, reply, made }
     }
 
-    /// When it takes too long.
+    /// When its time is up.
     pub(super) fn deadline(&self) -> Instant {
         self.requested.after(self.timeout)
     }
 
-    /// Whether it may be sent again where a connection that was kept ended before it was answered: the server may have
+    /// True if it may be sent again where a connection that was kept ended before it was answered: the server may have
     /// closed it before the request came, and the method does no harm twice (RFC 9110, section 9.2.2).
     pub(super) fn may_be_repeated(&self) -> bool {
         let harmless = matches!(&*self.request.method, "GET" | "HEAD" | "OPTIONS" | "TRACE");
         harmless && self.made.is_none() && self.first_byte.is_none()
     }
 
-    /// What the script is told: what was answered, or why that is nothing.
+    /// The result for the script: the response, or why there is none.
     pub(super) fn into_response(self, done: Instant, fault: Option<HttpFault>, on: &ConnectionFacts) -> HttpResponse {
         let timings = self.timings(done);
         let silence = || HttpFault { kind: HttpFaultKind::Other, detail: "nothing was answered".to_owned() };
@@ -138,7 +138,7 @@ impl PendingRequest {
         HttpResponse { outcome, remote: Some(on.remote), tls: on.tls, timings, done }
     }
 
-    /// What the script is told where no connection was made.
+    /// The result for the script if no connection was made.
     pub(super) fn unsent(self, now: Instant, fault: HttpFault) -> HttpResponse {
         let timings = HttpTimings { blocked: now.since(self.requested), ..HttpTimings::default() };
         HttpResponse { outcome: Err(fault), remote: None, tls: None, timings, done: now }
@@ -163,7 +163,7 @@ impl PendingRequest {
         self.reply.as_ref().map_or(0, HttpReply::status)
     }
 
-    /// How the script takes its answer.
+    /// Ok if the script expects the status of the response.
     pub(super) fn outcome(&self) -> Outcome {
         match &self.request.expected {
             Some(expected) if !expected.contain(self.status()) => Outcome::Failed(ErrorKind::Status),
@@ -171,7 +171,7 @@ impl PendingRequest {
         }
     }
 
-    /// CallError its answer is a failure, with the beginning of the body, which often says what the server missed.
+    /// Why the response counts as failed, with the beginning of its body, which often says what the server missed.
     pub(super) fn refusal(&self) -> String {
         let text = format!("expected a status that the script takes for a success, found {}", self.status());
         let readable = |reply: &&HttpReply| !reply.body.is_empty() && reply.header("Content-Encoding").is_none();
@@ -181,7 +181,7 @@ impl PendingRequest {
         }
     }
 
-    /// What is recorded of it.
+    /// The exchange to record.
     pub(super) fn record(&self, done: Instant, outcome: Outcome, (bytes_out, bytes_in): (u64, u64)) -> Exchange {
         let sent = self.sent.unwrap_or(self.requested);
         let done = if outcome == Outcome::Failed(ErrorKind::Timeout) { done.min(self.deadline()) } else { done };
@@ -207,26 +207,26 @@ impl Http {
         self.pending = Some(pending);
     }
 
-    /// What was written goes now.
+    /// The request that was written is sent now.
     pub(super) fn departs(&mut self, now: Instant) {
         if let Some(pending) = &mut self.pending {
             pending.sent = Some(now);
         }
     }
 
-    /// When all of it had gone, as far as it has.
+    /// When all of the request was sent, if it was.
     pub(super) fn departed(&self) -> Option<Instant> {
         self.pending.as_ref()?.written
     }
 
-    /// All that was written has gone.
+    /// All that was written is sent.
     pub(super) fn is_written(&mut self, clock: &Clock) {
         if let Some(pending) = &mut self.pending {
             pending.written.get_or_insert_with(|| clock.now());
         }
     }
 
-    /// Takes bytes that came. A body of more than `most` bytes that is to be kept is refused.
+    /// Takes bytes that were received. A body of more than `most` bytes that is to be kept is refused.
     pub(super) fn receive(&mut self, input: &[u8], most: usize, now: Instant) -> Result<ResponseProgress, Violation> {
         let Some(pending) = &mut self.pending else {
             return Err(Violation::new(format!("expected silence between responses, found {} bytes", input.len())));
@@ -246,13 +246,13 @@ impl Http {
         })
     }
 
-    /// The peer has ended its side: whether that makes the answer whole.
+    /// The peer has ended its side. Returns true if that completes the response.
     pub(super) fn end_of_input(&self) -> bool {
         self.pending.is_some() && self.reader.end_of_input().is_some()
     }
 }
 
-/// Keeps an answer.
+/// Keeps a response.
 struct ResponseSink<'a> {
     reply: &'a mut Option<HttpReply>,
     /// See [`Http`].

@@ -21,7 +21,7 @@ pub(super) struct Channel {
     remote: Option<ConnectionFacts>,
     /// There once the connection stands.
     session: Option<Session>,
-    /// Whether the server has greeted, and the script was told.
+    /// True if the server has greeted, and the script was told.
     is_ready: bool,
     is_over: bool,
     events: Vec<What>,

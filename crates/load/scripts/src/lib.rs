@@ -80,7 +80,7 @@ impl Default for Knobs {
     }
 }
 
-/// What the users of all threads have in common.
+/// What a run hands to the users of all threads.
 struct RunContext<'a> {
     program: &'a Arc<Program>,
     plan: &'a Arc<Plan>,

@@ -1,4 +1,4 @@
-//! What the users of one thread ask of the network: it finds or makes a connection for each operation, and answers.
+//! The network operations of one thread's users: each gets a connection, an old one or a new one, and a result.
 
 mod bytes;
 mod reach;
@@ -31,7 +31,7 @@ use std::sync::Arc;
 /// Bytes read from a socket at once.
 const READ_SIZE: usize = 64 * 1024;
 
-/// What the event of the thread's [`Resolver`] carries.
+/// The key of events of the thread's [`Resolver`].
 const RESOLVER: u64 = u64::MAX;
 
 /// How many names of requests are looked up here; the recorder keeps fewer of them apart.
@@ -49,7 +49,7 @@ pub(super) struct Shared {
     pub(super) largest_body: usize,
     /// The longest that a request may take, whatever the script says.
     pub(super) longest: Nanos,
-    /// By which requests are named, in a study.
+    /// The systems by which requests are named in a study.
     pub(super) systems: Systems,
 }
 
@@ -64,7 +64,7 @@ pub(super) enum Reuse {
     Never,
 }
 
-/// An answer for a user of this thread.
+/// An event for a user of this thread.
 pub(super) struct UserEvent {
     pub(super) user: u32,
     pub(super) id: OpId,
@@ -79,28 +79,28 @@ pub(super) struct Network {
     connections: ConnectionPool<Box<Connection>>,
     users: Vec<UserConnections>,
     answers: VecDeque<UserEvent>,
-    /// Connections, by key, on which a request lies that is to go.
+    /// Keys of connections on which a request is written but not sent.
     departing: Vec<u64>,
-    /// What session connections have told and nobody has heard yet.
+    /// What sessions have produced and nobody has taken yet.
     outbox: Outbox,
     subjects: HashMap<Rc<str>, SubjectIndex>,
     raw: Vec<u8>,
     plain: Vec<u8>,
 }
 
-/// What a user has of it.
+/// The connections and waiting requests of a user.
 struct UserConnections {
-    /// Under which its exchanges are recorded.
+    /// The phase under which its exchanges are recorded.
     phase: RecordedPhase,
     connections: Vec<ConnectionId>,
-    /// Requests that wait for their turn.
+    /// Requests that the rate limit holds back.
     held_back: Vec<PendingRequest>,
     sent: u64,
     received: u64,
 }
 
 impl Network {
-    /// One for so many users, whose news come to the loop of `core`.
+    /// The network of so many users. Its events come to the loop of `context`.
     ///
     /// # Errors
     /// No descriptor is left.
@@ -124,12 +124,12 @@ impl Network {
         })
     }
 
-    /// What is pending from now on belongs to an iteration of this phase.
+    /// Operations from now on belong to an iteration of this phase.
     pub(super) fn begin_iteration(&mut self, user: u32, phase: RecordedPhase) {
         self.users[user as usize].phase = phase;
     }
 
-    /// The bytes out and in since this was last pending.
+    /// Ends an iteration. Returns the bytes sent and received since the last one.
     pub(super) fn end_iteration(&mut self, context: &mut LoopContext<'_>, user: u32) -> (u64, u64) {
         for at in (0..self.users[user as usize].connections.len()).rev() {
             let connection = self.users[user as usize].connections[at];
@@ -143,7 +143,7 @@ impl Network {
         (mem::take(&mut own.sent), mem::take(&mut own.received))
     }
 
-    /// The next answer for a user of this thread.
+    /// Takes the next event for a user of this thread.
     pub(super) fn next_answer(&mut self) -> Option<UserEvent> {
         self.answers.pop_front()
     }
@@ -173,7 +173,7 @@ impl Network {
         }
     }
 
-    /// The turn of a request that was session back has come. False where there is none of that number.
+    /// The rate limit lets a request go that it has held back. Returns false if there is none of that number.
     pub(super) fn turn(&mut self, context: &mut LoopContext<'_>, user: u32, id: OpId) -> bool {
         let held_back = &mut self.users[user as usize].held_back;
         let Some(at) = held_back.iter().position(|pending| pending.id == id) else { return false };
@@ -182,18 +182,18 @@ impl Network {
         true
     }
 
-    /// Nobody waits for this operation any more.
+    /// Cancels an operation.
     pub(super) fn cancel(&mut self, context: &mut LoopContext<'_>, user: u32, id: OpId) {
         self.users[user as usize].held_back.retain(|pending| pending.id != id);
         let Some(connection) = self.connection_of(user, id) else { return };
         match &self.connections.connection(connection).traffic {
             Traffic::Session { .. } => self.with_session(context, connection, |session, io| session.cancel(id, io)),
-            // HTTP/1.1 has no way to take a request back: its answer may still come.
+            // HTTP/1.1 has no way to take a request back: its response may still come.
             Traffic::Http { .. } => self.hang_up(context, connection),
         }
     }
 
-    /// The user's iteration is over before its time: so is whatever it had under way. Whether that was any request.
+    /// Breaks off whatever the user has under way. Returns true if that included a request.
     pub(super) fn abandon(&mut self, context: &mut LoopContext<'_>, user: u32) -> bool {
         let now = context.clock.now();
         self.users[user as usize].held_back.clear();
@@ -216,7 +216,7 @@ impl Network {
         self.connections.taken().into_iter().for_each(|connection| self.hang_up(context, connection));
     }
 
-    /// Gets a request onto a connection: one that the user has, or a new one.
+    /// Gets a request onto an idle connection of the user, or onto a new one.
     fn carry(&mut self, context: &mut LoopContext<'_>, user: u32, pending: Box<PendingRequest>, now: Instant) {
         let origin = self.origins.of(&pending.request.url);
         let kept = self.users[user as usize].connections.iter().copied().find(|connection| {
@@ -233,7 +233,7 @@ impl Network {
         }
     }
 
-    /// The connection that this operation is on, or has opened.
+    /// The connection that carries this operation, or was made for it.
     fn connection_of(&self, user: u32, id: OpId) -> Option<ConnectionId> {
         let has = |connection: &&ConnectionId| {
             self.connections.get(**connection).is_some_and(|connection| connection.carries(id))
@@ -241,7 +241,7 @@ impl Network {
         self.users[user as usize].connections.iter().find(has).copied()
     }
 
-    /// Hands an operation to the connection that it is for.
+    /// Hands an operation to the session that it belongs to.
     fn tell(&mut self, context: &mut LoopContext<'_>, user: u32, id: OpId, op: Op) {
         match client_session::addressee(&op).and_then(|of| self.connection_of(user, of)) {
             Some(connection) => self.with_session(context, connection, |session, io| session.tell(id, op, io)),
@@ -249,8 +249,8 @@ impl Network {
         }
     }
 
-    /// Lets what is session on a connection do something, and sees to what it wrote, answered, recorded, and whether it
-    /// has ended. Nothing where the connection carries requests.
+    /// Lets the session on a connection act, then sends its output, passes on its events, and closes the connection if
+    /// the session is over. Does nothing if the connection carries requests of HTTP.
     fn with_session(
         &mut self,
         context: &mut LoopContext<'_>,
@@ -272,7 +272,7 @@ impl Network {
         }
     }
 
-    /// Answers and files what a session connection has told.
+    /// Passes on events and records of sessions.
     fn pass_on(&mut self, context: &mut LoopContext<'_>, user: u32) {
         self.answers.extend(self.outbox.answers.drain(..).map(|(id, event)| UserEvent { user, id, event }));
         for Record { name, exchange, detail } in mem::take(&mut self.outbox.records) {
@@ -298,7 +298,7 @@ impl Network {
         context.recorder.record(subject, self.users[user as usize].phase, exchange);
     }
 
-    /// The bytes that crossed a connection since this was last pending; its user is charged with them.
+    /// Takes the bytes that crossed a connection since the last call, and adds them to those of its user.
     fn take_bytes(&mut self, connection: ConnectionId) -> (u32, (u64, u64)) {
         let connection = self.connections.connection(connection);
         let (user, bytes) = (connection.user, connection.take_bytes());

@@ -3,7 +3,7 @@
 use plimsoll_model::units::{Instant, Nanos};
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Lets requests of all threads go one after the other, evenly; or at once where there is no limit.
+/// Spaces the requests of all threads evenly, or not at all without a limit.
 pub(super) struct RateLimit {
     gap: Option<Nanos>,
     /// When the next request may go.

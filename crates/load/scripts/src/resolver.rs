@@ -1,4 +1,4 @@
-//! Addresses of hosts: looked up beside the loop, so that nobody else waits meanwhile, and once in a run.
+//! Looks up addresses of hosts, on threads beside the loop so that no user waits for another, and once in a run.
 
 use plimsoll_k6::operations::{HttpFault, HttpFaultKind};
 use rustix::event::{EventfdFlags, eventfd};
@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is known of all threads' hosts.
+/// The addresses that were looked up, for all threads.
 pub(super) type KnownAddresses = Arc<Mutex<HashMap<String, IpAddr>>>;
 
 /// A host, and its address or why it has none.
@@ -25,7 +25,7 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    /// One that knows what others know.
+    /// A resolver that shares what was looked up.
     ///
     /// # Errors
     /// No descriptor is left.
@@ -35,7 +35,7 @@ impl Resolver {
         Ok(Resolver { known, sender, receiver, notifier })
     }
 
-    /// What becomes readable when something was found.
+    /// Becomes readable when an address was found.
     pub(super) fn notifier(&self) -> BorrowedFd<'_> {
         self.notifier.as_fd()
     }
@@ -67,7 +67,7 @@ impl Resolver {
         }
     }
 
-    /// What was found since this was last asked.
+    /// Takes the addresses that were found since the last call.
     pub(super) fn found(&self) -> Vec<Resolved> {
         let _ = rustix::io::read(&self.notifier, &mut [0; 8]);
         self.receiver.try_iter().collect()

@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// What is to be run, and how.
+/// A script to run, and how to run it.
 pub struct Run<'a> {
     /// The script.
     pub program: &'a Arc<Program>,
@@ -70,7 +70,7 @@ pub struct Tick {
     pub generator: GeneratorSecond,
 }
 
-/// Whether a run goes on.
+/// True if a run goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Go {
     /// It does.
@@ -79,7 +79,7 @@ pub enum Go {
     Abort,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct RunOutcome {
     /// All samples, those of `setup` and `teardown` included.
@@ -94,7 +94,7 @@ pub struct RunOutcome {
     pub end: End,
     /// What is said of users that broke a limit.
     pub broken: Vec<String>,
-    /// What kept the generator from activity its work.
+    /// What kept the generator from doing its work.
     pub faults: Vec<String>,
 }
 
@@ -292,7 +292,7 @@ impl RunOutcome {
         }
     }
 
-    /// Adds what users have left behind. Comes with what their last call came to.
+    /// Adds the results of users. Returns the result of their last call.
     fn add(&mut self, left: LoadResult) -> Result<Option<String>, CallError> {
         self.elapsed += left.clock.zero().elapsed();
         self.sinks.merge(&left.samples.sinks);

@@ -139,7 +139,7 @@ impl CompiledScript {
         left.called.map_err(failed)
     }
 
-    /// CallError `teardown` failed, if it did: the load has been by then.
+    /// Calls `teardown`, after the load. Returns why it failed, if it did.
     fn tear_down(
         &self,
         run: &Run<'_>,

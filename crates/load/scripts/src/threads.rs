@@ -152,12 +152,12 @@ impl ThreadUsers {
             let made_before = share.of_first(offered.made_before);
             for place in 0..offer.len() as u64 {
                 let id = offered.first_id + place * share.of as u64 + share.index as u64;
-                let mut member = ScriptUser::new(User::new(&recording, id, common.seed), index);
+                let mut script_user = ScriptUser::new(User::new(&recording, id, common.seed), index);
                 if place < made_before && !common.interrupted.load(Relaxed) {
                     let unmade = |error| RunError::Users(format!("failed to make user {id}: {error}"));
-                    load_now(common, member.make(common, &host).map_err(unmade)?, &host)?;
+                    load_now(common, script_user.make(common, &host).map_err(unmade)?, &host)?;
                 }
-                users.push(member);
+                users.push(script_user);
             }
         }
         Ok(ThreadUsers { offers, users, recording, host })

@@ -29,12 +29,12 @@ impl TlsConfigurations {
         TlsConfigurations { insecure, http, http2 }
     }
 
-    /// That of requests.
+    /// The configuration of requests of HTTP.
     pub(super) fn http(&self) -> &Configuration {
         &self.http
     }
 
-    /// That of a connection that is held.
+    /// The configuration of a session's connection.
     pub(super) fn configuration(&self, wants: &ConnectionRequest) -> Configuration {
         match &wants.tls {
             Some(own) => self.own(own, wants.alpn),
@@ -54,7 +54,7 @@ impl TlsConfigurations {
     }
 }
 
-/// Without what earlier connections left behind: users are different clients.
+/// Switches the resumption of earlier TLS sessions off: users are different clients.
 fn unlinked(mut config: ClientConfig) -> Arc<ClientConfig> {
     config.resumption = Resumption::disabled();
     Arc::new(config)

@@ -1,4 +1,4 @@
-//! One user of a script: its fibre, what natives know of it, and what it is activity.
+//! One user of a script: its fibre, what natives know of it, and what it does at present.
 
 use super::{Console, Limits, RunContext};
 use plimsoll_engine::clock::Clock;
@@ -38,7 +38,7 @@ pub(super) struct ScriptUser {
     pub(super) offer: usize,
 }
 
-/// What a user is activity.
+/// What a user does at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Activity {
     Nothing,
@@ -111,7 +111,7 @@ impl ScriptUser {
 /// What a call returned, as JSON, or why it did not.
 pub(super) type Called = Result<Option<String>, CallError>;
 
-/// CallError a call came to nothing.
+/// Why a call failed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CallError {
     /// The script threw.
@@ -135,7 +135,7 @@ pub struct Broken {
     place: Option<Place>,
     /// How a person sets it.
     knob: &'static str,
-    /// Whether it is one of time.
+    /// True if it is one of time.
     took_too_long: bool,
 }
 
@@ -169,7 +169,7 @@ impl fmt::Display for CallError {
 }
 
 impl CallError {
-    /// Whether it was a matter of time.
+    /// True if it was a matter of time.
     #[must_use]
     pub fn took_too_long(&self) -> bool {
         matches!(self, CallError::TimedOut | CallError::Broke(Broken { took_too_long: true, .. }))

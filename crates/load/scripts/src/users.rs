@@ -21,16 +21,16 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Sender;
 
-/// The operation of no script: its alarm looks whether an iteration takes too long.
+/// The operation whose alarm checks if an iteration takes too long. Scripts have no operation of this number.
 const ITERATION_LIMIT: OpId = 0;
 
-/// The user of the alarm that comes round whatever users do.
+/// The user of the alarm that comes round regularly.
 const NOBODY: u32 = u32::MAX;
 
 /// How requests are called that could not be made: what they were asked of is no URL, and may be anything.
 const UNMADE: &str = "(not sent)";
 
-/// How often it is looked whether somebody breaks the run off.
+/// How often a user-independent alarm checks if the run is to be broken off.
 const LOOK_EVERY: Nanos = Nanos(50_000_000);
 
 /// How often samples are handed over where a threshold may end the run: so that they are there when a second is over.
@@ -43,21 +43,21 @@ pub(super) struct Users<'a> {
     pub(super) recording: Rc<Recording>,
     pub(super) network: Network,
     pub(super) users: Vec<ScriptUser>,
-    /// What they call, by offer.
+    /// The function that users call, by offer.
     pub(super) calls: Vec<CalledFunction>,
     /// Iterations that are to begin, and when they were due.
     pub(super) ready: VecDeque<(u32, Instant)>,
-    /// Who hears of samples while the run goes on.
+    /// Where samples are sent while the run goes on, with the number of the thread.
     pub(super) copies: Option<(usize, Sender<SampleCopy>)>,
-    /// What came of a call that is none of a scenario.
+    /// The result of a call outside of all scenarios.
     pub(super) result: Option<Called>,
     /// What is said of users that broke a limit.
     pub(super) broken: Vec<String>,
     /// When samples were last handed over.
     pub(super) copied: Instant,
-    /// Whether the script had ended the run before these began.
+    /// True if the script had ended the run before these began.
     pub(super) was_aborted: bool,
-    /// How many users the plan was told that work.
+    /// The number of active users that was last added to the plan's count.
     pub(super) counted: u64,
 }
 
@@ -113,12 +113,12 @@ impl Work for Users<'_> {
     }
 
     fn cut_off(&mut self, context: &mut LoopContext<'_>, user: u32, now: Instant) {
-        let member = &mut self.users[user as usize];
-        if !matches!(member.activity, Activity::Loading | Activity::Iterating) {
+        let script_user = &mut self.users[user as usize];
+        if !matches!(script_user.activity, Activity::Loading | Activity::Iterating) {
             return;
         }
-        member.vm = None;
-        let (activity, due) = (std::mem::replace(&mut member.activity, Activity::Nothing), member.due);
+        script_user.vm = None;
+        let (activity, due) = (std::mem::replace(&mut script_user.activity, Activity::Nothing), script_user.due);
         let had_request = self.network.abandon(context, user);
         self.end_interrupted(context, user, activity, now);
         self.result = Some(Err(CallError::TimedOut));
@@ -145,9 +145,9 @@ impl Work for Users<'_> {
     fn close(&mut self, context: &mut LoopContext<'_>) {
         let now = context.clock.now();
         for user in 0..self.users.len() {
-            let member = &mut self.users[user];
-            member.vm = None;
-            let activity = std::mem::replace(&mut member.activity, Activity::Nothing);
+            let script_user = &mut self.users[user];
+            script_user.vm = None;
+            let activity = std::mem::replace(&mut script_user.activity, Activity::Nothing);
             self.end_interrupted(context, user as u32, activity, now);
         }
         self.network.close(context);
@@ -168,14 +168,14 @@ impl Users<'_> {
 
     fn begin_iteration(&mut self, context: &mut LoopContext<'_>, user: u32, due: Instant, now: Instant) {
         self.network.begin_iteration(user, LoopContext::phase(due));
-        let member = &mut self.users[user as usize];
-        (member.due, member.first_due) = (due, None);
-        if member.vm.is_some() {
+        let script_user = &mut self.users[user as usize];
+        (script_user.due, script_user.first_due) = (due, None);
+        if script_user.vm.is_some() {
             self.call(context, user, now);
             return;
         }
-        member.activity = Activity::Loading;
-        match member.make(self.common, &self.host).map(plimsoll_javascript::Vm::load) {
+        script_user.activity = Activity::Loading;
+        match script_user.make(self.common, &self.host).map(plimsoll_javascript::Vm::load) {
             Ok(parked) => self.parked(context, user, parked),
             Err(error) => {
                 context.recorder.findings.faults.push(format!("failed to make another user: {error}"));
@@ -184,16 +184,16 @@ impl Users<'_> {
         }
     }
 
-    /// CalledFunction the function that is an iteration.
+    /// Calls the function that is an iteration.
     fn call(&mut self, context: &mut LoopContext<'_>, user: u32, now: Instant) {
-        let member = &mut self.users[user as usize];
-        (member.activity, member.began) = (Activity::Iterating, now);
-        member.first_due = context.is_open(user).then_some(member.due);
+        let script_user = &mut self.users[user as usize];
+        (script_user.activity, script_user.began) = (Activity::Iterating, now);
+        script_user.first_due = context.is_open(user).then_some(script_user.due);
         if let Some(limit) = self.common.limits.iteration {
             context.timers.set(now.after(limit.into()), Alarm::Operation { user, id: ITERATION_LIMIT });
         }
-        let call = member.call(&self.calls[member.offer], now);
-        let vm = member.vm.as_mut().expect("it was made before");
+        let call = script_user.call(&self.calls[script_user.offer], now);
+        let vm = script_user.vm.as_mut().expect("it was made before");
         let parked = vm.call(call);
         self.parked(context, user, parked);
     }
@@ -237,9 +237,9 @@ impl Users<'_> {
 
     fn take_requests(&mut self, context: &mut LoopContext<'_>, user: u32) {
         loop {
-            let member = &mut self.users[user as usize];
-            let Some(request) = member.vm.as_mut().and_then(plimsoll_javascript::Vm::next_request) else { return };
-            let first_due = member.first_due.take();
+            let script_user = &mut self.users[user as usize];
+            let Some(request) = script_user.vm.as_mut().and_then(plimsoll_javascript::Vm::next_request) else { return };
+            let first_due = script_user.first_due.take();
             match request {
                 Request::Start(id, op) => self.network.start(context, user, id, op, first_due),
                 Request::Timer(id, due) => context.timers.set(due, Alarm::Operation { user, id }),
@@ -252,10 +252,10 @@ impl Users<'_> {
     fn over(&mut self, context: &mut LoopContext<'_>, user: u32, result: Result<Option<String>, Exception>) {
         let now = context.clock.now();
         let (sent, received) = self.network.end_iteration(context, user);
-        let member = &mut self.users[user as usize];
-        member.activity = Activity::Nothing;
-        member.user.end(now, Ending::Whole, sent, received);
-        let (due, took) = (member.due, now.since(member.began));
+        let script_user = &mut self.users[user as usize];
+        script_user.activity = Activity::Nothing;
+        script_user.user.end(now, Ending::Whole, sent, received);
+        let (due, took) = (script_user.due, now.since(script_user.began));
         let mut outcome = Outcome::Ok;
         if let Err(exception) = &result {
             self.complain(user, exception);
@@ -282,10 +282,10 @@ impl Users<'_> {
 
     /// An iteration may take too long.
     fn check_iteration(&mut self, context: &mut LoopContext<'_>, user: u32, due: Instant) {
-        let member = &self.users[user as usize];
+        let script_user = &self.users[user as usize];
         if let Some(limit) = self.common.limits.iteration
-            && member.activity == Activity::Iterating
-            && member.began.after(limit.into()) <= due
+            && script_user.activity == Activity::Iterating
+            && script_user.began.after(limit.into()) <= due
         {
             self.broke(context, user, self.common.limits.too_long(limit));
         }
@@ -305,9 +305,9 @@ impl Users<'_> {
 
     fn lose(&mut self, context: &mut LoopContext<'_>, user: u32, kind: ErrorKind, detail: String) {
         let now = context.clock.now();
-        let member = &mut self.users[user as usize];
-        member.vm = None;
-        let (activity, due) = (std::mem::replace(&mut member.activity, Activity::Gone), member.due);
+        let script_user = &mut self.users[user as usize];
+        script_user.vm = None;
+        let (activity, due) = (std::mem::replace(&mut script_user.activity, Activity::Gone), script_user.due);
         self.network.abandon(context, user);
         self.end_interrupted(context, user, activity, now);
         context.recorder.keep_example(ITERATION, kind, detail);
@@ -324,7 +324,7 @@ impl Users<'_> {
         }
     }
 
-    /// Whether it is a user of a scenario: of `setup` and its like, whoever calls them tells what became of them.
+    /// True if it is a user of a scenario: of `setup` and its like, whoever calls them tells what became of them.
     fn is_of_scenario(&self, user: u32) -> bool {
         self.calls[self.users[user as usize].offer].scenario.is_some()
     }
@@ -382,7 +382,7 @@ impl Users<'_> {
     }
 }
 
-/// CallError a request could not be made, with the likeliest reason for it.
+/// Why a request could not be made, with the likeliest reason for it.
 fn told_of_unmade(why: &str) -> String {
     match why.starts_with("\"undefined") {
         true => format!("{why} (a variable that `env` of the workload does not name is `undefined` in the script)"),

@@ -226,7 +226,7 @@ impl StorageUser {
     }
 }
 
-/// Whether an iteration may read, list or delete before it has written anything.
+/// True if an iteration may read, list or delete before it has written anything.
 fn needs_objects(storage: &Storage) -> bool {
     let firsts = storage.actions.iter().filter_map(|action| storage.steps.get(action.steps.start));
     let mut firsts = firsts.map(|step| step.operation);

@@ -54,14 +54,14 @@ pub struct TerminalUsers {
     statistics: Arc<SharedStatistics>,
 }
 
-/// What all users take note of.
+/// Statistics of all users.
 struct SharedStatistics {
-    /// Those of users that have ended.
+    /// Statistics of users that have ended.
     counts: Mutex<UserStatistics>,
     durations: Durations,
 }
 
-/// What a user takes note of, beside what is recorded of its calls.
+/// Statistics of a user, beside the records of its calls.
 #[derive(Clone, Debug, Default)]
 struct UserStatistics {
     statements: Vec<StatementTimes>,

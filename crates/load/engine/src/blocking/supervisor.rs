@@ -45,13 +45,13 @@ impl<'a> Supervisor<'a> {
         while !self.is_over(oldest_call) {
             std::thread::sleep(POLL_EVERY);
             oldest_call = self.file_logs();
-            self.receiver.try_iter().for_each(|handover| merger.take(handover, on_interval));
+            self.receiver.try_iter().for_each(|report| merger.take(report, on_interval));
         }
         self.shared.over.store(true, Ordering::Relaxed);
         self.threads.iter().for_each(|thread| thread.thread().unpark());
         self.close();
         let hung = self.wait_for_all();
-        self.receiver.try_iter().for_each(|handover| merger.take(handover, on_interval));
+        self.receiver.try_iter().for_each(|report| merger.take(report, on_interval));
         let mut findings = merger.finish(on_interval);
         findings.extend((!hung.is_empty()).then(|| Findings { faults: hung, ..Findings::default() }));
         findings

@@ -1,4 +1,4 @@
-//! What one thread has whatever its users do: clock, descriptors, timers, records and offers.
+//! The context of a thread's loop: clock, descriptors, timers, recorder and offers.
 
 use super::work::Work;
 use crate::clock::Clock;
@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The tools of the work, and the offers that it serves.
+/// The context of a thread's loop, which its users work with.
 pub struct LoopContext<'a> {
     /// The time of the trial.
     pub clock: Clock,
@@ -35,7 +35,7 @@ pub struct LoopContext<'a> {
 pub struct EndedIteration {
     /// When it was due.
     pub begun: Instant,
-    /// How much of the time since then is no part of it.
+    /// Time since then that is no part of the iteration.
     pub paused: Nanos,
     /// How it ended.
     pub outcome: Outcome,
@@ -50,12 +50,12 @@ pub struct EndedIteration {
 pub enum AfterIteration {
     /// It begins the next one at once, due at this instant.
     Begin(Instant),
-    /// Nothing until [`Work::begin`].
+    /// It does nothing until [`Work::begin`].
     Rest,
 }
 
 impl<'a> LoopContext<'a> {
-    /// The context of one thread, with an `epoll` of its own. All its loops end when `interrupted` is set.
+    /// The context of one thread, with an `epoll` of its own. The loop ends when `interrupted` is set.
     ///
     /// # Errors
     /// No descriptor is left.
@@ -91,13 +91,13 @@ impl<'a> LoopContext<'a> {
         if scheduled.0 < 0 { RecordedPhase::Warmup } else { RecordedPhase::Measure }
     }
 
-    /// Whether the run is to be broken off.
+    /// True if the run is to be broken off.
     #[inline]
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Whether something that began at `begun` has not waited for anything since.
+    /// True if something that began at `begun` has not waited for anything since.
     #[inline]
     pub fn is_at_once(&self, begun: Instant) -> bool {
         begun >= self.turn
@@ -114,7 +114,7 @@ impl<'a> LoopContext<'a> {
         first as u32..(first + self.offers[offer].len()) as u32
     }
 
-    /// Whether the iterations of a user arrive.
+    /// True if the iterations of a user arrive.
     #[inline]
     pub fn is_open(&self, user: u32) -> bool {
         self.offers[self.offer_of(user).0].is_open()
@@ -142,7 +142,7 @@ impl<'a> LoopContext<'a> {
         self.iteration_over(user, begun, ended.least, done)
     }
 
-    /// An iteration was broken off that neither ended nor failed: it is recorded nowhere.
+    /// Ends an iteration that was broken off. It neither ended nor failed, and is recorded nowhere.
     pub fn iteration_interrupted(&mut self, user: u32, begun: Instant, now: Instant) -> AfterIteration {
         self.iteration_over(user, begun, Nanos(0), now)
     }
@@ -164,7 +164,7 @@ impl<'a> LoopContext<'a> {
         }
     }
 
-    /// The user begins no further iteration; the one that it is in ends as any other.
+    /// Lets the user begin no further iteration. Its present one ends as any other.
     pub fn lost(&mut self, user: u32) {
         let (offer, place) = self.offer_of(user);
         self.offers[offer].lose(place);
@@ -252,7 +252,7 @@ impl<'a> LoopContext<'a> {
         }
     }
 
-    /// Whether nothing is left to do, or no time to do it in.
+    /// True if nothing is left to do, or no time to do it in.
     pub(super) fn is_over(&mut self, now: Instant) -> bool {
         self.is_interrupted() || self.offers.iter_mut().all(|offer| offer.is_over(now))
     }
@@ -264,7 +264,7 @@ impl<'a> LoopContext<'a> {
         offers.flatten().chain(self.timers.next_due()).fold(self.recorder.boundary(), Instant::min)
     }
 
-    /// Counts the arrivals that nobody was free for until the end, and closes the books.
+    /// Counts the arrivals that nobody was free for until the end, and finishes the records.
     pub(super) fn finish(mut self, work: &mut impl Work) {
         let now = self.clock.now();
         if !self.is_interrupted() {

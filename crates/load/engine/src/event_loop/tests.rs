@@ -222,8 +222,8 @@ fn run_lines(lines: &Lines, offerings: &[Offering], connections: usize) -> Ran {
     let mut users = Users::new(task, context.users());
     run(context, &mut users).expect("the loop runs to its end");
     let mut ran = Ran { tallies: BTreeMap::new(), findings: Findings::default(), said: Vec::new() };
-    for handover in receiver {
-        match handover {
+    for report in receiver {
+        match report {
             ThreadReport::Interval(_, interval) => {
                 interval.tallies.into_iter().for_each(|(key, tally)| ran.tallies.entry(key).or_default().merge(&tally));
             }

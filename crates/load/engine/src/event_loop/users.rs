@@ -46,9 +46,9 @@ pub struct Users<'a, P: Protocol> {
 #[derive(Debug)]
 pub(super) struct User<U> {
     activity: Activity,
-    /// Whether it does what it does when it stops, and is in no iteration.
+    /// True if it does what it does when it stops, and is in no iteration.
     is_retiring: bool,
-    /// Whether its present iteration has had an exchange.
+    /// True if its present iteration has had an exchange.
     has_exchanged: bool,
     /// The connection that carries its present exchange.
     pub(super) slot: Option<u32>,

@@ -1,4 +1,4 @@
-//! What the loop runs: users that do something, over connections or however they please.
+//! The seam between the loop and its users.
 
 use super::context::LoopContext;
 use crate::timers::Alarm;
@@ -17,16 +17,16 @@ pub trait Work {
     /// An alarm that the work has set itself is due.
     fn alarm(&mut self, context: &mut LoopContext<'_>, alarm: Alarm, due: Instant);
 
-    /// The kernel has news of a descriptor that the work has given this number.
+    /// An event of the descriptor that was registered under this key.
     fn event(&mut self, context: &mut LoopContext<'_>, data: u64, flags: EventFlags);
 
-    /// All that the kernel had news of was told.
+    /// All events of this turn of the loop were handed over.
     fn go_on(&mut self, _core: &mut LoopContext<'_>) {}
 
     /// An arrival of an offer that no user was free for.
     fn unsent(&mut self, context: &mut LoopContext<'_>, offer: usize, due: Instant, now: Instant);
 
-    /// Whether users do something when they stop: only then [`Work::retire`] is called.
+    /// True if users do something when they stop: only then [`Work::retire`] is called.
     fn retires(&self) -> bool {
         false
     }

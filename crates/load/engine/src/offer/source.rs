@@ -44,7 +44,7 @@ pub(super) struct Open {
     free: VecDeque<u32>,
     /// Users that are taken only where nobody else is free: they have done nothing yet.
     fresh: Range<u32>,
-    /// Whether users go to the end of `free`.
+    /// True if users go to the end of `free`.
     in_turn: bool,
     free_since: Instant,
     overflow: Overflow,
@@ -122,7 +122,7 @@ impl Open {
         Some(Start::Arrival { user, due, was_free: due >= self.free_since })
     }
 
-    /// Whether no arrival can begin, however many are due.
+    /// True if no arrival can begin, however many are due.
     pub(super) fn waits_for_users(&self) -> bool {
         self.nobody_is_free() && self.overflow == Overflow::Wait
     }

@@ -12,7 +12,7 @@ use plimsoll_web::{Place, Url};
 pub(super) struct Hop {
     /// Path and query.
     pub(super) target: String,
-    /// Whether it is a GET whatever the first request was (RFC 9110, section 15.4), without a body.
+    /// True if it is a GET whatever the first request was (RFC 9110, section 15.4), without a body.
     pub(super) drops_body: bool,
     /// How many redirects were followed.
     pub(super) count: u8,

@@ -242,7 +242,7 @@ impl Drafts {
     }
 }
 
-/// Whether the study itself gives a header.
+/// True if the study itself gives a header.
 fn gives(request: &FlowRequest, wanted: &str) -> bool {
     request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted))
 }
@@ -302,7 +302,7 @@ pub(super) struct Sending<'a> {
 }
 
 impl Request {
-    /// Whether its user can make it.
+    /// True if its user can make it.
     pub(super) fn fits(&self, known: &mut Known<'_>, plan: &CompiledFlow) -> Result<(), Failure> {
         if self.whole.is_some() {
             return Ok(());

@@ -164,7 +164,7 @@ impl Network {
         }
     }
 
-    /// What is session on a connection ends with it; without a fault, because the peer has ended its side.
+    /// Ends the session of a connection with it. Without a fault, the peer has ended its side.
     pub(super) fn end_session(&mut self, context: &mut LoopContext<'_>, id: ConnectionId, fault: Option<&Fault>) {
         let now = context.clock.now();
         let connection = self.connections.connection(id);

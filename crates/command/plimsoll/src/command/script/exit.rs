@@ -28,7 +28,7 @@ pub(super) enum Exit {
     Marked = 110,
 }
 
-/// CallError it ends so.
+/// Why it ends so.
 #[derive(Debug)]
 pub(super) struct Failure {
     exit: Exit,

@@ -211,7 +211,7 @@ macro_rules! unsupported {
         }
 
         impl Unsupported {
-            /// CallError each that was said is refused.
+            /// Why each that was said is refused.
             pub(super) fn refusals(&self) -> Vec<String> {
                 let all = [$((&self.$alone, $flag, $why),)+ $((&self.$with, $other, $because),)+];
                 let said = all.iter().filter(|(said, ..)| said.is_some());
