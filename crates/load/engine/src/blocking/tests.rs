@@ -1,6 +1,6 @@
 use super::*;
 use crate::schedule::WHOLE;
-use plimsoll_model::load::{Arrivals, LoadProfile, Overflow, Shape, Stage};
+use plimsoll_model::load::{Arrivals, LoadProfile, Overflow, Shape, Stage, Stop};
 use plimsoll_model::record::{ErrorKind, Part, RecordedPhase, Subject, Tally};
 use plimsoll_model::study::GeneratorSpec;
 use std::collections::BTreeMap;
@@ -146,8 +146,8 @@ fn what_comes_before_a_call_is_not_timed() {
 #[test]
 fn a_user_waits_before_and_after_an_iteration_and_neither_is_part_of_it() {
     let stop = Stop::After(Duration::from_millis(950));
-    let waits = (Duration::from_millis(100), Duration::from_millis(200));
-    let (tallies, _) = run_all(Sleeps { waits, ..Sleeps::default() }, 1, &closed(1.0, stop)).expect("a run");
+    let pauses = (Duration::from_millis(100), Duration::from_millis(200));
+    let (tallies, _) = run_all(Sleeps { pauses, ..Sleeps::default() }, 1, &closed(1.0, stop)).expect("a run");
     let iterations = &tallies[&Subject::Iteration];
     // Due at 100, 400 and 700 ms, or later; the next one would be due at 1000 ms.
     assert!((1..=3).contains(&iterations.count()), "{}", iterations.count());
@@ -268,7 +268,7 @@ fn arrivals_wait_for_a_free_user_and_their_response_time_says_so() {
     let (tallies, _) = run_all(calls, 1, &load).expect("a run");
     let iterations = &tallies[&Subject::Iteration];
     assert_eq!(iterations.count(), 20, "one every 10 ms");
-    // Each takes 20 ms, so the last one waits for nineteen others that each came 10 ms too soon.
+    // Each takes 20 ms, so the last one pauses for nineteen others that each came 10 ms too soon.
     assert!(iterations.response.max() >= 200_000_000, "{}", iterations.response.max());
     assert!(iterations.service.max() < iterations.response.max());
     assert!(tallies[&request("write")].response.max() > 150_000_000);
