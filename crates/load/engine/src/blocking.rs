@@ -1,101 +1,112 @@
 //! Users whose calls block: files, and clients that know no other way. Each is a thread of its own.
 //!
-//! What is timed is the call itself, on the thread that makes it, with nothing between: no queue,
-//! no hop to a pool. Users only note what they did; beside them one thread files it, keeps the
-//! seconds, and notices what no longer comes back. A thread that hangs in the kernel cannot be ended; it is left behind, and the trial
-//! is void.
+//! A call is timed on the thread that makes it, with nothing between: no queue, no hop to a pool. Each user ([`user`])
+//! writes what it did into a log ([`log`]). Beside the users one thread, the [`supervisor`], files the logs, ends the
+//! seconds, and notices calls that hang. A thread that hangs in the kernel cannot be ended: it is left behind, and the
+//! trial is void.
 
-mod book;
 mod call;
-mod keeper;
-mod member;
+mod log;
+mod supervisor;
+mod user;
 
 pub use crate::protocol::Failure;
 pub use call::Call;
 
-use crate::clock::{Clock, nanos};
+use crate::clock::Clock;
 use crate::job::{Job, RunError};
-use crate::recorder::{Findings, Handover, Recorder};
-use crate::schedule::{ArrivalTimes, Random, Share};
-use book::{Book, Ledger};
-use keeper::Keeper;
-use member::Member;
-use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
+use crate::offer::{Arrivals, Offering, Quota, SharedQuota};
+use crate::recorder::{Findings, Recorder, ThreadReport};
+use crate::schedule::{Random, Share};
+use log::{SharedRecorder, UserLog};
+use plimsoll_model::load::{LoadModel, Profile, Think};
 use plimsoll_model::record::Interval;
 use plimsoll_model::units::Instant;
-use std::iter::Peekable;
+use plimsoll_model::workload::Workload;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use supervisor::Supervisor;
+use user::UserThread;
+
+/// How long a call may take to come back after it was told to give up, before it counts as hung.
+const GRACE: Duration = Duration::from_secs(5);
 
 /// How soon an interruption is noticed.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-
-/// The whole load, for the functions that share it out: users are not divided among threads.
-const WHOLE: Share = Share { index: 0, of: 1 };
+const POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// What users do, one call at a time.
-pub trait Calls: Send + Sync + 'static {
+pub trait BlockingWorkload: Send + Sync + 'static {
     /// What one user works with.
     type User: Send;
 
-    /// Makes a user ready, on its own thread and before the clock starts.
-    /// `over` is set when nothing is to go on.
-    fn enlist(&self, user: u32, over: &Arc<AtomicBool>) -> Result<Self::User, Failure>;
+    /// Makes the user of this number, from 0 among all users of the load, on its own thread and before the clock
+    /// starts. `over` is set when nothing is to go on.
+    ///
+    /// # Errors
+    /// The user cannot be made ready.
+    fn user(&self, number: u32, over: &Arc<AtomicBool>) -> Result<Self::User, Failure>;
 
-    /// The steps of the next iteration.
+    /// Begins an iteration. Returns its steps.
     fn begin_iteration(&self, user: &mut Self::User, random: &mut Random) -> Range<usize>;
 
-    /// How long the user waits before what was drawn, and after it: neither is part of it. Where
-    /// iterations arrive, it is they who say when.
-    fn waits(&self, _user: &Self::User) -> (Duration, Duration) {
+    /// How long the user pauses before the iteration that it has begun, and after it. Neither is part of it. Where
+    /// iterations arrive, the arrivals alone say when they begin.
+    fn pauses(&self, _user: &Self::User) -> (Duration, Duration) {
         (Duration::ZERO, Duration::ZERO)
     }
 
-    /// What a step needs before its call, untimed.
+    /// Prepares the call of a step, untimed.
+    ///
+    /// # Errors
+    /// The call cannot be made: the step fails.
     fn before_call(&self, user: &mut Self::User, step: usize) -> Result<(), Failure>;
 
-    /// The call of a step.
+    /// Makes the call of a step.
+    ///
+    /// # Errors
+    /// The step fails.
     fn call(&self, user: &mut Self::User, step: usize, call: &mut Call) -> Result<(), Failure>;
 
-    /// What follows an iteration, untimed.
+    /// Ends an iteration, untimed.
     fn end_iteration(&self, user: &mut Self::User);
 }
 
-/// What is to be run.
-pub struct Crew<'a, C> {
-    /// What users do.
-    pub calls: Arc<C>,
+/// Users whose calls block, each on a thread of its own.
+pub struct BlockingUsers<'a, W> {
+    /// What they do.
+    pub workload: Arc<W>,
     /// The names of the steps.
     pub names: Vec<&'a str>,
     /// The longest that a call may take.
     pub timeout: Duration,
     /// How long a call may take to come back after it was told to give up, before it counts as hung.
     pub grace: Duration,
-    /// Users that can be at work at once.
+    /// Users of this machine that can be at work at once.
     pub users: usize,
 }
 
 /// What the threads of a run share.
 struct Shared {
-    /// Set when everybody is ready: then the load begins.
+    /// Set when every user is ready: then the load begins.
     clock: OnceLock<Clock>,
     source: Source,
-    /// Iterations of the measure phase that may still start, by anybody.
-    quota: AtomicU64,
-    /// Iterations of the measure phase that each user may start.
+    quota: Quota,
+    /// Iterations that each user may begin; `u64::MAX` for any number.
     quota_of_user: u64,
+    /// From where on iterations count, and from where on none begins.
+    window: Range<Instant>,
+    share: Share,
     steps: usize,
     timeout: Duration,
-    window_end: Instant,
     /// Set when no call is to go on.
     over: Arc<AtomicBool>,
     seed: u64,
-    books: Vec<Mutex<Book>>,
-    /// None before the load, and after the books are closed.
-    ledger: Mutex<Option<Ledger>>,
+    logs: Vec<Mutex<UserLog>>,
+    /// None before the load, and after the last record was filed.
+    recorder: Mutex<Option<SharedRecorder>>,
 }
 
 /// What offers iterations.
@@ -103,40 +114,59 @@ enum Source {
     /// Users start the next one themselves.
     Closed { users: Profile, think: Think },
     /// They arrive; whoever is free takes the next.
-    Open(Mutex<Peekable<ArrivalTimes>>),
+    Open(Mutex<Arrivals>),
 }
 
-/// Runs the crew, handing each second over to `on_interval`.
-pub fn run<C: Calls>(
-    crew: &Crew<'_, C>,
-    job: &Job<'_>,
-    on_interval: &mut dyn FnMut(Interval),
-) -> Result<(Vec<Findings>, Clock), RunError> {
-    let shared = Arc::new(Shared::new(crew, job));
-    let (ready, enlisted) = channel();
-    let threads: Vec<_> = (0..crew.users)
-        .map(|index| {
-            let member = Member::new(index, Arc::clone(&crew.calls), Arc::clone(&shared));
-            let (ready, cpus) = (ready.clone(), job.generator.cpus.clone());
-            std::thread::spawn(move || member.serve(cpus.as_ref(), &ready))
-        })
-        .collect();
-    drop(ready);
-    if let Err(error) = all_enlisted(&enlisted, threads.len(), crew.timeout + crew.grace, job.interrupted) {
-        shared.over.store(true, Ordering::Relaxed);
-        threads.iter().for_each(|thread| thread.thread().unpark());
-        return Err(error);
+impl<'a, W: BlockingWorkload> BlockingUsers<'a, W> {
+    /// The users of a job, with the steps of `of`.
+    #[must_use]
+    pub fn new(workload: &Arc<W>, of: &'a Workload, job: &Job<'_>) -> BlockingUsers<'a, W> {
+        let users = usize::try_from(job.users()).unwrap_or(usize::MAX);
+        BlockingUsers {
+            workload: Arc::clone(workload),
+            names: of.steps.names(),
+            timeout: of.timeout,
+            grace: GRACE,
+            users,
+        }
     }
-    let clock = Clock::start(job.load.warmup);
-    let receiver = shared.open_books(&crew.names, clock);
-    shared.clock.set(clock).expect("the clock starts once");
-    threads.iter().for_each(|thread| thread.thread().unpark());
-    Ok((Keeper::new(&shared, crew, job, clock, receiver, threads).keep(on_interval), clock))
+
+    /// Runs the users, handing each second over to `on_interval`.
+    ///
+    /// # Errors
+    /// Users cannot get ready.
+    pub fn run(
+        &self,
+        job: &Job<'_>,
+        on_interval: &mut dyn FnMut(Interval),
+    ) -> Result<(Vec<Findings>, Clock), RunError> {
+        let shared = Arc::new(Shared::new(self, job));
+        let (ready, readiness) = channel();
+        let threads: Vec<_> = (0..self.users)
+            .map(|index| {
+                let user = UserThread::new(index, Arc::clone(&self.workload), Arc::clone(&shared));
+                let (ready, cpus) = (ready.clone(), job.generator.cpus.clone());
+                std::thread::spawn(move || user.run(cpus.as_ref(), &ready))
+            })
+            .collect();
+        drop(ready);
+        let ready = wait_until_ready(&readiness, threads.len(), self.timeout + self.grace, job.interrupted);
+        if let Err(error) = ready {
+            shared.over.store(true, Ordering::Relaxed);
+            threads.iter().for_each(|thread| thread.thread().unpark());
+            return Err(error);
+        }
+        let clock = Clock::start(job.load.warmup);
+        let receiver = shared.open_logs(&self.names, clock);
+        shared.clock.set(clock).expect("the clock starts once");
+        threads.iter().for_each(|thread| thread.thread().unpark());
+        Ok((Supervisor::new(&shared, self, job, clock, receiver, threads).run(on_interval), clock))
+    }
 }
 
 /// Waits until every user is ready.
-fn all_enlisted(
-    enlisted: &Receiver<Result<(), RunError>>,
+fn wait_until_ready(
+    readiness: &Receiver<Result<(), RunError>>,
     users: usize,
     patience: Duration,
     interrupted: &AtomicBool,
@@ -144,7 +174,7 @@ fn all_enlisted(
     let mut waited = Duration::ZERO;
     let mut ready = 0;
     while ready < users && !interrupted.load(Ordering::Relaxed) {
-        match enlisted.recv_timeout(LOOK_EVERY) {
+        match readiness.recv_timeout(POLL_EVERY) {
             Ok(result) => {
                 result?;
                 (ready, waited) = (ready + 1, Duration::ZERO);
@@ -155,99 +185,81 @@ fn all_enlisted(
                     "nothing came back from it for {seconds} s while users got ready"
                 )));
             }
-            Err(_) => waited += LOOK_EVERY,
+            Err(_) => waited += POLL_EVERY,
         }
     }
     Ok(())
 }
 
 impl Shared {
-    fn new<C>(crew: &Crew<'_, C>, job: &Job<'_>) -> Shared {
-        let load = job.load;
-        let source = match &load.model {
+    fn new<W>(users: &BlockingUsers<'_, W>, job: &Job<'_>) -> Shared {
+        let offering = Offering::of(job);
+        let source = match &offering.model {
             LoadModel::Closed { users, think } => Source::Closed { users: users.clone(), think: *think },
             LoadModel::Open { rate, arrivals, .. } => {
-                let first = Instant(-nanos(load.warmup));
-                Source::Open(Mutex::new(ArrivalTimes::new(rate, *arrivals, first, job.seed, WHOLE).peekable()))
+                Source::Open(Mutex::new(Arrivals::new(rate, *arrivals, &offering, job.share)))
             }
-        };
-        let (quota, quota_of_user) = match load.stop {
-            Stop::After(_) => (u64::MAX, u64::MAX),
-            Stop::Iterations { count, .. } => (count, u64::MAX),
-            Stop::IterationsPerUser { count, .. } => (u64::MAX, count),
         };
         Shared {
             clock: OnceLock::new(),
             source,
-            quota: AtomicU64::new(quota),
-            quota_of_user,
-            steps: crew.names.len(),
-            timeout: crew.timeout,
-            window_end: Instant(nanos(load.stop.limit())),
+            quota: Quota::common(&offering, &SharedQuota::of(&offering, job.share)),
+            quota_of_user: offering.quota_of_user(),
+            window: offering.window(),
+            share: job.share,
+            steps: users.names.len(),
+            timeout: users.timeout,
             over: Arc::new(AtomicBool::new(false)),
             seed: job.seed,
-            books: (0..crew.users).map(|_| Mutex::default()).collect(),
-            ledger: Mutex::default(),
+            logs: (0..users.users).map(|_| Mutex::default()).collect(),
+            recorder: Mutex::default(),
         }
     }
 
-    /// From now on what users note counts; seconds that are full come out of the receiver.
-    fn open_books(&self, names: &[&str], clock: Clock) -> Receiver<Handover> {
+    /// The number among all users of the load of one of this machine.
+    fn number(&self, index: usize) -> usize {
+        self.share.index + index * self.share.of
+    }
+
+    /// Opens the logs: from now on what users do counts. Full seconds come out of the receiver.
+    fn open_logs(&self, names: &[&str], clock: Clock) -> Receiver<ThreadReport> {
         let mut threads = vec![own_thread()];
-        for index in 0..self.books.len() {
-            let mut book = self.book(index);
-            book.is_open = true;
-            threads.extend(book.thread);
+        for index in 0..self.logs.len() {
+            let mut log = self.log(index);
+            log.is_open = true;
+            threads.extend(log.thread);
         }
         let (sender, receiver) = channel();
         let open_load = matches!(self.source, Source::Open(_));
-        let recorder = Recorder::new(names, open_load, clock.first(), self.window_end, 0, sender);
-        *self.ledger() = Some(Ledger::new(recorder.of_blocking_users(threads)));
+        let recorder = Recorder::new(names, open_load, clock.first(), self.window.end, 0, sender);
+        *self.recorder() = Some(SharedRecorder::new(recorder.of_blocking_users(threads)));
         receiver
     }
 
-    fn ledger(&self) -> MutexGuard<'_, Option<Ledger>> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    fn recorder(&self) -> MutexGuard<'_, Option<SharedRecorder>> {
+        self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Files what a user has noted, where that has become much. It does not wait for others that file:
-    /// there will be more next time.
+    /// Files the log of a user that has become long. It does not wait for others that file: the user will try again.
     #[inline]
-    fn relieve(&self, book: &mut Book) {
-        if book.is_full()
-            && let Ok(mut ledger) = self.ledger.try_lock()
-            && let Some(ledger) = &mut *ledger
+    fn file_if_long(&self, log: &mut UserLog) {
+        if log.is_long()
+            && let Ok(mut recorder) = self.recorder.try_lock()
+            && let Some(recorder) = &mut *recorder
         {
-            ledger.relieve(book);
+            recorder.file_log(log);
         }
     }
 
     #[inline]
-    fn book(&self, index: usize) -> MutexGuard<'_, Book> {
+    fn log(&self, index: usize) -> MutexGuard<'_, UserLog> {
         // A user that panicked has taken its records along; the others still count.
-        self.books[index].lock().unwrap_or_else(PoisonError::into_inner)
+        self.logs[index].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[inline]
     fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
-    }
-
-    /// Whether an iteration may start that is due at `due`; `left` is what the user itself may still
-    /// start. Only the measure phase has a quota.
-    #[inline]
-    fn takes_quota(&self, due: Instant, left: &mut u64) -> bool {
-        if due >= self.window_end || *left == 0 {
-            return false;
-        }
-        if due.0 < 0 {
-            return self.quota.load(Ordering::Relaxed) > 0;
-        }
-        // Where there is no quota, users share nothing that they write.
-        let is_taken = self.quota.load(Ordering::Relaxed) == u64::MAX
-            || self.quota.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |quota| quota.checked_sub(1)).is_ok();
-        *left -= u64::from(*left != u64::MAX && is_taken);
-        is_taken
     }
 }
 

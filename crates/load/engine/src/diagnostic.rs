@@ -1,28 +1,28 @@
-//! What is to be said of a workload before it runs, and of which part of it.
+//! Faults and notes about a workload, found before it runs.
 
 use plimsoll_model::flow::WorkloadPart;
 
-/// What is wrong with a workload, or what its author should know, and which part of it that is.
+/// A fault of a workload, or something that its author should know, and the part of the workload that it concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remark {
+pub struct WorkloadDiagnostic {
     /// The part, where it is one of a flow.
     pub part: Option<WorkloadPart>,
     /// What was expected, and what was found.
     pub what: String,
-    /// What there is instead, where a name was not found.
+    /// The names that exist, where a name was not found.
     pub known: Vec<String>,
 }
 
-impl Remark {
-    /// One that belongs to no part in particular.
+impl WorkloadDiagnostic {
+    /// A diagnostic of the workload as a whole.
     #[must_use]
-    pub fn new(what: impl Into<String>) -> Remark {
-        Remark { part: None, what: what.into(), known: Vec::new() }
+    pub fn new(what: impl Into<String>) -> WorkloadDiagnostic {
+        WorkloadDiagnostic { part: None, what: what.into(), known: Vec::new() }
     }
 
-    /// One of a part.
+    /// A diagnostic of a part.
     #[must_use]
-    pub fn of(part: WorkloadPart, what: impl Into<String>) -> Remark {
-        Remark { part: Some(part), ..Remark::new(what) }
+    pub fn of(part: WorkloadPart, what: impl Into<String>) -> WorkloadDiagnostic {
+        WorkloadDiagnostic { part: Some(part), ..WorkloadDiagnostic::new(what) }
     }
 }

@@ -4,16 +4,15 @@
 //! is shared. It waits in `epoll` until a socket has something or something is due, and pacing is
 //! that wait's own time-out in nanoseconds, without a timer wheel between.
 //!
-//! [`offer`] says who begins an iteration and when, [`work`] is what users do, and [`core`] lies
+//! [`offer`](crate::offer) says who begins an iteration and when, [`work`] is what users do, and [`context`] lies
 //! between the two. [`users`] is the work of all protocols: steps over connections.
 
 mod connections;
-pub mod core;
-pub mod offer;
+pub mod context;
 mod users;
 pub mod work;
 
-use core::Core;
+use context::LoopContext;
 use plimsoll_model::units::Instant;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
@@ -27,37 +26,37 @@ const LONGEST_WAIT: i64 = 100_000_000;
 const EVENTS: usize = 256;
 
 /// Runs the work to its end on the calling thread, handing intervals over through the recorder.
-pub fn run(mut core: Core<'_>, work: &mut impl Work) -> Result<(), Errno> {
-    core.settle(work);
-    work.start(&mut core);
-    let result = turn_until_over(&mut core, work);
-    core.finish(work);
+pub fn run(mut context: LoopContext<'_>, work: &mut impl Work) -> Result<(), Errno> {
+    context.settle(work);
+    work.start(&mut context);
+    let result = turn_until_over(&mut context, work);
+    context.finish(work);
     result
 }
 
-fn turn_until_over(core: &mut Core<'_>, work: &mut impl Work) -> Result<(), Errno> {
+fn turn_until_over(context: &mut LoopContext<'_>, work: &mut impl Work) -> Result<(), Errno> {
     let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
-    core.turn = core.clock.now();
+    context.turn = context.clock.now();
     loop {
-        let now = core.clock.now();
-        core.recorder.roll(now);
-        core.do_what_is_due(work, now);
-        if core.is_over(now) {
+        let now = context.clock.now();
+        context.recorder.roll(now);
+        context.do_what_is_due(work, now);
+        if context.is_over(now) {
             return Ok(());
         }
-        let now = core.clock.now();
-        core.recorder.generator.stall = core.recorder.generator.stall.max(now.since(core.turn));
-        let wait = wait_until(core.next_due(now), now);
+        let now = context.clock.now();
+        context.recorder.generator.stall = context.recorder.generator.stall.max(now.since(context.turn));
+        let wait = wait_until(context.next_due(now), now);
         events.clear();
-        match epoll::wait(&core.epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait)) {
+        match epoll::wait(&context.epoll, rustix::buffer::spare_capacity(&mut events), Some(&wait)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error),
         }
-        core.turn = core.clock.now();
+        context.turn = context.clock.now();
         for event in events.drain(..) {
-            work.event(core, event.data.u64(), event.flags);
+            work.event(context, event.data.u64(), event.flags);
         }
-        work.go_on(core);
+        work.go_on(context);
     }
 }
 

@@ -1,7 +1,8 @@
-//! What is handed about: how to offer load, and what is known when it is over.
+//! The job of a generator and its result.
 
 use crate::clock::{Clock, nanos};
 use crate::recorder::Findings;
+use crate::schedule::Share;
 use crate::sequence::SequenceRecorder;
 use plimsoll_model::database::SqlFacts;
 use plimsoll_model::load::{LoadProfile, Stop};
@@ -15,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How to offer load.
+/// A load to offer, and how.
 pub struct Job<'a> {
     /// The profile.
     pub load: &'a LoadProfile,
@@ -23,6 +24,8 @@ pub struct Job<'a> {
     pub generator: &'a GeneratorSpec,
     /// Seed of arrivals and think times.
     pub seed: u64,
+    /// The share of users and arrivals that this generator carries; its threads divide it.
+    pub share: Share,
     /// Set from outside to break off.
     pub interrupted: &'a AtomicBool,
     /// Hears where a storage workload keeps its objects, before it has any: should nobody be left
@@ -32,7 +35,7 @@ pub struct Job<'a> {
     pub console: Option<PathBuf>,
 }
 
-/// What is known at the end, beside the intervals.
+/// The result of a run, beside its intervals.
 #[derive(Clone, Debug)]
 pub struct RunRecord {
     /// The start of the measure phase on the system's monotonic clock.
@@ -51,7 +54,7 @@ pub struct RunRecord {
     pub warnings: Vec<String>,
     /// Why users stopped before the load was over, if they did: a feed had no more rows.
     pub stopped: Option<String>,
-    /// Whether it was broken off from outside.
+    /// True if it was broken off from outside.
     pub interrupted: bool,
     /// What is known of the back end, where the workload is storage.
     pub storage: Option<StorageFacts>,
@@ -59,6 +62,54 @@ pub struct RunRecord {
     pub sql: Option<SqlFacts>,
     /// What is known of the script, where the workload is one.
     pub script: Option<ScriptFacts>,
+}
+
+impl Job<'_> {
+    /// The users of this generator's share that can be at work at once.
+    #[must_use]
+    pub fn users(&self) -> u64 {
+        self.share.of_first(u64::from(self.load.most_users()))
+    }
+}
+
+impl RunRecord {
+    /// Makes the record of a run from what its threads found.
+    #[must_use]
+    pub fn new(findings: Vec<Findings>, steps: &Steps, job: &Job<'_>, clock: Clock) -> RunRecord {
+        let limit = nanos(job.load.stop.limit());
+        let last_done = findings.iter().filter_map(|found| found.last_done).max();
+        let all_stopped = findings.iter().all(|found| found.all_stopped);
+        let window = match job.load.stop {
+            Stop::After(_) if !all_stopped => limit,
+            // The phase ends with the last iteration, unless time ran out first.
+            _ => last_done.map_or(limit, |at| at.0.clamp(1, limit)),
+        };
+        let mut examples: BTreeMap<String, BTreeMap<ErrorKind, String>> = BTreeMap::new();
+        for (subject, kinds) in findings.iter().flat_map(|found| &found.examples) {
+            let known = examples.entry(subject.clone()).or_default();
+            kinds.iter().for_each(|(kind, text)| {
+                known.entry(*kind).or_insert_with(|| text.clone());
+            });
+        }
+        let interrupted = job.interrupted.load(Ordering::Relaxed);
+        // Threads may have found the same.
+        let warnings: BTreeSet<&String> = findings.iter().flat_map(|found| &found.warnings).collect();
+        let warnings = warnings.into_iter().cloned().collect();
+        RunRecord {
+            zero: clock.zero(),
+            window: Nanos(window.unsigned_abs()),
+            sequences: sequences(&findings, steps),
+            error_examples: examples,
+            faults: findings.into_iter().flat_map(|found| found.faults).collect(),
+            broken: Vec::new(),
+            warnings,
+            stopped: None,
+            interrupted,
+            storage: None,
+            sql: None,
+            script: None,
+        }
+    }
 }
 
 /// Why a run broke off.
@@ -88,43 +139,6 @@ pub enum RunError {
     /// Users could not get ready for the load.
     #[error("{0}")]
     Users(String),
-}
-
-/// Makes the record of a run from what its threads found.
-pub fn record(findings: Vec<Findings>, steps: &Steps, job: &Job<'_>, clock: Clock) -> RunRecord {
-    let limit = nanos(job.load.stop.limit());
-    let last_done = findings.iter().filter_map(|found| found.last_done).max();
-    let all_stopped = findings.iter().all(|found| found.all_stopped);
-    let window = match job.load.stop {
-        Stop::After(_) if !all_stopped => limit,
-        // The phase ends with the last iteration, unless time ran out first.
-        _ => last_done.map_or(limit, |at| at.0.clamp(1, limit)),
-    };
-    let mut examples: BTreeMap<String, BTreeMap<ErrorKind, String>> = BTreeMap::new();
-    for (subject, kinds) in findings.iter().flat_map(|found| &found.examples) {
-        let known = examples.entry(subject.clone()).or_default();
-        kinds.iter().for_each(|(kind, text)| {
-            known.entry(*kind).or_insert_with(|| text.clone());
-        });
-    }
-    let interrupted = job.interrupted.load(Ordering::Relaxed);
-    // Threads may have found the same.
-    let warnings: BTreeSet<&String> = findings.iter().flat_map(|found| &found.warnings).collect();
-    let warnings = warnings.into_iter().cloned().collect();
-    RunRecord {
-        zero: clock.zero(),
-        window: Nanos(window.unsigned_abs()),
-        sequences: sequences(&findings, steps),
-        error_examples: examples,
-        faults: findings.into_iter().flat_map(|found| found.faults).collect(),
-        broken: Vec::new(),
-        warnings,
-        stopped: None,
-        interrupted,
-        storage: None,
-        sql: None,
-        script: None,
-    }
 }
 
 fn sequences(findings: &[Findings], steps: &Steps) -> BTreeMap<String, SequenceCheck> {

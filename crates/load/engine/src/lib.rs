@@ -9,6 +9,8 @@ pub mod clock;
 pub mod diagnostic;
 pub mod event_loop;
 pub mod job;
+pub mod offer;
+pub mod pool;
 mod ports;
 pub mod protocol;
 pub mod recorder;

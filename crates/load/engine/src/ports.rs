@@ -30,7 +30,7 @@ fn packed(text: &str) -> Option<u32> {
     Some(u32::from(last) << 16 | u32::from(first))
 }
 
-/// Whether the kernel took it.
+/// True if the kernel took it.
 fn set(socket: BorrowedFd<'_>, range: u32) -> bool {
     #[expect(unsafe_code, reason = "neither std nor rustix has this option")]
     // SAFETY: the kernel reads four bytes of a number that outlives the call.

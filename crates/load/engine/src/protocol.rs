@@ -25,13 +25,13 @@ pub trait Protocol {
     /// What follows an exchange that ended well, or a pause.
     fn next(&self, user: &mut Self::User) -> Next;
 
-    /// Whether users do something when they stop: only then [`Protocol::retire`] is asked.
+    /// True if users do something when they stop: only then [`Protocol::retire`] is asked.
     fn retires(&self) -> bool {
         false
     }
 
-    /// The first thing that a user does which begins no further iteration; [`Protocol::next`] gives
-    /// the others. It may be asked of a user that has never begun, and again after it began anew.
+    /// The first step of a user that begins no further iteration; [`Protocol::next`] gives the others. The user may
+    /// have begun no iteration at all, and may begin again later.
     fn retire(&self, _user: &mut Self::User) -> Next {
         Next::Done
     }
@@ -48,13 +48,13 @@ pub trait Protocol {
     /// it takes no further exchange (ask [`Protocol::is_reusable`]).
     fn capacity(&self, connection: &Self::Connection) -> usize;
 
-    /// Whether the connection will take another exchange, now or when it is ready.
+    /// True if the connection will take another exchange, now or when it is ready.
     fn is_reusable(&self, connection: &Self::Connection) -> bool;
 
     /// Writes a request to `out`.
     fn send(&self, connection: &mut Self::Connection, user: &mut Self::User, request: Sending, out: &mut Vec<u8>);
 
-    /// Takes bytes that were read, in any pieces. What they complete is told in `signals`;
+    /// Takes bytes that were read, in any pieces. What they complete goes to `signals`;
     /// answers that the protocol itself demands go to `out`.
     ///
     /// # Errors
@@ -72,8 +72,14 @@ pub trait Protocol {
     fn end_of_input(&self, connection: &mut Self::Connection, signals: &mut Vec<Signal>);
 
     /// Gives a reply to its user, which may take from it what it needs, and find that it is not
-    /// what it expects. Asked of every reply that came, good or bad.
-    fn conclude(&self, _: &mut Self::Connection, _user: &mut Self::User, _came: Came, reply: Reply) -> Reply {
+    /// what it expects. Called for every reply, good or bad.
+    fn conclude(
+        &self,
+        _: &mut Self::Connection,
+        _user: &mut Self::User,
+        _received: ReceivedReply,
+        reply: Reply,
+    ) -> Reply {
         reply
     }
 
@@ -137,7 +143,7 @@ pub struct Sending {
 
 /// A reply that has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Came {
+pub struct ReceivedReply {
     /// The step whose reply it is.
     pub step: usize,
     /// When.

@@ -16,19 +16,19 @@ const SECOND: i64 = 1_000_000_000;
 /// How many names of each kind are told apart that come up while load runs.
 const MOST_NAMES: usize = 500;
 
-/// What stands for all further names.
+/// The name under which all further names are recorded.
 const OTHERS: &str = "(others)";
 
-/// What a thread hands to the collector.
+/// What a thread hands over while it runs, and at its end.
 #[derive(Debug)]
-pub enum Handover {
+pub enum ThreadReport {
     /// A second is over for the thread of this index.
     Interval(usize, Box<Interval>),
     /// The thread of this index is done; nothing follows from it.
     Finished(usize, Box<Findings>),
 }
 
-/// What a thread found over the whole trial, beside its intervals.
+/// The findings of a thread over the whole trial, beside its intervals.
 #[derive(Debug, Default)]
 pub struct Findings {
     /// When its last iteration of the measure phase ended.
@@ -37,7 +37,7 @@ pub struct Findings {
     pub sequences: Vec<SequenceRecorder>,
     /// The first text that came with each kind of error, by subject.
     pub examples: BTreeMap<String, BTreeMap<ErrorKind, String>>,
-    /// Whether every user had nothing more to do before the load was over.
+    /// True if every user had nothing more to do before the load was over.
     pub all_stopped: bool,
     /// What kept the generator from doing its work.
     pub faults: Vec<String>,
@@ -78,7 +78,7 @@ struct Named {
 }
 
 impl Names {
-    /// Whether a name is one of those that are told apart; there may be room for one more.
+    /// True if a name is one of those that are told apart; there may be room for one more.
     fn admit(&self, subject: &Subject) -> bool {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner).knows(subject);
         known.unwrap_or_else(|| self.0.write().unwrap_or_else(PoisonError::into_inner).add(subject))
@@ -113,13 +113,13 @@ pub struct Recorder {
     names: Arc<Names>,
     /// Those of them that came up here.
     named: HashMap<Subject, SubjectIndex>,
-    /// What stands for the names of a kind that were too many.
+    /// The series under which the names beyond the limit are recorded, one of each kind.
     others: Vec<(Subject, SubjectIndex)>,
     warmup: Vec<Slot>,
     measure: Vec<Slot>,
     ticks: [Tick; TICKS],
     open_load: bool,
-    /// Whether anybody wants more than how the generator does.
+    /// True if anybody wants more than how the generator does.
     keeps_exchanges: bool,
     /// The present second, and the instant at which it is over.
     second: i64,
@@ -133,7 +133,7 @@ pub struct Recorder {
     /// What was found so far, beside the intervals.
     pub findings: Findings,
     thread: usize,
-    handover: Sender<Handover>,
+    reports: Sender<ThreadReport>,
 }
 
 /// The tally of one subject and phase, with its errors in an array.
@@ -151,7 +151,7 @@ impl Recorder {
         first: Instant,
         window_end: Instant,
         thread: usize,
-        handover: Sender<Handover>,
+        reports: Sender<ThreadReport>,
     ) -> Recorder {
         let requests = steps.iter().map(|name| Subject::Request((*name).to_owned()));
         let subjects: Vec<Subject> = [Subject::Iteration, Subject::Connect].into_iter().chain(requests).collect();
@@ -175,7 +175,7 @@ impl Recorder {
             processor: Processor::OwnThread(own_time()),
             findings: Findings { sequences, ..Findings::default() },
             thread,
-            handover,
+            reports,
         };
         recorder.boundary = recorder.end_of(recorder.second);
         recorder
@@ -186,7 +186,7 @@ impl Recorder {
         Recorder { keeps_exchanges: false, ..self }
     }
 
-    /// Whether exchanges are filed at all.
+    /// True if exchanges are filed at all.
     #[inline]
     pub fn keeps_exchanges(&self) -> bool {
         self.keeps_exchanges
@@ -340,8 +340,8 @@ impl Recorder {
     /// Hands over the present second as far as it has come, and what was found in all.
     pub fn finish(mut self, now: Instant) {
         self.hand_over(now);
-        // A collector that is gone has no use for it.
-        let _ = self.handover.send(Handover::Finished(self.thread, Box::new(self.findings)));
+        // Nobody may listen any more.
+        let _ = self.reports.send(ThreadReport::Finished(self.thread, Box::new(self.findings)));
     }
 
     #[cold]
@@ -357,7 +357,7 @@ impl Recorder {
         let length = until.since(self.begun);
         let ticks = std::mem::take(&mut self.ticks);
         let interval = Interval { second: self.second, length, tallies: self.take_tallies(), ticks, generator };
-        let _ = self.handover.send(Handover::Interval(self.thread, Box::new(interval)));
+        let _ = self.reports.send(ThreadReport::Interval(self.thread, Box::new(interval)));
         self.second += 1;
         self.begun = until;
         self.boundary = self.end_of(self.second);
@@ -492,8 +492,8 @@ mod tests {
         }
         recorder.finish(at(3000));
         let mut ticks = Vec::new();
-        for handover in receiver {
-            let Handover::Interval(_, interval) = handover else { continue };
+        for report in receiver {
+            let ThreadReport::Interval(_, interval) = report else { continue };
             for (tick, ticked) in (interval.second * TICKS as i64..).zip(interval.ticks) {
                 assert_eq!(ticked.total, ticked.iterations * 5_000_000);
                 ticks.extend((ticked.iterations > 0).then_some((tick, ticked.iterations)));
@@ -510,10 +510,10 @@ mod tests {
         record(&mut recorder);
         recorder.finish(Instant(SECOND / 2));
         let (mut interval, mut findings) = (None, None);
-        for handover in receiver {
-            match handover {
-                Handover::Interval(_, one) => interval = Some(*one),
-                Handover::Finished(_, found) => findings = Some(*found),
+        for report in receiver {
+            match report {
+                ThreadReport::Interval(_, one) => interval = Some(*one),
+                ThreadReport::Finished(_, found) => findings = Some(*found),
             }
         }
         (interval.expect("a second"), findings.expect("findings"))

@@ -13,6 +13,35 @@ use std::time::Duration;
 
 pub use plimsoll_feed::Share;
 
+/// The whole load.
+pub const WHOLE: Share = Share { index: 0, of: 1 };
+
+/// The part of the load that one thread carries: every `threads`-th member of its machine's share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadShare {
+    /// The share of the machine.
+    pub machine: Share,
+    /// The thread, from 0 on each machine.
+    pub thread: usize,
+    /// Threads of the machine.
+    pub threads: usize,
+}
+
+impl ThreadShare {
+    /// The thread's share of the whole load. The shares of all threads together are the machine's.
+    #[must_use]
+    pub fn share(self) -> Share {
+        let Share { index, of } = self.machine;
+        Share { index: index + self.thread * of, of: of * self.threads }
+    }
+
+    /// The part of this thread where only so many threads of the machine take part; none if it is not one of them.
+    #[must_use]
+    pub fn among(self, threads: usize) -> Option<ThreadShare> {
+        (self.thread < threads).then_some(ThreadShare { threads, ..self })
+    }
+}
+
 /// A seeded source of uniform numbers.
 #[derive(Clone, Debug)]
 pub struct Random(Pcg64Mcg);
@@ -326,6 +355,15 @@ mod tests {
             parts.sort_unstable();
             parts.truncate(whole.len());
             prop_assert_eq!(whole, parts);
+        }
+
+        #[test]
+        fn threads_together_have_the_share_of_their_machine(total in 0_u64..500, of in 1_usize..4, threads in 1_usize..5) {
+            for index in 0..of {
+                let machine = Share { index, of };
+                let part = |thread| ThreadShare { machine, thread, threads }.share().of_first(total);
+                prop_assert_eq!((0..threads).map(part).sum::<u64>(), machine.of_first(total));
+            }
         }
 
         #[test]

@@ -1,8 +1,8 @@
 //! The threads of the generator: bound to processors, each with its share of the load, their seconds merged.
 
 use crate::job::RunError;
-use crate::recorder::{Findings, Handover};
-use crate::schedule::Share;
+use crate::recorder::{Findings, ThreadReport};
+use crate::schedule::{Share, ThreadShare};
 use plimsoll_model::record::Interval;
 use plimsoll_model::units::Processors;
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -13,28 +13,32 @@ use std::sync::mpsc::{Sender, channel};
 /// Descriptors that the generator needs beside its connections.
 const SPARE_DESCRIPTORS: u64 = 64;
 
-/// Runs a part of the load on each of so many threads, and gathers what they hand over.
+/// Runs a part of a machine's share of the load on each of so many threads, and gathers what they hand over.
+///
+/// # Errors
+/// A thread cannot be bound to its processor, or whatever the threads themselves come back with.
 pub fn on_threads(
+    machine: Share,
     threads: usize,
     cpus: Option<&Processors>,
     on_interval: &mut dyn FnMut(Interval),
-    generate: impl Fn(Share, Sender<Handover>) -> Result<(), RunError> + Sync,
+    generate: impl Fn(ThreadShare, Sender<ThreadReport>) -> Result<(), RunError> + Sync,
 ) -> Result<Vec<Findings>, RunError> {
     let (sender, receiver) = channel();
     std::thread::scope(|scope| {
         let handles: Vec<_> = (0..threads)
-            .map(|index| {
+            .map(|thread| {
                 let (sender, generate) = (sender.clone(), &generate);
                 scope.spawn(move || {
-                    settle(cpus, index)?;
-                    generate(Share { index, of: threads }, sender)
+                    settle(cpus, thread)?;
+                    generate(ThreadShare { machine, thread, threads }, sender)
                 })
             })
             .collect();
         drop(sender);
-        let mut collector = Collector::new(threads);
-        receiver.into_iter().for_each(|handover| collector.take(handover, on_interval));
-        let findings = collector.finish(on_interval);
+        let mut merger = IntervalMerger::new(threads);
+        receiver.into_iter().for_each(|report| merger.take(report, on_interval));
+        let findings = merger.finish(on_interval);
         let results = handles.into_iter().map(|thread| thread.join().expect("a generator thread does not panic"));
         results.collect::<Result<Vec<()>, RunError>>().map(|_| findings)
     })
@@ -73,30 +77,30 @@ pub fn settle(cpus: Option<&Processors>, index: usize) -> Result<(), RunError> {
 }
 
 /// Merges the seconds of all threads, and hands each on when the last thread has passed it.
-pub struct Collector {
+pub struct IntervalMerger {
     pending: BTreeMap<i64, Interval>,
     /// The last second that each thread has passed.
     passed: Vec<i64>,
     findings: Vec<Findings>,
 }
 
-impl Collector {
-    /// A collector for so many threads.
+impl IntervalMerger {
+    /// A merger for so many threads.
     #[must_use]
-    pub fn new(threads: usize) -> Collector {
-        Collector { pending: BTreeMap::new(), passed: vec![i64::MIN; threads], findings: Vec::new() }
+    pub fn new(threads: usize) -> IntervalMerger {
+        IntervalMerger { pending: BTreeMap::new(), passed: vec![i64::MIN; threads], findings: Vec::new() }
     }
 
     /// Takes what a thread hands over.
-    pub fn take(&mut self, handover: Handover, on_interval: &mut dyn FnMut(Interval)) {
-        match handover {
-            Handover::Interval(thread, interval) => {
+    pub fn take(&mut self, report: ThreadReport, on_interval: &mut dyn FnMut(Interval)) {
+        match report {
+            ThreadReport::Interval(thread, interval) => {
                 let second = interval.second;
                 self.passed[thread] = second;
                 let merged = self.pending.entry(second).or_insert_with(|| Interval { second, ..Interval::default() });
                 merged.merge(&interval);
             }
-            Handover::Finished(thread, found) => {
+            ThreadReport::Finished(thread, found) => {
                 self.passed[thread] = i64::MAX;
                 self.findings.push(*found);
             }

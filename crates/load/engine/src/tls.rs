@@ -174,7 +174,7 @@ impl ServerCertVerifier for Named {
     }
 }
 
-/// Whether a certificate was refused because it is that of an authority. The library has no name for this in its types.
+/// True if a certificate was refused because it is that of an authority. The library has no name for this in its types.
 pub fn is_of_an_authority(why: &OtherError) -> bool {
     why.to_string() == "CaUsedAsEndEntity"
 }

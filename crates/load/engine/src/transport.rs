@@ -93,7 +93,7 @@ impl Dialer {
 }
 
 impl Transport {
-    /// Whether the TCP connection is made: an error if it failed.
+    /// True if the TCP connection is made: an error if it failed.
     #[inline]
     pub fn connected(&self) -> Result<(), Broken> {
         match sockopt::socket_error(&self.socket) {
@@ -108,13 +108,13 @@ impl Transport {
         Some((tls.protocol_version()?, tls.negotiated_cipher_suite()?.suite()))
     }
 
-    /// Whether the protocol may speak: at once without TLS, after the handshake with it.
+    /// True if the protocol may speak: at once without TLS, after the handshake with it.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.tls.as_ref().is_none_or(|tls| !tls.is_handshaking())
     }
 
-    /// Whether it may have something to send of its own, as TLS has.
+    /// True if it may have something to send of its own, as TLS has.
     #[inline]
     pub fn speaks_for_itself(&self) -> bool {
         self.tls.is_some()

@@ -4,10 +4,12 @@
 //! profile and hands over one [`Interval`](plimsoll_model::record::Interval) a second.
 
 mod prepared;
+mod protocol_users;
 
-pub use plimsoll_engine::diagnostic::Remark;
+pub use plimsoll_engine::diagnostic::WorkloadDiagnostic;
 pub use plimsoll_engine::job::{Job, RunError, RunRecord};
-pub use plimsoll_protocols::flow::remarks;
+pub use plimsoll_engine::schedule::{Share, WHOLE};
+pub use plimsoll_protocols::flow::diagnostics;
 pub use plimsoll_scripts as script;
 pub use plimsoll_scripts::study::{metrics, notes, sources};
 pub use prepared::{PrepareError, Prepared, check};

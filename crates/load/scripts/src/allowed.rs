@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Allowed {
     hosts: Vec<String>,
     remedy: &'static str,
-    asked: Arc<Asked>,
+    asked: Arc<PendingRequest>,
 }
 
 /// What came of asking, for all who ask.
 #[derive(Debug, Default)]
-struct Asked {
+struct PendingRequest {
     refused: Mutex<BTreeSet<String>>,
-    /// Whether any host was not.
+    /// True if any host was not.
     any_allowed: AtomicBool,
 }
 
@@ -26,7 +26,7 @@ struct Asked {
 pub struct Refused {
     /// Their names, or their addresses.
     pub hosts: Vec<String>,
-    /// Whether it sent to no other.
+    /// True if it sent to no other.
     pub all: bool,
 }
 
@@ -46,7 +46,7 @@ impl Allowed {
         Refused { all: !hosts.is_empty() && !self.asked.any_allowed.load(Relaxed), hosts }
     }
 
-    /// Whether `host`, which has this address, may be sent to.
+    /// True if `host`, which has this address, may be sent to.
     pub(super) fn check(&self, host: &str, address: IpAddr) -> Result<(), String> {
         let plain = host.trim_matches(['[', ']']);
         if address.to_canonical().is_loopback() || self.lists(plain) || self.lists(&address.to_string()) {

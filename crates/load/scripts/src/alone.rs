@@ -1,12 +1,12 @@
-//! Calls that are no iteration: `setup`, `teardown`, `handleSummary`, and loading a script to see what it says of
-//! itself.
+//! Calls outside of iterations: `setup`, `teardown`, `handleSummary`, and loading a script for its options.
 
-use super::member::{Surroundings, Why};
 use super::run::Run;
-use super::threads::{Left, Load, Offered, settle};
+use super::threads::{Load, LoadResult, ScenarioUsers, settle};
+use super::user::{CallError, ThreadHost};
 use super::{Console, Limits, network};
-use plimsoll_engine::event_loop::offer::Offering;
 use plimsoll_engine::job::RunError;
+use plimsoll_engine::offer::Offering;
+use plimsoll_engine::schedule::WHOLE;
 use plimsoll_javascript::{End, Host, Parked, Program, Setup, Vm, Wanted};
 use plimsoll_k6::metrics::Registry;
 use plimsoll_k6::operations::K6;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// What a script says of itself when it is loaded.
+/// The options and metrics that a script declares when it is loaded.
 #[derive(Debug)]
 pub struct Inspected {
     /// Its `options`, as JSON.
@@ -40,10 +40,10 @@ pub fn inspect(
     env: Vec<(String, String)>,
     limits: Limits,
     console: &Console,
-) -> Result<Inspected, Why> {
+) -> Result<Inspected, CallError> {
     let plan = Arc::new(Plan::before(env));
     let recording = Recording::new(&plan, Purpose::Loading);
-    let host = Rc::new(Surroundings::new(console));
+    let host = Rc::new(ThreadHost::new(console));
     let user = User::new(&recording, 0, 0);
     let setup = Setup {
         limits: limits.vm,
@@ -51,10 +51,10 @@ pub fn inspect(
         globals: user.globals(),
         prepare: Some(user.prepare()),
     };
-    let mut vm = Vm::<K6>::new(program, setup).map_err(|error| Why::Unmade(error.to_string()))?;
+    let mut vm = Vm::<K6>::new(program, setup).map_err(|error| CallError::Unmade(error.to_string()))?;
     let loaded = result_of(settle(&mut vm, &host), limits);
     if let Some(said) = plan.abort.get() {
-        return Err(Why::Aborted(said.clone()));
+        return Err(CallError::Aborted(said.clone()));
     }
     loaded?;
     let options = result_of(vm.read("options"), limits)?;
@@ -62,33 +62,32 @@ pub fn inspect(
     Ok(Inspected { options, registry: Arc::unwrap_or_clone(recording.registry()), plan })
 }
 
-fn result_of(parked: Parked, limits: Limits) -> Result<Option<String>, Why> {
+fn result_of(parked: Parked, limits: Limits) -> Result<Option<String>, CallError> {
     match parked {
-        Parked::Over(result) => result.map_err(Why::Threw),
-        Parked::Ended(End::NotLoaded(exception)) => Err(Why::Threw(exception)),
-        Parked::Ended(End::Limit(limit, place)) => Err(Why::Broke(limits.broken(limit, place))),
-        Parked::Ended(End::Stopped) | Parked::Waiting => Err(Why::Stopped),
+        Parked::Over(result) => result.map_err(CallError::Threw),
+        Parked::Ended(End::NotLoaded(exception)) => Err(CallError::Threw(exception)),
+        Parked::Ended(End::Limit(limit, place)) => Err(CallError::Broke(limits.broken(limit, place))),
+        Parked::Ended(End::Stopped) | Parked::Waiting => Err(CallError::Stopped),
     }
 }
 
-/// Calls a function that the script exports, with arguments in JSON, as a user of its own. What it measures is left
-/// aside.
+/// Calls a function that the script exports, with arguments in JSON, as a user of its own. Its samples are discarded.
 ///
 /// # Errors
-/// It came to nothing, or the machine does not allow what the loop needs.
+/// The call fails, or the machine does not allow what the loop needs.
 pub fn call_alone(
     run: &Run<'_>,
     function: &str,
     arguments: Vec<String>,
     timeout: Duration,
-) -> Result<Option<String>, Why> {
-    let unmade = |error: RunError| Why::Unmade(error.to_string());
+) -> Result<Option<String>, CallError> {
+    let unmade = |error: RunError| CallError::Unmade(error.to_string());
     let network = Arc::new(run.network().map_err(unmade)?);
     let left = call(run, &network, function, arguments, timeout, &AtomicBool::new(false)).map_err(unmade)?;
     left.called
 }
 
-/// The same, with what it measured.
+/// Calls a function that the script exports, and keeps its samples.
 pub(super) fn call(
     run: &Run<'_>,
     network: &Arc<network::Shared>,
@@ -96,7 +95,7 @@ pub(super) fn call(
     arguments: Vec<String>,
     timeout: Duration,
     interrupted: &AtomicBool,
-) -> Result<Left, RunError> {
+) -> Result<LoadResult, RunError> {
     let halt = AtomicBool::new(false);
     let common = run.common(network, interrupted, &halt);
     let model = LoadModel::Closed { users: Profile::constant(1.0), think: Think::Constant(Duration::ZERO) };
@@ -107,10 +106,10 @@ pub(super) fn call(
         warmup: Duration::ZERO,
         drain: Duration::ZERO,
         leave: None,
-        as_k6: None,
+        k6_arrivals: None,
         seed: run.seed,
     };
-    let offered = [Offered {
+    let offered = [ScenarioUsers {
         offering,
         function: function.to_owned(),
         arguments,
@@ -119,12 +118,19 @@ pub(super) fn call(
         first_id: 0,
         made_before: 1,
     }];
-    let load =
-        Load { common: &common, offered: &offered, threads: 1, cpus: None, warmup: Duration::ZERO, copies: None };
+    let load = Load {
+        common: &common,
+        offered: &offered,
+        share: WHOLE,
+        threads: 1,
+        cpus: None,
+        warmup: Duration::ZERO,
+        copies: None,
+    };
     let mut left = load.run(&mut |_| ())?;
     // One that ended the run has parked for good.
-    if let (Err(Why::Stopped), Some(said)) = (&left.called, run.plan.abort.get()) {
-        left.called = Err(Why::Aborted(said.clone()));
+    if let (Err(CallError::Stopped), Some(said)) = (&left.called, run.plan.abort.get()) {
+        left.called = Err(CallError::Aborted(said.clone()));
     }
     Ok(left)
 }

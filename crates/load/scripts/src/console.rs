@@ -19,55 +19,55 @@ const MOST_TEXTS: usize = 10_000;
 const MOST_BYTES: usize = 1 << 20;
 
 /// A file for the console of all users of a trial, which is there from the first line on.
-pub(super) struct Kept(Arc<Mutex<Book>>);
+pub(super) struct ConsoleFile(Arc<Mutex<ConsoleLog>>);
 
-/// What is known of the file so far.
-struct Book {
+/// The state of the file.
+struct ConsoleLog {
     path: PathBuf,
     file: io::Result<Option<BufWriter<File>>>,
     /// How often each text was written, by its hash.
     known: HashMap<u64, u32>,
     bytes: usize,
-    written: Written,
+    written: LineCounts,
 }
 
 /// How many lines were written to a console.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct LineCounts {
     pub(super) lines: u64,
     /// Those of them that were not kept.
     pub(super) left_out: u64,
 }
 
-impl Kept {
-    /// One that keeps lines in a file of this path.
-    pub(super) fn at(path: PathBuf) -> Kept {
-        let (known, written) = (HashMap::new(), Written::default());
-        Kept(Arc::new(Mutex::new(Book { path, file: Ok(None), known, bytes: 0, written })))
+impl ConsoleFile {
+    /// A console whose lines go to a file of this path.
+    pub(super) fn at(path: PathBuf) -> ConsoleFile {
+        let (known, written) = (HashMap::new(), LineCounts::default());
+        ConsoleFile(Arc::new(Mutex::new(ConsoleLog { path, file: Ok(None), known, bytes: 0, written })))
     }
 
     /// What takes the lines, from whatever thread.
     pub(super) fn console(&self) -> Console {
-        let book = Arc::clone(&self.0);
-        Arc::new(move |level, text| open(&book).note(level, text))
+        let log = Arc::clone(&self.0);
+        Arc::new(move |level, text| open(&log).note(level, text))
     }
 
     /// Ends the file, with how much it leaves out.
     ///
     /// # Errors
     /// The disk does not take it.
-    pub(super) fn finish(&self) -> Result<Written, String> {
-        let mut book = open(&self.0);
-        book.end().map_err(|error| format!("failed to write `{}`: {error}", book.path.display()))?;
-        Ok(book.written)
+    pub(super) fn finish(&self) -> Result<LineCounts, String> {
+        let mut log = open(&self.0);
+        log.end().map_err(|error| format!("failed to write `{}`: {error}", log.path.display()))?;
+        Ok(log.written)
     }
 }
 
-fn open(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
-    book.lock().unwrap_or_else(PoisonError::into_inner)
+fn open(log: &Mutex<ConsoleLog>) -> MutexGuard<'_, ConsoleLog> {
+    log.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Book {
+impl ConsoleLog {
     fn note(&mut self, level: Level, text: &str) {
         self.written.lines += 1;
         let line = format!("{} {text}\n", word(level));
@@ -131,10 +131,10 @@ mod tests {
     use super::*;
 
     /// What is kept of these lines, in a file.
-    fn kept(lines: impl IntoIterator<Item = String>) -> (Written, Option<String>) {
+    fn kept(lines: impl IntoIterator<Item = String>) -> (LineCounts, Option<String>) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("console.log");
-        let kept = Kept::at(path.clone());
+        let kept = ConsoleFile::at(path.clone());
         let console = kept.console();
         lines.into_iter().for_each(|line| console(Level::Info, &line));
         (kept.finish().expect("there is room"), std::fs::read_to_string(path).ok())
@@ -142,13 +142,13 @@ mod tests {
 
     #[test]
     fn a_silent_script_leaves_no_file() {
-        assert_eq!(kept([]), (Written::default(), None));
+        assert_eq!(kept([]), (LineCounts::default(), None));
     }
 
     #[test]
     fn the_same_text_is_kept_a_few_times_and_others_beside_it() {
         let (written, text) = kept((0..1000).map(|_| "again".to_owned()).chain(["once".to_owned()]));
-        assert_eq!(written, Written { lines: 1001, left_out: 990 });
+        assert_eq!(written, LineCounts { lines: 1001, left_out: 990 });
         let text = text.expect("a file");
         assert_eq!(text.matches("info again\n").count(), 10);
         assert!(text.contains("info once\n… 990 lines more are not kept: "), "{text}");
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_disk_that_does_not_take_it_is_told() {
         let folder = tempfile::tempdir().expect("a folder");
-        let kept = Kept::at(folder.path().join("no such folder/console.log"));
+        let kept = ConsoleFile::at(folder.path().join("no such folder/console.log"));
         kept.console()(Level::Warn, "lost");
         assert!(kept.finish().expect_err("no folder").contains("console.log"));
     }

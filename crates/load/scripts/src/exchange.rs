@@ -14,27 +14,27 @@ use plimsoll_protocols::http::response::{LARGEST_REMEMBERED, Progress, ResponseR
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-/// How a connection came to be, as far as it has.
+/// How long the stages of a connection took, and to whom it leads.
 #[derive(Clone, Debug)]
-pub(super) struct Connected {
+pub(super) struct ConnectionFacts {
     /// Looking up the name of the host.
     pub(super) looked_up: Nanos,
     /// Connecting.
     pub(super) connecting: Nanos,
     /// The handshake of TLS.
     pub(super) tls_handshaking: Nanos,
-    /// Whom it leads to.
+    /// The peer's address.
     pub(super) remote: SocketAddr,
-    /// Where it goes over TLS.
+    /// Version and cipher, with TLS.
     pub(super) tls: Option<TlsFacts>,
 }
 
-/// Why something on a connection came to nothing: as records tell it, and as scripts do.
+/// Why a connection or an exchange failed: the kind for records, and the kind for scripts.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
     pub(super) kind: ErrorKind,
     pub(super) http: HttpFault,
-    /// Whether this machine, not the peer, ran out of something.
+    /// True if this machine, not the peer, ran out of something.
     pub(super) is_ours: bool,
 }
 
@@ -67,74 +67,80 @@ impl From<Violation> for Fault {
     }
 }
 
-/// A request under way, or about to be.
-pub(super) struct Asked {
+/// A request that waits to be sent or for its response.
+pub(super) struct PendingRequest {
     pub(super) id: OpId,
     pub(super) request: Rc<HttpRequest>,
     /// How long it may take.
     pub(super) timeout: Nanos,
     /// When it was due, for the record.
     scheduled: Instant,
-    /// When the script asked for it, or when it was its turn.
-    pub(super) asked: Instant,
+    /// When the script asked for it, or when the rate limit let it go.
+    pub(super) requested: Instant,
     /// When it was handed to a connection.
     sent: Option<Instant>,
     written: Option<Instant>,
     first_byte: Option<Instant>,
-    /// What was answered so far.
+    /// The response, as far as it was received.
     reply: Option<HttpReply>,
-    /// The connection, where that was made for it.
-    made: Option<Connected>,
+    /// How the connection was made, if it was made for this request.
+    made: Option<ConnectionFacts>,
 }
 
-/// What is read and written on a connection, one request after the other.
+/// HTTP/1.1 on one connection, one request after the other.
 #[derive(Default)]
 pub(super) struct Http {
     reader: ResponseReader,
     /// The head that `reader` has read last, if that is remembered.
     last: Option<Rc<HttpHead>>,
-    pub(super) asked: Option<Box<Asked>>,
+    pub(super) pending: Option<Box<PendingRequest>>,
 }
 
-/// How far an answer has come.
-pub(super) enum Answer {
+/// How far a response was received.
+pub(super) enum ResponseProgress {
     /// More must come.
     Partial,
-    /// It is whole; whether the connection can carry another.
+    /// It is complete. `reusable` is true if the connection can carry another.
     Whole { reusable: bool },
 }
 
-impl Asked {
-    /// One that may take no longer than `longest`, whatever it says.
-    pub(super) fn new(id: OpId, request: Rc<HttpRequest>, longest: Nanos, scheduled: Instant, asked: Instant) -> Asked {
+impl PendingRequest {
+    /// A request that may take no longer than `longest`, whatever its own time-out.
+    pub(super) fn new(
+        id: OpId,
+        request: Rc<HttpRequest>,
+        longest: Nanos,
+        scheduled: Instant,
+        requested: Instant,
+    ) -> PendingRequest {
         let timeout = request.timeout.min(longest);
         let (sent, written, first_byte, reply, made) = (None, None, None, None, None);
-        Asked { id, request, timeout, scheduled, asked, sent, written, first_byte, reply, made }
+        PendingRequest { id, request, timeout, scheduled, requested, sent, written, first_byte, reply, made }
     }
 
-    /// When it takes too long.
+    /// When its time is up.
     pub(super) fn deadline(&self) -> Instant {
-        self.asked.after(self.timeout)
+        self.requested.after(self.timeout)
     }
 
-    /// Whether it may be sent again where a connection that was kept ended before it was answered: the server may have
+    /// True if it may be sent again where a connection that was kept ended before it was answered: the server may have
     /// closed it before the request came, and the method does no harm twice (RFC 9110, section 9.2.2).
     pub(super) fn may_be_repeated(&self) -> bool {
         let harmless = matches!(&*self.request.method, "GET" | "HEAD" | "OPTIONS" | "TRACE");
         harmless && self.made.is_none() && self.first_byte.is_none()
     }
 
-    /// What the script is told: what was answered, or why that is nothing.
-    pub(super) fn into_response(self, done: Instant, fault: Option<HttpFault>, on: &Connected) -> HttpResponse {
+    /// The result for the script: the response, or why there is none.
+    pub(super) fn into_response(self, done: Instant, fault: Option<HttpFault>, on: &ConnectionFacts) -> HttpResponse {
         let timings = self.timings(done);
         let silence = || HttpFault { kind: HttpFaultKind::Other, detail: "nothing was answered".to_owned() };
         let outcome = fault.map_or_else(|| self.reply.ok_or_else(silence), Err);
         HttpResponse { outcome, remote: Some(on.remote), tls: on.tls, timings, done }
     }
 
-    /// What the script is told where no connection was made.
+    /// The result for the script if no connection was made.
     pub(super) fn unsent(self, now: Instant, fault: HttpFault) -> HttpResponse {
-        let timings = HttpTimings { blocked: now.since(self.asked), ..HttpTimings::default() };
+        let timings = HttpTimings { blocked: now.since(self.requested), ..HttpTimings::default() };
         HttpResponse { outcome: Err(fault), remote: None, tls: None, timings, done: now }
     }
 
@@ -143,7 +149,7 @@ impl Asked {
         let written = self.written.unwrap_or(done);
         let made = self.made.as_ref();
         HttpTimings {
-            blocked: sent.since(self.asked),
+            blocked: sent.since(self.requested),
             looking_up: made.map_or(Nanos(0), |made| made.looked_up),
             connecting: made.map_or(Nanos(0), |made| made.connecting),
             tls_handshaking: made.map_or(Nanos(0), |made| made.tls_handshaking),
@@ -157,7 +163,7 @@ impl Asked {
         self.reply.as_ref().map_or(0, HttpReply::status)
     }
 
-    /// How the script takes its answer.
+    /// Ok if the script expects the status of the response.
     pub(super) fn outcome(&self) -> Outcome {
         match &self.request.expected {
             Some(expected) if !expected.contain(self.status()) => Outcome::Failed(ErrorKind::Status),
@@ -165,7 +171,7 @@ impl Asked {
         }
     }
 
-    /// Why its answer is a failure, with the beginning of the body, which often says what the server missed.
+    /// Why the response counts as failed, with the beginning of its body, which often says what the server missed.
     pub(super) fn refusal(&self) -> String {
         let text = format!("expected a status that the script takes for a success, found {}", self.status());
         let readable = |reply: &&HttpReply| !reply.body.is_empty() && reply.header("Content-Encoding").is_none();
@@ -175,9 +181,9 @@ impl Asked {
         }
     }
 
-    /// What is recorded of it.
+    /// The exchange to record.
     pub(super) fn record(&self, done: Instant, outcome: Outcome, (bytes_out, bytes_in): (u64, u64)) -> Exchange {
-        let sent = self.sent.unwrap_or(self.asked);
+        let sent = self.sent.unwrap_or(self.requested);
         let done = if outcome == Outcome::Failed(ErrorKind::Timeout) { done.min(self.deadline()) } else { done };
         let (scheduled, first_byte) = (self.scheduled, self.first_byte);
         Exchange { scheduled, sent, first_byte, done, bytes_out, bytes_in, outcome }
@@ -188,64 +194,66 @@ impl Http {
     /// Writes a request. `made` is the connection, where this is its first.
     pub(super) fn send(
         &mut self,
-        mut asked: Box<Asked>,
-        made: Option<Connected>,
+        mut pending: Box<PendingRequest>,
+        made: Option<ConnectionFacts>,
         close: bool,
         now: Instant,
         out: &mut Vec<u8>,
     ) {
-        asked.sent = Some(now);
-        asked.made = made;
-        write(&asked.request, close, out);
-        self.reader.expect(asked.request.method == "HEAD");
-        self.asked = Some(asked);
+        pending.sent = Some(now);
+        pending.made = made;
+        write(&pending.request, close, out);
+        self.reader.expect(pending.request.method == "HEAD");
+        self.pending = Some(pending);
     }
 
-    /// What was written goes now.
+    /// The request that was written is sent now.
     pub(super) fn departs(&mut self, now: Instant) {
-        if let Some(asked) = &mut self.asked {
-            asked.sent = Some(now);
+        if let Some(pending) = &mut self.pending {
+            pending.sent = Some(now);
         }
     }
 
-    /// When all of it had gone, as far as it has.
+    /// When all of the request was sent, if it was.
     pub(super) fn departed(&self) -> Option<Instant> {
-        self.asked.as_ref()?.written
+        self.pending.as_ref()?.written
     }
 
-    /// All that was written has gone.
+    /// All that was written is sent.
     pub(super) fn is_written(&mut self, clock: &Clock) {
-        if let Some(asked) = &mut self.asked {
-            asked.written.get_or_insert_with(|| clock.now());
+        if let Some(pending) = &mut self.pending {
+            pending.written.get_or_insert_with(|| clock.now());
         }
     }
 
-    /// Takes bytes that came. A body of more than `most` bytes that is to be kept is refused.
-    pub(super) fn receive(&mut self, input: &[u8], most: usize, now: Instant) -> Result<Answer, Violation> {
-        let Some(asked) = &mut self.asked else {
+    /// Takes bytes that were received. A body of more than `most` bytes that is to be kept is refused.
+    pub(super) fn receive(&mut self, input: &[u8], most: usize, now: Instant) -> Result<ResponseProgress, Violation> {
+        let Some(pending) = &mut self.pending else {
             return Err(Violation::new(format!("expected silence between responses, found {} bytes", input.len())));
         };
-        asked.first_byte.get_or_insert(now);
-        let keep = asked.request.body_wanted == BodyWanted::Kept;
-        let mut kept = Kept { reply: &mut asked.reply, last: &mut self.last, keep, most };
+        pending.first_byte.get_or_insert(now);
+        let keep = pending.request.body_wanted == BodyWanted::Kept;
+        let mut kept = ResponseSink { reply: &mut pending.reply, last: &mut self.last, keep, most };
         let progress = self.reader.read(input, &mut kept)?;
-        if asked.reply.as_ref().is_some_and(|reply| reply.body.len() > most) {
+        if pending.reply.as_ref().is_some_and(|reply| reply.body.len() > most) {
             return Err(Violation::new(format!("the body is larger than {most} bytes, which a user may hold")));
         }
         Ok(match progress {
-            Progress::Partial => Answer::Partial,
-            Progress::Complete { keep_alive, unread, .. } => Answer::Whole { reusable: keep_alive && unread == 0 },
+            Progress::Partial => ResponseProgress::Partial,
+            Progress::Complete { keep_alive, unread, .. } => {
+                ResponseProgress::Whole { reusable: keep_alive && unread == 0 }
+            }
         })
     }
 
-    /// The peer has ended its side: whether that makes the answer whole.
+    /// The peer has ended its side. Returns true if that completes the response.
     pub(super) fn end_of_input(&self) -> bool {
-        self.asked.is_some() && self.reader.end_of_input().is_some()
+        self.pending.is_some() && self.reader.end_of_input().is_some()
     }
 }
 
-/// Keeps an answer.
-struct Kept<'a> {
+/// Keeps a response.
+struct ResponseSink<'a> {
     reply: &'a mut Option<HttpReply>,
     /// See [`Http`].
     last: &'a mut Option<Rc<HttpHead>>,
@@ -254,7 +262,7 @@ struct Kept<'a> {
 }
 
 /// The head of an interim answer gives way to that of the real one, which comes behind it.
-impl Sink for Kept<'_> {
+impl Sink for ResponseSink<'_> {
     fn same_head(&mut self, _: u16) -> bool {
         *self.reply = self.last.clone().map(|head| HttpReply { head, body: Vec::new() });
         self.reply.is_some()
@@ -304,18 +312,18 @@ mod tests {
         })
     }
 
-    fn connected() -> Connected {
+    fn connected() -> ConnectionFacts {
         let remote = ([127, 0, 0, 1], 81).into();
         let (looked_up, connecting, tls_handshaking) = (Nanos(1), Nanos(2), Nanos(3));
-        Connected { looked_up, connecting, tls_handshaking, remote, tls: None }
+        ConnectionFacts { looked_up, connecting, tls_handshaking, remote, tls: None }
     }
 
     /// A request that was sent at 10, and written at 12.
-    fn sent(method: &'static str, body_wanted: BodyWanted, made: Option<Connected>) -> (Http, Vec<u8>) {
+    fn sent(method: &'static str, body_wanted: BodyWanted, made: Option<ConnectionFacts>) -> (Http, Vec<u8>) {
         let (mut http, mut out) = (Http::default(), Vec::new());
-        let asked = Asked::new(7, request(method, body_wanted), Nanos(u64::MAX), Instant(1), Instant(4));
-        http.send(Box::new(asked), made, false, Instant(10), &mut out);
-        http.asked.as_mut().expect("it is under way").written = Some(Instant(12));
+        let pending = PendingRequest::new(7, request(method, body_wanted), Nanos(u64::MAX), Instant(1), Instant(4));
+        http.send(Box::new(pending), made, false, Instant(10), &mut out);
+        http.pending.as_mut().expect("it is under way").written = Some(Instant(12));
         (http, out)
     }
 
@@ -340,10 +348,10 @@ mod tests {
                     http.receive(piece, 5, Instant(at)).expect("it is in order");
                 }
             }
-            let asked = http.asked.take().expect("it is under way");
-            assert_eq!(asked.outcome(), Outcome::Failed(ErrorKind::Status));
-            assert!(asked.refusal().ends_with("found 404 with `world`"), "{}", asked.refusal());
-            let response = asked.into_response(Instant(21), None, &connected());
+            let pending = http.pending.take().expect("it is under way");
+            assert_eq!(pending.outcome(), Outcome::Failed(ErrorKind::Status));
+            assert!(pending.refusal().ends_with("found 404 with `world`"), "{}", pending.refusal());
+            let response = pending.into_response(Instant(21), None, &connected());
             let reply = response.outcome.expect("an answer");
             assert_eq!((reply.status(), reply.reason(), reply.body.as_slice()), (404, "Gone fishing", &b"world"[..]));
             let names: Vec<&str> = reply.headers().map(|(name, _)| name).collect();
@@ -360,11 +368,12 @@ mod tests {
         let (mut http, mut out) = (Http::default(), Vec::new());
         let mut heads = Vec::new();
         for (answer, status) in [("200", 200), ("200", 200), ("204", 204)] {
-            let asked = Asked::new(7, request("GET", BodyWanted::Kept), Nanos(u64::MAX), Instant(1), Instant(4));
-            http.send(Box::new(asked), None, false, Instant(10), &mut out);
+            let pending =
+                PendingRequest::new(7, request("GET", BodyWanted::Kept), Nanos(u64::MAX), Instant(1), Instant(4));
+            http.send(Box::new(pending), None, false, Instant(10), &mut out);
             let answer = format!("HTTP/1.1 {answer} OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n");
             http.receive(answer.as_bytes(), 5, Instant(20)).expect("it is in order");
-            let response = http.asked.take().expect("it is under way").into_response(Instant(21), None, &connected());
+            let response = http.pending.take().expect("it is under way").into_response(Instant(21), None, &connected());
             let head = response.outcome.expect("an answer").head;
             assert_eq!((head.status, head.is_special), (status, true));
             heads.push(head);
@@ -376,7 +385,7 @@ mod tests {
     fn a_request_is_timed_from_when_it_goes() {
         let (mut http, _) = sent("GET", BodyWanted::Kept, None);
         http.departs(Instant(11));
-        let timings = http.asked.expect("it is under way").timings(Instant(20));
+        let timings = http.pending.expect("it is under way").timings(Instant(20));
         assert_eq!((timings.blocked, timings.sending), (Nanos(7), Nanos(1)));
     }
 
@@ -384,18 +393,20 @@ mod tests {
     fn a_connection_is_kept_where_both_sides_want_it() {
         let whole = |answer: &[u8]| {
             let (mut http, _) = sent("GET", BodyWanted::Discarded, None);
-            matches!(http.receive(answer, 5, Instant(20)), Ok(Answer::Whole { reusable: true }))
+            matches!(http.receive(answer, 5, Instant(20)), Ok(ResponseProgress::Whole { reusable: true }))
         };
         assert!(whole(ANSWER));
         assert!(!whole(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"));
-        assert!(!whole(&[ANSWER, b"!"].concat()), "something came that nobody asked for");
+        assert!(!whole(&[ANSWER, b"!"].concat()), "something came that nobody pending for");
     }
 
     #[test]
     fn a_body_is_left_aside_or_bounded() {
         let (mut http, _) = sent("GET", BodyWanted::Discarded, None);
         assert!(http.receive(ANSWER, 4, Instant(20)).is_ok());
-        assert!(http.asked.as_ref().and_then(|asked| asked.reply.as_ref()).is_some_and(|reply| reply.body.is_empty()));
+        assert!(
+            http.pending.as_ref().and_then(|pending| pending.reply.as_ref()).is_some_and(|reply| reply.body.is_empty())
+        );
         let (mut http, _) = sent("GET", BodyWanted::Kept, None);
         let refused = http.receive(ANSWER, 4, Instant(20)).err().expect("it is too large");
         assert!(refused.to_string().contains("larger than 4 bytes"), "{refused}");
@@ -405,13 +416,13 @@ mod tests {
     fn only_what_does_no_harm_twice_is_repeated_and_only_on_a_connection_that_was_kept() {
         let repeated = |method: &'static str, made| {
             let (http, _) = sent(method, BodyWanted::Kept, made);
-            http.asked.is_some_and(|asked| asked.may_be_repeated())
+            http.pending.is_some_and(|pending| pending.may_be_repeated())
         };
         assert!(repeated("GET", None));
         assert!(!repeated("GET", Some(connected())));
         assert!(!repeated("POST", None));
         let (mut http, _) = sent("GET", BodyWanted::Kept, None);
         http.receive(b"H", 5, Instant(20)).expect("it is in order");
-        assert!(!http.asked.expect("it is under way").may_be_repeated());
+        assert!(!http.pending.expect("it is under way").may_be_repeated());
     }
 }

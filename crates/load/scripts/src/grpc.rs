@@ -1,7 +1,7 @@
 //! A connection of gRPC, as a script holds it, with its calls: messages go out and come back when they do.
 
-use super::exchange::{Connected, Fault};
-use super::held::{Held, Io, Record};
+use super::client_session::{ClientSession, Io, Record};
+use super::exchange::{ConnectionFacts, Fault};
 use percent_encoding::percent_decode_str;
 use plimsoll_javascript::OpId;
 use plimsoll_k6::grpc::status;
@@ -18,10 +18,10 @@ use std::time::Duration;
 pub(super) struct Channel {
     id: OpId,
     connect: Box<GrpcConnect>,
-    remote: Option<Connected>,
+    remote: Option<ConnectionFacts>,
     /// There once the connection stands.
     session: Option<Session>,
-    /// Whether the server has greeted, and the script was told.
+    /// True if the server has greeted, and the script was told.
     is_ready: bool,
     is_over: bool,
     events: Vec<What>,
@@ -145,7 +145,7 @@ impl Channel {
     fn end_call(&mut self, place: usize, end: GrpcEnd, io: &mut Io<'_>) {
         let call = self.calls.swap_remove(place);
         let end = GrpcEnd { took: io.now.since(call.asked), ..end };
-        io.told.records.push(call.record(&end, io.now));
+        io.outbox.records.push(call.record(&end, io.now));
         self.answer(call.id, GrpcEvent::Ended(end), io);
     }
 
@@ -170,8 +170,8 @@ impl Channel {
     }
 }
 
-impl Held for Channel {
-    fn open(&mut self, connected: &Connected, io: &mut Io<'_>) {
+impl ClientSession for Channel {
+    fn open(&mut self, connected: &ConnectionFacts, io: &mut Io<'_>) {
         self.session = Some(Session::open(io.out));
         self.remote = Some(connected.clone());
     }
@@ -202,7 +202,7 @@ impl Held for Channel {
         let call = self.calls.swap_remove(place);
         // Others are given up with their iteration, of which nobody knows how they would have ended.
         if call.is_late(io.now) {
-            io.told.records.push(call.record(&late(), io.now));
+            io.outbox.records.push(call.record(&late(), io.now));
         }
         self.send_waiting(io);
     }

@@ -8,29 +8,29 @@
 
 mod allowed;
 mod alone;
+mod client_session;
+mod connection;
 mod console;
 mod exchange;
 mod grpc;
-mod held;
 mod hosts;
-mod line;
-mod member;
-mod names;
 mod network;
 mod origin;
-mod pace;
+mod rate_limit;
+mod resolver;
 mod run;
-mod secure;
 pub mod study;
 mod systems;
 mod threads;
+mod tls;
+mod user;
 mod users;
 mod websocket;
 
 pub use allowed::{Allowed, Refused};
 pub use alone::{Inspected, call_alone, inspect};
-pub use member::{Broken, Why};
-pub use run::{End, Go, Ran, Run, Tick, run};
+pub use run::{End, Go, Run, RunOutcome, Tick, run};
+pub use user::{Broken, CallError};
 
 use plimsoll_engine::recorder::Names;
 use plimsoll_javascript::{Level, Program};
@@ -80,8 +80,8 @@ impl Default for Knobs {
     }
 }
 
-/// What the users of all threads have in common.
-struct Common<'a> {
+/// What a run hands to the users of all threads.
+struct RunContext<'a> {
     program: &'a Arc<Program>,
     plan: &'a Arc<Plan>,
     purpose: Purpose,

@@ -1,19 +1,20 @@
-//! What the users of one thread ask of the network: it finds or makes a connection for each operation, and answers.
+//! The network operations of one thread's users: each gets a connection, an old one or a new one, and a result.
 
 mod bytes;
 mod reach;
 
 use super::Allowed;
-use super::exchange::{Asked, Http};
-use super::held::{self, Held, Io, Record, Told};
+use super::client_session::{self, ClientSession, Io, Outbox, Record};
+use super::connection::{Connection, ConnectionId, Traffic};
+use super::exchange::{Http, PendingRequest};
 use super::hosts::Hosts;
-use super::line::{LineId, Lines, Load};
-use super::names::{Known, Names};
 use super::origin::Origins;
-use super::pace::Pace;
-use super::secure::Secure;
+use super::rate_limit::RateLimit;
+use super::resolver::{KnownAddresses, Resolver};
 use super::systems::Systems;
-use plimsoll_engine::event_loop::core::Core;
+use super::tls::TlsConfigurations;
+use plimsoll_engine::event_loop::context::LoopContext;
+use plimsoll_engine::pool::ConnectionPool;
 use plimsoll_engine::recorder::SubjectIndex;
 use plimsoll_engine::timers::Alarm;
 use plimsoll_javascript::OpId;
@@ -30,8 +31,8 @@ use std::sync::Arc;
 /// Bytes read from a socket at once.
 const READ_SIZE: usize = 64 * 1024;
 
-/// What the event of the thread's [`Names`] carries.
-const NAMES: u64 = u64::MAX;
+/// The key of events of the thread's [`Resolver`].
+const RESOLVER: u64 = u64::MAX;
 
 /// How many names of requests are looked up here; the recorder keeps fewer of them apart.
 const KNOWN_NAMES: usize = 1000;
@@ -40,15 +41,15 @@ const KNOWN_NAMES: usize = 1000;
 pub(super) struct Shared {
     pub(super) allowed: Allowed,
     pub(super) hosts: Hosts,
-    pub(super) known: Known,
-    pub(super) pace: Pace,
-    pub(super) secure: Secure,
+    pub(super) known: KnownAddresses,
+    pub(super) rate_limit: RateLimit,
+    pub(super) tls: TlsConfigurations,
     pub(super) reuse: Reuse,
     /// The largest body that a user may keep.
     pub(super) largest_body: usize,
     /// The longest that a request may take, whatever the script says.
     pub(super) longest: Nanos,
-    /// By which requests are named, in a study.
+    /// The systems by which requests are named in a study.
     pub(super) systems: Systems,
 }
 
@@ -63,8 +64,8 @@ pub(super) enum Reuse {
     Never,
 }
 
-/// An answer for a user of this thread.
-pub(super) struct Answered {
+/// An event for a user of this thread.
+pub(super) struct UserEvent {
     pub(super) user: u32,
     pub(super) id: OpId,
     pub(super) event: Event,
@@ -73,245 +74,252 @@ pub(super) struct Answered {
 /// The network, as one thread sees it.
 pub(super) struct Network {
     shared: Arc<Shared>,
-    names: Names,
+    resolver: Resolver,
     origins: Origins,
-    lines: Lines,
-    users: Vec<Own>,
-    answers: VecDeque<Answered>,
-    /// Connections, by key, on which a request lies that is to go.
+    connections: ConnectionPool<Box<Connection>>,
+    users: Vec<UserConnections>,
+    answers: VecDeque<UserEvent>,
+    /// Keys of connections on which a request is written but not sent.
     departing: Vec<u64>,
-    /// What held connections have told and nobody has heard yet.
-    told: Told,
+    /// What sessions have produced and nobody has taken yet.
+    outbox: Outbox,
     subjects: HashMap<Rc<str>, SubjectIndex>,
     raw: Vec<u8>,
     plain: Vec<u8>,
 }
 
-/// What a user has of it.
-struct Own {
-    /// Under which its exchanges are recorded.
+/// The connections and waiting requests of a user.
+struct UserConnections {
+    /// The phase under which its exchanges are recorded.
     phase: RecordedPhase,
-    lines: Vec<LineId>,
-    /// Requests that wait for their turn.
-    held_back: Vec<Asked>,
+    connections: Vec<ConnectionId>,
+    /// Requests that the rate limit holds back.
+    held_back: Vec<PendingRequest>,
     sent: u64,
     received: u64,
 }
 
 impl Network {
-    /// One for so many users, whose news come to the loop of `core`.
+    /// The network of so many users. Its events come to the loop of `context`.
     ///
     /// # Errors
     /// No descriptor is left.
-    pub(super) fn new(shared: Arc<Shared>, users: usize, core: &Core<'_>) -> Result<Network, Errno> {
-        let names = Names::new(Arc::clone(&shared.known))?;
-        epoll::add(&core.epoll, names.bell(), EventData::new_u64(NAMES), EventFlags::IN)?;
+    pub(super) fn new(shared: Arc<Shared>, users: usize, context: &LoopContext<'_>) -> Result<Network, Errno> {
+        let resolver = Resolver::new(Arc::clone(&shared.known))?;
+        epoll::add(&context.epoll, resolver.notifier(), EventData::new_u64(RESOLVER), EventFlags::IN)?;
         let phase = RecordedPhase::Measure;
-        let own = || Own { phase, lines: Vec::new(), held_back: Vec::new(), sent: 0, received: 0 };
+        let own = || UserConnections { phase, connections: Vec::new(), held_back: Vec::new(), sent: 0, received: 0 };
         Ok(Network {
             shared,
-            names,
+            resolver,
             origins: Origins::default(),
-            lines: Lines::default(),
+            connections: ConnectionPool::default(),
             users: (0..users).map(|_| own()).collect(),
             answers: VecDeque::new(),
             departing: Vec::new(),
-            told: Told::default(),
+            outbox: Outbox::default(),
             subjects: HashMap::new(),
             raw: vec![0; READ_SIZE],
             plain: Vec::new(),
         })
     }
 
-    /// What is asked from now on belongs to an iteration of this phase.
+    /// Operations from now on belong to an iteration of this phase.
     pub(super) fn begin_iteration(&mut self, user: u32, phase: RecordedPhase) {
         self.users[user as usize].phase = phase;
     }
 
-    /// The bytes out and in since this was last asked.
-    pub(super) fn end_iteration(&mut self, core: &mut Core<'_>, user: u32) -> (u64, u64) {
-        for at in (0..self.users[user as usize].lines.len()).rev() {
-            let line = self.users[user as usize].lines[at];
-            if self.shared.reuse == Reuse::WithinIterations && self.lines.line(line).is_idle() {
-                self.hang_up(core, line);
+    /// Ends an iteration. Returns the bytes sent and received since the last one.
+    pub(super) fn end_iteration(&mut self, context: &mut LoopContext<'_>, user: u32) -> (u64, u64) {
+        for at in (0..self.users[user as usize].connections.len()).rev() {
+            let connection = self.users[user as usize].connections[at];
+            if self.shared.reuse == Reuse::WithinIterations && self.connections.connection(connection).is_idle() {
+                self.hang_up(context, connection);
             } else {
-                self.add_bytes(core, line);
+                self.add_bytes(context, connection);
             }
         }
         let own = &mut self.users[user as usize];
         (mem::take(&mut own.sent), mem::take(&mut own.received))
     }
 
-    /// The next answer for a user of this thread.
-    pub(super) fn next_answer(&mut self) -> Option<Answered> {
+    /// Takes the next event for a user of this thread.
+    pub(super) fn next_answer(&mut self) -> Option<UserEvent> {
         self.answers.pop_front()
     }
 
     /// Begins an operation; one that was due before now is recorded from then on.
-    pub(super) fn start(&mut self, core: &mut Core<'_>, user: u32, id: OpId, op: Op, due: Option<Instant>) {
-        let now = core.clock.now();
+    pub(super) fn start(&mut self, context: &mut LoopContext<'_>, user: u32, id: OpId, op: Op, due: Option<Instant>) {
+        let now = context.clock.now();
         match op {
             Op::Http(request) => {
-                let turn = self.shared.pace.take(now);
-                let asked = Asked::new(id, request, self.shared.longest, due.unwrap_or(now), turn);
-                if asked.asked > now {
-                    core.timers.set(asked.asked, Alarm::Operation { user, id });
-                    self.users[user as usize].held_back.push(asked);
+                let turn = self.shared.rate_limit.take(now);
+                let pending = PendingRequest::new(id, request, self.shared.longest, due.unwrap_or(now), turn);
+                if pending.requested > now {
+                    context.timers.set(pending.requested, Alarm::Operation { user, id });
+                    self.users[user as usize].held_back.push(pending);
                 } else {
-                    self.carry(core, user, Box::new(asked), now);
+                    self.carry(context, user, Box::new(pending), now);
                 }
             }
-            other => match held::held(id, other, now) {
-                Ok((held, wants)) => {
+            other => match client_session::open(id, other, now) {
+                Ok((session, wants)) => {
                     let origin = self.origins.of(&wants.url);
-                    let secure = self.shared.secure.configuration(&wants);
-                    self.make(core, user, origin, Load::Held { held, secure }, now);
+                    let tls = self.shared.tls.configuration(&wants);
+                    self.make(context, user, origin, Traffic::Session { session, tls }, now);
                 }
-                Err(other) => self.tell(core, user, id, other),
+                Err(other) => self.tell(context, user, id, other),
             },
         }
     }
 
-    /// The turn of a request that was held back has come. False where there is none of that number.
-    pub(super) fn turn(&mut self, core: &mut Core<'_>, user: u32, id: OpId) -> bool {
+    /// The rate limit lets a request go that it has held back. Returns false if there is none of that number.
+    pub(super) fn turn(&mut self, context: &mut LoopContext<'_>, user: u32, id: OpId) -> bool {
         let held_back = &mut self.users[user as usize].held_back;
-        let Some(at) = held_back.iter().position(|asked| asked.id == id) else { return false };
-        let asked = held_back.remove(at);
-        self.carry(core, user, Box::new(asked), core.clock.now());
+        let Some(at) = held_back.iter().position(|pending| pending.id == id) else { return false };
+        let pending = held_back.remove(at);
+        self.carry(context, user, Box::new(pending), context.clock.now());
         true
     }
 
-    /// Nobody waits for this operation any more.
-    pub(super) fn cancel(&mut self, core: &mut Core<'_>, user: u32, id: OpId) {
-        self.users[user as usize].held_back.retain(|asked| asked.id != id);
-        let Some(line) = self.line_of(user, id) else { return };
-        match &self.lines.line(line).load {
-            Load::Held { .. } => self.with_held(core, line, |held, io| held.cancel(id, io)),
-            // HTTP/1.1 has no way to take a request back: its answer may still come.
-            Load::Http { .. } => self.hang_up(core, line),
+    /// Cancels an operation.
+    pub(super) fn cancel(&mut self, context: &mut LoopContext<'_>, user: u32, id: OpId) {
+        self.users[user as usize].held_back.retain(|pending| pending.id != id);
+        let Some(connection) = self.connection_of(user, id) else { return };
+        match &self.connections.connection(connection).traffic {
+            Traffic::Session { .. } => self.with_session(context, connection, |session, io| session.cancel(id, io)),
+            // HTTP/1.1 has no way to take a request back: its response may still come.
+            Traffic::Http { .. } => self.hang_up(context, connection),
         }
     }
 
-    /// The user's iteration is over before its time: so is whatever it had under way. Whether that was any request.
-    pub(super) fn abandon(&mut self, core: &mut Core<'_>, user: u32) -> bool {
-        let now = core.clock.now();
+    /// Breaks off whatever the user has under way. Returns true if that included a request.
+    pub(super) fn abandon(&mut self, context: &mut LoopContext<'_>, user: u32) -> bool {
+        let now = context.clock.now();
         self.users[user as usize].held_back.clear();
         let mut had_any = false;
-        for line in mem::take(&mut self.users[user as usize].lines) {
-            if let Some(asked) = self.lines.line(line).take_asked() {
+        for connection in mem::take(&mut self.users[user as usize].connections) {
+            if let Some(pending) = self.connections.connection(connection).take_request() {
                 had_any = true;
-                let (_, bytes) = self.take_bytes(line);
-                let exchange = asked.record(now, Outcome::Failed(ErrorKind::Timeout), bytes);
+                let (_, bytes) = self.take_bytes(connection);
+                let exchange = pending.record(now, Outcome::Failed(ErrorKind::Timeout), bytes);
                 let detail = || "still under way at the end of the drain".to_owned();
-                self.file(core, user, &asked.request.name, &exchange, detail);
+                self.file(context, user, &pending.request.name, &exchange, detail);
             }
-            self.hang_up(core, line);
+            self.hang_up(context, connection);
         }
         had_any
     }
 
     /// Closes everything.
-    pub(super) fn close(&mut self, core: &mut Core<'_>) {
-        self.lines.ids().for_each(|line| self.hang_up(core, line));
+    pub(super) fn close(&mut self, context: &mut LoopContext<'_>) {
+        self.connections.taken().into_iter().for_each(|connection| self.hang_up(context, connection));
     }
 
-    /// Gets a request onto a connection: one that the user has, or a new one.
-    fn carry(&mut self, core: &mut Core<'_>, user: u32, asked: Box<Asked>, now: Instant) {
-        let origin = self.origins.of(&asked.request.url);
-        let kept = self.users[user as usize]
-            .lines
-            .iter()
-            .copied()
-            .find(|line| self.lines.get(*line).is_some_and(|line| line.origin == origin && line.is_idle()));
+    /// Gets a request onto an idle connection of the user, or onto a new one.
+    fn carry(&mut self, context: &mut LoopContext<'_>, user: u32, pending: Box<PendingRequest>, now: Instant) {
+        let origin = self.origins.of(&pending.request.url);
+        let kept = self.users[user as usize].connections.iter().copied().find(|connection| {
+            self.connections
+                .get(*connection)
+                .is_some_and(|connection| connection.origin == origin && connection.is_idle())
+        });
         match kept {
-            Some(line) => self.send(core, line, asked, None, now),
+            Some(connection) => self.send(context, connection, pending, None, now),
             None => {
-                let load = Load::Http { http: Http::default(), first: Some(asked) };
-                self.make(core, user, origin, load, now);
+                let traffic = Traffic::Http { http: Http::default(), first: Some(pending) };
+                self.make(context, user, origin, traffic, now);
             }
         }
     }
 
-    /// The connection that this operation is on, or has opened.
-    fn line_of(&self, user: u32, id: OpId) -> Option<LineId> {
-        let has = |line: &&LineId| self.lines.get(**line).is_some_and(|line| line.carries(id));
-        self.users[user as usize].lines.iter().find(has).copied()
+    /// The connection that carries this operation, or was made for it.
+    fn connection_of(&self, user: u32, id: OpId) -> Option<ConnectionId> {
+        let has = |connection: &&ConnectionId| {
+            self.connections.get(**connection).is_some_and(|connection| connection.carries(id))
+        };
+        self.users[user as usize].connections.iter().find(has).copied()
     }
 
-    /// Hands an operation to the connection that it is for.
-    fn tell(&mut self, core: &mut Core<'_>, user: u32, id: OpId, op: Op) {
-        match held::addressee(&op).and_then(|of| self.line_of(user, of)) {
-            Some(line) => self.with_held(core, line, |held, io| held.tell(id, op, io)),
-            None => self.answers.extend(held::nobody(&op).map(|event| Answered { user, id, event })),
+    /// Hands an operation to the session that it belongs to.
+    fn tell(&mut self, context: &mut LoopContext<'_>, user: u32, id: OpId, op: Op) {
+        match client_session::addressee(&op).and_then(|of| self.connection_of(user, of)) {
+            Some(connection) => self.with_session(context, connection, |session, io| session.tell(id, op, io)),
+            None => self.answers.extend(client_session::nobody(&op).map(|event| UserEvent { user, id, event })),
         }
     }
 
-    /// Lets what is held on a connection do something, and sees to what it wrote, answered, recorded, and whether it
-    /// has ended. Nothing where the connection carries requests.
-    fn with_held(&mut self, core: &mut Core<'_>, id: LineId, act: impl FnOnce(&mut dyn Held, &mut Io<'_>)) {
-        let line = self.lines.line(id);
-        let (user, Load::Held { held, .. }) = (line.user, &mut line.load) else { return };
-        let now = core.clock.now();
-        act(&mut **held, &mut Io { now, out: &mut line.out, told: &mut self.told });
-        let is_over = held.is_over();
-        let flushed = line.flush(&core.clock);
-        self.pass_on(core, user);
+    /// Lets the session on a connection act, then sends its output, passes on its events, and closes the connection if
+    /// the session is over. Does nothing if the connection carries requests of HTTP.
+    fn with_session(
+        &mut self,
+        context: &mut LoopContext<'_>,
+        id: ConnectionId,
+        act: impl FnOnce(&mut dyn ClientSession, &mut Io<'_>),
+    ) {
+        let connection = self.connections.connection(id);
+        let (user, Traffic::Session { session, .. }) = (connection.user, &mut connection.traffic) else { return };
+        let now = context.clock.now();
+        act(&mut **session, &mut Io { now, out: &mut connection.out, outbox: &mut self.outbox });
+        let is_over = session.is_over();
+        let flushed = connection.flush(&context.clock);
+        self.pass_on(context, user);
         match flushed {
-            Err(broken) => self.lose(core, id, broken.into()),
+            Err(broken) => self.lose(context, id, broken.into()),
             // What it has still to send goes first.
-            Ok(()) if is_over && self.lines.line(id).out.is_empty() => self.hang_up(core, id),
+            Ok(()) if is_over && self.connections.connection(id).out.is_empty() => self.hang_up(context, id),
             Ok(()) => {}
         }
     }
 
-    /// Answers and files what a held connection has told.
-    fn pass_on(&mut self, core: &mut Core<'_>, user: u32) {
-        self.answers.extend(self.told.answers.drain(..).map(|(id, event)| Answered { user, id, event }));
-        for Record { name, exchange, detail } in mem::take(&mut self.told.records) {
-            self.file(core, user, &name, &exchange, || detail);
+    /// Passes on events and records of sessions.
+    fn pass_on(&mut self, context: &mut LoopContext<'_>, user: u32) {
+        self.answers.extend(self.outbox.answers.drain(..).map(|(id, event)| UserEvent { user, id, event }));
+        for Record { name, exchange, detail } in mem::take(&mut self.outbox.records) {
+            self.file(context, user, &name, &exchange, || detail);
         }
     }
 
     fn file(
         &mut self,
-        core: &mut Core<'_>,
+        context: &mut LoopContext<'_>,
         user: u32,
         name: &Rc<str>,
         exchange: &Exchange,
         detail: impl FnOnce() -> String,
     ) {
-        if !core.recorder.keeps_exchanges() {
+        if !context.recorder.keeps_exchanges() {
             return;
         }
-        let subject = self.subject(core, name);
+        let subject = self.subject(context, name);
         if let Outcome::Failed(kind) = exchange.outcome {
-            core.recorder.keep_example(subject, kind, detail());
+            context.recorder.keep_example(subject, kind, detail());
         }
-        core.recorder.record(subject, self.users[user as usize].phase, exchange);
+        context.recorder.record(subject, self.users[user as usize].phase, exchange);
     }
 
-    /// The bytes that crossed a connection since this was last asked; its user is charged with them.
-    fn take_bytes(&mut self, line: LineId) -> (u32, (u64, u64)) {
-        let line = self.lines.line(line);
-        let (user, bytes) = (line.user, line.take_bytes());
+    /// Takes the bytes that crossed a connection since the last call, and adds them to those of its user.
+    fn take_bytes(&mut self, connection: ConnectionId) -> (u32, (u64, u64)) {
+        let connection = self.connections.connection(connection);
+        let (user, bytes) = (connection.user, connection.take_bytes());
         let own = &mut self.users[user as usize];
         (own.sent, own.received) = (own.sent + bytes.0, own.received + bytes.1);
         (user, bytes)
     }
 
     /// Files bytes that belong to no exchange.
-    fn add_bytes(&mut self, core: &mut Core<'_>, line: LineId) {
-        let (user, (bytes_out, bytes_in)) = self.take_bytes(line);
+    fn add_bytes(&mut self, context: &mut LoopContext<'_>, connection: ConnectionId) {
+        let (user, (bytes_out, bytes_in)) = self.take_bytes(connection);
         if bytes_out > 0 || bytes_in > 0 {
-            core.recorder.add_bytes(self.users[user as usize].phase, bytes_out, bytes_in);
+            context.recorder.add_bytes(self.users[user as usize].phase, bytes_out, bytes_in);
         }
     }
 
-    fn subject(&mut self, core: &mut Core<'_>, name: &Rc<str>) -> SubjectIndex {
+    fn subject(&mut self, context: &mut LoopContext<'_>, name: &Rc<str>) -> SubjectIndex {
         if let Some(subject) = self.subjects.get(name) {
             return *subject;
         }
-        let subject = core.recorder.subject(&Subject::Request(self.shared.systems.named(name)));
+        let subject = context.recorder.subject(&Subject::Request(self.shared.systems.named(name)));
         if self.subjects.len() < KNOWN_NAMES {
             self.subjects.insert(Rc::clone(name), subject);
         }

@@ -1,8 +1,8 @@
-//! Whom users talk to: the origins of URLs, with what connections to them need.
+//! The origins of URLs: scheme, host and port, with the address and the encryption for connections to them.
 
+use super::connection::ConnectionId;
 use super::exchange::Fault;
-use super::line::LineId;
-use super::secure::Configuration;
+use super::tls::Configuration;
 use plimsoll_engine::tls::Encryption;
 use plimsoll_k6::operations::HttpFaultKind;
 use plimsoll_model::record::ErrorKind;
@@ -32,7 +32,7 @@ pub(super) struct Origin {
     /// Where it is, once that is known and allowed.
     pub(super) address: Option<SocketAddr>,
     /// Connections that wait for that.
-    pub(super) waiting: Vec<LineId>,
+    pub(super) waiting: Vec<ConnectionId>,
 }
 
 impl Origin {
@@ -54,7 +54,7 @@ impl Origin {
 }
 
 impl Origins {
-    /// That of a URL.
+    /// The origin of a URL.
     pub(super) fn of(&mut self, url: &Url) -> OriginId {
         if let Some(last) = self.last.filter(|last| self.get(*last).is_of(url)) {
             return last;
@@ -84,7 +84,7 @@ impl Origins {
         &mut self.origins[id as usize]
     }
 
-    /// Those of a host.
+    /// The origins of a host.
     pub(super) fn of_host(&self, host: &str) -> Vec<OriginId> {
         let ids = (0..self.origins.len() as u32).map(OriginId);
         ids.filter(|id| self.get(*id).host == host).collect()

@@ -2,15 +2,16 @@
 
 use super::alone;
 use super::hosts::Hosts;
-use super::member::Why;
 use super::network::{self, Reuse};
-use super::pace::Pace;
-use super::secure::Secure;
+use super::rate_limit::RateLimit;
 use super::systems::Systems;
-use super::threads::{Copied, Left, Load, Offered, allow_users};
-use super::{Allowed, Common, Console, Limits};
-use plimsoll_engine::event_loop::offer::{AsK6, Offering};
+use super::threads::{Load, LoadResult, SampleCopy, ScenarioUsers, allow_users};
+use super::tls::TlsConfigurations;
+use super::user::CallError;
+use super::{Allowed, Console, Limits, RunContext};
 use plimsoll_engine::job::RunError;
+use plimsoll_engine::offer::{K6Arrivals, Offering};
+use plimsoll_engine::schedule::WHOLE;
 use plimsoll_engine::threads::allow_descriptors;
 use plimsoll_javascript::{Level, Program, Wanted};
 use plimsoll_k6::checks::Checks;
@@ -28,7 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// What is to be run, and how.
+/// A script to run, and how to run it.
 pub struct Run<'a> {
     /// The script.
     pub program: &'a Arc<Program>,
@@ -69,7 +70,7 @@ pub struct Tick {
     pub generator: GeneratorSecond,
 }
 
-/// Whether a run goes on.
+/// True if a run goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Go {
     /// It does.
@@ -78,9 +79,9 @@ pub enum Go {
     Abort,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug)]
-pub struct Ran {
+pub struct RunOutcome {
     /// All samples, those of `setup` and `teardown` included.
     pub sinks: Sinks,
     /// All checks.
@@ -109,23 +110,23 @@ pub enum End {
     /// It was broken off from outside.
     Interrupted,
     /// `setup` failed, and nothing else was run.
-    Setup(Why),
+    Setup(CallError),
     /// `teardown` failed.
-    Teardown(Why),
+    Teardown(CallError),
 }
 
 /// Runs a script.
 ///
 /// # Errors
 /// The machine does not allow what the run needs.
-pub fn run(run: &Run<'_>, on_tick: &mut dyn FnMut(Tick) -> Go) -> Result<Ran, RunError> {
+pub fn run(run: &Run<'_>, on_tick: &mut dyn FnMut(Tick) -> Go) -> Result<RunOutcome, RunError> {
     let users: u64 = run.plan.scenarios.iter().map(|scenario| scenario.executor.most_vus()).sum();
     allow_users(users)?;
     allow_descriptors(users)?;
     // Batches have more; without them this is too many, and no fault.
     let _ = allow_descriptors(users * run.plan.options.batch_per_host.unwrap_or(1));
     let network = Arc::new(run.network()?);
-    let mut ran = Ran::new(run.plan);
+    let mut ran = RunOutcome::new(run.plan);
     let exports = |name: &str| run.program.exports().iter().any(|export| export == name);
     let options = &run.plan.options;
     if exports("setup") && options.no_setup != Some(true) {
@@ -156,7 +157,7 @@ impl Run<'_> {
     fn scenarios(
         &self,
         network: &Arc<network::Shared>,
-        ran: &mut Ran,
+        ran: &mut RunOutcome,
         on_tick: &mut dyn FnMut(Tick) -> Go,
     ) -> Result<(), RunError> {
         let (halt, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -166,9 +167,16 @@ impl Run<'_> {
         let aborts = |(_, thresholds): &(String, Vec<Threshold>)| thresholds.iter().any(|one| one.abort_on_fail);
         let copies = self.plan.options.thresholds.iter().flatten().any(aborts).then_some(sender);
         let threads = self.threads.max(1);
-        let load =
-            Load { common: &common, offered: &offered, threads, cpus: self.cpus, warmup: Duration::ZERO, copies };
-        let mut copied = Copies { receiver, latest: vec![None; threads] };
+        let load = Load {
+            common: &common,
+            offered: &offered,
+            share: WHOLE,
+            threads,
+            cpus: self.cpus,
+            warmup: Duration::ZERO,
+            copies,
+        };
+        let mut copied = SampleCopies { receiver, latest: vec![None; threads] };
         let left = load.run(&mut |interval| {
             let elapsed =
                 Duration::from_secs(u64::try_from(interval.second).unwrap_or(0)) + Duration::from(interval.length);
@@ -206,8 +214,8 @@ impl Run<'_> {
         network: &Arc<network::Shared>,
         interrupted: &'a AtomicBool,
         halt: &'a AtomicBool,
-    ) -> Common<'a> {
-        Common {
+    ) -> RunContext<'a> {
+        RunContext {
             program: self.program,
             plan: self.plan,
             purpose: Purpose::Run,
@@ -227,12 +235,12 @@ impl Run<'_> {
     }
 
     /// The users of all scenarios, numbered one after the other.
-    fn offered(&self, data: Option<&str>) -> Vec<Offered> {
+    fn offered(&self, data: Option<&str>) -> Vec<ScenarioUsers> {
         let mut first_id = 1;
         let offered = self.plan.scenarios.iter().enumerate().map(|(index, scenario)| {
             let first = first_id;
             first_id += scenario.executor.most_vus();
-            Offered {
+            ScenarioUsers {
                 offering: offering(scenario, self.seed),
                 function: scenario.exec.clone(),
                 arguments: data.iter().map(|data| (*data).to_owned()).collect(),
@@ -261,8 +269,8 @@ impl network::Shared {
             allowed,
             hosts: Hosts::read(options.hosts.as_deref().unwrap_or_default())?,
             known: Arc::default(),
-            pace: Pace::new(options.rps),
-            secure: Secure::new(options.insecure_skip_tls_verify == Some(true)),
+            rate_limit: RateLimit::new(options.rps),
+            tls: TlsConfigurations::new(options.insecure_skip_tls_verify == Some(true)),
             reuse,
             largest_body,
             longest: Nanos(u64::MAX),
@@ -271,9 +279,9 @@ impl network::Shared {
     }
 }
 
-impl Ran {
-    fn new(plan: &Plan) -> Ran {
-        Ran {
+impl RunOutcome {
+    fn new(plan: &Plan) -> RunOutcome {
+        RunOutcome {
             sinks: Sinks::new(&plan.registry),
             checks: Checks::default(),
             elapsed: Duration::ZERO,
@@ -284,8 +292,8 @@ impl Ran {
         }
     }
 
-    /// Adds what users have left behind. Comes with what their last call came to.
-    fn add(&mut self, left: Left) -> Result<Option<String>, Why> {
+    /// Adds the results of users. Returns the result of their last call.
+    fn add(&mut self, left: LoadResult) -> Result<Option<String>, CallError> {
         self.elapsed += left.clock.zero().elapsed();
         self.sinks.merge(&left.samples.sinks);
         self.checks.merge(&left.samples.checks);
@@ -296,16 +304,16 @@ impl Ran {
 }
 
 /// The latest samples of each thread.
-struct Copies {
-    receiver: Receiver<Copied>,
+struct SampleCopies {
+    receiver: Receiver<SampleCopy>,
     latest: Vec<Option<Sinks>>,
 }
 
-impl Copies {
+impl SampleCopies {
     /// Those of all threads, where any are new.
     fn merged(&mut self) -> Option<Sinks> {
         let mut is_new = false;
-        for Copied { thread, sinks } in self.receiver.try_iter() {
+        for SampleCopy { thread, sinks } in self.receiver.try_iter() {
             self.latest[thread] = Some(sinks);
             is_new = true;
         }
@@ -320,7 +328,7 @@ impl Copies {
 fn offering(scenario: &Scenario, seed: u64) -> Offering {
     let offer = scenario.offer();
     let limit = offer.window;
-    let (model, stop, leave, as_k6) = match offer.source {
+    let (model, stop, leave, k6_arrivals) = match offer.source {
         Source::Closed { users, leave, quota } => {
             let stop = match quota {
                 Quota::Unlimited => Stop::After(limit),
@@ -334,13 +342,13 @@ fn offering(scenario: &Scenario, seed: u64) -> Offering {
             let (arrivals, overflow) = (Arrivals::Constant, Overflow::Drop);
             let max_users = u32::try_from(most).unwrap_or(u32::MAX);
             let after_a_gap = matches!(scenario.executor, Executor::RampingArrivalRate { .. });
-            let as_k6 = AsK6 { in_turn: pre_allocated, after_a_gap };
+            let k6_arrivals = K6Arrivals { in_turn: pre_allocated, after_a_gap };
             let model = LoadModel::Open { rate: profile(&rate), arrivals, max_users, overflow };
-            (model, Stop::After(limit), None, Some(as_k6))
+            (model, Stop::After(limit), None, Some(k6_arrivals))
         }
     };
     let start = Instant::default().after(offer.begin.into());
-    Offering { model, stop, start, warmup: Duration::ZERO, drain: offer.drain, leave, as_k6, seed }
+    Offering { model, stop, start, warmup: Duration::ZERO, drain: offer.drain, leave, k6_arrivals, seed }
 }
 
 /// How many users are made before the clock starts.

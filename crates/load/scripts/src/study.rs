@@ -1,14 +1,14 @@
 //! Scripts as the load of a study: who begins iterations, and when, is the study's affair.
 
 use super::alone::{self, Inspected};
-use super::console::{Kept, Written};
+use super::console::{ConsoleFile, LineCounts};
 use super::network;
 use super::systems::Systems;
-use super::threads::{Load, Offered, allow_users};
+use super::threads::{Load, ScenarioUsers, allow_users};
 use super::{Allowed, Console, Limits, Run};
-use plimsoll_engine::diagnostic::Remark;
-use plimsoll_engine::event_loop::offer::Offering;
-use plimsoll_engine::job::{Job, RunError, RunRecord, record};
+use plimsoll_engine::diagnostic::WorkloadDiagnostic;
+use plimsoll_engine::job::{Job, RunError, RunRecord};
+use plimsoll_engine::offer::Offering;
 use plimsoll_javascript::{Entry, Files, Program, Wanted};
 use plimsoll_k6::metrics::{Contains, Metric};
 use plimsoll_k6::options::{Options, no_such_function};
@@ -19,7 +19,7 @@ use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::record::{self, Interval};
 use plimsoll_model::script::{Script, ScriptFacts};
-use plimsoll_model::units::{Instant, Nanos};
+use plimsoll_model::units::Nanos;
 use plimsoll_model::workload::{Steps, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// A script that was loaded for a study.
-pub struct ScriptPlan {
+pub struct CompiledScript {
     program: Arc<Program>,
     inspected: Inspected,
     options: Options,
@@ -39,32 +39,32 @@ pub struct ScriptPlan {
     notes: Vec<String>,
 }
 
-impl ScriptPlan {
+impl CompiledScript {
     /// Reads a script, and runs it as far as it says something of itself.
     ///
     /// # Errors
     /// Everything that is wrong with it, with its places.
-    pub fn new(script: &Script, timeout: Duration) -> Result<ScriptPlan, Vec<Remark>> {
-        let fault = |text: String| vec![Remark::new(text)];
+    pub fn new(script: &Script, timeout: Duration) -> Result<CompiledScript, Vec<WorkloadDiagnostic>> {
+        let fault = |text: String| vec![WorkloadDiagnostic::new(text)];
         let folder = script.entry.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folders = script.files.iter().map(PathBuf::as_path).chain([folder.unwrap_or(Path::new("."))]);
         let files =
             Files::within(folders).map_err(|error| fault(error.to_string()))?.opened_by("`files` of the workload");
         let program = Program::load(Entry::File(&script.entry), files, plimsoll_k6::natives())
-            .map_err(|faults| faults.iter().map(|fault| Remark::new(fault.render())).collect::<Vec<_>>())?;
+            .map_err(|faults| faults.iter().map(|fault| WorkloadDiagnostic::new(fault.render())).collect::<Vec<_>>())?;
         let env = script.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         let inspected = alone::inspect(&program, env, limits(script), &silent())
             .map_err(|why| fault(format!("failed to load `{}`: {why}", script.entry.display())))?;
         if !program.exports().contains(&script.exec) {
             let why = no_such_function(&script.exec, program.exports().iter().map(String::as_str));
             let what = format!("{}: {why}", script.entry.display());
-            return Err(vec![Remark::of(WorkloadPart::Function, what)]);
+            return Err(vec![WorkloadDiagnostic::of(WorkloadPart::Function, what)]);
         }
         let (options, mut notes) = options(&inspected, script)?;
         if program.exports().iter().any(|export| export == "handleSummary") {
             notes.push("the script's `handleSummary` is not called: a study has a report".to_owned());
         }
-        Ok(ScriptPlan { program, inspected, options, script: script.clone(), timeout, notes })
+        Ok(CompiledScript { program, inspected, options, script: script.clone(), timeout, notes })
     }
 
     /// Offers a study's load.
@@ -72,15 +72,15 @@ impl ScriptPlan {
     /// # Errors
     /// `setup` fails, users cannot be made, or the machine does not allow what the loop needs.
     pub fn run(&self, job: &Job<'_>, on_interval: &mut dyn FnMut(Interval)) -> Result<RunRecord, RunError> {
-        let kept = job.console.clone().map(Kept::at);
-        let console = kept.as_ref().map_or_else(silent, Kept::console);
+        let kept = job.console.clone().map(ConsoleFile::at);
+        let console = kept.as_ref().map_or_else(silent, ConsoleFile::console);
         let ran = self.run_with(console, job, on_interval);
         // Also what failed may have said why.
-        let written = kept.map_or(Ok(Written::default()), |kept| kept.finish());
+        let written = kept.map_or(Ok(LineCounts::default()), |kept| kept.finish());
         let mut record = ran?;
-        let Written { lines, left_out } = written.unwrap_or_else(|lost| {
+        let LineCounts { lines, left_out } = written.unwrap_or_else(|lost| {
             record.warnings.push(lost);
-            Written::default()
+            LineCounts::default()
         });
         record.script = Some(ScriptFacts { times: self.times(), console: lines, left_out });
         Ok(record)
@@ -92,7 +92,7 @@ impl ScriptPlan {
         job: &Job<'_>,
         on_interval: &mut dyn FnMut(Interval),
     ) -> Result<RunRecord, RunError> {
-        let users = u64::from(job.load.most_users());
+        let users = job.share.of_first(u64::from(job.load.most_users()));
         allow_users(users)?;
         let plan = Arc::new(self.plan(job.load));
         let run = Run {
@@ -112,13 +112,13 @@ impl ScriptPlan {
         let data = self.set_up(&run, &network, job.interrupted)?;
         let halt = AtomicBool::new(false);
         let common = run.common(&network, job.interrupted, &halt);
-        let common = super::Common { purpose: Purpose::Study, least_iteration: Nanos(0), ..common };
-        let offered = [self.offered(job, users, data.clone())];
+        let common = super::RunContext { purpose: Purpose::Study, least_iteration: Nanos(0), ..common };
+        let offered = [self.offered(job, data.clone())];
         let (threads, cpus, warmup) = (run.threads, run.cpus, job.load.warmup);
-        let load = Load { common: &common, offered: &offered, threads, cpus, warmup, copies: None };
+        let load = Load { common: &common, offered: &offered, share: job.share, threads, cpus, warmup, copies: None };
         let left = load.run(on_interval)?;
         let unended = self.tear_down(&run, &network, data)?;
-        let mut record = record(left.findings, &Steps::Script(Box::new(self.script.clone())), job, left.clock);
+        let mut record = RunRecord::new(left.findings, &Steps::Script(Box::new(self.script.clone())), job, left.clock);
         record.warnings.extend(unended);
         record.broken = left.broken;
         Ok(record)
@@ -139,7 +139,7 @@ impl ScriptPlan {
         left.called.map_err(failed)
     }
 
-    /// Why `teardown` failed, if it did: the load has been by then.
+    /// Calls `teardown`, after the load. Returns why it failed, if it did.
     fn tear_down(
         &self,
         run: &Run<'_>,
@@ -185,25 +185,15 @@ impl ScriptPlan {
         self.inspected.plan.settled(self.options.clone(), vec![scenario], self.inspected.registry.clone())
     }
 
-    fn offered(&self, job: &Job<'_>, users: u64, data: Option<String>) -> Offered {
-        let LoadProfile { model, warmup, stop, drain } = job.load.clone();
-        Offered {
-            offering: Offering {
-                model,
-                stop,
-                start: Instant(0),
-                warmup,
-                drain,
-                leave: None,
-                as_k6: None,
-                seed: job.seed,
-            },
+    fn offered(&self, job: &Job<'_>, data: Option<String>) -> ScenarioUsers {
+        ScenarioUsers {
+            offering: Offering::of(job),
             function: self.script.exec.clone(),
             arguments: data.into_iter().collect(),
             result: Wanted::Nothing,
             scenario: Some(0),
             first_id: 1,
-            made_before: users,
+            made_before: u64::from(job.load.most_users()),
         }
     }
 }
@@ -217,7 +207,7 @@ pub fn notes(workload: &Workload) -> Vec<String> {
 /// The files that a workload's script reads before it runs: its modules, and what they open.
 #[must_use]
 pub fn sources(workload: &Workload) -> Vec<PathBuf> {
-    let read = |plan: ScriptPlan| plan.program.files().all_read().into_iter().map(|(path, _)| path).collect();
+    let read = |plan: CompiledScript| plan.program.files().all_read().into_iter().map(|(path, _)| path).collect();
     loaded(workload).map_or_else(Vec::new, read)
 }
 
@@ -228,20 +218,21 @@ pub fn metrics(workload: &Workload) -> Option<BTreeMap<String, record::Metric>> 
     Some(plan.metrics().map(|metric| (metric.name.clone(), metric.kind.into())).collect())
 }
 
-fn loaded(workload: &Workload) -> Option<ScriptPlan> {
+fn loaded(workload: &Workload) -> Option<CompiledScript> {
     match &workload.steps {
-        Steps::Script(script) => ScriptPlan::new(script, workload.timeout).ok(),
+        Steps::Script(script) => CompiledScript::new(script, workload.timeout).ok(),
         _ => None,
     }
 }
 
 /// The options that count in a study, and what is said of the others.
-fn options(inspected: &Inspected, script: &Script) -> Result<(Options, Vec<String>), Vec<Remark>> {
+fn options(inspected: &Inspected, script: &Script) -> Result<(Options, Vec<String>), Vec<WorkloadDiagnostic>> {
     let json = inspected.options.as_deref().map(serde_json::from_str).transpose();
-    let json = json.map_err(|error| vec![Remark::new(format!("failed to read the script's options: {error}"))])?;
+    let json =
+        json.map_err(|error| vec![WorkloadDiagnostic::new(format!("failed to read the script's options: {error}"))])?;
     let read = json.map(|json| Options::read(&json)).unwrap_or_default();
     if !read.faults.is_empty() {
-        return Err(read.faults.iter().map(|fault| Remark::new(fault.to_string())).collect());
+        return Err(read.faults.iter().map(|fault| WorkloadDiagnostic::new(fault.to_string())).collect());
     }
     let mut options = read.options;
     let mut notes: Vec<String> = read.ignored.iter().map(|ignored| format!("{ignored}; it is left aside")).collect();

@@ -1,16 +1,16 @@
 //! Users of scripts on the threads of the generator: made there, then let loose together.
 
-use super::Common;
-use super::member::{Called, Calls, Member, Surroundings, Why};
+use super::RunContext;
 use super::network::Network;
+use super::user::{CallError, Called, CalledFunction, ScriptUser, ThreadHost};
 use super::users::Users;
 use plimsoll_engine::clock::{Clock, nanos};
 use plimsoll_engine::event_loop;
-use plimsoll_engine::event_loop::core::Core;
-use plimsoll_engine::event_loop::offer::{Offer, Offering, Pot};
+use plimsoll_engine::event_loop::context::LoopContext;
 use plimsoll_engine::job::RunError;
-use plimsoll_engine::recorder::{Findings, Handover, Recorder};
-use plimsoll_engine::schedule::Share;
+use plimsoll_engine::offer::{Offer, Offering, SharedQuota};
+use plimsoll_engine::recorder::{Findings, Recorder, ThreadReport};
+use plimsoll_engine::schedule::{Share, ThreadShare};
 use plimsoll_engine::threads::on_threads;
 use plimsoll_javascript::{Data, End, Event, Parked, Request, Vm, Wanted, fibre};
 use plimsoll_k6::checks::Checks;
@@ -29,7 +29,7 @@ use std::sync::{Barrier, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Users that call one function, and when.
-pub(super) struct Offered {
+pub(super) struct ScenarioUsers {
     pub(super) offering: Offering,
     pub(super) function: String,
     /// As JSON.
@@ -44,23 +44,25 @@ pub(super) struct Offered {
 
 /// What is to run.
 pub(super) struct Load<'a> {
-    pub(super) common: &'a Common<'a>,
-    pub(super) offered: &'a [Offered],
+    pub(super) common: &'a RunContext<'a>,
+    pub(super) offered: &'a [ScenarioUsers],
+    /// The share of this machine.
+    pub(super) share: Share,
     pub(super) threads: usize,
     pub(super) cpus: Option<&'a Processors>,
     pub(super) warmup: Duration,
     /// Who hears of samples while it runs.
-    pub(super) copies: Option<Sender<Copied>>,
+    pub(super) copies: Option<Sender<SampleCopy>>,
 }
 
 /// The samples of a thread so far.
-pub(super) struct Copied {
+pub(super) struct SampleCopy {
     pub(super) thread: usize,
     pub(super) sinks: Sinks,
 }
 
 /// What users have left behind.
-pub(super) struct Left {
+pub(super) struct LoadResult {
     pub(super) samples: Samples,
     /// What is said of users that broke a limit.
     pub(super) broken: Vec<String>,
@@ -92,19 +94,20 @@ impl Load<'_> {
     ///
     /// # Errors
     /// Users cannot be made, or the machine does not allow what the loop needs.
-    pub(super) fn run(&self, on_interval: &mut dyn FnMut(Interval)) -> Result<Left, RunError> {
+    pub(super) fn run(&self, on_interval: &mut dyn FnMut(Interval)) -> Result<LoadResult, RunError> {
         let (barrier, clock) = (Barrier::new(self.threads), OnceLock::new());
         let left = Mutex::new((Samples::new(self.common.plan), Vec::new(), None));
-        let pots: Vec<Pot> = self.offered.iter().map(|offered| Pot::of(&offered.offering)).collect();
-        let findings = on_threads(self.threads, self.cpus, on_interval, |share, handover| {
-            let crew = Crew::make(self, &pots, share);
+        let quotas: Vec<SharedQuota> =
+            self.offered.iter().map(|offered| SharedQuota::of(&offered.offering, self.share)).collect();
+        let findings = on_threads(self.share, self.threads, self.cpus, on_interval, |part, report| {
+            let users = ThreadUsers::make(self, &quotas, part);
             // The others need not begin what this thread cannot take part in.
-            self.common.halt.fetch_or(crew.is_err(), Relaxed);
+            self.common.halt.fetch_or(users.is_err(), Relaxed);
             barrier.wait();
             let clock = *clock.get_or_init(|| Clock::start(self.warmup));
-            let crew = crew?;
-            let recording = Rc::clone(&crew.recording);
-            let (broken, called) = crew.run(self, clock, share, handover)?;
+            let users = users?;
+            let recording = Rc::clone(&users.recording);
+            let (broken, called) = users.run(self, clock, part.thread, report)?;
             let (sinks, checks) = recording.take();
             let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
             left.0.merge(&sinks, &checks);
@@ -115,7 +118,7 @@ impl Load<'_> {
         let (samples, broken, called) = left.into_inner().unwrap_or_else(PoisonError::into_inner);
         let clock = clock.into_inner().unwrap_or_else(|| Clock::start(self.warmup));
         self.common.plan.counts.earlier.fetch_add(nanos(clock.zero().elapsed()).unsigned_abs(), Relaxed);
-        Ok(Left { samples, broken, called: called.unwrap_or(Err(Why::Stopped)), findings, clock })
+        Ok(LoadResult { samples, broken, called: called.unwrap_or(Err(CallError::Stopped)), findings, clock })
     }
 
     /// When the last offer begins its last iteration.
@@ -129,78 +132,79 @@ impl Load<'_> {
 }
 
 /// The users of one thread, before the clock starts.
-struct Crew {
+struct ThreadUsers {
     offers: Vec<Offer>,
-    members: Vec<Member>,
+    users: Vec<ScriptUser>,
     recording: Rc<Recording>,
-    host: Rc<Surroundings>,
+    host: Rc<ThreadHost>,
 }
 
-impl Crew {
-    fn make(load: &Load<'_>, pots: &[Pot], share: Share) -> Result<Crew, RunError> {
+impl ThreadUsers {
+    fn make(load: &Load<'_>, quotas: &[SharedQuota], part: ThreadShare) -> Result<ThreadUsers, RunError> {
+        let share = part.share();
         let common = load.common;
         let recording = Recording::new(common.plan, common.purpose);
-        let host = Rc::new(Surroundings::new(&common.console));
-        let offer = |(offered, pot): (&Offered, &Pot)| Offer::new(&offered.offering, pot, share);
-        let offers: Vec<Offer> = load.offered.iter().zip(pots).map(offer).collect();
-        let mut members = Vec::new();
+        let host = Rc::new(ThreadHost::new(&common.console));
+        let offer = |(offered, quota): (&ScenarioUsers, &SharedQuota)| Offer::new(&offered.offering, quota, part);
+        let offers: Vec<Offer> = load.offered.iter().zip(quotas).map(offer).collect();
+        let mut users = Vec::new();
         for (index, (offer, offered)) in offers.iter().zip(load.offered).enumerate() {
             let made_before = share.of_first(offered.made_before);
             for place in 0..offer.len() as u64 {
                 let id = offered.first_id + place * share.of as u64 + share.index as u64;
-                let mut member = Member::new(User::new(&recording, id, common.seed), index);
+                let mut script_user = ScriptUser::new(User::new(&recording, id, common.seed), index);
                 if place < made_before && !common.interrupted.load(Relaxed) {
                     let unmade = |error| RunError::Users(format!("failed to make user {id}: {error}"));
-                    load_now(common, member.make(common, &host).map_err(unmade)?, &host)?;
+                    load_now(common, script_user.make(common, &host).map_err(unmade)?, &host)?;
                 }
-                members.push(member);
+                users.push(script_user);
             }
         }
-        Ok(Crew { offers, members, recording, host })
+        Ok(ThreadUsers { offers, users, recording, host })
     }
 
     fn run(
         self,
         load: &Load<'_>,
         clock: Clock,
-        share: Share,
-        handover: Sender<Handover>,
+        thread: usize,
+        report: Sender<ThreadReport>,
     ) -> Result<(Vec<String>, Option<Called>), RunError> {
         self.host.clock.set(clock);
         let broke = |error: rustix::io::Errno| RunError::Loop(error.to_string());
         let is_open = self.offers.iter().all(Offer::is_open);
-        let recorder = Recorder::new(&[], is_open, clock.first(), load.window_end(), share.index, handover);
+        let recorder = Recorder::new(&[], is_open, clock.first(), load.window_end(), thread, report);
         // What is run for its own sake has all of that in its metrics.
         let recorder = if load.common.purpose == Purpose::Run { recorder.of_generator() } else { recorder };
         let recorder = recorder.sharing(&load.common.names);
-        let core = Core::new(clock, recorder, self.offers, load.common.halt).map_err(broke)?;
-        let network = Network::new(load.common.network.clone(), self.members.len(), &core).map_err(broke)?;
+        let context = LoopContext::new(clock, recorder, self.offers, load.common.halt).map_err(broke)?;
+        let network = Network::new(load.common.network.clone(), self.users.len(), &context).map_err(broke)?;
         let mut users = Users {
             common: load.common,
             host: self.host,
             recording: self.recording,
             network,
-            members: self.members,
-            calls: load.offered.iter().map(Offered::calls).collect(),
+            users: self.users,
+            calls: load.offered.iter().map(ScenarioUsers::calls).collect(),
             ready: VecDeque::new(),
-            copies: load.copies.clone().map(|copies| (share.index, copies)),
+            copies: load.copies.clone().map(|copies| (thread, copies)),
             result: None,
             broken: Vec::new(),
             copied: Instant(0),
             was_aborted: load.common.plan.abort.get().is_some(),
             counted: 0,
         };
-        event_loop::run(core, &mut users).map_err(broke)?;
+        event_loop::run(context, &mut users).map_err(broke)?;
         Ok((users.broken, users.result))
     }
 }
 
-impl Offered {
-    fn calls(&self) -> Calls {
+impl ScenarioUsers {
+    fn calls(&self) -> CalledFunction {
         // Each user reads it once.
         let arguments = self.arguments.iter().map(|json| Data::Kept(json.as_str().into())).collect();
         let (function, result, scenario) = (self.function.as_str().into(), self.result, self.scenario);
-        Calls { function, arguments, result, scenario }
+        CalledFunction { function, arguments, result, scenario }
     }
 }
 
@@ -221,7 +225,7 @@ pub(super) fn allow_users(users: u64) -> Result<(), RunError> {
 }
 
 /// Lets a user run its modules, which may wait for timers but not for the network.
-fn load_now(common: &Common<'_>, vm: &mut Vm<K6>, host: &Rc<Surroundings>) -> Result<(), RunError> {
+fn load_now(common: &RunContext<'_>, vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> Result<(), RunError> {
     match settle(vm, host) {
         Parked::Over(_) => Ok(()),
         Parked::Ended(End::NotLoaded(exception)) => Err(RunError::Users(exception.to_string())),
@@ -235,7 +239,7 @@ fn load_now(common: &Common<'_>, vm: &mut Vm<K6>, host: &Rc<Surroundings>) -> Re
 }
 
 /// Runs the modules of a user, on a thread that has nothing else to do.
-pub(super) fn settle(vm: &mut Vm<K6>, host: &Rc<Surroundings>) -> Parked {
+pub(super) fn settle(vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> Parked {
     let mut timers = BTreeSet::new();
     let mut parked = vm.load();
     loop {

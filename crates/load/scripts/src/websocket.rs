@@ -1,7 +1,7 @@
 //! A socket of WebSocket, as a script holds it.
 
-use super::exchange::{Connected, Fault};
-use super::held::{Held, Io, Record};
+use super::client_session::{ClientSession, Io, Record};
+use super::exchange::{ConnectionFacts, Fault};
 use plimsoll_javascript::OpId;
 use plimsoll_k6::operations::{
     Event, HttpFaultKind, HttpReply, Op, SocketClosed, SocketCommand, SocketEvent, SocketOpened, SocketRefused,
@@ -23,7 +23,7 @@ pub(super) struct WebSocket {
     asked: Instant,
     /// There once the connection stands.
     socket: Option<Socket>,
-    connected: Option<Connected>,
+    connected: Option<ConnectionFacts>,
     /// When the opening request was written.
     sent: Instant,
     is_open: bool,
@@ -79,7 +79,7 @@ impl WebSocket {
         let (scheduled, done) = (self.asked, io.now);
         let first_byte = (outcome == Outcome::Ok).then_some(done);
         let exchange = Exchange { scheduled, sent: self.sent, first_byte, done, bytes_out: 0, bytes_in: 0, outcome };
-        io.told.records.push(Record { name: self.request.name.clone(), exchange, detail });
+        io.outbox.records.push(Record { name: self.request.name.clone(), exchange, detail });
     }
 
     /// What the peer's bytes came to.
@@ -90,8 +90,8 @@ impl WebSocket {
     }
 }
 
-impl Held for WebSocket {
-    fn open(&mut self, connected: &Connected, io: &mut Io<'_>) {
+impl ClientSession for WebSocket {
+    fn open(&mut self, connected: &ConnectionFacts, io: &mut Io<'_>) {
         let target = self.request.url.target();
         let (headers, subprotocols) = (&self.request.headers, &self.request.subprotocols);
         let opening = Opening { target: &target, headers, subprotocols, deflate: self.request.deflate };

@@ -279,7 +279,7 @@ impl DirectorySession {
         }
     }
 
-    /// Whether the `count` bytes in the buffer may stand in the object at `offset`.
+    /// True if the `count` bytes in the buffer may stand in the object at `offset`.
     fn check(&self, object: &Object, offset: u64, count: usize) -> Result<(), Failure> {
         let path = || self.path.join(&object.name).display().to_string();
         let end = offset + count as u64;
@@ -372,7 +372,7 @@ fn direct_unit(folder: &Path) -> Result<u64, Failure> {
     }
 }
 
-/// Whether objects and blocks are multiples of `unit`, as `O_DIRECT` wants it.
+/// True if objects and blocks are multiples of `unit`, as `O_DIRECT` wants it.
 fn check_lengths(storage: &Storage, unit: u64) -> Result<(), String> {
     let size = ("object", storage.size);
     let block = ("block", if storage.block < storage.size { storage.block } else { 0 });

@@ -4,21 +4,21 @@
 //! makes one [`Call`] at a time. What is written comes from [`Content`], which any part of any
 //! object can be asked of again, so that what is read can be held against it.
 
+mod compiled;
 mod content;
-mod crew;
 mod file;
 mod mount;
 mod nfs;
-mod plan;
 mod residency;
 mod s3;
+mod users;
 
+pub use compiled::CompiledStorage;
 pub(crate) use content::Content;
-pub use crew::{StorageCrew, StorageUser};
 pub(crate) use file::DirectoryStore;
 pub(crate) use nfs::NfsStore;
-pub use plan::StoragePlan;
 pub(crate) use s3::S3Store;
+pub use users::{StorageUser, StorageUsers};
 
 use plimsoll_engine::blocking::{Call, Failure};
 use plimsoll_model::storage::{Residency, StorageFacts};

@@ -29,7 +29,7 @@ pub(super) fn file_system(mountinfo: &str, path: &Path) -> Option<FileSystem> {
     mounts.filter(|mount| path.starts_with(&mount.mount_point)).max_by_key(|mount| mount.mount_point.len())
 }
 
-/// Whether what is behind it is on this machine: no network file system, or one whose server is at
+/// True if what is behind it is on this machine: no network file system, or one whose server is at
 /// a loopback address.
 pub(super) fn on_this_machine(file_system: &FileSystem) -> bool {
     let named = [file_system.server.as_deref(), option(&file_system.options, "addr")];

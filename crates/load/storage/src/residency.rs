@@ -49,7 +49,7 @@ pub(super) fn drop_from_cache(file: BorrowedFd<'_>, size: u64) -> io::Result<Res
     }
 }
 
-/// Whether `cachestat` failed because the kernel, a sandbox or the file system does not have it.
+/// True if `cachestat` failed because the kernel, a sandbox or the file system does not have it.
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EOPNOTSUPP))
 }

@@ -3,7 +3,7 @@
 mod session;
 mod times;
 
-use plimsoll_engine::blocking::{Call, Calls, Failure};
+use plimsoll_engine::blocking::{BlockingWorkload, Call, Failure};
 use plimsoll_engine::schedule::Random;
 use plimsoll_model::database::{Endpoint, SqlFacts, StatementFacts};
 use plimsoll_model::record::ErrorKind;
@@ -21,27 +21,27 @@ use times::{Durations, StatementTimes, Stopwatch};
 const CANCEL_WITHIN: Duration = Duration::from_secs(2);
 
 /// A SQL workload in which nothing wrong was found.
-pub struct SqlPlan {
+pub struct CompiledSql {
     sql: Sql,
     timeout: Duration,
 }
 
-impl SqlPlan {
+impl CompiledSql {
     /// Finds what is wrong without any connection.
-    pub fn new(sql: &Sql, timeout: Duration) -> Result<SqlPlan, String> {
+    pub fn new(sql: &Sql, timeout: Duration) -> Result<CompiledSql, String> {
         plimsoll_oltp::workload(sql, 0)?;
-        Ok(SqlPlan { sql: sql.clone(), timeout })
+        Ok(CompiledSql { sql: sql.clone(), timeout })
     }
 
     /// The users of a trial, none of them connected yet.
-    pub fn crew(&self, seed: u64, users: usize) -> Result<Arc<SqlCrew>, String> {
+    pub fn users(&self, seed: u64, users: u32) -> Result<Arc<TerminalUsers>, String> {
         let workload = plimsoll_oltp::workload(&self.sql, seed)?;
-        SqlCrew::new(&self.sql, workload, self.timeout, users).map(Arc::new)
+        TerminalUsers::new(&self.sql, workload, self.timeout, users).map(Arc::new)
     }
 }
 
 /// The users of a trial.
-pub struct SqlCrew {
+pub struct TerminalUsers {
     sql: Sql,
     endpoint: Endpoint,
     workload: Box<dyn Workload>,
@@ -51,19 +51,19 @@ pub struct SqlCrew {
     /// The isolation level in force, once a user has asked for it.
     isolation: OnceLock<String>,
     connections: AtomicU64,
-    ledger: Arc<Ledger>,
+    statistics: Arc<SharedStatistics>,
 }
 
-/// What all users take note of.
-struct Ledger {
-    /// Those of users that have ended.
-    notes: Mutex<Notes>,
+/// Statistics of all users.
+struct SharedStatistics {
+    /// Statistics of users that have ended.
+    counts: Mutex<UserStatistics>,
     durations: Durations,
 }
 
-/// What a user takes note of, beside what is recorded of its calls.
+/// Statistics of a user, beside the records of its calls.
 #[derive(Clone, Debug, Default)]
-struct Notes {
+struct UserStatistics {
     statements: Vec<StatementTimes>,
     retries: [u64; ErrorKind::ALL.len()],
     /// How often the server was asked to end a statement, and how often that failed.
@@ -72,7 +72,7 @@ struct Notes {
 }
 
 /// One user.
-pub struct SqlUser {
+pub struct TerminalUser {
     index: u32,
     over: Arc<AtomicBool>,
     /// What it works with, or why it has no connection.
@@ -83,24 +83,24 @@ pub struct SqlUser {
     step: usize,
     /// The session whose time was up: the server may still work for it.
     given_up: Option<Session>,
-    notes: Notes,
+    counts: UserStatistics,
     /// What statements took, as far as it is not filed.
     durations: Vec<(usize, u64)>,
-    ledger: Arc<Ledger>,
+    statistics: Arc<SharedStatistics>,
 }
 
-impl SqlCrew {
-    fn new(sql: &Sql, workload: Box<dyn Workload>, timeout: Duration, users: usize) -> Result<SqlCrew, String> {
+impl TerminalUsers {
+    fn new(sql: &Sql, workload: Box<dyn Workload>, timeout: Duration, users: u32) -> Result<TerminalUsers, String> {
         let nowhere =
             || format!("expected the database `{}` to run before its load, found no address of it", sql.database);
-        Ok(SqlCrew {
+        Ok(TerminalUsers {
             endpoint: sql.endpoint.clone().ok_or_else(nowhere)?,
             sql: sql.clone(),
-            ledger: Arc::new(Ledger::new(workload.statements().len())),
+            statistics: Arc::new(SharedStatistics::new(workload.statements().len())),
             statements: workload.statements().len(),
             workload,
             timeout,
-            users: u32::try_from(users).unwrap_or(u32::MAX),
+            users,
             isolation: OnceLock::new(),
             connections: AtomicU64::new(0),
         })
@@ -108,12 +108,12 @@ impl SqlCrew {
 
     /// What is known of the work when all users have ended.
     pub fn facts(&self, steps: &[&str]) -> SqlFacts {
-        let (notes, durations) = (self.ledger.notes(), &self.ledger.durations);
+        let (counts, durations) = (self.statistics.counts(), &self.statistics.durations);
         let names = self.workload.statements();
         let untimed = StatementTimes::default();
         let statements = names.into_iter().enumerate().map(|(number, name)| {
             let StatementTimes { runs, measured, total, longest, failed } =
-                *notes.statements.get(number).unwrap_or(&untimed);
+                *counts.statements.get(number).unwrap_or(&untimed);
             let [p50, p95, p99] = [50.0, 95.0, 99.0].map(|percent| durations.percentile(number, percent));
             let transaction = steps[name.step].to_owned();
             StatementFacts { transaction, statement: name.name, runs, measured, total, longest, p50, p95, p99, failed }
@@ -123,9 +123,9 @@ impl SqlCrew {
             isolation: self.isolation.get().cloned().unwrap_or_default(),
             connections: self.connections.load(Ordering::Relaxed),
             statements: statements.collect(),
-            retries: by_kind(&notes.retries),
-            cancels: notes.cancels,
-            cancels_failed: notes.cancels_failed,
+            retries: by_kind(&counts.retries),
+            cancels: counts.cancels,
+            cancels_failed: counts.cancels_failed,
             mix: self.workload.mix(),
         }
     }
@@ -148,21 +148,24 @@ impl SqlCrew {
     }
 }
 
-impl Calls for SqlCrew {
-    type User = SqlUser;
+impl BlockingWorkload for TerminalUsers {
+    type User = TerminalUser;
 
-    fn enlist(&self, user: u32, over: &Arc<AtomicBool>) -> Result<SqlUser, Failure> {
+    fn user(&self, user: u32, over: &Arc<AtomicBool>) -> Result<TerminalUser, Failure> {
         let mut terminal = self.connect(user, over).map_err(failure)?;
         let bytes = terminal.connection().bytes();
-        let notes = Notes { statements: vec![StatementTimes::default(); self.statements], ..Notes::default() };
-        let (over, ledger) = (Arc::clone(over), Arc::clone(&self.ledger));
+        let counts = UserStatistics {
+            statements: vec![StatementTimes::default(); self.statements],
+            ..UserStatistics::default()
+        };
+        let (over, statistics) = (Arc::clone(over), Arc::clone(&self.statistics));
         let (terminal, durations) = (Ok(terminal), Vec::new());
-        Ok(SqlUser { index: user, over, terminal, bytes, step: 0, given_up: None, notes, durations, ledger })
+        Ok(TerminalUser { index: user, over, terminal, bytes, step: 0, given_up: None, counts, durations, statistics })
     }
 
     /// Draws a transaction. A user that has lost its connection first makes a new one; where that
     /// fails, so will the transaction, under the name of the one before.
-    fn begin_iteration(&self, user: &mut SqlUser, random: &mut Random) -> Range<usize> {
+    fn begin_iteration(&self, user: &mut TerminalUser, random: &mut Random) -> Range<usize> {
         if user.terminal.is_err() {
             user.terminal = self.connect(user.index, &user.over);
             user.bytes = user.terminal.as_mut().map_or((0, 0), |terminal| terminal.connection().bytes());
@@ -173,19 +176,19 @@ impl Calls for SqlCrew {
         user.step..user.step + 1
     }
 
-    fn waits(&self, user: &SqlUser) -> (Duration, Duration) {
+    fn pauses(&self, user: &TerminalUser) -> (Duration, Duration) {
         user.terminal.as_ref().map_or((Duration::ZERO, Duration::ZERO), |terminal| terminal.waits())
     }
 
-    fn before_call(&self, user: &mut SqlUser, _step: usize) -> Result<(), Failure> {
+    fn before_call(&self, user: &mut TerminalUser, _step: usize) -> Result<(), Failure> {
         user.terminal.as_ref().map(|_| ()).map_err(|error| failure(error.clone()))
     }
 
-    fn call(&self, user: &mut SqlUser, step: usize, call: &mut Call) -> Result<(), Failure> {
-        let SqlUser { terminal, notes, durations, bytes, given_up, .. } = user;
+    fn call(&self, user: &mut TerminalUser, step: usize, call: &mut Call) -> Result<(), Failure> {
+        let TerminalUser { terminal, counts, durations, bytes, given_up, .. } = user;
         let Ok(ready) = terminal else { return Ok(()) };
         ready.connection().until(Some(call.deadline()));
-        let Notes { statements, retries, .. } = notes;
+        let UserStatistics { statements, retries, .. } = counts;
         let mut watch = Stopwatch { times: statements, noted: durations, measured: call.is_measured() };
         let result = persist(&self.sql.retry, retries, call, || ready.run(&mut watch));
         let (sent, received) = ready.connection().bytes();
@@ -209,36 +212,36 @@ impl Calls for SqlCrew {
 
     /// Has the server end what the user no longer waits for: it would go on for nobody, with its locks,
     /// beside all that follows.
-    fn end_iteration(&self, user: &mut SqlUser) {
-        self.ledger.durations.relieve(&mut user.durations);
+    fn end_iteration(&self, user: &mut TerminalUser) {
+        self.statistics.durations.relieve(&mut user.durations);
         if let Some(session) = user.given_up.take() {
             let done = session.cancel(&self.endpoint, CANCEL_WITHIN);
-            user.notes.cancels += 1;
-            user.notes.cancels_failed += u64::from(done.is_err());
+            user.counts.cancels += 1;
+            user.counts.cancels_failed += u64::from(done.is_err());
         }
     }
 }
 
-impl Ledger {
-    fn new(statements: usize) -> Ledger {
-        Ledger { notes: Mutex::default(), durations: Durations::new(statements) }
+impl SharedStatistics {
+    fn new(statements: usize) -> SharedStatistics {
+        SharedStatistics { counts: Mutex::default(), durations: Durations::new(statements) }
     }
 
-    fn notes(&self) -> MutexGuard<'_, Notes> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn counts(&self) -> MutexGuard<'_, UserStatistics> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for SqlUser {
+impl Drop for TerminalUser {
     /// Hands over what was noted: here, because no user is to wait for another before its end.
     fn drop(&mut self) {
-        self.ledger.durations.close(&mut self.durations);
-        self.ledger.notes().merge(&self.notes);
+        self.statistics.durations.close(&mut self.durations);
+        self.statistics.counts().merge(&self.counts);
     }
 }
 
-impl Notes {
-    fn merge(&mut self, other: &Notes) {
+impl UserStatistics {
+    fn merge(&mut self, other: &UserStatistics) {
         self.statements.resize(other.statements.len(), StatementTimes::default());
         self.statements.iter_mut().zip(&other.statements).for_each(|(into, from)| into.merge(from));
         self.retries.iter_mut().zip(&other.retries).for_each(|(into, from)| *into += from);

@@ -46,9 +46,11 @@ fn a_lost_connection_is_not_tried_again_by_itself() {
 
 #[test]
 fn notes_of_users_are_added_up() {
-    let mut all = Notes::default();
-    let mut one =
-        Notes { statements: vec![StatementTimes { runs: 2, longest: 7, ..Default::default() }], ..all.clone() };
+    let mut all = UserStatistics::default();
+    let mut one = UserStatistics {
+        statements: vec![StatementTimes { runs: 2, longest: 7, ..Default::default() }],
+        ..all.clone()
+    };
     one.retries[ErrorKind::Deadlock as usize] = 3;
     all.merge(&one);
     all.merge(&one);

@@ -85,7 +85,7 @@ fn file(mut histograms: MutexGuard<'_, Vec<Histogram<u64>>>, noted: &mut Vec<Dur
 pub(super) struct Stopwatch<'a> {
     pub(super) times: &'a mut [StatementTimes],
     pub(super) noted: &'a mut Vec<Duration>,
-    /// Whether the transaction belongs to the measure phase.
+    /// True if the transaction belongs to the measure phase.
     pub(super) measured: bool,
 }
 

@@ -114,6 +114,7 @@ fn run(
             load: &spec.load,
             generator: &context.facts.generator,
             seed: context.plan.seed ^ u64::from(start.block),
+            share: plimsoll_generator::WHOLE,
             interrupted: &stop,
             on_place: &|place| {
                 if let Err(error) = note.write(place) {

@@ -4,7 +4,7 @@ use crate::databases::may_load;
 use crate::room;
 use crate::scripts;
 use crate::target;
-use plimsoll_generator::Remark;
+use plimsoll_generator::WorkloadDiagnostic;
 use plimsoll_model::database::Database;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::flow::{Auth, Password};
@@ -102,7 +102,7 @@ pub fn notes(study: &Study, plan: &Plan, program: &Path) -> Vec<Diagnostic> {
         if !seen.contains(&known) {
             let of_script = plimsoll_generator::notes(&known.0).into_iter();
             notes.extend(of_script.map(|note| study.warning_of_workload(&note)));
-            let of_flow = plimsoll_generator::remarks(&known.0, &known.1);
+            let of_flow = plimsoll_generator::diagnostics(&known.0, &known.1);
             notes.extend(of_flow.iter().filter_map(|remark| in_study(study, Severity::Warning, remark)));
             seen.push(known);
         }
@@ -113,7 +113,7 @@ pub fn notes(study: &Study, plan: &Plan, program: &Path) -> Vec<Diagnostic> {
 }
 
 /// What is said of a part of the workload, with its place.
-fn in_study(study: &Study, severity: Severity, remark: &Remark) -> Option<Diagnostic> {
+fn in_study(study: &Study, severity: Severity, remark: &WorkloadDiagnostic) -> Option<Diagnostic> {
     study.diagnostic_of_part(severity, remark.part?, &remark.what, &remark.known)
 }
 
@@ -153,7 +153,7 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Foun
     faults.extend(spec.workload.target.iter().filter_map(|target| target::address(study, target).err()));
     faults.extend(room::check(&spec));
     let of_workload = plimsoll_generator::check(&spec.workload).err().unwrap_or_default();
-    let placed = |remark: Remark| {
+    let placed = |remark: WorkloadDiagnostic| {
         in_study(study, Severity::Error, &remark).map_or_else(|| Found::Elsewhere(remark.what), Found::InStudy)
     };
     faults.into_iter().map(Found::Elsewhere).chain(of_workload.into_iter().map(placed)).collect()

@@ -15,7 +15,9 @@ use anyhow::Context;
 use exit::{Exit, Failure};
 use flags::{Flags, Shown};
 use outputs::Writers;
-use plimsoll_generator::script::{self as load, Allowed, Console, End, Inspected, Knobs, Limits, Ran, Refused, Why};
+use plimsoll_generator::script::{
+    self as load, Allowed, CallError, Console, End, Inspected, Knobs, Limits, Refused, RunOutcome,
+};
 use plimsoll_javascript::{Entry, Fault, Files, Level, Program};
 use plimsoll_k6::duration;
 use plimsoll_k6::plan::Plan;
@@ -127,7 +129,7 @@ fn limits(flags: &Flags) -> Limits {
 fn inspect(flags: &Flags, program: &Arc<Program>, console: &Console) -> Result<Inspected, Failure> {
     let inspected = load::inspect(program, environment(flags)?, limits(flags), console);
     inspected.map_err(|why| match why {
-        Why::Aborted(message) => Failure::new(Exit::Aborted, aborted(&message)),
+        CallError::Aborted(message) => Failure::new(Exit::Aborted, aborted(&message)),
         why => Failure::new(Exit::Script, why.render()),
     })
 }
@@ -194,7 +196,7 @@ fn interruptible() -> anyhow::Result<Arc<AtomicBool>> {
 }
 
 /// How the command ends, and why it does not end well. What ended the run counts more than thresholds.
-fn conclude(terminal: &Terminal, plan: &Plan, ran: &Ran, crossed: &[&str], refused: &Refused) -> Exit {
+fn conclude(terminal: &Terminal, plan: &Plan, ran: &RunOutcome, crossed: &[&str], refused: &Refused) -> Exit {
     let crossed_says = || format!("thresholds on {} do not hold", listed(crossed));
     let (exit, why) = match &ran.end {
         End::Interrupted => (Exit::Interrupted, "the run was interrupted".to_owned()),
@@ -217,10 +219,10 @@ fn conclude(terminal: &Terminal, plan: &Plan, ran: &Ran, crossed: &[&str], refus
 }
 
 /// How a run ends whose `setup` or `teardown` came to nothing.
-fn failed(function: &str, why: &Why, timed_out: Exit) -> (Exit, String) {
+fn failed(function: &str, why: &CallError, timed_out: Exit) -> (Exit, String) {
     let exit = if why.took_too_long() { timed_out } else { Exit::Script };
     let says = match why {
-        Why::TimedOut => format!("`{function}` took too long: see `{function}Timeout`"),
+        CallError::TimedOut => format!("`{function}` took too long: see `{function}Timeout`"),
         why => format!("`{function}` failed: {}", why.render()),
     };
     (exit, says)

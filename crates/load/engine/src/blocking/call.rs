@@ -60,7 +60,7 @@ impl Call {
         Call::new(Clock::start(Duration::ZERO), timeout, over)
     }
 
-    /// Whether it belongs to the results.
+    /// True if it belongs to the results.
     #[inline]
     pub fn is_measured(&self) -> bool {
         self.phase == RecordedPhase::Measure
@@ -71,7 +71,7 @@ impl Call {
         self.clock.at(self.deadline)
     }
 
-    /// Whether to go on: asked between two blocks.
+    /// True if to go on: asked between two blocks.
     ///
     /// # Errors
     /// Its time is up, or the trial is over.

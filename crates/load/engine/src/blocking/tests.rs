@@ -1,5 +1,6 @@
 use super::*;
-use plimsoll_model::load::{Arrivals, LoadProfile, Overflow, Shape, Stage};
+use crate::schedule::WHOLE;
+use plimsoll_model::load::{Arrivals, LoadProfile, Overflow, Shape, Stage, Stop};
 use plimsoll_model::record::{ErrorKind, Part, RecordedPhase, Subject, Tally};
 use plimsoll_model::study::GeneratorSpec;
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use std::sync::atomic::AtomicU32;
 struct Sleeps {
     call: Duration,
     before: Duration,
-    waits: (Duration, Duration),
+    pauses: (Duration, Duration),
     /// The call of this number, from 1, does not come back before `hangs_for` is over.
     hangs: Option<(u32, Duration)>,
     refuses: bool,
@@ -18,10 +19,10 @@ struct Sleeps {
     made: AtomicU32,
 }
 
-impl Calls for Sleeps {
+impl BlockingWorkload for Sleeps {
     type User = u32;
 
-    fn enlist(&self, user: u32, _over: &Arc<AtomicBool>) -> Result<u32, Failure> {
+    fn user(&self, user: u32, _over: &Arc<AtomicBool>) -> Result<u32, Failure> {
         if self.refuses { Err(Failure::new(ErrorKind::Denied, "failed to open: no permission")) } else { Ok(user) }
     }
 
@@ -29,8 +30,8 @@ impl Calls for Sleeps {
         0..2
     }
 
-    fn waits(&self, _user: &u32) -> (Duration, Duration) {
-        self.waits
+    fn pauses(&self, _user: &u32) -> (Duration, Duration) {
+        self.pauses
     }
 
     fn before_call(&self, _user: &mut u32, _step: usize) -> Result<(), Failure> {
@@ -67,11 +68,12 @@ fn run_all(
     users: usize,
     load: &LoadProfile,
 ) -> Result<(BTreeMap<Subject, Tally>, Vec<String>), RunError> {
-    run_unless(&AtomicBool::new(false), calls, users, load)
+    run_share(WHOLE, &AtomicBool::new(false), calls, users, load)
 }
 
-/// The same, unless it is interrupted.
-fn run_unless(
+/// The same of a share of the load, unless it is interrupted.
+fn run_share(
+    share: Share,
     interrupted: &AtomicBool,
     calls: Sleeps,
     users: usize,
@@ -80,12 +82,12 @@ fn run_unless(
     // Only who hangs is waited for in vain; the others may be slow, on a busy machine.
     let grace = Duration::from_secs(if calls.hangs.is_some() { 1 } else { 60 });
     let (names, timeout) = (vec!["write", "read"], Duration::from_millis(400));
-    let crew = Crew { calls: Arc::new(calls), names, timeout, grace, users };
+    let users = BlockingUsers { workload: Arc::new(calls), names, timeout, grace, users };
     let generator = GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) };
-    let job = Job { load, generator: &generator, seed: 1, interrupted, on_place: &|_| (), console: None };
+    let job = Job { load, generator: &generator, seed: 1, share, interrupted, on_place: &|_| (), console: None };
     let mut tallies: BTreeMap<Subject, Tally> = BTreeMap::new();
     let mut last = i64::MIN;
-    let (findings, _) = run(&crew, &job, &mut |interval| {
+    let (findings, _) = users.run(&job, &mut |interval| {
         assert!(interval.second > last, "seconds come in order, each once");
         last = interval.second;
         for ((phase, subject), tally) in interval.tallies {
@@ -144,8 +146,8 @@ fn what_comes_before_a_call_is_not_timed() {
 #[test]
 fn a_user_waits_before_and_after_an_iteration_and_neither_is_part_of_it() {
     let stop = Stop::After(Duration::from_millis(950));
-    let waits = (Duration::from_millis(100), Duration::from_millis(200));
-    let (tallies, _) = run_all(Sleeps { waits, ..Sleeps::default() }, 1, &closed(1.0, stop)).expect("a run");
+    let pauses = (Duration::from_millis(100), Duration::from_millis(200));
+    let (tallies, _) = run_all(Sleeps { pauses, ..Sleeps::default() }, 1, &closed(1.0, stop)).expect("a run");
     let iterations = &tallies[&Subject::Iteration];
     // Due at 100, 400 and 700 ms, or later; the next one would be due at 1000 ms.
     assert!((1..=3).contains(&iterations.count()), "{}", iterations.count());
@@ -155,7 +157,7 @@ fn a_user_waits_before_and_after_an_iteration_and_neither_is_part_of_it() {
 #[test]
 fn what_is_typed_in_the_warm_up_and_sent_in_the_measure_phase_counts() {
     // Due 600 ms into the measure phase, or later; the next one would be due after its end.
-    let calls = || Sleeps { waits: (Duration::from_millis(800), Duration::ZERO), ..Sleeps::default() };
+    let calls = || Sleeps { pauses: (Duration::from_millis(800), Duration::ZERO), ..Sleeps::default() };
     let stop = Stop::After(Duration::from_millis(1200));
     let load = LoadProfile { warmup: Duration::from_millis(200), ..closed(1.0, stop) };
     let (tallies, _) = run_all(calls(), 1, &load).expect("a run");
@@ -192,7 +194,7 @@ fn an_interruption_wakes_users_that_think() {
             std::thread::sleep(Duration::from_millis(200));
             interrupted.store(true, Ordering::Relaxed);
         });
-        run_unless(&interrupted, Sleeps::default(), 1, &thinking(Duration::from_secs(900)))
+        run_share(WHOLE, &interrupted, Sleeps::default(), 1, &thinking(Duration::from_secs(900)))
     })
     .expect("a run");
     assert!(faults.is_empty(), "it came back: {faults:?}");
@@ -266,7 +268,7 @@ fn arrivals_wait_for_a_free_user_and_their_response_time_says_so() {
     let (tallies, _) = run_all(calls, 1, &load).expect("a run");
     let iterations = &tallies[&Subject::Iteration];
     assert_eq!(iterations.count(), 20, "one every 10 ms");
-    // Each takes 20 ms, so the last one waits for nineteen others that each came 10 ms too soon.
+    // Each takes 20 ms, so the last one pauses for nineteen others that each came 10 ms too soon.
     assert!(iterations.response.max() >= 200_000_000, "{}", iterations.response.max());
     assert!(iterations.service.max() < iterations.response.max());
     assert!(tallies[&request("write")].response.max() > 150_000_000);
@@ -287,4 +289,33 @@ fn arrivals_for_which_nobody_is_free_are_counted() {
     let iterations = &tallies[&Subject::Iteration];
     assert_eq!(iterations.count(), 20, "none is lost: {:?}", iterations.errors);
     assert!(iterations.errors[&ErrorKind::Unsent] >= 10, "{:?}", iterations.errors);
+}
+
+#[test]
+fn machines_divide_users_arrivals_and_quotas_among_them() {
+    let limit = Duration::from_secs(20);
+    let arriving = |stop| LoadProfile {
+        model: LoadModel::Open {
+            rate: Profile::constant(100.0),
+            arrivals: Arrivals::Constant,
+            max_users: 5,
+            overflow: Overflow::Wait,
+        },
+        ..closed(0.0, stop)
+    };
+    for load in [
+        closed(5.0, Stop::Iterations { count: 11, limit }),
+        closed(5.0, Stop::IterationsPerUser { count: 3, limit }),
+        arriving(Stop::Iterations { count: 11, limit }),
+        arriving(Stop::After(Duration::from_millis(105))),
+    ] {
+        let all = |share: Share| {
+            let users = share.of_first(5) as usize;
+            let ran = run_share(share, &AtomicBool::new(false), Sleeps::default(), users, &load).expect("a run");
+            ran.0[&Subject::Iteration].count()
+        };
+        let parts = [0, 1].map(|index| all(Share { index, of: 2 }));
+        assert_eq!(parts.iter().sum::<u64>(), all(WHOLE), "{parts:?}");
+        assert!(parts[0] > parts[1] && parts[1] > 0, "{parts:?}");
+    }
 }

@@ -1,11 +1,11 @@
 //! The connections of one thread: who holds which, making and losing them, moving their bytes.
 
-use super::core::Core;
+use super::context::LoopContext;
 use super::users::Users;
-use crate::protocol::{Came, Failure, Protocol, Reply, Sending, Signal};
+use crate::pool::ConnectionPool;
+use crate::protocol::{Failure, Protocol, ReceivedReply, Reply, Sending, Signal};
 use crate::recorder::CONNECT;
 use crate::schedule::Share;
-use crate::timers::{Alarm, Deadline};
 use crate::transport::{Broken, Cause, Chunk, Transport};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::Instant;
@@ -31,26 +31,25 @@ impl Default for Scratch {
     }
 }
 
-/// The connections of a thread, by slot. With a connection per user or per iteration the slot is
-/// the user's own number; shared ones have slots of their own and a queue before them.
-pub(super) struct Pool<C> {
+/// The connections of a thread. With a connection per user or per iteration, the slot of a connection is the number of
+/// its user. Shared connections have slots of their own, and users wait for them in a queue.
+pub(super) struct Connections<C> {
     policy: Connect,
-    slots: Vec<Slot<C>>,
+    pool: ConnectionPool<Connection<C>>,
+    /// What is known of each slot, with or without a connection.
+    slots: Vec<Slot>,
     /// Shared: slots with room, each once; used in turn.
     roomy: VecDeque<u32>,
     /// Shared: users that wait for room.
     queue: VecDeque<u32>,
 }
 
-struct Slot<C> {
-    connection: Option<Connection<C>>,
-    deadline: Deadline,
-    /// Counts the connections in this slot: an event for an earlier one is stale.
-    generation: u32,
-    /// Whether the slot stands in `roomy`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    /// True if the slot stands in `roomy`.
     listed: bool,
     /// Exchanges under way on the connection.
-    users: u32,
+    exchanges: u32,
 }
 
 /// A connection, being made or in use.
@@ -73,31 +72,31 @@ enum Stage {
     Ready,
 }
 
-impl<C> Pool<C> {
-    pub(super) fn new(policy: Connect, users: usize, share: Share) -> Pool<C> {
+impl<C> Connections<C> {
+    pub(super) fn new(policy: Connect, users: usize, share: Share) -> Connections<C> {
         let slots = match policy {
             Connect::PerUser | Connect::PerIteration => users,
             Connect::Shared(count) => share.of_first(u64::from(count)) as usize,
         };
-        let slot = || Slot { connection: None, deadline: Deadline::default(), generation: 0, listed: false, users: 0 };
-        Pool { policy, slots: (0..slots).map(|_| slot()).collect(), roomy: VecDeque::new(), queue: VecDeque::new() }
-    }
-
-    /// Whether the slot still has the connection of this generation.
-    fn has(&self, slot: u32, generation: u32) -> bool {
-        let slot = &self.slots[slot as usize];
-        slot.generation == generation && slot.connection.is_some()
+        let (roomy, queue) = (VecDeque::new(), VecDeque::new());
+        Connections {
+            policy,
+            pool: ConnectionPool::with_slots(slots),
+            slots: vec![Slot::default(); slots],
+            roomy,
+            queue,
+        }
     }
 
     /// The connection in a slot that is known to have one.
     pub(super) fn connection(&mut self, slot: u32) -> &mut Connection<C> {
-        self.slots[slot as usize].connection.as_mut().expect("the slot has a connection")
+        self.pool.connection(slot)
     }
 
-    /// Whether the connection in `slot` can carry one more exchange now.
+    /// True if the connection in `slot` can carry one more exchange now.
     pub(super) fn can_send<P: Protocol<Connection = C>>(&self, slot: u32, protocol: &P) -> bool {
-        let slot = &self.slots[slot as usize];
-        slot.connection.as_ref().is_some_and(|connection| connection.room(protocol) > slot.users as usize)
+        let exchanges = self.slots[slot as usize].exchanges as usize;
+        self.pool.get(slot).is_some_and(|connection| connection.room(protocol) > exchanges)
     }
 
     fn is_shared(&self) -> bool {
@@ -127,11 +126,17 @@ impl<C> Connection<C> {
     }
 
     /// Lets the protocol give a reply to its user.
-    pub(super) fn conclude<P>(&mut self, protocol: &P, user: &mut P::User, came: Came, reply: Reply) -> Reply
+    pub(super) fn conclude<P>(
+        &mut self,
+        protocol: &P,
+        user: &mut P::User,
+        received: ReceivedReply,
+        reply: Reply,
+    ) -> Reply
     where
         P: Protocol<Connection = C>,
     {
-        protocol.conclude(&mut self.protocol, user, came, reply)
+        protocol.conclude(&mut self.protocol, user, received, reply)
     }
 
     /// Gives up one exchange; returns whether the connection can go on.
@@ -152,140 +157,129 @@ impl<C> Connection<C> {
 
 impl<P: Protocol> Users<'_, P> {
     /// Makes the shared connections, before the first request needs them.
-    pub(super) fn dial_shared(&mut self, core: &mut Core<'_>) {
-        if self.pool.is_shared() {
-            (0..self.pool.slots.len() as u32).for_each(|slot| self.dial(core, slot));
+    pub(super) fn dial_shared(&mut self, context: &mut LoopContext<'_>) {
+        if self.connections.is_shared() {
+            (0..self.connections.pool.len()).for_each(|slot| self.dial(context, slot));
         }
     }
 
     /// Gets the user's request onto a connection: at once, or when there is room.
-    pub(super) fn find_connection(&mut self, core: &mut Core<'_>, user: u32) {
-        if self.pool.is_shared() {
-            self.pool.queue.push_back(user);
-            self.serve_queue(core);
-        } else if self.pool.can_send(user, self.task.protocol) {
-            self.take(core, user, user);
-        } else if self.pool.policy == Connect::PerIteration && self.users[user as usize].has_exchanged() {
+    pub(super) fn find_connection(&mut self, context: &mut LoopContext<'_>, user: u32) {
+        if self.connections.is_shared() {
+            self.connections.queue.push_back(user);
+            self.serve_queue(context);
+        } else if self.connections.can_send(user, self.task.protocol) {
+            self.take(context, user, user);
+        } else if self.connections.policy == Connect::PerIteration && self.users[user as usize].has_exchanged() {
             let detail = "the connection of the iteration ended before its next step";
-            let now = core.clock.now();
-            self.fail_unsent(core, user, Failure::new(ErrorKind::Closed, detail), now);
+            let now = context.clock.now();
+            self.fail_unsent(context, user, Failure::new(ErrorKind::Closed, detail), now);
         } else {
-            self.hang_up(core, user);
-            self.dial(core, user);
+            self.hang_up(context, user);
+            self.dial(context, user);
         }
     }
 
     /// Sends the requests of waiting users as long as shared connections have room.
-    fn serve_queue(&mut self, core: &mut Core<'_>) {
-        while !self.pool.queue.is_empty() {
-            let Some(slot) = self.pool.roomy.pop_front() else { return };
-            self.pool.slots[slot as usize].listed = false;
-            if self.pool.can_send(slot, self.task.protocol) {
-                let user = self.pool.queue.pop_front().expect("the queue is not empty");
-                self.take(core, user, slot);
-                self.pool.list(slot, self.task.protocol);
+    fn serve_queue(&mut self, context: &mut LoopContext<'_>) {
+        while !self.connections.queue.is_empty() {
+            let Some(slot) = self.connections.roomy.pop_front() else { return };
+            self.connections.slots[slot as usize].listed = false;
+            if self.connections.can_send(slot, self.task.protocol) {
+                let user = self.connections.queue.pop_front().expect("the queue is not empty");
+                self.take(context, user, slot);
+                self.connections.list(slot, self.task.protocol);
             }
         }
     }
 
-    fn take(&mut self, core: &mut Core<'_>, user: u32, slot: u32) {
-        self.pool.slots[slot as usize].users += 1;
-        self.send_request(core, user, slot);
-        self.send_out(core, slot);
+    fn take(&mut self, context: &mut LoopContext<'_>, user: u32, slot: u32) {
+        self.connections.slots[slot as usize].exchanges += 1;
+        self.send_request(context, user, slot);
+        self.send_out(context, slot);
     }
 
     /// An exchange on the connection is over; the user will want another one.
-    pub(super) fn release(&mut self, core: &mut Core<'_>, slot: u32) {
-        self.pool.slots[slot as usize].users -= 1;
-        if !self.pool.connection(slot).is_reusable(self.task.protocol) {
-            self.lose_if_unused(core, slot);
+    pub(super) fn release(&mut self, context: &mut LoopContext<'_>, slot: u32) {
+        self.connections.slots[slot as usize].exchanges -= 1;
+        if !self.connections.connection(slot).is_reusable(self.task.protocol) {
+            self.lose_if_unused(context, slot);
         }
-        if self.pool.is_shared() {
-            self.pool.list(slot, self.task.protocol);
-            self.serve_queue(core);
+        if self.connections.is_shared() {
+            self.connections.list(slot, self.task.protocol);
+            self.serve_queue(context);
         }
     }
 
     /// An iteration of the user is over, and with it a connection of its own.
-    pub(super) fn release_for_good(&mut self, core: &mut Core<'_>, user: u32) {
-        if self.pool.policy == Connect::PerIteration {
-            self.hang_up(core, user);
+    pub(super) fn release_for_good(&mut self, context: &mut LoopContext<'_>, user: u32) {
+        if self.connections.policy == Connect::PerIteration {
+            self.hang_up(context, user);
         }
     }
 
     /// A connection that takes no more exchanges is closed once the last one on it is over.
-    fn lose_if_unused(&mut self, core: &mut Core<'_>, slot: u32) {
-        if self.pool.slots[slot as usize].users == 0 {
-            self.hang_up(core, slot);
-            if self.pool.is_shared() {
-                self.dial(core, slot);
+    fn lose_if_unused(&mut self, context: &mut LoopContext<'_>, slot: u32) {
+        if self.connections.slots[slot as usize].exchanges == 0 {
+            self.hang_up(context, slot);
+            if self.connections.is_shared() {
+                self.dial(context, slot);
             }
         }
     }
 
     /// Starts to connect the slot.
-    fn dial(&mut self, core: &mut Core<'_>, slot: u32) {
-        let now = core.clock.now();
-        let place = &mut self.pool.slots[slot as usize];
-        place.generation = place.generation.wrapping_add(1);
-        let data = u64::from(place.generation) << 32 | u64::from(slot);
-        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
-        let dialled = self.task.dialer.dial().and_then(|transport| {
-            match epoll::add(&core.epoll, &transport, epoll::EventData::new_u64(data), flags) {
-                Ok(()) => Ok(transport),
-                Err(error) => Err(Broken { kind: ErrorKind::Connect, detail: error.to_string(), cause: Cause::Ours }),
-            }
-        });
-        match dialled {
+    fn dial(&mut self, context: &mut LoopContext<'_>, slot: u32) {
+        let now = context.clock.now();
+        let key = self.connections.pool.renew(slot);
+        match context.dial(&self.task.dialer, key) {
             Ok(transport) => {
                 let mut out = Vec::new();
                 let protocol = self.task.protocol.open(&mut out);
                 let stage = Stage::Connecting;
-                place.connection = Some(Connection { transport, protocol, out, stage, begun: now, given_up: false });
-                let alarm = Alarm::ConnectDeadline(slot);
-                place.deadline.set(now.after(self.task.connect_timeout), alarm, &mut core.timers);
+                let connection = Connection { transport, protocol, out, stage, begun: now, given_up: false };
+                let pool = &mut self.connections.pool;
+                pool.put(slot, connection);
+                pool.set_deadline(slot, now.after(self.task.connect_timeout), &mut context.timers);
             }
-            Err(broken) => self.fail_to_connect(core, slot, now, broken),
+            Err(broken) => self.fail_to_connect(context, slot, now, broken),
         }
     }
 
     /// Closes the slot's connection, if it has one.
-    fn hang_up(&mut self, core: &mut Core<'_>, slot: u32) {
-        let place = &mut self.pool.slots[slot as usize];
-        place.deadline.clear();
-        place.users = 0;
-        let Some(mut connection) = place.connection.take() else { return };
+    fn hang_up(&mut self, context: &mut LoopContext<'_>, slot: u32) {
+        self.connections.slots[slot as usize].exchanges = 0;
+        let Some(mut connection) = self.connections.pool.take(slot) else { return };
         if connection.stage == Stage::Ready {
             self.task.protocol.close(&mut connection.protocol, &mut connection.out);
             // A farewell that the kernel will not take is no loss.
             let _ = connection.transport.send(&mut connection.out);
         }
         let (bytes_out, bytes_in) = connection.take_bytes();
-        core.recorder.add_bytes(Core::phase(connection.begun), bytes_out, bytes_in);
+        context.recorder.add_bytes(LoopContext::phase(connection.begun), bytes_out, bytes_in);
     }
 
     /// Closes everything at the end.
-    pub(super) fn close_all(&mut self, core: &mut Core<'_>) {
-        (0..self.pool.slots.len() as u32).for_each(|slot| self.hang_up(core, slot));
+    pub(super) fn close_all(&mut self, context: &mut LoopContext<'_>) {
+        (0..self.connections.pool.len()).for_each(|slot| self.hang_up(context, slot));
     }
 
-    pub(super) fn check_connect_deadline(&mut self, core: &mut Core<'_>, slot: u32) {
-        let now = core.clock.now();
-        let alarm = Alarm::ConnectDeadline(slot);
-        if self.pool.slots[slot as usize].deadline.strikes(now, alarm, &mut core.timers) {
-            if self.pool.slots[slot as usize].connection.is_none() {
+    pub(super) fn check_connect_deadline(&mut self, context: &mut LoopContext<'_>, slot: u32) {
+        let now = context.clock.now();
+        if self.connections.pool.strikes(slot, now, &mut context.timers) {
+            if self.connections.pool.get(slot).is_none() {
                 // A shared connection that was refused is tried again.
-                self.dial(core, slot);
+                self.dial(context, slot);
                 return;
             }
             let detail = format!("no connection within {} s", self.task.connect_timeout.seconds());
-            self.fail_to_connect(core, slot, now, Broken { kind: ErrorKind::Timeout, detail, cause: Cause::Other });
+            self.fail_to_connect(context, slot, now, Broken { kind: ErrorKind::Timeout, detail, cause: Cause::Other });
         }
     }
 
     /// Sends what the protocol has written, as far as the kernel takes it.
-    pub(super) fn send_out(&mut self, core: &mut Core<'_>, slot: u32) {
-        let connection = self.pool.connection(slot);
+    pub(super) fn send_out(&mut self, context: &mut LoopContext<'_>, slot: u32) {
+        let connection = self.connections.connection(slot);
         if connection.out.is_empty() || !connection.transport.is_open() {
             return;
         }
@@ -294,26 +288,23 @@ impl<P: Protocol> Users<'_, P> {
         if let Err(broken) = connection.transport.send(&mut connection.out) {
             connection.give_up();
             connection.out.clear();
-            core.recorder.keep_example(CONNECT, broken.kind, broken.detail);
+            context.recorder.keep_example(CONNECT, broken.kind, broken.detail);
         }
     }
 
     /// The kernel has news of a connection.
-    pub(super) fn handle(&mut self, core: &mut Core<'_>, data: u64, flags: epoll::EventFlags) {
-        let (slot, generation) = (data as u32, (data >> 32) as u32);
-        if !self.pool.has(slot, generation) {
-            return;
-        }
+    pub(super) fn handle(&mut self, context: &mut LoopContext<'_>, data: u64, flags: epoll::EventFlags) {
+        let Some(slot) = self.connections.pool.of_key(data) else { return };
         // What was read may have ended the connection, and even made the next one.
-        if let Err(broken) = self.move_bytes(core, slot, flags)
-            && self.pool.has(slot, generation)
+        if let Err(broken) = self.move_bytes(context, slot, flags)
+            && self.connections.pool.of_key(data).is_some()
         {
-            self.lose(core, slot, broken);
+            self.lose(context, slot, broken);
         }
     }
 
-    fn move_bytes(&mut self, core: &mut Core<'_>, slot: u32, flags: epoll::EventFlags) -> Result<(), Broken> {
-        let connection = self.pool.connection(slot);
+    fn move_bytes(&mut self, context: &mut LoopContext<'_>, slot: u32, flags: epoll::EventFlags) -> Result<(), Broken> {
+        let connection = self.connections.connection(slot);
         if connection.stage == Stage::Connecting {
             connection.transport.connected()?;
             connection.stage = Stage::Greeting;
@@ -321,24 +312,24 @@ impl<P: Protocol> Users<'_, P> {
         if flags.contains(epoll::EventFlags::OUT) {
             connection.transport.send(&mut connection.out)?;
         }
-        self.become_ready(core, slot);
+        self.become_ready(context, slot);
         let ended = flags.intersects(epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR);
         if ended || flags.contains(epoll::EventFlags::IN) {
-            self.read(core, slot, ended)?;
+            self.read(context, slot, ended)?;
         }
         Ok(())
     }
 
-    fn read(&mut self, core: &mut Core<'_>, slot: u32, ended: bool) -> Result<(), Broken> {
-        let generation = self.pool.slots[slot as usize].generation;
+    fn read(&mut self, context: &mut LoopContext<'_>, slot: u32, ended: bool) -> Result<(), Broken> {
+        let key = self.connections.pool.key(slot);
         loop {
-            let connection = self.pool.connection(slot);
+            let connection = self.connections.connection(slot);
             let (bytes, more) = match connection.transport.receive(&mut self.scratch.raw, &mut self.scratch.plain)? {
                 Chunk::Empty => return Ok(()),
                 Chunk::End => {
                     self.task.protocol.end_of_input(&mut connection.protocol, &mut self.signals);
                     connection.give_up();
-                    self.pass_signals_on(core, slot, generation);
+                    self.pass_signals_on(context, key);
                     return Err(Broken {
                         kind: ErrorKind::Closed,
                         detail: "the server closed the connection".to_owned(),
@@ -350,59 +341,59 @@ impl<P: Protocol> Users<'_, P> {
             let received =
                 self.task.protocol.receive(&mut connection.protocol, bytes, &mut connection.out, &mut self.signals);
             connection.transport.send(&mut connection.out)?;
-            self.become_ready(core, slot);
-            self.pass_signals_on(core, slot, generation);
+            self.become_ready(context, slot);
+            self.pass_signals_on(context, key);
             received.map_err(|violation| Broken {
                 kind: ErrorKind::Protocol,
                 detail: violation.to_string(),
                 cause: Cause::Other,
             })?;
-            if !(more || ended) || !self.pool.has(slot, generation) {
+            if !(more || ended) || self.connections.pool.of_key(key).is_none() {
                 return Ok(());
             }
         }
     }
 
     /// Tells users what the protocol has found. They may start new exchanges at once.
-    fn pass_signals_on(&mut self, core: &mut Core<'_>, slot: u32, generation: u32) {
+    fn pass_signals_on(&mut self, context: &mut LoopContext<'_>, key: u64) {
         if self.signals.is_empty() {
             return;
         }
-        let now = core.clock.now();
+        let now = context.clock.now();
         let mut signals = std::mem::take(&mut self.signals);
         for signal in signals.drain(..) {
             match signal {
                 Signal::FirstByte { ticket } => self.users[ticket as usize].saw_first_byte(now),
-                Signal::Done { ticket, reply } => self.conclude(core, ticket, reply, now),
+                Signal::Done { ticket, reply } => self.conclude(context, ticket, reply, now),
             }
         }
         self.signals = signals;
-        if self.pool.has(slot, generation) {
-            self.send_out(core, slot);
+        if let Some(slot) = self.connections.pool.of_key(key) {
+            self.send_out(context, slot);
         }
     }
 
     /// The greeting may be over: then the connection is counted, and users can be served.
-    fn become_ready(&mut self, core: &mut Core<'_>, slot: u32) {
-        let connection = self.pool.connection(slot);
+    fn become_ready(&mut self, context: &mut LoopContext<'_>, slot: u32) {
+        let connection = self.connections.connection(slot);
         let greets = connection.stage == Stage::Greeting;
         if !greets || !connection.transport.is_open() || self.task.protocol.capacity(&connection.protocol) == 0 {
             return;
         }
         connection.stage = Stage::Ready;
-        self.record_connect(core, slot, Outcome::Ok);
-        self.pool.slots[slot as usize].deadline.clear();
-        if self.pool.is_shared() {
-            self.pool.list(slot, self.task.protocol);
-            self.serve_queue(core);
+        self.record_connect(context, slot, Outcome::Ok);
+        self.connections.pool.clear_deadline(slot);
+        if self.connections.is_shared() {
+            self.connections.list(slot, self.task.protocol);
+            self.serve_queue(context);
         } else {
-            self.take(core, slot, slot);
+            self.take(context, slot, slot);
         }
     }
 
-    fn record_connect(&mut self, core: &mut Core<'_>, slot: u32, outcome: Outcome) {
-        let done = core.clock.now();
-        let connection = self.pool.connection(slot);
+    fn record_connect(&mut self, context: &mut LoopContext<'_>, slot: u32, outcome: Outcome) {
+        let done = context.clock.now();
+        let connection = self.connections.connection(slot);
         let (bytes_out, bytes_in) = connection.take_bytes();
         let begun = connection.begun;
         let done = if outcome == Outcome::Failed(ErrorKind::Timeout) {
@@ -411,53 +402,53 @@ impl<P: Protocol> Users<'_, P> {
             done
         };
         let exchange = Exchange { scheduled: begun, sent: begun, first_byte: None, done, bytes_out, bytes_in, outcome };
-        core.recorder.record(CONNECT, Core::phase(begun), &exchange);
+        context.recorder.record(CONNECT, LoopContext::phase(begun), &exchange);
     }
 
     /// The connection broke: so did whatever was on it.
-    fn lose(&mut self, core: &mut Core<'_>, slot: u32, broken: Broken) {
-        let now = core.clock.now();
-        if self.pool.connection(slot).stage != Stage::Ready {
-            self.fail_to_connect(core, slot, now, broken);
+    fn lose(&mut self, context: &mut LoopContext<'_>, slot: u32, broken: Broken) {
+        let now = context.clock.now();
+        if self.connections.connection(slot).stage != Stage::Ready {
+            self.fail_to_connect(context, slot, now, broken);
             return;
         }
-        self.pool.connection(slot).give_up();
-        let on_it: Vec<u32> = match self.pool.policy {
+        self.connections.connection(slot).give_up();
+        let on_it: Vec<u32> = match self.connections.policy {
             Connect::Shared(_) => (0..self.users.len() as u32).collect(),
             Connect::PerUser | Connect::PerIteration => vec![slot],
         };
         for user in on_it {
             if self.users[user as usize].is_exchanging() && self.users[user as usize].slot == Some(slot) {
                 let reply = Reply::Failed(Failure::new(broken.kind, broken.detail.clone()));
-                self.end_exchange(core, user, reply, now);
+                self.end_exchange(context, user, reply, now);
             }
         }
         // Nobody was on it: it was idle, and the next request will make a new one.
-        let place = &self.pool.slots[slot as usize];
-        if place.users == 0 && place.connection.as_ref().is_some_and(|connection| connection.given_up) {
-            self.lose_if_unused(core, slot);
+        let is_unused = self.connections.slots[slot as usize].exchanges == 0;
+        if is_unused && self.connections.pool.get(slot).is_some_and(|connection| connection.given_up) {
+            self.lose_if_unused(context, slot);
         }
     }
 
     /// The connection could not be made: those who wait for it fail with it.
-    fn fail_to_connect(&mut self, core: &mut Core<'_>, slot: u32, now: Instant, broken: Broken) {
-        if broken.cause == Cause::Ours && core.recorder.findings.faults.is_empty() {
-            core.recorder.findings.faults.push(broken.detail.clone());
+    fn fail_to_connect(&mut self, context: &mut LoopContext<'_>, slot: u32, now: Instant, broken: Broken) {
+        if broken.cause == Cause::Ours && context.recorder.findings.faults.is_empty() {
+            context.recorder.findings.faults.push(broken.detail.clone());
         }
-        if self.pool.slots[slot as usize].connection.is_some() {
-            self.record_connect(core, slot, Outcome::Failed(broken.kind));
+        if self.connections.pool.get(slot).is_some() {
+            self.record_connect(context, slot, Outcome::Failed(broken.kind));
         }
-        core.recorder.keep_example(CONNECT, broken.kind, broken.detail.clone());
-        self.hang_up(core, slot);
-        if !self.pool.is_shared() {
-            self.fail_unsent(core, slot, Failure::new(broken.kind, broken.detail), now);
+        context.recorder.keep_example(CONNECT, broken.kind, broken.detail.clone());
+        self.hang_up(context, slot);
+        if !self.connections.is_shared() {
+            self.fail_unsent(context, slot, Failure::new(broken.kind, broken.detail), now);
             return;
         }
         let retry = Instant(now.0 + RETRY_AFTER);
-        self.pool.slots[slot as usize].deadline.set(retry, Alarm::ConnectDeadline(slot), &mut core.timers);
-        if self.pool.slots.iter().all(|slot| slot.connection.is_none()) {
-            for user in std::mem::take(&mut self.pool.queue) {
-                self.fail_unsent(core, user, Failure::new(broken.kind, broken.detail.clone()), now);
+        self.connections.pool.set_deadline(slot, retry, &mut context.timers);
+        if self.connections.pool.is_empty() {
+            for user in std::mem::take(&mut self.connections.queue) {
+                self.fail_unsent(context, user, Failure::new(broken.kind, broken.detail.clone()), now);
             }
         }
     }

@@ -1,12 +1,12 @@
 //! Users of a protocol of lines against a server that writes down what each connection says.
 
-use super::core::Core;
-use super::offer::{Offer, Offering, Pot};
+use super::context::LoopContext;
 use super::*;
 use crate::clock::Clock;
+use crate::offer::{Offer, Offering, SharedQuota};
 use crate::protocol::{Failure, Next, Protocol, Reply, Sending, Signal, Violation};
-use crate::recorder::{Findings, Handover, Recorder};
-use crate::schedule::Share;
+use crate::recorder::{Findings, Recorder, ThreadReport};
+use crate::schedule::{ThreadShare, WHOLE};
 use crate::transport::Dialer;
 use plimsoll_model::load::{Arrivals, LoadModel, Overflow, Profile, Stop, Think};
 use plimsoll_model::record::{ErrorKind, RecordedPhase, Subject, Tally};
@@ -193,7 +193,7 @@ fn closed(users: f64) -> LoadModel {
 
 fn offering(model: LoadModel, stop: Stop) -> Offering {
     let (warmup, drain) = (Duration::ZERO, Duration::from_secs(10));
-    Offering { model, stop, start: Instant(0), warmup, drain, leave: None, as_k6: None, seed: 1 }
+    Offering { model, stop, start: Instant(0), warmup, drain, leave: None, k6_arrivals: None, seed: 1 }
 }
 
 fn per_user(count: u64) -> Stop {
@@ -203,7 +203,7 @@ fn per_user(count: u64) -> Stop {
 /// Runs the offerings, on so many connections.
 fn run_lines(lines: &Lines, offerings: &[Offering], connections: usize) -> Ran {
     let echo = Echo::start(connections);
-    let share = Share { index: 0, of: 1 };
+    let part = ThreadShare { machine: WHOLE, thread: 0, threads: 1 };
     let (clock, interrupted) = (Clock::start(Duration::ZERO), AtomicBool::new(false));
     let task = Task {
         protocol: lines,
@@ -211,22 +211,23 @@ fn run_lines(lines: &Lines, offerings: &[Offering], connections: usize) -> Ran {
         connect_timeout: Nanos(60_000_000_000),
         timeouts: vec![Nanos(60_000_000_000); NAMES.len()],
         dialer: Dialer { address: echo.address, tls: None },
-        share,
+        share: WHOLE,
         seed: 1,
     };
     let (sender, receiver) = channel();
     let recorder = Recorder::new(&NAMES, false, clock.first(), Instant(i64::MAX), 0, sender);
-    let offers = offerings.iter().map(|offering| Offer::new(offering, &Pot::of(offering), share)).collect();
-    let core = Core::new(clock, recorder, offers, &interrupted).expect("an epoll");
-    let mut users = Users::new(task, core.users());
-    run(core, &mut users).expect("the loop runs to its end");
+    let offers =
+        offerings.iter().map(|offering| Offer::new(offering, &SharedQuota::of(offering, WHOLE), part)).collect();
+    let context = LoopContext::new(clock, recorder, offers, &interrupted).expect("an epoll");
+    let mut users = Users::new(task, context.users());
+    run(context, &mut users).expect("the loop runs to its end");
     let mut ran = Ran { tallies: BTreeMap::new(), findings: Findings::default(), said: Vec::new() };
-    for handover in receiver {
-        match handover {
-            Handover::Interval(_, interval) => {
+    for report in receiver {
+        match report {
+            ThreadReport::Interval(_, interval) => {
                 interval.tallies.into_iter().for_each(|(key, tally)| ran.tallies.entry(key).or_default().merge(&tally));
             }
-            Handover::Finished(_, findings) => ran.findings = *findings,
+            ThreadReport::Finished(_, findings) => ran.findings = *findings,
         }
     }
     ran.said = echo.said.join().expect("no panic").into_iter().map(|said| said.join(" ")).collect();

@@ -1,10 +1,10 @@
 //! What virtual users do: iterations of steps, pauses within them, and their records.
 
-use super::connections::{Pool, Scratch};
-use super::core::{Core, Ended, What};
+use super::connections::{Connections, Scratch};
+use super::context::{AfterIteration, EndedIteration, LoopContext};
 use super::work::Work;
 use crate::clock::nanos;
-use crate::protocol::{Came, Failure, Next, Protocol, Reply, Sending, Signal};
+use crate::protocol::{Failure, Next, Protocol, ReceivedReply, Reply, Sending, Signal};
 use crate::recorder::{ITERATION, request};
 use crate::schedule::Share;
 use crate::timers::{Alarm, Deadline};
@@ -37,7 +37,7 @@ pub struct Task<'a, P: Protocol> {
 pub struct Users<'a, P: Protocol> {
     pub(super) task: Task<'a, P>,
     pub(super) users: Vec<User<P::User>>,
-    pub(super) pool: Pool<P::Connection>,
+    pub(super) connections: Connections<P::Connection>,
     pub(super) signals: Vec<Signal>,
     pub(super) scratch: Scratch,
 }
@@ -46,9 +46,9 @@ pub struct Users<'a, P: Protocol> {
 #[derive(Debug)]
 pub(super) struct User<U> {
     activity: Activity,
-    /// Whether it does what it does when it stops, and is in no iteration.
+    /// True if it does what it does when it stops, and is in no iteration.
     is_retiring: bool,
-    /// Whether its present iteration has had an exchange.
+    /// True if its present iteration has had an exchange.
     has_exchanged: bool,
     /// The connection that carries its present exchange.
     pub(super) slot: Option<u32>,
@@ -108,57 +108,57 @@ impl<U> User<U> {
 }
 
 impl<P: Protocol> Work for Users<'_, P> {
-    fn start(&mut self, core: &mut Core<'_>) {
-        self.dial_shared(core);
+    fn start(&mut self, context: &mut LoopContext<'_>) {
+        self.dial_shared(context);
     }
 
-    fn begin(&mut self, core: &mut Core<'_>, user: u32, due: Instant) {
-        self.begin_iteration(core, user, due);
+    fn begin(&mut self, context: &mut LoopContext<'_>, user: u32, due: Instant) {
+        self.begin_iteration(context, user, due);
     }
 
-    fn alarm(&mut self, core: &mut Core<'_>, alarm: Alarm, due: Instant) {
+    fn alarm(&mut self, context: &mut LoopContext<'_>, alarm: Alarm, due: Instant) {
         match alarm {
-            Alarm::Pause(user) => self.end_pause(core, user, due),
-            Alarm::UserDeadline(user) => self.check_user_deadline(core, user),
-            Alarm::ConnectDeadline(slot) => self.check_connect_deadline(core, slot),
+            Alarm::Pause(user) => self.end_pause(context, user, due),
+            Alarm::UserDeadline(user) => self.check_user_deadline(context, user),
+            Alarm::ConnectDeadline(slot) => self.check_connect_deadline(context, slot),
             Alarm::Wake(_) | Alarm::Operation { .. } => unreachable!("users of a protocol set no such alarm"),
         }
     }
 
-    fn event(&mut self, core: &mut Core<'_>, data: u64, flags: EventFlags) {
-        self.handle(core, data, flags);
+    fn event(&mut self, context: &mut LoopContext<'_>, data: u64, flags: EventFlags) {
+        self.handle(context, data, flags);
     }
 
-    fn unsent(&mut self, core: &mut Core<'_>, _offer: usize, due: Instant, now: Instant) {
+    fn unsent(&mut self, context: &mut LoopContext<'_>, _offer: usize, due: Instant, now: Instant) {
         let outcome = Outcome::Failed(ErrorKind::Unsent);
         let exchange =
             Exchange { scheduled: due, sent: due, first_byte: None, done: now, bytes_out: 0, bytes_in: 0, outcome };
         let step = self.task.protocol.first_step().map(request);
         for subject in step.into_iter().chain([ITERATION]) {
-            core.recorder.record(subject, Core::phase(due), &exchange);
+            context.recorder.record(subject, LoopContext::phase(due), &exchange);
         }
         let detail = "no user was free for it: the study's `max_users` were all waiting for replies".to_owned();
-        core.recorder.keep_example(step.unwrap_or(ITERATION), ErrorKind::Unsent, detail);
+        context.recorder.keep_example(step.unwrap_or(ITERATION), ErrorKind::Unsent, detail);
     }
 
     fn retires(&self) -> bool {
         self.task.protocol.retires()
     }
 
-    fn retire(&mut self, core: &mut Core<'_>, index: u32) {
+    fn retire(&mut self, context: &mut LoopContext<'_>, index: u32) {
         let user = &mut self.users[index as usize];
         (user.is_retiring, user.has_exchanged) = (true, false);
         let next = self.task.protocol.retire(&mut user.program);
-        let now = core.clock.now();
-        self.proceed(core, index, next, now);
+        let now = context.clock.now();
+        self.proceed(context, index, next, now);
     }
 
-    fn cut_off(&mut self, core: &mut Core<'_>, user: u32, now: Instant) {
-        self.cut_off_iteration(core, user, now);
+    fn cut_off(&mut self, context: &mut LoopContext<'_>, user: u32, now: Instant) {
+        self.cut_off_iteration(context, user, now);
     }
 
-    fn close(&mut self, core: &mut Core<'_>) {
-        self.close_all(core);
+    fn close(&mut self, context: &mut LoopContext<'_>) {
+        self.close_all(context);
     }
 }
 
@@ -167,146 +167,146 @@ impl<'a, P: Protocol> Users<'a, P> {
     pub fn new(task: Task<'a, P>, users: usize) -> Users<'a, P> {
         let number = |place: usize| (task.share.index + place * task.share.of) as u64;
         let made = (0..users).map(|place| User::new(task.protocol.user(number(place), task.seed))).collect();
-        let pool = Pool::new(task.connect, users, task.share);
-        Users { users: made, pool, signals: Vec::new(), scratch: Scratch::default(), task }
+        let connections = Connections::new(task.connect, users, task.share);
+        Users { users: made, connections, signals: Vec::new(), scratch: Scratch::default(), task }
     }
 
-    fn begin_iteration(&mut self, core: &mut Core<'_>, index: u32, due: Instant) {
+    fn begin_iteration(&mut self, context: &mut LoopContext<'_>, index: u32, due: Instant) {
         let user = &mut self.users[index as usize];
         (user.is_retiring, user.has_exchanged) = (false, false);
         (user.begun, user.paused) = (due, Nanos(0));
         let next = self.task.protocol.begin(&mut user.program);
-        self.proceed(core, index, next, due);
+        self.proceed(context, index, next, due);
     }
 
     /// Lets the user do what comes next, due at `due`.
-    fn proceed(&mut self, core: &mut Core<'_>, index: u32, mut next: Next, mut due: Instant) {
+    fn proceed(&mut self, context: &mut LoopContext<'_>, index: u32, mut next: Next, mut due: Instant) {
         if matches!(next, Next::Begun) {
             let user = &mut self.users[index as usize];
-            due = core.clock.now();
+            due = context.clock.now();
             user.paused = due.since(user.begun);
             next = self.task.protocol.next(&mut user.program);
         }
         match next {
-            Next::Exchange(step) => self.begin_step(core, index, step, due),
-            Next::Refused(step, failure) => self.refuse_step(core, index, step, due, failure),
-            Next::Pause(span) => self.begin_pause(core, index, span),
-            Next::Done => self.end_iteration(core, index, Outcome::Ok),
+            Next::Exchange(step) => self.begin_step(context, index, step, due),
+            Next::Refused(step, failure) => self.refuse_step(context, index, step, due, failure),
+            Next::Pause(span) => self.begin_pause(context, index, span),
+            Next::Done => self.end_iteration(context, index, Outcome::Ok),
             Next::Failed(Failure { kind, detail }) => {
-                core.recorder.keep_example(ITERATION, kind, detail);
-                self.end_iteration(core, index, Outcome::Failed(kind));
+                context.recorder.keep_example(ITERATION, kind, detail);
+                self.end_iteration(context, index, Outcome::Failed(kind));
             }
-            Next::Stop => core.stopped(index, self.users[index as usize].begun),
+            Next::Stop => context.stopped(index, self.users[index as usize].begun),
             Next::Begun => unreachable!("an iteration begins once"),
         }
     }
 
     /// The user's next request is due: it is sent as soon as a connection can carry it.
-    fn begin_step(&mut self, core: &mut Core<'_>, index: u32, step: usize, due: Instant) {
+    fn begin_step(&mut self, context: &mut LoopContext<'_>, index: u32, step: usize, due: Instant) {
         let user = &mut self.users[index as usize];
         user.step = step;
         user.scheduled = due;
         user.first_byte = None;
         user.activity = Activity::Waiting;
-        core.recorder.generator.in_flight += 1;
-        self.find_connection(core, index);
+        context.recorder.generator.in_flight += 1;
+        self.find_connection(context, index);
     }
 
     /// The user's next request is due, but cannot be made.
-    fn refuse_step(&mut self, core: &mut Core<'_>, index: u32, step: usize, due: Instant, failure: Failure) {
+    fn refuse_step(&mut self, context: &mut LoopContext<'_>, index: u32, step: usize, due: Instant, failure: Failure) {
         let user = &mut self.users[index as usize];
         (user.step, user.scheduled, user.first_byte) = (step, due, None);
-        core.recorder.generator.in_flight += 1;
-        let now = core.clock.now();
-        self.fail_unsent(core, index, failure, now);
+        context.recorder.generator.in_flight += 1;
+        let now = context.clock.now();
+        self.fail_unsent(context, index, failure, now);
     }
 
-    fn begin_pause(&mut self, core: &mut Core<'_>, index: u32, span: Nanos) {
-        let now = core.clock.now();
+    fn begin_pause(&mut self, context: &mut LoopContext<'_>, index: u32, span: Nanos) {
+        let now = context.clock.now();
         let user = &mut self.users[index as usize];
         (user.activity, user.scheduled) = (Activity::Pausing, now);
-        core.timers.set(now.after(span), Alarm::Pause(index));
+        context.timers.set(now.after(span), Alarm::Pause(index));
     }
 
-    fn end_pause(&mut self, core: &mut Core<'_>, index: u32, due: Instant) {
+    fn end_pause(&mut self, context: &mut LoopContext<'_>, index: u32, due: Instant) {
         let user = &mut self.users[index as usize];
         if user.activity != Activity::Pausing {
             return;
         }
-        let now = core.clock.now();
-        core.recorder.record_lateness(now.since(due));
+        let now = context.clock.now();
+        context.recorder.record_lateness(now.since(due));
         user.activity = Activity::Resting;
         user.paused.0 += now.since(user.scheduled).0;
         let next = self.task.protocol.next(&mut user.program);
-        self.proceed(core, index, next, due);
+        self.proceed(context, index, next, due);
     }
 
     /// Sends the user's request on a connection that has room for it.
-    pub(super) fn send_request(&mut self, core: &mut Core<'_>, index: u32, slot: u32) {
-        let now = core.clock.now();
+    pub(super) fn send_request(&mut self, context: &mut LoopContext<'_>, index: u32, slot: u32) {
+        let now = context.clock.now();
         let user = &mut self.users[index as usize];
         user.activity = Activity::Exchanging;
         user.has_exchanged = true;
         user.slot = Some(slot);
         user.sent = now;
         // In closed load a request is due when it can be sent; only arrivals have a schedule.
-        if !core.is_open(index) {
+        if !context.is_open(index) {
             user.scheduled = now;
         }
         let step = user.step;
-        user.deadline.set(now.after(self.task.timeouts[step]), Alarm::UserDeadline(index), &mut core.timers);
+        user.deadline.set(now.after(self.task.timeouts[step]), Alarm::UserDeadline(index), &mut context.timers);
         let request = Sending { step, ticket: index, now };
-        self.pool.connection(slot).send(self.task.protocol, &mut user.program, request);
+        self.connections.connection(slot).send(self.task.protocol, &mut user.program, request);
     }
 
     /// A reply has come.
-    pub(super) fn conclude(&mut self, core: &mut Core<'_>, index: u32, reply: Reply, now: Instant) {
+    pub(super) fn conclude(&mut self, context: &mut LoopContext<'_>, index: u32, reply: Reply, now: Instant) {
         let user = &mut self.users[index as usize];
         let slot = user.slot.expect("an exchange has a connection");
-        let came = Came { step: user.step, now, took: now.since(user.sent) };
-        let reply = self.pool.connection(slot).conclude(self.task.protocol, &mut user.program, came, reply);
-        self.end_exchange(core, index, reply, now);
+        let received = ReceivedReply { step: user.step, now, took: now.since(user.sent) };
+        let reply = self.connections.connection(slot).conclude(self.task.protocol, &mut user.program, received, reply);
+        self.end_exchange(context, index, reply, now);
     }
 
     /// The reply has come, good or bad, or will not come any more.
-    pub(super) fn end_exchange(&mut self, core: &mut Core<'_>, index: u32, reply: Reply, now: Instant) {
+    pub(super) fn end_exchange(&mut self, context: &mut LoopContext<'_>, index: u32, reply: Reply, now: Instant) {
         let (outcome, step) = (outcome_of(&reply), self.users[index as usize].step);
         match reply {
-            Reply::Expected { number } => core.recorder.findings.sequences[step].saw(number),
+            Reply::Expected { number } => context.recorder.findings.sequences[step].saw(number),
             Reply::Failed(Failure { kind, detail }) => {
-                core.recorder.findings.sequences[step].missed();
-                core.recorder.keep_example(request(step), kind, detail);
+                context.recorder.findings.sequences[step].missed();
+                context.recorder.keep_example(request(step), kind, detail);
             }
         }
-        self.record_exchange(core, index, outcome, now);
+        self.record_exchange(context, index, outcome, now);
         let slot = self.users[index as usize].slot.take().expect("an exchange has a connection");
-        self.release(core, slot);
+        self.release(context, slot);
         match outcome {
             Outcome::Ok => {
                 let next = self.task.protocol.next(&mut self.users[index as usize].program);
-                self.proceed(core, index, next, now);
+                self.proceed(context, index, next, now);
             }
-            Outcome::Failed(_) => self.end_iteration(core, index, outcome),
+            Outcome::Failed(_) => self.end_iteration(context, index, outcome),
         }
     }
 
     /// No request could be sent: the step fails with what went wrong, timed from when it was due.
-    pub(super) fn fail_unsent(&mut self, core: &mut Core<'_>, index: u32, failure: Failure, now: Instant) {
+    pub(super) fn fail_unsent(&mut self, context: &mut LoopContext<'_>, index: u32, failure: Failure, now: Instant) {
         let Failure { kind, detail } = failure;
         let user = &mut self.users[index as usize];
         user.sent = user.scheduled;
         user.slot = None;
         let step = user.step;
-        core.recorder.keep_example(request(step), kind, detail);
-        self.record_exchange(core, index, Outcome::Failed(kind), now);
-        self.end_iteration(core, index, Outcome::Failed(kind));
+        context.recorder.keep_example(request(step), kind, detail);
+        self.record_exchange(context, index, Outcome::Failed(kind), now);
+        self.end_iteration(context, index, Outcome::Failed(kind));
     }
 
-    fn record_exchange(&mut self, core: &mut Core<'_>, index: u32, outcome: Outcome, done: Instant) {
-        core.recorder.generator.in_flight -= 1;
+    fn record_exchange(&mut self, context: &mut LoopContext<'_>, index: u32, outcome: Outcome, done: Instant) {
+        context.recorder.generator.in_flight -= 1;
         let user = &mut self.users[index as usize];
         user.deadline.clear();
-        let (bytes_out, bytes_in) = user.slot.map_or((0, 0), |slot| self.pool.connection(slot).take_bytes());
+        let (bytes_out, bytes_in) = user.slot.map_or((0, 0), |slot| self.connections.connection(slot).take_bytes());
         let done = self.at_most_timeout(index, outcome, done);
         let user = &self.users[index as usize];
         let exchange = Exchange {
@@ -318,7 +318,7 @@ impl<'a, P: Protocol> Users<'a, P> {
             bytes_in,
             outcome,
         };
-        core.recorder.record(request(user.step), Core::phase(user.begun), &exchange);
+        context.recorder.record(request(user.step), LoopContext::phase(user.begun), &exchange);
     }
 
     /// A time-out counts at its limit, not at the moment at which the loop came to look.
@@ -330,64 +330,64 @@ impl<'a, P: Protocol> Users<'a, P> {
         }
     }
 
-    fn end_iteration(&mut self, core: &mut Core<'_>, index: u32, outcome: Outcome) {
-        self.release_for_good(core, index);
+    fn end_iteration(&mut self, context: &mut LoopContext<'_>, index: u32, outcome: Outcome) {
+        self.release_for_good(context, index);
         let user = &mut self.users[index as usize];
         user.activity = Activity::Resting;
         if user.is_retiring {
-            return core.retired(index);
+            return context.retired(index);
         }
         let refused = matches!(outcome, Outcome::Failed(ErrorKind::Connect | ErrorKind::Tls));
-        let pauses = refused || !user.has_exchanged && core.is_at_once(user.begun);
+        let pauses = refused || !user.has_exchanged && context.is_at_once(user.begun);
         let least = Nanos(if pauses { nanos(AFTER_FAILURE).unsigned_abs() } else { 0 });
-        let done = core.clock.now();
-        let ended = Ended { begun: user.begun, paused: user.paused, outcome, done, least };
-        if let What::Begin(due) = core.iteration_ended(index, ended) {
-            self.begin_iteration(core, index, due);
+        let done = context.clock.now();
+        let ended = EndedIteration { begun: user.begun, paused: user.paused, outcome, done, least };
+        if let AfterIteration::Begin(due) = context.iteration_ended(index, ended) {
+            self.begin_iteration(context, index, due);
         }
     }
 
-    fn check_user_deadline(&mut self, core: &mut Core<'_>, index: u32) {
-        let now = core.clock.now();
+    fn check_user_deadline(&mut self, context: &mut LoopContext<'_>, index: u32) {
+        let now = context.clock.now();
         let user = &mut self.users[index as usize];
-        if !user.deadline.strikes(now, Alarm::UserDeadline(index), &mut core.timers) {
+        if !user.deadline.strikes(now, Alarm::UserDeadline(index), &mut context.timers) {
             return;
         }
         let slot = user.slot.expect("only an exchange has a deadline");
         let limit = self.task.timeouts[user.step].seconds();
         let failure = Failure::new(ErrorKind::Timeout, format!("no reply within {limit} s"));
-        let stays = self.pool.connection(slot).cancel(self.task.protocol, index);
+        let stays = self.connections.connection(slot).cancel(self.task.protocol, index);
         if stays {
-            self.send_out(core, slot);
+            self.send_out(context, slot);
         } else {
-            self.pool.connection(slot).give_up();
+            self.connections.connection(slot).give_up();
         }
-        self.end_exchange(core, index, Reply::Failed(failure), now);
+        self.end_exchange(context, index, Reply::Failed(failure), now);
     }
 
     /// At the end of the drain: an exchange that is still under way has taken at least this long; a
     /// pause has neither ended nor failed. The connection stays as it is: the end is near.
-    fn cut_off_iteration(&mut self, core: &mut Core<'_>, index: u32, now: Instant) {
+    fn cut_off_iteration(&mut self, context: &mut LoopContext<'_>, index: u32, now: Instant) {
         let user = &mut self.users[index as usize];
         let (step, begun, paused, is_retiring) = (user.step, user.begun, user.paused, user.is_retiring);
         match std::mem::replace(&mut user.activity, Activity::Resting) {
             Activity::Resting => return,
-            Activity::Pausing if is_retiring => return core.retired(index),
+            Activity::Pausing if is_retiring => return context.retired(index),
             Activity::Pausing => {
-                core.iteration_interrupted(index, begun, now);
+                context.iteration_interrupted(index, begun, now);
                 return;
             }
             Activity::Waiting => user.sent = user.scheduled,
-            Activity::Exchanging => core.recorder.findings.sequences[step].missed(),
+            Activity::Exchanging => context.recorder.findings.sequences[step].missed(),
         }
         let outcome = Outcome::Failed(ErrorKind::Timeout);
         let detail = "still under way at the end of the drain".to_owned();
-        core.recorder.keep_example(request(step), ErrorKind::Timeout, detail);
-        self.record_exchange(core, index, outcome, now);
+        context.recorder.keep_example(request(step), ErrorKind::Timeout, detail);
+        self.record_exchange(context, index, outcome, now);
         if is_retiring {
-            return core.retired(index);
+            return context.retired(index);
         }
-        core.iteration_ended(index, Ended { begun, paused, outcome, done: now, least: Nanos(0) });
+        context.iteration_ended(index, EndedIteration { begun, paused, outcome, done: now, least: Nanos(0) });
     }
 }
 

@@ -1,6 +1,6 @@
-//! What the loop runs: users that do something, over connections or however they please.
+//! The seam between the loop and its users.
 
-use super::core::Core;
+use super::context::LoopContext;
 use crate::timers::Alarm;
 use plimsoll_model::units::Instant;
 use rustix::event::epoll::EventFlags;
@@ -8,39 +8,39 @@ use rustix::event::epoll::EventFlags;
 /// The users of one thread. They are numbered from 0, through all offers.
 pub trait Work {
     /// Once, when the clock runs, before anything is due.
-    fn start(&mut self, _core: &mut Core<'_>) {}
+    fn start(&mut self, _core: &mut LoopContext<'_>) {}
 
     /// A user begins an iteration that was due at `due`. At its end it calls
-    /// [`Core::iteration_ended`], [`Core::iteration_interrupted`] or [`Core::stopped`].
-    fn begin(&mut self, core: &mut Core<'_>, user: u32, due: Instant);
+    /// [`LoopContext::iteration_ended`], [`LoopContext::iteration_interrupted`] or [`LoopContext::stopped`].
+    fn begin(&mut self, context: &mut LoopContext<'_>, user: u32, due: Instant);
 
     /// An alarm that the work has set itself is due.
-    fn alarm(&mut self, core: &mut Core<'_>, alarm: Alarm, due: Instant);
+    fn alarm(&mut self, context: &mut LoopContext<'_>, alarm: Alarm, due: Instant);
 
-    /// The kernel has news of a descriptor that the work has given this number.
-    fn event(&mut self, core: &mut Core<'_>, data: u64, flags: EventFlags);
+    /// An event of the descriptor that was registered under this key.
+    fn event(&mut self, context: &mut LoopContext<'_>, data: u64, flags: EventFlags);
 
-    /// All that the kernel had news of was told.
-    fn go_on(&mut self, _core: &mut Core<'_>) {}
+    /// All events of this turn of the loop were handed over.
+    fn go_on(&mut self, _core: &mut LoopContext<'_>) {}
 
     /// An arrival of an offer that no user was free for.
-    fn unsent(&mut self, core: &mut Core<'_>, offer: usize, due: Instant, now: Instant);
+    fn unsent(&mut self, context: &mut LoopContext<'_>, offer: usize, due: Instant, now: Instant);
 
-    /// Whether users do something when they stop: only then [`Work::retire`] is called.
+    /// True if users do something when they stop: only then [`Work::retire`] is called.
     fn retires(&self) -> bool {
         false
     }
 
     /// A user begins no further iteration for now. At the end of what it does then it calls
-    /// [`Core::retired`].
-    fn retire(&mut self, core: &mut Core<'_>, user: u32) {
-        core.retired(user);
+    /// [`LoopContext::retired`].
+    fn retire(&mut self, context: &mut LoopContext<'_>, user: u32) {
+        context.retired(user);
     }
 
     /// Time is over for what a user does: it breaks it off before this returns, and says so as it
     /// would at the end.
-    fn cut_off(&mut self, core: &mut Core<'_>, user: u32, now: Instant);
+    fn cut_off(&mut self, context: &mut LoopContext<'_>, user: u32, now: Instant);
 
     /// Once, at the very end, also when the run was broken off. Nothing is counted any more.
-    fn close(&mut self, core: &mut Core<'_>);
+    fn close(&mut self, context: &mut LoopContext<'_>);
 }

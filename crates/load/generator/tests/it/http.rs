@@ -341,6 +341,7 @@ fn more_connections_than_descriptors_are_refused_before_any_load() {
         load: &closed(u32::MAX, each(1)),
         generator: &generator,
         seed: 1,
+        share: plimsoll_generator::WHOLE,
         interrupted: &AtomicBool::new(false),
         on_place: &|_| (),
         console: None,

@@ -4,7 +4,7 @@ mod requests;
 mod study;
 mod users;
 
-use plimsoll_generator::script::{Allowed, Console, Go, Limits, Ran, Run, inspect, run};
+use plimsoll_generator::script::{Allowed, Console, Go, Limits, Run, RunOutcome, inspect, run};
 use plimsoll_javascript::{Entry, Files, Level, Program};
 use plimsoll_k6::metrics::Aggregation;
 use plimsoll_k6::options::Options;
@@ -25,7 +25,7 @@ pub(crate) struct Trial {
 
 /// What came of it.
 pub(crate) struct Outcome {
-    ran: Ran,
+    ran: RunOutcome,
     lines: Vec<(Level, String)>,
     plan: Arc<Plan>,
 }

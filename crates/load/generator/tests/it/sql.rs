@@ -279,6 +279,7 @@ fn what_cannot_work_is_said_before_the_load() {
                 load: &load,
                 generator: &generator,
                 seed: 7,
+                share: plimsoll_generator::WHOLE,
                 interrupted: &interrupted,
                 on_place: &|_| (),
                 console: None,

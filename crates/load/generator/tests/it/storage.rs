@@ -166,6 +166,7 @@ fn more_than_there_is_room_for_is_refused_before_any_load() {
         load: &load(2.0, iterations(10)),
         generator: &generator,
         seed: 1,
+        share: plimsoll_generator::WHOLE,
         interrupted: &AtomicBool::new(false),
         on_place: &|_| (),
         console: None,

@@ -75,7 +75,15 @@ pub(crate) fn run_watched(
     on_second: &dyn Fn(&Interval),
 ) -> Outcome {
     let generator = generator(threads);
-    let job = Job { load, generator: &generator, seed: 7, interrupted, on_place: &|_| (), console: None };
+    let job = Job {
+        load,
+        generator: &generator,
+        seed: 7,
+        share: plimsoll_generator::WHOLE,
+        interrupted,
+        on_place: &|_| (),
+        console: None,
+    };
     let mut intervals = Vec::new();
     let on_interval = &mut |interval| {
         on_second(&interval);

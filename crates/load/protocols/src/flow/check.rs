@@ -42,7 +42,7 @@ impl Checks {
         !(self.json.is_empty() && self.contains.is_empty() && self.matches.is_empty())
     }
 
-    /// Whether the status is as expected.
+    /// True if the status is as expected.
     pub(super) fn status(&self, seen: &Seen<'_>) -> Result<(), Failure> {
         let status = seen.reply.status;
         let fits = if self.status.is_empty() { status < 400 } else { self.status.contains(&status) };
@@ -58,7 +58,7 @@ impl Checks {
         Err(Failure::new(ErrorKind::Status, format!("expected {wanted}, found {status}{body}")))
     }
 
-    /// Whether all else is: `took` is what the step has taken, redirects included.
+    /// True if all else is: `took` is what the step has taken, redirects included.
     pub(super) fn rest(&self, seen: &Seen<'_>, known: &mut Known<'_>, took: Nanos) -> Result<(), Failure> {
         if let Some(within) = self.within.filter(|within| took > *within) {
             let (within, took) = (within.seconds() * 1e3, took.seconds() * 1e3);
@@ -115,7 +115,7 @@ fn holds(text: &[u8], part: &[u8]) -> bool {
 }
 
 impl Condition {
-    /// Whether it holds of what the user knows now.
+    /// True if it holds of what the user knows now.
     pub(super) fn holds(&self, known: &mut Known<'_>) -> Result<bool, Failure> {
         let view = known.view(self.place);
         if view == View::Absent {

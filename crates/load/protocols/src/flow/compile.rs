@@ -7,7 +7,7 @@ use super::program::{Op, Program};
 use super::request::{Basic, Request};
 use super::template::{Draft, Encoding, Piece, Place, Template};
 use super::value::Value;
-use plimsoll_engine::diagnostic::Remark;
+use plimsoll_engine::diagnostic::WorkloadDiagnostic;
 use plimsoll_model::flow::{
     self, Block, Flow, Instruction, JsonPiece, JsonText, Lifetime, MOST_LOOPS, Reference, Text, ValueId, WorkloadPart,
 };
@@ -17,7 +17,7 @@ use plimsoll_oltp::Numbers;
 use plimsoll_web::{Url, form};
 
 /// A flow, compiled once and read by all threads.
-pub struct Plan {
+pub struct CompiledFlow {
     pub(super) pool: Vec<u8>,
     pub(super) names: Vec<String>,
     pub(super) requests: Vec<Request>,
@@ -43,12 +43,12 @@ pub(super) enum Chance {
     Constant(Value),
 }
 
-impl Plan {
+impl CompiledFlow {
     /// Compiles the flow for a server.
     ///
     /// # Errors
     /// Everything that is wrong with it: paths, patterns, feeds, files, passwords that are not set.
-    pub fn new(flow: &Flow, target: &Target) -> Result<Plan, Vec<Remark>> {
+    pub fn new(flow: &Flow, target: &Target) -> Result<CompiledFlow, Vec<WorkloadDiagnostic>> {
         let mut faults = Vec::new();
         let feeds = Feeds::read(&flow.feeds, &mut faults);
         let mut compiler = Compiler::new(flow, target, &feeds, faults);
@@ -60,7 +60,7 @@ impl Plan {
         let first_step = program.first_request().map(|request| request as usize);
         let Compiler { pool, basics, faults, .. } = compiler;
         match origin {
-            Some(origin) if faults.is_empty() => Ok(Plan {
+            Some(origin) if faults.is_empty() => Ok(CompiledFlow {
                 pool,
                 names: flow.values.clone(),
                 first_step: first_step.map(|request| requests[request].step),
@@ -91,7 +91,7 @@ pub(super) struct Compiler<'a> {
     pub(super) target: &'a Target,
     pub(super) pool: Vec<u8>,
     pub(super) basics: Vec<Basic>,
-    faults: Vec<Remark>,
+    faults: Vec<WorkloadDiagnostic>,
     /// Where each value is found.
     places: Vec<Place>,
     /// The names of recorded steps.
@@ -99,7 +99,7 @@ pub(super) struct Compiler<'a> {
 }
 
 impl<'a> Compiler<'a> {
-    fn new(flow: &'a Flow, target: &'a Target, feeds: &Feeds, faults: Vec<Remark>) -> Compiler<'a> {
+    fn new(flow: &'a Flow, target: &'a Target, feeds: &Feeds, faults: Vec<WorkloadDiagnostic>) -> Compiler<'a> {
         let places = (0..flow.values.len() as u16).map(|value| feeds.place(value).unwrap_or(Place::Kept(value)));
         let (pool, basics) = (Vec::new(), Vec::new());
         Compiler { flow, target, pool, basics, faults, places: places.collect(), steps: flow.names() }
@@ -107,7 +107,11 @@ impl<'a> Compiler<'a> {
 
     /// The result, or nothing and one more fault of this part.
     pub(super) fn or_fault<T>(&mut self, of: Option<WorkloadPart>, result: Result<T, String>) -> Option<T> {
-        result.map_err(|what| self.faults.push(Remark { part: of, ..Remark::new(self.named(of) + &what) })).ok()
+        result
+            .map_err(|what| {
+                self.faults.push(WorkloadDiagnostic { part: of, ..WorkloadDiagnostic::new(self.named(of) + &what) })
+            })
+            .ok()
     }
 
     /// What a fault of this part begins with.
@@ -200,7 +204,7 @@ impl<'a> Compiler<'a> {
             program.actions.push((address, up_to));
         }
         if up_to == 0 {
-            self.faults.push(Remark::new("expected an action with a weight above zero, found none"));
+            self.faults.push(WorkloadDiagnostic::new("expected an action with a weight above zero, found none"));
         }
         program
     }
@@ -258,7 +262,9 @@ impl<'a> Compiler<'a> {
         head: impl FnOnce(&mut Self, u8, &mut Program) -> u32,
     ) {
         if loops == MOST_LOOPS {
-            self.faults.push(Remark::new(format!("expected at most {MOST_LOOPS} loops in one another, found more")));
+            self.faults.push(WorkloadDiagnostic::new(format!(
+                "expected at most {MOST_LOOPS} loops in one another, found more"
+            )));
             return;
         }
         let counter = loops as u8;

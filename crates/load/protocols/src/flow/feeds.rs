@@ -1,7 +1,7 @@
 //! The files whose rows users take.
 
 use super::template::Place;
-use plimsoll_engine::diagnostic::Remark;
+use plimsoll_engine::diagnostic::WorkloadDiagnostic;
 use plimsoll_feed::{AtEnd, Cursor, Order, Share, Table, Turn};
 use plimsoll_model::flow::{Feed, FeedEnd, FeedOrder, WorkloadPart};
 use plimsoll_model::units::Instant;
@@ -25,18 +25,18 @@ pub(super) struct Cursors(RefCell<Vec<Cursor>>);
 
 impl Feeds {
     /// Reads all of them, and finds their columns.
-    pub(super) fn read(feeds: &[Feed], faults: &mut Vec<Remark>) -> Feeds {
+    pub(super) fn read(feeds: &[Feed], faults: &mut Vec<WorkloadDiagnostic>) -> Feeds {
         let mut all = Feeds::default();
         for (number, feed) in feeds.iter().enumerate() {
             match Table::read(&feed.file) {
                 Ok(table) => all.add(number, feed, table, faults),
-                Err(fault) => faults.push(Remark::of(WorkloadPart::Feed(number), fault.to_string())),
+                Err(fault) => faults.push(WorkloadDiagnostic::of(WorkloadPart::Feed(number), fault.to_string())),
             }
         }
         all
     }
 
-    fn add(&mut self, index: usize, feed: &Feed, table: Table, faults: &mut Vec<Remark>) {
+    fn add(&mut self, index: usize, feed: &Feed, table: Table, faults: &mut Vec<WorkloadDiagnostic>) {
         let number = self.tables.len() as u16;
         for (value, column) in &feed.columns {
             match table.column(column) {
@@ -46,11 +46,14 @@ impl Feeds {
                 }
                 Err(fault) if table.columns().any(|known| known == column) => {
                     // It is right to use it: what is wrong is a row.
-                    faults.push(Remark::of(WorkloadPart::Feed(index), fault.to_string()));
+                    faults.push(WorkloadDiagnostic::of(WorkloadPart::Feed(index), fault.to_string()));
                 }
                 Err(fault) => {
                     let known = table.columns().map(|column| format!("{}.{column}", feed.name)).collect();
-                    faults.push(Remark { known, ..Remark::of(WorkloadPart::Value(*value), fault.to_string()) });
+                    faults.push(WorkloadDiagnostic {
+                        known,
+                        ..WorkloadDiagnostic::of(WorkloadPart::Value(*value), fault.to_string())
+                    });
                 }
             }
         }

@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a name in the body is this one; escapes in it are seldom.
+/// True if a name in the body is this one; escapes in it are seldom.
 fn is_name(found: &[u8], wanted: &str) -> bool {
     if !found.contains(&b'\\') {
         return found == wanted.as_bytes();

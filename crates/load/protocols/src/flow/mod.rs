@@ -8,28 +8,28 @@
 mod capture;
 mod check;
 mod compile;
+mod diagnostics;
 mod feeds;
 mod json_path;
 mod program;
 mod redirect;
-mod remark;
 mod reply;
 mod request;
+mod steps_not_made;
 mod template;
-mod unmade;
 mod user;
 mod value;
 
-pub use compile::Plan;
-pub use remark::remarks;
+pub use compile::CompiledFlow;
+pub use diagnostics::diagnostics;
+pub use steps_not_made::StepsNotMade;
 pub use template::sample;
-pub use unmade::Unmade;
 
 use crate::http::wire::Wire;
 use capture::Seen;
 use feeds::Cursors;
 use plimsoll_engine::clock::Clock;
-use plimsoll_engine::protocol::{Came, Failure, Next, Protocol, Sending, Signal, Violation};
+use plimsoll_engine::protocol::{Failure, Next, Protocol, ReceivedReply, Sending, Signal, Violation};
 use plimsoll_feed::Share;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::units::Instant;
@@ -45,7 +45,7 @@ const MOST_SPARE: usize = 256;
 
 /// The flow on one thread.
 pub struct Flows<'a> {
-    plan: &'a Plan,
+    plan: &'a CompiledFlow,
     clock: Clock,
     cursors: Cursors,
     /// When the trial's clock was started, in nanoseconds since 1970.
@@ -66,7 +66,7 @@ pub struct Connection {
 
 impl<'a> Flows<'a> {
     /// The flow on the thread that carries this share.
-    pub fn new(plan: &'a Plan, share: Share, clock: Clock, seed: u64) -> Flows<'a> {
+    pub fn new(plan: &'a CompiledFlow, share: Share, clock: Clock, seed: u64) -> Flows<'a> {
         Flows {
             plan,
             clock,
@@ -215,25 +215,25 @@ impl Protocol for Flows<'_> {
         signals: &mut Vec<Signal>,
     ) -> Result<(), Violation> {
         match &mut connection.reply {
-            Some(reply) => connection.wire.receive(input, &mut **reply, signals, came),
-            None => connection.wire.receive(input, &mut (), signals, came),
+            Some(reply) => connection.wire.receive(input, &mut **reply, signals, whole),
+            None => connection.wire.receive(input, &mut (), signals, whole),
         }
     }
 
     fn end_of_input(&self, connection: &mut Connection, signals: &mut Vec<Signal>) {
-        connection.wire.end_of_input(signals, came);
+        connection.wire.end_of_input(signals, whole);
     }
 
     fn conclude(
         &self,
         connection: &mut Connection,
         user: &mut User,
-        came: Came,
+        received: ReceivedReply,
         reply: plimsoll_engine::protocol::Reply,
     ) -> plimsoll_engine::protocol::Reply {
         let Some(mut kept) = connection.reply.take() else { return reply };
-        user.now = self.unix_millis(came.now);
-        user.spent.0 += came.took.0;
+        user.now = self.unix_millis(received.now);
+        user.spent.0 += received.took.0;
         let looked_at = self.look_at(user, &mut kept);
         self.give_back(kept);
         match looked_at {
@@ -251,7 +251,7 @@ impl Protocol for Flows<'_> {
 }
 
 /// That a reply is whole; whether it is right is seen when its user looks at it.
-fn came(_status: u16) -> plimsoll_engine::protocol::Reply {
+fn whole(_status: u16) -> plimsoll_engine::protocol::Reply {
     plimsoll_engine::protocol::Reply::Expected { number: None }
 }
 

@@ -65,7 +65,7 @@ impl Program {
         self.ops.len() as Address
     }
 
-    /// Whether there is nothing to do from here on.
+    /// True if there is nothing to do from here on.
     pub(super) fn is_empty_at(&self, address: Address) -> bool {
         matches!(self.ops[address as usize], Op::End)
     }

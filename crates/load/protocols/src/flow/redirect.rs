@@ -1,6 +1,6 @@
 //! Where redirects and links lead: to the same server, or nowhere.
 
-use super::compile::Plan;
+use super::compile::CompiledFlow;
 use super::reply::Reply;
 use super::request::Request;
 use plimsoll_engine::protocol::Failure;
@@ -12,7 +12,7 @@ use plimsoll_web::{Place, Url};
 pub(super) struct Hop {
     /// Path and query.
     pub(super) target: String,
-    /// Whether it is a GET whatever the first request was (RFC 9110, section 15.4), without a body.
+    /// True if it is a GET whatever the first request was (RFC 9110, section 15.4), without a body.
     pub(super) drops_body: bool,
     /// How many redirects were followed.
     pub(super) count: u8,
@@ -22,7 +22,7 @@ impl Hop {
     /// Where the reply leads; `None` where it is no redirect that is to be followed: those whose
     /// status the step expects are not.
     pub(super) fn after(
-        plan: &Plan,
+        plan: &CompiledFlow,
         request: &Request,
         before: Option<&Hop>,
         reply: &Reply,

@@ -29,7 +29,7 @@ pub(super) struct Reply {
     headers: Vec<(Range<usize>, Range<usize>)>,
     /// The body if it is to be kept; of one that says what went wrong, the beginning.
     pub(super) body: Vec<u8>,
-    /// Whether the body is larger than what is kept.
+    /// True if the body is larger than what is kept.
     pub(super) is_cut: bool,
 }
 

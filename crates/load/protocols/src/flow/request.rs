@@ -2,7 +2,7 @@
 
 use super::capture::{Capture, Query, compiled};
 use super::check::Checks;
-use super::compile::{Compiler, Plan};
+use super::compile::{CompiledFlow, Compiler};
 use super::redirect::{self, Hop};
 use super::reply::Keep;
 use super::template::{Draft, Encoding, Known, Piece, Place, Template};
@@ -242,7 +242,7 @@ impl Drafts {
     }
 }
 
-/// Whether the study itself gives a header.
+/// True if the study itself gives a header.
 fn gives(request: &FlowRequest, wanted: &str) -> bool {
     request.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted))
 }
@@ -293,7 +293,7 @@ fn described<'a>(part: &'a MultipartPart, content: &'a [u8]) -> Part<'a> {
 
 /// What a request is written with, beside what its user knows.
 pub(super) struct Sending<'a> {
-    pub(super) plan: &'a Plan,
+    pub(super) plan: &'a CompiledFlow,
     pub(super) jar: &'a Jar,
     /// Where a redirect leads.
     pub(super) hop: Option<&'a Hop>,
@@ -302,8 +302,8 @@ pub(super) struct Sending<'a> {
 }
 
 impl Request {
-    /// Whether its user can make it.
-    pub(super) fn fits(&self, known: &mut Known<'_>, plan: &Plan) -> Result<(), Failure> {
+    /// True if its user can make it.
+    pub(super) fn fits(&self, known: &mut Known<'_>, plan: &CompiledFlow) -> Result<(), Failure> {
         if self.whole.is_some() {
             return Ok(());
         }
@@ -345,7 +345,7 @@ impl Request {
         target
     }
 
-    fn write_target(&self, known: &mut Known<'_>, plan: &Plan, out: &mut Vec<u8>) {
+    fn write_target(&self, known: &mut Known<'_>, plan: &CompiledFlow, out: &mut Vec<u8>) {
         if !self.target.begins_with_link() {
             known.write(&self.target, out);
         } else if let Ok(target) = self.link(known, plan) {
@@ -354,7 +354,7 @@ impl Request {
     }
 
     /// Where a link leads that was captured: it may name the server too.
-    fn link(&self, known: &mut Known<'_>, plan: &Plan) -> Result<String, Failure> {
+    fn link(&self, known: &mut Known<'_>, plan: &CompiledFlow) -> Result<String, Failure> {
         let mut link = Vec::new();
         known.write(&self.target, &mut link);
         redirect::target_on(&plan.origin, &plan.origin, &String::from_utf8_lossy(&link))

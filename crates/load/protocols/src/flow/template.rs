@@ -111,12 +111,12 @@ impl Draft {
 }
 
 impl Template {
-    /// Whether it has no values.
+    /// True if it has no values.
     pub(super) fn is_fixed(&self) -> bool {
         self.0.iter().all(|piece| matches!(piece, Piece::Bytes(_)))
     }
 
-    /// Whether it begins with a link that was captured.
+    /// True if it begins with a link that was captured.
     pub(super) fn begins_with_link(&self) -> bool {
         matches!(self.0.first(), Some(Piece::Value(_, Encoding::Link)))
     }
@@ -163,7 +163,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Whether a template can be written: all its values are there, and fit into their places.
+    /// True if a template can be written: all its values are there, and fit into their places.
     pub(super) fn fits(&self, template: &Template) -> Result<(), Failure> {
         template.0.iter().try_for_each(|piece| match piece {
             Piece::Value(place, encoding) => self.value_fits(*place, *encoding),

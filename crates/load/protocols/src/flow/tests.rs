@@ -130,8 +130,8 @@ fn target() -> Target {
     Target { host: "127.0.0.1".to_owned(), port: 8080, tls: None }
 }
 
-fn plan(flow: &Flow) -> Plan {
-    Plan::new(flow, &target()).unwrap_or_else(|faults| panic!("{faults:?}"))
+fn plan(flow: &Flow) -> CompiledFlow {
+    CompiledFlow::new(flow, &target()).unwrap_or_else(|faults| panic!("{faults:?}"))
 }
 
 /// A reply with a body.
@@ -155,15 +155,15 @@ struct Driven<'a> {
 }
 
 impl<'a> Driven<'a> {
-    fn new(plan: &'a Plan) -> Driven<'a> {
+    fn new(plan: &'a CompiledFlow) -> Driven<'a> {
         Driven::numbered(plan, 0)
     }
 
-    fn numbered(plan: &'a Plan, number: u64) -> Driven<'a> {
+    fn numbered(plan: &'a CompiledFlow, number: u64) -> Driven<'a> {
         Driven::on_thread(plan, Share { index: 0, of: 1 }, number)
     }
 
-    fn on_thread(plan: &'a Plan, share: Share, number: u64) -> Driven<'a> {
+    fn on_thread(plan: &'a CompiledFlow, share: Share, number: u64) -> Driven<'a> {
         let flows = Flows::new(plan, share, Clock::start(Duration::ZERO), 7);
         let (user, connection) = (flows.user(number, 7), flows.open(&mut Vec::new()));
         Driven { flows, user, connection, sent: Vec::new(), pauses: Vec::new() }
@@ -208,7 +208,7 @@ impl<'a> Driven<'a> {
             let read = self.flows.receive(&mut self.connection, piece, &mut Vec::new(), &mut signals);
             read.expect("the answer is HTTP");
         }
-        let came = Came { step, now, took: Nanos(5_000_000) };
+        let came = ReceivedReply { step, now, took: Nanos(5_000_000) };
         let verdict = Verdict::Expected { number: None };
         assert_eq!(signals.pop(), Some(Signal::Done { ticket: 3, reply: verdict.clone() }));
         match self.flows.conclude(&mut self.connection, &mut self.user, came, verdict) {

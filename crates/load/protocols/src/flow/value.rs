@@ -86,7 +86,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether there is something: no `null`, and no list without items.
+    /// True if there is something: no `null`, and no list without items.
     pub(super) fn is_there(self) -> bool {
         !matches!(self, View::Absent | View::Json("null") | View::List([]))
     }

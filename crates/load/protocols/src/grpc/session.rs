@@ -129,7 +129,7 @@ impl Session {
         if self.greeted && self.takes_more() { self.peer.most_streams } else { 0 }
     }
 
-    /// Whether the connection can carry further requests, now or later.
+    /// True if the connection can carry further requests, now or later.
     #[inline]
     pub fn takes_more(&self) -> bool {
         // The largest stream number is 2³¹ - 1.

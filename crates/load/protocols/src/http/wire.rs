@@ -21,7 +21,7 @@ enum State {
 }
 
 impl Wire {
-    /// Whether another exchange can follow.
+    /// True if another exchange can follow.
     #[inline]
     pub(crate) fn is_reusable(&self) -> bool {
         self.state != State::Spent

@@ -102,7 +102,7 @@ impl Socket {
         Socket { stage, random, deflate: false, partial: Vec::new(), message: None }
     }
 
-    /// Whether nothing more goes in either direction.
+    /// True if nothing more goes in either direction.
     pub fn is_over(&self) -> bool {
         matches!(self.stage, Stage::Over)
     }

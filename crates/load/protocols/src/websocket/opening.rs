@@ -28,7 +28,7 @@ pub struct Opening<'a> {
     pub headers: &'a [(String, String)],
     /// The subprotocols of which the server may choose one.
     pub subprotocols: &'a [String],
-    /// Whether compression is offered.
+    /// True if compression is offered.
     pub deflate: bool,
 }
 
@@ -146,7 +146,7 @@ impl Expected {
             .then(|| refused(&format!("extensions as they were offered instead of `{extensions}`")))
     }
 
-    /// Whether the server has chosen what was offered: our extension, at least with the server's own promise to take
+    /// True if the server has chosen what was offered: our extension, at least with the server's own promise to take
     /// no context over. Of ours, it need not be told twice.
     fn agrees(&self, extensions: &str) -> bool {
         let mut parts = extensions.split(';').map(str::trim);

@@ -1,11 +1,11 @@
 //! Moving bytes: what the kernel has to say of a connection, and what that means to whoever is on it.
 
-use super::{Answered, NAMES, Network};
-use crate::exchange::{Answer, Asked, Connected, Fault};
-use crate::held::Io;
-use crate::line::{LineId, Load, Stage};
+use super::{Network, RESOLVER, UserEvent};
+use crate::client_session::Io;
+use crate::connection::{ConnectionId, Stage, Traffic};
+use crate::exchange::{ConnectionFacts, Fault, PendingRequest, ResponseProgress};
 use crate::network::Reuse;
-use plimsoll_engine::event_loop::core::Core;
+use plimsoll_engine::event_loop::context::LoopContext;
 use plimsoll_engine::transport::Chunk;
 use plimsoll_k6::operations::{Event, HttpFaultKind};
 use plimsoll_model::record::ErrorKind;
@@ -15,26 +15,27 @@ use std::mem;
 
 impl Network {
     /// The kernel has news.
-    pub(crate) fn event(&mut self, core: &mut Core<'_>, key: u64, flags: EventFlags) {
-        if key == NAMES {
-            self.names_found(core);
+    pub(crate) fn event(&mut self, context: &mut LoopContext<'_>, key: u64, flags: EventFlags) {
+        if key == RESOLVER {
+            self.names_resolved(context);
             return;
         }
-        let Some(line) = self.lines.of_key(key) else { return };
-        if let Err(fault) = self.move_bytes(core, line, flags)
-            && self.lines.of_key(key).is_some()
+        let Some(connection) = self.connections.of_key(key) else { return };
+        if let Err(fault) = self.move_bytes(context, connection, flags)
+            && self.connections.of_key(key).is_some()
         {
-            self.lose(core, line, fault);
+            self.lose(context, connection, fault);
         }
     }
 
     /// The time of a connection may be up.
-    pub(crate) fn deadline(&mut self, core: &mut Core<'_>, number: u32) {
-        let now = core.clock.now();
-        if let Some(line) = self.lines.strikes(number, now, &mut core.timers) {
-            let limit = self.lines.line(line).timeout().seconds();
+    pub(crate) fn deadline(&mut self, context: &mut LoopContext<'_>, connection: ConnectionId) {
+        let now = context.clock.now();
+        if self.connections.strikes(connection, now, &mut context.timers) && self.connections.get(connection).is_some()
+        {
+            let limit = self.connections.connection(connection).timeout().seconds();
             let detail = format!("request timeout: no answer within {limit} s");
-            self.lose(core, line, Fault::new(ErrorKind::Timeout, HttpFaultKind::Timeout, detail));
+            self.lose(context, connection, Fault::new(ErrorKind::Timeout, HttpFaultKind::Timeout, detail));
         }
     }
 
@@ -42,33 +43,33 @@ impl Network {
     /// next [`Network::send_out`].
     pub(super) fn send(
         &mut self,
-        core: &mut Core<'_>,
-        id: LineId,
-        asked: Box<Asked>,
-        made: Option<Connected>,
+        context: &mut LoopContext<'_>,
+        id: ConnectionId,
+        pending: Box<PendingRequest>,
+        made: Option<ConnectionFacts>,
         now: Instant,
     ) {
-        self.lines.set_deadline(id, asked.deadline(), &mut core.timers);
-        let line = self.lines.line(id);
-        let Load::Http { http, .. } = &mut line.load else { return };
-        http.send(asked, made, self.shared.reuse == Reuse::Never, now, &mut line.out);
-        self.departing.push(self.lines.key(id));
+        self.connections.set_deadline(id, pending.deadline(), &mut context.timers);
+        let connection = self.connections.connection(id);
+        let Traffic::Http { http, .. } = &mut connection.traffic else { return };
+        http.send(pending, made, self.shared.reuse == Reuse::Never, now, &mut connection.out);
+        self.departing.push(self.connections.key(id));
     }
 
     /// Sends all requests that were put on connections, one right after the other; whether there were any. To send them
     /// between the work of users would wake the server for each, only for it to have nothing to do a moment later.
-    pub(crate) fn send_out(&mut self, core: &mut Core<'_>) -> bool {
+    pub(crate) fn send_out(&mut self, context: &mut LoopContext<'_>) -> bool {
         if self.departing.is_empty() {
             return false;
         }
-        let mut now = core.clock.now();
+        let mut now = context.clock.now();
         let mut departing = mem::take(&mut self.departing);
         for key in departing.drain(..) {
             // It may have been given up meanwhile.
-            let Some(id) = self.lines.of_key(key) else { continue };
-            match self.lines.line(id).depart(now, &core.clock) {
+            let Some(id) = self.connections.of_key(key) else { continue };
+            match self.connections.connection(id).depart(now, &context.clock) {
                 Ok(gone) => now = gone,
-                Err(broken) => self.lose(core, id, broken.into()),
+                Err(broken) => self.lose(context, id, broken.into()),
             }
         }
         if self.departing.is_empty() {
@@ -77,72 +78,72 @@ impl Network {
         true
     }
 
-    fn move_bytes(&mut self, core: &mut Core<'_>, id: LineId, flags: EventFlags) -> Result<(), Fault> {
-        let key = self.lines.key(id);
-        let line = self.lines.line(id);
-        if line.stage == Stage::Connecting {
-            line.transport().connected()?;
-            line.connected.connecting = line.next_stage(Stage::Securing, core.clock.now());
+    fn move_bytes(&mut self, context: &mut LoopContext<'_>, id: ConnectionId, flags: EventFlags) -> Result<(), Fault> {
+        let key = self.connections.key(id);
+        let connection = self.connections.connection(id);
+        if connection.stage == Stage::Connecting {
+            connection.transport().connected()?;
+            connection.connected.connecting = connection.next_stage(Stage::Handshaking, context.clock.now());
         }
         if flags.contains(EventFlags::OUT) {
-            line.flush(&core.clock)?;
-            self.with_held(core, id, |_, _| ());
+            connection.flush(&context.clock)?;
+            self.with_session(context, id, |_, _| ());
         }
-        if self.lines.of_key(key).is_some() {
-            self.open_if_secure(core, id);
+        if self.connections.of_key(key).is_some() {
+            self.open_if_secure(context, id);
         }
         let ended = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
         let mut more = ended || flags.contains(EventFlags::IN);
-        while more && self.lines.of_key(key).is_some() {
-            more = self.read(core, id, ended)?;
+        while more && self.connections.of_key(key).is_some() {
+            more = self.read(context, id, ended)?;
         }
         Ok(())
     }
 
-    fn open_if_secure(&mut self, core: &mut Core<'_>, id: LineId) {
-        let line = self.lines.line(id);
-        if line.stage == Stage::Securing && line.transport().is_open() {
-            self.open(core, id, core.clock.now());
+    fn open_if_secure(&mut self, context: &mut LoopContext<'_>, id: ConnectionId) {
+        let connection = self.connections.connection(id);
+        if connection.stage == Stage::Handshaking && connection.transport().is_open() {
+            self.open(context, id, context.clock.now());
         }
     }
 
     /// Reads once; whether more may be waiting, as the end of one that has `ended`. What came may have ended it, too.
-    fn read(&mut self, core: &mut Core<'_>, id: LineId, ended: bool) -> Result<bool, Fault> {
-        let key = self.lines.key(id);
-        let line = self.lines.line(id);
-        let transport = line.transport.as_mut().expect("a connection that has events has a socket");
+    fn read(&mut self, context: &mut LoopContext<'_>, id: ConnectionId, ended: bool) -> Result<bool, Fault> {
+        let key = self.connections.key(id);
+        let connection = self.connections.connection(id);
+        let transport = connection.transport.as_mut().expect("a connection that has events has a socket");
         let (bytes, more) = match transport.receive(&mut self.raw, &mut self.plain)? {
             Chunk::Empty => return Ok(false),
-            Chunk::End => return self.end_of_input(core, id).map(|()| false),
+            Chunk::End => return self.end_of_input(context, id).map(|()| false),
             Chunk::Bytes(bytes, more) => (bytes, more),
         };
-        let now = core.clock.now();
-        match &mut line.load {
+        let now = context.clock.now();
+        match &mut connection.traffic {
             _ if bytes.is_empty() => {}
-            Load::Http { http, .. } => {
-                if let Answer::Whole { reusable } = http.receive(bytes, self.shared.largest_body, now)? {
-                    self.finish(core, id, reusable, now);
+            Traffic::Http { http, .. } => {
+                if let ResponseProgress::Whole { reusable } = http.receive(bytes, self.shared.largest_body, now)? {
+                    self.finish(context, id, reusable, now);
                 }
             }
-            Load::Held { held, .. } => {
-                held.receive(bytes, &mut Io { now, out: &mut line.out, told: &mut self.told });
-                self.with_held(core, id, |_, _| ());
+            Traffic::Session { session, .. } => {
+                session.receive(bytes, &mut Io { now, out: &mut connection.out, outbox: &mut self.outbox });
+                self.with_session(context, id, |_, _| ());
             }
         }
-        if self.lines.of_key(key).is_some() {
+        if self.connections.of_key(key).is_some() {
             // TLS may have something to say of its own.
-            self.lines.line(id).flush(&core.clock)?;
-            self.open_if_secure(core, id);
+            self.connections.connection(id).flush(&context.clock)?;
+            self.open_if_secure(context, id);
         }
         Ok(more || ended)
     }
 
     /// The peer has ended its side.
-    fn end_of_input(&mut self, core: &mut Core<'_>, id: LineId) -> Result<(), Fault> {
-        match &self.lines.line(id).load {
-            Load::Held { .. } => self.end_held(core, id, None),
-            Load::Http { http, .. } if http.end_of_input() => self.finish(core, id, false, core.clock.now()),
-            Load::Http { .. } => {
+    fn end_of_input(&mut self, context: &mut LoopContext<'_>, id: ConnectionId) -> Result<(), Fault> {
+        match &self.connections.connection(id).traffic {
+            Traffic::Session { .. } => self.end_session(context, id, None),
+            Traffic::Http { http, .. } if http.end_of_input() => self.finish(context, id, false, context.clock.now()),
+            Traffic::Http { .. } => {
                 let detail = "the server closed the connection (EOF)";
                 return Err(Fault::new(ErrorKind::Closed, HttpFaultKind::Other, detail));
             }
@@ -151,17 +152,17 @@ impl Network {
     }
 
     /// An answer is whole.
-    fn finish(&mut self, core: &mut Core<'_>, id: LineId, reusable: bool, now: Instant) {
-        let Some(asked) = self.lines.line(id).take_asked() else { return };
-        self.lines.clear_deadline(id);
+    fn finish(&mut self, context: &mut LoopContext<'_>, id: ConnectionId, reusable: bool, now: Instant) {
+        let Some(pending) = self.connections.connection(id).take_request() else { return };
+        self.connections.clear_deadline(id);
         let (user, bytes) = self.take_bytes(id);
-        let detail = || asked.refusal();
-        self.file(core, user, &asked.request.name, &asked.record(now, asked.outcome(), bytes), detail);
-        let ticket = asked.id;
-        let response = asked.into_response(now, None, &self.lines.line(id).connected);
-        self.answers.push_back(Answered { user, id: ticket, event: Event::Http(Box::new(response)) });
+        let detail = || pending.refusal();
+        self.file(context, user, &pending.request.name, &pending.record(now, pending.outcome(), bytes), detail);
+        let ticket = pending.id;
+        let response = pending.into_response(now, None, &self.connections.connection(id).connected);
+        self.answers.push_back(UserEvent { user, id: ticket, event: Event::Http(Box::new(response)) });
         if !reusable || self.shared.reuse == Reuse::Never {
-            self.hang_up(core, id);
+            self.hang_up(context, id);
         }
     }
 }

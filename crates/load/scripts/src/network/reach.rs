@@ -1,50 +1,56 @@
 //! Making connections: where to, whether that is allowed, and what becomes of those that cannot be made.
 
-use super::{Answered, Network};
-use crate::exchange::{Asked, Fault};
-use crate::held::Io;
-use crate::line::{Line, LineId, Load, Stage};
+use super::{Network, UserEvent};
+use crate::client_session::Io;
+use crate::connection::{Connection, ConnectionId, Stage, Traffic};
+use crate::exchange::{Fault, PendingRequest};
 use crate::origin::OriginId;
-use plimsoll_engine::event_loop::core::Core;
+use plimsoll_engine::event_loop::context::LoopContext;
 use plimsoll_engine::recorder::CONNECT;
-use plimsoll_engine::transport::{Broken, Cause, Dialer};
+use plimsoll_engine::transport::Dialer;
 use plimsoll_k6::operations::{Event, HttpFault, HttpFaultKind, TlsFacts};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::{Instant, Nanos};
-use rustix::event::epoll::{self, EventData, EventFlags};
 use rustls::{CipherSuite, ProtocolVersion};
 use std::mem;
 use std::net::{IpAddr, SocketAddr};
 
 impl Network {
     /// Makes a connection.
-    pub(super) fn make(&mut self, core: &mut Core<'_>, user: u32, origin: OriginId, load: Load, asked: Instant) {
-        let deadline = load.deadline();
-        let line = self.lines.insert(Line::new(user, origin, load, asked));
-        self.users[user as usize].lines.push(line);
+    pub(super) fn make(
+        &mut self,
+        context: &mut LoopContext<'_>,
+        user: u32,
+        origin: OriginId,
+        traffic: Traffic,
+        requested: Instant,
+    ) {
+        let deadline = traffic.deadline();
+        let connection = self.connections.insert(Box::new(Connection::new(user, origin, traffic, requested)));
+        self.users[user as usize].connections.push(connection);
         if let Some(deadline) = deadline {
-            self.lines.set_deadline(line, deadline, &mut core.timers);
+            self.connections.set_deadline(connection, deadline, &mut context.timers);
         }
         let found = &self.origins.get(origin);
         if let Some(address) = found.address {
-            self.dial(core, line, address);
+            self.dial(context, connection, address);
         } else if let Some(address) = self.shared.hosts.get(&found.host, found.port) {
-            self.settle(core, origin, Some(line), Ok(address));
-        } else if let Some(ip) = self.names.known(&found.host) {
+            self.settle(context, origin, Some(connection), Ok(address));
+        } else if let Some(ip) = self.resolver.known(&found.host) {
             let address = SocketAddr::new(ip, found.port);
-            self.settle(core, origin, Some(line), Ok(address));
+            self.settle(context, origin, Some(connection), Ok(address));
         } else {
             let is_first = found.waiting.is_empty();
-            self.origins.get_mut(origin).waiting.push(line);
+            self.origins.get_mut(origin).waiting.push(connection);
             if is_first {
-                self.names.ask(&self.origins.get(origin).host);
+                self.resolver.ask(&self.origins.get(origin).host);
             }
         }
     }
 
     /// Names were looked up.
-    pub(super) fn names_found(&mut self, core: &mut Core<'_>) {
-        for (host, found) in self.names.found() {
+    pub(super) fn names_resolved(&mut self, context: &mut LoopContext<'_>) {
+        for (host, found) in self.resolver.found() {
             for origin in self.origins.of_host(&host) {
                 let port = self.origins.get(origin).port;
                 let found = found.clone().map(|ip: IpAddr| SocketAddr::new(ip, port));
@@ -52,7 +58,7 @@ impl Network {
                     let http = HttpFault { detail: self.shared.allowed.unknown(&host, http.detail), ..http };
                     Fault { kind: ErrorKind::Connect, http, is_ours: false }
                 });
-                self.settle(core, origin, None, found);
+                self.settle(context, origin, None, found);
             }
         }
     }
@@ -60,9 +66,9 @@ impl Network {
     /// It is known where an origin is, or that nobody knows: those who waited for that go on, if they may.
     fn settle(
         &mut self,
-        core: &mut Core<'_>,
+        context: &mut LoopContext<'_>,
         origin: OriginId,
-        asking: Option<LineId>,
+        asking: Option<ConnectionId>,
         found: Result<SocketAddr, Fault>,
     ) {
         let host = &self.origins.get(origin).host;
@@ -72,129 +78,132 @@ impl Network {
         });
         self.origins.get_mut(origin).address = found.as_ref().ok().copied();
         let waiting = mem::take(&mut self.origins.get_mut(origin).waiting);
-        for line in waiting.into_iter().chain(asking) {
+        for connection in waiting.into_iter().chain(asking) {
             // It may have been given up meanwhile, and its number taken by another.
-            if self.lines.get(line).is_some_and(|line| line.stage == Stage::Naming && line.origin == origin) {
+            if self
+                .connections
+                .get(connection)
+                .is_some_and(|connection| connection.stage == Stage::Resolving && connection.origin == origin)
+            {
                 match &found {
-                    Ok(address) => self.dial(core, line, *address),
-                    Err(fault) => self.lose(core, line, fault.clone()),
+                    Ok(address) => self.dial(context, connection, *address),
+                    Err(fault) => self.lose(context, connection, fault.clone()),
                 }
             }
         }
     }
 
-    fn dial(&mut self, core: &mut Core<'_>, id: LineId, address: SocketAddr) {
-        let key = self.lines.key(id);
-        let line = self.lines.line(id);
-        let now = core.clock.now();
-        line.connected.looked_up = line.next_stage(Stage::Connecting, now);
-        line.dialled = now;
-        line.connected.remote = address;
-        let configuration = match &line.load {
-            Load::Held { secure, .. } => secure,
-            Load::Http { .. } => self.shared.secure.http(),
+    fn dial(&mut self, context: &mut LoopContext<'_>, id: ConnectionId, address: SocketAddr) {
+        let key = self.connections.key(id);
+        let connection = self.connections.connection(id);
+        let now = context.clock.now();
+        connection.connected.looked_up = connection.next_stage(Stage::Connecting, now);
+        connection.dialled = now;
+        connection.connected.remote = address;
+        let configuration = match &connection.traffic {
+            Traffic::Session { tls, .. } => tls,
+            Traffic::Http { .. } => self.shared.tls.http(),
         };
-        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        let dialled = self.origins.get(line.origin).encryption(configuration).and_then(|tls| {
-            let transport = Dialer { address, tls }.dial()?;
-            epoll::add(&core.epoll, &transport, EventData::new_u64(key), flags).map_err(|error| Broken {
-                kind: ErrorKind::Connect,
-                detail: error.to_string(),
-                cause: Cause::Ours,
-            })?;
-            Ok(transport)
-        });
+        let encryption = self.origins.get(connection.origin).encryption(configuration);
+        let dialled = encryption.and_then(|tls| Ok(context.dial(&Dialer { address, tls }, key)?));
         match dialled {
-            Ok(transport) => line.transport = Some(transport),
-            Err(fault) => self.lose(core, id, fault),
+            Ok(transport) => connection.transport = Some(transport),
+            Err(fault) => self.lose(context, id, fault),
         }
     }
 
     /// The connection stands: it is counted, and what it is for goes over it.
-    pub(super) fn open(&mut self, core: &mut Core<'_>, id: LineId, now: Instant) {
-        let line = self.lines.line(id);
-        line.connected.tls_handshaking = line.next_stage(Stage::Open, now);
-        line.connected.tls = line.transport().tls().map(tls_facts);
-        if line.connected.tls.is_none() {
-            line.connected.tls_handshaking = Nanos(0);
+    pub(super) fn open(&mut self, context: &mut LoopContext<'_>, id: ConnectionId, now: Instant) {
+        let connection = self.connections.connection(id);
+        connection.connected.tls_handshaking = connection.next_stage(Stage::Open, now);
+        connection.connected.tls = connection.transport().tls().map(tls_facts);
+        if connection.connected.tls.is_none() {
+            connection.connected.tls_handshaking = Nanos(0);
         }
-        self.record_connect(core, id, now, Outcome::Ok);
-        let line = self.lines.line(id);
-        let connected = line.connected.clone();
-        match &mut line.load {
-            Load::Http { first, .. } => {
+        self.record_connect(context, id, now, Outcome::Ok);
+        let connection = self.connections.connection(id);
+        let connected = connection.connected.clone();
+        match &mut connection.traffic {
+            Traffic::Http { first, .. } => {
                 let first = first.take().expect("a connection is made for a request");
-                self.send(core, id, first, Some(connected), now);
+                self.send(context, id, first, Some(connected), now);
             }
-            Load::Held { .. } => self.with_held(core, id, |held, io| held.open(&connected, io)),
+            Traffic::Session { .. } => self.with_session(context, id, |session, io| session.open(&connected, io)),
         }
     }
 
-    fn record_connect(&mut self, core: &mut Core<'_>, id: LineId, done: Instant, outcome: Outcome) {
+    fn record_connect(&mut self, context: &mut LoopContext<'_>, id: ConnectionId, done: Instant, outcome: Outcome) {
         let (user, (bytes_out, bytes_in)) = self.take_bytes(id);
-        let begun = self.lines.line(id).dialled;
+        let begun = self.connections.connection(id).dialled;
         let exchange = Exchange { scheduled: begun, sent: begun, first_byte: None, done, bytes_out, bytes_in, outcome };
-        core.recorder.record(CONNECT, self.users[user as usize].phase, &exchange);
+        context.recorder.record(CONNECT, self.users[user as usize].phase, &exchange);
     }
 
     /// The connection came to nothing, or broke: and so did what was on it.
-    pub(super) fn lose(&mut self, core: &mut Core<'_>, id: LineId, fault: Fault) {
-        let now = core.clock.now();
-        let line = self.lines.line(id);
-        if matches!(line.stage, Stage::Connecting | Stage::Securing) {
-            self.record_connect(core, id, now, Outcome::Failed(fault.kind));
-            core.recorder.keep_example(CONNECT, fault.kind, fault.http.detail.clone());
-            if fault.is_ours && core.recorder.findings.faults.is_empty() {
-                core.recorder.findings.faults.push(fault.http.detail.clone());
+    pub(super) fn lose(&mut self, context: &mut LoopContext<'_>, id: ConnectionId, fault: Fault) {
+        let now = context.clock.now();
+        let connection = self.connections.connection(id);
+        if matches!(connection.stage, Stage::Connecting | Stage::Handshaking) {
+            self.record_connect(context, id, now, Outcome::Failed(fault.kind));
+            context.recorder.keep_example(CONNECT, fault.kind, fault.http.detail.clone());
+            if fault.is_ours && context.recorder.findings.faults.is_empty() {
+                context.recorder.findings.faults.push(fault.http.detail.clone());
             }
         }
-        if let Load::Held { .. } = &self.lines.line(id).load {
-            return self.end_held(core, id, Some(&fault));
+        if let Traffic::Session { .. } = &self.connections.connection(id).traffic {
+            return self.end_session(context, id, Some(&fault));
         }
         let (user, bytes) = self.take_bytes(id);
-        let mut line = self.forget(id);
-        match line.take_asked() {
-            Some(asked) if asked.may_be_repeated() && fault.kind == ErrorKind::Closed => {
-                self.carry(core, user, asked, now);
+        let mut connection = self.forget(id);
+        match connection.take_request() {
+            Some(pending) if pending.may_be_repeated() && fault.kind == ErrorKind::Closed => {
+                self.carry(context, user, pending, now);
             }
-            Some(asked) => self.fail(core, asked, fault, bytes, &line),
-            None => core.recorder.add_bytes(self.users[user as usize].phase, bytes.0, bytes.1),
+            Some(pending) => self.fail(context, pending, fault, bytes, &connection),
+            None => context.recorder.add_bytes(self.users[user as usize].phase, bytes.0, bytes.1),
         }
     }
 
-    /// What is held on a connection ends with it; without a fault, because the peer has ended its side.
-    pub(super) fn end_held(&mut self, core: &mut Core<'_>, id: LineId, fault: Option<&Fault>) {
-        let now = core.clock.now();
-        let line = self.lines.line(id);
-        let user = line.user;
-        if let Load::Held { held, .. } = &mut line.load {
-            held.end(fault, &mut Io { now, out: &mut line.out, told: &mut self.told });
+    /// Ends the session of a connection with it. Without a fault, the peer has ended its side.
+    pub(super) fn end_session(&mut self, context: &mut LoopContext<'_>, id: ConnectionId, fault: Option<&Fault>) {
+        let now = context.clock.now();
+        let connection = self.connections.connection(id);
+        let user = connection.user;
+        if let Traffic::Session { session, .. } = &mut connection.traffic {
+            session.end(fault, &mut Io { now, out: &mut connection.out, outbox: &mut self.outbox });
         }
-        self.pass_on(core, user);
-        self.hang_up(core, id);
+        self.pass_on(context, user);
+        self.hang_up(context, id);
     }
 
-    fn fail(&mut self, core: &mut Core<'_>, asked: Box<Asked>, fault: Fault, bytes: (u64, u64), line: &Line) {
-        let (now, user, id) = (core.clock.now(), line.user, asked.id);
-        let exchange = asked.record(now, Outcome::Failed(fault.kind), bytes);
-        self.file(core, user, &asked.request.name, &exchange, || fault.http.detail.clone());
-        let response = match line.stage {
-            Stage::Naming => asked.unsent(now, fault.http),
-            _ => asked.into_response(now, Some(fault.http), &line.connected),
+    fn fail(
+        &mut self,
+        context: &mut LoopContext<'_>,
+        pending: Box<PendingRequest>,
+        fault: Fault,
+        bytes: (u64, u64),
+        connection: &Connection,
+    ) {
+        let (now, user, id) = (context.clock.now(), connection.user, pending.id);
+        let exchange = pending.record(now, Outcome::Failed(fault.kind), bytes);
+        self.file(context, user, &pending.request.name, &exchange, || fault.http.detail.clone());
+        let response = match connection.stage {
+            Stage::Resolving => pending.unsent(now, fault.http),
+            _ => pending.into_response(now, Some(fault.http), &connection.connected),
         };
-        self.answers.push_back(Answered { user, id, event: Event::Http(Box::new(response)) });
+        self.answers.push_back(UserEvent { user, id, event: Event::Http(Box::new(response)) });
     }
 
     /// Closes a connection on which nothing is under way.
-    pub(super) fn hang_up(&mut self, core: &mut Core<'_>, id: LineId) {
-        self.add_bytes(core, id);
+    pub(super) fn hang_up(&mut self, context: &mut LoopContext<'_>, id: ConnectionId) {
+        self.add_bytes(context, id);
         self.forget(id);
     }
 
-    fn forget(&mut self, id: LineId) -> Box<Line> {
-        let line = self.lines.remove(id).expect("the connection is there");
-        self.users[line.user as usize].lines.retain(|other| *other != id);
-        line
+    fn forget(&mut self, id: ConnectionId) -> Box<Connection> {
+        let connection = self.connections.remove(id).expect("the connection is there");
+        self.users[connection.user as usize].connections.retain(|other| *other != id);
+        connection
     }
 }
 

@@ -118,7 +118,7 @@ impl NfsSession {
     }
 }
 
-/// Whether two answers come from one run of the server: a verifier that changes says that it lost
+/// True if two answers come from one run of the server: a verifier that changes says that it lost
 /// what was not committed (RFC 1813, 3.3.7 and 3.3.21).
 fn same_server(before: Option<writeverf3>, now: writeverf3, file: &File<'_>) -> Result<(), Failure> {
     match before {

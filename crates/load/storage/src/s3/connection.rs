@@ -99,7 +99,7 @@ impl Connection {
         }
     }
 
-    /// Whether another request may be sent: the server has neither ended the connection nor said
+    /// True if another request may be sent: the server has neither ended the connection nor said
     /// anything unasked.
     pub(super) fn is_usable(&mut self) -> bool {
         let Some(tls) = &mut self.tls else { return self.socket.waiting() == Waiting::Nothing };
@@ -181,7 +181,7 @@ impl Write for Socket {
     }
 }
 
-/// Whether the socket has only nothing to give, or no room, for the time being.
+/// True if the socket has only nothing to give, or no room, for the time being.
 fn is_wait(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

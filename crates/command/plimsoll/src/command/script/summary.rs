@@ -3,7 +3,7 @@
 use super::flags::{Flags, Shown};
 use super::settle::Settled;
 use crate::say;
-use plimsoll_generator::script::{Ran, Run, call_alone};
+use plimsoll_generator::script::{Run, RunOutcome, call_alone};
 use plimsoll_javascript::Level;
 use plimsoll_k6::metrics::Aggregation;
 use plimsoll_k6::summary::{Mode, Output, Summary, TREND_STATS};
@@ -19,7 +19,7 @@ const HANDLER: &str = "handleSummary";
 
 /// Shows it, writes what was asked for, and gives the names of metrics of which a threshold does not hold. What cannot
 /// be written is said; the rest is written all the same, and how the run ended stays as it is, as in k6.
-pub(super) fn show<'a>(flags: &Flags, settled: &'a Settled, run: &Run<'a>, ran: &'a Ran) -> Vec<&'a str> {
+pub(super) fn show<'a>(flags: &Flags, settled: &'a Settled, run: &Run<'a>, ran: &'a RunOutcome) -> Vec<&'a str> {
     let stats: &[Aggregation] = settled.options.summary_trend_stats.as_deref().unwrap_or(&TREND_STATS);
     let summary = Summary {
         registry: run.plan.registry.as_ref(),

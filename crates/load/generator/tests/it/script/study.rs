@@ -123,6 +123,7 @@ fn a_setup_that_fails_fails_the_trial() {
         load: &load,
         generator: &generator,
         seed: 7,
+        share: plimsoll_generator::WHOLE,
         interrupted: &interrupted,
         on_place: &|_| (),
         console: None,

@@ -1,7 +1,7 @@
 //! How iterations and runs end, and what becomes of users.
 
 use super::{Trial, quick};
-use plimsoll_generator::script::{End, Go, Limits, Why};
+use plimsoll_generator::script::{CallError, End, Go, Limits};
 use plimsoll_k6::metrics::Aggregation;
 use plimsoll_model::units::Nanos;
 use std::sync::atomic::Ordering::Relaxed;
@@ -36,11 +36,11 @@ fn a_setup_that_fails_lets_nothing_follow() {
         assert!(!outcome.said().contains(&"iteration") && !outcome.said().contains(&"teardown"), "{setup}");
         outcome.ran.end
     };
-    let End::Setup(Why::Threw(exception)) = ended("throw new Error('no data')") else { panic!("it throws") };
+    let End::Setup(CallError::Threw(exception)) = ended("throw new Error('no data')") else { panic!("it throws") };
     assert!(exception.message.contains("no data"), "{exception}");
-    assert_eq!(ended("sleep(10)"), End::Setup(Why::TimedOut));
+    assert_eq!(ended("sleep(10)"), End::Setup(CallError::TimedOut));
     assert_eq!(ended("exec.test.abort('enough')"), End::Aborted("enough".to_owned()));
-    assert!(matches!(ended("for (;;) {}"), End::Setup(Why::Broke(_))));
+    assert!(matches!(ended("for (;;) {}"), End::Setup(CallError::Broke(_))));
 }
 
 #[test]

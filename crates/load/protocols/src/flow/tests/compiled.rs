@@ -7,7 +7,7 @@ use plimsoll_model::flow::{Auth, Comparison, Condition, ContentCoding, Multipart
 use plimsoll_model::load::Think;
 use std::fmt::Write as _;
 
-fn shown(template: &Template, plan: &Plan) -> String {
+fn shown(template: &Template, plan: &CompiledFlow) -> String {
     let pieces = template.0.iter().map(|piece| match piece {
         template::Piece::Bytes(range) => {
             format!("[{}]", String::from_utf8_lossy(&plan.pool[range.clone()]).escape_debug())
@@ -18,7 +18,7 @@ fn shown(template: &Template, plan: &Plan) -> String {
     pieces.collect::<Vec<_>>().join(" ")
 }
 
-fn requests(plan: &Plan) -> String {
+fn requests(plan: &CompiledFlow) -> String {
     let mut all = String::new();
     for request in &plan.requests {
         let whole = if request.whole.is_some() { ", one piece" } else { "" };

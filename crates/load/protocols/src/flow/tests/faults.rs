@@ -6,7 +6,7 @@ use plimsoll_model::sql::{Distribution, Parameter};
 use std::fs;
 
 fn faults(flow: &Flow) -> Vec<String> {
-    let faults = Plan::new(flow, &target()).err().expect("something is wrong");
+    let faults = CompiledFlow::new(flow, &target()).err().expect("something is wrong");
     faults.into_iter().map(|fault| fault.what).collect()
 }
 

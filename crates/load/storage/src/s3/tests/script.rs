@@ -98,7 +98,7 @@ fn read_head(stream: &mut BufReader<TcpStream>) -> Option<String> {
 }
 
 impl Exchange<'_> {
-    /// Whether the request line starts like this.
+    /// True if the request line starts like this.
     pub(super) fn is(&self, start: &str) -> bool {
         self.head.starts_with(start)
     }

@@ -1,12 +1,12 @@
 //! What offers iterations: users who start the next one themselves, or arrivals.
 
+use super::arrivals::Arrivals;
 use super::{Offering, Start};
 use crate::clock::nanos;
-use crate::schedule::{ArrivalTimes, Random, Share, think_time, users_at};
+use crate::schedule::{Random, Share, think_time, users_at};
 use plimsoll_model::load::{LoadModel, Overflow, Profile, Think};
 use plimsoll_model::units::{Instant, Nanos};
 use std::collections::VecDeque;
-use std::iter::Peekable;
 use std::ops::Range;
 
 /// How often the number of users follows a ramp.
@@ -36,24 +36,18 @@ pub(super) struct Closed {
     pub(super) dismissed: Range<usize>,
 }
 
-/// Arrivals, and who is free for them.
+/// Arrivals, and the users that are free for them.
 #[derive(Debug)]
 pub(super) struct Open {
-    rate: Profile,
-    /// Counted from `start`.
-    arrivals: Peekable<ArrivalTimes>,
-    start: Instant,
-    /// Those whose user had nothing more to do.
-    pub(super) returned: VecDeque<Instant>,
+    pub(super) arrivals: Arrivals,
     /// Users without work. The first one is taken.
     free: VecDeque<u32>,
     /// Users that are taken only where nobody else is free: they have done nothing yet.
     fresh: Range<u32>,
-    /// Whether users go to the end of `free`.
+    /// True if users go to the end of `free`.
     in_turn: bool,
     free_since: Instant,
     overflow: Overflow,
-    share: Share,
 }
 
 impl Source {
@@ -77,21 +71,15 @@ impl Source {
             }
             LoadModel::Open { rate, arrivals, max_users, overflow } => {
                 let users = share.of_first(u64::from(*max_users)) as usize;
-                let arrivals = ArrivalTimes::new(rate, *arrivals, Instant(-warmup), *seed, share);
-                let (in_turn, after_a_gap) = offering.as_k6.map_or((0, false), |it| (it.in_turn, it.after_a_gap));
-                let arrivals = if after_a_gap { arrivals.after_a_gap() } else { arrivals };
-                let in_turn = share.of_first(in_turn) as u32;
+                let arrivals = Arrivals::new(rate, *arrivals, offering, share);
+                let in_turn = share.of_first(offering.k6_arrivals.map_or(0, |k6| k6.in_turn)) as u32;
                 let open = Open {
-                    rate: rate.clone(),
-                    arrivals: arrivals.peekable(),
-                    start: *start,
-                    returned: VecDeque::new(),
+                    arrivals,
                     free: (0..in_turn).collect(),
                     fresh: in_turn..users as u32,
-                    in_turn: offering.as_k6.is_some(),
+                    in_turn: offering.k6_arrivals.is_some(),
                     free_since: first,
                     overflow: *overflow,
-                    share,
                 };
                 (Source::Open(Box::new(open)), users)
             }
@@ -129,41 +117,18 @@ impl Open {
         if self.waits_for_users() {
             return None;
         }
-        let due = self.next_if(|due| due <= now && due < window_end)?;
+        let due = self.arrivals.next_if(|due| due <= now && due < window_end)?;
         let Some(user) = self.free.pop_front().or_else(|| self.fresh.next()) else { return Some(Start::Dropped(due)) };
         Some(Start::Arrival { user, due, was_free: due >= self.free_since })
     }
 
-    /// Whether no arrival can begin, however many are due.
+    /// True if no arrival can begin, however many are due.
     pub(super) fn waits_for_users(&self) -> bool {
         self.nobody_is_free() && self.overflow == Overflow::Wait
     }
 
     fn nobody_is_free(&self) -> bool {
         self.free.is_empty() && self.fresh.is_empty()
-    }
-
-    /// When the next iteration arrives.
-    pub(super) fn peek(&mut self) -> Option<Instant> {
-        let next = || self.arrivals.peek().map(|into| Instant(self.start.0 + into.0));
-        self.returned.front().copied().or_else(next)
-    }
-
-    /// Takes the next arrival, where it is as it should be.
-    pub(super) fn next_if(&mut self, is_meant: impl Fn(Instant) -> bool) -> Option<Instant> {
-        let due = self.peek().filter(|due| is_meant(*due))?;
-        if self.returned.pop_front().is_none() {
-            self.arrivals.next();
-        }
-        Some(due)
-    }
-
-    /// How many arrivals are due: an estimate from the present rate, for the exact number would mean
-    /// to draw them.
-    pub(super) fn backlog(&mut self, now: Instant, window_end: Instant) -> u64 {
-        let Some(first) = self.peek().filter(|due| *due <= now && *due < window_end) else { return 0 };
-        let rate = self.rate.at((now.0 - self.start.0) as f64 / 1e9);
-        1 + (now.since(first).seconds() * rate / self.share.of as f64) as u64
     }
 
     pub(super) fn free(&mut self, user: u32, now: Instant) {

@@ -1,7 +1,7 @@
 //! What users of a storage workload do, and which objects they have.
 
 use super::{Object, Session, Store};
-use plimsoll_engine::blocking::{Call, Calls, Failure};
+use plimsoll_engine::blocking::{BlockingWorkload, Call, Failure};
 use plimsoll_engine::schedule::Random;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::storage::{Mode, Operation, Residency, Storage, StorageFacts};
@@ -23,7 +23,7 @@ const LOOK_EVERY: u64 = 8;
 const NUMBERS: u32 = 40;
 
 /// The users of a trial, and the back end that they share.
-pub struct StorageCrew {
+pub struct StorageUsers {
     storage: Storage,
     store: Arc<dyn Store>,
     timeout: Duration,
@@ -49,9 +49,9 @@ pub struct StorageUser {
     reads: u64,
 }
 
-impl StorageCrew {
-    pub(crate) fn new(storage: Storage, store: Arc<dyn Store>, timeout: Duration) -> StorageCrew {
-        StorageCrew { storage, store, timeout, pages: AtomicU64::new(0), cached: AtomicU64::new(0) }
+impl StorageUsers {
+    pub(crate) fn new(storage: Storage, store: Arc<dyn Store>, timeout: Duration) -> StorageUsers {
+        StorageUsers { storage, store, timeout, pages: AtomicU64::new(0), cached: AtomicU64::new(0) }
     }
 
     /// Makes the place for the objects of the trial.
@@ -133,10 +133,10 @@ impl StorageCrew {
     }
 }
 
-impl Calls for StorageCrew {
+impl BlockingWorkload for StorageUsers {
     type User = StorageUser;
 
-    fn enlist(&self, user: u32, over: &Arc<AtomicBool>) -> Result<StorageUser, Failure> {
+    fn user(&self, user: u32, over: &Arc<AtomicBool>) -> Result<StorageUser, Failure> {
         let mut enlisted = StorageUser {
             session: self.store.session(user)?,
             over: Arc::clone(over),
@@ -226,7 +226,7 @@ impl StorageUser {
     }
 }
 
-/// Whether an iteration may read, list or delete before it has written anything.
+/// True if an iteration may read, list or delete before it has written anything.
 fn needs_objects(storage: &Storage) -> bool {
     let firsts = storage.actions.iter().filter_map(|action| storage.steps.get(action.steps.start));
     let mut firsts = firsts.map(|step| step.operation);

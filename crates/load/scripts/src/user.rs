@@ -1,6 +1,6 @@
-//! One user of a script: its fibre, what natives know of it, and what it is doing.
+//! One user of a script: its fibre, what natives know of it, and what it does at present.
 
-use super::{Common, Console, Limits};
+use super::{Console, Limits, RunContext};
 use plimsoll_engine::clock::Clock;
 use plimsoll_javascript::{Call, Data, Exception, Host, Level, Limit, Place, Setup, Vm, Wanted};
 use plimsoll_k6::operations::K6;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// What the users of an offer call.
 #[derive(Clone)]
-pub(super) struct Calls {
+pub(super) struct CalledFunction {
     pub(super) function: Rc<str>,
     pub(super) arguments: Vec<Data>,
     pub(super) result: Wanted,
@@ -25,11 +25,11 @@ pub(super) struct Calls {
 }
 
 /// A user.
-pub(super) struct Member {
+pub(super) struct ScriptUser {
     /// None until it is needed, and when it was cut off.
     pub(super) vm: Option<Vm<K6>>,
     pub(super) user: Rc<User>,
-    pub(super) doing: Doing,
+    pub(super) activity: Activity,
     /// When its iteration was due, and when it began.
     pub(super) due: Instant,
     pub(super) began: Instant,
@@ -38,9 +38,9 @@ pub(super) struct Member {
     pub(super) offer: usize,
 }
 
-/// What a user is doing.
+/// What a user does at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(super) enum Activity {
     Nothing,
     /// Its modules run, for the first iteration.
     Loading,
@@ -50,18 +50,18 @@ pub(super) enum Doing {
 }
 
 /// Time and console of all users of a thread.
-pub(super) struct Surroundings {
+pub(super) struct ThreadHost {
     pub(super) clock: Cell<Clock>,
     pub(super) console: Console,
 }
 
-impl Surroundings {
-    pub(super) fn new(console: &Console) -> Surroundings {
-        Surroundings { clock: Cell::new(Clock::start(Duration::ZERO)), console: Arc::clone(console) }
+impl ThreadHost {
+    pub(super) fn new(console: &Console) -> ThreadHost {
+        ThreadHost { clock: Cell::new(Clock::start(Duration::ZERO)), console: Arc::clone(console) }
     }
 }
 
-impl Host for Surroundings {
+impl Host for ThreadHost {
     fn now(&self) -> Instant {
         self.clock.get().now()
     }
@@ -71,17 +71,17 @@ impl Host for Surroundings {
     }
 }
 
-impl Member {
-    pub(super) fn new(user: Rc<User>, offer: usize) -> Member {
+impl ScriptUser {
+    pub(super) fn new(user: Rc<User>, offer: usize) -> ScriptUser {
         let (due, began) = (Instant(0), Instant(0));
-        Member { vm: None, user, doing: Doing::Nothing, due, began, first_due: None, offer }
+        ScriptUser { vm: None, user, activity: Activity::Nothing, due, began, first_due: None, offer }
     }
 
     /// Gives it a fibre on which nothing has run.
     ///
     /// # Errors
     /// There is no room for its stack.
-    pub(super) fn make(&mut self, common: &Common<'_>, host: &Rc<Surroundings>) -> io::Result<&mut Vm<K6>> {
+    pub(super) fn make(&mut self, common: &RunContext<'_>, host: &Rc<ThreadHost>) -> io::Result<&mut Vm<K6>> {
         let setup = Setup {
             limits: common.limits.vm,
             host: Rc::clone(host) as Rc<dyn Host>,
@@ -95,7 +95,7 @@ impl Member {
     }
 
     /// The call that is an iteration.
-    pub(super) fn call(&self, calls: &Calls, now: Instant) -> Call {
+    pub(super) fn call(&self, calls: &CalledFunction, now: Instant) -> Call {
         let globals = match calls.scenario {
             Some(scenario) => self.user.begin(scenario, now),
             None => {
@@ -109,11 +109,11 @@ impl Member {
 }
 
 /// What a call returned, as JSON, or why it did not.
-pub(super) type Called = Result<Option<String>, Why>;
+pub(super) type Called = Result<Option<String>, CallError>;
 
-/// Why a call came to nothing.
+/// Why a call failed.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Why {
+pub enum CallError {
     /// The script threw.
     Threw(Exception),
     /// It took longer than it may.
@@ -135,7 +135,7 @@ pub struct Broken {
     place: Option<Place>,
     /// How a person sets it.
     knob: &'static str,
-    /// Whether it is one of time.
+    /// True if it is one of time.
     took_too_long: bool,
 }
 
@@ -156,31 +156,31 @@ impl Broken {
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Why::Threw(exception) => exception.fmt(f),
-            Why::TimedOut => f.write_str("it took longer than it may"),
-            Why::Broke(broken) => broken.fmt(f),
-            Why::Stopped => f.write_str("it was broken off"),
-            Why::Aborted(text) | Why::Unmade(text) => f.write_str(text),
+            CallError::Threw(exception) => exception.fmt(f),
+            CallError::TimedOut => f.write_str("it took longer than it may"),
+            CallError::Broke(broken) => broken.fmt(f),
+            CallError::Stopped => f.write_str("it was broken off"),
+            CallError::Aborted(text) | CallError::Unmade(text) => f.write_str(text),
         }
     }
 }
 
-impl Why {
-    /// Whether it was a matter of time.
+impl CallError {
+    /// True if it was a matter of time.
     #[must_use]
     pub fn took_too_long(&self) -> bool {
-        matches!(self, Why::TimedOut | Why::Broke(Broken { took_too_long: true, .. }))
+        matches!(self, CallError::TimedOut | CallError::Broke(Broken { took_too_long: true, .. }))
     }
 
     /// In as many lines as it takes, with that of the script.
     #[must_use]
     pub fn render(&self) -> String {
         match self {
-            Why::Threw(exception) => exception.render(),
-            Why::Broke(broken) => broken.render(),
+            CallError::Threw(exception) => exception.render(),
+            CallError::Broke(broken) => broken.render(),
             other => other.to_string(),
         }
     }

@@ -1,4 +1,4 @@
-//! Addresses of hosts: looked up beside the loop, so that nobody else waits meanwhile, and once in a run.
+//! Looks up addresses of hosts, on threads beside the loop so that no user waits for another, and once in a run.
 
 use plimsoll_k6::operations::{HttpFault, HttpFaultKind};
 use rustix::event::{EventfdFlags, eventfd};
@@ -9,35 +9,35 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is known of all threads' hosts.
-pub(super) type Known = Arc<Mutex<HashMap<String, IpAddr>>>;
+/// The addresses that were looked up, for all threads.
+pub(super) type KnownAddresses = Arc<Mutex<HashMap<String, IpAddr>>>;
 
 /// A host, and its address or why it has none.
-pub(super) type Found = (String, Result<IpAddr, HttpFault>);
+pub(super) type Resolved = (String, Result<IpAddr, HttpFault>);
 
 /// Looks up hosts for one thread of the generator.
-pub(super) struct Names {
-    known: Known,
-    sender: Sender<Found>,
-    receiver: Receiver<Found>,
+pub(super) struct Resolver {
+    known: KnownAddresses,
+    sender: Sender<Resolved>,
+    receiver: Receiver<Resolved>,
     /// Readable when something was found.
-    bell: Arc<OwnedFd>,
+    notifier: Arc<OwnedFd>,
 }
 
-impl Names {
-    /// One that knows what others know.
+impl Resolver {
+    /// A resolver that shares what was looked up.
     ///
     /// # Errors
     /// No descriptor is left.
-    pub(super) fn new(known: Known) -> rustix::io::Result<Names> {
+    pub(super) fn new(known: KnownAddresses) -> rustix::io::Result<Resolver> {
         let (sender, receiver) = channel();
-        let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
-        Ok(Names { known, sender, receiver, bell })
+        let notifier = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        Ok(Resolver { known, sender, receiver, notifier })
     }
 
-    /// What becomes readable when something was found.
-    pub(super) fn bell(&self) -> BorrowedFd<'_> {
-        self.bell.as_fd()
+    /// Becomes readable when an address was found.
+    pub(super) fn notifier(&self) -> BorrowedFd<'_> {
+        self.notifier.as_fd()
     }
 
     /// The address of a host, where that is an address itself or was looked up before.
@@ -48,7 +48,7 @@ impl Names {
 
     /// Asks for the address of a host, which [`Self::found`] will give.
     pub(super) fn ask(&self, host: &str) {
-        let (asked, known, bell) = (host.to_owned(), Arc::clone(&self.known), Arc::clone(&self.bell));
+        let (asked, known, notifier) = (host.to_owned(), Arc::clone(&self.known), Arc::clone(&self.notifier));
         let sender = self.sender.clone();
         let look = move || {
             let found = look_up(&asked);
@@ -57,19 +57,19 @@ impl Names {
             }
             // Whoever asked may have gone.
             let _ = sender.send((asked, found));
-            let _ = rustix::io::write(&bell, &1_u64.to_ne_bytes());
+            let _ = rustix::io::write(&notifier, &1_u64.to_ne_bytes());
         };
         // Nobody waits for this thread: the system may take half a minute to find nothing.
         let spawned = std::thread::Builder::new().name("lookup".to_owned()).spawn(look);
         if let Err(error) = spawned {
             let _ = self.sender.send((host.to_owned(), Err(fault(host, HttpFaultKind::Lookup, &error))));
-            let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+            let _ = rustix::io::write(&self.notifier, &1_u64.to_ne_bytes());
         }
     }
 
-    /// What was found since this was last asked.
-    pub(super) fn found(&self) -> Vec<Found> {
-        let _ = rustix::io::read(&self.bell, &mut [0; 8]);
+    /// Takes the addresses that were found since the last call.
+    pub(super) fn found(&self) -> Vec<Resolved> {
+        let _ = rustix::io::read(&self.notifier, &mut [0; 8]);
         self.receiver.try_iter().collect()
     }
 }
@@ -94,16 +94,17 @@ mod tests {
     use super::*;
     use rustix::event::{PollFd, PollFlags, poll};
 
-    fn wait(names: &Names) -> Vec<Found> {
-        let bell = names.bell();
-        poll(&mut [PollFd::new(&bell, PollFlags::IN)], None).expect("it rings");
+    fn wait(names: &Resolver) -> Vec<Resolved> {
+        let notifier = names.notifier();
+        poll(&mut [PollFd::new(&notifier, PollFlags::IN)], None).expect("it rings");
         names.found()
     }
 
     #[test]
     fn addresses_are_known_and_names_are_looked_up_once_for_all() {
-        let known = Known::default();
-        let (one, other) = (Names::new(Arc::clone(&known)).expect("a bell"), Names::new(known).expect("a bell"));
+        let known = KnownAddresses::default();
+        let (one, other) =
+            (Resolver::new(Arc::clone(&known)).expect("a notifier"), Resolver::new(known).expect("a notifier"));
         assert_eq!(one.known("[::1]"), "::1".parse().ok());
         assert_eq!(one.known("localhost"), None);
         one.ask("localhost");
@@ -116,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_host_without_an_address_is_told_by_name() {
-        let names = Names::new(Known::default()).expect("a bell");
+        let names = Resolver::new(KnownAddresses::default()).expect("a notifier");
         names.ask("not a host");
         let found = wait(&names);
         let [(_, Err(fault))] = found.as_slice() else { panic!("{found:?}") };

@@ -1,45 +1,43 @@
-//! What users take note of, and who files it.
+//! The logs of users, and the recorder into which they are filed.
 //!
-//! Each user writes into a book of its own; one ledger has the histograms of all. So a user is as
-//! small as what it has noted since the last look, and its second costs nothing to hand over. The
-//! keeper looks often; users that note more than it comes to file do so themselves, many entries at
-//! a time.
+//! Each user writes into a log of its own; one recorder has the histograms of all. So a user is as small as its log, and
+//! its second costs nothing to hand over. The supervisor files all logs again and again. A user whose log grows faster
+//! than that files it itself, many entries at a time.
 
 use super::Shared;
 use crate::recorder::{Recorder, SubjectIndex};
 use plimsoll_model::record::{ErrorKind, Exchange, RecordedPhase};
 use plimsoll_model::units::{Instant, Nanos};
 
-/// A user that has so many entries files them itself, if nobody else files at present.
+/// A user whose log has so many new entries files it itself, if nobody else files at present.
 const MANY: usize = 512;
 
-/// After so many entries the keeper lets others go first: a user whose answer is there would wait for
-/// its processor, and the server for the user.
-const AT_ONCE: usize = 100;
+/// After so many entries the supervisor yields its processor: a user whose answer has come may be waiting for it, and
+/// the server for the user.
+const ENTRIES_AT_ONCE: usize = 100;
 
-/// But so often at the most: where all processors are busy, each time takes milliseconds, in which more is noted than
-/// was filed.
-const COURTESIES: usize = 30;
+/// It yields so often at the most: where all processors are busy, each time takes milliseconds, in which users write
+/// more than was filed.
+const MOST_YIELDS: usize = 30;
 
-/// The notes of one user, written by whoever holds the lock: the user, or the keeper.
+/// The log of one user, behind a lock that the user and the supervisor take in turn.
 #[derive(Default)]
-pub(super) struct Book {
-    /// False before the load and after the books are closed: a call that comes back later is not
-    /// recorded again.
+pub(super) struct UserLog {
+    /// False before the load, and after the last record was filed: a call that comes back later is not recorded again.
     pub(super) is_open: bool,
     entries: Vec<Entry>,
-    /// Entries that were left when the user last filed itself.
+    /// Entries that stayed when the user last filed the log itself.
     left: usize,
-    /// Whether the user is in an iteration, or between two of them.
+    /// True while the user is in an iteration or between two of them.
     pub(super) is_active: bool,
-    pub(super) at_work: Option<AtWork>,
-    /// The thread, as the kernel numbers it.
+    pub(super) pending: Option<PendingCall>,
+    /// The number that the kernel gave the user's thread.
     pub(super) thread: Option<i32>,
 }
 
 /// A call under way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct AtWork {
+pub(super) struct PendingCall {
     pub(super) step: usize,
     /// When its iteration was due.
     pub(super) iteration: Instant,
@@ -47,41 +45,42 @@ pub(super) struct AtWork {
     pub(super) sent: Instant,
 }
 
-/// Something to be filed.
+/// An entry of a log.
 #[derive(Debug)]
 pub(super) enum Entry {
     /// An exchange, a part of one, or an iteration.
     Exchange(SubjectIndex, RecordedPhase, Exchange),
     /// At this instant something was started so much later than due.
     Late(Instant, Nanos),
-    /// What came with an error of this kind.
+    /// The text that came with an error of this kind.
     Failure(SubjectIndex, ErrorKind, String),
 }
 
 /// The records of all users.
-pub(super) struct Ledger {
+pub(super) struct SharedRecorder {
     recorder: Recorder,
-    /// What is not filed yet.
+    /// Entries that are not filed yet.
     entries: Vec<Entry>,
 }
 
-impl Book {
+impl UserLog {
+    /// Adds an entry, if the log is open.
     #[inline]
-    pub(super) fn note(&mut self, entry: Entry) {
+    pub(super) fn add(&mut self, entry: Entry) {
         if self.is_open {
             self.entries.push(entry);
         }
     }
 
-    /// Whether the user should file itself what it has noted.
+    /// True if the user should file the log itself.
     #[inline]
-    pub(super) fn is_full(&self) -> bool {
+    pub(super) fn is_long(&self) -> bool {
         self.entries.len() >= self.left + MANY
     }
 }
 
 impl Entry {
-    /// When it was noted, as far as it matters for the second under which it is filed.
+    /// The instant that decides under which second the entry is filed.
     fn at(&self) -> Instant {
         match self {
             Entry::Exchange(_, _, exchange) => exchange.done,
@@ -102,21 +101,20 @@ impl Entry {
     }
 }
 
-impl Ledger {
-    pub(super) fn new(recorder: Recorder) -> Ledger {
-        Ledger { recorder, entries: Vec::new() }
+impl SharedRecorder {
+    pub(super) fn new(recorder: Recorder) -> SharedRecorder {
+        SharedRecorder { recorder, entries: Vec::new() }
     }
 
-    /// Collects what all users have noted, and how many of them are at work; says when the oldest call under way was
-    /// sent.
+    /// Takes the entries out of all logs, and counts the users at work. Returns when the oldest pending call was sent.
     pub(super) fn collect(&mut self, shared: &Shared) -> Option<Instant> {
         let (mut users, mut in_flight, mut oldest) = (0, 0, None);
-        for index in 0..shared.books.len() {
-            let mut book = shared.book(index);
-            self.entries.append(&mut book.entries);
-            book.left = 0;
-            users += u64::from(book.is_active);
-            if let Some(call) = book.at_work {
+        for index in 0..shared.logs.len() {
+            let mut log = shared.log(index);
+            self.entries.append(&mut log.entries);
+            log.left = 0;
+            users += u64::from(log.is_active);
+            if let Some(call) = log.pending {
                 in_flight += 1;
                 oldest = Some(oldest.map_or(call.sent, |before: Instant| before.min(call.sent)));
             }
@@ -125,15 +123,15 @@ impl Ledger {
         oldest
     }
 
-    /// Files what belongs to the present second of one user: the second itself is for the keeper to
-    /// end, when it has seen all users.
-    pub(super) fn relieve(&mut self, book: &mut Book) {
+    /// Files what one log has of the present second. Only the supervisor ends a second, when it has seen all logs.
+    pub(super) fn file_log(&mut self, log: &mut UserLog) {
         let boundary = self.recorder.boundary();
-        let present = book.entries.iter().take_while(|entry| entry.at() < boundary).count();
-        book.entries.drain(..present).for_each(|entry| entry.file(&mut self.recorder));
-        book.left = book.entries.len();
+        let present = log.entries.iter().take_while(|entry| entry.at() < boundary).count();
+        log.entries.drain(..present).for_each(|entry| entry.file(&mut self.recorder));
+        log.left = log.entries.len();
     }
 
+    /// Adds an entry that stands in no log.
     pub(super) fn add(&mut self, entry: Entry) {
         self.entries.push(entry);
     }
@@ -146,12 +144,12 @@ impl Ledger {
     /// Files what was collected, and ends the seconds that are over at `now`.
     pub(super) fn file(&mut self, now: Instant) {
         if now >= self.recorder.boundary() {
-            // What ended before the second did belongs to it, whoever noted it.
+            // What ended before the second did belongs to it, whichever log it was in.
             self.entries.sort_by_key(Entry::at);
         }
         for (filed, entry) in (1..).zip(self.entries.drain(..)) {
             entry.file(&mut self.recorder);
-            if filed % AT_ONCE == 0 && filed <= COURTESIES * AT_ONCE {
+            if filed % ENTRIES_AT_ONCE == 0 && filed <= MOST_YIELDS * ENTRIES_AT_ONCE {
                 std::thread::yield_now();
             }
         }

@@ -1,10 +1,11 @@
 //! One user: waits until an iteration is due, makes its calls, and records them.
 
-use super::book::{AtWork, Entry};
 use super::call::PartOfCall;
-use super::{Call, Calls, Failure, LOOK_EVERY, Shared, Source, WHOLE, own_thread};
+use super::log::{Entry, PendingCall};
+use super::{BlockingWorkload, Call, Failure, POLL_EVERY, Shared, Source, own_thread};
 use crate::clock::{Clock, nanos};
 use crate::job::RunError;
+use crate::offer::Quota;
 use crate::recorder::{ITERATION, part, request};
 use crate::schedule::{Random, think_time, users_at};
 use crate::threads::settle;
@@ -16,44 +17,48 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-/// How exactly users follow a ramp, in nanoseconds, and for how many such steps those without work look ahead: thousands
-/// of them must not wake for nothing all the time.
-const LOOK_STEP: u64 = 10_000_000;
-const LOOKS_AHEAD: u64 = 100;
+/// How exactly users follow a ramp, in nanoseconds.
+const RAMP_STEP: u64 = 10_000_000;
+
+/// For how many such steps a user without work looks ahead: thousands of users must not wake for nothing all the time.
+const STEPS_AHEAD: u64 = 100;
 
 /// A virtual user, before it runs.
-pub(super) struct Member<C> {
+pub(super) struct UserThread<W> {
+    /// Its number on this machine.
     index: usize,
-    calls: Arc<C>,
+    workload: Arc<W>,
     shared: Arc<Shared>,
 }
 
 /// A virtual user at work.
-struct Worker<'a, C: Calls> {
+struct ActiveUser<'a, W: BlockingWorkload> {
     index: usize,
-    calls: &'a C,
+    workload: &'a W,
     shared: &'a Shared,
     clock: Clock,
-    user: C::User,
-    /// The call under way: one for all, so that a call takes no memory.
+    user: W::User,
+    /// The call under way: used again and again, so that a call allocates nothing.
     call: Call,
     random: Random,
-    /// Iterations of the measure phase that it may still start.
-    quota: u64,
-    /// Whether closed load has work for it at present.
+    /// Iterations that all users may still begin.
+    quota: Quota,
+    /// Iterations that it may still begin itself; `u64::MAX` for any number.
+    own_quota: u64,
+    /// True while a closed loop asks for it.
     is_active: bool,
 }
 
-impl<C: Calls> Member<C> {
-    pub(super) fn new(index: usize, calls: Arc<C>, shared: Arc<Shared>) -> Member<C> {
-        Member { index, calls, shared }
+impl<W: BlockingWorkload> UserThread<W> {
+    pub(super) fn new(index: usize, workload: Arc<W>, shared: Arc<Shared>) -> UserThread<W> {
+        UserThread { index, workload, shared }
     }
 
     /// Gets ready, says so, waits for the clock, and works until nothing is due any more.
-    pub(super) fn serve(self, cpus: Option<&Processors>, ready: &Sender<Result<(), RunError>>) {
+    pub(super) fn run(self, cpus: Option<&Processors>, ready: &Sender<Result<(), RunError>>) {
         let user = settle(cpus, self.index).and_then(|()| {
-            let enlisted = self.calls.enlist(self.index as u32, &self.shared.over);
-            enlisted.map_err(|failure| RunError::Users(failure.detail))
+            let user = self.workload.user(self.shared.number(self.index) as u32, &self.shared.over);
+            user.map_err(|failure| RunError::Users(failure.detail))
         });
         let user = match user {
             Ok(user) => user,
@@ -63,21 +68,22 @@ impl<C: Calls> Member<C> {
                 return;
             }
         };
-        self.shared.book(self.index).thread = Some(own_thread());
+        self.shared.log(self.index).thread = Some(own_thread());
         let _ = ready.send(Ok(()));
         let Some(clock) = self.wait_for_the_clock() else { return };
-        let worker = Worker {
+        let user = ActiveUser {
             index: self.index,
-            calls: &*self.calls,
+            workload: &*self.workload,
             shared: &self.shared,
             clock,
             user,
             call: Call::new(clock, self.shared.timeout, Arc::clone(&self.shared.over)),
-            random: Random::seeded(self.shared.seed, 1000 + self.index as u64),
-            quota: self.shared.quota_of_user,
+            random: Random::seeded(self.shared.seed, 1000 + self.shared.number(self.index) as u64),
+            quota: self.shared.quota.clone(),
+            own_quota: self.shared.quota_of_user,
             is_active: false,
         };
-        worker.work();
+        user.run();
     }
 
     fn wait_for_the_clock(&self) -> Option<Clock> {
@@ -88,23 +94,23 @@ impl<C: Calls> Member<C> {
             if let Some(clock) = self.shared.clock.get() {
                 return Some(*clock);
             }
-            std::thread::park_timeout(LOOK_EVERY);
+            std::thread::park_timeout(POLL_EVERY);
         }
     }
 }
 
-impl<C: Calls> Worker<'_, C> {
-    fn work(mut self) {
+impl<W: BlockingWorkload> ActiveUser<'_, W> {
+    fn run(mut self) {
         while let Some(due) = self.next_due() {
-            let steps = self.calls.begin_iteration(&mut self.user, &mut self.random);
-            let (before, after) = self.calls.waits(&self.user);
+            let steps = self.workload.begin_iteration(&mut self.user, &mut self.random);
+            let (before, after) = self.workload.pauses(&self.user);
             let Some(due) = self.submit(due, before) else { break };
             let outcome = self.iterate(due, steps);
             if !self.rest(outcome, after) {
                 break;
             }
         }
-        self.shared.book(self.index).is_active = false;
+        self.shared.log(self.index).is_active = false;
     }
 
     /// Waits until the next iteration is due; none when there is none left.
@@ -112,13 +118,13 @@ impl<C: Calls> Worker<'_, C> {
         match &self.shared.source {
             Source::Closed { users, .. } => loop {
                 let now = self.clock.now();
-                if self.shared.is_over() || now >= self.shared.window_end {
+                if self.shared.is_over() || now >= self.shared.window.end {
                     return None;
                 }
-                let is_active = self.index < users_at(users, now, WHOLE);
+                let is_active = self.index < users_at(users, now, self.shared.share);
                 if is_active != self.is_active {
                     self.is_active = is_active;
-                    self.shared.book(self.index).is_active = is_active;
+                    self.shared.log(self.index).is_active = is_active;
                 }
                 if is_active {
                     return Some(now);
@@ -128,13 +134,13 @@ impl<C: Calls> Worker<'_, C> {
             Source::Open(arrivals) => {
                 let due = {
                     let mut arrivals = arrivals.lock().expect("no user panics with the arrivals in its hands");
-                    let due = arrivals.next_if(|due| *due < self.shared.window_end)?;
-                    self.shared.takes_quota(due, &mut self.quota).then_some(due)?
+                    let due = arrivals.next_if(|due| due < self.shared.window.end)?;
+                    self.quota.admit(due, &self.shared.window, &mut self.own_quota).then_some(due)?
                 };
                 let waited_for = self.clock.now() < due;
                 self.sleep_until(due).then_some(())?;
                 if waited_for {
-                    self.note_lateness(due);
+                    self.log_lateness(due);
                 }
                 Some(due)
             }
@@ -143,9 +149,9 @@ impl<C: Calls> Worker<'_, C> {
 
     /// When the profile has work for it, or when to look again.
     fn next_active(&self, users: &Profile, now: Instant) -> Instant {
-        let at = |look| now.after(Nanos(look * LOOK_STEP));
-        let look = (1..LOOKS_AHEAD).find(|look| self.index < users_at(users, at(*look), WHOLE));
-        at(look.unwrap_or(LOOKS_AHEAD)).min(self.shared.window_end)
+        let at = |step| now.after(Nanos(step * RAMP_STEP));
+        let step = (1..STEPS_AHEAD).find(|step| self.index < users_at(users, at(*step), self.shared.share));
+        at(step.unwrap_or(STEPS_AHEAD)).min(self.shared.window.end)
     }
 
     /// Waits as long as the user does before what was drawn. In closed load it is due only then, and
@@ -156,10 +162,10 @@ impl<C: Calls> Worker<'_, C> {
         }
         let due = due.after(wait.into());
         if !wait.is_zero() {
-            self.sleep_until(due.min(self.shared.window_end)).then_some(())?;
-            self.note_lateness(due);
+            self.sleep_until(due.min(self.shared.window.end)).then_some(())?;
+            self.log_lateness(due);
         }
-        self.shared.takes_quota(due, &mut self.quota).then_some(due)
+        self.quota.admit(due, &self.shared.window, &mut self.own_quota).then_some(due)
     }
 
     fn iterate(&mut self, due: Instant, steps: Range<usize>) -> Outcome {
@@ -174,30 +180,30 @@ impl<C: Calls> Worker<'_, C> {
             }
         }
         self.end(due, took, outcome);
-        self.calls.end_iteration(&mut self.user);
+        self.workload.end_iteration(&mut self.user);
         outcome
     }
 
     /// Makes the call of a step and records it; comes back with how long it took.
     fn step(&mut self, step: usize, is_first: bool, iteration: Instant) -> (Result<(), ErrorKind>, Nanos) {
-        let before = self.calls.before_call(&mut self.user, step);
+        let before = self.workload.before_call(&mut self.user, step);
         let sent = self.clock.now();
         self.call.begin(sent, phase(iteration));
         // Only arrivals have a schedule; and what a step needs before its call is not its own time.
         let open = matches!(self.shared.source, Source::Open(_));
         let scheduled = if open && is_first { iteration } else { sent };
         {
-            let mut book = self.shared.book(self.index);
-            book.at_work = Some(AtWork { step, iteration, scheduled, sent });
-            book.is_active = true;
+            let mut log = self.shared.log(self.index);
+            log.pending = Some(PendingCall { step, iteration, scheduled, sent });
+            log.is_active = true;
         }
-        let result = before.and_then(|()| self.calls.call(&mut self.user, step, &mut self.call));
+        let result = before.and_then(|()| self.workload.call(&mut self.user, step, &mut self.call));
         let done = self.clock.now();
         let Call { bytes_out, bytes_in, first_byte, .. } = self.call;
         let outcome = result.as_ref().map_or_else(|failure| Outcome::Failed(failure.kind), |()| Outcome::Ok);
         let exchange = Exchange { scheduled, sent, first_byte, done, bytes_out, bytes_in, outcome };
         let exchange = Exchange { done: self.at_most_timeout(&exchange), ..exchange };
-        self.note(step, phase(iteration), exchange, result.err());
+        self.log(step, phase(iteration), exchange, result.err());
         let kind = match outcome {
             Outcome::Ok => Ok(()),
             Outcome::Failed(kind) => Err(kind),
@@ -213,20 +219,20 @@ impl<C: Calls> Worker<'_, C> {
         }
     }
 
-    fn note(&mut self, step: usize, phase: RecordedPhase, exchange: Exchange, failure: Option<Failure>) {
-        let mut book = self.shared.book(self.index);
-        book.at_work = None;
-        book.note(Entry::Exchange(request(step), phase, exchange));
+    fn log(&mut self, step: usize, phase: RecordedPhase, exchange: Exchange, failure: Option<Failure>) {
+        let mut log = self.shared.log(self.index);
+        log.pending = None;
+        log.add(Entry::Exchange(request(step), phase, exchange));
         for made in self.call.parts.drain(..) {
             let scheduled = made.sent;
             let PartOfCall { part: taken, sent, first_byte, done, outcome } = made;
             let exchange = Exchange { scheduled, sent, first_byte, done, bytes_out: 0, bytes_in: 0, outcome };
-            book.note(Entry::Exchange(part(step, self.shared.steps, taken), phase, exchange));
+            log.add(Entry::Exchange(part(step, self.shared.steps, taken), phase, exchange));
         }
         if let Some(Failure { kind, detail }) = failure {
-            book.note(Entry::Failure(request(step), kind, detail));
+            log.add(Entry::Failure(request(step), kind, detail));
         }
-        self.shared.relieve(&mut book);
+        self.shared.file_if_long(&mut log);
     }
 
     /// Records an iteration: it took as long as its calls, without what came between them.
@@ -235,9 +241,9 @@ impl<C: Calls> Worker<'_, C> {
         let sent = Instant(done.0 - took.0 as i64);
         let exchange =
             Exchange { scheduled: due.min(sent), sent, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome };
-        let mut book = self.shared.book(self.index);
-        book.is_active = matches!(self.shared.source, Source::Closed { .. });
-        book.note(Entry::Exchange(ITERATION, phase(due), exchange));
+        let mut log = self.shared.log(self.index);
+        log.is_active = matches!(self.shared.source, Source::Closed { .. });
+        log.add(Entry::Exchange(ITERATION, phase(due), exchange));
     }
 
     /// Pauses between two iterations, for what the study asks for and the user needs; returns
@@ -253,13 +259,13 @@ impl<C: Calls> Worker<'_, C> {
             return !self.shared.is_over();
         }
         let due = self.clock.now().after(Nanos(pause.unsigned_abs()));
-        if due >= self.shared.window_end {
+        if due >= self.shared.window.end {
             // Nothing follows, but it stays connected for as long as the others work.
-            self.sleep_until(self.shared.window_end);
+            self.sleep_until(self.shared.window.end);
             return false;
         }
         let goes_on = self.sleep_until(due);
-        self.note_lateness(due);
+        self.log_lateness(due);
         goes_on
     }
 
@@ -275,9 +281,9 @@ impl<C: Calls> Worker<'_, C> {
     }
 
     /// Notes how late it is for what was due.
-    fn note_lateness(&self, due: Instant) {
+    fn log_lateness(&self, due: Instant) {
         let now = self.clock.now();
-        self.shared.book(self.index).note(Entry::Late(now, now.since(due)));
+        self.shared.log(self.index).add(Entry::Late(now, now.since(due)));
     }
 }
 

@@ -17,7 +17,7 @@ fn closed(users: Profile, think: Duration, stop: Stop) -> Offering {
         warmup: Duration::ZERO,
         drain: Duration::from_secs(1),
         leave: None,
-        as_k6: None,
+        k6_arrivals: None,
         seed: 5,
     }
 }
@@ -27,17 +27,25 @@ fn open(rate: f64, max_users: u32, overflow: Overflow, stop: Stop) -> Offering {
     Offering { model, ..closed(Profile::constant(0.0), Duration::ZERO, stop) }
 }
 
+/// The only thread of the only machine.
+const ALONE: ThreadShare = ThreadShare { machine: WHOLE, thread: 0, threads: 1 };
+
+/// One of so many threads of the only machine.
+fn part(thread: usize, threads: usize) -> ThreadShare {
+    ThreadShare { machine: WHOLE, thread, threads }
+}
+
 /// A share of which no other thread has a part.
-fn alone(offering: &Offering, share: Share) -> Offer {
-    Offer::new(offering, &Pot::of(offering), share)
+fn alone(offering: &Offering, share: ThreadShare) -> Offer {
+    Offer::new(offering, &SharedQuota::of(offering, WHOLE), share)
 }
 
 #[test]
 fn what_one_thread_does_not_begin_another_does() {
     let stop = Stop::Iterations { count: 10, limit: ms(100) };
     let offering = closed(Profile::constant(2.0), Duration::ZERO, stop);
-    let pot = Pot::of(&offering);
-    let mut offers = [0, 1].map(|index| Offer::new(&offering, &pot, Share { index, of: 2 }));
+    let shared = SharedQuota::of(&offering, WHOLE);
+    let mut offers = [0, 1].map(|index| Offer::new(&offering, &shared, part(index, 2)));
     assert!(offers[1].begin(0, Instant(0)));
     for _ in 0..9 {
         assert!(offers[0].begin(0, Instant(0)), "the other thread is slow");
@@ -52,8 +60,8 @@ fn what_one_thread_does_not_begin_another_does() {
 fn nobody_waits_for_what_another_thread_gives_back() {
     let stop = Stop::Iterations { count: 1, limit: ms(100) };
     let offering = closed(Profile::constant(2.0), Duration::ZERO, stop);
-    let pot = Pot::of(&offering);
-    let [mut one, mut other] = [0, 1].map(|index| Offer::new(&offering, &pot, Share { index, of: 2 }));
+    let shared = SharedQuota::of(&offering, WHOLE);
+    let [mut one, mut other] = [0, 1].map(|index| Offer::new(&offering, &shared, part(index, 2)));
     assert!(one.begin(0, Instant(0)) && !other.begin(0, Instant(0)));
     one.stop(0, Instant(0), Instant(1));
     assert!(one.is_over(Instant(1)) && other.is_over(Instant(1)));
@@ -87,7 +95,7 @@ struct Play<'a> {
     outcome: Outcome,
 }
 
-fn play(offering: &Offering, share: Share, retires: bool, takes: &mut dyn FnMut() -> i64) -> Outcome {
+fn play(offering: &Offering, share: ThreadShare, retires: bool, takes: &mut dyn FnMut() -> i64) -> Outcome {
     let mut offer = alone(offering, share);
     if retires {
         offer.keep_retirees();
@@ -229,8 +237,8 @@ fn a_user_that_has_nothing_more_to_do_leaves_its_arrival_to_another() {
 #[test]
 fn users_of_a_script_on_its_own_take_turns() {
     let now = Instant(500 * MS);
-    let taken = |as_k6| {
-        let offering = Offering { as_k6, ..open(1000.0, 3, Overflow::Drop, Stop::After(ms(1000))) };
+    let taken = |k6_arrivals| {
+        let offering = Offering { k6_arrivals, ..open(1000.0, 3, Overflow::Drop, Stop::After(ms(1000))) };
         let mut offer = alone(&offering, ALONE);
         let mut take = |ends: bool| {
             let Some(Start::Arrival { user, due, .. }) = offer.next_start(now) else { panic!("an arrival") };
@@ -243,8 +251,8 @@ fn users_of_a_script_on_its_own_take_turns() {
         [true, true, true, false, false, false].map(&mut take)
     };
     assert_eq!(taken(None), [0, 0, 0, 0, 1, 2], "in a study, few of them stay warm");
-    let as_k6 = AsK6 { in_turn: 2, after_a_gap: false };
-    assert_eq!(taken(Some(as_k6)), [0, 1, 0, 1, 0, 2], "the third is for when both are busy");
+    let k6_arrivals = K6Arrivals { in_turn: 2, after_a_gap: false };
+    assert_eq!(taken(Some(k6_arrivals)), [0, 1, 0, 1, 0, 2], "the third is for when both are busy");
 }
 
 #[test]
@@ -321,7 +329,7 @@ proptest! {
         let offering = open(rate, max_users, overflow, stop);
         let outcome = play(&offering, ALONE, false, &mut takes(&durations));
         let end = Instant(nanos(stop.limit()));
-        let all = ArrivalTimes::new(&Profile::constant(rate), Arrivals::Poisson, Instant(0), offering.seed, ALONE);
+        let all = ArrivalTimes::new(&Profile::constant(rate), Arrivals::Poisson, Instant(0), offering.seed, WHOLE);
         let offered = all.take_while(|due| *due < end).count() as u64;
         let (begun, dropped) = (outcome.begun.len() as u64, outcome.dropped.len() as u64);
         let quota = if let Stop::Iterations { count, .. } = stop { count } else { u64::MAX };
@@ -342,8 +350,8 @@ proptest! {
     fn shares_together_have_all_users_and_iterations(users in 0_u8..40, count in 0_u64..300, of in 1_usize..6) {
         let stop = Stop::Iterations { count, limit: ms(10) };
         let offering = closed(Profile::constant(f64::from(users)), Duration::ZERO, stop);
-        let pot = Pot::of(&offering);
-        let mut offers: Vec<Offer> = (0..of).map(|index| Offer::new(&offering, &pot, Share { index, of })).collect();
+        let shared = SharedQuota::of(&offering, WHOLE);
+        let mut offers: Vec<Offer> = (0..of).map(|index| Offer::new(&offering, &shared, part(index, of))).collect();
         prop_assert_eq!(offers.iter().map(Offer::len).sum::<usize>(), usize::from(users));
         prop_assert!(offers.iter().all(|offer| users == 0 || offer.len() > 0 || !offer.quota.has_any()));
         let mut begun = 0;
@@ -357,7 +365,7 @@ proptest! {
     fn all_arrivals_go_to_threads_that_have_users(max_users in 1_u32..5, of in 1_usize..6) {
         let offering = open(300.0, max_users, Overflow::Drop, Stop::After(ms(100)));
         let all = play(&offering, ALONE, false, &mut || MS);
-        let parts = (0..of).map(|index| play(&offering, Share { index, of }, false, &mut || MS));
+        let parts = (0..of).map(|index| play(&offering, part(index, of), false, &mut || MS));
         let offered = |outcome: Outcome| outcome.begun.len() + outcome.dropped.len();
         let shared: Vec<usize> = parts.map(offered).collect();
         prop_assert_eq!(shared.iter().sum::<usize>(), offered(all));

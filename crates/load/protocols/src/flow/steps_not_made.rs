@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 
 /// The steps of iterations that were not made so far in the measure phase.
 #[derive(Debug)]
-pub struct Unmade<'a>(BTreeSet<&'a str>);
+pub struct StepsNotMade<'a>(BTreeSet<&'a str>);
 
-impl<'a> Unmade<'a> {
+impl<'a> StepsNotMade<'a> {
     /// Nothing is made yet.
-    pub fn of(steps: &'a Steps) -> Unmade<'a> {
+    pub fn of(steps: &'a Steps) -> StepsNotMade<'a> {
         match steps {
-            Steps::Flow(flow) => Unmade(flow.names_of_iterations()),
-            _ => Unmade(BTreeSet::new()),
+            Steps::Flow(flow) => StepsNotMade(flow.names_of_iterations()),
+            _ => StepsNotMade(BTreeSet::new()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! TLS of scripts: every connection shakes hands anew, as those of different clients do.
 
-use super::held::{OwnTls, Wants};
+use super::client_session::{ClientTls, ConnectionRequest};
 use plimsoll_engine::tls::{Trust, client};
 use rustls::ClientConfig;
 use rustls::client::Resumption;
@@ -10,15 +10,15 @@ use std::sync::Arc;
 pub(super) type Configuration = Result<Arc<ClientConfig>, String>;
 
 /// The configurations of a run.
-pub(super) struct Secure {
+pub(super) struct TlsConfigurations {
     insecure: bool,
     http: Configuration,
     http2: Configuration,
 }
 
-impl Secure {
+impl TlsConfigurations {
     /// They are made before the load begins: reading the system's authorities takes a while.
-    pub(super) fn new(insecure: bool) -> Secure {
+    pub(super) fn new(insecure: bool) -> TlsConfigurations {
         let trust = if insecure { Trust::Anyone } else { Trust::System };
         let http = client(trust, None, &[b"http/1.1"]).map(unlinked);
         let http2 = http.clone().map(|config| {
@@ -26,16 +26,16 @@ impl Secure {
             config.alpn_protocols = vec![b"h2".to_vec()];
             Arc::new(config)
         });
-        Secure { insecure, http, http2 }
+        TlsConfigurations { insecure, http, http2 }
     }
 
-    /// That of requests.
+    /// The configuration of requests of HTTP.
     pub(super) fn http(&self) -> &Configuration {
         &self.http
     }
 
-    /// That of a connection that is held.
-    pub(super) fn configuration(&self, wants: &Wants) -> Configuration {
+    /// The configuration of a session's connection.
+    pub(super) fn configuration(&self, wants: &ConnectionRequest) -> Configuration {
         match &wants.tls {
             Some(own) => self.own(own, wants.alpn),
             None if wants.alpn.contains(&&b"h2"[..]) => self.http2.clone(),
@@ -43,7 +43,7 @@ impl Secure {
         }
     }
 
-    fn own(&self, own: &OwnTls, alpn: &[&[u8]]) -> Configuration {
+    fn own(&self, own: &ClientTls, alpn: &[&[u8]]) -> Configuration {
         let trust = match own.authorities.as_slice() {
             _ if self.insecure => Trust::Anyone,
             [] => Trust::System,
@@ -54,7 +54,7 @@ impl Secure {
     }
 }
 
-/// Without what earlier connections left behind: users are different clients.
+/// Switches the resumption of earlier TLS sessions off: users are different clients.
 fn unlinked(mut config: ClientConfig) -> Arc<ClientConfig> {
     config.resumption = Resumption::disabled();
     Arc::new(config)

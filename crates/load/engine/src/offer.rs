@@ -1,23 +1,27 @@
-//! Who starts iterations, and when: the users of a closed loop, or arrivals. Neither clock nor
-//! sockets: it is told what happens, and asked what is due.
+//! Who begins an iteration, and when: the users of a closed loop, or arrivals. It has neither clock nor sockets: it is
+//! told what happens, and says what is due.
+//!
+//! [`Offer`] is for threads whose users take turns, in the event loop. Users that each have a thread of their own need
+//! only parts of it: the [`Quota`], the [`Arrivals`] and the [`Offering`] that both follow.
 
+mod arrivals;
 mod quota;
 mod source;
 
-pub use quota::Pot;
+pub(crate) use arrivals::Arrivals;
+pub(crate) use quota::Quota;
+pub use quota::SharedQuota;
 
-use crate::schedule::{Share, users_at};
-use plimsoll_model::load::{LoadModel, Profile, Stop};
+use crate::job::Job;
+use crate::schedule::{ThreadShare, WHOLE, users_at};
+use plimsoll_model::load::{LoadModel, LoadProfile, Profile, Stop};
 use plimsoll_model::units::{Instant, Nanos};
-use quota::Quota;
 use source::Source;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
 
-/// The whole load.
-const ALONE: Share = Share { index: 0, of: 1 };
-
-/// What an offer follows.
+/// A load to offer: profile, stop rule and phases.
 #[derive(Clone, Debug)]
 pub struct Offering {
     /// Users of a closed loop, or arrivals.
@@ -33,15 +37,15 @@ pub struct Offering {
     /// How long a user may go on with its iteration that a ramp no longer asks for; as long as it
     /// takes, where there is none.
     pub leave: Option<Duration>,
-    /// Where arrivals are those of a script on its own.
-    pub as_k6: Option<AsK6>,
+    /// Set if arrivals follow the rules of k6.
+    pub k6_arrivals: Option<K6Arrivals>,
     /// Seed of arrivals and think times.
     pub seed: u64,
 }
 
-/// What k6 does otherwise with arrivals.
+/// How arrivals of k6 differ from those of a study.
 #[derive(Clone, Copy, Debug)]
-pub struct AsK6 {
+pub struct K6Arrivals {
     /// So many users take turns. In a study, whoever became free last is taken first: few of them stay warm rather
     /// than many cold.
     pub in_turn: u64,
@@ -53,7 +57,7 @@ pub struct AsK6 {
 #[derive(Debug)]
 pub struct Offer {
     source: Source,
-    stations: Vec<Station>,
+    users: Vec<UserState>,
     /// Iterations after the start that all users together may still begin.
     quota: Quota,
     /// The same for each user; empty where users have no quota of their own.
@@ -68,22 +72,21 @@ pub struct Offer {
     retiring: usize,
     /// Users that are to do that next, where users do such a thing.
     retirees: Option<Vec<u32>>,
-    /// Whether those were called up that have nothing to do when no more iterations begin.
+    /// True if those were called up that have nothing to do when no more iterations begin.
     called_up: bool,
     /// When users are to be gone that a ramp no longer asks for, in order of time.
     leaving: VecDeque<(Instant, u32)>,
     leave: Option<Nanos>,
-    start: Instant,
-    /// After this instant nothing is due any more.
-    window_end: Instant,
+    /// From where on iterations count, and from where on none begins.
+    window: Range<Instant>,
     drain_end: Instant,
-    /// Whether what was under way at the end of the drain was cut off.
+    /// True if what was under way at the end of the drain was cut off.
     cut_off: bool,
 }
 
 /// What a user is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Station {
+enum UserState {
     /// Nothing.
     Idle,
     /// It pauses between two iterations.
@@ -115,32 +118,49 @@ pub enum Start {
 }
 
 impl Offering {
+    /// The load of a job.
+    #[must_use]
+    pub fn of(job: &Job<'_>) -> Offering {
+        let LoadProfile { model, warmup, stop, drain } = job.load.clone();
+        Offering { model, stop, start: Instant(0), warmup, drain, leave: None, k6_arrivals: None, seed: job.seed }
+    }
+
+    /// From where on iterations count, and from where on none begins.
+    pub(crate) fn window(&self) -> Range<Instant> {
+        self.start..self.start.after(self.stop.limit().into())
+    }
+
+    /// The iterations that each user may begin; `u64::MAX` for any number.
+    pub(crate) fn quota_of_user(&self) -> u64 {
+        if let Stop::IterationsPerUser { count, .. } = self.stop { count } else { u64::MAX }
+    }
+
     /// The most users that are at work at once, on all threads.
     fn users(&self) -> usize {
         match &self.model {
-            LoadModel::Closed { users, .. } => users_at(&Profile::constant(users.peak()), Instant(0), ALONE),
+            LoadModel::Closed { users, .. } => users_at(&Profile::constant(users.peak()), Instant(0), WHOLE),
             LoadModel::Open { max_users, .. } => *max_users as usize,
         }
     }
 }
 
 impl Offer {
-    /// The share of a thread. A thread beyond the last user has no part in the load. All threads have the same pot.
-    pub fn new(offering: &Offering, pot: &Pot, share: Share) -> Offer {
-        let threads = offering.users().clamp(1, share.of);
-        let has_part = share.index < threads;
-        let share = if has_part { Share { of: threads, ..share } } else { share };
+    /// The part of a thread. A thread beyond the last user has no part in the load.
+    #[must_use]
+    pub fn new(offering: &Offering, shared: &SharedQuota, part: ThreadShare) -> Offer {
+        let users_here = part.machine.of_first(offering.users() as u64);
+        let taking_part = part.among(usize::try_from(users_here).unwrap_or(usize::MAX).clamp(1, part.threads));
+        let share = taking_part.unwrap_or(part).share();
         let (source, users) = Source::new(offering, share);
-        let Offering { stop, start, drain, leave, .. } = offering;
-        let quota = if has_part { Quota::of(offering, pot, share) } else { Quota::Own(0) };
-        let quotas = match stop {
-            Stop::IterationsPerUser { count, .. } if has_part => vec![*count; users],
+        let quota = taking_part.map_or(Quota::Own(0), |_| Quota::of(offering, shared, share));
+        let quotas = match offering.stop {
+            Stop::IterationsPerUser { count, .. } => vec![count; users],
             _ => Vec::new(),
         };
-        let window_end = start.after(stop.limit().into());
+        let window = offering.window();
         Offer {
             source,
-            stations: vec![Station::Idle; users],
+            users: vec![UserState::Idle; users],
             quota,
             spent: quotas.iter().filter(|quota| **quota == 0).count(),
             quotas,
@@ -150,36 +170,36 @@ impl Offer {
             retirees: None,
             called_up: false,
             leaving: VecDeque::new(),
-            leave: leave.map(Nanos::from),
-            start: *start,
-            window_end,
-            drain_end: window_end.after((*drain).into()),
+            leave: offering.leave.map(Nanos::from),
+            drain_end: window.end.after(offering.drain.into()),
+            window,
             cut_off: false,
         }
     }
 
     /// Users do something when they stop: [`Offer::next_retiree`] says who, and when.
-    pub(super) fn keep_retirees(&mut self) {
+    pub(crate) fn keep_retirees(&mut self) {
         self.retirees = Some(Vec::new());
     }
 
     /// How many users it has.
     #[inline]
+    #[allow(clippy::len_without_is_empty, reason = "an offer is no collection of users")]
     pub fn len(&self) -> usize {
-        self.stations.len()
+        self.users.len()
     }
 
-    /// Whether iterations arrive.
+    /// True if iterations arrive.
     #[inline]
     pub fn is_open(&self) -> bool {
         matches!(self.source, Source::Open(_))
     }
 
     /// Users at work: those that are meant to be, or in open load and at the end those in an iteration.
-    pub(super) fn users(&mut self, now: Instant) -> usize {
+    pub(crate) fn users(&mut self, now: Instant) -> usize {
         match &self.source {
             Source::Closed(closed) => {
-                let active = closed.active.min(self.iterating.max(self.stations.len() - self.spent));
+                let active = closed.active.min(self.iterating.max(self.users.len() - self.spent));
                 if self.offers_more(now) { active } else { self.iterating }
             }
             Source::Open(_) => self.iterating,
@@ -187,14 +207,14 @@ impl Offer {
     }
 
     /// What is due at `now`, one after the other.
-    pub(super) fn next_start(&mut self, now: Instant) -> Option<Start> {
+    pub(crate) fn next_start(&mut self, now: Instant) -> Option<Start> {
         self.follow_the_profile(now);
-        let stations = &self.stations;
+        let users = &self.users;
         match &mut self.source {
             Source::Closed(closed) => {
-                closed.asked.find(|place| stations[*place].is_idle()).map(|place| Start::User(place as u32))
+                closed.asked.find(|place| users[*place].is_idle()).map(|place| Start::User(place as u32))
             }
-            Source::Open(open) if self.quota.has_any() => open.next_start(now, self.window_end),
+            Source::Open(open) if self.quota.has_any() => open.next_start(now, self.window.end),
             Source::Open(_) => None,
         }
     }
@@ -202,13 +222,13 @@ impl Offer {
     /// Lets as many closed-loop users work as the profile asks for.
     fn follow_the_profile(&mut self, now: Instant) {
         let Source::Closed(closed) = &mut self.source else { return };
-        if now >= self.window_end || !closed.follow(now, self.stations.len()) {
+        if now >= self.window.end || !closed.follow(now, self.users.len()) {
             return;
         }
         if let Some(leave) = self.leave {
             let active = closed.active;
             self.leaving.retain(|(_, user)| *user as usize >= active);
-            let dismissed = closed.dismissed.clone().filter(|place| self.stations[*place] == Station::Iterating);
+            let dismissed = closed.dismissed.clone().filter(|place| self.users[*place] == UserState::Iterating);
             self.leaving.extend(dismissed.map(|place| (now.after(leave), place as u32)));
         }
     }
@@ -216,40 +236,33 @@ impl Offer {
     /// Begins an iteration that was due at `due`, unless the user is to stop: then it has nothing to
     /// do from now on.
     #[inline]
-    pub(super) fn begin(&mut self, user: u32, due: Instant) -> bool {
+    pub(crate) fn begin(&mut self, user: u32, due: Instant) -> bool {
         if !self.takes_quota(user, due) {
             self.quota.close_if_empty();
             self.park(user, due);
             return false;
         }
-        self.stations[user as usize] = Station::Iterating;
+        self.users[user as usize] = UserState::Iterating;
         self.iterating += 1;
         true
     }
 
     fn takes_quota(&mut self, user: u32, due: Instant) -> bool {
-        if !self.may_begin(user, due) {
-            return false;
-        }
-        if due >= self.start {
-            if !self.quota.take() {
-                return false;
-            }
-            if let Some(quota) = self.quotas.get_mut(user as usize) {
-                *quota -= u64::from(*quota != u64::MAX);
-                self.spent += usize::from(*quota == 0);
-            }
-        }
-        true
+        let mut endless = u64::MAX;
+        let of_user = self.quotas.get_mut(user as usize).unwrap_or(&mut endless);
+        let had_any = *of_user > 0;
+        let admitted = self.quota.admit(due, &self.window, of_user);
+        self.spent += usize::from(had_any && *of_user == 0);
+        admitted
     }
 
     fn may_begin(&self, user: u32, due: Instant) -> bool {
-        due < self.window_end && self.quota.has_any() && self.quotas.get(user as usize).is_none_or(|quota| *quota > 0)
+        due < self.window.end && self.quota.has_any() && self.quotas.get(user as usize).is_none_or(|quota| *quota > 0)
     }
 
     /// An iteration is over. Comes with how long the user thinks before its next one, or nothing
     /// where it has nothing to do; `least` is the shortest pause.
-    pub(super) fn iteration_ended(&mut self, user: u32, least: Nanos, now: Instant) -> Option<Nanos> {
+    pub(crate) fn iteration_ended(&mut self, user: u32, least: Nanos, now: Instant) -> Option<Nanos> {
         self.iterating -= 1;
         match &mut self.source {
             Source::Closed(closed) if closed.asks_for(user) && !self.called_up => Some(closed.think().max(least)),
@@ -261,39 +274,39 @@ impl Offer {
     }
 
     /// The user begins no further iteration, whatever becomes of the one it is in.
-    pub(super) fn lose(&mut self, user: u32) {
-        self.quotas.resize(self.stations.len(), u64::MAX);
+    pub(crate) fn lose(&mut self, user: u32) {
+        self.quotas.resize(self.users.len(), u64::MAX);
         let left = std::mem::replace(&mut self.quotas[user as usize], 0);
         self.spent += usize::from(left > 0);
     }
 
     /// The user has nothing more to do: its iteration is none, and it begins no other.
-    pub(super) fn stop(&mut self, user: u32, due: Instant, now: Instant) {
+    pub(crate) fn stop(&mut self, user: u32, due: Instant, now: Instant) {
         self.lose(user);
         self.stopped += 1;
         self.iterating -= 1;
-        if due >= self.start {
+        if due >= self.window.start {
             self.quota.give_back();
         }
         if let Source::Open(open) = &mut self.source {
-            open.returned.push_back(due);
+            open.arrivals.give_back(due);
         }
         self.park(user, now);
     }
 
-    /// Whether every user had nothing more to do.
-    pub(super) fn all_stopped(&self) -> bool {
-        self.stopped == self.stations.len()
+    /// True if every user had nothing more to do.
+    pub(crate) fn all_stopped(&self) -> bool {
+        self.stopped == self.users.len()
     }
 
     /// The user pauses before its next iteration.
-    pub(super) fn think(&mut self, user: u32) {
-        self.stations[user as usize] = Station::Thinking;
+    pub(crate) fn think(&mut self, user: u32) {
+        self.users[user as usize] = UserState::Thinking;
     }
 
     /// Its pause is over. Returns whether it is still meant to work.
-    pub(super) fn wake(&mut self, user: u32, now: Instant) -> bool {
-        if self.stations[user as usize] != Station::Thinking {
+    pub(crate) fn wake(&mut self, user: u32, now: Instant) -> bool {
+        if self.users[user as usize] != UserState::Thinking {
             return false;
         }
         let is_active = self.asks_for(user);
@@ -304,9 +317,9 @@ impl Offer {
     }
 
     fn park(&mut self, user: u32, now: Instant) {
-        let is_retired = self.stations[user as usize] == Station::Retired;
+        let is_retired = self.users[user as usize] == UserState::Retired;
         if !is_retired {
-            self.stations[user as usize] = Station::Idle;
+            self.users[user as usize] = UserState::Idle;
         }
         match &mut self.source {
             Source::Open(open) if self.quotas.get(user as usize).is_none_or(|quota| *quota > 0) => open.free(user, now),
@@ -319,18 +332,18 @@ impl Offer {
     }
 
     /// The next user that is to do what it does when it stops; then [`Offer::retired`].
-    pub(super) fn next_retiree(&mut self, now: Instant) -> Option<u32> {
+    pub(crate) fn next_retiree(&mut self, now: Instant) -> Option<u32> {
         self.retirees.as_ref()?;
         if !self.called_up && !self.offers_more(now) {
             self.called_up = true;
-            let idle = |place: &u32| matches!(self.stations[*place as usize], Station::Idle | Station::Thinking);
-            self.retirees = Some((0..self.stations.len() as u32).filter(idle).collect());
+            let idle = |place: &u32| matches!(self.users[*place as usize], UserState::Idle | UserState::Thinking);
+            self.retirees = Some((0..self.users.len() as u32).filter(idle).collect());
         }
         while let Some(user) = self.retirees.as_mut()?.pop() {
-            let station = self.stations[user as usize];
+            let state = self.users[user as usize];
             // A ramp may have asked for it again.
-            if station == Station::Idle || self.called_up && station == Station::Thinking {
-                self.stations[user as usize] = Station::Retiring;
+            if state == UserState::Idle || self.called_up && state == UserState::Thinking {
+                self.users[user as usize] = UserState::Retiring;
                 self.retiring += 1;
                 return Some(user);
             }
@@ -339,9 +352,9 @@ impl Offer {
     }
 
     /// A user has done what it does when it stops. Returns whether a ramp asks for it again.
-    pub(super) fn retired(&mut self, user: u32, now: Instant) -> bool {
+    pub(crate) fn retired(&mut self, user: u32, now: Instant) -> bool {
         self.retiring -= 1;
-        self.stations[user as usize] = Station::Retired;
+        self.users[user as usize] = UserState::Retired;
         self.asks_for(user) && self.may_begin(user, now)
     }
 
@@ -351,74 +364,74 @@ impl Offer {
 
     /// The users that are to break off what they do: at the end of the drain, or because a ramp has
     /// not asked for them any more for long enough.
-    pub(super) fn take_overdue(&mut self, now: Instant) -> Vec<u32> {
+    pub(crate) fn take_overdue(&mut self, now: Instant) -> Vec<u32> {
         if now >= self.drain_end && !self.cut_off {
             self.cut_off = true;
-            let busy = |place: &u32| matches!(self.stations[*place as usize], Station::Iterating | Station::Retiring);
-            return (0..self.stations.len() as u32).filter(busy).collect();
+            let busy = |place: &u32| matches!(self.users[*place as usize], UserState::Iterating | UserState::Retiring);
+            return (0..self.users.len() as u32).filter(busy).collect();
         }
         let due = self.leaving.partition_point(|(at, _)| *at <= now);
         let left = self.leaving.drain(..due).map(|(_, user)| user);
-        left.filter(|user| self.stations[*user as usize] == Station::Iterating).collect()
+        left.filter(|user| self.users[*user as usize] == UserState::Iterating).collect()
     }
 
     /// The next arrival that was due but for which no user ever became free.
-    pub(super) fn next_unsent(&mut self, now: Instant) -> Option<Instant> {
+    pub(crate) fn next_unsent(&mut self, now: Instant) -> Option<Instant> {
         // Nobody was to take it.
         if self.all_stopped() {
             return None;
         }
         let Source::Open(open) = &mut self.source else { return None };
-        let due = open.next_if(|due| due <= now && due < self.window_end && self.quota.has_any())?;
+        let due = open.arrivals.next_if(|due| due <= now && due < self.window.end && self.quota.has_any())?;
         self.quota.take();
         Some(due)
     }
 
     /// Arrivals that are due and that no user was free for.
-    pub(super) fn backlog(&mut self, now: Instant) -> u64 {
+    pub(crate) fn backlog(&mut self, now: Instant) -> u64 {
         match &mut self.source {
-            Source::Open(open) if self.quota.has_any() => open.backlog(now, self.window_end),
+            Source::Open(open) if self.quota.has_any() => open.arrivals.backlog(now, self.window.end),
             Source::Open(_) | Source::Closed(_) => 0,
         }
     }
 
-    /// Whether iterations may still begin.
+    /// True if iterations may still begin.
     fn offers_more(&mut self, now: Instant) -> bool {
-        let all_spent = self.spent > 0 && self.spent == self.stations.len();
+        let all_spent = self.spent > 0 && self.spent == self.users.len();
         self.quota.has_any()
             && !all_spent
             && match &mut self.source {
-                Source::Closed(_) => now < self.window_end,
+                Source::Closed(_) => now < self.window.end,
                 // Where time alone ends it, it lasts that long, also after the last arrival.
-                Source::Open(_) if self.quota.is_endless() && now < self.window_end => true,
-                Source::Open(open) => open.peek().is_some_and(|due| due < self.window_end),
+                Source::Open(_) if self.quota.is_endless() && now < self.window.end => true,
+                Source::Open(open) => open.arrivals.peek().is_some_and(|due| due < self.window.end),
             }
     }
 
-    /// Whether nothing is left to do, or no time to do it in.
-    pub(super) fn is_over(&mut self, now: Instant) -> bool {
+    /// True if nothing is left to do, or no time to do it in.
+    pub(crate) fn is_over(&mut self, now: Instant) -> bool {
         let none_busy = self.iterating == 0 && self.retiring == 0 && self.retirees.as_ref().is_none_or(Vec::is_empty);
-        now >= self.drain_end || none_busy && now >= self.start && !self.offers_more(now)
+        now >= self.drain_end || none_busy && now >= self.window.start && !self.offers_more(now)
     }
 
     /// When something is due that it does by itself.
-    pub(super) fn next_due(&mut self, now: Instant) -> Instant {
+    pub(crate) fn next_due(&mut self, now: Instant) -> Instant {
         let next_start = match &mut self.source {
-            Source::Closed(closed) => closed.follow_at.filter(|_| now < self.window_end),
+            Source::Closed(closed) => closed.follow_at.filter(|_| now < self.window.end),
             // A user that becomes free is an event of a socket, or a time-out.
             Source::Open(open) if open.waits_for_users() || !self.quota.has_any() => None,
-            Source::Open(open) => open.peek(),
+            Source::Open(open) => open.arrivals.peek(),
         };
-        let next_start = next_start.filter(|due| *due < self.window_end);
-        let next_end = if now < self.window_end { self.window_end } else { self.drain_end };
+        let next_start = next_start.filter(|due| *due < self.window.end);
+        let next_end = if now < self.window.end { self.window.end } else { self.drain_end };
         let leaving = self.leaving.front().map(|(at, _)| *at);
         [next_start, leaving].into_iter().flatten().fold(next_end, Instant::min)
     }
 }
 
-impl Station {
+impl UserState {
     fn is_idle(self) -> bool {
-        matches!(self, Station::Idle | Station::Retired)
+        matches!(self, UserState::Idle | UserState::Retired)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is to be said of a flow before it runs, and of which part of it.
 
-use plimsoll_engine::diagnostic::Remark;
+use plimsoll_engine::diagnostic::WorkloadDiagnostic;
 use plimsoll_engine::schedule::arrivals_within;
 use plimsoll_feed::Table;
 use plimsoll_model::flow::{Feed, FeedEnd, FeedOrder, Flow, WorkloadPart};
@@ -10,11 +10,13 @@ use plimsoll_model::workload::{Steps, Workload};
 /// What the author of a study should know of a workload under this load: feeds that have fewer rows
 /// than users, or iterations, are to take.
 #[must_use]
-pub fn remarks(workload: &Workload, load: &LoadProfile) -> Vec<Remark> {
+pub fn diagnostics(workload: &Workload, load: &LoadProfile) -> Vec<WorkloadDiagnostic> {
     let Steps::Flow(flow) = &workload.steps else { return Vec::new() };
     let Flow { feeds, .. } = &**flow;
     let numbered = feeds.iter().enumerate();
-    numbered.filter_map(|(number, feed)| Some(Remark::of(WorkloadPart::Feed(number), too_short(feed, load)?))).collect()
+    numbered
+        .filter_map(|(number, feed)| Some(WorkloadDiagnostic::of(WorkloadPart::Feed(number), too_short(feed, load)?)))
+        .collect()
 }
 
 /// Says of a feed that it has too few rows; `None` where it has enough, and where nobody knows.

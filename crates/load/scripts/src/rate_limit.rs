@@ -3,18 +3,18 @@
 use plimsoll_model::units::{Instant, Nanos};
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Lets requests of all threads go one after the other, evenly; or at once where there is no limit.
-pub(super) struct Pace {
+/// Spaces the requests of all threads evenly, or not at all without a limit.
+pub(super) struct RateLimit {
     gap: Option<Nanos>,
     /// When the next request may go.
     next: AtomicI64,
 }
 
-impl Pace {
+impl RateLimit {
     /// At most so many a second.
-    pub(super) fn new(most: Option<u64>) -> Pace {
+    pub(super) fn new(most: Option<u64>) -> RateLimit {
         let gap = most.filter(|most| *most > 0).map(|most| Nanos(1_000_000_000 / most));
-        Pace { gap, next: AtomicI64::new(i64::MIN) }
+        RateLimit { gap, next: AtomicI64::new(i64::MIN) }
     }
 
     /// When a request may go that is wanted now; nobody else may go then.
@@ -32,16 +32,16 @@ mod tests {
 
     #[test]
     fn requests_go_evenly_and_time_that_passed_unused_is_lost() {
-        let pace = Pace::new(Some(10));
+        let rate_limit = RateLimit::new(Some(10));
         let ms = |milliseconds: i64| Instant(milliseconds * 1_000_000);
-        let taken = [0, 0, 10, 500, 500].map(|at| pace.take(ms(at)));
+        let taken = [0, 0, 10, 500, 500].map(|at| rate_limit.take(ms(at)));
         assert_eq!(taken, [0, 100, 200, 500, 600].map(ms));
     }
 
     #[test]
     fn without_a_limit_nobody_waits() {
-        for pace in [Pace::new(None), Pace::new(Some(0))] {
-            assert_eq!([pace.take(Instant(7)), pace.take(Instant(7))], [Instant(7); 2]);
+        for rate_limit in [RateLimit::new(None), RateLimit::new(Some(0))] {
+            assert_eq!([rate_limit.take(Instant(7)), rate_limit.take(Instant(7))], [Instant(7); 2]);
         }
     }
 }

@@ -1,11 +1,12 @@
-//! What one thread has whatever its users do: clock, descriptors, timers, records and offers.
+//! The context of a thread's loop: clock, descriptors, timers, recorder and offers.
 
-use super::offer::{Offer, Start};
 use super::work::Work;
 use crate::clock::Clock;
+use crate::offer::{Offer, Start};
 use crate::recorder::{ITERATION, Recorder};
 use crate::timers::{Alarm, Timers};
-use plimsoll_model::record::{Exchange, Outcome, RecordedPhase};
+use crate::transport::{Broken, Cause, Dialer, Transport};
+use plimsoll_model::record::{ErrorKind, Exchange, Outcome, RecordedPhase};
 use plimsoll_model::units::{Instant, Nanos};
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -13,8 +14,8 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The tools of the work, and the offers that it serves.
-pub struct Core<'a> {
+/// The context of a thread's loop, which its users work with.
+pub struct LoopContext<'a> {
     /// The time of the trial.
     pub clock: Clock,
     /// Where sockets are registered.
@@ -31,10 +32,10 @@ pub struct Core<'a> {
 
 /// An iteration that is over.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
+pub struct EndedIteration {
     /// When it was due.
     pub begun: Instant,
-    /// How much of the time since then is no part of it.
+    /// Time since then that is no part of the iteration.
     pub paused: Nanos,
     /// How it ended.
     pub outcome: Outcome,
@@ -46,15 +47,15 @@ pub struct Ended {
 
 /// What a user does after an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum AfterIteration {
     /// It begins the next one at once, due at this instant.
     Begin(Instant),
-    /// Nothing until [`Work::begin`].
+    /// It does nothing until [`Work::begin`].
     Rest,
 }
 
-impl<'a> Core<'a> {
-    /// The core of one thread, with an `epoll` of its own. All its loops end when `interrupted` is set.
+impl<'a> LoopContext<'a> {
+    /// The context of one thread, with an `epoll` of its own. The loop ends when `interrupted` is set.
     ///
     /// # Errors
     /// No descriptor is left.
@@ -63,10 +64,25 @@ impl<'a> Core<'a> {
         recorder: Recorder,
         offers: Vec<Offer>,
         interrupted: &'a AtomicBool,
-    ) -> Result<Core<'a>, Errno> {
+    ) -> Result<LoopContext<'a>, Errno> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let turn = clock.now();
-        Ok(Core { clock, epoll, timers: Timers::default(), recorder, offers, interrupted, turn })
+        Ok(LoopContext { clock, epoll, timers: Timers::default(), recorder, offers, interrupted, turn })
+    }
+
+    /// Begins to connect, and has the loop told of the socket's events under this key.
+    ///
+    /// # Errors
+    /// No socket can be made, or it can be told right away that it leads nowhere.
+    pub fn dial(&self, dialer: &Dialer, key: u64) -> Result<Transport, Broken> {
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+        let transport = dialer.dial()?;
+        epoll::add(&self.epoll, &transport, epoll::EventData::new_u64(key), flags).map_err(|error| Broken {
+            kind: ErrorKind::Connect,
+            detail: error.to_string(),
+            cause: Cause::Ours,
+        })?;
+        Ok(transport)
     }
 
     /// The phase to which an iteration belongs that was scheduled at `scheduled`.
@@ -75,13 +91,13 @@ impl<'a> Core<'a> {
         if scheduled.0 < 0 { RecordedPhase::Warmup } else { RecordedPhase::Measure }
     }
 
-    /// Whether the run is to be broken off.
+    /// True if the run is to be broken off.
     #[inline]
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Whether something that began at `begun` has not waited for anything since.
+    /// True if something that began at `begun` has not waited for anything since.
     #[inline]
     pub fn is_at_once(&self, begun: Instant) -> bool {
         begun >= self.turn
@@ -98,15 +114,15 @@ impl<'a> Core<'a> {
         first as u32..(first + self.offers[offer].len()) as u32
     }
 
-    /// Whether the iterations of a user arrive.
+    /// True if the iterations of a user arrive.
     #[inline]
     pub fn is_open(&self, user: u32) -> bool {
-        self.offers[self.seat(user).0].is_open()
+        self.offers[self.offer_of(user).0].is_open()
     }
 
-    /// The offer of a user, and its place there.
+    /// The offer of a user, and the place of the user in it.
     #[inline]
-    fn seat(&self, user: u32) -> (usize, u32) {
+    fn offer_of(&self, user: u32) -> (usize, u32) {
         let mut place = user as usize;
         for (index, offer) in self.offers.iter().enumerate() {
             if place < offer.len() {
@@ -118,53 +134,53 @@ impl<'a> Core<'a> {
     }
 
     /// Records an iteration that is over.
-    pub fn iteration_ended(&mut self, user: u32, ended: Ended) -> What {
-        let Ended { begun, paused, outcome, done, .. } = ended;
+    pub fn iteration_ended(&mut self, user: u32, ended: EndedIteration) -> AfterIteration {
+        let EndedIteration { begun, paused, outcome, done, .. } = ended;
         let sent = begun.after(paused);
         let exchange = Exchange { scheduled: sent, sent, first_byte: None, done, bytes_out: 0, bytes_in: 0, outcome };
         self.recorder.record(ITERATION, Self::phase(begun), &exchange);
         self.iteration_over(user, begun, ended.least, done)
     }
 
-    /// An iteration was broken off that neither ended nor failed: it is recorded nowhere.
-    pub fn iteration_interrupted(&mut self, user: u32, begun: Instant, now: Instant) -> What {
+    /// Ends an iteration that was broken off. It neither ended nor failed, and is recorded nowhere.
+    pub fn iteration_interrupted(&mut self, user: u32, begun: Instant, now: Instant) -> AfterIteration {
         self.iteration_over(user, begun, Nanos(0), now)
     }
 
-    fn iteration_over(&mut self, user: u32, begun: Instant, least: Nanos, now: Instant) -> What {
-        let (offer, place) = self.seat(user);
+    fn iteration_over(&mut self, user: u32, begun: Instant, least: Nanos, now: Instant) -> AfterIteration {
+        let (offer, place) = self.offer_of(user);
         let at_once = self.is_at_once(begun);
         let offer = &mut self.offers[offer];
-        let Some(pause) = offer.iteration_ended(place, least, now) else { return What::Rest };
+        let Some(pause) = offer.iteration_ended(place, least, now) else { return AfterIteration::Rest };
         // What takes no time would otherwise go on for ever in one turn of the loop.
         if pause > Nanos(0) || at_once {
             offer.think(place);
             self.timers.set(now.after(pause), Alarm::Wake(user));
-            What::Rest
+            AfterIteration::Rest
         } else if offer.begin(place, now) {
-            What::Begin(now)
+            AfterIteration::Begin(now)
         } else {
-            What::Rest
+            AfterIteration::Rest
         }
     }
 
-    /// The user begins no further iteration; the one that it is in ends as any other.
+    /// Lets the user begin no further iteration. Its present one ends as any other.
     pub fn lost(&mut self, user: u32) {
-        let (offer, place) = self.seat(user);
+        let (offer, place) = self.offer_of(user);
         self.offers[offer].lose(place);
     }
 
     /// The user has nothing more to do. The iteration that was due at `due` is none; where it
     /// arrived, another user gets it.
     pub fn stopped(&mut self, user: u32, due: Instant) {
-        let (offer, place) = self.seat(user);
+        let (offer, place) = self.offer_of(user);
         let now = self.clock.now();
         self.offers[offer].stop(place, due, now);
     }
 
     /// The user has done what it does when it stops.
     pub fn retired(&mut self, user: u32) {
-        let (offer, place) = self.seat(user);
+        let (offer, place) = self.offer_of(user);
         let now = self.clock.now();
         if self.offers[offer].retired(place, now) {
             self.offers[offer].think(place);
@@ -226,7 +242,7 @@ impl<'a> Core<'a> {
 
     /// A pause between two iterations is over.
     fn wake(&mut self, work: &mut impl Work, user: u32, due: Instant) {
-        let (offer, place) = self.seat(user);
+        let (offer, place) = self.offer_of(user);
         let now = self.clock.now();
         if self.offers[offer].wake(place, now) {
             self.recorder.record_lateness(now.since(due));
@@ -236,7 +252,7 @@ impl<'a> Core<'a> {
         }
     }
 
-    /// Whether nothing is left to do, or no time to do it in.
+    /// True if nothing is left to do, or no time to do it in.
     pub(super) fn is_over(&mut self, now: Instant) -> bool {
         self.is_interrupted() || self.offers.iter_mut().all(|offer| offer.is_over(now))
     }
@@ -248,7 +264,7 @@ impl<'a> Core<'a> {
         offers.flatten().chain(self.timers.next_due()).fold(self.recorder.boundary(), Instant::min)
     }
 
-    /// Counts the arrivals that nobody was free for until the end, and closes the books.
+    /// Counts the arrivals that nobody was free for until the end, and finishes the records.
     pub(super) fn finish(mut self, work: &mut impl Work) {
         let now = self.clock.now();
         if !self.is_interrupted() {

@@ -1,6 +1,6 @@
 //! From the study's words for a back end to the back end.
 
-use super::{Content, DirectoryStore, NfsStore, S3Store, StorageCrew, Store};
+use super::{Content, DirectoryStore, NfsStore, S3Store, StorageUsers, Store};
 use plimsoll_engine::blocking::Failure;
 use plimsoll_engine::tls::{self, Encryption};
 use plimsoll_model::record::ErrorKind;
@@ -10,30 +10,34 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A storage workload whose back end can be made.
-pub struct StoragePlan {
+pub struct CompiledStorage {
     storage: Storage,
     address: Option<SocketAddr>,
     timeout: Duration,
 }
 
-impl StoragePlan {
+impl CompiledStorage {
     /// Finds what is wrong without any IO.
-    pub fn new(storage: &Storage, address: Option<SocketAddr>, timeout: Duration) -> Result<StoragePlan, Vec<String>> {
-        let plan = StoragePlan { storage: storage.clone(), address, timeout };
+    pub fn new(
+        storage: &Storage,
+        address: Option<SocketAddr>,
+        timeout: Duration,
+    ) -> Result<CompiledStorage, Vec<String>> {
+        let plan = CompiledStorage { storage: storage.clone(), address, timeout };
         plan.store(Content::new(Payload::Zeros, storage.block, 0)).map(|_| plan)
     }
 
     /// The users of a trial, with the place for their objects made.
-    pub fn crew(&self, seed: u64, users: usize) -> Result<Arc<StorageCrew>, Failure> {
+    pub fn users(&self, seed: u64, users: u64) -> Result<Arc<StorageUsers>, Failure> {
         let storage = &self.storage;
         let content = Content::of(storage, seed);
         let store = self.store(content).map_err(|faults| Failure::new(ErrorKind::Io, faults.join("\n")))?;
-        let crew = StorageCrew::new(storage.clone(), Arc::clone(&store), self.timeout);
-        crew.prepare()?;
+        let made = StorageUsers::new(storage.clone(), Arc::clone(&store), self.timeout);
+        made.prepare()?;
         match store.room().filter(|room| *room < self.needed(users)) {
-            None => Ok(Arc::new(crew)),
+            None => Ok(Arc::new(made)),
             Some(room) => {
-                crew.finish();
+                made.finish();
                 Err(self.too_small(room, users))
             }
         }
@@ -57,11 +61,11 @@ impl StoragePlan {
     }
 
     /// Bytes that all users together can have at once.
-    fn needed(&self, users: usize) -> u64 {
-        self.storage.size.saturating_mul(self.storage.objects.into()).saturating_mul(users as u64)
+    fn needed(&self, users: u64) -> u64 {
+        self.storage.size.saturating_mul(self.storage.objects.into()).saturating_mul(users)
     }
 
-    fn too_small(&self, room: u64, users: usize) -> Failure {
+    fn too_small(&self, room: u64, users: u64) -> Failure {
         let Storage { name, size, objects, .. } = &self.storage;
         let needed = self.needed(users);
         let detail = format!(

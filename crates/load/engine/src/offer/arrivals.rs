@@ -1,0 +1,60 @@
+//! The arrivals of an open load: when the next iteration is due.
+
+use super::Offering;
+use crate::clock::nanos;
+use crate::schedule::{ArrivalTimes, Share};
+use plimsoll_model::load::{self, Profile};
+use plimsoll_model::units::Instant;
+use std::collections::VecDeque;
+use std::iter::Peekable;
+
+/// A share of the arrivals of an open load, in order of time.
+#[derive(Debug)]
+pub(crate) struct Arrivals {
+    rate: Profile,
+    /// Counted from `start`.
+    times: Peekable<ArrivalTimes>,
+    start: Instant,
+    /// Arrivals whose user had nothing more to do: the next user takes them.
+    returned: VecDeque<Instant>,
+    share: Share,
+}
+
+impl Arrivals {
+    /// The arrivals of `share` at this rate.
+    pub(crate) fn new(rate: &Profile, arrivals: load::Arrivals, offering: &Offering, share: Share) -> Arrivals {
+        let first = Instant(-nanos(offering.warmup));
+        let times = ArrivalTimes::new(rate, arrivals, first, offering.seed, share);
+        let after_a_gap = offering.k6_arrivals.is_some_and(|k6| k6.after_a_gap);
+        let times = if after_a_gap { times.after_a_gap() } else { times };
+        let (rate, times, start) = (rate.clone(), times.peekable(), offering.start);
+        Arrivals { rate, times, start, returned: VecDeque::new(), share }
+    }
+
+    /// When the next iteration arrives.
+    pub(crate) fn peek(&mut self) -> Option<Instant> {
+        let next = || self.times.peek().map(|into| Instant(self.start.0 + into.0));
+        self.returned.front().copied().or_else(next)
+    }
+
+    /// Takes the next arrival if `is_wanted` says so.
+    pub(crate) fn next_if(&mut self, is_wanted: impl Fn(Instant) -> bool) -> Option<Instant> {
+        let due = self.peek().filter(|due| is_wanted(*due))?;
+        if self.returned.pop_front().is_none() {
+            self.times.next();
+        }
+        Some(due)
+    }
+
+    /// Nothing came of an arrival that was taken: it comes again, before all others.
+    pub(crate) fn give_back(&mut self, due: Instant) {
+        self.returned.push_back(due);
+    }
+
+    /// How many arrivals are due: an estimate from the present rate, because the exact number would mean to draw them.
+    pub(crate) fn backlog(&mut self, now: Instant, window_end: Instant) -> u64 {
+        let Some(first) = self.peek().filter(|due| *due <= now && *due < window_end) else { return 0 };
+        let rate = self.rate.at((now.0 - self.start.0) as f64 / 1e9);
+        1 + (now.since(first).seconds() * rate / self.share.of as f64) as u64
+    }
+}

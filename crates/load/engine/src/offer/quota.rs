@@ -1,0 +1,117 @@
+//! How many iterations may still begin.
+
+use super::Offering;
+use crate::schedule::Share;
+use plimsoll_model::load::{LoadModel, Stop};
+use plimsoll_model::units::Instant;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The iterations that users share, on whatever thread they are. If each thread had its own part, the thread with
+/// fewer or slower users would go on when the others have nothing left to do.
+#[derive(Clone, Debug)]
+pub struct SharedQuota(Arc<AtomicU64>);
+
+impl SharedQuota {
+    /// The machine's share of an offering's iterations, for all its threads.
+    #[must_use]
+    pub fn of(offering: &Offering, machine: Share) -> SharedQuota {
+        let count = if let Stop::Iterations { count, .. } = offering.stop { machine.of_first(count) } else { u64::MAX };
+        SharedQuota(Arc::new(AtomicU64::new(count)))
+    }
+}
+
+/// The iterations that the users of one thread may still begin.
+#[derive(Clone, Debug)]
+pub(crate) enum Quota {
+    /// No limit: threads share nothing that they write.
+    Endless,
+    /// So many, of this thread alone.
+    Own(u64),
+    /// What is left of a quota that other threads take from as well.
+    Shared(SharedQuota),
+    /// The shared quota was found empty. What another thread gives back to it is none of this one's any more: its users
+    /// have gone, and to wait for more would be to wait until the time is up.
+    Closed,
+}
+
+impl Quota {
+    /// The quota of a thread of the event loop. Arrivals are divided among threads beforehand.
+    pub(super) fn of(offering: &Offering, shared: &SharedQuota, share: Share) -> Quota {
+        match (&offering.stop, &offering.model) {
+            (Stop::Iterations { count, .. }, LoadModel::Open { .. }) => Quota::Own(share.of_first(*count)),
+            _ => Quota::common(offering, shared),
+        }
+    }
+
+    /// The quota of a thread that takes users and arrivals from the same place as all others.
+    pub(crate) fn common(offering: &Offering, shared: &SharedQuota) -> Quota {
+        match &offering.stop {
+            Stop::After(_) | Stop::IterationsPerUser { .. } => Quota::Endless,
+            Stop::Iterations { .. } => Quota::Shared(shared.clone()),
+        }
+    }
+
+    pub(super) fn is_endless(&self) -> bool {
+        matches!(self, Quota::Endless)
+    }
+
+    /// True if any is left. Another thread may take it at once.
+    pub(super) fn has_any(&self) -> bool {
+        match self {
+            Quota::Endless => true,
+            Quota::Own(left) => *left > 0,
+            Quota::Shared(SharedQuota(left)) => left.load(Relaxed) > 0,
+            Quota::Closed => false,
+        }
+    }
+
+    /// Takes one, if there is one.
+    pub(super) fn take(&mut self) -> bool {
+        match self {
+            Quota::Endless => true,
+            Quota::Own(left) => {
+                let had_any = *left > 0;
+                *left -= u64::from(had_any);
+                had_any
+            }
+            Quota::Shared(SharedQuota(left)) => left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok(),
+            Quota::Closed => false,
+        }
+    }
+
+    /// Lets an iteration begin that was due at `due`, if that lies within the load and both quotas allow it: this one,
+    /// and what the user itself may still begin (`u64::MAX`: any number). Iterations before the load's start, in
+    /// warm-up, use up neither.
+    #[inline]
+    pub(crate) fn admit(&mut self, due: Instant, load: &Range<Instant>, of_user: &mut u64) -> bool {
+        if due >= load.end || *of_user == 0 || !self.has_any() {
+            return false;
+        }
+        if due >= load.start {
+            if !self.take() {
+                return false;
+            }
+            *of_user -= u64::from(*of_user != u64::MAX);
+        }
+        true
+    }
+
+    /// A user found nothing to begin: if the shared quota is empty, it stays closed for this thread.
+    pub(super) fn close_if_empty(&mut self) {
+        if matches!(self, Quota::Shared(_)) && !self.has_any() {
+            *self = Quota::Closed;
+        }
+    }
+
+    /// Nothing came of one that was taken.
+    pub(super) fn give_back(&mut self) {
+        match self {
+            Quota::Endless | Quota::Closed => {}
+            Quota::Own(left) => *left += 1,
+            Quota::Shared(SharedQuota(left)) => drop(left.fetch_add(1, Relaxed)),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! A connection of a script's user: it carries requests of HTTP one after the other, or a session.
+
+use super::client_session::ClientSession;
+use super::exchange::{ConnectionFacts, Http, PendingRequest};
+use super::origin::OriginId;
+use super::tls::Configuration;
+use plimsoll_engine::clock::Clock;
+use plimsoll_engine::transport::{Broken, Transport};
+use plimsoll_javascript::OpId;
+use plimsoll_model::units::{Instant, Nanos};
+use std::net::SocketAddr;
+
+/// The most bytes of room that a connection keeps for its next request.
+const MOST_KEPT: usize = 16 * 1024;
+
+/// The number of a connection on its thread.
+pub(super) type ConnectionId = u32;
+
+/// A connection, being made or in use.
+pub(super) struct Connection {
+    pub(super) user: u32,
+    pub(super) origin: OriginId,
+    pub(super) stage: Stage,
+    /// None until the address is known.
+    pub(super) transport: Option<Transport>,
+    pub(super) out: Vec<u8>,
+    pub(super) traffic: Traffic,
+    pub(super) connected: ConnectionFacts,
+    /// When it began to connect.
+    pub(super) dialled: Instant,
+    /// When the present stage began.
+    since: Instant,
+}
+
+/// How far a connection is established.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    /// The name of the host is looked up.
+    Resolving,
+    /// TCP is connecting.
+    Connecting,
+    /// TLS shakes hands.
+    Handshaking,
+    /// Requests can be sent.
+    Open,
+}
+
+/// What a connection carries.
+pub(super) enum Traffic {
+    /// Requests of HTTP; `first` is the request for which the connection is being made.
+    Http { http: Http, first: Option<Box<PendingRequest>> },
+    /// A session.
+    Session { session: Box<dyn ClientSession>, tls: Configuration },
+}
+
+impl Traffic {
+    /// When the connection must be made; none for a session, which whoever opened it cancels.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self {
+            Traffic::Http { first, .. } => first.as_ref().map(|pending| pending.deadline()),
+            Traffic::Session { .. } => None,
+        }
+    }
+}
+
+impl Connection {
+    /// A connection that is not made yet, requested at this instant.
+    pub(super) fn new(user: u32, origin: OriginId, traffic: Traffic, requested: Instant) -> Connection {
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        let none = Nanos(0);
+        let connected =
+            ConnectionFacts { looked_up: none, connecting: none, tls_handshaking: none, remote: nowhere, tls: None };
+        let (stage, transport, out) = (Stage::Resolving, None, Vec::new());
+        Connection { user, origin, stage, transport, out, traffic, connected, dialled: requested, since: requested }
+    }
+
+    /// Enters the next stage. Returns how long the present one took.
+    pub(super) fn next_stage(&mut self, stage: Stage, now: Instant) -> Nanos {
+        self.stage = stage;
+        now.since(std::mem::replace(&mut self.since, now))
+    }
+
+    /// The socket of a connection that is past [`Stage::Resolving`].
+    pub(super) fn transport(&mut self) -> &mut Transport {
+        self.transport.as_mut().expect("a connection that has events has a socket")
+    }
+
+    /// Sends the request that was written. Returns when it was sent.
+    pub(super) fn depart(&mut self, now: Instant, clock: &Clock) -> Result<Instant, Broken> {
+        if let Traffic::Http { http, .. } = &mut self.traffic {
+            http.departs(now);
+        }
+        self.flush(clock)?;
+        let gone = if let Traffic::Http { http, .. } = &self.traffic { http.departed() } else { None };
+        Ok(gone.unwrap_or(now))
+    }
+
+    /// Sends what was written, as far as the kernel takes it.
+    pub(super) fn flush(&mut self, clock: &Clock) -> Result<(), Broken> {
+        let Some(transport) = self.transport.as_mut().filter(|_| self.stage >= Stage::Handshaking) else {
+            return Ok(());
+        };
+        if self.out.is_empty() && !transport.speaks_for_itself() {
+            return Ok(());
+        }
+        transport.send(&mut self.out)?;
+        if self.out.is_empty() {
+            if self.out.capacity() > MOST_KEPT {
+                self.out = Vec::new();
+            }
+            if let Traffic::Http { http, .. } = &mut self.traffic {
+                http.is_written(clock);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the bytes sent and received that are not recorded yet.
+    pub(super) fn take_bytes(&mut self) -> (u64, u64) {
+        self.transport.as_mut().map_or((0, 0), |transport| {
+            (std::mem::take(&mut transport.bytes_out), std::mem::take(&mut transport.bytes_in))
+        })
+    }
+
+    /// Takes the request that is under way on it, or for which it is being made.
+    pub(super) fn take_request(&mut self) -> Option<Box<PendingRequest>> {
+        match &mut self.traffic {
+            Traffic::Http { http, first } => http.pending.take().or_else(|| first.take()),
+            Traffic::Session { .. } => None,
+        }
+    }
+
+    fn pending(&self) -> Option<&PendingRequest> {
+        match &self.traffic {
+            Traffic::Http { http, first } => http.pending.as_deref().or(first.as_deref()),
+            Traffic::Session { .. } => None,
+        }
+    }
+
+    /// True if it carries this operation, or was made for it.
+    pub(super) fn carries(&self, id: OpId) -> bool {
+        match &self.traffic {
+            Traffic::Http { .. } => self.pending().is_some_and(|pending| pending.id == id),
+            Traffic::Session { session, .. } => session.knows(id),
+        }
+    }
+
+    /// How long the request on it may take.
+    pub(super) fn timeout(&self) -> Nanos {
+        self.pending().map_or(Nanos(0), |pending| pending.timeout)
+    }
+
+    /// True if it waits for a request to carry.
+    pub(super) fn is_idle(&self) -> bool {
+        self.stage == Stage::Open && matches!(&self.traffic, Traffic::Http { http, .. } if http.pending.is_none())
+    }
+}
