@@ -2,13 +2,9 @@
 
 use crate::fault::{Fault, Place};
 use crate::table::{Cell, Draft};
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use plimsoll_model::json::Members;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
-use std::fmt;
-
-/// The fields of an object in the order of the text, each value as it stands there.
-struct Fields<'a>(Vec<(String, &'a RawValue)>);
 
 /// A text, and how far its places are known.
 struct Places<'a> {
@@ -46,9 +42,10 @@ fn fields<'a>(
     if !object.get().starts_with('{') {
         return Err(Fault::at(place, format!("expected an object, found {}", kind(object))));
     }
-    let Fields(fields) = serde_json::from_str(object.get()).map_err(|error| Fault::at(place, without_place(&error)))?;
+    let Members(members) =
+        serde_json::from_str(object.get()).map_err(|error| Fault::at(place, without_place(&error)))?;
     let mut values = HashMap::new();
-    for (name, value) in fields {
+    for (name, value) in members {
         let column = match known.get(&name) {
             Some(column) => *column,
             None => {
@@ -87,24 +84,6 @@ fn add_row(
         }
     }
     Ok(())
-}
-
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Fields<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-                std::iter::from_fn(|| map.next_entry().transpose()).collect::<Result<_, _>>().map(Fields)
-            }
-        }
-        deserializer.deserialize_map(InOrder)
-    }
 }
 
 impl Places<'_> {

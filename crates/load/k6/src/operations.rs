@@ -3,11 +3,11 @@
 //! An operation of HTTP is one exchange with one server. Redirects, cookies, authentication, content codings, and how
 //! many requests of a batch go at once are the matter of the natives (`http`), which need no socket for them.
 
-mod call;
+mod grpc;
 mod http;
 mod socket;
 
-pub use call::{GrpcCall, GrpcConnect, GrpcEnd, GrpcEvent, Metadata};
+pub use grpc::{GrpcCall, GrpcConnect, GrpcEnd, GrpcEvent, Metadata};
 pub use http::{
     BodyWanted, HttpFault, HttpFaultKind, HttpHead, HttpOutcome, HttpReply, HttpRequest, HttpResponse, HttpTimings,
     Statuses, TlsFacts,
@@ -33,7 +33,7 @@ pub enum Op {
     /// Answered with [`Event::Socket`] until it is closed or refused.
     Socket(Box<SocketRequest>),
     /// What the socket of this operation is told. Not answered; nothing, where it has ended.
-    TellSocket(OpId, SocketCommand),
+    SocketSend(OpId, SocketCommand),
     /// Answered once, with [`Event::Grpc`]. Its number names the connection from then on.
     GrpcConnect(Box<GrpcConnect>),
     /// Answered with [`Event::Grpc`] until the call has ended.

@@ -9,12 +9,12 @@ use super::{Allowed, Console, Limits, Run};
 use crate::engine::offer::Offering;
 use crate::flow::Remark;
 use crate::run::{Job, RunError, RunRecord, record};
-use plimsoll_javascript::{Entry, Files, Program, Wanted};
-use plimsoll_k6::metrics::{Contains, Metric};
-use plimsoll_k6::options::{Options, no_such_function};
-use plimsoll_k6::plan::Plan;
-use plimsoll_k6::recording::Purpose;
-use plimsoll_k6::scenario::{Executor, Scenario};
+use plimsoll_javascript::{Entry, Files, Program, ResultFormat};
+use plimsoll_k6::user::Purpose;
+use plimsoll_k6::user::RunState;
+use plimsoll_k6_run::metrics::{Contains, Metric};
+use plimsoll_k6_run::options::{Options, no_such_function};
+use plimsoll_k6_run::scenario::{Executor, Scenario};
 use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::record::{self, Interval};
@@ -171,7 +171,7 @@ impl ScriptPlan {
     }
 
     /// What users see of the study's load: one scenario.
-    fn plan(&self, load: &LoadProfile) -> Plan {
+    fn plan(&self, load: &LoadProfile) -> RunState {
         let executor = Executor::ConstantVus { vus: u64::from(load.most_users()), duration: load.stop.limit() };
         let scenario = Scenario {
             name: "default".to_owned(),
@@ -182,7 +182,7 @@ impl ScriptPlan {
             env: Vec::new(),
             tags: Vec::new(),
         };
-        self.inspected.plan.settled(self.options.clone(), vec![scenario], self.inspected.registry.clone())
+        self.inspected.plan.configured(self.options.clone(), vec![scenario], self.inspected.registry.clone())
     }
 
     fn offered(&self, job: &Job<'_>, users: u64, data: Option<String>) -> Offered {
@@ -200,7 +200,7 @@ impl ScriptPlan {
             },
             function: self.script.exec.clone(),
             arguments: data.into_iter().collect(),
-            result: Wanted::Nothing,
+            result: ResultFormat::Nothing,
             scenario: Some(0),
             first_id: 1,
             made_before: users,

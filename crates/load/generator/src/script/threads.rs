@@ -11,13 +11,13 @@ use crate::engine::offer::{Offer, Offering, Pot};
 use crate::recorder::{Findings, Handover, Recorder};
 use crate::run::{RunError, on_threads};
 use crate::schedule::Share;
-use plimsoll_javascript::{Data, End, Event, Parked, Request, Vm, Wanted, fibre};
-use plimsoll_k6::checks::Checks;
-use plimsoll_k6::metrics::Sinks;
+use plimsoll_javascript::{Argument, End, Parked, Request, ResultFormat, Vm, Wakeup, fibre};
 use plimsoll_k6::operations::K6;
-use plimsoll_k6::plan::Plan;
-use plimsoll_k6::recording::{Purpose, Recording};
+use plimsoll_k6::user::RunState;
 use plimsoll_k6::user::User;
+use plimsoll_k6::user::{Purpose, Recording};
+use plimsoll_k6_run::checks::Checks;
+use plimsoll_k6_run::metrics::Sinks;
 use plimsoll_model::record::Interval;
 use plimsoll_model::units::{Instant, Processors};
 use std::collections::{BTreeSet, VecDeque};
@@ -33,7 +33,7 @@ pub(super) struct Offered {
     pub(super) function: String,
     /// As JSON.
     pub(super) arguments: Vec<String>,
-    pub(super) result: Wanted,
+    pub(super) result: ResultFormat,
     pub(super) scenario: Option<usize>,
     /// `__VU` of the first.
     pub(super) first_id: u64,
@@ -76,7 +76,7 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    pub(super) fn new(plan: &Plan) -> Samples {
+    pub(super) fn new(plan: &RunState) -> Samples {
         Samples { sinks: Sinks::new(&plan.registry), checks: Checks::default() }
     }
 
@@ -113,7 +113,7 @@ impl Load<'_> {
         })?;
         let (samples, broken, called) = left.into_inner().unwrap_or_else(PoisonError::into_inner);
         let clock = clock.into_inner().unwrap_or_else(|| Clock::start(self.warmup));
-        self.common.plan.counts.earlier.fetch_add(nanos(clock.zero().elapsed()).unsigned_abs(), Relaxed);
+        self.common.plan.counts.finished_parts.fetch_add(nanos(clock.zero().elapsed()).unsigned_abs(), Relaxed);
         Ok(Left { samples, broken, called: called.unwrap_or(Err(Why::Stopped)), findings, clock })
     }
 
@@ -197,7 +197,7 @@ impl Crew {
 impl Offered {
     fn calls(&self) -> Calls {
         // Each user reads it once.
-        let arguments = self.arguments.iter().map(|json| Data::Kept(json.as_str().into())).collect();
+        let arguments = self.arguments.iter().map(|json| Argument::SharedJson(json.as_str().into())).collect();
         let (function, result, scenario) = (self.function.as_str().into(), self.result, self.scenario);
         Calls { function, arguments, result, scenario }
     }
@@ -248,6 +248,6 @@ pub(super) fn settle(vm: &mut Vm<K6>, host: &Rc<Surroundings>) -> Parked {
         }
         let (Parked::Waiting, Some((due, id))) = (&parked, timers.pop_first()) else { return parked };
         std::thread::sleep(due.since(host.clock.get().now()).into());
-        parked = vm.wake(id, Event::Due);
+        parked = vm.wake(id, Wakeup::Timer);
     }
 }

@@ -8,11 +8,11 @@ use crate::engine::core::{Core, Ended, What};
 use crate::engine::work::Work;
 use crate::recorder::ITERATION;
 use crate::timers::Alarm;
-use plimsoll_javascript::{End, Event, Exception, Level, OpId, Parked, Request};
-use plimsoll_k6::metrics::Kind;
-use plimsoll_k6::metrics::builtin::DROPPED_ITERATIONS;
-use plimsoll_k6::recording::{Novelty, Purpose, Recording};
-use plimsoll_k6::user::Ending;
+use plimsoll_javascript::{End, Exception, Level, OpId, Parked, Request, Wakeup};
+use plimsoll_k6::user::IterationEnd;
+use plimsoll_k6::user::{Purpose, Recording, ScriptRecord};
+use plimsoll_k6_run::metrics::Kind;
+use plimsoll_k6_run::metrics::builtin::DROPPED_ITERATIONS;
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome, Subject};
 use plimsoll_model::units::{Instant, Nanos};
 use rustix::event::epoll::EventFlags;
@@ -99,7 +99,7 @@ impl Work for Users<'_> {
         loop {
             if let Some(Answered { user, id, event }) = self.network.next_answer() {
                 if let Some(vm) = &mut self.members[user as usize].vm {
-                    let parked = vm.wake(id, Event::Answer(event));
+                    let parked = vm.wake(id, Wakeup::Operation(event));
                     self.parked(core, user, parked);
                 }
             } else if let Some((user, due)) = self.ready.pop_front() {
@@ -202,7 +202,7 @@ impl Users<'_> {
     fn wake(&mut self, core: &mut Core<'_>, user: u32, id: OpId, due: Instant) {
         if let Some(vm) = &mut self.members[user as usize].vm {
             core.recorder.record_lateness(core.clock.now().since(due));
-            let parked = vm.wake(id, Event::Due);
+            let parked = vm.wake(id, Wakeup::Timer);
             self.parked(core, user, parked);
         }
     }
@@ -254,7 +254,7 @@ impl Users<'_> {
         let (sent, received) = self.network.end_iteration(core, user);
         let member = &mut self.members[user as usize];
         member.doing = Doing::Nothing;
-        member.user.end(now, Ending::Whole, sent, received);
+        member.user.end(now, IterationEnd::Complete, sent, received);
         let (due, took) = (member.due, now.since(member.began));
         let mut outcome = Outcome::Ok;
         if let Err(exception) = &result {
@@ -318,7 +318,7 @@ impl Users<'_> {
     fn end_interrupted(&mut self, core: &mut Core<'_>, user: u32, doing: Doing, now: Instant) {
         if doing == Doing::Iterating {
             let (sent, received) = self.network.end_iteration(core, user);
-            self.members[user as usize].user.end(now, Ending::Interrupted, sent, received);
+            self.members[user as usize].user.end(now, IterationEnd::Interrupted, sent, received);
         }
     }
 
@@ -330,7 +330,7 @@ impl Users<'_> {
     fn complain(&self, user: u32, exception: &Exception) {
         let kind = exception.to_string();
         if self.is_of_scenario(user)
-            && let Some(more) = self.common.plan.repeats.note(&kind)
+            && let Some(more) = self.common.plan.log_limit.admit(&kind)
         {
             (self.host.console)(Level::Error, &format!("{}{more}", exception.render()));
         }
@@ -341,16 +341,16 @@ impl Users<'_> {
         let (phase, at) = (Core::phase(self.members[user as usize].due), core.clock.now());
         let recorder = &mut core.recorder;
         self.recording.drain(|news| match news {
-            Novelty::Unmade { why } => {
+            ScriptRecord::UnsentRequest { why } => {
                 let subject = recorder.subject(&Subject::Request(UNMADE.to_owned()));
                 recorder.record(subject, phase, &without_reply(at, at, ErrorKind::Connect));
                 recorder.keep_example(subject, ErrorKind::Connect, told_of_unmade(why));
             }
-            Novelty::Check { name, passed } => {
+            ScriptRecord::Check { name, passed } => {
                 let subject = recorder.subject(&Subject::Check(name.to_owned()));
                 recorder.record_check(subject, phase, passed, at);
             }
-            Novelty::Sample { metric, value } => {
+            ScriptRecord::Sample { metric, value } => {
                 let subject = recorder.subject(&Subject::Custom(metric.kind.into(), metric.name.clone()));
                 match metric.kind {
                     Kind::Rate => recorder.record_check(subject, phase, value != 0.0, at),
