@@ -75,6 +75,7 @@ mod globals;
 mod module;
 mod native;
 mod program;
+mod stack;
 mod typescript;
 mod vm;
 

@@ -407,7 +407,7 @@ fn engine_fault(modules: &BTreeMap<String, Module>, error: &CaughtError<'_>) -> 
         return Fault { place: None, message: error.to_string(), help: None };
     };
     let stack = exception.stack().unwrap_or_default();
-    let mut places = crate::exception::places(&stack);
+    let mut places = crate::stack::places(&stack);
     let place = places.find_map(|(file, line, column)| {
         let text = modules.get(file)?.text();
         Some(text.place(text.engine_offset(line, column)?))

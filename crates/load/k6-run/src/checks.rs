@@ -1,6 +1,6 @@
 //! Checks, and the groups and scenarios in which they were made.
 
-/// What stands between the names of groups, and before each of them.
+/// The separator before each group of a path.
 pub const SEPARATOR: &str = "::";
 
 /// All checks of one thread, or of a run.
@@ -11,23 +11,23 @@ pub struct Checks {
     checks: Vec<Check>,
 }
 
-/// A check of one name in one group.
+/// The checks with one name in one group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// In which scenario it was made; empty outside of scenarios.
+    /// Its scenario; empty outside of scenarios.
     pub scenario: String,
     /// The path of the group: `::front::inner`; empty outside of groups.
     pub group: String,
     /// Its name.
     pub name: String,
-    /// How often it passed.
+    /// The number of passes.
     pub passes: u64,
-    /// How often it failed.
+    /// The number of failures.
     pub fails: u64,
 }
 
 impl Checks {
-    /// Takes note of a group, so that one without checks is not forgotten.
+    /// Records a group, even if it has no checks.
     pub fn enter(&mut self, scenario: &str, group: &str) {
         let known = self.groups.iter().any(|(of, path)| path == group && of == scenario);
         if !group.is_empty() && !known {
@@ -35,7 +35,7 @@ impl Checks {
         }
     }
 
-    /// Takes note of a check in this group; gives its place in [`Self::all`].
+    /// Records a check in this group. Returns its index in [`Self::all`].
     pub fn record(&mut self, scenario: &str, group: &str, name: &str, passed: bool) -> usize {
         let index = self.index(scenario, group, name);
         let check = &mut self.checks[index];
@@ -53,7 +53,7 @@ impl Checks {
         })
     }
 
-    /// Adds those of another thread.
+    /// Merges the checks of another thread.
     pub fn merge(&mut self, other: &Checks) {
         other.groups.iter().for_each(|(scenario, group)| self.enter(scenario, group));
         for Check { scenario, group, name, passes, fails } in &other.checks {
@@ -63,25 +63,25 @@ impl Checks {
         }
     }
 
-    /// All of them, in the order in which they were first made.
+    /// All checks, in the order in which they were first made.
     #[must_use]
     pub fn all(&self) -> &[Check] {
         &self.checks
     }
 
-    /// Those of one name as one, in whatever groups and scenarios they were made.
+    /// The checks of each name, of all groups and scenarios together.
     #[must_use]
     pub fn by_name(&self) -> Vec<Check> {
         one_of_each_name(self.checks.iter())
     }
 
-    /// Those of one group, in whatever scenarios.
+    /// The checks of one group, of all scenarios together.
     #[must_use]
     pub fn of(&self, group: &str) -> Vec<Check> {
         one_of_each_name(self.checks.iter().filter(|check| check.group == group))
     }
 
-    /// The paths of the groups that lie in this one.
+    /// The paths of the groups directly inside this one.
     #[must_use]
     pub fn groups_in(&self, group: &str) -> Vec<&str> {
         let mut inner: Vec<&str> = Vec::new();
@@ -94,7 +94,7 @@ impl Checks {
         inner
     }
 
-    /// Those of some scenarios alone.
+    /// The checks of some scenarios.
     #[must_use]
     pub fn within(&self, scenarios: impl Fn(&str) -> bool) -> Checks {
         Checks {

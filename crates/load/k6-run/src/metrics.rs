@@ -1,4 +1,4 @@
-//! Metrics: their names and kinds, and the sinks into which samples fall.
+//! Metrics: their names and kinds, and the sinks that aggregate their samples.
 
 pub mod builtin;
 mod registry;
@@ -14,7 +14,7 @@ pub use trend::Trend;
 use plimsoll_model::record;
 use std::fmt;
 
-/// What a metric does with its samples.
+/// How a metric aggregates its samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Adds them up.
@@ -27,7 +27,7 @@ pub enum Kind {
     Trend,
 }
 
-/// What the samples of a metric are.
+/// The unit of a metric's samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contains {
     /// Just numbers.

@@ -1,5 +1,5 @@
-//! Options: from the script, a file, the environment and the command line, one over the other, and
-//! what they come to.
+//! Options: from the script, a file, the environment and the command line, in ascending precedence,
+//! and the scenarios that they describe.
 
 mod derive;
 mod fields;
@@ -12,17 +12,16 @@ pub use derive::{Derived, no_such_function};
 
 use crate::metrics::Aggregation;
 use crate::scenario::{Scenario, Stage};
-use crate::summary::TREND_STATS;
 use crate::threshold::Threshold;
 use serde_json::Value;
 use std::fmt;
 use std::time::Duration;
 use table::{Field, Table};
 
-/// The texts of options of one name in the environment begin so.
+/// The prefix of options in the environment.
 const ENVIRONMENT: &str = "K6_";
 
-/// Options that k6 has and Plimsoll does without.
+/// Options of k6 that have no effect here.
 const IGNORED: [&str; 18] = [
     "paused",
     "cloud",
@@ -44,7 +43,7 @@ const IGNORED: [&str; 18] = [
     "collectors",
 ];
 
-/// The tags that samples get unless somebody says otherwise. In CSV they have columns of their own.
+/// The default system tags of samples. They have columns in CSV.
 pub(crate) const SYSTEM_TAGS: [&str; 14] = [
     "check",
     "error",
@@ -62,23 +61,33 @@ pub(crate) const SYSTEM_TAGS: [&str; 14] = [
     "url",
 ];
 
-/// What is wrong with an option.
+/// The default aggregations of trends in summaries.
+pub const TREND_STATS: [Aggregation; 6] = [
+    Aggregation::Avg,
+    Aggregation::Min,
+    Aggregation::Med,
+    Aggregation::Max,
+    Aggregation::Percentile(90.0),
+    Aggregation::Percentile(95.0),
+];
+
+/// A fault of an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionFault {
-    /// Which option: `scenarios.login.vus`, `K6_VUS`, `--vus`.
+    /// The option: `scenarios.login.vus`, `K6_VUS`, `--vus`.
     pub option: String,
-    /// What was expected, and what was found.
+    /// The expected and the found value.
     pub what: String,
 }
 
-/// Options as they were read, with all that is wrong with them and all that was left aside.
+/// Options that were read, with their faults and those that were ignored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Read {
-    /// What could be read.
+    /// The options without faults.
     pub options: Options,
-    /// What could not.
+    /// The faults.
     pub faults: Vec<OptionFault>,
-    /// What does not count here.
+    /// Options that have no effect.
     pub ignored: Vec<OptionFault>,
 }
 
@@ -100,7 +109,7 @@ macro_rules! options {
                 Options { $($field: table.take($name),)+ }
             }
 
-            /// As scripts see them; `null` is what nobody has said.
+            /// The options as scripts see them; `null` for those that are not set.
             #[must_use]
             pub fn to_json(&self) -> Value {
                 let fields = [$(($name, self.$field.as_ref().map_or(Value::Null, Field::written))),+];
@@ -117,59 +126,59 @@ macro_rules! options {
 }
 
 options! {
-    /// How many users.
+    /// The number of users.
     vus: u64 = "vus",
-    /// How long.
+    /// The duration.
     duration: Duration = "duration",
-    /// How many iterations in all.
+    /// The number of iterations of all users.
     iterations: u64 = "iterations",
-    /// How the number of users changes.
+    /// Ramps of the number of users.
     stages: Vec<Stage> = "stages",
     /// Scenarios, in the order of their names.
     scenarios: Vec<Scenario> = "scenarios",
-    /// What must hold, by the name of the metric.
+    /// Thresholds by selector.
     thresholds: Vec<(String, Vec<Threshold>)> = "thresholds",
-    /// What all samples are tagged with.
+    /// Tags of all samples.
     tags: Vec<(String, String)> = "tags",
-    /// How long `setup` may take.
+    /// The timeout of `setup`.
     setup_timeout: Duration = "setupTimeout",
-    /// How long `teardown` may take.
+    /// The timeout of `teardown`.
     teardown_timeout: Duration = "teardownTimeout",
-    /// Whether `setup` is left out.
+    /// True to skip `setup`.
     no_setup: bool = "noSetup",
-    /// Whether `teardown` is left out.
+    /// True to skip `teardown`.
     no_teardown: bool = "noTeardown",
-    /// How many requests begin in a second at most, of all users.
+    /// The most requests a second of all users.
     rps: u64 = "rps",
-    /// How many redirects are followed.
+    /// The most redirects that are followed.
     max_redirects: u64 = "maxRedirects",
     /// The header `User-Agent`.
     user_agent: String = "userAgent",
-    /// How many requests of a batch go at once.
+    /// The most requests of a batch at once.
     batch: u64 = "batch",
-    /// How many of them to one host.
+    /// The most of them to one host.
     batch_per_host: u64 = "batchPerHost",
-    /// Whether any certificate will do.
+    /// True to accept any certificate.
     insecure_skip_tls_verify: bool = "insecureSkipTLSVerify",
-    /// Whether each request gets a connection of its own.
+    /// True to open a connection for each request.
     no_connection_reuse: bool = "noConnectionReuse",
-    /// Whether each iteration begins without connections.
+    /// True to close connections after each iteration.
     no_vu_connection_reuse: bool = "noVUConnectionReuse",
-    /// How long an iteration takes at least.
+    /// The least duration of an iteration.
     min_iteration_duration: Duration = "minIterationDuration",
-    /// Whether a request that fails is an exception.
+    /// True if a failed request throws.
     throw: bool = "throw",
-    /// Whether bodies are left aside.
+    /// True to discard the bodies of responses.
     discard_response_bodies: bool = "discardResponseBodies",
-    /// What the summary says of trends.
+    /// The aggregations of trends in the summary.
     summary_trend_stats: Vec<Aggregation> = "summaryTrendStats",
-    /// The unit in which the summary has times: `s`, `ms` or `us`.
+    /// The unit of times in the summary: `s`, `ms` or `us`.
     summary_time_unit: TimeUnit = "summaryTimeUnit",
-    /// Which tags samples get by themselves.
+    /// The system tags of samples.
     system_tags: Vec<String> = "systemTags",
-    /// Whether cookies stay from one iteration to the next.
+    /// True to keep cookies from one iteration to the next.
     no_cookies_reset: bool = "noCookiesReset",
-    /// Addresses by host, asked before the DNS.
+    /// Addresses by host, which take precedence over the DNS.
     hosts: Vec<(String, String)> = "hosts",
 }
 
@@ -195,7 +204,7 @@ impl TimeUnit {
 }
 
 impl Options {
-    /// What holds where nobody says otherwise.
+    /// The defaults.
     #[must_use]
     pub fn defaults() -> Options {
         Options {
@@ -231,8 +240,8 @@ impl Options {
         Read { options, faults, ignored }
     }
 
-    /// Reads texts, each with how it is called where it comes from: `("vus", "--vus", "10")`. Stages
-    /// are `10s:5,1m:20`, lists have commas.
+    /// Reads texts, each with the name of the option and its name at the source: `("vus", "--vus", "10")`.
+    /// Stages are `10s:5,1m:20`; lists are separated by commas.
     #[must_use]
     pub fn from_texts<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>) -> Read {
         let mut read = Read::default();
@@ -254,8 +263,8 @@ impl Options {
         Options::from_texts(set.iter().map(|(name, variable, text)| (*name, variable.as_str(), text.as_str())))
     }
 
-    /// These options, and where they are silent those of a lower level. Whoever says how much load
-    /// there is says all of it: duration, iterations, stages and scenarios come from one level.
+    /// Fills in options of a lower level. Duration, iterations, stages and scenarios come from one level:
+    /// the highest that sets any of them.
     #[must_use]
     pub fn over(mut self, mut lower: Options) -> Options {
         if self.says_load() {

@@ -1,4 +1,4 @@
-//! Samples one by one: the lines of `--out json` and `--out csv`.
+//! Each sample as a line: `--out json` and `--out csv`.
 
 use crate::metrics::{Metric, MetricId, Registry, TagSet};
 use crate::options::SYSTEM_TAGS;
@@ -10,10 +10,10 @@ use std::fmt::Write;
 use std::mem;
 use std::sync::mpsc::SyncSender;
 
-/// Lines are handed over when they are so many bytes.
+/// The bytes of lines after which a thread hands them over.
 const ENOUGH: usize = 64 * 1024;
 
-/// How samples are written.
+/// The format of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// An object a line.
@@ -22,12 +22,12 @@ pub enum Format {
     Csv,
 }
 
-/// Where samples go one by one. It is bounded: where the one who writes them cannot keep up, users wait.
+/// An output that gets each sample. Its channel is bounded: if the writer cannot keep up, users wait.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// How they are written.
+    /// Its format.
     pub format: Format,
-    /// To whom.
+    /// The channel to its writer.
     pub to: SyncSender<Lines>,
 }
 
@@ -36,11 +36,11 @@ pub struct Output {
 pub struct Lines {
     /// The lines, each with its end.
     pub text: String,
-    /// The metrics of which they have samples.
+    /// The metrics of these samples.
     pub metrics: BTreeSet<MetricId>,
 }
 
-/// The lines of one thread that were not handed over yet.
+/// The lines of one thread that were not handed over yet, for each output.
 #[derive(Debug)]
 pub struct Rows(Vec<(Output, Lines)>);
 
@@ -51,11 +51,15 @@ impl Rows {
         Rows(outputs.iter().map(|output| (output.clone(), Lines::default())).collect())
     }
 
-    /// Adds the lines of samples that were just taken.
+    /// Adds lines for samples of this moment.
+    #[inline]
     pub fn add(&mut self, registry: &Registry, samples: &[(MetricId, f64)], tags: &TagSet<'_>) {
-        if self.0.is_empty() {
-            return;
+        if !self.0.is_empty() {
+            self.add_lines(registry, samples, tags);
         }
+    }
+
+    fn add_lines(&mut self, registry: &Registry, samples: &[(MetricId, f64)], tags: &TagSet<'_>) {
         let (at, metadata, tags) = (Timestamp::now(), tags.metadata, tags.iter().collect::<Vec<_>>());
         for (output, lines) in &mut self.0 {
             for (id, value) in samples {
@@ -70,10 +74,10 @@ impl Rows {
         }
     }
 
-    /// Hands over what there is.
+    /// Hands over the lines so far.
     pub fn send(&mut self) {
         for (output, lines) in self.0.iter_mut().filter(|(_, lines)| !lines.text.is_empty()) {
-            // Who no longer listens has failed to write, and says so.
+            // A writer that is gone has failed, and reports that itself.
             let _ = output.to.send(mem::take(lines));
         }
     }
@@ -82,19 +86,19 @@ impl Rows {
 /// One sample.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
-    /// Of which metric.
+    /// Its metric.
     pub metric: &'a Metric,
-    /// What was measured.
+    /// Its value.
     pub value: f64,
-    /// When.
+    /// Its time.
     pub at: Timestamp,
-    /// What it is tagged with.
+    /// Its tags.
     pub tags: &'a [(&'a str, &'a str)],
-    /// What is told of it besides.
+    /// Its metadata.
     pub metadata: &'a [(String, String)],
 }
 
-/// The line that stands before the first sample of a metric. `thresholds` are those of the metric.
+/// The line before the first sample of a metric, with the metric's thresholds.
 #[must_use]
 pub fn json_metric(metric: &Metric, thresholds: &[&str]) -> String {
     let Metric { name, kind, contains, submetrics } = metric;
@@ -122,7 +126,7 @@ impl Sample<'_> {
         }
     }
 
-    /// The line of a sample in JSON.
+    /// The sample as a line of JSON.
     #[must_use]
     pub fn json(&self) -> String {
         let tags: Value = self.tags.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))).collect();
@@ -134,7 +138,7 @@ impl Sample<'_> {
         json!({ "metric": self.metric.name, "type": "Point", "data": data }).to_string()
     }
 
-    /// The line of a sample in CSV.
+    /// The sample as a line of CSV.
     #[must_use]
     pub fn csv(&self) -> String {
         let tag = |name| self.tags.iter().find(|(tag, _)| *tag == name).map_or("", |(_, value)| *value);
@@ -155,7 +159,7 @@ pub fn csv_header() -> String {
     format!("metric_name,timestamp,metric_value,{},extra_tags,metadata", SYSTEM_TAGS.join(","))
 }
 
-/// In quotes, where it would be more than one cell without.
+/// The cell, in quotes if it would be more than one cell without.
 fn quoted(cell: &str) -> String {
     if cell.contains(['"', ',', '\r', '\n']) || cell.starts_with(' ') {
         return format!("\"{}\"", cell.replace('"', "\"\""));

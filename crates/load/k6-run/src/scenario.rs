@@ -1,13 +1,13 @@
-//! Scenarios: who runs which function of a script, how often, and when.
+//! Scenarios: which users run which function of a script, how often, and when.
 
 use crate::duration;
 use std::fmt;
 use std::time::Duration;
 
-/// How long a scenario waits for iterations that have begun, unless it says otherwise.
+/// The default time that a scenario waits at its end for iterations that have begun.
 pub const GRACEFUL_STOP: Duration = Duration::from_secs(30);
 
-/// How long iterations of a fixed number may take in all, unless the scenario says otherwise.
+/// The default limit on the duration of a scenario with a fixed number of iterations.
 pub const MAX_DURATION: Duration = Duration::from_secs(600);
 
 /// A scenario with everything filled in.
@@ -15,141 +15,141 @@ pub const MAX_DURATION: Duration = Duration::from_secs(600);
 pub struct Scenario {
     /// Its name.
     pub name: String,
-    /// Who starts iterations.
+    /// How iterations start.
     pub executor: Executor,
-    /// When it begins.
+    /// Its start.
     pub start_time: Duration,
-    /// How long it waits at its end for iterations that have begun.
+    /// The time that it waits at its end for iterations that have begun.
     pub graceful_stop: Duration,
     /// The function that it runs.
     pub exec: String,
-    /// What `__ENV` has besides.
+    /// Additional variables of `__ENV`.
     pub env: Vec<(String, String)>,
-    /// What its samples are tagged with.
+    /// The tags of its samples.
     pub tags: Vec<(String, String)>,
 }
 
-/// Who starts iterations, and until when.
+/// How iterations start, and until when.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Executor {
-    /// So many in all, whoever is free takes the next.
+    /// A fixed number that all users share.
     SharedIterations {
         /// Users.
         vus: u64,
         /// Iterations of all of them.
         iterations: u64,
-        /// When it ends in any case.
+        /// The limit on its duration.
         max_duration: Duration,
     },
-    /// So many for each user.
+    /// A fixed number for each user.
     PerVuIterations {
         /// Users.
         vus: u64,
         /// Iterations of each.
         iterations: u64,
-        /// When it ends in any case.
+        /// The limit on its duration.
         max_duration: Duration,
     },
-    /// Users who go on until time is up.
+    /// A constant number of users for a duration.
     ConstantVus {
         /// Users.
         vus: u64,
-        /// How long.
+        /// The duration.
         duration: Duration,
     },
-    /// Users whose number changes.
+    /// A changing number of users.
     RampingVus {
         /// Users at the start.
         start_vus: u64,
-        /// To how many, in which time.
+        /// The ramps.
         stages: Vec<Stage>,
-        /// How long users that are to go may finish their iteration.
+        /// The time in which a user that must leave may finish its iteration.
         graceful_ramp_down: Duration,
     },
-    /// Iterations that begin at a rate, whoever is free.
+    /// Iterations that start at a constant rate.
     ConstantArrivalRate {
         /// Iterations in each time unit.
         rate: u64,
-        /// That.
+        /// The time unit.
         time_unit: Duration,
-        /// How long.
+        /// The duration.
         duration: Duration,
-        /// Who does them.
+        /// The users that run them.
         users: Reserve,
     },
-    /// Iterations that begin at a rate that changes.
+    /// Iterations that start at a changing rate.
     RampingArrivalRate {
         /// Iterations in each time unit at the start.
         start_rate: u64,
-        /// That.
+        /// The time unit.
         time_unit: Duration,
-        /// To which rate, in which time.
+        /// The ramps.
         stages: Vec<Stage>,
-        /// Who does them.
+        /// The users that run them.
         users: Reserve,
     },
 }
 
-/// A step of a ramp.
+/// A linear ramp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// How long it takes.
+    /// Its duration.
     pub duration: Duration,
     /// Users or rate at its end.
     pub target: u64,
 }
 
-/// Users who wait for arrivals.
+/// Users that wait for arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserve {
-    /// Those that are there from the start.
+    /// The users that exist from the start.
     pub pre_allocated: u64,
-    /// How many they may become.
+    /// The most users.
     pub most: u64,
 }
 
-/// What a generator is to offer for a scenario: who starts iterations, from when to when.
+/// The load of a scenario, for the generator: what starts iterations, from when to when.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
-    /// When it begins.
+    /// Its start.
     pub begin: Duration,
-    /// How long iterations start.
+    /// The duration in which iterations start.
     pub window: Duration,
-    /// How long those that have begun may go on after that.
+    /// The time after that in which iterations may finish.
     pub drain: Duration,
-    /// What starts them.
+    /// What starts iterations.
     pub source: Source,
 }
 
 /// What starts iterations.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
-    /// Users, each its next one after the last.
+    /// A closed loop: each user starts its next iteration after the last.
     Closed {
-        /// How many users there are.
+        /// The number of users.
         users: Curve,
-        /// How long a user that is to go may finish its iteration.
+        /// The time in which a user that must leave may finish its iteration.
         leave: Duration,
-        /// How many iterations there are.
+        /// The number of iterations.
         quota: Quota,
     },
-    /// A rate: what comes while no user is free is dropped.
+    /// An open loop: an iteration that is due while no user is free is dropped.
     Open {
         /// Iterations a second.
         rate: Curve,
-        /// Who does them.
+        /// The users that run them.
         users: Reserve,
     },
 }
 
-/// How many iterations there are.
+/// The number of iterations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quota {
-    /// As many as there is time for.
+    /// No limit.
     Unlimited,
-    /// So many of all users together.
+    /// A number for all users together.
     Together(u64),
-    /// So many of each user.
+    /// A number for each user.
     Each(u64),
 }
 
@@ -159,7 +159,7 @@ pub enum Quota {
 pub struct Curve(pub Vec<(Duration, f64)>);
 
 impl Executor {
-    /// As options name it.
+    /// Its name in options.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -172,7 +172,7 @@ impl Executor {
         }
     }
 
-    /// How long it starts iterations at most.
+    /// The longest time in which it starts iterations.
     #[must_use]
     pub fn window(&self) -> Duration {
         match self {
@@ -185,7 +185,7 @@ impl Executor {
         }
     }
 
-    /// How many users it has at most.
+    /// The most users that it has.
     #[must_use]
     pub fn most_vus(&self) -> u64 {
         match self {
@@ -251,7 +251,7 @@ impl Curve {
         Curve(points)
     }
 
-    /// The number at an instant; at a step that behind it.
+    /// The number at an instant; at a step, the number after it.
     #[must_use]
     pub fn at(&self, instant: Duration) -> f64 {
         let behind = self.0.partition_point(|(at, _)| *at <= instant);
@@ -262,13 +262,13 @@ impl Curve {
 }
 
 impl Scenario {
-    /// When its last iteration is over at the latest.
+    /// The latest end of its last iteration.
     #[must_use]
     pub fn end(&self) -> Duration {
         self.start_time + self.executor.window() + self.graceful_stop
     }
 
-    /// What a generator is to offer for it.
+    /// Its load.
     #[must_use]
     pub fn offer(&self) -> Offer {
         let (window, source) = (self.executor.window(), self.executor.source());
@@ -276,13 +276,13 @@ impl Scenario {
     }
 }
 
-/// When the last of several is over at the latest.
+/// The latest end of several scenarios.
 #[must_use]
 pub fn longest(scenarios: &[Scenario]) -> Duration {
     scenarios.iter().map(Scenario::end).max().unwrap_or_default()
 }
 
-/// How many users several need at once at most.
+/// The most users that several scenarios need at once.
 #[must_use]
 pub fn most_vus(scenarios: &[Scenario]) -> u64 {
     // Needs only grow where a scenario begins.
@@ -293,10 +293,10 @@ pub fn most_vus(scenarios: &[Scenario]) -> u64 {
     scenarios.iter().map(|scenario| at(scenario.start_time)).max().unwrap_or_default()
 }
 
-/// So much less than half that a whole number at the end of a ramp stays what it is.
+/// Slightly less than half, so that rounding keeps a whole number at the end of a ramp.
 const ALMOST_HALF: f64 = 0.499_999;
 
-/// The stages up to the last one in which there are users: a scenario ends when no user will ever come again.
+/// The stages up to the last one with users: a scenario ends when no more users follow.
 fn with_users(start: u64, stages: &[Stage]) -> &[Stage] {
     let before = |index: usize| index.checked_sub(1).map_or(start, |before| stages[before].target);
     let is_empty = |index: usize| (before(index), stages[index].target) == (0, 0);
@@ -313,7 +313,7 @@ fn highest(start: u64, stages: &[Stage]) -> u64 {
 }
 
 impl fmt::Display for Scenario {
-    /// A line as k6 shows it at the start of a run.
+    /// The line of k6 at the start of a run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let per_second = |rate: u64, unit: Duration| format!("{:.2} iterations/s", rate as f64 / unit.as_secs_f64());
         let over = |stages: &[Stage]| format!("{} over {} stages", duration::format(length(stages)), stages.len());

@@ -1,5 +1,5 @@
-//! What is shown at the end of a run: as text in the three forms of k6, and as the JSON of
-//! `--summary-export`.
+//! The summary at the end of a run: as text in the three modes of k6, and as JSON for `--summary-export` and
+//! `handleSummary`.
 
 mod export;
 mod legacy;
@@ -18,39 +18,29 @@ use crate::threshold::{Judged, Limits, Threshold};
 use serde_json::Value;
 use std::time::Duration;
 
-/// What trends show unless the script says otherwise.
-pub const TREND_STATS: [Aggregation; 6] = [
-    Aggregation::Avg,
-    Aggregation::Min,
-    Aggregation::Med,
-    Aggregation::Max,
-    Aggregation::Percentile(90.0),
-    Aggregation::Percentile(95.0),
-];
-
-/// All that a summary is made of.
+/// The contents of a summary.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'a> {
     /// The metrics.
     pub registry: &'a Registry,
-    /// What was sampled, of all threads.
+    /// The samples of all threads.
     pub sinks: &'a Sinks,
-    /// How long it took.
+    /// The duration of the run.
     pub elapsed: Duration,
     /// The thresholds.
     pub limits: &'a [Limits],
     /// The checks, of all threads.
     pub checks: &'a Checks,
-    /// What is shown of trends.
+    /// The aggregations of trends.
     pub trend_stats: &'a [Aggregation],
-    /// In which unit times are shown; in that which suits each where there is none.
+    /// The unit of times; none for a fitting unit each.
     pub time_unit: Option<TimeUnit>,
 }
 
-/// How much the text shows.
+/// The mode of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// What matters most.
+    /// The most important metrics.
     Compact,
     /// All metrics, and the checks of each group.
     Full,
@@ -58,16 +48,16 @@ pub enum Mode {
     Legacy,
 }
 
-/// Where the output goes, as a script's `handleSummary` is told.
+/// The output of the run, for a script's `handleSummary`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// To a terminal.
+    /// True for a terminal.
     pub is_terminal: bool,
-    /// Whoever runs it wants no colours.
+    /// True to leave out colours.
     pub no_color: bool,
 }
 
-/// A metric or submetric that is shown.
+/// A metric or submetric in a summary.
 struct Row<'a> {
     metric: &'a Metric,
     submetric: Option<&'a Submetric>,
@@ -85,19 +75,19 @@ impl<'a> Summary<'a> {
         }
     }
 
-    /// What `--summary-export` writes.
+    /// The JSON of `--summary-export`.
     #[must_use]
     pub fn export(&self, setup_data: Option<Value>) -> Value {
         export::export(self, setup_data)
     }
 
-    /// What a script's `handleSummary` gets.
+    /// The argument of a script's `handleSummary`.
     #[must_use]
     pub fn data(&self, setup_data: Option<Value>, output: Output) -> Value {
         export::data(self, setup_data, output)
     }
 
-    /// The names of the metrics of which a threshold does not hold.
+    /// The metrics with a threshold that does not hold.
     #[must_use]
     pub fn crossed(&self) -> Vec<&'a str> {
         let broken = |limits: &&Limits| limits.judge(self.sinks, self.elapsed).iter().any(|judged| !judged.holds);
@@ -106,7 +96,7 @@ impl<'a> Summary<'a> {
         names
     }
 
-    /// What has samples or thresholds, by name; the parts of a metric follow it.
+    /// Metrics with samples or thresholds, sorted by name, each followed by its submetrics.
     fn rows(&self) -> Vec<Row<'a>> {
         let (registry, sinks) = (self.registry, self.sinks);
         let mut metrics: Vec<(MetricId, &Metric)> = registry.iter().collect();
@@ -127,7 +117,7 @@ impl<'a> Summary<'a> {
         rows
     }
 
-    /// What has samples in a group of a scenario, by name.
+    /// Metrics with samples in a group of a scenario, sorted by name.
     fn rows_of(&self, scenario: &str, group: &str) -> Vec<Row<'a>> {
         let both = self.registry.iter().map(|(_, metric)| metric).zip(self.sinks.part(scenario, group));
         let rows = both.filter(|(_, sink)| sink.samples() > 0);
@@ -152,12 +142,12 @@ impl<'a> Row<'a> {
         self.submetric.map_or(&self.metric.name, |submetric| &submetric.name)
     }
 
-    /// The tags of a part, with their brackets: `{name:login}`.
+    /// The tags of a submetric, with their brackets: `{name:login}`.
     fn tags(&self) -> Option<&'a str> {
         self.submetric.map(|submetric| &submetric.name[self.metric.name.len()..])
     }
 
-    /// The name in a list, in which parts are indented under their metric.
+    /// The name in a list, where submetrics are indented under their metric.
     fn label(&self) -> String {
         match self.tags() {
             Some(tags) => format!("  {{ {} }}", tags.trim_matches(['{', '}'])),

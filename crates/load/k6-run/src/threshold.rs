@@ -1,27 +1,27 @@
-//! Thresholds: what must hold of a metric, or else the run has failed.
+//! Thresholds: conditions on metrics. If one does not hold, the run has failed.
 
 use crate::metrics::{Aggregation, Kind, MetricId, NameFault, Registry, Sinks};
 use std::fmt;
 use std::time::Duration;
 
-/// What a metric must be, such as `p(95)<500`.
+/// A condition on a metric, such as `p(95)<500`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
-    /// As the script has it.
+    /// The script's text.
     pub source: String,
-    /// What of the metric.
+    /// The aggregation that is compared.
     pub aggregation: Aggregation,
-    /// How it is compared.
+    /// The comparison.
     pub operator: Operator,
-    /// With what.
+    /// The limit.
     pub limit: f64,
-    /// Whether the run ends at once where it does not hold.
+    /// True if the run ends at once when it does not hold.
     pub abort_on_fail: bool,
-    /// From when on it may end the run.
+    /// The time before which it does not end the run.
     pub delay: Duration,
 }
 
-/// How a value is compared.
+/// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `<`
@@ -49,30 +49,30 @@ const OPERATORS: [(&str, Operator); 7] = [
     (">", Operator::Above),
 ];
 
-/// Why a threshold cannot be asked for.
+/// Why a threshold is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdFault {
-    /// It is not written as one.
+    /// The text is no threshold.
     #[error("expected a threshold such as `p(95)<500`, found `{source_text}`: {why}")]
     Malformed {
         /// The text.
         source_text: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// Its metric has no such thing.
+    /// Its metric has no such aggregation.
     #[error("the metric `{metric}` is a {kind}: expected {expected} in its threshold, found `{source_text}`")]
     Unfit {
         /// The name of the metric.
         metric: String,
         /// Its kind.
         kind: Kind,
-        /// What may be asked of that.
+        /// The aggregations of that kind.
         expected: &'static str,
         /// The text.
         source_text: String,
     },
-    /// Its metric is not there.
+    /// Its metric is unknown.
     #[error(transparent)]
     Metric(#[from] NameFault),
 }
@@ -82,20 +82,20 @@ pub enum ThresholdFault {
 pub struct Limits {
     /// The metric.
     pub metric: MetricId,
-    /// Its part, if it is one.
+    /// The index of the submetric, if it is one.
     pub submetric: Option<usize>,
-    /// As the script names it.
+    /// The selector in the script.
     pub name: String,
-    /// What must hold.
+    /// The thresholds.
     pub thresholds: Vec<Threshold>,
 }
 
-/// How a threshold turned out.
+/// The outcome of a threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
-    /// Whether it holds.
+    /// True if it holds.
     pub holds: bool,
-    /// What was compared.
+    /// The value that was compared.
     pub value: f64,
 }
 
@@ -151,7 +151,7 @@ impl fmt::Display for Threshold {
 }
 
 impl Limits {
-    /// Finds the metric of these thresholds, and whether they can be asked of it.
+    /// Finds the metric of these thresholds, and checks that it has their aggregations.
     pub fn new(registry: &mut Registry, name: &str, thresholds: Vec<Threshold>) -> Result<Limits, ThresholdFault> {
         let (metric, submetric) = registry.select(name)?;
         let kind = registry.metric(metric).kind;
@@ -159,7 +159,7 @@ impl Limits {
         Ok(Limits { metric, submetric, name: name.to_owned(), thresholds })
     }
 
-    /// How each turned out after so long. Metrics without a sample are 0.
+    /// The outcome of each threshold after this time. A metric without samples is 0.
     #[must_use]
     pub fn judge(&self, sinks: &Sinks, elapsed: Duration) -> Vec<Judged> {
         let sink = sinks.get(self.metric, self.submetric);
@@ -170,7 +170,7 @@ impl Limits {
         self.thresholds.iter().map(judge).collect()
     }
 
-    /// Whether the run is to end now.
+    /// True if the run must end now.
     #[must_use]
     pub fn aborts(&self, sinks: &Sinks, elapsed: Duration) -> bool {
         let judged = self.judge(sinks, elapsed);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_threshold_is_refused_with_the_reason() {
+    fn other_texts_are_refused_with_the_reason() {
         let cases = [
             ("p(95)", "none of the signs"),
             ("p(95)<", "expected a number behind `<`, found ``"),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_metric_is_asked_for_what_it_has() {
+    fn a_threshold_must_fit_the_kind_of_its_metric() {
         let refused = |name, text| {
             let threshold = Threshold::parse(text).expect(text);
             Limits::new(&mut Registry::default(), name, vec![threshold]).err().map(|fault| fault.to_string())
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_are_judged_by_what_was_sampled() {
+    fn thresholds_are_judged_by_samples() {
         let mut registry = Registry::default();
         let thresholds = ["p(95)<100", "max<90"].map(|text| Threshold::parse(text).expect(text)).to_vec();
         let mut limits = Limits::new(&mut registry, "http_req_duration", thresholds).expect("a metric");

@@ -1,11 +1,11 @@
-//! Which metrics there are, and the sinks of one thread.
+//! The metrics of a run, and their sinks on one thread.
 
 use super::{Contains, Kind, Sink, TagSet, builtin};
 use plimsoll_model::suggestion::did_you_mean;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// All metrics of a run: known before users run, and the same on all threads.
+/// All metrics of a run. They are known before users run, and the same on all threads.
 #[derive(Clone, Debug)]
 pub struct Registry {
     metrics: Vec<Metric>,
@@ -16,74 +16,74 @@ pub struct Registry {
 pub struct Metric {
     /// Its name.
     pub name: String,
-    /// What it does with its samples.
+    /// How it aggregates its samples.
     pub kind: Kind,
-    /// What those are.
+    /// The unit of its samples.
     pub contains: Contains,
-    /// Parts of it that have a sink of their own.
+    /// Its submetrics, each with a sink of its own.
     pub submetrics: Vec<Submetric>,
 }
 
-/// Those samples of a metric that have certain tags.
+/// The samples of a metric that have certain tags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submetric {
-    /// As the script names it: `http_req_duration{name:login}`.
+    /// Its name in the script: `http_req_duration{name:login}`.
     pub name: String,
     /// The tags that a sample must have.
     pub tags: Vec<(String, String)>,
 }
 
-/// A metric, as its number in the registry.
+/// The index of a metric in the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MetricId(pub(super) usize);
 
-/// Why there is no metric of a name.
+/// Why a name has no metric.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameFault {
-    /// It has characters that no name has.
+    /// It has characters that are not allowed.
     #[error("expected 2 to 128 letters, digits and underscores, and no digit first, found the metric name `{0}`")]
     Strange(String),
-    /// There is one already, of another kind.
+    /// The metric exists with another kind.
     #[error("expected one kind for the metric `{name}`, found a {found} beside a {known}")]
     Kind {
         /// The name.
         name: String,
-        /// What it was before: kind and content.
+        /// Its kind and unit.
         known: String,
-        /// What it should be now.
+        /// The kind and unit that were asked for.
         found: String,
     },
-    /// A user made it that others before had not.
+    /// A later user defines it, and the first one did not.
     #[error(
         "the metric `{0}` was not there when the script was first loaded: make it for all users, outside of functions"
     )]
     Late(String),
-    /// The brackets or tags of a submetric are not as they should be.
+    /// The text is no selector of a submetric.
     #[error("expected `metric` or `metric{{tag:value,…}}`, found `{0}`")]
     Selector(String),
     /// There is no metric of that name.
     #[error("expected the name of a metric, found `{name}`, which neither k6 nor the script has{hint}")]
     Unknown {
-        /// What was asked for.
+        /// The name.
         name: String,
-        /// What may have been meant: "; did you mean `vus`?".
+        /// A suggestion: "; did you mean `vus`?".
         hint: String,
     },
 }
 
-/// What the samples of one thread have come to.
+/// The aggregated samples of one thread.
 #[derive(Clone, Debug)]
 pub struct Sinks {
     /// By metric.
     metrics: Vec<OfMetric>,
-    /// The same by scenario and group, for each metric one of all samples; none where nobody wants to know.
+    /// The same by scenario and group, a sink for each metric; none unless the run asks for them.
     parts: Option<Parts>,
 }
 
 /// The sinks of a metric.
 #[derive(Clone, Debug)]
 struct OfMetric {
-    /// That of all samples.
+    /// The sink of all samples.
     whole: Sink,
     submetrics: Vec<Sink>,
 }
@@ -100,7 +100,7 @@ impl Default for Registry {
             submetrics: Vec::new(),
         };
         let mut registry = Registry { metrics: builtin::ALL.iter().map(metric).collect() };
-        // k6 has this one also without a threshold.
+        // k6 has this one even without a threshold.
         let expected = registry.select("http_req_duration{expected_response:true}");
         expected.expect("the metric is there");
         registry
@@ -133,8 +133,8 @@ impl Registry {
         Ok(MetricId(self.metrics.len() - 1))
     }
 
-    /// The metric that a threshold names, and if it names tags also the number of the submetric,
-    /// which from now on has a sink.
+    /// The metric of a threshold's selector. If it names tags, also the index of the submetric, which gets a
+    /// sink.
     pub fn select(&mut self, selector: &str) -> Result<(MetricId, Option<usize>), NameFault> {
         let strange = || NameFault::Selector(selector.to_owned());
         let (name, tags) = match selector.split_once('{') {
@@ -163,25 +163,26 @@ impl Registry {
         self.metrics.iter().position(|metric| metric.name == name).map(MetricId)
     }
 
-    /// What is known of a metric.
+    /// A metric.
     #[must_use]
     pub fn metric(&self, MetricId(id): MetricId) -> &Metric {
         &self.metrics[id]
     }
 
-    /// Whether a metric is one of the script's own.
+    /// True for a metric of the script's own.
     #[must_use]
+    #[inline]
     pub fn is_custom(&self, MetricId(id): MetricId) -> bool {
         id >= builtin::ALL.len()
     }
 
-    /// All of them, in the order in which they were made.
+    /// All metrics, in the order in which they were defined.
     pub fn iter(&self) -> impl Iterator<Item = (MetricId, &Metric)> {
         self.metrics.iter().enumerate().map(|(id, metric)| (MetricId(id), metric))
     }
 }
 
-/// `a:b, "c":"d"`; none at all is no selector.
+/// The tags of a selector: `a:b, "c":"d"`. At least one.
 fn tags_of(text: &str) -> Option<Vec<(String, String)>> {
     let plain = |text: &str| text.trim().trim_matches(['"', '\'']).to_owned();
     text.split(',').map(|tag| tag.split_once(':').map(|(name, value)| (plain(name), plain(value)))).collect()
@@ -212,13 +213,14 @@ impl Sinks {
         Sinks { metrics: registry.metrics.iter().map(of_metric).collect(), parts: None }
     }
 
-    /// The same, which also keep the samples of each scenario and group apart.
+    /// Sinks that also aggregate the samples of each scenario and group.
     #[must_use]
     pub fn by_group(registry: &Registry) -> Sinks {
         Sinks { parts: Some(Parts::new()), ..Sinks::new(registry) }
     }
 
-    /// Adds samples with the same tags that were taken at this instant of the run.
+    /// Adds samples of one instant of the run with the same tags.
+    #[inline]
     pub fn add(&mut self, registry: &Registry, samples: &[(MetricId, f64)], tags: &TagSet<'_>, at: Duration) {
         for (MetricId(id), value) in samples {
             let OfMetric { whole, submetrics } = &mut self.metrics[*id];
@@ -244,7 +246,7 @@ impl Sinks {
         }
     }
 
-    /// Adds what those of another thread have.
+    /// Merges the sinks of another thread.
     pub fn merge(&mut self, other: &Sinks) {
         for (own, other) in self.metrics.iter_mut().zip(&other.metrics) {
             own.whole.merge(&other.whole);
@@ -259,7 +261,7 @@ impl Sinks {
         }
     }
 
-    /// The scenarios whose samples are kept apart; the empty one is what ran outside of all.
+    /// The scenarios with sinks of their own. The empty name stands for code outside of scenarios.
     pub fn scenarios(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().flatten().filter(|((_, group), _)| group.is_empty()).map(|((name, _), _)| name.as_str())
     }

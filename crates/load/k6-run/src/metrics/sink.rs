@@ -1,44 +1,44 @@
-//! What becomes of the samples of a metric.
+//! Aggregation of the samples of a metric.
 
 use super::{Kind, Trend};
 use std::fmt;
 use std::time::Duration;
 
-/// What the samples of a metric have come to.
+/// The aggregated samples of a metric.
 #[derive(Clone, Debug)]
 pub enum Sink {
     /// Of a counter.
     Counter {
-        /// All samples together.
+        /// The sum of all samples.
         sum: f64,
-        /// How many there were.
+        /// The number of samples.
         samples: u64,
     },
     /// Of a gauge.
     Gauge {
         /// The latest one.
         last: f64,
-        /// When that came.
+        /// The instant of the latest one.
         at: Duration,
         /// The least.
         min: f64,
         /// The greatest.
         max: f64,
-        /// How many there were.
+        /// The number of samples.
         samples: u64,
     },
     /// Of a rate.
     Rate {
-        /// Those that are not zero.
+        /// The samples that are not zero.
         trues: u64,
-        /// All of them.
+        /// All samples.
         total: u64,
     },
     /// Of a trend.
     Trend(Trend),
 }
 
-/// What is asked of a sink.
+/// An aggregation of a sink.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Aggregation {
     /// The mean of a trend.
@@ -51,9 +51,9 @@ pub enum Aggregation {
     Med,
     /// A percentile of a trend.
     Percentile(f64),
-    /// The sum of a counter, or how many samples a trend has.
+    /// The sum of a counter, or the number of samples of a trend.
     Count,
-    /// What a counter gets in a second, or the share of a rate.
+    /// The sum of a counter per second, or the share of a rate.
     Rate,
     /// The latest sample of a gauge.
     Value,

@@ -1,25 +1,25 @@
-//! What a sample is tagged with.
+//! The tags of a sample.
 
 use std::fmt;
 
-/// The tags of a sample: where a name occurs twice, what stands first here counts.
+/// The tags of a sample. Of two tags with one name, the earlier field counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TagSet<'a> {
-    /// Those that follow from what was measured.
+    /// Tags that are derived from the measurement.
     pub measured: Option<&'a dyn Measured>,
-    /// Those of the sample alone.
+    /// Tags of the sample alone.
     pub own: &'a [(&'a str, &'a str)],
     /// The tag `group`.
     pub group: Option<&'a str>,
-    /// Those of all samples of its user.
+    /// Tags of all samples of the user.
     pub user: &'a [(String, String)],
-    /// What is written down with the sample, and is no tag of it.
+    /// Metadata: written to outputs, and no tags.
     pub metadata: &'a [(String, String)],
 }
 
-/// What tags can be told of when somebody asks for one: few samples are ever asked for all of theirs.
+/// A measurement from which tags are derived on demand: few samples need all of their tags.
 pub trait Measured: fmt::Debug {
-    /// The names of all that there may be.
+    /// The names of all possible tags.
     fn names(&self) -> &'static [&'static str];
 
     /// The value of a tag.
@@ -27,7 +27,7 @@ pub trait Measured: fmt::Debug {
 }
 
 impl<'a> TagSet<'a> {
-    /// Of a sample that has only tags of its own.
+    /// The tags of a sample that has only tags of its own.
     #[must_use]
     pub fn own(own: &'a [(&'a str, &'a str)]) -> TagSet<'a> {
         TagSet { own, ..TagSet::default() }

@@ -1,10 +1,10 @@
-//! How the samples of a trend are distributed, in bounded memory.
+//! The distribution of a trend's samples, in bounded memory.
 //!
 //! Values are counted in buckets, 2,048 to each power of two, by the top bits of their floating-point
-//! form. A percentile is so at most 0.05 % nearer to zero than it should be, whatever the values are;
-//! whole numbers below 4,096 are exact, and so are the least and the greatest value.
+//! form. So a percentile is at most 0.05 % too near to zero, for any values. Whole numbers below 4,096
+//! are exact, and so are the least and the greatest value.
 
-/// Bits of the mantissa that tell buckets apart.
+/// The bits of the mantissa that select a bucket.
 const STEP_BITS: u32 = 11;
 
 const STEPS: usize = 1 << STEP_BITS;
@@ -16,12 +16,12 @@ pub struct Trend {
     sum: f64,
     min: f64,
     max: f64,
-    /// Of many trends nearly all values are nothing: the time that it took to connect.
+    /// Zeros, which are nearly all values of some trends, such as the time to connect.
     zeros: u64,
-    /// One for each power of two and sign, in ascending order of values, from the least that occurs to the greatest;
-    /// none where there is no value.
+    /// The buckets of each power of two and sign, in ascending order of values, from the least octave to the greatest; none
+    /// for an octave without values.
     octaves: Vec<Option<Box<Counts>>>,
-    /// The key of the first.
+    /// The key of the first octave.
     first: i32,
 }
 
@@ -43,7 +43,7 @@ impl Trend {
         }
         self.count += 1;
         self.sum += value;
-        // Without a branch for what is no number, which `f64::min` has.
+        // `f64::min` has a branch for values that are no number.
         self.min = if value < self.min { value } else { self.min };
         self.max = if value > self.max { value } else { self.max };
         match bucket(value) {
@@ -52,7 +52,7 @@ impl Trend {
         }
     }
 
-    /// Adds what another has.
+    /// Merges another trend.
     pub fn merge(&mut self, other: &Trend) {
         self.count += other.count;
         self.sum += other.sum;
@@ -66,7 +66,7 @@ impl Trend {
 
     #[inline]
     fn octave(&mut self, key: i32) -> &mut Counts {
-        // What lies before the first wraps to a place beyond the last.
+        // A key before the first one wraps to an index beyond the last.
         let place = key.wrapping_sub(self.first) as usize;
         if !matches!(self.octaves.get(place), Some(Some(_))) {
             self.make_room(key);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_zero() {
+    fn a_trend_without_samples_is_zero() {
         let trend = trend(&[f64::NAN]);
         assert_eq!(
             (trend.count(), trend.avg(), trend.min(), trend.max(), trend.percentile(95.0)),
@@ -212,7 +212,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn percentiles_are_as_near_as_they_should_be(
+        fn percentiles_are_off_by_less_than_a_bucket(
             values in prop::collection::vec(prop_oneof![-1e9..1e9, -1.0..1.0, Just(0.0), 1e-300..1e-290], 1..200),
             percent in 0.0..100.0,
         ) {
@@ -226,7 +226,7 @@ mod tests {
         }
 
         #[test]
-        fn merging_is_as_good_as_adding(
+        fn merging_equals_adding(
             values in prop::collection::vec(-1e3..1e3, 1..100),
             cut in any::<prop::sample::Index>(),
             percent in 0.0..100.0,

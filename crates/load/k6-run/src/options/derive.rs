@@ -1,4 +1,4 @@
-//! What options come to: the scenarios of a run, and what it needs besides.
+//! The scenarios that options describe.
 
 use super::{OptionFault, Options};
 use crate::duration;
@@ -9,16 +9,16 @@ use std::time::Duration;
 /// The scenarios of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Derived {
-    /// In the order in which they begin.
+    /// The scenarios, in the order of their start.
     pub scenarios: Vec<Scenario>,
-    /// What has no effect.
+    /// Options without effect.
     pub warnings: Vec<String>,
 }
 
-/// What to say where a script does not export the function that is to be an iteration.
+/// The message for a script that does not export the function of an iteration.
 #[must_use]
 pub fn no_such_function<'a>(wanted: &str, exports: impl Iterator<Item = &'a str>) -> String {
-    // What has a meaning of its own is no iteration.
+    // Exports with a meaning of their own are no iterations.
     let found: Vec<&str> =
         exports.filter(|name| !["options", "setup", "teardown", "handleSummary"].contains(name)).collect();
     let others = if found.is_empty() { "none".to_owned() } else { format!("only `{}`", found.join("`, `")) };
@@ -27,7 +27,7 @@ pub fn no_such_function<'a>(wanted: &str, exports: impl Iterator<Item = &'a str>
 }
 
 impl Options {
-    /// The scenarios that these options ask for. `exports` are the functions that the script exports.
+    /// The scenarios of these options. `exports` are the exported functions of the script.
     pub fn scenarios(&self, exports: &[&str]) -> Result<Derived, Vec<OptionFault>> {
         let mut faults = self.contradictions();
         let mut warnings = Vec::new();
@@ -55,7 +55,7 @@ impl Options {
         if faults.is_empty() { Ok(Derived { scenarios, warnings }) } else { Err(faults) }
     }
 
-    /// Options of which one is to say how much load there is.
+    /// Faults of options that contradict each other on the load.
     fn contradictions(&self) -> Vec<OptionFault> {
         let stages = self.stages.as_ref().is_some_and(|stages| !stages.is_empty());
         let scenarios = self.scenarios.is_some();
@@ -75,7 +75,7 @@ impl Options {
         found.map(fault).collect()
     }
 
-    /// What `vus`, `duration`, `iterations` and `stages` say.
+    /// The executor of `vus`, `duration`, `iterations` and `stages`.
     fn executor(&self, warnings: &mut Vec<String>, faults: &mut Vec<OptionFault>) -> Executor {
         let vus = self.vus.unwrap_or(1);
         let mut fault = |option: &str, what: String| faults.push(OptionFault { option: option.to_owned(), what });

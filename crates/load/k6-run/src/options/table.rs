@@ -1,22 +1,22 @@
-//! Objects of options, each key of which is read once.
+//! Reads objects of options, and notes keys that nobody reads.
 
 use super::OptionFault;
 use plimsoll_model::suggestion::did_you_mean;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// An object, what of it was read, and what was wrong.
+/// An object, the keys that were read, and the faults.
 pub(super) struct Table<'a> {
     fields: &'a Map<String, Value>,
-    /// What stands before the names of its options: `scenarios.login.`
+    /// The prefix of its options: `scenarios.login.`
     prefix: String,
     read: BTreeSet<&'static str>,
     faults: &'a mut Vec<OptionFault>,
 }
 
-/// What an option can be.
+/// A type of options.
 pub(super) trait Field: Sized {
-    /// Reads a value; else what was expected, or faults of its own.
+    /// Reads a value. The error is what was expected. May add faults.
     fn read(value: &Value, at: &str, faults: &mut Vec<OptionFault>) -> Result<Self, String>;
 
     /// The value, as scripts see it.
@@ -28,7 +28,7 @@ impl<'a> Table<'a> {
         Table { fields, prefix, read: BTreeSet::new(), faults }
     }
 
-    /// The option of this name; `null` is as good as none.
+    /// Reads the option of this name; none if it is missing or `null`.
     pub(super) fn take<T: Field>(&mut self, name: &'static str) -> Option<T> {
         self.read.insert(name);
         let value = self.fields.get(name).filter(|value| !value.is_null())?;
@@ -52,7 +52,7 @@ impl<'a> Table<'a> {
         self.faults.push(OptionFault { option, what: what.to_owned() });
     }
 
-    /// The names that nobody asked for, each with a name that was asked for and is near: "; did you mean `vus`?".
+    /// The keys that were not read, each with a suggestion: "; did you mean `vus`?".
     pub(super) fn unread(&self) -> Vec<(String, String)> {
         let unread = self.fields.keys().filter(|name| !self.read.contains(name.as_str()));
         let hint = |name: &str| did_you_mean(name, self.read.iter().copied()).map(|hint| format!("; {hint}"));
@@ -71,7 +71,7 @@ pub(super) fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// A value, where it is short enough to be shown.
+/// A value if it is short, else its kind.
 fn shown(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => kind(value).to_owned(),
