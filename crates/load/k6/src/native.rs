@@ -3,7 +3,7 @@
 use rquickjs::function::IntoJsFunc;
 use rquickjs::{Function, Object, Result};
 
-/// The `N` names of all parts, one after the other.
+/// Joins parts with `N` names in all.
 pub(crate) const fn joined<const N: usize>(parts: &[&[&'static str]]) -> [&'static str; N] {
     let mut all = [""; N];
     let (mut count, mut part) = (0, 0);
@@ -32,7 +32,7 @@ pub(crate) const fn names_of<const N: usize>(constants: &[(&'static str, &'stati
 
 /// Objects with functions in Rust.
 pub(crate) trait Native<'js> {
-    /// Gives the object a function. It does not know its name: that would take half as much memory again, for each user.
+    /// Sets a function. The function has no name of its own: that would take half as much memory again, for each user.
     fn native<P>(&self, name: &str, function: impl IntoJsFunc<'js, P> + 'js) -> Result<()>;
 }
 

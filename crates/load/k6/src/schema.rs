@@ -1,4 +1,5 @@
-//! What messages mean: `.proto` files compiled at run time, and messages between JSON and bytes.
+//! Definitions of gRPC services: `.proto` files compiled at run time, and the conversion of messages between JSON and
+//! bytes.
 
 use plimsoll_javascript::{FileError, Program};
 use prost::Message;
@@ -13,16 +14,16 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What clients of a run have loaded: files that several of them name are compiled once.
+/// The definitions that the users of a run have loaded. Each set of files is compiled once.
 #[derive(Clone, Debug, Default)]
 pub struct Schemas(Arc<Mutex<HashMap<Sources, Arc<Methods>>>>);
 
-/// Where definitions come from.
+/// The source of definitions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Sources {
-    /// Files, and the folders in which they and their imports are looked up.
+    /// `.proto` files, and the folders that are searched for them and their imports.
     Files { folders: Vec<PathBuf>, files: Vec<String> },
-    /// A file that holds a `FileDescriptorSet`.
+    /// A file with a `FileDescriptorSet`.
     Set(PathBuf),
 }
 
@@ -33,7 +34,7 @@ pub(crate) struct Methods(HashMap<String, MethodDescriptor>);
 impl Schemas {
     /// The methods that these sources define.
     pub(crate) fn load(&self, program: &Arc<Program>, sources: Sources) -> Result<Arc<Methods>, String> {
-        // The lock is held while files are compiled: users that come meanwhile need what comes of it.
+        // Held during the compilation: other users wait for its result.
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(methods) = known.get(&sources) {
             return Ok(Arc::clone(methods));
@@ -74,7 +75,7 @@ fn compile(program: &Arc<Program>, sources: &Sources) -> Result<DescriptorPool, 
             resolver.add(GoogleFileResolver::new());
             let mut compiler = protox::Compiler::with_file_resolver(resolver);
             compiler.include_imports(true);
-            // The plain text says what, the debug text also where.
+            // The debug text has the place too.
             compiler.open_files(files).map_err(|error| format!("failed to compile {}: {error:?}", files.join(", ")))?;
             Ok(compiler.descriptor_pool())
         }
@@ -86,7 +87,7 @@ fn compile(program: &Arc<Program>, sources: &Sources) -> Result<DescriptorPool, 
     }
 }
 
-/// Files that a script may read, in some folders.
+/// Resolves imports in folders, with the files that a script may read.
 struct Folders {
     program: Arc<Program>,
     folders: Vec<PathBuf>,
@@ -105,7 +106,7 @@ impl FileResolver for Folders {
     }
 }
 
-/// A message from its JSON.
+/// Encodes a message from its JSON.
 pub(crate) fn encode(kind: &MessageDescriptor, json: &str) -> Result<Vec<u8>, String> {
     let mut reader = serde_json::Deserializer::from_str(json);
     let options = DeserializeOptions::new().deny_unknown_fields(true);
@@ -116,7 +117,7 @@ pub(crate) fn encode(kind: &MessageDescriptor, json: &str) -> Result<Vec<u8>, St
     Ok(message.encode_to_vec())
 }
 
-/// A message as JSON, with all its fields: scripts look at those that are not set too.
+/// Decodes a message as JSON, unset fields included: scripts read those too.
 pub(crate) fn decode(kind: &MessageDescriptor, bytes: &[u8]) -> Result<String, String> {
     let message = DynamicMessage::decode(kind.clone(), bytes)
         .map_err(|error| format!("failed to read the server's message as {}: {error}", kind.full_name()))?;
@@ -128,9 +129,9 @@ pub(crate) fn decode(kind: &MessageDescriptor, bytes: &[u8]) -> Result<String, S
     Ok(json.to_string())
 }
 
-/// Messages that are not set are `null`, at every depth.
+/// Adds `null` for unset messages, at every depth.
 fn add_unset(message: &DynamicMessage, json: &mut Value) {
-    // Types such as `Timestamp` have a JSON of their own.
+    // Types such as `Timestamp` have a JSON form of their own.
     let Some(object) =
         json.as_object_mut().filter(|_| !message.descriptor().full_name().starts_with("google.protobuf."))
     else {
@@ -181,7 +182,7 @@ fn key_of(key: &prost_reflect::MapKey) -> String {
     }
 }
 
-/// The folder of a script, from which it names its files.
+/// The folder of a script, to which its paths are relative.
 pub(crate) fn home(program: &Program) -> PathBuf {
     Path::new(program.entry()).parent().map(Path::to_owned).unwrap_or_default()
 }

@@ -29,7 +29,7 @@ impl NativeModule for Core {
     }
 }
 
-/// `check(value, { name: test, … }, tags)`: whether all of the tests hold.
+/// `check(value, { name: test, … }, tags)`: true if all tests hold.
 fn check<'js>(ctx: Ctx<'js>, value: Value<'js>, tests: Value<'js>, tags: Opt<Value<'js>>) -> Result<bool> {
     let user = User::running(&ctx, "check()")?;
     let tags = read_tags(&ctx, tags.0)?;
@@ -48,7 +48,7 @@ fn check<'js>(ctx: Ctx<'js>, value: Value<'js>, tests: Value<'js>, tags: Opt<Val
     Ok(all)
 }
 
-/// Whether a test holds: what it returns of the value, or itself.
+/// The outcome of a test: the result of the function, or the test itself.
 fn outcome<'js>(ctx: &Ctx<'js>, name: &str, value: &Value<'js>, test: Value<'js>) -> Result<bool> {
     let result = match test.as_function() {
         Some(function) => function.call((value.clone(),))?,
@@ -74,7 +74,7 @@ fn record(ctx: &Ctx<'_>, user: &User, name: &str, passed: bool, tags: &[(String,
     Ok(())
 }
 
-/// What separates the names of groups is part of none.
+/// Refuses a name with the separator of groups.
 fn must_be_plain(ctx: &Ctx<'_>, name: &str) -> Result<()> {
     if name.contains(SEPARATOR) {
         let what = format!("expected a name without `{SEPARATOR}` for a group or check, found `{name}`");
@@ -83,7 +83,7 @@ fn must_be_plain(ctx: &Ctx<'_>, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// `group(name, function)`: what the function returns.
+/// `group(name, function)`: the result of the function.
 fn group<'js>(ctx: Ctx<'js>, name: Coerced<String>, function: Value<'js>) -> Result<Value<'js>> {
     let user = User::running(&ctx, "group()")?;
     must_be_plain(&ctx, &name.0)?;
@@ -117,7 +117,7 @@ fn fail(ctx: Ctx<'_>, message: Opt<Coerced<String>>) -> Result<()> {
     Err(Exception::throw_message(&ctx, &message.0.map(|message| message.0).unwrap_or_default()))
 }
 
-/// `randomSeed(seed)`: what `Math.random` gives from now on.
+/// `randomSeed(seed)`: seeds `Math.random`.
 fn random_seed(ctx: Ctx<'_>, seed: Coerced<f64>) -> Result<()> {
     User::of(&ctx)?.seed(seed.0.to_bits());
     Ok(())

@@ -1,4 +1,4 @@
-//! The module `k6/crypto`, and what the global `crypto` does (`crypto::web`).
+//! The module `k6/crypto`, and the global `crypto` (`crypto::web`).
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
 mod hash;
@@ -57,7 +57,7 @@ impl NativeModule for Crypto {
     }
 }
 
-/// A hash that a script feeds bit by bit.
+/// A hash that a script updates step by step.
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class]
 struct Hasher {
@@ -102,14 +102,14 @@ fn hex_encode<'js>(ctx: Ctx<'js>, data: Value<'js>) -> Result<String> {
 }
 
 fn random_bytes<'js>(ctx: Ctx<'js>, count: f64) -> Result<Value<'js>> {
-    // A script has 64 MiB for everything.
+    // The memory of a script is 64 MiB in all.
     if !(1.0..67_108_864.0).contains(&count) {
         return Err(thrown(&ctx, format!("expected a number of bytes from 1 to 67108863, found {count}")));
     }
     buffer(&ctx, random(&ctx, count as usize)?)
 }
 
-/// Bytes that nobody can guess.
+/// Random bytes of the system.
 pub(crate) fn random(ctx: &Ctx<'_>, count: usize) -> Result<Vec<u8>> {
     let mut bytes = vec![0; count];
     getrandom::fill(&mut bytes).map_err(|error| thrown(ctx, format!("the system has no random bytes: {error}")))?;
@@ -128,7 +128,7 @@ fn unknown(ctx: &Ctx<'_>, name: &str) -> rquickjs::Error {
     thrown(ctx, format!("expected a hash out of {}, found `{name}`", hash::NAMES.join(", ")))
 }
 
-/// A hash as the script wants to have it.
+/// A hash in the encoding that the script wants.
 fn output<'js>(ctx: &Ctx<'js>, value: Vec<u8>, encoding: Option<Value<'js>>) -> Result<Value<'js>> {
     match optional_text(ctx, encoding)?.as_deref() {
         Some("hex") => hex(&value).into_js(ctx),

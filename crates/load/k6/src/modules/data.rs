@@ -1,7 +1,7 @@
 //! The module `k6/data`: arrays that all users share.
 //!
-//! What a script makes of a file would else be there once for each user. So its elements are kept as JSON, once for the
-//! process, and a user has only those that it holds in its hands.
+//! Elements are kept as JSON, once for the process. A user holds only the elements that it has read, instead of a copy of
+//! the whole array.
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
 use crate::user::User;
@@ -52,16 +52,16 @@ fn elements_of<'js>(ctx: &Ctx<'js>, made: &Value<'js>) -> Result<Elements> {
     };
     let json = |element: Result<Value<'js>>| {
         let json = ctx.json_stringify(element?)?.map(|json| json.to_string()).transpose()?;
-        // What has no JSON is null, as within arrays.
+        // Values without JSON are null, as in arrays.
         Ok(json.unwrap_or_else(|| "null".to_owned()).into_boxed_str())
     };
     array.iter::<Value<'js>>().map(json).collect()
 }
 
-/// The array as a script sees it: its elements are read when they are asked for, and neither can be changed.
+/// The array as a script sees it: elements are parsed on demand, and neither they nor the array can be changed.
 fn proxy<'js>(ctx: &Ctx<'js>, elements: Elements) -> Result<Value<'js>> {
     let count = elements.len();
-    // Functions in Rust must hold no value of the engine: it would not see such a circle, and never free it.
+    // Functions in Rust must hold no value of the engine, which would not see the cycle and never free it.
     let get = move |ctx: Ctx<'js>, target: Object<'js>, key: Value<'js>| match index(&key)? {
         Some(index) => match elements.get(index) {
             Some(json) => frozen(&of_object(&ctx, "freeze")?, ctx.json_parse(&**json)?),
@@ -84,7 +84,7 @@ fn proxy<'js>(ctx: &Ctx<'js>, elements: Elements) -> Result<Value<'js>> {
     for change in ["set", "defineProperty", "deleteProperty", "preventExtensions"] {
         handler.set(change, Function::new(ctx.clone(), immutable)?)?;
     }
-    // The bindings give whatever a constructor returns another prototype. It stays an array.
+    // The bindings set another prototype on the result of a constructor. It stays an array.
     handler.set("setPrototypeOf", Function::new(ctx.clone(), || true)?)?;
     let target = Array::new(ctx.clone())?;
     let proxy: Constructor<'js> = ctx.globals().get("Proxy")?;
@@ -95,7 +95,7 @@ fn immutable(ctx: Ctx<'_>) -> Result<bool> {
     Err(Exception::throw_type(&ctx, "SharedArray is immutable"))
 }
 
-/// What is said of a property: elements are there to be counted, their values are read elsewhere.
+/// The descriptor of a property: elements are enumerable, their values are read by `get`.
 fn describe<'js>(ctx: &Ctx<'js>, count: usize, target: &Object<'js>, key: &Value<'js>) -> Result<Value<'js>> {
     let descriptor = Object::new(ctx.clone())?;
     match index(key)? {
@@ -119,7 +119,7 @@ fn of_object<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Function<'js>> {
     ctx.globals().get::<_, Object<'js>>("Object")?.get(name)
 }
 
-/// The index that a key is.
+/// The index of a key.
 fn index(key: &Value<'_>) -> Result<Option<usize>> {
     let Some(key) = key.as_string() else { return Ok(None) };
     let key = key.to_string()?;
@@ -131,7 +131,7 @@ fn is_length(key: &Value<'_>) -> Result<bool> {
     key.as_string().map_or(Ok(false), |key| Ok(key.to_string()? == "length"))
 }
 
-/// A value that cannot be changed, nor anything in it.
+/// Freezes a value and everything in it.
 fn frozen<'js>(freeze: &Function<'js>, value: Value<'js>) -> Result<Value<'js>> {
     if let Some(object) = value.as_object() {
         object.values::<Value<'js>>().try_for_each(|inner| frozen(freeze, inner?).map(|_| ()))?;

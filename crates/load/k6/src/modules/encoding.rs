@@ -30,7 +30,7 @@ fn b64encode<'js>(ctx: Ctx<'js>, data: Value<'js>, variant: Opt<Value<'js>>) -> 
     Ok(encode(&bytes(&ctx, &data)?, variant.as_deref().unwrap_or("std")))
 }
 
-/// With the format `s` a text, else a buffer.
+/// Decodes to a text with the format `s`, else to a buffer.
 fn b64decode<'js>(
     ctx: Ctx<'js>,
     data: Value<'js>,
@@ -46,12 +46,12 @@ fn b64decode<'js>(
     }
 }
 
-/// Bytes in base64: `std`, `rawstd`, `url`, `rawurl`; another name is `std`.
+/// Bytes in base64: `std`, `rawstd`, `url` or `rawurl`; other names mean `std`.
 pub(crate) fn encode(data: &[u8], variant: &str) -> String {
     engine(variant).encode(data)
 }
 
-/// The bytes of a text in base64. Line breaks in it do not count.
+/// Decodes base64. Ignores line breaks.
 pub(crate) fn decode(text: &[u8], variant: &str) -> std::result::Result<Vec<u8>, String> {
     let text: Vec<u8> = text.iter().copied().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
     let decoded = engine(variant).decode(text);
@@ -67,7 +67,7 @@ fn engine(variant: &str) -> GeneralPurpose {
     };
     let padding = if padded { DecodePaddingMode::RequireCanonical } else { DecodePaddingMode::RequireNone };
     let config = GeneralPurposeConfig::new().with_encode_padding(padded).with_decode_padding_mode(padding);
-    // Go, which k6 is written in, does not look at the bits behind the last byte.
+    // Go, the language of k6, ignores the bits behind the last byte.
     GeneralPurpose::new(alphabet, config.with_decode_allow_trailing_bits(true))
 }
 

@@ -1,4 +1,4 @@
-//! The module `k6/execution`: what a script can know of its run, and say of it.
+//! The module `k6/execution`: the state of the run, and calls that end or fail it.
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
 use crate::native::Native;
@@ -34,7 +34,7 @@ impl NativeModule for Execution {
     }
 }
 
-/// Gives an object a property that is asked for anew each time.
+/// Adds a property that is computed at each read.
 fn getter<'js, V: IntoJs<'js> + 'js>(
     object: &Object<'js>,
     name: &str,
@@ -64,7 +64,7 @@ fn instance<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     Ok(object)
 }
 
-/// How long its part of the run has taken so far: `setup`, the scenarios, or `teardown`.
+/// The time since the start of this part of the run: `setup`, the scenarios, or `teardown`.
 fn elapsed(ctx: &Ctx<'_>) -> Result<Duration> {
     Ok(EventLoop::<K6>::of(ctx)?.now().since(Instant(0)).into())
 }
@@ -89,7 +89,7 @@ fn scenario<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     Ok(object)
 }
 
-/// What is asked of the scenario that the user is in, with its index.
+/// Calls `ask` with the present scenario of the user and its index.
 fn in_scenario<T>(ctx: &Ctx<'_>, ask: impl FnOnce(&User, &Scenario, usize) -> Result<T>) -> Result<T> {
     let user = User::of(ctx)?;
     let index = user.iteration().scenario;
@@ -110,7 +110,7 @@ fn test<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     Ok(object)
 }
 
-/// `exec.test.abort(message)`: ends the run. The one who runs the user stops it where it parks.
+/// `exec.test.abort(message)`: ends the run. Whoever runs the user stops it while it is parked.
 fn abort(ctx: Ctx<'_>, message: Opt<Coerced<String>>) -> Result<()> {
     let message = message.0.map(|message| message.0).unwrap_or_default();
     let user = User::of(&ctx)?;
@@ -121,7 +121,7 @@ fn abort(ctx: Ctx<'_>, message: Opt<Coerced<String>>) -> Result<()> {
     }
 }
 
-/// `exec.test.fail(message)`: the run goes on, and has failed.
+/// `exec.test.fail(message)`: marks the run as failed; it goes on.
 fn fail(ctx: Ctx<'_>, message: Opt<Coerced<String>>) -> Result<()> {
     let message = message.0.map(|message| message.0).unwrap_or_default();
     let _ = User::of(&ctx)?.run().failure.set(message);
@@ -146,17 +146,17 @@ fn vu<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     Ok(object)
 }
 
-/// What a script may say of all samples of the user, who may get others with each iteration.
+/// Labels of all samples of the user, which a script may change.
 #[derive(Clone, Copy, PartialEq)]
 enum Labels {
-    /// By which samples are told apart.
+    /// Tags of samples.
     Tags,
-    /// What is only written down with them.
+    /// Metadata of samples.
     Metadata,
 }
 
 impl Labels {
-    /// Reads and writes them.
+    /// The object with which scripts read and write them.
     fn object<'js>(self, ctx: &Ctx<'js>) -> Result<Proxy<'js>> {
         let handler = Object::new(ctx.clone())?;
         handler.native("get", move |ctx: Ctx<'js>, _: Object<'js>, name: Value<'js>| self.get(&ctx, &name))?;
@@ -199,7 +199,7 @@ impl Labels {
         }
     }
 
-    /// The value of a label; symbols are none.
+    /// The value of a label; None for symbols.
     fn get(self, ctx: &Ctx<'_>, name: &Value<'_>) -> Result<Option<String>> {
         let Some(name) = name.as_string() else { return Ok(None) };
         let (user, name) = (User::of(ctx)?, name.to_string()?);

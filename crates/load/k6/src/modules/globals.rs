@@ -1,4 +1,4 @@
-//! What k6 has beside the language without an import: `crypto`, `global`; and `TextEncoder`, `TextDecoder`.
+//! Global objects of k6: `crypto`, `global`, `TextEncoder` and `TextDecoder`.
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
 use crate::modules::crypto::web;
@@ -8,9 +8,9 @@ use rquickjs::function::Opt;
 use rquickjs::object::{Accessor, Property};
 use rquickjs::{Class, Ctx, Exception, IntoJs, JsLifetime, Object, Result, TypedArray, Value};
 
-/// Gives a user its global objects. Most users touch none, so each is made when it is first looked at.
+/// Installs the global objects. Each is made when a script first reads it, because most users need none.
 pub(crate) fn install(ctx: &Ctx<'_>) -> Result<()> {
-    // As Node.js calls it.
+    // The name of Node.js.
     ctx.globals().prop("global", Property::from(ctx.globals()).writable().configurable())?;
     at_first_touch(ctx, "crypto", |ctx| Ok(web::crypto(ctx)?.into_value()))?;
     at_first_touch(ctx, "TextEncoder", |ctx| Class::<TextEncoder>::create_constructor(ctx)?.into_js(ctx))?;
@@ -19,7 +19,7 @@ pub(crate) fn install(ctx: &Ctx<'_>) -> Result<()> {
 
 type Make<'js> = fn(&Ctx<'js>) -> Result<Value<'js>>;
 
-/// A global variable that takes the place of its own getter, or is set before.
+/// A global variable that replaces its own getter at the first read or write.
 fn at_first_touch<'js>(ctx: &Ctx<'js>, name: &'static str, make: Make<'js>) -> Result<()> {
     let get = move |ctx: Ctx<'js>| keep(&ctx, name, make(&ctx)?);
     let set = move |ctx: Ctx<'js>, value: Value<'js>| keep(&ctx, name, value).map(|_| ());
@@ -31,7 +31,7 @@ fn keep<'js>(ctx: &Ctx<'js>, name: &str, value: Value<'js>) -> Result<Value<'js>
     Ok(value)
 }
 
-/// From texts to UTF-8.
+/// Encodes texts in UTF-8.
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class]
 struct TextEncoder {}
@@ -54,13 +54,13 @@ impl TextEncoder {
     }
 }
 
-/// From UTF-8 to texts.
+/// Decodes texts from UTF-8.
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class]
 struct TextDecoder {
-    /// Whether bytes that are no UTF-8 are an exception.
+    /// True if bytes that are no UTF-8 throw.
     fatal: bool,
-    /// Whether a byte order mark stays.
+    /// True to keep a byte order mark.
     keeps_mark: bool,
 }
 

@@ -1,7 +1,7 @@
 //! The module `k6/http`.
 //!
-//! `fetch` is what a request goes through, without engine and sockets; `client` makes the exchanges; `arguments` and
-//! `body` read what scripts write, `response` is what they get.
+//! `client` sends requests, one exchange at a time, as `fetch` has them; `arguments` and `body` read the arguments of scripts,
+//! `response` is their result.
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
 mod arguments;
@@ -23,7 +23,7 @@ use crate::native::{Native, joined, names_of};
 use crate::user::User;
 use crate::value::{given, instance, text, thrown};
 use arguments::Arguments;
-use client::{Client, Outcome};
+use client::{Client, ResponseObject};
 use cookie_jar::CookieJar;
 use plimsoll_javascript::NativeModule;
 use rquickjs::function::Opt;
@@ -76,7 +76,7 @@ const EXPORTS: [&str; 17] = [
     "setResponseCallback",
 ];
 
-/// Functions of a URL and params, with what they are called where they complain.
+/// Functions of a URL and params: name, method, and name in messages.
 const WITHOUT_BODY: [(&str, &str, &str); 2] = [("get", "GET", "http.get()"), ("head", "HEAD", "http.head()")];
 
 /// Functions of a URL, a body and params.
@@ -102,7 +102,7 @@ impl NativeModule for Http {
     }
 }
 
-/// Gives the module what is called for every request. It has its client at hand; the others look for it.
+/// Adds the functions that scripts call most. They hold the client; the others look it up.
 #[inline(never)]
 fn add_requests<'js>(object: &Object<'js>, client: &Rc<Client>) -> Result<()> {
     for (name, method, call) in WITHOUT_BODY {
@@ -141,7 +141,7 @@ fn request<'js>(
     url: Value<'js>,
     body: Opt<Value<'js>>,
     params: Opt<Value<'js>>,
-) -> Result<Outcome<'js>> {
+) -> Result<ResponseObject<'js>> {
     let method = text(&ctx, method)?.into();
     Client::of(&ctx)?.request(&ctx, "http.request()", Arguments { method, url, body: body.0, params: params.0 })
 }
@@ -160,7 +160,7 @@ fn async_request<'js>(
     client.promise(&ctx, request)
 }
 
-/// RequestCache in an array or in an object; the responses come in the same.
+/// Requests in an array or an object; the responses come in the same form.
 fn batch<'js>(ctx: Ctx<'js>, requests: Value<'js>) -> Result<Value<'js>> {
     User::running(&ctx, "http.batch()")?;
     let client = Client::of(&ctx)?;
@@ -176,7 +176,7 @@ fn batch<'js>(ctx: Ctx<'js>, requests: Value<'js>) -> Result<Value<'js>> {
     for (name, entry) in entries {
         match batched(&ctx, &client, &name, entry) {
             Ok(request) => all.push(request),
-            // As in k6, nothing is sent of a batch in which one request cannot be read; those before it have no answer.
+            // As in k6, an unreadable request stops its whole batch: those before it get no reply.
             Err(wrong) => {
                 let unsent = names.into_iter().map(|name| Ok((name, client.unsent(&ctx)?)));
                 let mut responses = unsent.collect::<Result<Vec<_>>>()?;
@@ -190,7 +190,7 @@ fn batch<'js>(ctx: Ctx<'js>, requests: Value<'js>) -> Result<Value<'js>> {
     together(&ctx, requests.is_array(), names.into_iter().zip(responses).collect())
 }
 
-fn together<'js>(ctx: &Ctx<'js>, is_array: bool, responses: Vec<(String, Outcome<'js>)>) -> Result<Value<'js>> {
+fn together<'js>(ctx: &Ctx<'js>, is_array: bool, responses: Vec<(String, ResponseObject<'js>)>) -> Result<Value<'js>> {
     if is_array {
         return responses.into_iter().map(|(_, response)| response).collect::<Vec<_>>().into_js(ctx);
     }
@@ -199,13 +199,13 @@ fn together<'js>(ctx: &Ctx<'js>, is_array: bool, responses: Vec<(String, Outcome
     Ok(object.into_value())
 }
 
-/// One of a batch: a URL, `[method, url, body, params]`, or an object with these.
+/// Reads a request of a batch: a URL, `[method, url, body, params]`, or an object with these.
 fn batched<'js>(
     ctx: &Ctx<'js>,
     client: &Client,
     name: &str,
     entry: Value<'js>,
-) -> std::result::Result<Rc<ScriptRequest>, arguments::Wrong> {
+) -> std::result::Result<Rc<ScriptRequest>, arguments::RequestError> {
     let is_template = instance::<template::HttpUrl>(&entry).is_some();
     let arguments = match (entry.as_array(), entry.as_object()) {
         (Some(array), _) => of_array(ctx, array)?,
@@ -218,7 +218,7 @@ fn batched<'js>(
     arguments.read(ctx, client)
 }
 
-fn of_array<'js>(ctx: &Ctx<'js>, array: &Array<'js>) -> std::result::Result<Arguments<'js>, arguments::Wrong> {
+fn of_array<'js>(ctx: &Ctx<'js>, array: &Array<'js>) -> std::result::Result<Arguments<'js>, arguments::RequestError> {
     let method: Value<'js> = array.get(0)?;
     if array.len() < 2 || !method.is_string() {
         return Err(arguments::refused("expected [method, url, body, params] as a request of a batch".to_owned()));

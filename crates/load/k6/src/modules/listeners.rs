@@ -1,4 +1,4 @@
-//! Functions of a script that are called when something happens to a socket or to a stream.
+//! Listeners of a socket or stream: functions of the script that its events call.
 #![expect(elided_lifetimes_in_paths, reason = "what the bindings derive names types without their lifetimes")]
 
 use crate::user::warn;
@@ -10,7 +10,7 @@ use rquickjs::{Array, Ctx, Function, JsLifetime, Object, Result, Value};
 /// All listeners of one socket or stream.
 #[derive(Clone, Trace, JsLifetime)]
 pub(crate) struct Listeners<'js> {
-    /// An array for each event that has any.
+    /// An array of functions for each event.
     by_event: Object<'js>,
 }
 
@@ -19,7 +19,7 @@ impl<'js> Listeners<'js> {
         Ok(Listeners { by_event: Object::new(ctx.clone())? })
     }
 
-    /// Adds what a script hands over for an event, which should be one of `known`.
+    /// Adds a listener of an event, which should be one of `known`.
     ///
     /// # Errors
     /// It is no function.
@@ -46,7 +46,7 @@ impl<'js> Listeners<'js> {
         known.map_or(Ok(Vec::new()), |listeners| listeners.iter().collect())
     }
 
-    /// Calls those of an event, in the order in which they were added.
+    /// Calls the listeners of an event, in the order in which they were added.
     #[expect(clippy::needless_pass_by_value, reason = "callers make them on the spot")]
     pub(crate) fn call(&self, event: &str, arguments: impl IntoArgs<'js> + Clone) -> Result<()> {
         let call = |listener: Function<'js>| listener.call::<_, Value<'js>>(arguments.clone()).map(drop);

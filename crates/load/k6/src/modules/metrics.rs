@@ -82,7 +82,7 @@ impl Own {
         Ok(Own { name, id })
     }
 
-    /// Adds a sample; false where that is none, which is an exception for scripts with the option `throw`.
+    /// Adds a sample. A value that is no number returns false, or throws with the option `throw`.
     fn add<'js>(&self, ctx: &Ctx<'js>, value: Option<Value<'js>>, tags: Option<Value<'js>>) -> Result<bool> {
         let user = User::running(ctx, "add() of a metric")?;
         let tags = read_tags(ctx, tags)?;

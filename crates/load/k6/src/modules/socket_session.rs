@@ -1,4 +1,4 @@
-//! What `k6/ws` and `k6/websockets` have in common: what is asked for, and samples.
+//! The common part of `k6/ws` and `k6/websockets`: parameters, the opening request, and samples.
 
 use crate::fetch::headers::Headers;
 use crate::fetch::request::unix_time;
@@ -15,29 +15,29 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-/// How long a socket may take to open, as k6 has it.
+/// The timeout of opening a socket, as in k6.
 pub(crate) const LONGEST_OPENING: Nanos = Nanos(60_000_000_000);
 
-/// The code of a socket that ends in order.
+/// The status code of a normal closure.
 pub(crate) const NORMAL: u16 = 1000;
-/// The code of one whose user leaves.
+/// The status code of a user that goes away.
 pub(crate) const GOING_AWAY: u16 = 1001;
 
-/// What a script says of a socket that it opens.
+/// The parameters of a socket.
 pub(crate) struct Parameters {
     headers: Headers,
     jar: Rc<RefCell<Jar>>,
     deflate: bool,
     tags: Vec<(String, String)>,
-    /// One that is none of these.
+    /// An unknown parameter.
     unknown: Option<String>,
 }
 
 impl Parameters {
-    /// Reads `{ headers, tags, jar, compression }`. As in k6, `k6/ws` takes no notice of others.
+    /// Reads `{ headers, tags, jar, compression }`. As in k6, `k6/ws` ignores others.
     ///
     /// # Errors
-    /// One of them is not as it should be.
+    /// A parameter has a wrong value.
     pub(crate) fn read<'js>(ctx: &Ctx<'js>, user: &User, params: Option<Value<'js>>) -> Result<Parameters> {
         let mut headers = Headers::default();
         headers.set("User-Agent", user.user_agent());
@@ -81,13 +81,13 @@ impl Parameters {
         Ok(())
     }
 
-    /// Fails where there is one that is none of these.
+    /// Fails if there is an unknown parameter.
     pub(crate) fn refuse_unknown(&self, ctx: &Ctx<'_>) -> Result<()> {
         let fault = self.unknown.as_ref().map(|name| thrown(ctx, format!("unknown WebSocket's option {name}")));
         fault.map_or(Ok(()), Err)
     }
 
-    /// What is sent for it.
+    /// The operation that opens the socket.
     ///
     /// # Errors
     /// A header cannot be sent.
@@ -115,14 +115,14 @@ impl Parameters {
         })
     }
 
-    /// Takes the cookies of the answer.
+    /// Stores the cookies of the reply.
     pub(crate) fn take_cookies(&self, url: &Url, reply: &HttpReply) {
         let mut jar = self.jar.borrow_mut();
         reply.values("Set-Cookie").for_each(|cookie| jar.receive(cookie, url.place(), unix_time()));
     }
 }
 
-/// A header that only whoever opens the socket can write.
+/// The fault if the script sets a header of the handshake.
 fn ours(headers: &Headers) -> Option<String> {
     let ours = ["Upgrade", "Connection", "Sec-Websocket-Key", "Sec-Websocket-Version", "Sec-Websocket-Extensions"];
     let found = ours.into_iter().find(|name| headers.get(name).is_some())?;
@@ -132,7 +132,7 @@ fn ours(headers: &Headers) -> Option<String> {
 /// Reads the URL of a socket.
 ///
 /// # Errors
-/// It is none, or of another scheme.
+/// The text is no URL, or has another scheme.
 pub(crate) fn url_of(ctx: &Ctx<'_>, written: &str) -> Result<Url> {
     let url = Url::parse(written).map_err(|fault| thrown(ctx, fault))?;
     match url.scheme() {
@@ -144,12 +144,12 @@ pub(crate) fn url_of(ctx: &Ctx<'_>, written: &str) -> Result<Url> {
     }
 }
 
-/// What samples of a socket say.
+/// The samples of a socket.
 pub(crate) struct Session {
     user: Rc<User>,
     began: Instant,
     tags: RefCell<Vec<(String, String)>>,
-    /// When the pings were sent that have no answer yet, by what they say.
+    /// The send times of pings without a pong, by their payload.
     pings: RefCell<HashMap<String, Instant>>,
     pinged: Cell<u64>,
 }
@@ -173,7 +173,7 @@ impl Session {
         }
     }
 
-    /// The socket was opened, or was not.
+    /// Adds the samples of opening the socket, successful or not.
     pub(crate) fn connected(&self, took: Nanos, reply: Option<&HttpReply>, remote: Option<SocketAddr>) {
         let mut tags = Vec::new();
         tags.extend(remote.map(|remote| ("ip", remote.ip().to_string())));
@@ -194,14 +194,14 @@ impl Session {
         self.user.add(at, samples, &tags);
     }
 
-    /// What the next ping says.
+    /// The payload of the next ping.
     pub(crate) fn ping(&self, now: Instant) -> Vec<u8> {
         let name = self.pinged.replace(self.pinged.get() + 1).to_string();
         self.pings.borrow_mut().insert(name.clone(), now);
         name.into_bytes()
     }
 
-    /// A ping was answered; others than ours are none.
+    /// Takes a pong. Ignores unsolicited ones.
     pub(crate) fn pong(&self, payload: &[u8], at: Instant) {
         let sent = std::str::from_utf8(payload).ok().and_then(|name| self.pings.borrow_mut().remove(name));
         if let Some(sent) = sent {
@@ -214,7 +214,7 @@ impl Session {
     }
 }
 
-/// What went wrong when a socket was closed, in k6's words; nothing, where it ended in order.
+/// The fault of a closed socket in k6's words; none after a normal closure.
 pub(crate) fn fault_of(closed: &SocketClosed) -> Option<String> {
     if let Some(fault) = &closed.fault {
         return Some(fault.clone());

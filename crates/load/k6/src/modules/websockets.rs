@@ -1,4 +1,4 @@
-//! The module `k6/websockets`: sockets as browsers have them, whose events come when nothing else of the user runs.
+//! The module `k6/websockets`: sockets with the API of browsers. Their events come when nothing else of the user runs.
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 #![expect(elided_lifetimes_in_paths, reason = "what the bindings derive names types without their lifetimes")]
 
@@ -32,7 +32,7 @@ const STATES: [(&str, ReadyState); 4] = [
     ("CLOSED", ReadyState::Closed),
 ];
 
-/// What can happen to a socket.
+/// The events of a socket.
 const EVENTS: [&str; 6] = ["open", "message", "close", "error", "ping", "pong"];
 
 impl NativeModule for WebSockets {
@@ -47,7 +47,7 @@ impl NativeModule for WebSockets {
     }
 }
 
-/// `WebSocket`, with what its methods cannot be.
+/// The constructor `WebSocket`, with its constants and event properties.
 fn constructor<'js>(ctx: &Ctx<'js>) -> Result<Value<'js>> {
     let constructor = Class::<WebSocket<'js>>::create_constructor(ctx)?.into_js(ctx)?;
     let prototype = Class::<WebSocket<'js>>::prototype(ctx)?.into_js(ctx)?;
@@ -68,7 +68,7 @@ fn constructor<'js>(ctx: &Ctx<'js>) -> Result<Value<'js>> {
     Ok(constructor)
 }
 
-/// How far a socket is.
+/// The state of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReadyState {
     Connecting,
@@ -77,25 +77,25 @@ enum ReadyState {
     Closed,
 }
 
-/// What the bytes of a message come as.
+/// The type of binary messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BinaryType {
     Blob,
     ArrayBuffer,
 }
 
-/// A socket as scripts have it.
+/// The socket object of scripts.
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class]
 struct WebSocket<'js> {
     listeners: Listeners<'js>,
-    /// What was set as `onopen` and so on.
+    /// The functions of `onopen` and other event properties.
     handlers: Object<'js>,
     #[qjs(skip_trace)]
     link: Rc<Link>,
 }
 
-/// A socket, apart from the engine.
+/// The state of a socket outside the engine.
 struct Link {
     id: Cell<OpId>,
     url: Url,
@@ -105,9 +105,9 @@ struct Link {
     binary_type: Cell<BinaryType>,
     protocol: RefCell<String>,
     extensions: RefCell<Vec<String>>,
-    /// How it is closed, from either side.
+    /// The close, from either side.
     close: RefCell<Option<(u16, String)>>,
-    /// What gives up a socket that does not open.
+    /// The timer that cancels a socket which does not open.
     timer: Cell<Option<OpId>>,
 }
 
@@ -149,7 +149,7 @@ impl<'js> WebSocket<'js> {
         self.link.state.get() as u8
     }
 
-    /// What is sent is on its way at once.
+    /// Always 0: messages are sent at once.
     #[qjs(get)]
     fn buffered_amount(&self) -> u32 {
         0
@@ -248,12 +248,12 @@ fn subprotocols<'js>(ctx: &Ctx<'js>, value: Option<Value<'js>>) -> Result<Vec<St
     }
 }
 
-/// The bytes of a buffer, of a view of one, or of a blob.
+/// The bytes of a buffer, a view or a blob.
 fn bytes_of(value: &Value<'_>) -> Result<Option<Vec<u8>>> {
     if let Some(blob) = value.as_object().and_then(Class::<Blob>::from_object) {
         return Ok(Some(blob.borrow().bytes().to_vec()));
     }
-    // Asking leaves an exception behind where the answer is no.
+    // For other values the engine sets an exception, which is cleared.
     value.ctx().catch();
     binary(value)
 }
@@ -277,7 +277,7 @@ impl<'js> WebSocket<'js> {
         self.handlers.set(event, value)
     }
 
-    /// Those that are called when something happens: what was set first, then what was added.
+    /// The functions that an event calls: the event property first, then the listeners.
     fn listeners(&self, event: &str) -> Result<Vec<Function<'js>>> {
         let handler = self.handlers.get::<_, Option<Function<'js>>>(event)?;
         Ok(handler.into_iter().chain(self.listeners.of(event)?).collect())
@@ -300,7 +300,7 @@ impl Link {
         }
     }
 
-    /// Asks for the socket; what comes of it is told to `socket`.
+    /// Opens the socket. Its events go to `socket`.
     fn open<'js>(self: &Rc<Self>, ctx: &Ctx<'js>, socket: &Class<'js, WebSocket<'js>>, op: Op) -> Result<()> {
         let events = EventLoop::<K6>::of(ctx)?;
         let target = Persistent::save(ctx, socket.clone().into_inner());
@@ -412,7 +412,7 @@ impl Link {
         emit(ctx, socket, "close", &properties)
     }
 
-    /// It is known whether there is a socket.
+    /// The socket is open or refused.
     fn settle(&self, ctx: &Ctx<'_>) -> Result<()> {
         if let Some(timer) = self.timer.take() {
             EventLoop::<K6>::of(ctx)?.cancel(timer);
@@ -421,7 +421,7 @@ impl Link {
     }
 }
 
-/// Calls the listeners of a socket with an event that has these properties besides those that all have.
+/// Calls the listeners of a socket with an event that has these additional properties.
 fn emit<'js>(ctx: &Ctx<'js>, socket: &Object<'js>, name: &str, properties: &[(&str, Value<'js>)]) -> Result<()> {
     let Some(class) = Class::<WebSocket<'js>>::from_object(socket) else { return Ok(()) };
     let listeners = class.borrow().listeners(name)?;

@@ -32,7 +32,7 @@ impl NativeModule for Ws {
     }
 }
 
-/// `connect(url, params, function)`: opens a socket, hands it to the function, and attends to it until it is closed.
+/// `connect(url, params, function)`: opens a socket, passes it to the function, and handles its events until it is closed.
 fn connect<'js>(ctx: Ctx<'js>, written: Coerced<String>, arguments: Rest<Value<'js>>) -> Result<Object<'js>> {
     let user = User::running(&ctx, "ws.connect()")?;
     let mut arguments = arguments.0.into_iter();
@@ -74,7 +74,7 @@ fn connect<'js>(ctx: Ctx<'js>, written: Coerced<String>, arguments: Rest<Value<'
     }
 }
 
-/// The first that comes of a socket; a refusal, where that takes too long.
+/// The first event of a socket; a refusal after the timeout.
 fn opened(ctx: &Ctx<'_>, events: &EventLoop<K6>, id: OpId) -> Result<SocketEvent> {
     let timer = events.start_timer(events.now().after(LONGEST_OPENING));
     let event = match events.next(ctx, &[id, timer])? {
@@ -89,7 +89,7 @@ fn opened(ctx: &Ctx<'_>, events: &EventLoop<K6>, id: OpId) -> Result<SocketEvent
     Ok(event)
 }
 
-/// What `connect` returns.
+/// The result of `connect`.
 fn response<'js>(ctx: &Ctx<'js>, url: &str, reply: Option<&HttpReply>, error: &str) -> Result<Object<'js>> {
     let response = Object::new(ctx.clone())?;
     let headers = Object::new(ctx.clone())?;
@@ -106,20 +106,20 @@ fn response<'js>(ctx: &Ctx<'js>, url: &str, reply: Option<&HttpReply>, error: &s
     Ok(response)
 }
 
-/// An open socket, apart from the engine.
+/// The state of an open socket outside the engine.
 struct Link {
     id: OpId,
     session: Session,
     timers: RefCell<Vec<Timer>>,
     is_closed: Cell<bool>,
-    /// Whether the other side has ended it.
+    /// True if the peer has ended it.
     has_ended: Cell<bool>,
 }
 
 #[derive(Clone, Copy)]
 struct Timer {
     id: OpId,
-    /// Whose function it calls: the number that its first one had.
+    /// The id of its first timer, which names its function.
     name: OpId,
     period: Option<Nanos>,
 }
@@ -133,7 +133,7 @@ impl Link {
         events.send(Op::SocketSend(self.id, command));
     }
 
-    /// Gives up what is left of it: its connection ends.
+    /// Cancels its timers, and the socket if it is still open.
     fn finish(&self, events: &EventLoop<K6>) {
         self.timers.take().into_iter().for_each(|timer| events.cancel(timer.id));
         match self.has_ended.get() {
@@ -144,7 +144,7 @@ impl Link {
     }
 }
 
-/// Calls the script's function, then its listeners with all that happens, until the socket is closed.
+/// Calls the script's function, then its listeners for each event, until the socket is closed.
 fn attend<'js>(ctx: &Ctx<'js>, events: &EventLoop<K6>, link: &Rc<Link>, function: Function<'js>) -> Result<()> {
     let (listeners, timed) = (Listeners::new(ctx)?, Object::new(ctx.clone())?);
     let socket = Socket { listeners, timed, link: Rc::clone(link) };
@@ -161,12 +161,12 @@ fn attend<'js>(ctx: &Ctx<'js>, events: &EventLoop<K6>, link: &Rc<Link>, function
     Ok(())
 }
 
-/// The socket as scripts have it.
+/// The socket object of scripts.
 #[derive(Clone, Trace, JsLifetime)]
 #[rquickjs::class]
 struct Socket<'js> {
     listeners: Listeners<'js>,
-    /// Functions of timers, by the name of those.
+    /// The functions of timers, by the name of the timer.
     timed: Object<'js>,
     #[qjs(skip_trace)]
     link: Rc<Link>,
@@ -222,7 +222,7 @@ impl<'js> Socket<'js> {
 }
 
 impl<'js> Socket<'js> {
-    /// Tells the script of an error: as in k6, an object that says it when it is asked.
+    /// Calls the listeners of an error: as in k6, with an object whose `error()` returns the text.
     fn fail(&self, ctx: &Ctx<'js>, message: &str) -> Result<()> {
         let error = Exception::from_message(ctx.clone(), message)?.into_object();
         let text = message.to_owned();
@@ -241,7 +241,7 @@ impl<'js> Socket<'js> {
         Ok(())
     }
 
-    /// The socket is closed, from either side. Only the first time counts.
+    /// Notes that the socket is closed, from either side. Only the first time counts.
     fn closed(&self, code: u16) -> Result<()> {
         if self.link.is_closed.replace(true) { Ok(()) } else { self.listeners.call("close", (code,)) }
     }

@@ -1,5 +1,4 @@
-//! Calls of gRPC: what scripts ask, and what comes of it. Messages are bytes here; what they mean is the matter of the
-//! natives.
+//! gRPC: connections and calls, and their events. Messages are bytes here; the module `k6/net/grpc` encodes them.
 
 use super::HttpFault;
 use plimsoll_grpc::status;
@@ -9,57 +8,55 @@ use plimsoll_web::Url;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-/// Names in lower case with their values, in the order in which they are sent; those of binary ones (`…-bin`) in
-/// base64.
+/// Names in lower case with their values, in the order in which they are sent; binary values (`…-bin`) in base64.
 pub type Metadata = Vec<(String, String)>;
 
-/// A connection to be made, over which calls can go then. It lives until it is closed or its user ends, whatever
-/// iterations there are.
+/// A connection to open, for calls. It lives until it is closed or its user ends, across iterations.
 #[derive(Clone, Debug)]
 pub struct GrpcConnect {
-    /// Where it leads: `http` for a plain one, `https` for TLS. It has no path.
+    /// Its URL without a path: `http` for a plain connection, `https` for TLS.
     pub url: Url,
-    /// What calls name as their authority; None for host and port.
+    /// The authority of calls; None for host and port.
     pub authority: Option<String>,
-    /// What `user-agent` says.
+    /// The header `user-agent`.
     pub user_agent: String,
-    /// Authorities that may vouch for the server, in PEM; empty for those of the system.
+    /// Certificate authorities of the server in PEM; empty for those of the system.
     pub authorities: Vec<String>,
     /// The client's own certificate and its key, in PEM.
     pub identity: Option<(String, String)>,
-    /// Bytes of the largest message that is taken.
+    /// The most bytes of a received message.
     pub largest_message: usize,
 }
 
-/// A call to be made.
+/// A call to begin.
 #[derive(Debug)]
 pub struct GrpcCall {
-    /// The operation that made the connection.
+    /// The operation that opened the connection.
     pub connection: OpId,
     /// `/package.Service/Method`
     pub path: String,
-    /// What the script gives along.
+    /// The metadata of the script.
     pub metadata: Metadata,
-    /// What the server is told of how long it may take. (Whoever asks gives it up.)
+    /// The timeout that the server is told. (The module cancels the operation.)
     pub timeout: Option<Nanos>,
-    /// The only message; None where messages follow, with [`super::Op::GrpcSend`].
+    /// The only message; None if messages follow with [`super::Op::GrpcSend`].
     pub message: Option<Vec<u8>>,
-    /// What it is recorded under.
+    /// The name under which it is recorded.
     pub name: Rc<str>,
 }
 
-/// What comes of a connection or of a call.
+/// An event of a connection or of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrpcEvent {
-    /// The connection can be used. The only answer.
+    /// The connection is open. Its only event.
     Connected(SocketAddr),
-    /// There is none. The only answer.
+    /// The connection was not opened. Its only event.
     NotConnected(HttpFault),
-    /// How the server's answer begins. A call that fails at once may have none.
+    /// The metadata before the messages. A call that fails at once may have none.
     Headers(Metadata),
     /// A message.
     Message(Vec<u8>),
-    /// The call is over, and no other event follows.
+    /// The call has ended. Its last event.
     Ended(GrpcEnd),
 }
 
@@ -68,19 +65,18 @@ pub enum GrpcEvent {
 pub struct GrpcEnd {
     /// The status of gRPC: 0 is OK.
     pub status: u16,
-    /// What the server says to it, or why there was no answer.
+    /// The message of the server, or why there was no reply.
     pub message: String,
-    /// What the server says behind its messages, without status and message.
+    /// The metadata after the messages, without status and message.
     pub trailers: Metadata,
-    /// From when it was asked.
+    /// The time since the call began.
     pub took: Nanos,
-    /// Whether no server has begun with it, because its connection had ended before or was about to: it can be made
-    /// again.
+    /// True if no server has processed the call, because its connection had ended or was ending: it can be repeated.
     pub unsent: bool,
 }
 
 impl GrpcEnd {
-    /// That of a call which no server has begun with.
+    /// The end of a call that no server has processed.
     #[must_use]
     pub fn unsent(why: &str) -> GrpcEnd {
         GrpcEnd { status: status::UNAVAILABLE, message: why.to_owned(), unsent: true, ..GrpcEnd::default() }

@@ -10,10 +10,10 @@ use sha2::{Sha256, Sha384, Sha512, Sha512_224, Sha512_256};
 
 /// A hash or an HMAC that is being computed.
 pub(crate) trait Hash {
-    /// Takes more of the text.
+    /// Adds bytes.
     fn update(&mut self, data: &[u8]);
 
-    /// What it comes to so far; more may follow.
+    /// The value so far; more bytes may follow.
     fn value(&self) -> Vec<u8>;
 }
 
@@ -27,7 +27,7 @@ impl<D: Update + FixedOutput + Clone> Hash for D {
     }
 }
 
-/// Makes what depends on the algorithm of the names that k6 has for them.
+/// Selects the algorithm by its name in k6.
 macro_rules! by_name {
     ($name:expr, $make:ident) => {
         match $name {

@@ -10,7 +10,7 @@ use rquickjs::{Array, Ctx, Exception, JsLifetime, Object, Result, Value};
 const HASHES: [(&str, &str, usize); 4] =
     [("SHA-1", "sha1", 64), ("SHA-256", "sha256", 64), ("SHA-384", "sha384", 128), ("SHA-512", "sha512", 128)];
 
-/// What keys for HMAC can be used for.
+/// The usages of keys for HMAC.
 const USAGES: [&str; 2] = ["sign", "verify"];
 
 /// One of the hashes.
@@ -103,7 +103,7 @@ impl CryptoKey {
     }
 }
 
-/// How a key is written down.
+/// The format of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     /// Its bytes.
@@ -127,7 +127,7 @@ fn unsupported_format(ctx: &Ctx<'_>, name: &str) -> rquickjs::Error {
 }
 
 impl CryptoKey {
-    /// The key that is written down in `data`.
+    /// Imports a key.
     pub(super) fn import<'js>(
         ctx: &Ctx<'js>,
         format: Format,
@@ -169,7 +169,7 @@ impl CryptoKey {
         Ok(CryptoKey { secret: super::random(ctx, bytes)?, hash, extractable, usages: usages_of(ctx, usages)? })
     }
 
-    /// The key written down.
+    /// Exports the key.
     pub(super) fn export<'js>(&self, ctx: &Ctx<'js>, format: Format) -> Result<Value<'js>> {
         if !self.extractable {
             return Err(thrown(ctx, "the key was made without leave to export it"));

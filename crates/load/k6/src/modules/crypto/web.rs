@@ -8,10 +8,10 @@ use crate::value::{binary, buffer, construct, settled, thrown, wrong};
 use rquickjs::function::This;
 use rquickjs::{Array, Class, Ctx, Function, IntoJs, Object, Promise, Result, TypedArray, U8Clamped, Value};
 
-/// Methods of `crypto.subtle` that are not there.
+/// Methods of `crypto.subtle` that are not supported.
 const REFUSED: [&str; 6] = ["encrypt", "decrypt", "deriveBits", "deriveKey", "wrapKey", "unwrapKey"];
 
-/// How many bytes are filled at once at most, as in browsers.
+/// The most bytes that are filled at once, as in browsers.
 const MOST: usize = 65_536;
 
 /// The global.
@@ -77,7 +77,7 @@ fn random_uuid(ctx: Ctx<'_>) -> Result<String> {
     Ok(parts.join("-"))
 }
 
-/// What is hashed and signed: bytes, no texts.
+/// The bytes to hash or sign; texts are refused.
 fn source<'js>(ctx: &Ctx<'js>, data: &Value<'js>) -> Result<Vec<u8>> {
     binary(data)?.ok_or_else(|| wrong(ctx, "an ArrayBuffer or a view of one", data))
 }

@@ -1,4 +1,4 @@
-//! Calls: what is sent for them, what comes back, and their samples.
+//! Calls: their operations, replies and samples.
 
 use super::params::CallParams;
 use crate::native::Native;
@@ -16,23 +16,23 @@ use rquickjs::{Array, Ctx, Exception, Object, Result};
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-/// How long a call may take unless the script says otherwise, as in k6.
+/// The default timeout of a call, as in k6.
 pub(super) const LONGEST_CALL: Nanos = Nanos(120_000_000_000);
 
-/// What samples of a call are tagged with.
-pub(super) struct Sampled {
+/// The samples of a call, with their tags.
+pub(super) struct CallSamples {
     user: Rc<User>,
     tags: Vec<(String, String)>,
 }
 
-impl Sampled {
+impl CallSamples {
     pub(super) fn new(
         user: &Rc<User>,
         address: &str,
         remote: SocketAddr,
         path: &str,
         tags: Vec<(String, String)>,
-    ) -> Sampled {
+    ) -> CallSamples {
         let (service, method) = path.trim_start_matches('/').split_once('/').unwrap_or_default();
         let mut all = tags;
         let system = [
@@ -48,10 +48,10 @@ impl Sampled {
                 all.push((name.to_owned(), value));
             }
         }
-        Sampled { user: Rc::clone(user), tags: all }
+        CallSamples { user: Rc::clone(user), tags: all }
     }
 
-    /// What the call is recorded under: its tag `name`, or else its path.
+    /// The name under which the call is recorded: the tag `name`, or its path.
     pub(super) fn name(&self, path: &str) -> Rc<str> {
         let own = self.tags.iter().find(|(tag, _)| tag == "name").map(|(_, name)| name.as_str());
         own.unwrap_or(path).into()
@@ -78,7 +78,7 @@ pub(super) fn unary(connection: OpId, path: String, name: Rc<str>, params: &Call
     Op::GrpcCall(Box::new(GrpcCall { connection, path, metadata, timeout, message: Some(message), name }))
 }
 
-/// What has come of a call with a single answer.
+/// The reply to a call with a single message.
 #[derive(Debug, Default)]
 pub(super) struct Reply {
     pub(super) headers: Metadata,
@@ -87,7 +87,7 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// Takes what the operation answered; whether that was the last.
+    /// Takes an event. True if it was the last.
     pub(super) fn take(&mut self, event: Event) -> bool {
         let Event::Grpc(event) = event else { return false };
         match *event {
@@ -107,7 +107,7 @@ impl Reply {
         self.end = late(took);
     }
 
-    /// What the script gets.
+    /// The response for the script.
     pub(super) fn into_js<'js>(
         mut self,
         ctx: &Ctx<'js>,
@@ -121,7 +121,7 @@ impl Reply {
         }
         match discard {
             true => response.set("message", rquickjs::Null)?,
-            // As in k6, a call that failed has an empty one.
+            // As in k6, a failed call has an empty message.
             false => response.set("message", message_of(ctx, method, self.message.as_deref().unwrap_or_default())?)?,
         }
         response.set("status", self.end.status)?;
@@ -135,7 +135,7 @@ impl Reply {
     }
 }
 
-/// How a call ends that took too long.
+/// The end of a call that took too long.
 pub(super) fn late(took: Nanos) -> GrpcEnd {
     let message = "context deadline exceeded".to_owned();
     GrpcEnd { status: status::DEADLINE_EXCEEDED, message, took, ..GrpcEnd::default() }
@@ -151,7 +151,7 @@ pub(super) fn message_of<'js>(
     ctx.json_parse(json)
 }
 
-/// What went wrong, as an object.
+/// An error as an object.
 pub(super) fn error<'js>(ctx: &Ctx<'js>, code: u16, message: &str) -> Result<Object<'js>> {
     let error = Object::new(ctx.clone())?;
     error.set("code", code)?;
@@ -177,7 +177,7 @@ pub(super) fn fields<'js>(ctx: &Ctx<'js>, metadata: &Metadata) -> Result<Object<
     Ok(object)
 }
 
-/// Binary values come in base64.
+/// The text of a value. Binary values are in base64.
 fn text_of(name: &str, value: &str) -> String {
     if !name.ends_with("-bin") {
         return value.to_owned();

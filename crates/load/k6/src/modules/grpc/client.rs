@@ -1,7 +1,7 @@
-//! `Client`: a connection to a server, and calls that have one answer.
+//! `Client`: a connection to a server, and calls with one reply.
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
-use super::calls::{LONGEST_CALL, Reply, Sampled, unary};
+use super::calls::{CallSamples, LONGEST_CALL, Reply, unary};
 use super::params::{CallParams, ConnectParams};
 use super::reflection;
 use crate::operations::{Event, GrpcEnd, GrpcEvent, K6, Op};
@@ -27,35 +27,35 @@ use std::sync::Arc;
 #[rquickjs::class]
 pub(super) struct Client {
     #[qjs(skip_trace)]
-    known: RefCell<Vec<Arc<Methods>>>,
+    methods_loaded: RefCell<Vec<Arc<Methods>>>,
     #[qjs(skip_trace)]
     connection: RefCell<Option<Rc<Connection>>>,
 }
 
-/// A connection that was made.
+/// An open connection.
 pub(super) struct Connection {
     pub(super) address: String,
     params: ConnectParams,
-    /// The operation that made it, and whom it leads to: others where it had to be made again.
+    /// The operation that opened it, and the server's address. Both change if it is opened again.
     made: Cell<(OpId, SocketAddr)>,
-    /// Whether a call has found that it has ended.
+    /// True if a call has found it closed.
     has_ended: Cell<bool>,
 }
 
-/// A call that a script wants to make.
-pub(super) struct Wanted {
+/// A call, ready to be made.
+pub(super) struct PreparedCall {
     pub(super) connection: Rc<Connection>,
     pub(super) method: MethodDescriptor,
     pub(super) path: String,
     pub(super) params: CallParams,
-    pub(super) sampled: Sampled,
+    pub(super) samples: CallSamples,
 }
 
 #[rquickjs::methods(rename_all = "camelCase")]
 impl Client {
     #[qjs(constructor)]
     fn new() -> Self {
-        Client { known: RefCell::default(), connection: RefCell::default() }
+        Client { methods_loaded: RefCell::default(), connection: RefCell::default() }
     }
 
     /// `load(folders, …files)`: the methods that they define.
@@ -98,7 +98,7 @@ impl Client {
         if connection.params.reflect {
             let (metadata, timeout) = (&connection.params.reflect_metadata, connection.params.timeout);
             let methods = reflection::ask(&ctx, made_by, metadata, timeout)?.map_err(|why| thrown(&ctx, why))?;
-            self.known.borrow_mut().push(Arc::new(methods));
+            self.methods_loaded.borrow_mut().push(Arc::new(methods));
         }
         Ok(true)
     }
@@ -111,10 +111,10 @@ impl Client {
         message: Opt<Value<'js>>,
         params: Opt<Value<'js>>,
     ) -> Result<Object<'js>> {
-        let (wanted, message) = self.wanted(&ctx, method.0, message.0, params.0)?;
-        let reply = wanted.make(&ctx, message)?;
-        wanted.sampled.ended(EventLoop::<K6>::of(&ctx)?.now(), &reply.end);
-        reply.into_js(&ctx, &wanted.method, wanted.params.discard)
+        let (prepared, message) = self.prepared(&ctx, method.0, message.0, params.0)?;
+        let reply = prepared.make(&ctx, message)?;
+        prepared.samples.ended(EventLoop::<K6>::of(&ctx)?.now(), &reply.end);
+        reply.into_js(&ctx, &prepared.method, prepared.params.discard)
     }
 
     /// `asyncInvoke(method, message, params)`: a promise of the answer.
@@ -126,8 +126,8 @@ impl Client {
         params: Opt<Value<'js>>,
     ) -> Result<Promise<'js>> {
         let (promise, resolve, reject) = ctx.promise()?;
-        match self.wanted(&ctx, method.0, message.0, params.0) {
-            Ok((wanted, message)) => wanted.make_later(&ctx, message, resolve, reject)?,
+        match self.prepared(&ctx, method.0, message.0, params.0) {
+            Ok((prepared, message)) => prepared.make_later(&ctx, message, resolve, reject)?,
             Err(error) => settle(&ctx, &resolve, &reject, Err(error))?,
         }
         Ok(promise)
@@ -138,11 +138,11 @@ impl Client {
         let user = User::running(&ctx, "a health check")?;
         let connection = self.connected(&ctx)?;
         let path = "/grpc.health.v1.Health/Check".to_owned();
-        let sampled = Sampled::new(&user, &connection.address, connection.made.get().1, &path, Vec::new());
+        let samples = CallSamples::new(&user, &connection.address, connection.made.get().1, &path, Vec::new());
         let service = service.0.map(|service| service.0).unwrap_or_default();
         let params = CallParams::default();
-        let reply = connection.call(&ctx, &path, &params, &sampled, HealthRequest { service }.encode_to_vec())?;
-        sampled.ended(EventLoop::<K6>::of(&ctx)?.now(), &reply.end);
+        let reply = connection.call(&ctx, &path, &params, &samples, HealthRequest { service }.encode_to_vec())?;
+        samples.ended(EventLoop::<K6>::of(&ctx)?.now(), &reply.end);
         if reply.end.status != status::OK {
             return Err(thrown(&ctx, format!("rpc error: code = {}, desc = {}", reply.end.status, reply.end.message)));
         }
@@ -161,7 +161,7 @@ impl Client {
     }
 }
 
-/// The message of a health check, and its answer; field numbers are the protocol's.
+/// The messages of a health check; field numbers are the protocol's.
 #[derive(Clone, PartialEq, Message)]
 struct HealthRequest {
     #[prost(string, tag = "1")]
@@ -182,16 +182,16 @@ fn loading(ctx: &Ctx<'_>, call: &str) -> Result<Arc<Program>> {
 }
 
 impl Client {
-    /// Loads definitions, and tells the script of their methods.
+    /// Loads definitions. Returns their methods.
     fn add<'js>(&self, ctx: &Ctx<'js>, program: &Arc<Program>, sources: Sources) -> Result<Vec<Object<'js>>> {
         let schemas = User::of(ctx)?.run().schemas.clone();
         let methods = schemas.load(program, sources).map_err(|why| thrown(ctx, why))?;
         let told = methods.iter().map(|method| method_info(ctx, method)).collect();
-        self.known.borrow_mut().push(methods);
+        self.methods_loaded.borrow_mut().push(methods);
         told
     }
 
-    /// Its connection, which is made again where it has ended.
+    /// Its connection, opened again if it has ended.
     pub(super) fn connected(&self, ctx: &Ctx<'_>) -> Result<Rc<Connection>> {
         let connection = self.connection.borrow().clone();
         let connection = connection.ok_or_else(|| thrown(ctx, "no gRPC connection, you must call connect first"))?;
@@ -205,19 +205,19 @@ impl Client {
             return Err(thrown(ctx, "method to invoke cannot be empty"));
         }
         let path = if name.starts_with('/') { name.to_owned() } else { format!("/{name}") };
-        let known = self.known.borrow();
-        // What was loaded last counts.
-        let found = known.iter().rev().find_map(|methods| methods.get(&path).cloned());
+        let methods_loaded = self.methods_loaded.borrow();
+        // The definitions that were loaded last count.
+        let found = methods_loaded.iter().rev().find_map(|methods| methods.get(&path).cloned());
         found.ok_or_else(|| thrown(ctx, format!("method \"{path}\" not found in file descriptors")))
     }
 
-    fn wanted<'js>(
+    fn prepared<'js>(
         &self,
         ctx: &Ctx<'js>,
         method: Option<Value<'js>>,
         message: Option<Value<'js>>,
         params: Option<Value<'js>>,
-    ) -> Result<(Wanted, Vec<u8>)> {
+    ) -> Result<(PreparedCall, Vec<u8>)> {
         let user = User::running(ctx, "invoking RPC methods")?;
         let connection = self.connected(ctx)?;
         let name = given(method).map(|name| text(ctx, name)).transpose()?.unwrap_or_default();
@@ -228,14 +228,14 @@ impl Client {
                 format!("`{}` is a streaming call: make it with `new Stream(…)`", path_of(&method)),
             ));
         }
-        let wanted = Wanted::new(ctx, &user, connection, method, params)?;
+        let prepared = PreparedCall::new(ctx, &user, connection, method, params)?;
         let Some(message) = given(message) else { return Err(thrown(ctx, "request cannot be nil")) };
-        let message = wanted.encode(ctx, message)?;
-        Ok((wanted, message))
+        let message = prepared.encode(ctx, message)?;
+        Ok((prepared, message))
     }
 }
 
-/// What a script is told of a method.
+/// A method as scripts see it.
 fn method_info<'js>(ctx: &Ctx<'js>, method: &MethodDescriptor) -> Result<Object<'js>> {
     let info = Object::new(ctx.clone())?;
     info.set("package", method.parent_service().package_name())?;
@@ -244,7 +244,7 @@ fn method_info<'js>(ctx: &Ctx<'js>, method: &MethodDescriptor) -> Result<Object<
     Ok(info)
 }
 
-/// Makes a connection: its operation and where it leads, or why there is none.
+/// Opens a connection. Returns its operation and the server's address, or why it failed.
 fn make(ctx: &Ctx<'_>, params: &ConnectParams) -> Result<std::result::Result<(OpId, SocketAddr), String>> {
     let events = EventLoop::<K6>::of(ctx)?;
     let id = events.start(Op::GrpcConnect(Box::new(params.connect.clone())));
@@ -259,7 +259,7 @@ fn make(ctx: &Ctx<'_>, params: &ConnectParams) -> Result<std::result::Result<(Op
     };
     events.cancel(timer);
     match &made {
-        // It lives on, whatever becomes of this iteration.
+        // It lives on after this iteration.
         Ok(_) => events.finish(id),
         Err(_) => events.cancel(id),
     }
@@ -267,17 +267,17 @@ fn make(ctx: &Ctx<'_>, params: &ConnectParams) -> Result<std::result::Result<(Op
 }
 
 impl Connection {
-    /// Makes a call, and parks until it has ended. A connection that had ended before is made again, once.
+    /// Makes a call, and parks until its end. Opens a connection again, once, if it had ended before.
     fn call(
         &self,
         ctx: &Ctx<'_>,
         path: &str,
         params: &CallParams,
-        sampled: &Sampled,
+        samples: &CallSamples,
         message: Vec<u8>,
     ) -> Result<Reply> {
         let begun = EventLoop::<K6>::of(ctx)?.now();
-        let op = |id| unary(id, path.to_owned(), sampled.name(path), params, message.clone());
+        let op = |id| unary(id, path.to_owned(), samples.name(path), params, message.clone());
         let timeout = params.timeout.unwrap_or(LONGEST_CALL);
         let reply = await_reply(ctx, op(self.id()), begun.after(timeout))?;
         self.note(&reply.end);
@@ -287,12 +287,12 @@ impl Connection {
         }
     }
 
-    /// A call over it has ended so.
+    /// Notes the end of a call over it.
     fn note(&self, end: &GrpcEnd) {
         self.has_ended.set(self.has_ended.get() || end.unsent);
     }
 
-    /// Makes it again where it has ended; whether that was so, and there is a server.
+    /// Opens it again if it has ended. True if it did so.
     fn renew(&self, ctx: &Ctx<'_>) -> Result<bool> {
         if !self.has_ended.get() {
             return Ok(false);
@@ -302,7 +302,7 @@ impl Connection {
         Ok(made.map(|made| self.made.set(made)).is_ok())
     }
 
-    /// The operation that made it.
+    /// The operation that opened it.
     pub(super) fn id(&self) -> OpId {
         self.made.get().0
     }
@@ -332,22 +332,22 @@ fn await_reply(ctx: &Ctx<'_>, op: Op, until: Instant) -> Result<Reply> {
     Ok(reply)
 }
 
-impl Wanted {
+impl PreparedCall {
     pub(super) fn new<'js>(
         ctx: &Ctx<'js>,
         user: &Rc<User>,
         connection: Rc<Connection>,
         method: MethodDescriptor,
         params: Option<Value<'js>>,
-    ) -> Result<Wanted> {
+    ) -> Result<PreparedCall> {
         let path = path_of(&method);
         let mut params = CallParams::read(ctx, params)?;
         let tags = std::mem::take(&mut params.tags);
-        let sampled = Sampled::new(user, &connection.address, connection.made.get().1, &path, tags);
-        Ok(Wanted { connection, method, path, params, sampled })
+        let samples = CallSamples::new(user, &connection.address, connection.made.get().1, &path, tags);
+        Ok(PreparedCall { connection, method, path, params, samples })
     }
 
-    /// A message of the script, as bytes.
+    /// Encodes a message of the script.
     pub(super) fn encode<'js>(&self, ctx: &Ctx<'js>, message: Value<'js>) -> Result<Vec<u8>> {
         let json = json_of(ctx, message)?;
         let bytes = encode(&self.method.input(), &json).map_err(|why| thrown(ctx, why))?;
@@ -359,17 +359,17 @@ impl Wanted {
         }
     }
 
-    /// It has ended so.
+    /// Records the end of the call.
     pub(super) fn ended(&self, at: Instant, end: &GrpcEnd) {
-        self.sampled.ended(at, end);
+        self.samples.ended(at, end);
         self.connection.note(end);
     }
 
     fn make(&self, ctx: &Ctx<'_>, message: Vec<u8>) -> Result<Reply> {
-        self.connection.call(ctx, &self.path, &self.params, &self.sampled, message)
+        self.connection.call(ctx, &self.path, &self.params, &self.samples, message)
     }
 
-    /// Makes the call, and settles a promise when it has ended.
+    /// Makes the call, and settles a promise at its end.
     fn make_later<'js>(
         self,
         ctx: &Ctx<'js>,
@@ -378,11 +378,11 @@ impl Wanted {
         reject: Function<'js>,
     ) -> Result<()> {
         let events = EventLoop::<K6>::of(ctx)?;
-        let op = unary(self.connection.id(), self.path.clone(), self.sampled.name(&self.path), &self.params, message);
+        let op = unary(self.connection.id(), self.path.clone(), self.samples.name(&self.path), &self.params, message);
         let timeout = self.params.timeout.unwrap_or(LONGEST_CALL);
         let settle = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
         let later = Rc::new(Later {
-            wanted: self,
+            prepared: self,
             reply: RefCell::default(),
             settle: RefCell::new(Some(settle)),
             ids: Cell::default(),
@@ -407,12 +407,12 @@ impl Wanted {
     }
 }
 
-/// A call whose answer a promise waits for.
+/// A call with a promise of its reply.
 struct Later {
-    wanted: Wanted,
+    prepared: PreparedCall,
     reply: RefCell<Reply>,
     settle: RefCell<Option<(Persistent<Function<'static>>, Persistent<Function<'static>>)>>,
-    /// The call, and what gives it up.
+    /// The call and its timer.
     ids: Cell<(OpId, OpId)>,
 }
 
@@ -422,19 +422,19 @@ impl Later {
         let events = EventLoop::<K6>::of(ctx)?;
         let (call, timer) = self.ids.get();
         let reply = self.reply.take();
-        self.wanted.ended(events.now(), &reply.end);
-        // One of them is what ends here.
+        self.prepared.ended(events.now(), &reply.end);
+        // One of them has ended.
         events.cancel(timer);
         if reply.end.status == status::DEADLINE_EXCEEDED {
             events.cancel(call);
         }
-        let response = reply.into_js(ctx, &self.wanted.method, self.wanted.params.discard);
+        let response = reply.into_js(ctx, &self.prepared.method, self.prepared.params.discard);
         settle(ctx, &resolve.restore(ctx)?, &reject.restore(ctx)?, response.map(Object::into_value))?;
         Ok(Then::Done)
     }
 }
 
-/// A value as JSON, where numbers that JSON lacks are texts, as protobuf has them.
+/// A value as JSON. Numbers that JSON lacks are texts, as in protobuf.
 fn json_of<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<String> {
     let replace = |_: Value<'js>, value: Value<'js>| -> Result<Value<'js>> {
         let name = match value.as_number() {

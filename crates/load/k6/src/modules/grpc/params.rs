@@ -1,4 +1,4 @@
-//! What scripts say of connections and of calls.
+//! The parameters of connections and calls.
 
 use crate::operations::{GrpcConnect, Metadata};
 use crate::user::{User, read_tags};
@@ -10,22 +10,22 @@ use plimsoll_model::units::Nanos;
 use plimsoll_web::Url;
 use rquickjs::{Ctx, Object, Result, Value};
 
-/// The largest message that is taken unless the script says otherwise, as in gRPC's own libraries.
+/// The default limit on a received message, as in gRPC's own libraries.
 const LARGEST_MESSAGE: usize = 4 << 20;
 
 const MINUTE: Nanos = Nanos(60_000_000_000);
 
-/// What a script says of a connection.
+/// The parameters of a connection.
 pub(super) struct ConnectParams {
     pub(super) connect: GrpcConnect,
     pub(super) timeout: Nanos,
     pub(super) largest_sent: Option<usize>,
-    /// Whether the server is asked what it knows, and with which metadata.
+    /// True to ask the server for its services by reflection, with this metadata.
     pub(super) reflect: bool,
     pub(super) reflect_metadata: Metadata,
 }
 
-/// What a script says of a call.
+/// The parameters of a call.
 #[derive(Debug, Default)]
 pub(super) struct CallParams {
     pub(super) metadata: Metadata,
@@ -123,7 +123,7 @@ fn entries<'js>(params: Option<Value<'js>>) -> Result<Vec<(String, Value<'js>)>>
     params.iter().flat_map(Object::props::<String, Value<'js>>).collect()
 }
 
-/// Where `host:port` leads.
+/// The URL of `host:port`.
 fn url_of(ctx: &Ctx<'_>, scheme: &str, address: &str) -> Result<Url> {
     let address = address.strip_prefix("dns:///").unwrap_or(address);
     let url = Url::parse(&format!("{scheme}://{address}"));
@@ -166,7 +166,7 @@ fn timeout<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Nanos> {
     span.map(Nanos::from).ok_or_else(wrong)
 }
 
-/// Names and values as they go over the wire.
+/// Names and values as they are sent.
 fn metadata<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Metadata> {
     if is_nothing(value) {
         return Ok(Vec::new());

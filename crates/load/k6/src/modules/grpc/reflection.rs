@@ -1,4 +1,4 @@
-//! Asks a server for its types, by `reflection`, over the connection of a script.
+//! Asks a server for its services by reflection, over the connection of a script.
 
 use crate::operations::{Event, GrpcCall, GrpcEnd, GrpcEvent, K6, Metadata, Op};
 use crate::schema::Methods;
@@ -9,7 +9,7 @@ use plimsoll_model::units::{Instant, Nanos};
 use prost_reflect::DescriptorPool;
 use rquickjs::{Ctx, Result};
 
-/// All methods of the server, or why they are not known.
+/// All methods of the server, or why they are unknown.
 pub(super) fn ask(
     ctx: &Ctx<'_>,
     connection: OpId,
@@ -18,12 +18,12 @@ pub(super) fn ask(
 ) -> Result<std::result::Result<Methods, String>> {
     let until = EventLoop::<K6>::of(ctx)?.now().after(timeout);
     for path in PATHS {
-        let talk = Talk::begin(ctx, connection, path, metadata, until)?;
-        let told = talk.types(ctx)?;
-        talk.end(ctx)?;
-        match told {
+        let stream = ReflectionStream::begin(ctx, connection, path, metadata, until)?;
+        let types = stream.types(ctx)?;
+        stream.end(ctx)?;
+        match types {
             Ok(types) => return Ok(Ok(Methods::of(&types))),
-            // It may know the older version.
+            // It may support the older version.
             Err(end) if end.status == status::UNIMPLEMENTED => {}
             Err(end) => return Ok(Err(end.message)),
         }
@@ -31,23 +31,29 @@ pub(super) fn ask(
     Ok(Err("the server has no reflection: name its files with `client.load()`".to_owned()))
 }
 
-/// One stream of questions and answers.
-struct Talk {
+/// A stream of reflection requests and responses.
+struct ReflectionStream {
     id: OpId,
     timer: OpId,
 }
 
-type Asked<T> = Result<std::result::Result<T, GrpcEnd>>;
+type CallResult<T> = Result<std::result::Result<T, GrpcEnd>>;
 
-impl Talk {
-    fn begin(ctx: &Ctx<'_>, connection: OpId, path: &str, metadata: &Metadata, until: Instant) -> Result<Talk> {
+impl ReflectionStream {
+    fn begin(
+        ctx: &Ctx<'_>,
+        connection: OpId,
+        path: &str,
+        metadata: &Metadata,
+        until: Instant,
+    ) -> Result<ReflectionStream> {
         let events = EventLoop::<K6>::of(ctx)?;
         let (name, path, metadata) = (path.into(), path.to_owned(), metadata.clone());
         let call = GrpcCall { connection, path, metadata, timeout: None, message: None, name };
-        Ok(Talk { id: events.start(Op::GrpcCall(Box::new(call))), timer: events.start_timer(until) })
+        Ok(ReflectionStream { id: events.start(Op::GrpcCall(Box::new(call))), timer: events.start_timer(until) })
     }
 
-    fn types(&self, ctx: &Ctx<'_>) -> Asked<DescriptorPool> {
+    fn types(&self, ctx: &Ctx<'_>) -> CallResult<DescriptorPool> {
         let mut inquiry = Inquiry::about_all();
         while let Some(question) = inquiry.question() {
             let taken = self.answer(ctx, question)?.and_then(|answer| inquiry.take(&answer).map_err(failed));
@@ -58,7 +64,7 @@ impl Talk {
         Ok(inquiry.pool().map_err(failed))
     }
 
-    fn answer(&self, ctx: &Ctx<'_>, question: Vec<u8>) -> Asked<Vec<u8>> {
+    fn answer(&self, ctx: &Ctx<'_>, question: Vec<u8>) -> CallResult<Vec<u8>> {
         let events = EventLoop::<K6>::of(ctx)?;
         events.send(Op::GrpcSend(self.id, question));
         loop {

@@ -1,8 +1,8 @@
-//! `Stream`: a call whose messages go and come when they do.
+//! `Stream`: a call with any number of messages in both directions.
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
 use super::calls::{error, fields, late, message_of};
-use super::client::{Client, Wanted};
+use super::client::{Client, PreparedCall};
 use crate::modules::listeners::Listeners;
 use crate::operations::{Event, GrpcCall, GrpcEnd, GrpcEvent, K6, Op};
 use crate::user::User;
@@ -18,7 +18,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What can happen to a stream.
+/// The events of a stream.
 const EVENTS: [&str; 4] = ["data", "error", "end", "metadata"];
 
 /// See the module.
@@ -30,13 +30,13 @@ pub(super) struct Stream<'js> {
     call: Rc<Call>,
 }
 
-/// A stream, apart from the engine.
+/// The state of a stream outside the engine.
 struct Call {
-    wanted: Wanted,
+    prepared: PreparedCall,
     id: Cell<OpId>,
-    /// What gives it up.
+    /// The timer that cancels it.
     timer: Cell<Option<OpId>>,
-    /// Whether the script sends no more.
+    /// True if the script sends no more messages.
     is_finished: Cell<bool>,
     is_over: Cell<bool>,
 }
@@ -56,10 +56,10 @@ impl<'js> Stream<'js> {
         let connection = client.borrow().connected(&ctx)?;
         let name = given(method.0).map(|name| text(&ctx, name)).transpose()?.unwrap_or_default();
         let method = client.borrow().method(&ctx, &name)?;
-        let wanted = Wanted::new(&ctx, &user, connection, method, params.0)?;
+        let prepared = PreparedCall::new(&ctx, &user, connection, method, params.0)?;
         let (id, timer) = (Cell::default(), Cell::default());
         let (is_finished, is_over) = (Cell::new(false), Cell::new(false));
-        let call = Rc::new(Call { wanted, id, timer, is_finished, is_over });
+        let call = Rc::new(Call { prepared, id, timer, is_finished, is_over });
         let stream = Stream { listeners: Listeners::new(&ctx)?, call: Rc::clone(&call) };
         let stream = Class::instance(ctx.clone(), stream)?;
         call.begin(&ctx, &stream)?;
@@ -77,7 +77,7 @@ impl<'js> Stream<'js> {
         if is_nothing(&message) {
             return warn(&ctx, "can't send empty message");
         }
-        let message = self.call.wanted.encode(&ctx, message)?;
+        let message = self.call.prepared.encode(&ctx, message)?;
         let events = EventLoop::<K6>::of(&ctx)?;
         events.send(Op::GrpcSend(self.call.id.get(), message));
         self.call.add(&events, builtin::GRPC_STREAMS_MSGS_SENT);
@@ -95,14 +95,14 @@ impl<'js> Stream<'js> {
 impl Call {
     fn begin<'js>(self: &Rc<Self>, ctx: &Ctx<'js>, stream: &Class<'js, Stream<'js>>) -> Result<()> {
         let events = EventLoop::<K6>::of(ctx)?;
-        let params = &self.wanted.params;
+        let params = &self.prepared.params;
         let call = GrpcCall {
-            connection: self.wanted.connection.id(),
-            path: self.wanted.path.clone(),
+            connection: self.prepared.connection.id(),
+            path: self.prepared.path.clone(),
             metadata: params.metadata.clone(),
             timeout: params.timeout,
             message: None,
-            name: self.wanted.sampled.name(&self.wanted.path),
+            name: self.prepared.samples.name(&self.prepared.path),
         };
         let target = Persistent::save(ctx, stream.clone().into_inner());
         let (call_of, target_of) = (Rc::clone(self), target.clone());
@@ -125,7 +125,7 @@ impl Call {
     }
 
     fn add(&self, events: &EventLoop<K6>, metric: MetricId) {
-        self.wanted.sampled.add(events.now(), metric, 1.0, None);
+        self.prepared.samples.add(events.now(), metric, 1.0, None);
     }
 
     fn take<'js>(&self, ctx: &Ctx<'js>, stream: &Object<'js>, event: GrpcEvent) -> Result<Then> {
@@ -133,8 +133,8 @@ impl Call {
             GrpcEvent::Headers(headers) => emit(ctx, stream, "metadata", fields(ctx, &headers)?.into_value())?,
             GrpcEvent::Message(message) => {
                 self.add(&*EventLoop::<K6>::of(ctx)?, builtin::GRPC_STREAMS_MSGS_RECEIVED);
-                if !self.wanted.params.discard {
-                    emit(ctx, stream, "data", message_of(ctx, &self.wanted.method, &message)?)?;
+                if !self.prepared.params.discard {
+                    emit(ctx, stream, "data", message_of(ctx, &self.prepared.method, &message)?)?;
                 }
             }
             GrpcEvent::Ended(end) => {
@@ -146,12 +146,12 @@ impl Call {
         Ok(Then::Open)
     }
 
-    /// The stream has ended: with an error first, where it was one.
+    /// Ends the stream. An error comes before the end.
     fn over<'js>(&self, ctx: &Ctx<'js>, stream: &Object<'js>, end: &GrpcEnd) -> Result<()> {
         let events = EventLoop::<K6>::of(ctx)?;
         self.is_over.set(true);
         self.timer.take().into_iter().for_each(|timer| events.cancel(timer));
-        self.wanted.ended(events.now(), end);
+        self.prepared.ended(events.now(), end);
         if end.status != status::OK {
             emit(ctx, stream, "error", error(ctx, end.status, &end.message)?.into_value())?;
         }
@@ -159,7 +159,7 @@ impl Call {
     }
 }
 
-/// Calls the listeners of a stream, with what happened and when.
+/// Calls the listeners of an event, with its value and time.
 fn emit<'js>(ctx: &Ctx<'js>, stream: &Object<'js>, event: &str, value: Value<'js>) -> Result<()> {
     let Some(class) = Class::<Stream<'js>>::from_object(stream) else { return Ok(()) };
     let listeners = class.borrow().listeners.clone();

@@ -1,4 +1,4 @@
-//! A page as a tree of nodes, and where one gets from some of them.
+//! A page as a tree of nodes, and the ways between them.
 
 use ego_tree::{NodeId, NodeRef};
 use plimsoll_web::url::Parts;
@@ -9,11 +9,11 @@ use std::collections::HashSet;
 #[derive(Debug)]
 pub(crate) struct Document {
     html: Html,
-    /// Where it came from; empty where nobody knows.
+    /// Its URL; empty if unknown.
     url: String,
 }
 
-/// What elements are selected by: CSS, and behind it jQuery's `:contains("text")`.
+/// A selector: CSS, then jQuery's `:contains("text")`.
 #[derive(Clone, Debug)]
 pub(crate) struct Selector {
     css: scraper::Selector,
@@ -40,34 +40,34 @@ impl Selector {
     }
 }
 
-/// What stands before `:contains(…)` at the end of a selector, and what in it.
+/// Splits `:contains(…)` off the end of a selector: the rest, and its text.
 fn split_contains(selector: &str) -> Option<(&str, &str)> {
     let (before, inner) = selector.strip_suffix(')')?.rsplit_once(":contains(")?;
     let inner = inner.trim();
     let unquoted = ['"', '\''].into_iter().find_map(|quote| inner.strip_prefix(quote)?.strip_suffix(quote));
-    // A list, of which only the last part has it, would be another one.
+    // In a list of selectors, it belongs to the last one only.
     (!before.contains(',')).then_some((before, unquoted.unwrap_or(inner)))
 }
 
-/// Which way to go from a node.
+/// A direction from a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// To what stands before it, nearest first.
+    /// To its earlier siblings, nearest first.
     Before,
-    /// To what stands behind it, nearest first.
+    /// To its later siblings, nearest first.
     Behind,
-    /// To what it lies in, nearest first.
+    /// To its ancestors, nearest first.
     Up,
 }
 
-/// Each node once, in the order in which they come.
+/// Each node once, in order.
 pub(crate) fn unique(nodes: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
     let mut seen = HashSet::new();
     nodes.into_iter().filter(|node| seen.insert(*node)).collect()
 }
 
 impl Document {
-    /// Reads a page as browsers do: whatever it is, something comes of it.
+    /// Parses a page as browsers do: any text is a page.
     pub(crate) fn parse(text: &str, url: &str) -> Document {
         Document { html: Html::parse_document(text), url: url.to_owned() }
     }
@@ -76,7 +76,7 @@ impl Document {
         &self.url
     }
 
-    /// What a reference in the page leads to; where it is not known where the page came from, as it stands.
+    /// The URL of a reference in the page; the reference itself if the URL of the page is unknown.
     pub(crate) fn address(&self, reference: &str) -> String {
         match self.url.as_str() {
             "" => reference.to_owned(),
@@ -107,28 +107,28 @@ impl Document {
         below.filter(|element| selector.matches(element)).map(|element| element.id()).collect()
     }
 
-    /// The elements below a node that have one of these names, in the order of the page; all of them where none is said.
+    /// The elements below a node with one of these names, in the order of the page; all of them for no name.
     pub(crate) fn below(&self, id: NodeId, names: &[&str]) -> Vec<NodeId> {
         let below = self.node(id).descendants().skip(1).filter_map(ElementRef::wrap).map(|element| element.id());
         below.filter(|id| names.is_empty() || names.contains(&self.name(*id))).collect()
     }
 
-    /// Whether a node lies below another.
+    /// True if a node lies below another.
     pub(crate) fn contains(&self, id: NodeId, other: NodeId) -> bool {
         self.node(other).ancestors().any(|above| above.id() == id)
     }
 
-    /// The elements right below a node.
+    /// The child elements of a node.
     pub(crate) fn children(&self, id: NodeId) -> Vec<NodeId> {
         self.node(id).children().filter_map(ElementRef::wrap).map(|element| element.id()).collect()
     }
 
-    /// The element in which a node stands.
+    /// The parent element of a node.
     pub(crate) fn parent(&self, id: NodeId) -> Option<NodeId> {
         self.node(id).parent().and_then(ElementRef::wrap).map(|element| element.id())
     }
 
-    /// The elements on the way from a node.
+    /// The elements in a direction from a node.
     pub(crate) fn along(&self, id: NodeId, way: Way) -> Vec<NodeId> {
         let node = self.node(id);
         let elements = |nodes: &mut dyn Iterator<Item = NodeRef<'_, Node>>| {
@@ -141,19 +141,19 @@ impl Document {
         }
     }
 
-    /// The elements beside a node, in the order of the page.
+    /// The sibling elements of a node, in the order of the page.
     pub(crate) fn siblings(&self, id: NodeId) -> Vec<NodeId> {
         let beside = self.node(id).parent().map(|parent| self.children(parent.id())).unwrap_or_default();
         beside.into_iter().filter(|other| *other != id).collect()
     }
 
-    /// All texts in a node, one behind the other.
+    /// The texts in a node, joined.
     pub(crate) fn text(&self, id: NodeId) -> String {
         let texts = self.node(id).descendants().filter_map(|node| node.value().as_text());
         texts.map(|text| &*text.text as &str).collect()
     }
 
-    /// What stands in an element, or in the whole document.
+    /// The inner HTML of an element, or of the whole document.
     pub(crate) fn inner_html(&self, id: NodeId) -> String {
         match self.element(id) {
             Some(element) => element.inner_html(),
@@ -166,7 +166,7 @@ impl Document {
         self.node(id).value().as_element()?.attr(name)
     }
 
-    /// The name of an element in small letters; of other nodes what browsers call them.
+    /// The name of an element in lower case; for other nodes their name in browsers.
     pub(crate) fn name(&self, id: NodeId) -> &str {
         match self.node(id).value() {
             Node::Element(element) => element.name(),

@@ -1,4 +1,4 @@
-//! `Element`: a single node of a page, as browsers have it.
+//! `Element`: a single node of a page, with the API of browsers.
 
 use super::document::{Document, Selector, Way};
 use super::form::value_of;
@@ -70,7 +70,7 @@ impl Element {
     }
 }
 
-/// The node that an argument is.
+/// The node of an argument.
 fn node_of(value: &Value<'_>) -> Option<NodeId> {
     instance::<Element>(value).map(|element| element.borrow().id)
 }

@@ -1,10 +1,10 @@
-//! What is filled in: the values of inputs, and the fields that a form sends.
+//! Values of inputs, and the fields of forms.
 
 use super::document::{Document, Selector};
 use ego_tree::NodeId;
 use std::sync::LazyLock;
 
-/// What a form may send.
+/// The elements whose values a form sends.
 static FIELDS: LazyLock<Selector> = LazyLock::new(|| selector("input,select,textarea,keygen"));
 static CHOSEN: LazyLock<Selector> = LazyLock::new(|| selector("option[selected]"));
 
@@ -14,10 +14,10 @@ const BUTTONS: [&str; 5] = ["submit", "button", "reset", "image", "file"];
 /// The value of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FormValue {
-    /// There is none.
+    /// No value.
     Nothing,
     One(String),
-    /// Of a list in which several can be chosen.
+    /// The values of a list with several choices.
     Several(Vec<String>),
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn value_of(document: &Document, id: NodeId) -> FormValue {
     }
 }
 
-/// The value of an input that names none.
+/// The default value of an input.
 fn unset(document: &Document, id: NodeId) -> &'static str {
     match document.attribute(id, "type") {
         Some("checkbox" | "radio") => "on",
@@ -50,12 +50,12 @@ fn unset(document: &Document, id: NodeId) -> &'static str {
     }
 }
 
-/// The value of an option: what it says of it, or else what stands in it.
+/// The value of an option: its attribute, or its text.
 fn option(document: &Document, id: NodeId) -> String {
     document.attribute(id, "value").map_or_else(|| document.text(id), str::to_owned)
 }
 
-/// Names and values of what is sent: of a form all that stands in it, else of those nodes that are inputs.
+/// Names and values of the fields: all inputs of a form, or the nodes that are inputs.
 pub(crate) fn fields(document: &Document, nodes: &[NodeId]) -> Vec<(String, FormValue)> {
     let is_form = nodes.iter().any(|id| document.name(*id) == "form");
     let inputs: Vec<NodeId> = if is_form {
@@ -68,7 +68,7 @@ pub(crate) fn fields(document: &Document, nodes: &[NodeId]) -> Vec<(String, Form
     sent.map(field).collect()
 }
 
-/// As browsers have it: also where `checked` and `disabled` stand there without a value.
+/// True if a boolean attribute such as `checked` is present, with or without a value.
 fn is_sent(document: &Document, id: NodeId) -> bool {
     let attribute = |name| document.attribute(id, name);
     let kind = attribute("type").unwrap_or_default();

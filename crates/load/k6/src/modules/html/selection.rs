@@ -24,7 +24,7 @@ pub(crate) struct Selection {
     before: Option<Rc<Selection>>,
 }
 
-/// What nodes are compared with.
+/// A filter of nodes.
 enum Sought<'js> {
     Selector(Selector),
     Nodes(Vec<NodeId>),
@@ -52,7 +52,7 @@ impl Selection {
         &self.nodes
     }
 
-    /// What matches below.
+    /// The matching elements below.
     pub(crate) fn below(&self, selector: &Selector) -> Selection {
         self.with(self.nodes.iter().flat_map(|id| self.document.find(*id, selector)))
     }
@@ -66,26 +66,26 @@ impl Selection {
         Selection { before: Some(Rc::new(self.clone())), ..Selection::of(&self.document, unique(nodes)) }
     }
 
-    /// Those of `nodes` that match, where there is anything to match.
+    /// The nodes that match the filter, if there is one.
     fn filtered<'js>(&self, ctx: &Ctx<'js>, nodes: Vec<NodeId>, filter: Option<Value<'js>>) -> Result<Selection> {
         let Some(filter) = given(filter) else { return Ok(self.with(nodes)) };
         let selector = selector(ctx, &filter)?;
         Ok(self.with(nodes.into_iter().filter(|id| self.document.matches(*id, &selector))))
     }
 
-    /// Of each node, the first element on the way.
+    /// The first element in a direction from each node.
     fn nearest<'js>(&self, ctx: &Ctx<'js>, way: Way, filter: Option<Value<'js>>) -> Result<Selection> {
         let nodes = self.nodes.iter().filter_map(|id| self.document.along(*id, way).first().copied());
         self.filtered(ctx, nodes.collect(), filter)
     }
 
-    /// Of each node, all elements on the way.
+    /// All elements in a direction from each node.
     fn all<'js>(&self, ctx: &Ctx<'js>, way: Way, filter: Option<Value<'js>>) -> Result<Selection> {
         let nodes = self.nodes.iter().flat_map(|id| self.document.along(*id, way));
         self.filtered(ctx, nodes.collect(), filter)
     }
 
-    /// Of each node, the elements on the way up to the first that matches.
+    /// The elements in a direction from each node, up to the first match.
     fn until<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -110,7 +110,7 @@ impl Selection {
         self.filtered(ctx, found, filter)
     }
 
-    /// The nodes that are what is sought, or are not.
+    /// The nodes that match, or those that do not.
     fn kept<'js>(&self, ctx: &Ctx<'js>, sought: &Value<'js>, wanted: bool) -> Result<Vec<NodeId>> {
         let sought = Sought::read(ctx, sought)?;
         let mut kept = Vec::new();
@@ -124,7 +124,7 @@ impl Selection {
 
     fn range(&self, start: f64, end: f64) -> Selection {
         let count = self.nodes.len() as f64;
-        // What is below zero counts from the end.
+        // Negative indices count from the end.
         let place = |at: f64| (if at < 0.0 { count + at } else { at }).clamp(0.0, count) as usize;
         let (start, end) = (place(start), place(end));
         self.with(self.nodes.get(start..end.max(start)).unwrap_or_default().iter().copied())
@@ -165,7 +165,7 @@ impl<'js> Sought<'js> {
         }
     }
 
-    /// The nodes below `id` that are sought.
+    /// The matching nodes below `id`.
     fn below(&self, ctx: &Ctx<'js>, document: &Document, id: NodeId) -> Result<Vec<NodeId>> {
         match self {
             Sought::Selector(selector) => Ok(document.find(id, selector)),
@@ -283,13 +283,13 @@ impl Selection {
         self.until(&ctx, Way::Before, end.0, filter.0)
     }
 
-    /// Where the page came from.
+    /// The URL of the page.
     #[qjs(get, enumerable)]
     fn url(&self) -> String {
         self.document.url().to_owned()
     }
 
-    /// What was selected before the last step.
+    /// The selection before the last step.
     fn end(&self) -> Selection {
         self.before.as_deref().cloned().unwrap_or_else(|| Selection::of(&self.document, Vec::new()))
     }
@@ -326,7 +326,7 @@ impl Selection {
         self.nodes.iter().map(|id| self.with([*id])).collect()
     }
 
-    /// The place of the first node: among its siblings, among what matches in the page, or of another one here.
+    /// The index of the first node: among its siblings, among the matches in the page, or of another node here.
     fn index<'js>(&self, ctx: Ctx<'js>, sought: Opt<Value<'js>>) -> Result<i64> {
         let place = |nodes: &[NodeId], id: Option<NodeId>| {
             let at = nodes.iter().position(|node| Some(*node) == id);
@@ -343,7 +343,7 @@ impl Selection {
         })
     }
 
-    /// Calls a function with index and element of each.
+    /// Calls a function with the index and element of each node.
     fn each<'js>(
         this: This<Class<'js, Selection>>,
         ctx: Ctx<'js>,
@@ -356,7 +356,7 @@ impl Selection {
         Ok(this.0)
     }
 
-    /// What a function returns of index and selection of each.
+    /// The results of a function of the index and selection of each node.
     fn map<'js>(&self, ctx: Ctx<'js>, function: Function<'js>) -> Result<Vec<Value<'js>>> {
         let one =
             |(index, id): (usize, &NodeId)| function.call((index, Class::instance(ctx.clone(), self.with([*id]))?));
@@ -385,7 +385,7 @@ impl Selection {
         }
     }
 
-    /// The value of `data-…`, or all of those.
+    /// The value of an attribute `data-…`, or all of them.
     fn data<'js>(&self, ctx: Ctx<'js>, name: Opt<Value<'js>>) -> Result<Value<'js>> {
         if let Some(name) = given(name.0) {
             let attribute = format!("data-{}", dashed(&text(&ctx, name)?));
@@ -425,7 +425,7 @@ impl Selection {
     fn serialize(&self) -> String {
         let mut sent: Vec<(String, String)> = Vec::new();
         for (name, value) in fields(&self.document, &self.nodes) {
-            // The last of a name counts, and all that it has.
+            // The last field of a name counts, with all its values.
             sent.retain(|(known, _)| *known != name);
             match value {
                 FormValue::Nothing => {}
@@ -469,7 +469,7 @@ fn camel(name: &str) -> String {
     })
 }
 
-/// What the text of `data-…` means, as jQuery has it: JSON, numbers that stay as they are written, true and false.
+/// The value of `data-…`, as in jQuery: JSON, numbers that read back as written, true and false.
 fn datum<'js>(ctx: &Ctx<'js>, value: &str) -> Result<Value<'js>> {
     match value {
         "" | "null" | "undefined" => return Ok(Value::new_undefined(ctx.clone())),

@@ -1,7 +1,7 @@
-//! What elements of one name have besides: the values of their attributes, and what they belong to.
+//! Properties of elements by their name: attributes, and related elements.
 //!
-//! What is an attribute is a line of a table. Each name has a prototype of its own, made when the first such element is
-//! looked at.
+//! Attributes are lines of a table. Each name has a prototype of its own, made for the first such
+//! element.
 
 use super::document::{Document, Way};
 use super::element::Element;
@@ -12,27 +12,27 @@ use rquickjs::function::This;
 use rquickjs::object::Property;
 use rquickjs::{Class, Ctx, IntoJs, Object, Result, Value};
 
-/// How a function without arguments comes to its value.
+/// How a property gets its value.
 #[derive(Clone, Copy)]
 enum Reads {
-    /// The text of an attribute; empty where there is none.
+    /// The text of an attribute; empty without one.
     Text(&'static str),
-    /// The same as a URL, by that of the page.
+    /// The same as a URL, resolved against the page.
     Address(&'static str),
-    /// Whether there is such an attribute.
+    /// True if the attribute is present.
     Flag(&'static str),
-    /// A whole number; else this one.
+    /// A whole number, with a default.
     Whole(&'static str, i32),
-    /// One of these texts, the first of which stands for all others.
+    /// One of these texts; the first is the default.
     OneOf(&'static str, &'static [&'static str]),
     /// One of these texts, or undefined.
     Perhaps(&'static str, &'static [&'static str]),
-    /// Always the same.
+    /// A constant.
     Fixed(&'static str),
     Nothing,
     /// A part of its `href`.
     Part(fn(&Parts<'_>) -> String),
-    /// Something else that is no element.
+    /// Another value that is no element.
     Made(fn(&Document, NodeId) -> Made),
     /// An element, if there is one.
     One(fn(&Document, NodeId) -> Option<NodeId>),
@@ -40,7 +40,7 @@ enum Reads {
     Several(fn(&Document, NodeId) -> Vec<NodeId>),
 }
 
-/// What is no attribute as it stands.
+/// Properties that are no plain attributes.
 pub(super) enum Made {
     Text(String),
     Texts(Vec<String>),
@@ -99,7 +99,7 @@ const ROWS: (&str, Reads) = ("rows", Several(|page, id| page.below(id, &["tr"]))
 /// Functions by their names.
 type Functions = &'static [(&'static str, Reads)];
 
-/// Names of elements, and what those have. What stands further below counts more.
+/// Names of elements and their properties. Later lines take precedence.
 const KINDS: &[(&[&str], Functions)] = &[
     (
         &["a", "area"],
@@ -507,7 +507,7 @@ const KINDS: &[(&[&str], Functions)] = &[
     ),
 ];
 
-/// The prototype of elements of this name. It is kept beside the others, on the one that all elements share.
+/// The prototype of elements of this name, kept on the prototype that all elements share.
 pub(super) fn prototype<'js>(ctx: &Ctx<'js>, name: &str) -> Result<Option<Object<'js>>> {
     let Some(shared) = Class::<Element>::prototype(ctx)? else { return Ok(None) };
     let of_name: Vec<&(&str, Reads)> =
@@ -584,12 +584,12 @@ fn one_of(found: Option<&str>, texts: &[&str]) -> String {
     found.filter(|found| texts.contains(found)).unwrap_or(texts[0]).to_owned()
 }
 
-/// What an attribute says, or else something of the element.
+/// An attribute, or a default of the element.
 fn said(page: &Document, id: NodeId, name: &str, otherwise: impl Fn(&Document, NodeId) -> String) -> String {
     page.attribute(id, name).map_or_else(|| otherwise(page, id), str::to_owned)
 }
 
-/// The value of a button or an option: what it says of it, or else what stands in it.
+/// The value of a button or an option: its attribute, or its text.
 fn value(page: &Document, id: NodeId) -> String {
     said(page, id, "value", Document::inner_html)
 }
@@ -598,7 +598,7 @@ fn behind(sign: &str, part: Option<&str>) -> String {
     part.filter(|part| !part.is_empty()).map(|part| format!("{sign}{part}")).unwrap_or_default()
 }
 
-/// Who, host and port of a URL.
+/// Userinfo, host and port of a URL.
 fn address<'a>(url: &Parts<'a>) -> (&'a str, &'a str, &'a str) {
     let authority = url.authority.unwrap_or_default();
     let (user, address) = authority.rsplit_once('@').unwrap_or(("", authority));
@@ -613,7 +613,7 @@ fn user<'a>(url: &Parts<'a>) -> (&'a str, &'a str) {
     user.split_once(':').unwrap_or((user, ""))
 }
 
-/// Host and port, where that is not the usual one.
+/// The host, with the port unless it is the default.
 fn host(url: &Parts<'_>) -> String {
     let (_, host, port) = address(url);
     match (url.scheme, port) {
@@ -633,7 +633,7 @@ fn named(page: &Document, nodes: Vec<NodeId>, names: &[&str]) -> Option<NodeId> 
     nodes.into_iter().find(|id| names.contains(&page.name(*id)))
 }
 
-/// The element of one of these names in which a node stands.
+/// The nearest ancestor with one of these names.
 fn around(page: &Document, id: NodeId, names: &[&str]) -> Option<NodeId> {
     named(page, page.along(id, Way::Up), names)
 }
@@ -658,7 +658,7 @@ fn form_of_option(page: &Document, id: NodeId) -> Option<NodeId> {
     around(page, id, &["form"]).or_else(|| owner(page, around(page, id, &["select"])?))
 }
 
-/// What an input or a button says of sending its form, or else the form itself.
+/// An attribute of submission: that of an input or button, or of its form.
 fn of_form<'a>(page: &'a Document, id: NodeId, what: &str) -> Option<&'a str> {
     let own = page.attribute(id, &format!("form{what}"));
     own.or_else(|| page.attribute(owner(page, id)?, what))
@@ -669,7 +669,7 @@ fn form_method(page: &Document, id: NodeId) -> Made {
     Made::Text(one_of(said.as_deref(), &METHODS))
 }
 
-/// The labels of an element: that in which it stands, and those that name it.
+/// The labels of an element: the one around it, and those that refer to it.
 fn labels(page: &Document, id: NodeId) -> Vec<NodeId> {
     let mut found: Vec<NodeId> = around(page, id, &["label"]).into_iter().collect();
     let own = page.attribute(id, "id").filter(|own| !own.is_empty());
@@ -703,7 +703,7 @@ fn is_disabled(page: &Document, id: NodeId) -> bool {
     is_off(id) || around(page, id, &["optgroup"]).is_some_and(is_off)
 }
 
-/// The place of an element among those of its kind, in the element that holds them.
+/// The index of an element among its kind, in their parent.
 fn place(page: &Document, id: NodeId, holders: &[&str], kinds: &[&str], otherwise: f64) -> Made {
     let holder = around(page, id, holders);
     let at = holder.and_then(|holder| page.below(holder, kinds).iter().position(|other| *other == id));

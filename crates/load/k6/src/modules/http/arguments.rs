@@ -1,4 +1,4 @@
-//! What scripts write: from `http.post(url, body, params)` to an [`ScriptRequest`].
+//! Reads the arguments of scripts: from `http.post(url, body, params)` to a [`ScriptRequest`].
 
 use super::body::{self, Content};
 use super::client::Client;
@@ -18,34 +18,34 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-/// How long a request may take, unless it says otherwise.
+/// The default timeout of a request.
 const TIMEOUT: Nanos = Nanos(60_000_000_000);
 
-/// How many redirects are followed, unless the options say otherwise.
+/// The default limit on redirects.
 const REDIRECTS: u64 = 10;
 
 /// Why a request cannot be made.
-pub(crate) enum Wrong {
-    /// Reading what the script wrote threw something.
+pub(crate) enum RequestError {
+    /// Reading the arguments threw an exception.
     Thrown(rquickjs::Error),
-    /// It is a response with an error.
+    /// The script gets a response with this fault.
     Refused(Fault),
 }
 
-impl From<rquickjs::Error> for Wrong {
+impl From<rquickjs::Error> for RequestError {
     fn from(error: rquickjs::Error) -> Self {
-        Wrong::Thrown(error)
+        RequestError::Thrown(error)
     }
 }
 
-/// A refusal without a number.
-pub(crate) fn refused(why: impl Into<String>) -> Wrong {
-    Wrong::Refused(Fault { code: 0, ..Fault::other(why) })
+/// A refusal without an error code.
+pub(crate) fn refused(why: impl Into<String>) -> RequestError {
+    RequestError::Refused(Fault { code: 0, ..Fault::other(why) })
 }
 
-type Read<T> = std::result::Result<T, Wrong>;
+type Read<T> = std::result::Result<T, RequestError>;
 
-/// What a request is made with.
+/// The arguments of a request.
 pub(crate) struct Arguments<'js> {
     pub(crate) method: Cow<'static, str>,
     pub(crate) url: Value<'js>,
@@ -54,14 +54,14 @@ pub(crate) struct Arguments<'js> {
 }
 
 impl<'js> Arguments<'js> {
-    /// What the script asks for.
+    /// Reads the request.
     pub(crate) fn read(self, ctx: &Ctx<'js>, client: &Client) -> Read<Rc<ScriptRequest>> {
         let content = given(self.body).map(|body| body::read(ctx, body)).transpose()?;
         ask(ctx, client, self.method, &self.url, content, self.params)
     }
 }
 
-/// What the script asks for, with a body that is read already.
+/// Makes a request whose body was read before.
 pub(crate) fn ask<'js>(
     ctx: &Ctx<'js>,
     client: &Client,
@@ -78,7 +78,7 @@ pub(crate) fn ask<'js>(
     }
 }
 
-/// Apart from the above, so that what it needs of the stack is not taken again for each request.
+/// A function of its own, because repeated requests do not need its stack.
 #[inline(never)]
 fn ask_anew<'js>(
     ctx: &Ctx<'js>,
@@ -102,7 +102,7 @@ fn ask_anew<'js>(
         request.read_params(ctx, &params)?;
     }
     if let Some(why) = request.headers.fault() {
-        return Err(Wrong::Refused(Fault::other(why)));
+        return Err(RequestError::Refused(Fault::other(why)));
     }
     let is_plain = is_plain && request.name.is_none();
     let request = Rc::new(request);
@@ -112,16 +112,16 @@ fn ask_anew<'js>(
     Ok(request)
 }
 
-/// The same request again, where it was made before and has nothing but its URL.
+/// The cached request, if the same one with nothing but its URL was made before.
 fn again(client: &Client, method: &str, url: &Value<'_>) -> Option<Rc<ScriptRequest>> {
     let written = url.as_string()?.clone().to_cstring().ok()?;
     client.again(method, written.as_ref())
 }
 
-/// A request of a URL, with what the options say of all requests.
+/// A request of a URL with the defaults of the options.
 fn new_request(client: &Client, method: Cow<'static, str>, written: &str) -> Read<ScriptRequest> {
     let requests = client.requests();
-    let target = requests.target(written).map_err(Wrong::Refused)?;
+    let target = requests.target(written).map_err(RequestError::Refused)?;
     if !is_token(&method) {
         return Err(refused(format!("expected a method such as `GET`, found {method:?}")));
     }
@@ -147,7 +147,7 @@ fn new_request(client: &Client, method: Cow<'static, str>, written: &str) -> Rea
     })
 }
 
-/// A URL as the script has it, and its name where it is made of a template.
+/// The text of a URL, and its name if a template made it.
 fn read_url<'js>(ctx: &Ctx<'js>, url: &Value<'js>) -> Read<(String, Option<String>)> {
     if let Some(string) = url.as_string() {
         return Ok((string.to_string()?, None));
@@ -158,7 +158,10 @@ fn read_url<'js>(ctx: &Ctx<'js>, url: &Value<'js>) -> Read<(String, Option<Strin
         return Ok((template.url.clone(), name));
     }
     let found = text(ctx, url.clone())?;
-    Err(Wrong::Refused(Fault { code: 1020, ..Fault::other(format!("invalid URL: expected a text, found `{found}`")) }))
+    Err(RequestError::Refused(Fault {
+        code: 1020,
+        ..Fault::other(format!("invalid URL: expected a text, found `{found}`"))
+    }))
 }
 
 impl ScriptRequest {
@@ -167,7 +170,7 @@ impl ScriptRequest {
             let (name, value) = param?;
             self.read_param(ctx, &name, value)?;
         }
-        // Last, since it looks at the headers.
+        // Last, because it reads the headers.
         match given(Some(params.get("compression")?)) {
             Some(codings) => self.compress(&text(ctx, codings)?),
             None => Ok(()),
@@ -204,7 +207,7 @@ impl ScriptRequest {
             }
         }
         if let Some(host) = self.host.as_deref().filter(|host| host.chars().any(char::is_control)) {
-            return Err(Wrong::Refused(Fault::other(format!(
+            return Err(RequestError::Refused(Fault::other(format!(
                 "expected the header `Host` in one line, found {host:?}"
             ))));
         }

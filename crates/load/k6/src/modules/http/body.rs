@@ -1,6 +1,6 @@
 //! The bodies of requests: texts, bytes, forms, and forms with files.
 
-use super::arguments::{Wrong, refused};
+use super::arguments::{RequestError, refused};
 use crate::value::{self, binary, bytes, instance, is_nothing, text};
 use plimsoll_web::form;
 use plimsoll_web::multipart::{self, Boundary, Part};
@@ -9,7 +9,7 @@ use rquickjs::function::Opt;
 use rquickjs::{Class, Ctx, JsLifetime, Object, Result, Value};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A body, with the type that follows from how it was written.
+/// A body, with the content type that follows from its argument.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Content {
     pub(crate) bytes: Vec<u8>,
@@ -22,7 +22,7 @@ pub(crate) enum Field {
     File(FileData),
 }
 
-/// A file that is to be sent in a form: what `http.file(…)` makes.
+/// A file in a form: the result of `http.file(…)`.
 #[derive(Clone, Trace, JsLifetime)]
 #[rquickjs::class]
 pub(crate) struct FileData {
@@ -69,8 +69,8 @@ pub(crate) fn file<'js>(
     Class::instance(ctx, file)
 }
 
-/// The body that a script has written.
-pub(crate) fn read<'js>(ctx: &Ctx<'js>, body: Value<'js>) -> std::result::Result<Content, Wrong> {
+/// Reads the body of a request.
+pub(crate) fn read<'js>(ctx: &Ctx<'js>, body: Value<'js>) -> std::result::Result<Content, RequestError> {
     if let Some(string) = body.as_string() {
         return Ok(Content { bytes: string.to_string()?.into_bytes(), content_type: None });
     }
@@ -106,11 +106,11 @@ fn field<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<Field> {
     if let Some(file) = instance::<FileData>(&value) {
         return Ok(Field::File(file.borrow().clone()));
     }
-    // As Go, which k6 is written in, writes what is not there.
+    // As Go, the language of k6, formats a missing value.
     Ok(Field::Text(if is_nothing(&value) { "<nil>".to_owned() } else { text(ctx, value)? }))
 }
 
-/// The body of a form: with a file in it in parts, else as a query in the order of the names.
+/// The body of a form: multipart if it has a file, else a query sorted by name.
 fn of_fields(fields: Vec<(String, Field)>) -> Result<Content> {
     if fields.iter().any(|(_, field)| matches!(field, Field::File(_))) {
         return Ok(of_parts(&fields));
@@ -132,7 +132,7 @@ fn of_parts(fields: &[(String, Field)]) -> Content {
     });
     let parts: Vec<Part<'_>> = parts.collect();
     let mut seed = [0; 8];
-    // Any seed will do: the boundary is one that stands in no part.
+    // Any seed is fine: the boundary occurs in no part.
     let _ = getrandom::fill(&mut seed);
     let boundary = Boundary::between(&parts, u64::from_le_bytes(seed));
     let mut bytes = Vec::new();

@@ -1,8 +1,8 @@
-//! The client of a user: it sends what scripts ask for, blocking them or not.
+//! The client of a user: sends requests, blocking or with a promise.
 
-use super::arguments::{Arguments, Wrong};
+use super::arguments::{Arguments, RequestError};
 use super::response::Response;
-use super::samples::{self, Wanted};
+use super::samples::{self, WantedTags};
 use crate::fetch::cache::RequestCache;
 use crate::fetch::fault::Fault;
 use crate::fetch::request::ScriptRequest;
@@ -15,58 +15,58 @@ use rquickjs::{Class, Ctx, Exception, Function, JsLifetime, Object, Persistent, 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-/// What the module keeps for a user.
+/// The state of the module for a user.
 pub(crate) struct Client {
     pub(crate) user: Rc<User>,
-    /// Which statuses are none of a failure, unless a request says otherwise.
+    /// The default expected statuses of requests.
     pub(crate) expected: RefCell<Option<Rc<Statuses>>>,
     events: Rc<EventLoop<K6>>,
-    wanted: Wanted,
-    /// Held by the seat alone: whoever else holds the client, such as functions of the module, may be freed in the middle
-    /// of a collection, when the engine takes nothing back.
-    model: Weak<Model>,
-    /// The last request that had nothing but its URL.
+    wanted_tags: WantedTags,
+    /// Owned by [`CurrentClient`] alone. Other owners of the client, such as functions of the module, may be freed during a
+    /// garbage collection, when the engine cannot free values.
+    prototype: Weak<ResponsePrototype>,
+    /// The last request with nothing but its URL.
     last: RefCell<Option<Rc<ScriptRequest>>>,
 }
 
-/// Where natives find the client of their user.
+/// The userdata of a runtime by which natives find the client.
 #[derive(JsLifetime)]
-struct Seat {
+struct CurrentClient {
     client: Rc<Client>,
-    _model: Rc<Model>,
+    _model: Rc<ResponsePrototype>,
 }
 
-/// What a script gets for a request.
-pub(crate) type Outcome<'js> = Class<'js, Response<'js>>;
+/// The response as a script sees it.
+pub(crate) type ResponseObject<'js> = Class<'js, Response<'js>>;
 
-type Asking = std::result::Result<Rc<ScriptRequest>, Wrong>;
+type RequestResult = std::result::Result<Rc<ScriptRequest>, RequestError>;
 
 impl Client {
-    /// Makes that of the user whose module is being loaded.
+    /// Makes the client of a runtime.
     pub(crate) fn install(ctx: &Ctx<'_>) -> Result<Rc<Client>> {
         let user = User::of(ctx)?;
-        let (wanted, kept) = (Wanted::by(&user), Rc::new(Model::new(ctx)?));
+        let (wanted_tags, kept) = (WantedTags::by(&user), Rc::new(ResponsePrototype::new(ctx)?));
         let (events, last) = (EventLoop::of(ctx)?, RefCell::default());
         let expected = RefCell::new(Some(Rc::clone(&user.recording().requests().expected)));
-        let model = Rc::downgrade(&kept);
-        let client = Rc::new(Client { user, expected, events, wanted, model, last });
-        let seat = Seat { client: Rc::clone(&client), _model: kept };
+        let prototype = Rc::downgrade(&kept);
+        let client = Rc::new(Client { user, expected, events, wanted_tags, prototype, last });
+        let seat = CurrentClient { client: Rc::clone(&client), _model: kept };
         ctx.store_userdata(seat).map_err(|_| Exception::throw_internal(ctx, "the client is in use"))?;
         Ok(client)
     }
 
-    /// That of the user whose native runs.
+    /// The client of the runtime.
     pub(crate) fn of(ctx: &Ctx<'_>) -> Result<Rc<Client>> {
-        let found = ctx.userdata::<Seat>().map(|seat| Rc::clone(&seat.client));
+        let found = ctx.userdata::<CurrentClient>().map(|seat| Rc::clone(&seat.client));
         found.ok_or_else(|| Exception::throw_internal(ctx, "the module `k6/http` was not loaded"))
     }
 
-    /// What users of the thread ask for again and again.
+    /// The request cache of the thread.
     pub(crate) fn requests(&self) -> &RequestCache {
         self.user.recording().requests()
     }
 
-    /// A request of which nothing is known but method and URL, where it was made before.
+    /// The cached request of a method and URL, if it was made before.
     pub(crate) fn again(&self, method: &str, written: &[u8]) -> Option<Rc<ScriptRequest>> {
         let mut last = self.last.borrow_mut();
         let is_it =
@@ -81,15 +81,20 @@ impl Client {
         Some(request)
     }
 
-    /// Makes the request that a function of the module was called for.
-    pub(crate) fn request<'js>(&self, ctx: &Ctx<'js>, call: &str, arguments: Arguments<'js>) -> Result<Outcome<'js>> {
+    /// Makes the request of a call, and parks the user until its end.
+    pub(crate) fn request<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        call: &str,
+        arguments: Arguments<'js>,
+    ) -> Result<ResponseObject<'js>> {
         if self.events.is_loading() {
             User::running(ctx, call)?;
         }
         self.send(ctx, arguments.read(ctx, self))
     }
 
-    /// The first turn of a request; the last one too where its URL leads nowhere.
+    /// Begins a request. One whose URL leads nowhere is done at once.
     fn begin(&self, request: Rc<ScriptRequest>) -> Progress {
         match Fetch::new(Rc::clone(&request), &self.user.jar) {
             Ok(fetch) => Progress::Exchange(fetch),
@@ -101,12 +106,12 @@ impl Client {
     fn nowhere(&self, request: Rc<ScriptRequest>, fault: Fault) -> FetchResult {
         self.user.record_unsent_request(&format!("\"{}\": {}", request.target.written, fault.detail));
         let now = self.events.now();
-        FetchResult::unsent(request, fault, now, |exchange| samples::add(&self.user, self.wanted, now, exchange))
+        FetchResult::unsent(request, fault, now, |exchange| samples::add(&self.user, self.wanted_tags, now, exchange))
     }
 
-    /// Makes a request, and parks the user until it is over.
-    pub(crate) fn send<'js>(&self, ctx: &Ctx<'js>, asking: Asking) -> Result<Outcome<'js>> {
-        let request = match asking {
+    /// Makes a request, and parks the user until its end.
+    pub(crate) fn send<'js>(&self, ctx: &Ctx<'js>, request: RequestResult) -> Result<ResponseObject<'js>> {
+        let request = match request {
             Ok(request) => request,
             Err(wrong) => return self.refused(ctx, wrong),
         };
@@ -122,10 +127,10 @@ impl Client {
         }
     }
 
-    /// Makes a request, and goes on with a promise of its response.
-    pub(crate) fn promise<'js>(self: &Rc<Self>, ctx: &Ctx<'js>, asking: Asking) -> Result<Promise<'js>> {
+    /// Makes a request, and returns a promise of its response.
+    pub(crate) fn promise<'js>(self: &Rc<Self>, ctx: &Ctx<'js>, request: RequestResult) -> Result<Promise<'js>> {
         let (promise, resolve, reject) = ctx.promise()?;
-        match asking {
+        match request {
             Ok(request) => {
                 let settle = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
                 self.pursue(ctx, self.begin(request), settle)?;
@@ -135,7 +140,7 @@ impl Client {
         Ok(promise)
     }
 
-    /// Makes the next exchange, and with its answer the one after that, up to the end.
+    /// Makes the next exchange, and the one after its reply, up to the last.
     fn pursue(self: &Rc<Self>, ctx: &Ctx<'_>, progress: Progress, promise: Settle) -> Result<()> {
         let fetch = match progress {
             Progress::Exchange(fetch) => fetch,
@@ -157,8 +162,8 @@ impl Client {
         Ok(())
     }
 
-    /// Makes several requests, of which so many are under way at once as the options say.
-    pub(crate) fn batch<'js>(&self, ctx: &Ctx<'js>, all: Vec<Rc<ScriptRequest>>) -> Result<Vec<Outcome<'js>>> {
+    /// Makes several requests, as many at once as the options allow.
+    pub(crate) fn batch<'js>(&self, ctx: &Ctx<'js>, all: Vec<Rc<ScriptRequest>>) -> Result<Vec<ResponseObject<'js>>> {
         let (events, options) = (&self.events, self.user.options());
         let limits = (options.batch.unwrap_or(20), options.batch_per_host.unwrap_or(6));
         let mut answers: Vec<Option<FetchResult>> = all.iter().map(|_| None).collect();
@@ -188,17 +193,17 @@ impl Client {
         answers.into_iter().flatten().map(|answer| self.response(ctx, answer)).collect()
     }
 
-    /// Takes the answer to an exchange, and adds its samples.
+    /// Takes the response of an exchange, and adds its samples.
     fn receive(&self, ctx: &Ctx<'_>, fetch: Fetch, event: Event) -> Result<Progress> {
         let Event::Http(response) = event else {
             return Err(Exception::throw_internal(ctx, "a request was answered with something else"));
         };
         let done = response.done;
-        Ok(fetch.receive(response, |exchange| samples::add(&self.user, self.wanted, done, exchange)))
+        Ok(fetch.receive(response, |exchange| samples::add(&self.user, self.wanted_tags, done, exchange)))
     }
 
-    /// What the script gets; an exception where it wants one for what has no answer.
-    fn response<'js>(&self, ctx: &Ctx<'js>, answer: FetchResult) -> Result<Outcome<'js>> {
+    /// The response for the script; an exception if there is no reply and the script wants one.
+    fn response<'js>(&self, ctx: &Ctx<'js>, answer: FetchResult) -> Result<ResponseObject<'js>> {
         if let Some(fault) = &answer.fault {
             let what = format!("{} \"{}\": {}", answer.request.method, answer.request.target.written, fault.detail);
             if answer.request.throws {
@@ -209,16 +214,16 @@ impl Client {
         self.made(ctx, Response::of(answer))
     }
 
-    /// What the script gets for a request that was not made, because of another one.
-    pub(crate) fn unsent<'js>(&self, ctx: &Ctx<'js>) -> Result<Outcome<'js>> {
+    /// The response for a request that was not made because of another one.
+    pub(crate) fn unsent<'js>(&self, ctx: &Ctx<'js>) -> Result<ResponseObject<'js>> {
         self.made(ctx, Response::refused(Fault { code: 0, ..Fault::other("") }))
     }
 
-    /// What the script gets for a request that cannot be made.
-    pub(crate) fn refused<'js>(&self, ctx: &Ctx<'js>, wrong: Wrong) -> Result<Outcome<'js>> {
+    /// The response for a request that cannot be made.
+    pub(crate) fn refused<'js>(&self, ctx: &Ctx<'js>, wrong: RequestError) -> Result<ResponseObject<'js>> {
         let fault: Fault = match wrong {
-            Wrong::Thrown(error) => return Err(error),
-            Wrong::Refused(fault) => fault,
+            RequestError::Thrown(error) => return Err(error),
+            RequestError::Refused(fault) => fault,
         };
         self.user.record_unsent_request(&fault.detail);
         if self.user.options().throw == Some(true) {
@@ -228,37 +233,37 @@ impl Client {
         self.made(ctx, Response::refused(fault))
     }
 
-    fn made<'js>(&self, ctx: &Ctx<'js>, response: Response<'js>) -> Result<Outcome<'js>> {
-        self.model.upgrade().ok_or(rquickjs::Error::Unknown)?.make(ctx, response)
+    fn made<'js>(&self, ctx: &Ctx<'js>, response: Response<'js>) -> Result<ResponseObject<'js>> {
+        self.prototype.upgrade().ok_or(rquickjs::Error::Unknown)?.make(ctx, response)
     }
 }
 
-/// What all responses are made after. The engine forgets the form of an object with the last one that has it, so one
-/// is kept: to make form and prototype out for each response costs as much as the response.
-struct Model {
+/// The prototype of all responses. The engine frees the shape of an object with the last object of that shape, so one
+/// response is kept: making shape and prototype anew costs as much as a response.
+struct ResponsePrototype {
     prototype: Persistent<Object<'static>>,
     _kept: Persistent<Class<'static, Response<'static>>>,
 }
 
-impl Model {
-    fn new<'js>(ctx: &Ctx<'js>) -> Result<Model> {
+impl ResponsePrototype {
+    fn new<'js>(ctx: &Ctx<'js>) -> Result<ResponsePrototype> {
         let nothing = Class::instance(ctx.clone(), Response::refused(Fault::other("")))?;
         let prototype = nothing.get_prototype().ok_or(rquickjs::Error::Unknown)?;
-        Ok(Model { prototype: Persistent::save(ctx, prototype), _kept: Persistent::save(ctx, nothing) })
+        Ok(ResponsePrototype { prototype: Persistent::save(ctx, prototype), _kept: Persistent::save(ctx, nothing) })
     }
 
-    fn make<'js>(&self, ctx: &Ctx<'js>, response: Response<'js>) -> Result<Outcome<'js>> {
+    fn make<'js>(&self, ctx: &Ctx<'js>, response: Response<'js>) -> Result<ResponseObject<'js>> {
         Class::instance_proto(response, self.prototype.clone().restore(ctx)?)
     }
 }
 
-/// How a promise is settled.
+/// The functions that resolve and reject a promise.
 type Settle = (Persistent<Function<'static>>, Persistent<Function<'static>>);
 
 /// A request of a batch that is under way.
 struct Open {
     id: OpId,
-    /// Which of the batch it is.
+    /// Its index in the batch.
     index: usize,
     fetch: Fetch,
 }
@@ -269,7 +274,7 @@ impl Open {
     }
 }
 
-/// Which of those that wait may begin: the first whose host has room. A limit of 0 is none.
+/// The waiting request that may begin: the first whose host has room. A limit of 0 is no limit.
 fn next_of_batch(waiting: &[(usize, Fetch)], open: &[Open], (most, most_of_host): (u64, u64)) -> Option<usize> {
     let is_below = |count: usize, limit: u64| limit == 0 || (count as u64) < limit;
     if !is_below(open.len(), most) {

@@ -11,7 +11,7 @@ use rquickjs::{Array, Class, Coerced, Ctx, FromJs, JsLifetime, Object, Result, V
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The jar of a user, or one of its own making.
+/// The jar of a user, or one that the script made.
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class]
 pub(crate) struct CookieJar {
@@ -26,7 +26,7 @@ impl CookieJar {
         CookieJar { jar: Rc::default() }
     }
 
-    /// Values by name, of what a URL gets.
+    /// The values of the cookies for a URL, by name.
     #[qjs(rename = "cookiesForURL")]
     fn cookies_for_url<'js>(&self, ctx: Ctx<'js>, url: String) -> Result<Object<'js>> {
         let url = parsed(&ctx, &url)?;
@@ -53,7 +53,7 @@ impl CookieJar {
         if let Some(options) = given(options.0).and_then(Value::into_object) {
             read_options(&ctx, &mut cookie, &options)?;
         }
-        // The script may set for connections over TLS what a plain one could not.
+        // A script may set secure cookies for a plain URL too.
         let from = Place { secure: true, ..url.place() };
         self.jar.borrow_mut().set(&cookie, from, unix_time());
         Ok(true)
@@ -79,7 +79,7 @@ pub(crate) fn cookie_jar(ctx: Ctx<'_>) -> Result<Class<'_, CookieJar>> {
     Class::instance(ctx, CookieJar { jar })
 }
 
-/// The jar that a param is; None for anything else.
+/// The jar of a param; None for other values.
 pub(crate) fn jar_of(value: &Value<'_>) -> Option<Rc<RefCell<Jar>>> {
     let jar = instance::<CookieJar>(value)?;
     Some(Rc::clone(&jar.borrow().jar))
@@ -99,7 +99,7 @@ fn read_options<'js>(ctx: &Ctx<'js>, cookie: &mut SetCookie, options: &Object<'j
                 cookie.domain = Some(domain.trim_start_matches('.').to_owned()).filter(|domain| !domain.is_empty());
             }
             "expires" => cookie.expires = read_date(ctx, &text(ctx, value)?)?,
-            // 0 is as good as not said.
+            // 0 is no age.
             "max_age" => cookie.max_age = Some(Coerced::<f64>::from_js(ctx, value)?.0 as i64).filter(|age| *age != 0),
             "secure" => cookie.secure = Coerced::<bool>::from_js(ctx, value)?.0,
             "http_only" => cookie.http_only = Coerced::<bool>::from_js(ctx, value)?.0,

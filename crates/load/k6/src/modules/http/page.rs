@@ -1,8 +1,8 @@
-//! Going on from a page: `response.submitForm(…)`, `response.clickLink(…)`.
+//! Forms and links of a page: `response.submitForm(…)`, `response.clickLink(…)`.
 
 use super::arguments::ask;
 use super::body::Content;
-use super::client::{Client, Outcome};
+use super::client::{Client, ResponseObject};
 use super::response::Response;
 use crate::modules::html::{FormValue, Selection, fields, value_of};
 use crate::user::User;
@@ -19,14 +19,14 @@ pub(crate) struct Form<'js> {
     params: Option<Value<'js>>,
 }
 
-/// A link that is to be followed.
+/// A link to follow.
 pub(crate) struct Link<'js> {
     url: Url,
     params: Option<Value<'js>>,
 }
 
 impl<'js> Form<'js> {
-    /// The form of a page: with what it would send by itself, and over it what the script says.
+    /// The form of a page, with its own fields and those of the script in their place.
     pub(crate) fn read(ctx: &Ctx<'js>, response: &Response<'js>, arguments: Option<Object<'js>>) -> Result<Form<'js>> {
         let argument = |name| argument(ctx, arguments.as_ref(), name);
         let selector = argument("formSelector")?.unwrap_or_else(|| "form".to_owned());
@@ -49,7 +49,7 @@ impl<'js> Form<'js> {
         Ok(Form { method, url, fields: sent, params: member(arguments.as_ref(), "params")? })
     }
 
-    pub(crate) fn submit(self, ctx: &Ctx<'js>) -> Result<Outcome<'js>> {
+    pub(crate) fn submit(self, ctx: &Ctx<'js>) -> Result<ResponseObject<'js>> {
         let query = form::sorted_query(self.fields);
         if self.method == "GET" {
             let url = self.url.resolve(&format!("?{query}")).map_err(|fault| thrown(ctx, fault))?;
@@ -73,7 +73,7 @@ impl<'js> Link<'js> {
         Ok(Link { url: target(ctx, response, href)?, params: member(arguments.as_ref(), "params")? })
     }
 
-    pub(crate) fn click(self, ctx: &Ctx<'js>) -> Result<Outcome<'js>> {
+    pub(crate) fn click(self, ctx: &Ctx<'js>) -> Result<ResponseObject<'js>> {
         send(ctx, "clickLink()", "GET".into(), &self.url, None, self.params)
     }
 }
@@ -85,7 +85,7 @@ fn send<'js>(
     url: &Url,
     content: Option<Content>,
     params: Option<Value<'js>>,
-) -> Result<Outcome<'js>> {
+) -> Result<ResponseObject<'js>> {
     User::running(ctx, call)?;
     let client = Client::of(ctx)?;
     let url = url.to_string().into_js(ctx)?;
@@ -101,13 +101,13 @@ fn argument<'js>(ctx: &Ctx<'js>, arguments: Option<&Object<'js>>, name: &str) ->
     optional_text(ctx, member(arguments, name)?)
 }
 
-/// Where a reference in a page leads.
+/// The URL of a reference in a page.
 fn target(ctx: &Ctx<'_>, response: &Response<'_>, reference: &str) -> Result<Url> {
     let page = Url::parse(response.url());
     page.and_then(|page| page.resolve(reference)).map_err(|fault| thrown(ctx, fault))
 }
 
-/// What a form sends, with the button that submits it.
+/// The fields of a form, with the button that submits it.
 fn filled_in(ctx: &Ctx<'_>, form: &Selection, submit: &str) -> Result<Vec<(String, String)>> {
     let document = form.document();
     let selector = crate::modules::html::Selector::parse(submit).map_err(|why| thrown(ctx, why))?;

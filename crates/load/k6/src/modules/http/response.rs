@@ -1,4 +1,4 @@
-//! `Response`: what a script gets for a request. What is dear to make is made when it is first looked at.
+//! `Response`: the result of a request. Expensive properties are made on demand and cached.
 #![expect(elided_lifetimes_in_paths, reason = "the macro for classes writes such")]
 
 use super::page;
@@ -18,17 +18,17 @@ use rquickjs::function::{Opt, This};
 use rquickjs::{Array, Class, Ctx, IntoJs, JsLifetime, Object, Result, String as Text, Value};
 use serde::de::IgnoredAny;
 
-/// What a script gets. It is handed over by value more than once, so what most scripts never look at lies elsewhere.
+/// A response. It is moved more than once, so rarely used parts are boxed.
 #[derive(JsLifetime)]
 #[rquickjs::class]
 pub(crate) struct Response<'js> {
-    got: Got,
-    made: Option<Box<Made<'js>>>,
+    source: Source,
+    cached: Option<Box<Cached<'js>>>,
 }
 
-/// What was made of it when the script first looked.
+/// Properties that the script has read.
 #[derive(Default, Trace, JsLifetime)]
-struct Made<'js> {
+struct Cached<'js> {
     body: Option<Value<'js>>,
     headers: Option<Value<'js>>,
     cookies: Option<Value<'js>>,
@@ -39,18 +39,18 @@ struct Made<'js> {
 
 impl<'js> Trace<'js> for Response<'js> {
     fn trace<'a>(&self, tracer: Tracer<'a, 'js>) {
-        self.made.iter().for_each(|made| made.trace(tracer));
+        self.cached.iter().for_each(|cached| cached.trace(tracer));
     }
 }
 
-/// What a response is made of.
-enum Got {
+/// The source of a response.
+enum Source {
     FetchResult(FetchResult),
     /// The request could not be made.
     Refused(Box<Fault>),
 }
 
-/// The parts of a response, in the order in which they are shown.
+/// The properties of a response, in the order of its JSON.
 const PARTS: [&str; 16] = [
     "remote_ip",
     "remote_port",
@@ -70,14 +70,14 @@ const PARTS: [&str; 16] = [
     "request",
 ];
 
-/// What k6 gives as the end of a cookie that names none: no date at all, but scripts may compare it.
-const NEVER: f64 = -6_795_364_578_871.0;
+/// k6's `expires` of a cookie without one, for scripts that compare it.
+const NO_EXPIRY: f64 = -6_795_364_578_871.0;
 
-impl Got {
+impl Source {
     fn answer(&self) -> Option<&FetchResult> {
         match self {
-            Got::FetchResult(answer) => Some(answer),
-            Got::Refused(_) => None,
+            Source::FetchResult(answer) => Some(answer),
+            Source::Refused(_) => None,
         }
     }
 
@@ -87,12 +87,12 @@ impl Got {
 
     fn fault(&self) -> Option<&Fault> {
         match self {
-            Got::FetchResult(answer) => answer.fault.as_deref(),
-            Got::Refused(fault) => Some(fault),
+            Source::FetchResult(answer) => answer.fault.as_deref(),
+            Source::Refused(fault) => Some(fault),
         }
     }
 
-    /// The body, where the script wanted to have it.
+    /// The body, unless the script discards it.
     fn body(&self) -> Option<&[u8]> {
         let wanted = self.answer().filter(|answer| answer.request.response_type != ResponseType::None);
         wanted.and_then(FetchResult::reply).map(|reply| reply.body.as_slice())
@@ -118,24 +118,24 @@ impl Got {
 
 impl<'js> Response<'js> {
     pub(crate) fn of(answer: FetchResult) -> Response<'js> {
-        Response::new(Got::FetchResult(answer))
+        Response::new(Source::FetchResult(answer))
     }
 
     pub(crate) fn refused(fault: Fault) -> Response<'js> {
-        Response::new(Got::Refused(Box::new(fault)))
+        Response::new(Source::Refused(Box::new(fault)))
     }
 
-    fn new(got: Got) -> Response<'js> {
-        Response { got, made: None }
+    fn new(source: Source) -> Response<'js> {
+        Response { source, cached: None }
     }
 
-    fn made(&mut self) -> (&Got, &mut Made<'js>) {
-        (&self.got, self.made.get_or_insert_default())
+    fn cached(&mut self) -> (&Source, &mut Cached<'js>) {
+        (&self.source, self.cached.get_or_insert_default())
     }
 
-    /// The body as a page, or what is selected in it.
+    /// The body as a page, or a selection in it.
     pub(crate) fn page(&self, ctx: &Ctx<'js>, selector: Option<&str>) -> Result<Selection> {
-        let body = self.got.needed_body(ctx, "HTML")?;
+        let body = self.source.needed_body(ctx, "HTML")?;
         let page = Selection::of_page(&String::from_utf8_lossy(body), self.url());
         match selector.map(crate::modules::html::Selector::parse) {
             None => Ok(page),
@@ -144,13 +144,13 @@ impl<'js> Response<'js> {
         }
     }
 
-    /// Where it came from.
+    /// Its URL.
     pub(crate) fn url(&self) -> &str {
-        self.got.answer().map_or("", FetchResult::url)
+        self.source.answer().map_or("", FetchResult::url)
     }
 
     fn json_at(&self, ctx: &Ctx<'js>, path: &str) -> Result<Value<'js>> {
-        let body = String::from_utf8_lossy(self.got.needed_body(ctx, "JSON")?);
+        let body = String::from_utf8_lossy(self.source.needed_body(ctx, "JSON")?);
         match gjson::get(&body, path) {
             Ok(Some(json)) => ctx.json_parse(&*json),
             Ok(None) | Err(GjsonFault::NoJson(_)) => Ok(Value::new_undefined(ctx.clone())),
@@ -159,7 +159,7 @@ impl<'js> Response<'js> {
     }
 }
 
-/// What was made already, or else what `make` makes.
+/// The cached value, or the one that `make` makes.
 fn once<'js>(kept: &mut Option<Value<'js>>, make: impl FnOnce() -> Result<Value<'js>>) -> Result<Value<'js>> {
     match kept {
         Some(value) => Ok(value.clone()),
@@ -171,17 +171,17 @@ fn once<'js>(kept: &mut Option<Value<'js>>, make: impl FnOnce() -> Result<Value<
 impl<'js> Response<'js> {
     #[qjs(get, enumerable)]
     fn status(&self) -> u16 {
-        self.got.reply().map_or(0, HttpReply::status)
+        self.source.reply().map_or(0, HttpReply::status)
     }
 
     #[qjs(get, enumerable, rename = "status_text")]
     fn status_text(&self) -> String {
-        self.got.reply().map(|reply| format!("{} {}", reply.status(), reply.reason())).unwrap_or_default()
+        self.source.reply().map(|reply| format!("{} {}", reply.status(), reply.reason())).unwrap_or_default()
     }
 
     #[qjs(get, enumerable, rename = "url")]
     fn address(&self) -> String {
-        match self.got.fault() {
+        match self.source.fault() {
             None => Parts::split(self.url()).shown(),
             Some(_) => self.url().to_owned(),
         }
@@ -189,17 +189,17 @@ impl<'js> Response<'js> {
 
     #[qjs(get, enumerable)]
     fn proto(&self) -> &'static str {
-        self.got.reply().map_or("", |_| "HTTP/1.1")
+        self.source.reply().map_or("", |_| "HTTP/1.1")
     }
 
     #[qjs(get, enumerable)]
     fn error(&self) -> String {
-        self.got.fault().map(|fault| fault.message.clone()).unwrap_or_default()
+        self.source.fault().map(|fault| fault.message.clone()).unwrap_or_default()
     }
 
     #[qjs(get, enumerable, rename = "error_code")]
     fn error_code(&self) -> u16 {
-        match (self.got.fault(), self.got.reply()) {
+        match (self.source.fault(), self.source.reply()) {
             (Some(fault), _) => fault.code,
             (None, Some(reply)) if reply.status() >= 400 => 1000 + reply.status(),
             _ => 0,
@@ -208,26 +208,26 @@ impl<'js> Response<'js> {
 
     #[qjs(get, enumerable, rename = "remote_ip")]
     fn remote_ip(&self) -> String {
-        let remote = self.got.answer().and_then(|answer| answer.response.remote);
+        let remote = self.source.answer().and_then(|answer| answer.response.remote);
         remote.map(|remote| remote.ip().to_string()).unwrap_or_default()
     }
 
     #[qjs(get, enumerable, rename = "remote_port")]
     fn remote_port(&self) -> u16 {
-        self.got.answer().and_then(|answer| answer.response.remote).map_or(0, |remote| remote.port())
+        self.source.answer().and_then(|answer| answer.response.remote).map_or(0, |remote| remote.port())
     }
 
     #[qjs(get, enumerable, rename = "tls_version")]
     fn tls_version(&self) -> &'static str {
-        self.got.answer().and_then(|answer| answer.response.tls).map_or("", |tls| tls.version)
+        self.source.answer().and_then(|answer| answer.response.tls).map_or("", |tls| tls.version)
     }
 
     #[qjs(get, enumerable, rename = "tls_cipher_suite")]
     fn tls_cipher_suite(&self) -> &'static str {
-        self.got.answer().and_then(|answer| answer.response.tls).map_or("", |tls| tls.cipher_suite)
+        self.source.answer().and_then(|answer| answer.response.tls).map_or("", |tls| tls.cipher_suite)
     }
 
-    /// Nothing is request of anybody about certificates.
+    /// Always empty: certificates are not checked by OCSP.
     #[qjs(get, enumerable)]
     fn ocsp(&self, ctx: Ctx<'js>) -> Result<Object<'js>> {
         let ocsp = Object::new(ctx)?;
@@ -240,8 +240,8 @@ impl<'js> Response<'js> {
 
     #[qjs(get, enumerable)]
     fn body(&mut self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        let (got, made) = self.made();
-        once(&mut made.body, || match (got.body(), got.answer()) {
+        let (source, cached) = self.cached();
+        once(&mut cached.body, || match (source.body(), source.answer()) {
             (Some(body), Some(answer)) if answer.request.response_type == ResponseType::Binary => {
                 buffer(&ctx, body.to_vec())
             }
@@ -252,28 +252,28 @@ impl<'js> Response<'js> {
 
     #[qjs(get, enumerable)]
     fn headers(&mut self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        let (got, made) = self.made();
-        once(&mut made.headers, || headers(&ctx, got))
+        let (source, cached) = self.cached();
+        once(&mut cached.headers, || headers(&ctx, source))
     }
 
     #[qjs(get, enumerable)]
     fn cookies(&mut self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        let (got, made) = self.made();
-        once(&mut made.cookies, || cookies(&ctx, got))
+        let (source, cached) = self.cached();
+        once(&mut cached.cookies, || cookies(&ctx, source))
     }
 
     #[qjs(get, enumerable)]
     fn timings(&mut self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        let (got, made) = self.made();
-        once(&mut made.timings, || {
-            timings(&ctx, got.answer().map(|answer| answer.response.timings).unwrap_or_default())
+        let (source, cached) = self.cached();
+        once(&mut cached.timings, || {
+            timings(&ctx, source.answer().map(|answer| answer.response.timings).unwrap_or_default())
         })
     }
 
     #[qjs(get, enumerable)]
     fn request(&mut self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        let (got, made) = self.made();
-        once(&mut made.request, || match got.answer() {
+        let (source, cached) = self.cached();
+        once(&mut cached.request, || match source.answer() {
             Some(answer) => request(&ctx, answer),
             None => Ok(Value::new_null(ctx)),
         })
@@ -283,8 +283,8 @@ impl<'js> Response<'js> {
         match optional_text(&ctx, path.0)? {
             Some(path) => self.json_at(&ctx, &path),
             None => {
-                let (got, made) = self.made();
-                once(&mut made.json, || got.whole_json(&ctx))
+                let (source, cached) = self.cached();
+                once(&mut cached.json, || source.whole_json(&ctx))
             }
         }
     }
@@ -312,7 +312,7 @@ impl<'js> Response<'js> {
         link.click(&ctx)
     }
 
-    /// All of it: what a class has by getters is no property of its own.
+    /// All properties: getters of a class are not serialised by themselves.
     #[qjs(rename = "toJSON")]
     fn to_json(this: This<Class<'js, Response<'js>>>, ctx: Ctx<'js>) -> Result<Object<'js>> {
         let object = Object::new(ctx)?;
@@ -326,10 +326,10 @@ impl<'js> Response<'js> {
     }
 }
 
-/// Headers by their canonical names; several of a name are one.
-fn headers<'js>(ctx: &Ctx<'js>, got: &Got) -> Result<Value<'js>> {
+/// Headers by their canonical names. Several of one name are joined.
+fn headers<'js>(ctx: &Ctx<'js>, source: &Source) -> Result<Value<'js>> {
     let headers = Object::new(ctx.clone())?;
-    for (name, value) in got.reply().into_iter().flat_map(HttpReply::headers) {
+    for (name, value) in source.reply().into_iter().flat_map(HttpReply::headers) {
         let name = canonical(name);
         let value = match headers.get::<_, Option<String>>(name.as_str())? {
             Some(before) => format!("{before}, {value}"),
@@ -340,10 +340,10 @@ fn headers<'js>(ctx: &Ctx<'js>, got: &Got) -> Result<Value<'js>> {
     Ok(headers.into_value())
 }
 
-/// What the answer set, by name.
-fn cookies<'js>(ctx: &Ctx<'js>, got: &Got) -> Result<Value<'js>> {
+/// The cookies that the reply sets, by name.
+fn cookies<'js>(ctx: &Ctx<'js>, source: &Source) -> Result<Value<'js>> {
     let cookies = Object::new(ctx.clone())?;
-    for header in got.reply().into_iter().flat_map(|reply| reply.values("Set-Cookie")) {
+    for header in source.reply().into_iter().flat_map(|reply| reply.values("Set-Cookie")) {
         if let Some(cookie) = SetCookie::parse(header) {
             push(ctx, &cookies, &cookie.name, cookie_object(ctx, &cookie)?)?;
         }
@@ -360,18 +360,18 @@ fn cookie_object<'js>(ctx: &Ctx<'js>, cookie: &SetCookie) -> Result<Object<'js>>
     object.set("http_only", cookie.http_only)?;
     object.set("secure", cookie.secure)?;
     object.set("max_age", cookie.max_age.unwrap_or_default() as f64)?;
-    object.set("expires", cookie.expires.map_or(NEVER, |end| end.0 as f64 * 1000.0))?;
+    object.set("expires", cookie.expires.map_or(NO_EXPIRY, |end| end.0 as f64 * 1000.0))?;
     Ok(object)
 }
 
-/// Adds an element to the array that an object has under a name.
+/// Adds an element to an array property.
 fn push<'js>(ctx: &Ctx<'js>, object: &Object<'js>, name: &str, element: Object<'js>) -> Result<()> {
     let array = object.get::<_, Option<Array<'js>>>(name)?.map_or_else(|| Array::new(ctx.clone()), Ok)?;
     array.set(array.len(), element)?;
     object.set(name, array)
 }
 
-/// In milliseconds.
+/// The timings in milliseconds.
 fn timings<'js>(ctx: &Ctx<'js>, timings: HttpTimings) -> Result<Value<'js>> {
     let object = Object::new(ctx.clone())?;
     for (name, span) in [
@@ -390,7 +390,7 @@ fn timings<'js>(ctx: &Ctx<'js>, timings: HttpTimings) -> Result<Value<'js>> {
     Ok(object.into_value())
 }
 
-/// The request as it was first sent.
+/// The request of the first exchange.
 fn request<'js>(ctx: &Ctx<'js>, answer: &FetchResult) -> Result<Value<'js>> {
     let FetchResult { request, cookie, .. } = answer;
     let headers = Object::new(ctx.clone())?;

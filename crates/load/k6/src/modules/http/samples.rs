@@ -1,4 +1,4 @@
-//! What an exchange leaves in the metrics.
+//! The samples of an exchange.
 
 use crate::fetch::Exchange;
 use crate::user::User;
@@ -6,35 +6,35 @@ use plimsoll_k6_run::metrics::{Measured, MetricId, builtin};
 use plimsoll_model::units::{Instant, Nanos};
 use std::cell::OnceCell;
 
-/// The tags that exchanges get by themselves, if they are not switched off.
+/// The system tags of exchanges.
 const NAMES: [&str; 10] =
     ["method", "name", "url", "status", "proto", "error", "error_code", "expected_response", "tls_version", "ip"];
 
-/// Which of those a user wants.
+/// The system tags that a user wants.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted([bool; NAMES.len()]);
+pub(crate) struct WantedTags([bool; NAMES.len()]);
 
-impl Wanted {
-    pub(crate) fn by(user: &User) -> Wanted {
-        Wanted(NAMES.map(|name| user.has_system_tag(name)))
+impl WantedTags {
+    pub(crate) fn by(user: &User) -> WantedTags {
+        WantedTags(NAMES.map(|name| user.has_system_tag(name)))
     }
 }
 
-/// What tags are told of.
+/// The tags of an exchange, derived on demand.
 #[derive(Debug)]
 struct Tags<'a> {
     exchange: &'a Exchange<'a>,
-    wanted: Wanted,
-    /// Its own name, that of all samples of its user, or its URL.
+    wanted: WantedTags,
+    /// Its own name, the name of all samples of the user, or its URL.
     name: &'a str,
-    /// Written when they are request for, which for most requests they never are.
+    /// Formatted on demand: most requests never need them.
     status: OnceCell<Digits>,
     error_code: OnceCell<Digits>,
     ip: OnceCell<String>,
 }
 
 /// Adds the samples of an exchange that ended at this instant.
-pub(crate) fn add(user: &User, wanted: Wanted, at: Instant, exchange: &Exchange<'_>) {
+pub(crate) fn add(user: &User, wanted: WantedTags, at: Instant, exchange: &Exchange<'_>) {
     let named = name_of_user(user);
     let name = exchange.name.or(named.as_deref()).unwrap_or(exchange.url);
     let (status, error_code, ip) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
@@ -58,7 +58,7 @@ impl Measured for Tags<'_> {
         let Exchange { method, fault, tls, expected, .. } = self.exchange;
         match name {
             "method" => Some(method),
-            // Whoever names a request does so because its URL has too many values.
+            // A request is named because its URL has too many values.
             "name" | "url" => Some(self.name),
             "status" => Some(self.status.get_or_init(|| Digits::of(self.exchange.status)).text()),
             "proto" => fault.is_none().then_some("HTTP/1.1"),
@@ -77,7 +77,7 @@ impl Measured for Tags<'_> {
     }
 }
 
-/// A number as a text, without asking for memory.
+/// A number as a text, without allocation.
 #[derive(Debug)]
 struct Digits {
     text: [u8; 5],
@@ -102,7 +102,7 @@ impl Digits {
     }
 }
 
-/// The name that all samples of the user have.
+/// The tag `name` of all samples of the user.
 fn name_of_user(user: &User) -> Option<String> {
     let iteration = user.iteration();
     iteration.tags.iter().find(|(name, _)| name == "name").map(|(_, value)| value.clone())
@@ -114,7 +114,7 @@ fn error_code(exchange: &Exchange<'_>) -> Option<u16> {
     exchange.fault.map(|fault| fault.code).or(of_status)
 }
 
-/// The samples, of which the last is there only if something was expected.
+/// The samples. The last one counts only if the script expects statuses.
 fn samples(exchange: &Exchange<'_>) -> [(MetricId, f64); 9] {
     let timings = &exchange.timings;
     let time = |span: Nanos| span.0 as f64 / 1e6;

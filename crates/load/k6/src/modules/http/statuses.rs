@@ -1,4 +1,4 @@
-//! Which statuses are no failure: `http.expectedStatuses`, `http.setResponseCallback`.
+//! Expected statuses: `http.expectedStatuses`, `http.setResponseCallback`.
 
 use super::client::Client;
 use crate::operations::Statuses;
@@ -9,7 +9,7 @@ use rquickjs::{Class, Ctx, Exception, JsLifetime, Result, Value};
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
-/// What `http.expectedStatuses(…)` makes.
+/// The result of `http.expectedStatuses(…)`.
 #[derive(Trace, JsLifetime)]
 #[rquickjs::class]
 pub(crate) struct ExpectedStatuses {

@@ -1,4 +1,4 @@
-//! What scripts ask and get, in an engine, with a table of answers in place of sockets.
+//! Scripts in the engine, with functions in place of sockets.
 
 mod bodies;
 mod cookies;
@@ -15,7 +15,7 @@ fn user(body: &str) -> TestUser {
     TestUser::of(&format!("import http from 'k6/http'; export default function () {{ {body} }}"))
 }
 
-/// Nothing was answered.
+/// A response without a reply.
 fn fault(kind: HttpFaultKind) -> HttpResponse {
     let detail = "because of this".to_owned();
     HttpResponse {

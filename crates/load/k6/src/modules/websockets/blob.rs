@@ -1,4 +1,4 @@
-//! `Blob`: bytes that do not change, and what kind of content they are said to be.
+//! `Blob`: immutable bytes with a content type.
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
 use super::bytes_of;
@@ -26,7 +26,7 @@ impl Blob {
         &self.bytes
     }
 
-    /// An index as scripts give it: from the end, where it is negative.
+    /// An index of a script: negative ones count from the end.
     fn index(&self, index: Option<Coerced<f64>>, default: usize) -> usize {
         let length = self.bytes.len();
         match index {
@@ -96,7 +96,7 @@ impl Blob {
     }
 }
 
-/// The bytes of a part: text, buffer, view or blob.
+/// The bytes of a part: a text, buffer, view or blob.
 fn part_of<'js>(ctx: &Ctx<'js>, part: &Value<'js>) -> Result<Vec<u8>> {
     if let Some(string) = part.as_string() {
         return Ok(string.to_string()?.into_bytes());
