@@ -141,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_another_writer_writes_is_read(
+        fn the_output_of_another_writer_is_read(
             cells in prop::collection::vec(prop::collection::vec("[a\",\r\n ü]{0,6}", 3), 1..6),
         ) {
             let mut writer = csv::Writer::from_writer(Vec::new());
@@ -152,7 +152,7 @@ mod tests {
         }
 
         #[test]
-        fn where_another_reader_agrees_the_cells_are_equal(text in "[ab\",\r\n]{0,30}") {
+        fn cells_equal_those_of_another_reader(text in "[ab\",\r\n]{0,30}") {
             let Ok(table) = Table::parse(Path::new("a.csv"), &text) else { return Ok(()) };
             let mut reader = csv::Reader::from_reader(text.as_bytes());
             let read: Result<Vec<csv::StringRecord>, _> = reader.records().collect();

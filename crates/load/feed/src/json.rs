@@ -147,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_another_writer_writes_is_read(rows in prop::collection::vec((any::<String>(), any::<i64>()), 1..6)) {
+        fn the_output_of_another_writer_is_read(rows in prop::collection::vec((any::<String>(), any::<i64>()), 1..6)) {
             let objects: Vec<_> = rows.iter().map(|(t, n)| serde_json::json!({ "t": t, "n": n })).collect();
             let text = serde_json::to_string_pretty(&objects).expect("written");
             let table = Table::parse(Path::new("a.json"), &text).expect("a feed");

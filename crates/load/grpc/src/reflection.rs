@@ -63,7 +63,7 @@ impl Inquiry {
     /// # Errors
     /// It is none, or the server refuses.
     pub fn take(&mut self, message: &[u8]) -> Result<(), String> {
-        let answer = Answer::decode(message)
+        let answer = Response::decode(message)
             .map_err(|error| format!("expected an answer to reflection, found other bytes: {error}"))?;
         if let Some(refusal) = answer.refusal {
             let why = if refusal.code == NOT_FOUND { "does not know it" } else { "refused" };
@@ -140,7 +140,7 @@ struct Question {
 
 /// The same of `ServerReflectionResponse`.
 #[derive(Clone, PartialEq, Message)]
-struct Answer {
+struct Response {
     #[prost(message, optional, tag = "4")]
     files: Option<Files>,
     #[prost(message, optional, tag = "6")]
@@ -186,7 +186,7 @@ mod tests {
     }
 
     fn files(encoded: Vec<Vec<u8>>) -> Vec<u8> {
-        Answer { files: Some(Files { encoded }), ..Answer::default() }.encode_to_vec()
+        Response { files: Some(Files { encoded }), ..Response::default() }.encode_to_vec()
     }
 
     fn asked(inquiry: &mut Inquiry) -> Option<Question> {
@@ -198,7 +198,7 @@ mod tests {
         let mut inquiry = Inquiry::about_all();
         assert_eq!(asked(&mut inquiry), Some(Subject::Services.question()));
         let all = ["a.A", "grpc.reflection.v1.ServerReflection", "b.B"].map(|name| Service { name: name.to_owned() });
-        let services = Answer { services: Some(Services { all: all.to_vec() }), ..Answer::default() };
+        let services = Response { services: Some(Services { all: all.to_vec() }), ..Response::default() };
         inquiry.take(&services.encode_to_vec()).expect("services");
         assert_eq!(asked(&mut inquiry), Some(Subject::Service("a.A".to_owned()).question()));
         inquiry.take(&files(vec![named("a.proto", &["c.proto"])])).expect("a file");
@@ -214,7 +214,7 @@ mod tests {
     fn what_a_server_does_not_tell_is_named() {
         let refused = |code| {
             let refusal = Some(Refusal { code, message: "no".to_owned() });
-            Answer { refusal, ..Answer::default() }.encode_to_vec()
+            Response { refusal, ..Response::default() }.encode_to_vec()
         };
         let cases = [
             (refused(NOT_FOUND), "service `a.A` by reflection: the server does not know it (no)"),

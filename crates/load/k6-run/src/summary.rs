@@ -14,7 +14,7 @@ pub(crate) use number::json as json_number;
 use crate::checks::Checks;
 use crate::metrics::{Aggregation, Contains, Kind, Metric, MetricId, Registry, Sink, Sinks, Submetric};
 use crate::options::TimeUnit;
-use crate::threshold::{Judged, Limits, Threshold};
+use crate::threshold::{Limits, Outcome, Threshold};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -155,7 +155,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    fn judged(&self, summary: &Summary<'_>) -> Vec<(&'a Threshold, Judged)> {
+    fn judged(&self, summary: &Summary<'_>) -> Vec<(&'a Threshold, Outcome)> {
         let Some(limits) = self.limits else { return Vec::new() };
         limits.thresholds.iter().zip(limits.judge(summary.sinks, summary.elapsed)).collect()
     }

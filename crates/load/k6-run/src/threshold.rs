@@ -92,7 +92,7 @@ pub struct Limits {
 
 /// The outcome of a threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judged {
+pub struct Outcome {
     /// True if it holds.
     pub holds: bool,
     /// The value that was compared.
@@ -161,11 +161,11 @@ impl Limits {
 
     /// The outcome of each threshold after this time. A metric without samples is 0.
     #[must_use]
-    pub fn judge(&self, sinks: &Sinks, elapsed: Duration) -> Vec<Judged> {
+    pub fn judge(&self, sinks: &Sinks, elapsed: Duration) -> Vec<Outcome> {
         let sink = sinks.get(self.metric, self.submetric);
         let judge = |threshold: &Threshold| {
             let value = sink.get(threshold.aggregation, elapsed).unwrap_or_default();
-            Judged { holds: threshold.compare(value), value }
+            Outcome { holds: threshold.compare(value), value }
         };
         self.thresholds.iter().map(judge).collect()
     }
@@ -253,10 +253,10 @@ mod tests {
         let mut sinks = Sinks::new(&registry);
         let second = Duration::from_secs(1);
         let empty = limits.judge(&sinks, second);
-        assert_eq!(empty, [Judged { holds: true, value: 0.0 }; 2]);
+        assert_eq!(empty, [Outcome { holds: true, value: 0.0 }; 2]);
         sinks.add(&registry, &[(limits.metric, 95.0)], &TagSet::default(), second);
         let judged = limits.judge(&sinks, second);
-        assert_eq!(judged, [Judged { holds: true, value: 95.0 }, Judged { holds: false, value: 95.0 }]);
+        assert_eq!(judged, [Outcome { holds: true, value: 95.0 }, Outcome { holds: false, value: 95.0 }]);
         assert!(!limits.aborts(&sinks, second));
         limits.thresholds[1] = Threshold { abort_on_fail: true, delay: second * 5, ..limits.thresholds[1].clone() };
         assert_eq!((limits.aborts(&sinks, second * 4), limits.aborts(&sinks, second * 5)), (false, true));

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_by_name() {
+    fn messages_that_do_not_fit_are_refused_by_name() {
         for (json, words) in [(r#"{ "nope": 1 }"#, "nope"), (r#"{ "in": 1 }"#, "t.Out"), ("[]", "t.Out")] {
             let fault = encode(&out(), json).expect_err(json);
             assert!(fault.contains(words) && fault.contains("protocol buffer"), "{json}: {fault}");

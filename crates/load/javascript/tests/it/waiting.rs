@@ -186,7 +186,7 @@ fn an_exception_ends_the_iteration_and_what_it_began_but_not_the_user() {
 }
 
 #[test]
-fn what_answers_late_is_nobody_s() {
+fn late_events_are_ignored() {
     let mut user =
         User::loaded("import { askLater } from 'wire'; export default () => { askLater('a'); throw 'out'; };");
     assert_eq!(
@@ -241,7 +241,7 @@ fn variables_come_from_outside() {
 }
 
 #[test]
-fn what_is_kept_is_the_same_object_in_each_call() {
+fn a_shared_argument_is_the_same_object_in_each_call() {
     let mut user = User::loaded("export default (kept, anew) => [++kept.n, ++anew.n];");
     let (kept, anew): (Rc<str>, Rc<str>) = (r#"{"n": 0}"#.into(), r#"{"n": 0}"#.into());
     for expected in ["[1,1]", "[2,1]"] {
@@ -253,7 +253,7 @@ fn what_is_kept_is_the_same_object_in_each_call() {
 
 /// Jobs cannot be taken from the engine: they run before the user can be called again.
 #[test]
-fn what_an_exception_leaves_is_none_of_the_next_call_s() {
+fn the_next_call_does_not_run_jobs_of_an_exception() {
     let text = "let n = 0;
         export default () => {
             n += 1;

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_wins_over_all_others() {
+    fn measured_tags_take_precedence() {
         let user = [("proto", "user"), ("status", "user")].map(|(name, value)| (name.into(), value.into()));
         let own = [("status", "own"), ("a", "b")];
         let tags = TagSet { measured: Some(&Status("200")), own: &own, user: &user, ..TagSet::default() };

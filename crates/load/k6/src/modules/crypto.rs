@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_hashed_is_an_exception() {
+    fn values_that_are_no_bytes_are_exceptions() {
         let text = "import crypto from 'k6/crypto'; import encoding from 'k6/encoding';
             export default () => [() => crypto.sha1('a'), () => crypto.sha1('a', 'x'), () => crypto.hmac('no', 'a', 'b', 'hex'),
                 () => crypto.createHash('no'), () => crypto.randomBytes(0), () => crypto.randomBytes(-1), () => crypto.sha1(5, 'hex'),

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_rejects_and_names_itself() {
+    fn unsupported_methods_reject_by_name() {
         let body = "const s = crypto.subtle, raw = new Uint8Array([1]), hmac = { name: 'HMAC', hash: 'SHA-1' };
             const signing = await s.importKey('raw', raw, hmac, false, ['sign']);
             const tries = [s.digest('MD5', raw), s.importKey('raw', raw, { name: 'AES-GCM' }, true, ['encrypt']),

@@ -37,23 +37,23 @@ macro_rules! class {
         #[rquickjs::class]
         struct $kind {
             #[qjs(skip_trace)]
-            own: Own,
+            metric: ScriptMetric,
         }
 
         #[rquickjs::methods]
         impl $kind {
             #[qjs(constructor)]
             fn new(ctx: Ctx<'_>, name: Coerced<String>, is_time: Opt<Coerced<bool>>) -> Result<Self> {
-                Ok(Self { own: Own::new(&ctx, Kind::$kind, name.0, is_time.0)? })
+                Ok(Self { metric: ScriptMetric::new(&ctx, Kind::$kind, name.0, is_time.0)? })
             }
 
             #[qjs(get, enumerable)]
             fn name(&self) -> String {
-                self.own.name.clone()
+                self.metric.name.clone()
             }
 
             fn add<'js>(&self, ctx: Ctx<'js>, value: Opt<Value<'js>>, tags: Opt<Value<'js>>) -> Result<bool> {
-                self.own.add(&ctx, value.0, tags.0)
+                self.metric.add(&ctx, value.0, tags.0)
             }
         }
     };
@@ -65,13 +65,13 @@ class!(Rate);
 class!(Trend);
 
 /// A metric of the script.
-struct Own {
+struct ScriptMetric {
     name: String,
     id: MetricId,
 }
 
-impl Own {
-    fn new(ctx: &Ctx<'_>, kind: Kind, name: String, is_time: Option<Coerced<bool>>) -> Result<Own> {
+impl ScriptMetric {
+    fn new(ctx: &Ctx<'_>, kind: Kind, name: String, is_time: Option<Coerced<bool>>) -> Result<ScriptMetric> {
         if !EventLoop::<K6>::of(ctx)?.is_loading() {
             let what = format!("make the metric `{name}` while the script is loaded: outside of functions");
             return Err(Exception::throw_message(ctx, &what));
@@ -79,7 +79,7 @@ impl Own {
         let contains = if is_time.is_some_and(|is_time| is_time.0) { Contains::Time } else { Contains::Default };
         let id = User::of(ctx)?.recording().register(&name, kind, contains);
         let id = id.map_err(|fault| Exception::throw_message(ctx, &fault.to_string()))?;
-        Ok(Own { name, id })
+        Ok(ScriptMetric { name, id })
     }
 
     /// Adds a sample. A value that is no number returns false, or throws with the option `throw`.

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_acts_upon_is_marked() {
+    fn heads_with_cookies_or_codings_are_marked() {
         let special = |name: &str| {
             let reply = HttpReply::new(200, "", &[(name.to_owned(), "x".to_owned())], Vec::new());
             reply.head.is_special

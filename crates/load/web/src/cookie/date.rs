@@ -6,7 +6,7 @@ const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "au
 
 /// The fields that were found so far.
 #[derive(Default)]
-struct Found {
+struct DateFields {
     time: Option<(i64, i64, i64)>,
     day: Option<i64>,
     month: Option<i64>,
@@ -15,9 +15,9 @@ struct Found {
 
 /// Parses a date in any of the forms of servers; `None` if the algorithm fails.
 pub(super) fn parse(text: &str) -> Option<UnixSeconds> {
-    let mut found = Found::default();
+    let mut found = DateFields::default();
     text.split(is_delimiter).filter(|token| !token.is_empty()).for_each(|token| found.take(token));
-    let Found { time: Some((hour, minute, second)), day: Some(day), month: Some(month), year: Some(year) } = found
+    let DateFields { time: Some((hour, minute, second)), day: Some(day), month: Some(month), year: Some(year) } = found
     else {
         return None;
     };
@@ -31,7 +31,7 @@ pub(super) fn parse(text: &str) -> Option<UnixSeconds> {
     possible.then(|| UnixSeconds(days_since_1970(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second))
 }
 
-impl Found {
+impl DateFields {
     /// Takes a token as the first missing field that it fits, in the order of the RFC.
     fn take(&mut self, token: &str) {
         if self.time.is_none()

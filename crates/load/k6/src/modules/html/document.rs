@@ -51,7 +51,7 @@ fn split_contains(selector: &str) -> Option<(&str, &str)> {
 
 /// A direction from a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Direction {
     /// To its earlier siblings, nearest first.
     Before,
     /// To its later siblings, nearest first.
@@ -129,15 +129,15 @@ impl Document {
     }
 
     /// The elements in a direction from a node.
-    pub(crate) fn along(&self, id: NodeId, way: Way) -> Vec<NodeId> {
+    pub(crate) fn along(&self, id: NodeId, direction: Direction) -> Vec<NodeId> {
         let node = self.node(id);
         let elements = |nodes: &mut dyn Iterator<Item = NodeRef<'_, Node>>| {
             nodes.filter(|node| node.value().is_element()).map(|node| node.id()).collect()
         };
-        match way {
-            Way::Before => elements(&mut node.prev_siblings()),
-            Way::Behind => elements(&mut node.next_siblings()),
-            Way::Up => elements(&mut node.ancestors()),
+        match direction {
+            Direction::Before => elements(&mut node.prev_siblings()),
+            Direction::Behind => elements(&mut node.next_siblings()),
+            Direction::Up => elements(&mut node.ancestors()),
         }
     }
 

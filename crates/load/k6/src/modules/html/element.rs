@@ -1,6 +1,6 @@
 //! `Element`: a single node of a page, with the API of browsers.
 
-use super::document::{Document, Selector, Way};
+use super::document::{Direction, Document, Selector};
 use super::form::value_of;
 use super::selection::Selection;
 use super::typed;
@@ -176,11 +176,11 @@ impl Element {
     }
 
     fn previous_element_sibling<'js>(&self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        self.other(&ctx, self.document.along(self.id, Way::Before).first().copied())
+        self.other(&ctx, self.document.along(self.id, Direction::Before).first().copied())
     }
 
     fn next_element_sibling<'js>(&self, ctx: Ctx<'js>) -> Result<Value<'js>> {
-        self.other(&ctx, self.document.along(self.id, Way::Behind).first().copied())
+        self.other(&ctx, self.document.along(self.id, Direction::Behind).first().copied())
     }
 
     fn parent_node<'js>(&self, ctx: Ctx<'js>) -> Result<Value<'js>> {

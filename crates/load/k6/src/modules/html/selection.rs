@@ -1,6 +1,6 @@
 //! `Selection`: nodes of a page.
 
-use super::document::{Document, Selector, Way, unique};
+use super::document::{Direction, Document, Selector, unique};
 use super::element::Element;
 use super::form::{FormValue, fields, value_of};
 use crate::value::{given, instance, text, thrown, wrong};
@@ -74,14 +74,14 @@ impl Selection {
     }
 
     /// The first element in a direction from each node.
-    fn nearest<'js>(&self, ctx: &Ctx<'js>, way: Way, filter: Option<Value<'js>>) -> Result<Selection> {
-        let nodes = self.nodes.iter().filter_map(|id| self.document.along(*id, way).first().copied());
+    fn nearest<'js>(&self, ctx: &Ctx<'js>, direction: Direction, filter: Option<Value<'js>>) -> Result<Selection> {
+        let nodes = self.nodes.iter().filter_map(|id| self.document.along(*id, direction).first().copied());
         self.filtered(ctx, nodes.collect(), filter)
     }
 
     /// All elements in a direction from each node.
-    fn all<'js>(&self, ctx: &Ctx<'js>, way: Way, filter: Option<Value<'js>>) -> Result<Selection> {
-        let nodes = self.nodes.iter().flat_map(|id| self.document.along(*id, way));
+    fn all<'js>(&self, ctx: &Ctx<'js>, direction: Direction, filter: Option<Value<'js>>) -> Result<Selection> {
+        let nodes = self.nodes.iter().flat_map(|id| self.document.along(*id, direction));
         self.filtered(ctx, nodes.collect(), filter)
     }
 
@@ -89,7 +89,7 @@ impl Selection {
     fn until<'js>(
         &self,
         ctx: &Ctx<'js>,
-        way: Way,
+        direction: Direction,
         end: Option<Value<'js>>,
         filter: Option<Value<'js>>,
     ) -> Result<Selection> {
@@ -100,7 +100,7 @@ impl Selection {
         };
         let mut found = Vec::new();
         for id in &*self.nodes {
-            for other in self.document.along(*id, way) {
+            for other in self.document.along(*id, direction) {
                 if is_end(other)? {
                     break;
                 }
@@ -225,7 +225,7 @@ impl Selection {
         let sought = Sought::read(&ctx, &sought)?;
         let mut found = Vec::new();
         for id in &*self.nodes {
-            for other in [*id].into_iter().chain(self.document.along(*id, Way::Up)) {
+            for other in [*id].into_iter().chain(self.document.along(*id, Direction::Up)) {
                 if sought.is(&ctx, self, 0, other)? {
                     found.push(other);
                     break;
@@ -252,35 +252,35 @@ impl Selection {
     }
 
     fn parents<'js>(&self, ctx: Ctx<'js>, filter: Opt<Value<'js>>) -> Result<Selection> {
-        self.all(&ctx, Way::Up, filter.0)
+        self.all(&ctx, Direction::Up, filter.0)
     }
 
     fn parents_until<'js>(&self, ctx: Ctx<'js>, end: Opt<Value<'js>>, filter: Opt<Value<'js>>) -> Result<Selection> {
-        self.until(&ctx, Way::Up, end.0, filter.0)
+        self.until(&ctx, Direction::Up, end.0, filter.0)
     }
 
     fn next<'js>(&self, ctx: Ctx<'js>, filter: Opt<Value<'js>>) -> Result<Selection> {
-        self.nearest(&ctx, Way::Behind, filter.0)
+        self.nearest(&ctx, Direction::Behind, filter.0)
     }
 
     fn next_all<'js>(&self, ctx: Ctx<'js>, filter: Opt<Value<'js>>) -> Result<Selection> {
-        self.all(&ctx, Way::Behind, filter.0)
+        self.all(&ctx, Direction::Behind, filter.0)
     }
 
     fn next_until<'js>(&self, ctx: Ctx<'js>, end: Opt<Value<'js>>, filter: Opt<Value<'js>>) -> Result<Selection> {
-        self.until(&ctx, Way::Behind, end.0, filter.0)
+        self.until(&ctx, Direction::Behind, end.0, filter.0)
     }
 
     fn prev<'js>(&self, ctx: Ctx<'js>, filter: Opt<Value<'js>>) -> Result<Selection> {
-        self.nearest(&ctx, Way::Before, filter.0)
+        self.nearest(&ctx, Direction::Before, filter.0)
     }
 
     fn prev_all<'js>(&self, ctx: Ctx<'js>, filter: Opt<Value<'js>>) -> Result<Selection> {
-        self.all(&ctx, Way::Before, filter.0)
+        self.all(&ctx, Direction::Before, filter.0)
     }
 
     fn prev_until<'js>(&self, ctx: Ctx<'js>, end: Opt<Value<'js>>, filter: Opt<Value<'js>>) -> Result<Selection> {
-        self.until(&ctx, Way::Before, end.0, filter.0)
+        self.until(&ctx, Direction::Before, end.0, filter.0)
     }
 
     /// The URL of the page.
@@ -335,7 +335,7 @@ impl Selection {
         let first = self.nodes.first().copied();
         Ok(match given(sought.0).map(|sought| Sought::read(&ctx, &sought)).transpose()? {
             None => match first {
-                Some(first) => self.document.along(first, Way::Before).len() as i64,
+                Some(first) => self.document.along(first, Direction::Before).len() as i64,
                 None => -1,
             },
             Some(Sought::Nodes(nodes)) => place(&self.nodes, nodes.first().copied()),

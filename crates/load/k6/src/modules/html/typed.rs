@@ -3,7 +3,7 @@
 //! Attributes are lines of a table. Each name has a prototype of its own, made for the first such
 //! element.
 
-use super::document::{Document, Way};
+use super::document::{Direction, Document};
 use super::element::Element;
 use crate::native::Native;
 use ego_tree::NodeId;
@@ -635,7 +635,7 @@ fn named(page: &Document, nodes: Vec<NodeId>, names: &[&str]) -> Option<NodeId> 
 
 /// The nearest ancestor with one of these names.
 fn around(page: &Document, id: NodeId, names: &[&str]) -> Option<NodeId> {
-    named(page, page.along(id, Way::Up), names)
+    named(page, page.along(id, Direction::Up), names)
 }
 
 /// The elements of a page with this value of an attribute.

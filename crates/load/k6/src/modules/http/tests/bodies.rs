@@ -100,7 +100,7 @@ fn bodies_are_compressed_when_that_is_asked() {
 
 /// Names and codes are k6's; nothing is sent.
 #[test]
-fn what_cannot_be_sent_is_a_response_with_an_error() {
+fn an_invalid_request_is_a_response_with_an_error() {
     let mut user = user(
         "const u = 'http://h/';
         const all = [

@@ -156,7 +156,7 @@ fn redirects_of_a_batch_and_of_promises_are_followed() {
 }
 
 #[test]
-fn what_is_not_answered_is_a_response_or_an_exception() {
+fn a_request_without_a_reply_is_a_response_or_an_exception() {
     let text = "const said = [];
         const r = http.get('http://h/'); said.push([r.status, r.error, r.error_code, r.body, r.headers, r.cookies, r.url]);
         try { http.get('http://h/', { throw: true }); } catch (error) { said.push(error.message); }

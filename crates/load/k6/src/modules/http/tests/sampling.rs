@@ -24,7 +24,7 @@ fn by_path(request: &HttpRequest) -> HttpResponse {
 
 /// As in k6: a forgotten variable must not pass for a run without failures.
 #[test]
-fn what_leads_nowhere_is_a_request_that_failed() {
+fn a_url_that_leads_nowhere_is_a_failed_request() {
     let selectors = ["http_reqs{name:undefined/x,status:0,error_code:1000}", "http_reqs{name:named}"];
     let script =
         "http.get('undefined/x'); http.post('http://', 'b', { tags: { name: 'named' } }); http.get('http://[');";
