@@ -1,21 +1,21 @@
 //! CSV as RFC 4180 has it, with names of columns in the first line.
 //!
-//! Lines may end in any way, and empty ones do not count, as in the crate `csv`. That one gives no
-//! columns for its errors, and takes a quote that never ends for the rest of the file: half of the
-//! users would be one cell.
+//! Lines may end in any way, and empty lines do not count, as in the crate `csv`. That crate has no
+//! columns in its errors, and takes a missing closing quote for a cell that reaches to the end of
+//! the file: half of the users would be one cell.
 
+use crate::draft::{Cell, Draft};
 use crate::fault::{Fault, Place};
-use crate::table::{Cell, Draft};
 use std::iter::Peekable;
 use std::str::Chars;
 
 struct Reader<'a> {
     rest: Peekable<Chars<'a>>,
-    /// Of what comes next.
+    /// The place of the next character.
     place: Place,
 }
 
-/// One line, unless there are line breaks in quotes.
+/// One record: a line, or several if there are line breaks in quotes.
 #[derive(Default)]
 struct Record {
     cells: Vec<(String, Place)>,
@@ -71,7 +71,7 @@ impl Reader<'_> {
         std::iter::from_fn(|| self.take_if(|c| !matches!(c, ',' | '\r' | '\n'))).collect()
     }
 
-    /// A cell whose opening quote stood at `start`.
+    /// Reads a cell whose opening quote is at `start`.
     fn quoted(&mut self, start: Place) -> Result<String, Fault> {
         let mut cell = String::new();
         loop {
@@ -80,7 +80,7 @@ impl Reader<'_> {
                     let what = "expected another quote after this one, found the end of the file";
                     return Err(Fault::at(start, what));
                 }
-                // Two quotes are one that belongs to the cell.
+                // Two quotes are one quote of the cell.
                 Some('"') if self.take_if(|c| c == '"').is_none() => break,
                 Some(c) => cell.push(c),
             }
@@ -111,7 +111,8 @@ fn after(place: Place, c: char) -> Place {
 
 #[cfg(test)]
 mod tests {
-    use crate::table::{Cell, Table};
+    use crate::draft::Cell;
+    use crate::table::Table;
     use proptest::prelude::*;
     use std::path::Path;
 
@@ -140,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_another_writer_writes_is_read(
+        fn the_output_of_another_writer_is_read(
             cells in prop::collection::vec(prop::collection::vec("[a\",\r\n ü]{0,6}", 3), 1..6),
         ) {
             let mut writer = csv::Writer::from_writer(Vec::new());
@@ -151,7 +152,7 @@ mod tests {
         }
 
         #[test]
-        fn where_another_reader_agrees_the_cells_are_equal(text in "[ab\",\r\n]{0,30}") {
+        fn cells_equal_those_of_another_reader(text in "[ab\",\r\n]{0,30}") {
             let Ok(table) = Table::parse(Path::new("a.csv"), &text) else { return Ok(()) };
             let mut reader = csv::Reader::from_reader(text.as_bytes());
             let read: Result<Vec<csv::StringRecord>, _> = reader.records().collect();

@@ -1,32 +1,32 @@
-//! Which row comes next.
+//! Chooses the next row.
 //!
-//! Threads do not ask one another: thread `i` of `n` takes the positions `i`, `i + n`, `i + 2n`, …,
-//! as it takes the arrivals, users and connections of the load. So no row is taken by two, there is
-//! no lock, and however many threads there are, a load of so many iterations takes the same rows.
+//! Threads do not communicate: thread `i` of `n` takes the positions `i`, `i + n`, `i + 2n`, …, as it
+//! takes the arrivals, users and connections of the load. So no two threads take the same position,
+//! without a lock, and the number of threads does not change which rows a load takes.
 
-/// By which rule users take rows.
+/// The rule by which users take rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// User k has row k as long as it lives.
+    /// User k keeps row k.
     PerUser(AtEnd),
-    /// All users take one row after the other together, a row for each iteration.
+    /// All users together take one row after the other, a row for each iteration.
     InOrder(AtEnd),
-    /// Any row for each iteration, drawn from the seed. This has no end.
+    /// A random row for each iteration, from the seed, without end.
     Random,
-    /// As in order, but no row is taken twice: at the end users stop.
+    /// As in order, but each row once: at the end users stop.
     Unique,
 }
 
-/// What happens when all rows were taken.
+/// What happens after the last row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtEnd {
     /// The first row comes again.
     StartOver,
-    /// Whoever would take a row stops.
+    /// Users that need a row stop.
     Stop,
 }
 
-/// Which part of the whole load one thread carries: members `index`, `index + of`, …
+/// The part of the load of one thread: members `index`, `index + of`, …
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// The thread, from 0.
@@ -36,7 +36,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// How many of the first `total` members belong to this share.
+    /// The number of the first `total` members that belong to this share.
     #[must_use]
     pub fn of_first(self, total: u64) -> u64 {
         let (index, of) = (self.index as u64, self.of as u64);
@@ -44,7 +44,7 @@ impl Share {
     }
 }
 
-/// What a row is taken for.
+/// The user and iteration for which a row is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The user among all users of the load, from 0.
@@ -60,7 +60,7 @@ pub struct Cursor {
     rows: usize,
     seed: u64,
     share: Share,
-    /// How many rows this thread has taken in order.
+    /// The number of rows that this thread has taken in order.
     taken: u64,
 }
 
@@ -78,14 +78,14 @@ impl AtEnd {
 }
 
 impl Cursor {
-    /// A cursor over a table of so many rows. Tables of one study get different seeds, or their
-    /// random rows go together.
+    /// A cursor over a table with this number of rows. Tables of one study need different seeds, or
+    /// their random rows correlate.
     #[must_use]
     pub fn new(order: Order, rows: usize, seed: u64, share: Share) -> Cursor {
         Cursor { order, rows, seed, share, taken: 0 }
     }
 
-    /// The row for this turn; `None` if the user is to stop.
+    /// The row for this turn; `None` if the user must stop.
     pub fn take(&mut self, turn: Turn) -> Option<usize> {
         match self.order {
             Order::PerUser(at_end) => at_end.row(turn.user, self.rows),
@@ -102,7 +102,7 @@ impl Cursor {
     }
 }
 
-/// A row that depends on nothing but seed and turn, so that it is the same on whatever thread.
+/// A row that depends on seed and turn alone, so it is the same on any thread.
 fn drawn(seed: u64, turn: Turn, rows: usize) -> Option<usize> {
     let bits = mixed(mixed(mixed(seed).wrapping_add(turn.user)).wrapping_add(turn.iteration));
     let row = (u128::from(bits) * rows as u128) >> 64;

@@ -1,9 +1,9 @@
-//! What is wrong with a feed, and where.
+//! Faults of a feed, with their place.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where something stands in a file.
+/// A place in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// From 1.
@@ -12,18 +12,18 @@ pub struct Place {
     pub column: usize,
 }
 
-/// Why a file is no feed, or not the one that was asked for.
+/// Why a file is no feed, or lacks a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedFault {
     /// The file.
     pub file: PathBuf,
-    /// Where in the file; none for the file as a whole.
+    /// The place in the file; none for the file as a whole.
     pub place: Option<Place>,
     /// What was expected, and what was found.
     pub what: String,
 }
 
-/// A fault in a text whose file is not known yet.
+/// A fault in a text, without the name of its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) place: Option<Place>,

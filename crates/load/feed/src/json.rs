@@ -1,24 +1,20 @@
 //! JSON: an array of objects, whose names are the columns.
 
+use crate::draft::{Cell, Draft};
 use crate::fault::{Fault, Place};
-use crate::table::{Cell, Draft};
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use plimsoll_model::json::Members;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
-use std::fmt;
 
-/// The fields of an object in the order of the text, each value as it stands there.
-struct Fields<'a>(Vec<(String, &'a RawValue)>);
-
-/// A text, and how far its places are known.
-struct Places<'a> {
+/// Finds line and column of parts of a text, from the last part onwards.
+struct PlaceFinder<'a> {
     text: &'a str,
     offset: usize,
     place: Place,
 }
 
 pub(crate) fn read(text: &str) -> Result<Draft, Fault> {
-    let mut places = Places { text, offset: 0, place: Place::START };
+    let mut places = PlaceFinder { text, offset: 0, place: Place::START };
     let whole: &RawValue = serde_json::from_str(text).map_err(|error| no_json(&error))?;
     if !whole.get().starts_with('[') {
         return Err(Fault::at(places.of(whole.get()), format!("expected an array of objects, found {}", kind(whole))));
@@ -36,7 +32,7 @@ pub(crate) fn read(text: &str) -> Result<Draft, Fault> {
     Ok(draft)
 }
 
-/// The values of an object by the number of their column. Names that are new become columns.
+/// The values of an object by the index of their column. New names become columns.
 fn fields<'a>(
     object: &'a RawValue,
     place: Place,
@@ -46,9 +42,10 @@ fn fields<'a>(
     if !object.get().starts_with('{') {
         return Err(Fault::at(place, format!("expected an object, found {}", kind(object))));
     }
-    let Fields(fields) = serde_json::from_str(object.get()).map_err(|error| Fault::at(place, without_place(&error)))?;
+    let Members(members) =
+        serde_json::from_str(object.get()).map_err(|error| Fault::at(place, without_place(&error)))?;
     let mut values = HashMap::new();
-    for (name, value) in fields {
+    for (name, value) in members {
         let column = match known.get(&name) {
             Some(column) => *column,
             None => {
@@ -68,7 +65,7 @@ fn add_row(
     fields: &HashMap<usize, &RawValue>,
     place: Place,
     draft: &mut Draft,
-    places: &mut Places<'_>,
+    places: &mut PlaceFinder<'_>,
 ) -> Result<(), Fault> {
     for column in 0..draft.columns.len() {
         match fields.get(&column).map(|value| value.get()) {
@@ -89,26 +86,8 @@ fn add_row(
     Ok(())
 }
 
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Fields<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-                std::iter::from_fn(|| map.next_entry().transpose()).collect::<Result<_, _>>().map(Fields)
-            }
-        }
-        deserializer.deserialize_map(InOrder)
-    }
-}
-
-impl Places<'_> {
-    /// Where a part of the text stands; going on from the last one that was asked for, if it can.
+impl PlaceFinder<'_> {
+    /// The place of a part of the text. Counts on from the last part if this one lies behind it.
     fn of(&mut self, part: &str) -> Place {
         let offset = part.as_ptr() as usize - self.text.as_ptr() as usize;
         if offset < self.offset {
@@ -136,7 +115,7 @@ fn no_json(error: &serde_json::Error) -> Fault {
     Fault::at(place, format!("expected JSON: {}", without_place(error)))
 }
 
-/// What an error says, without the place that stands behind it.
+/// The message of an error without its place.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what).to_owned()
@@ -144,12 +123,13 @@ fn without_place(error: &serde_json::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::table::{Cell, Table};
+    use crate::draft::Cell;
+    use crate::table::Table;
     use proptest::prelude::*;
     use std::path::Path;
 
     #[test]
-    fn values_keep_what_they_are() {
+    fn values_keep_their_type_and_text() {
         let text = r#"[{"t": "a\"\u00fc\n", "n": -1.50e3, "o": {"x": [1, 2]}, "b": true, "z": null, "": ""}]"#;
         let table = Table::parse(Path::new("a.json"), text).expect("a feed");
         let cell = |name| table.cell(0, table.column(name).expect(name));
@@ -167,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_another_writer_writes_is_read(rows in prop::collection::vec((any::<String>(), any::<i64>()), 1..6)) {
+        fn the_output_of_another_writer_is_read(rows in prop::collection::vec((any::<String>(), any::<i64>()), 1..6)) {
             let objects: Vec<_> = rows.iter().map(|(t, n)| serde_json::json!({ "t": t, "n": n })).collect();
             let text = serde_json::to_string_pretty(&objects).expect("written");
             let table = Table::parse(Path::new("a.json"), &text).expect("a feed");

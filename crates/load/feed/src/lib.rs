@@ -1,14 +1,16 @@
-//! Data that users bring along: accounts, search terms, ids.
+//! Data for users, such as accounts, search terms or ids.
 //!
 //! A [`Table`] is a file of CSV, or of JSON with an array of objects, read once and shared by all
-//! users. A [`Cursor`] says which row comes next, on one thread and without asking the others.
+//! users. A [`Cursor`] chooses the next row on one thread, without communication between threads.
 
 mod csv;
 mod cursor;
+mod draft;
 mod fault;
 mod json;
 mod table;
 
 pub use cursor::{AtEnd, Cursor, Order, Share, Turn};
+pub use draft::Cell;
 pub use fault::{FeedFault, Place};
-pub use table::{Cell, Table};
+pub use table::Table;

@@ -1,5 +1,6 @@
-//! The rows of a file, as one text and where its cells end.
+//! A table: the cells of a file in one text, with their ends.
 
+use crate::draft::{Cell, CellEnd, Column, Draft};
 use crate::fault::{Fault, FeedFault, Place};
 use crate::{csv, json};
 use std::path::{Path, PathBuf};
@@ -10,55 +11,15 @@ pub struct Table {
     file: PathBuf,
     columns: Vec<Column>,
     rows: usize,
-    /// All cells, one behind the other.
+    /// All cells, one after the other.
     text: String,
-    /// Row by row, each with as many as there are columns.
+    /// Row by row, a cell for each column.
     cells: Vec<CellEnd>,
-}
-
-/// What stands in a row under a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cell<'a> {
-    /// A text: all there is in CSV, and strings of JSON without their quotes.
-    Text(&'a str),
-    /// A number, object, array, `true`, `false` or `null`, as JSON has it.
-    Json(&'a str),
-}
-
-#[derive(Debug)]
-pub(crate) struct Column {
-    pub(crate) name: String,
-    /// Where the first row stands that lacks it: objects need not all have the same names.
-    pub(crate) absent: Option<Place>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct CellEnd {
-    end: u32,
-    is_json: bool,
-}
-
-/// A table that is being read.
-#[derive(Debug, Default)]
-pub(crate) struct Draft {
-    pub(crate) columns: Vec<Column>,
-    text: String,
-    cells: Vec<CellEnd>,
-}
-
-impl<'a> Cell<'a> {
-    /// What it holds, whatever it is.
-    #[must_use]
-    pub fn as_str(self) -> &'a str {
-        match self {
-            Cell::Text(text) | Cell::Json(text) => text,
-        }
-    }
 }
 
 impl Table {
     /// Reads a file: one whose name ends in `.json` as an array of objects, any other as CSV whose
-    /// first line names the columns. Without a single row it is refused.
+    /// first line names the columns. A file without rows is a fault.
     pub fn read(file: &Path) -> Result<Table, FeedFault> {
         let unreadable = |error: &dyn std::fmt::Display| format!("failed to read it: {error}");
         let bytes = std::fs::read(file).map_err(|error| in_file(file, Fault::of_file(unreadable(&error))))?;
@@ -69,7 +30,7 @@ impl Table {
         Table::parse(file, &text)
     }
 
-    /// The table that a file of this name and content is.
+    /// Reads a table from the content of a file of this name.
     pub fn parse(file: &Path, text: &str) -> Result<Table, FeedFault> {
         let is_json = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -89,7 +50,7 @@ impl Table {
         &self.file
     }
 
-    /// How many rows there are; at least one.
+    /// The number of rows; at least one.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
@@ -100,7 +61,7 @@ impl Table {
         self.columns.iter().map(|column| column.name.as_str())
     }
 
-    /// Where the column of this name stands. One that some row lacks is refused.
+    /// The index of a column. A column that some row lacks is a fault.
     pub fn column(&self, name: &str) -> Result<usize, FeedFault> {
         let Some(index) = self.columns.iter().position(|column| column.name == name) else {
             let known: Vec<&str> = self.columns().collect();
@@ -116,7 +77,7 @@ impl Table {
         }
     }
 
-    /// The cell in this row, under a column that [`Table::column`] has found.
+    /// A cell. `column` is an index from [`Table::column`].
     #[must_use]
     pub fn cell(&self, row: usize, column: usize) -> Cell<'_> {
         let index = row * self.columns.len() + column;
@@ -124,25 +85,6 @@ impl Table {
         let CellEnd { end, is_json } = self.cells[index];
         let text = &self.text[start as usize..end as usize];
         if is_json { Cell::Json(text) } else { Cell::Text(text) }
-    }
-}
-
-impl Draft {
-    /// Appends the next cell of the row.
-    pub(crate) fn push(&mut self, cell: Cell<'_>) -> Result<(), Fault> {
-        self.text.push_str(cell.as_str());
-        let end = u32::try_from(self.text.len());
-        let end = end.map_err(|_| Fault::of_file("expected less than 4 GiB of text, found more"))?;
-        self.cells.push(CellEnd { end, is_json: matches!(cell, Cell::Json(_)) });
-        Ok(())
-    }
-
-    pub(crate) fn add_column(&mut self, name: String, place: Place) -> Result<(), Fault> {
-        if self.columns.iter().any(|column| column.name == name) {
-            return Err(Fault::at(place, format!("expected each column once, found `{name}` again")));
-        }
-        self.columns.push(Column { name, absent: None });
-        Ok(())
     }
 }
 
@@ -156,7 +98,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_file_is_read_by_what_its_name_ends_in() {
+    fn the_extension_decides_the_format() {
         let folder = tempfile::tempdir().expect("a folder");
         let (rows, objects) = (folder.path().join("rows.csv"), folder.path().join("objects.JSON"));
         fs::write(&rows, "\u{feff}id,name\n1,Ann\n2,Bob\n").expect("written");
@@ -171,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_say_where_they_are() {
+    fn faults_have_a_place() {
         let cases = [
             ("a.csv", "", "feed `a.csv`: expected the names of columns in the first line, found nothing"),
             ("a.csv", "id,name\n", "feed `a.csv`: expected rows below the names of the columns, found none"),
@@ -219,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_or_no_text_is_named() {
+    fn a_missing_file_and_one_that_is_no_text_are_named() {
         let folder = tempfile::tempdir().expect("a folder");
         let missing = Table::read(&folder.path().join("none.csv")).expect_err("it is not there").to_string();
         assert!(missing.contains("none.csv`: failed to read it: No such file"), "{missing}");
@@ -233,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_must_be_there_in_each_row() {
+    fn a_column_must_have_a_value_in_each_row() {
         let text = "[{\"id\": 1, \"name\": \"Ann\"},\n {\"id\": 2, \"city\": null}]";
         let table = Table::parse(Path::new("a.json"), text).expect("a feed");
         assert_eq!(table.column("id"), Ok(0));

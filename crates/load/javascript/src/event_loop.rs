@@ -1,8 +1,7 @@
-//! What a user of a script waits for: the operations that it has asked for, and what happens when one is answered.
+//! The event loop of a user: its open operations and timers, and the handlers of their events.
 //!
-//! The crate knows no protocol: what an operation is and what answers it are types of whoever runs the script
-//! ([`Operations`]). So the crate that names the protocols has their types, the compiler holds both ends to them, and
-//! this one need not change for another protocol.
+//! The crate knows no protocol. The types of operations and events belong to whoever runs the script ([`Operations`]), so
+//! another protocol does not change this crate.
 
 use crate::fibre;
 use plimsoll_model::units::{Instant, Nanos};
@@ -16,35 +15,35 @@ use std::rc::Rc;
 /// The number of an operation, unlike any other of the same user.
 pub type OpId = u32;
 
-/// What scripts ask of whoever runs them, and what is answered.
+/// The types of the operations that scripts start and of the events that these bring.
 pub trait Operations: 'static {
-    /// What is asked: send this request, open that stream.
+    /// An operation: send this request, open that stream.
     type Op: 'static;
-    /// What is answered: a response, a message of a stream, an error.
+    /// An event of an operation: a response, a message of a stream, an error.
     type Event: 'static;
 }
 
-/// What a user asks, in the order in which it does.
+/// A request of a user to whoever runs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request<O> {
-    /// Begin an operation.
+    /// Start an operation.
     Start(OpId, O),
-    /// Answer [`Event::Due`] at this instant.
+    /// Wake the user with [`Wakeup::Timer`] at this instant.
     Timer(OpId, Instant),
-    /// Nobody waits for this one any more. What it answers is ignored.
+    /// Cancel an operation or timer. Its further events are ignored.
     Cancel(OpId),
 }
 
-/// What a user is told.
+/// The reason why a user is woken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event<E> {
-    /// The instant of a timer has come.
-    Due,
-    /// An operation has answered; streams answer more than once.
-    Answer(E),
+pub enum Wakeup<E> {
+    /// A timer is due.
+    Timer,
+    /// An event of an operation; streams bring more than one.
+    Operation(E),
 }
 
-/// How loud a line of the console is.
+/// The level of a line on the console.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// `console.debug`
@@ -57,53 +56,53 @@ pub enum Level {
     Error,
 }
 
-/// What a user may have at once, without parking.
+/// What a user gets at once, without parking.
 pub trait Host {
-    /// What time it is. Timers count from it, and so does the limit on running without a break.
+    /// The present instant, for timers and for the limit on running without a break.
     fn now(&self) -> Instant;
 
-    /// A script wrote a line. It is no operation: a script that does nothing but write would pile them up.
+    /// Takes a line of the console. This is no operation: a script that only writes would pile them up.
     fn console(&self, level: Level, line: &str);
 }
 
-/// What becomes of an operation whose answer was handled.
+/// The state of an operation after its handler has run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// It is over.
+    /// It has ended.
     Done,
-    /// It will answer again.
+    /// More events may follow.
     Open,
-    /// It is a timer, and due again.
+    /// It is a timer, and due again at this instant.
     At(Instant),
 }
 
-/// Called with each answer of an operation. What it keeps of the engine, it keeps as [`Persistent`].
-pub type Handler<E> = Box<dyn for<'js> FnMut(&Ctx<'js>, Event<E>) -> Result<Then>>;
+/// A handler of the events of an operation. It keeps values of the engine as [`Persistent`].
+pub type Handler<E> = Box<dyn for<'js> FnMut(&Ctx<'js>, Wakeup<E>) -> Result<Then>>;
 
-/// The operations of one user.
+/// The event loop of one user.
 pub struct EventLoop<P: Operations> {
     host: Rc<dyn Host>,
     requests: RefCell<Queue<Request<P::Op>>>,
-    events: RefCell<Queue<(OpId, Event<P::Event>)>>,
-    open: RefCell<Opened<P::Event>>,
+    events: RefCell<Queue<(OpId, Wakeup<P::Event>)>>,
+    open: RefCell<OpenOperations<P::Event>>,
     last: Cell<OpId>,
     loading: Cell<bool>,
     stopped: Cell<bool>,
     rejected: RefCell<Vec<Rejected>>,
 }
 
-/// An operation that may still answer.
+/// An operation that may still bring events.
 enum Open<E> {
-    /// A native takes its answers itself.
+    /// A native takes its events itself.
     Awaited,
     Handled(Handler<E>),
     /// A timer of the script.
     Timed(Handler<E>),
-    /// Its handler runs.
+    /// Its handler is running.
     Running,
 }
 
-/// A queue of which most often there is one, which needs no memory elsewhere.
+/// A queue that mostly has one element, which it holds in place.
 struct Queue<T> {
     first: Option<T>,
     others: VecDeque<T>,
@@ -128,7 +127,7 @@ impl<T> Queue<T> {
         self.first.take().or_else(|| self.others.pop_front())
     }
 
-    /// Takes out the first that is wanted.
+    /// Removes the first element that is wanted.
     fn take(&mut self, is_wanted: impl Fn(&T) -> bool) -> Option<T> {
         if let Some(first) = self.first.take_if(|first| is_wanted(first)) {
             return Some(first);
@@ -143,45 +142,45 @@ impl<T> Queue<T> {
     }
 }
 
-/// Operations that may still answer. Numbers ascend, so what is opened goes to the end, and most often leaves from
-/// there: for one operation at a time nothing is moved and no memory is asked for.
-struct Opened<E>(Vec<(OpId, Open<E>)>);
+/// Operations that may still bring events, by ascending number. A new one goes to the end and mostly leaves from there, so
+/// one operation at a time moves nothing and allocates nothing.
+struct OpenOperations<E>(Vec<(OpId, Open<E>)>);
 
-impl<E> Opened<E> {
+impl<E> OpenOperations<E> {
     fn insert(&mut self, id: OpId, how: Open<E>) {
-        // Numbers begin anew after four thousand million.
+        // Numbers start again after four thousand million.
         let at = self.0.partition_point(|(known, _)| *known < id);
         self.0.insert(at, (id, how));
     }
 
-    fn place(&self, id: OpId) -> Option<usize> {
+    fn index_of(&self, id: OpId) -> Option<usize> {
         self.0.binary_search_by_key(&id, |(known, _)| *known).ok()
     }
 
     fn get_mut(&mut self, id: OpId) -> Option<&mut Open<E>> {
-        self.place(id).map(|at| &mut self.0[at].1)
+        self.index_of(id).map(|at| &mut self.0[at].1)
     }
 
     fn remove(&mut self, id: OpId) -> Option<Open<E>> {
-        self.place(id).map(|at| self.0.remove(at).1)
+        self.index_of(id).map(|at| self.0.remove(at).1)
     }
 }
 
-impl<E> Default for Opened<E> {
+impl<E> Default for OpenOperations<E> {
     fn default() -> Self {
         Self(Vec::new())
     }
 }
 
-/// A promise that was rejected while nobody handled it, and with what.
+/// A promise that was rejected without a handler, and its reason.
 struct Rejected {
     promise: Persistent<Value<'static>>,
     reason: Persistent<Value<'static>>,
 }
 
-/// Where natives find the event loop of the user that calls them.
+/// The userdata of a runtime by which natives find its event loop.
 #[derive(JsLifetime)]
-struct Seat(Rc<dyn Any>);
+struct CurrentLoop(Rc<dyn Any>);
 
 impl<P: Operations> EventLoop<P> {
     pub(crate) fn new(host: Rc<dyn Host>) -> Self {
@@ -198,26 +197,26 @@ impl<P: Operations> EventLoop<P> {
     }
 
     pub(crate) fn install(self: &Rc<Self>, ctx: &Ctx<'_>) {
-        let seat = Seat(Rc::clone(self) as Rc<dyn Any>);
-        assert!(ctx.store_userdata(seat).is_ok(), "nobody holds userdata of a context that is being made");
+        let events = CurrentLoop(Rc::clone(self) as Rc<dyn Any>);
+        assert!(ctx.store_userdata(events).is_ok(), "nobody holds userdata of a context that is being made");
     }
 
-    /// That of the user whose native runs.
+    /// The event loop of the runtime.
     ///
     /// # Errors
-    /// The runtime is one for other operations.
+    /// The runtime is for other operations.
     pub fn of(ctx: &Ctx<'_>) -> Result<Rc<Self>> {
-        let found = ctx.userdata::<Seat>().and_then(|seat| Rc::clone(&seat.0).downcast::<Self>().ok());
+        let found = ctx.userdata::<CurrentLoop>().and_then(|events| Rc::clone(&events.0).downcast::<Self>().ok());
         found.ok_or_else(|| Exception::throw_internal(ctx, "this native is for another kind of user"))
     }
 
-    /// What time it is.
+    /// The present instant.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.host.now()
     }
 
-    /// Whether the script is still being loaded: its modules run, and none of its functions was called yet.
+    /// True while the script is loaded: its modules run, and none of its functions was called yet.
     #[must_use]
     pub fn is_loading(&self) -> bool {
         self.loading.get()
@@ -227,17 +226,16 @@ impl<P: Operations> EventLoop<P> {
         &self.host
     }
 
-    /// Asks for an operation and parks until it has answered.
+    /// Starts an operation and parks until its event.
     ///
-    /// Nothing else of the user runs meanwhile: what other operations answer waits.
+    /// Nothing else of the user runs meanwhile: events of other operations wait.
     ///
     /// # Errors
-    /// The user is stopped: to be handed on at once.
+    /// The user is stopped: return the error at once.
     pub fn call(&self, ctx: &Ctx<'_>, op: P::Op) -> Result<P::Event> {
         let id = self.start(op);
         loop {
-            // Only timers are due, and this is none.
-            if let (_, Event::Answer(event)) = self.next(ctx, &[id])? {
+            if let (_, Wakeup::Operation(event)) = self.next(ctx, &[id])? {
                 self.finish(id);
                 return Ok(event);
             }
@@ -247,7 +245,7 @@ impl<P: Operations> EventLoop<P> {
     /// Parks for a span of time.
     ///
     /// # Errors
-    /// The user is stopped: to be handed on at once.
+    /// The user is stopped: return the error at once.
     pub fn sleep(&self, ctx: &Ctx<'_>, span: Nanos) -> Result<()> {
         let id = self.start_timer(self.now().after(span));
         self.next(ctx, &[id])?;
@@ -255,26 +253,25 @@ impl<P: Operations> EventLoop<P> {
         Ok(())
     }
 
-    /// Asks for an operation whose answers the same native then takes with [`Self::next`].
+    /// Starts an operation whose events the same native takes with [`Self::next`].
     pub fn start(&self, op: P::Op) -> OpId {
         let id = self.open(Open::Awaited);
-        self.ask(Request::Start(id, op));
+        self.request(Request::Start(id, op));
         id
     }
 
     /// As [`Self::start`], for a timer.
     pub fn start_timer(&self, due: Instant) -> OpId {
         let id = self.open(Open::Awaited);
-        self.ask(Request::Timer(id, due));
+        self.request(Request::Timer(id, due));
         id
     }
 
-    /// Parks until one of several operations that were started has answered. It may answer again, until
-    /// [`Self::finish`] or [`Self::cancel`].
+    /// Parks until an event of one of these operations. More may follow, until [`Self::finish`] or [`Self::cancel`].
     ///
     /// # Errors
-    /// The user is stopped: to be handed on at once.
-    pub fn next(&self, ctx: &Ctx<'_>, ids: &[OpId]) -> Result<(OpId, Event<P::Event>)> {
+    /// The user is stopped: return the error at once.
+    pub fn next(&self, ctx: &Ctx<'_>, ids: &[OpId]) -> Result<(OpId, Wakeup<P::Event>)> {
         loop {
             if self.stopped.get() {
                 return Err(stopped(ctx));
@@ -286,34 +283,33 @@ impl<P: Operations> EventLoop<P> {
         }
     }
 
-    /// An operation has given its last answer.
+    /// Ends an operation after its last event.
     pub fn finish(&self, id: OpId) {
         self.open.borrow_mut().remove(id);
     }
 
-    /// Asks for something that has no answer.
-    pub fn tell(&self, op: P::Op) {
-        let id = self.number();
-        self.ask(Request::Start(id, op));
+    /// Starts an operation that brings no event.
+    pub fn send(&self, op: P::Op) {
+        let id = self.next_id();
+        self.request(Request::Start(id, op));
     }
 
-    /// Asks for an operation and goes on; `handler` is called with each of its answers, one after the other, when
-    /// nothing else of the user runs.
+    /// Starts an operation and goes on. `handler` is called with each of its events, when nothing else of the user runs.
     pub fn subscribe(&self, op: P::Op, handler: Handler<P::Event>) -> OpId {
         let id = self.open(Open::Handled(handler));
-        self.ask(Request::Start(id, op));
+        self.request(Request::Start(id, op));
         id
     }
 
     /// As [`Self::subscribe`], for a timer.
     pub fn at(&self, due: Instant, handler: Handler<P::Event>) -> OpId {
         let id = self.open(Open::Timed(handler));
-        self.ask(Request::Timer(id, due));
+        self.request(Request::Timer(id, due));
         id
     }
 
-    /// Asks for an operation and goes on with a promise of what `convert` makes of its answer. An exception in
-    /// `convert` rejects it.
+    /// Starts an operation and returns a promise of its event, as `convert` converts it. An exception in `convert`
+    /// rejects the promise.
     ///
     /// # Errors
     /// The engine has no room for a promise.
@@ -324,8 +320,8 @@ impl<P: Operations> EventLoop<P> {
         let (promise, resolve, reject) = ctx.promise()?;
         let settle = (Persistent::save(ctx, resolve), Persistent::save(ctx, reject));
         let mut pending = Some((settle, convert));
-        let handler = move |ctx: &Ctx<'_>, event: Event<P::Event>| {
-            if let (Event::Answer(event), Some(((resolve, reject), convert))) = (event, pending.take()) {
+        let handler = move |ctx: &Ctx<'_>, event: Wakeup<P::Event>| {
+            if let (Wakeup::Operation(event), Some(((resolve, reject), convert))) = (event, pending.take()) {
                 let (settle, value) = match convert(ctx, event) {
                     Ok(value) => (resolve, value),
                     Err(Error::Exception) => (reject, ctx.catch()),
@@ -343,15 +339,15 @@ impl<P: Operations> EventLoop<P> {
         Ok(promise)
     }
 
-    /// Gives an operation up, also from its own handler. Unknown ones are none.
+    /// Cancels an operation, also from its own handler. Ignores unknown ones.
     pub fn cancel(&self, id: OpId) {
         let closed = self.open.borrow_mut().remove(id);
         if closed.is_some() {
-            self.ask(Request::Cancel(id));
+            self.request(Request::Cancel(id));
         }
     }
 
-    /// Gives a timer up. Scripts name timers by number, and may get it wrong: other operations are not touched.
+    /// Cancels a timer. Scripts name timers by number and may get it wrong: other operations go on.
     pub(crate) fn cancel_timer(&self, id: OpId) {
         let is_timer = matches!(self.open.borrow_mut().get_mut(id), Some(Open::Timed(_) | Open::Running));
         if is_timer {
@@ -359,19 +355,19 @@ impl<P: Operations> EventLoop<P> {
         }
     }
 
-    fn number(&self) -> OpId {
+    fn next_id(&self) -> OpId {
         let id = self.last.get().wrapping_add(1);
         self.last.set(id);
         id
     }
 
     fn open(&self, how: Open<P::Event>) -> OpId {
-        let id = self.number();
+        let id = self.next_id();
         self.open.borrow_mut().insert(id, how);
         id
     }
 
-    fn ask(&self, request: Request<P::Op>) {
+    fn request(&self, request: Request<P::Op>) {
         self.requests.borrow_mut().push(request);
     }
 
@@ -380,26 +376,26 @@ impl<P: Operations> EventLoop<P> {
         self.requests.borrow_mut().pop()
     }
 
-    /// Takes an answer in. False where nobody waits for it any more.
-    pub(crate) fn deliver(&self, id: OpId, event: Event<P::Event>) -> bool {
-        let is_open = self.open.borrow().place(id).is_some();
+    /// Takes an event. False if nobody waits for it any more.
+    pub(crate) fn deliver(&self, id: OpId, event: Wakeup<P::Event>) -> bool {
+        let is_open = self.open.borrow().index_of(id).is_some();
         if is_open {
             self.events.borrow_mut().push((id, event));
         }
         is_open
     }
 
-    pub(crate) fn next_event(&self) -> Option<(OpId, Event<P::Event>)> {
+    pub(crate) fn next_event(&self) -> Option<(OpId, Wakeup<P::Event>)> {
         self.events.borrow_mut().pop()
     }
 
-    /// Whether a handler waits for an answer: then the user's loop is not over.
+    /// True if a handler waits for an event: then the loop goes on.
     pub(crate) fn is_waiting(&self) -> bool {
         self.open.borrow().0.iter().any(|(_, open)| matches!(open, Open::Handled(_) | Open::Timed(_)))
     }
 
-    /// Calls the handler of an operation that has answered.
-    pub(crate) fn handle(&self, ctx: &Ctx<'_>, id: OpId, event: Event<P::Event>) -> Result<()> {
+    /// Calls the handler of an operation with an event.
+    pub(crate) fn handle(&self, ctx: &Ctx<'_>, id: OpId, event: Wakeup<P::Event>) -> Result<()> {
         let Some(mut handler) = self.begin_handling(id) else { return Ok(()) };
         let then = handler(ctx, event)?;
         let mut open = self.open.borrow_mut();
@@ -410,13 +406,13 @@ impl<P: Operations> EventLoop<P> {
             Then::Open => *slot = Open::Handled(handler),
             Then::At(due) => {
                 *slot = Open::Timed(handler);
-                self.ask(Request::Timer(id, due));
+                self.request(Request::Timer(id, due));
             }
         }
         Ok(())
     }
 
-    /// The handler of an operation. One whose answers a native should have taken has none, and is over.
+    /// Takes the handler of an operation. One whose events a native should have taken has none, and ends.
     fn begin_handling(&self, id: OpId) -> Option<Handler<P::Event>> {
         let mut open = self.open.borrow_mut();
         match mem::replace(open.get_mut(id)?, Open::Running) {
@@ -428,11 +424,11 @@ impl<P: Operations> EventLoop<P> {
         }
     }
 
-    /// Gives up whatever is still open. On the user's fibre, where handlers let go of what they keep of the engine.
+    /// Cancels all open operations. Runs on the user's fibre, where handlers may drop values of the engine.
     pub(crate) fn close(&self) {
         if !self.open.borrow().0.is_empty() {
             let open = mem::take(&mut *self.open.borrow_mut());
-            open.0.iter().for_each(|(id, _)| self.ask(Request::Cancel(*id)));
+            open.0.iter().for_each(|(id, _)| self.request(Request::Cancel(*id)));
         }
         self.events.borrow_mut().clear();
         self.rejected.borrow_mut().clear();
@@ -450,7 +446,7 @@ impl<P: Operations> EventLoop<P> {
         self.stopped.get()
     }
 
-    /// What the engine says of a promise: that it was rejected with nobody to handle that, or later that somebody does.
+    /// Notes that a promise was rejected without a handler, or later got one.
     pub(crate) fn track<'js>(&self, ctx: &Ctx<'js>, promise: Value<'js>, reason: Value<'js>, is_handled: bool) {
         let promise = Persistent::save(ctx, promise);
         let mut rejected = self.rejected.borrow_mut();
@@ -460,17 +456,17 @@ impl<P: Operations> EventLoop<P> {
         }
     }
 
-    /// With what a promise was rejected that nobody has handled since.
+    /// The reason of a rejected promise that still has no handler.
     pub(crate) fn unhandled<'js>(&self, ctx: &Ctx<'js>) -> Option<Value<'js>> {
         let rejected = mem::take(&mut *self.rejected.borrow_mut());
         rejected.into_iter().find_map(|one| one.reason.restore(ctx).ok())
     }
 }
 
-/// An error that neither `catch` nor `finally` sees: it ends the script, whatever that would do.
+/// An error that neither `catch` nor `finally` sees: it ends the script.
 ///
-/// In an `async` function its promise stays pending for ever, with no job left that could settle it: whether a user
-/// was stopped is asked of the event loop, never of a promise.
+/// The promise of an `async` function then stays pending forever. So the event loop knows whether a user was stopped, not
+/// a promise.
 pub(crate) fn stopped(ctx: &Ctx<'_>) -> Error {
     let Ok(error) = Exception::from_message(ctx.clone(), "stopped") else { return Error::Exception };
     let value = error.into_object().into_value();

@@ -1,11 +1,12 @@
-//! From what the engine threw to an [`Exception`] with its place, or to the limit that was broken.
+//! Converts errors of the engine into [`Exception`]s with their place.
 
 use crate::access;
 use crate::fault::Exception;
 use crate::program::Program;
+use crate::stack::places;
 use rquickjs::{CaughtError, Coerced, Ctx, Error, FromJs, Value};
 
-/// What was thrown. Of several places, the first in the script's own code counts: natives have none.
+/// The exception of an error. Of several places, the first in the script's own code counts: natives have none.
 pub(crate) fn caught(ctx: &Ctx<'_>, program: &Program, error: Error) -> Exception {
     match CaughtError::from_error(ctx, error) {
         CaughtError::Exception(error) => of_value(ctx, program, &error.into_object().into_value()),
@@ -14,25 +15,25 @@ pub(crate) fn caught(ctx: &Ctx<'_>, program: &Program, error: Error) -> Exceptio
     }
 }
 
-/// What a promise was rejected with, or a value that was thrown.
+/// The exception of a thrown value, or of the reason of a rejected promise.
 pub(crate) fn of_value<'js>(ctx: &Ctx<'js>, program: &Program, value: &Value<'js>) -> Exception {
     let message = text(ctx, value.clone());
     let mut stack = value.as_exception().and_then(rquickjs::Exception::stack).unwrap_or_default();
-    // Of what a native threw, only the call is known.
+    // For an exception of a native, only the place of the call is known.
     let is_own = stack.lines().next().is_some_and(|first| places(first).next().is_some());
     let about_name = Some(message.as_str()).filter(|message| is_own && access::name_in(message).is_some());
     let found = places(&stack).find_map(|(file, line, column)| {
         let place = program.place(file, line, column, about_name)?;
         Some((format!("{file}:{line}:{column}"), place))
     });
-    // The engine counts columns in its own way: one message is not to tell two.
+    // The engine counts columns in another way. The stack must show the same place.
     if let Some((told, place)) = &found {
         stack = stack.replacen(told, &place.to_string(), 1);
     }
     Exception { message: helped(message), place: found.map(|(_, place)| place), stack }
 }
 
-/// With what to do instead, where the script expects to be a module of Node.js.
+/// The message, with help if the script expects to be a module of Node.js.
 fn helped(message: String) -> String {
     let help = match message.as_str() {
         "ReferenceError: require is not defined" => "use `import`, such as `import http from 'k6/http'`",
@@ -44,7 +45,7 @@ fn helped(message: String) -> String {
     format!("{message}: scripts are ECMAScript modules, {help}")
 }
 
-/// A value as `String(value)` has it. What throws when it is asked has no text.
+/// `String(value)`. A value whose conversion throws has a fixed text.
 pub(crate) fn text<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> String {
     let text = match value.as_symbol() {
         Some(_) => return "a symbol".to_owned(),
@@ -54,27 +55,4 @@ pub(crate) fn text<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> String {
         ctx.catch();
         "a value that has no text".to_owned()
     })
-}
-
-/// The places in a stack of the engine, whose lines are `    at call (file:line:column)` or `    at file:line:column`.
-pub(crate) fn places(stack: &str) -> impl Iterator<Item = (&str, usize, usize)> {
-    stack.lines().filter_map(|line| {
-        let call = line.trim_start().strip_prefix("at ")?;
-        let place = call.rsplit_once(" (").map_or(call, |(_, place)| place.trim_end_matches(')'));
-        let mut parts = place.rsplitn(3, ':');
-        let (column, line, file) = (parts.next()?, parts.next()?, parts.next()?);
-        Some((file, line.parse().ok()?, column.parse().ok()?))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_are_read_from_stacks() {
-        let stack = "    at get (native)\n    at buy (lib/a b.js:12:5)\n    at <anonymous> (load.js:3:40)\n    at load.js:2:24\n";
-        let found: Vec<_> = places(stack).collect();
-        assert_eq!(found, [("lib/a b.js", 12, 5), ("load.js", 3, 40), ("load.js", 2, 24)]);
-    }
 }

@@ -1,17 +1,17 @@
-//! What is wrong in a script before it runs, and what it threw when it ran: always with the place, where there is one.
+//! Faults of a script before it runs, and exceptions while it runs, with their place if they have one.
 
 use std::fmt;
 
 /// A place in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The module, as it was named: the path of the script as it was given, other paths relative to that.
+    /// The path of the module: that of the script as it was given, others relative to it.
     pub file: String,
     /// From 1.
     pub line: usize,
     /// In characters, from 1.
     pub column: usize,
-    /// The line itself; empty where it is not known.
+    /// The line; empty if unknown.
     pub text: String,
 }
 
@@ -30,7 +30,7 @@ impl Place {
         Self { file: file.to_owned(), line, column, text: text.to_owned() }
     }
 
-    /// The line with a mark under the place, as a reader wants to see it. Of a long line, what is near.
+    /// The line with a mark under the place. A long line is cut to the part around it.
     #[must_use]
     pub fn drawn(&self) -> String {
         const WIDTH: usize = 120;
@@ -40,7 +40,7 @@ impl Place {
         let is_cut = |at: usize| at == first && skipped > 0 || at == last && goes_on;
         let near = self.text.chars().enumerate().skip(skipped).take(WIDTH);
         let near: String = near.map(|(at, char)| if is_cut(at) { '…' } else { char }).collect();
-        // Tabs stay tabs under themselves, so that the mark stands where the reader's terminal puts the place.
+        // Tabs stay tabs, so the mark stands under the place in any terminal.
         let ahead = near.chars().take(self.column - 1 - skipped);
         let indent: String = ahead.map(|char| if char == '\t' { '\t' } else { ' ' }).collect();
         let (number, margin) = (self.line, " ".repeat(self.line.to_string().len()));
@@ -57,7 +57,7 @@ impl fmt::Display for Place {
 /// Why a script cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where; None when the file as a whole cannot be read.
+    /// Its place; None if the file as a whole cannot be read.
     pub place: Option<Place>,
     /// What is wrong.
     pub message: String,
@@ -85,28 +85,19 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What to say of a name that is not known where one of the known ones is near: "did you mean `get`?".
-#[must_use]
-pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
-    let most = name.chars().count() / 3;
-    let edits = known.map(|known| (strsim::damerau_levenshtein(name, known), known));
-    let (_, nearest) = edits.filter(|(edits, _)| *edits <= most).min()?;
-    Some(format!("did you mean `{nearest}`?"))
-}
-
-/// What a script threw and did not catch.
+/// An uncaught exception of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exception {
-    /// As `String(error)` has it: `TypeError: not a function`.
+    /// `String(error)`: `TypeError: not a function`.
     pub message: String,
-    /// Where it was thrown, in the script's own code; None for what is no `Error`.
+    /// The place in the script's own code where it was thrown; None for values other than `Error`.
     pub place: Option<Place>,
-    /// The calls that led there, a line each, as the engine writes them; empty for what is no `Error`.
+    /// The stack of calls, a line each, as the engine writes it; empty for values other than `Error`.
     pub stack: String,
 }
 
 impl Exception {
-    /// The exception, with the line and a mark under the place, and the calls that led there.
+    /// The exception, with the line and a mark under the place, and the stack of calls.
     #[must_use]
     pub fn render(&self) -> String {
         let drawn = self.place.as_ref().map(Place::drawn).unwrap_or_default();

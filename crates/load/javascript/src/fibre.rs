@@ -1,9 +1,8 @@
-//! A stackful fibre: a stack of its own, whose code parks from whatever depth and goes on later.
+//! A stackful fibre: code with a stack of its own, which can park at any depth and be resumed later.
 //!
-//! What fibres cannot do:
-//! - **A parked fibre is never dropped.** To unwind its stack would be a panic through the frames of QuickJS, whose
-//!   bindings turn every panic of a native into an exception, which the script may catch and go on. So a fibre is let
-//!   run until it has ended, and one that has not is leaked.
+//! Limits of fibres:
+//! - **A parked fibre is never dropped.** Unwinding its stack is a panic through the frames of QuickJS. The bindings turn
+//!   a panic of a native into an exception, which the script may catch. So a fibre runs to its end, or is leaked.
 //! - **There are some 32,000 to a process**: a stack takes two of the 65,530 mappings that Linux allows by default
 //!   (`vm.max_map_count`). [`most`] says how many.
 
@@ -15,7 +14,7 @@ use std::io;
 type Switch = Yielder<(), ()>;
 
 thread_local! {
-    /// How the fibre that runs on this thread gives the thread back; null while none does.
+    /// The switch by which the running fibre of this thread gives the thread back; null while none runs.
     static RUNNING: Cell<*const Switch> = const { Cell::new(std::ptr::null()) };
 }
 
@@ -23,10 +22,10 @@ thread_local! {
 pub struct Fibre(Option<Coroutine<(), (), (), DefaultStack>>);
 
 impl Fibre {
-    /// A fibre that will run `body` on `stack` bytes. Only what is touched of them takes memory.
+    /// A fibre that runs `body` on a stack of `stack` bytes. Only touched pages take memory.
     ///
     /// # Errors
-    /// There is no room for another stack.
+    /// No memory for another stack.
     pub fn new(stack: usize, body: impl FnOnce() + 'static) -> io::Result<Self> {
         let stack = DefaultStack::new(stack)?;
         let run = move |switch: &Switch, ()| {
@@ -36,24 +35,24 @@ impl Fibre {
         Ok(Self(Some(Coroutine::with_stack(stack, run))))
     }
 
-    /// Lets it run until it parks or has ended. A panic of its body comes out here.
+    /// Runs it until it parks or ends. A panic of its body comes out here.
     ///
     /// # Panics
     /// It has ended before.
     pub fn resume(&mut self) {
-        let _back = GiveBack(RUNNING.get());
+        let _back = RestoreRunning(RUNNING.get());
         if let Some(coroutine) = &mut self.0 {
             let (CoroutineResult::Yield(()) | CoroutineResult::Return(())) = coroutine.resume(());
         }
     }
 
-    /// Whether its body has begun to run.
+    /// True if its body has begun to run.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.0.as_ref().is_none_or(Coroutine::started)
     }
 
-    /// Whether its body has returned.
+    /// True if its body has returned.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.0.as_ref().is_none_or(Coroutine::done)
@@ -68,16 +67,16 @@ impl Drop for Fibre {
     }
 }
 
-/// Sets back which fibre runs, also when the one that ran has panicked.
-struct GiveBack(*const Switch);
+/// Restores the running fibre of the thread on drop, also after a panic.
+struct RestoreRunning(*const Switch);
 
-impl Drop for GiveBack {
+impl Drop for RestoreRunning {
     fn drop(&mut self) {
         RUNNING.set(self.0);
     }
 }
 
-/// Parks the fibre that runs until it is resumed.
+/// Parks the running fibre until it is resumed.
 ///
 /// # Panics
 /// No fibre runs on this thread.
@@ -93,11 +92,10 @@ pub fn park() {
     RUNNING.set(switch);
 }
 
-/// The most fibres that this process can have: half of the mappings that it may have, less a thousand for what else it
-/// maps.
+/// The most fibres that this process can have: half of its memory mappings, less a thousand for other mappings.
 ///
 /// # Errors
-/// `/proc` does not say.
+/// `/proc` cannot be read.
 pub fn most() -> io::Result<usize> {
     let text = std::fs::read_to_string("/proc/sys/vm/max_map_count")?;
     let mappings: usize = text.trim().parse().map_err(io::Error::other)?;
@@ -112,7 +110,7 @@ mod tests {
     use std::rc::Rc;
 
     #[test]
-    fn fibres_take_turns_from_whatever_depth() {
+    fn fibres_park_at_any_depth() {
         let said: Rc<RefCell<String>> = Rc::default();
         let counting = |name: char| {
             let said = Rc::clone(&said);

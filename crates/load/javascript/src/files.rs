@@ -1,16 +1,16 @@
-//! The files that a script may read: those in its own folder, and in the folders that a person has allowed.
+//! The files that a script may read: those in its own folder, and in the folders that the user of the program allows.
 
-use crate::fault::nearest;
+use plimsoll_model::suggestion::did_you_mean;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Reads files inside the folders that are allowed, each once: all runtimes of a program share what was read.
+/// Reads files in the allowed folders, each once: all runtimes of a program share their content.
 #[derive(Debug)]
 pub struct Files {
     folders: Vec<PathBuf>,
-    /// How a person allows another, as a fragment: "`--files`".
+    /// The option that allows another folder, as a fragment: "`--files`".
     opened_by: Option<&'static str>,
     read: Mutex<BTreeMap<PathBuf, Arc<[u8]>>>,
 }
@@ -18,31 +18,31 @@ pub struct Files {
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It lies elsewhere, if only by a symbolic link.
+    /// It lies outside, maybe by a symbolic link.
     #[error("`{}` lies outside the folders that this script may read ({}); allow its folder{}, or move the file",
         path.display(), listed(folders), opened_by.map(|knob| format!(" with {knob}")).unwrap_or_default())]
     Outside {
-        /// As the script named it.
+        /// Its path in the script.
         path: PathBuf,
-        /// Those that are allowed.
+        /// The allowed folders.
         folders: Vec<PathBuf>,
-        /// How a person allows another.
+        /// The option that allows another folder.
         opened_by: Option<&'static str>,
     },
     /// It cannot be read.
     #[error("cannot read `{}`: {source}", path.display())]
     Unreadable {
-        /// As the script named it.
+        /// Its path in the script.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
-        /// The name of a file beside it that is almost the same.
+        /// A question with the name of a file beside it that is almost the same.
         near: Option<String>,
     },
 }
 
 impl FileError {
-    /// What to do about it, where that is no part of what is wrong: "did you mean `shop.js`?".
+    /// Help that is not part of the message: "did you mean `shop.js`?".
     #[must_use]
     pub fn help(&self) -> Option<&str> {
         match self {
@@ -66,18 +66,18 @@ impl Files {
         Ok(Self { folders, opened_by: None, read: Mutex::default() })
     }
 
-    /// The same; `knob` is how a person allows another folder, as a fragment: "`--files`".
+    /// The same, with the option that allows another folder, as a fragment: "`--files`".
     #[must_use]
-    pub fn opened_by(self, knob: &'static str) -> Self {
-        Self { opened_by: Some(knob), ..self }
+    pub fn opened_by(self, option: &'static str) -> Self {
+        Self { opened_by: Some(option), ..self }
     }
 
     /// The content of a file.
     ///
     /// # Errors
-    /// It lies outside of what is allowed, or cannot be read.
+    /// It lies outside the allowed folders, or cannot be read.
     pub fn read(&self, path: &Path) -> Result<Arc<[u8]>, FileError> {
-        // Where it really lies: neither `..` nor a symbolic link leads out.
+        // The real path: neither `..` nor a symbolic link leads out.
         let real = match path.canonicalize() {
             Err(_) if !self.may_name(path) => return Err(self.outside(path)),
             real => real.map_err(|source| unreadable(path, source))?,
@@ -95,15 +95,14 @@ impl Files {
         Ok(content)
     }
 
-    /// Every file that was read so far, with its content.
+    /// All files that were read so far, with their content.
     #[must_use]
     pub fn all_read(&self) -> Vec<(PathBuf, Arc<[u8]>)> {
         let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         read.iter().map(|(path, content)| (path.clone(), Arc::clone(content))).collect()
     }
 
-    /// Whether a path that leads nowhere at least lies in an allowed folder: of others, a script is not told whether
-    /// they exist.
+    /// True if a path that does not exist lies in an allowed folder. A script must not learn which other files exist.
     fn may_name(&self, path: &Path) -> bool {
         let folder = path.ancestors().skip(1).find_map(|folder| match folder.as_os_str().is_empty() {
             true => Path::new(".").canonicalize().ok(),
@@ -122,12 +121,12 @@ fn unreadable(path: &Path, source: io::Error) -> FileError {
     FileError::Unreadable { path: path.to_owned(), source, near }
 }
 
-/// What to say of a file that is not there where another one beside it has almost its name.
+/// A question with the name of a file beside a missing one that is almost the same.
 fn near(path: &Path) -> Option<String> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let names = std::fs::read_dir(folder).ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let names: Vec<String> = names.collect();
-    nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))
+    did_you_mean(path.file_name()?.to_str()?, names.iter().map(String::as_str))
 }
 
 fn listed(folders: &[PathBuf]) -> String {

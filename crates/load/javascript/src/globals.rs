@@ -1,8 +1,8 @@
-//! What the engine lacks and every script expects: timers, a console, `open`, and variables that whoever runs the
-//! script sets.
+//! Global objects that the engine lacks and every script expects: timers, a console, `open`, and variables that whoever
+//! runs the script sets.
 #![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
 
-use crate::event_loop::{Event, EventLoop, Level, OpId, Operations, Then};
+use crate::event_loop::{EventLoop, Level, OpId, Operations, Then, Wakeup};
 use crate::exception::text;
 use crate::files::FileError;
 use crate::program::{Program, beside};
@@ -16,48 +16,48 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A value that comes from outside.
+/// A value that is passed into a script.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Data {
-    /// A number, at less cost than its JSON.
+pub enum Argument {
+    /// A number, cheaper than its JSON.
     Number(f64),
     /// A text in JSON.
     Json(Rc<str>),
-    /// A text in JSON that a user reads once: each call gets the same object.
-    Kept(Rc<str>),
+    /// A text in JSON that a user parses once: each call gets the same object.
+    SharedJson(Rc<str>),
 }
 
-/// What a user has read of [`Data::Kept`].
+/// The objects that a user has parsed from [`Argument::SharedJson`].
 #[derive(Default)]
-pub(crate) struct Kept<'js>(RefCell<Vec<(Rc<str>, Value<'js>)>>);
+pub(crate) struct ParsedArguments<'js>(RefCell<Vec<(Rc<str>, Value<'js>)>>);
 
-impl<'js> Kept<'js> {
-    pub(crate) fn value(&self, ctx: &Ctx<'js>, data: &Data) -> Result<Value<'js>> {
-        match data {
-            Data::Number(number) => number.into_js(ctx),
-            Data::Json(text) => ctx.json_parse(text.as_bytes()),
-            Data::Kept(text) => self.kept(ctx, text),
+impl<'js> ParsedArguments<'js> {
+    pub(crate) fn value(&self, ctx: &Ctx<'js>, argument: &Argument) -> Result<Value<'js>> {
+        match argument {
+            Argument::Number(number) => number.into_js(ctx),
+            Argument::Json(text) => ctx.json_parse(text.as_bytes()),
+            Argument::SharedJson(text) => self.shared(ctx, text),
         }
     }
 
-    fn kept(&self, ctx: &Ctx<'js>, text: &Rc<str>) -> Result<Value<'js>> {
-        let mut kept = self.0.borrow_mut();
-        if let Some((_, value)) = kept.iter().find(|(known, _)| Rc::ptr_eq(known, text)) {
+    fn shared(&self, ctx: &Ctx<'js>, text: &Rc<str>) -> Result<Value<'js>> {
+        let mut parsed = self.0.borrow_mut();
+        if let Some((_, value)) = parsed.iter().find(|(known, _)| Rc::ptr_eq(known, text)) {
             return Ok(value.clone());
         }
         let value = ctx.json_parse(text.as_bytes())?;
-        kept.push((Rc::clone(text), value.clone()));
+        parsed.push((Rc::clone(text), value.clone()));
         Ok(value)
     }
 }
 
-/// Gives global variables their values.
-pub(crate) fn set<'js>(ctx: &Ctx<'js>, kept: &Kept<'js>, variables: &[(Rc<str>, Data)]) -> Result<()> {
+/// Sets global variables.
+pub(crate) fn set<'js>(ctx: &Ctx<'js>, parsed: &ParsedArguments<'js>, variables: &[(Rc<str>, Argument)]) -> Result<()> {
     let globals = ctx.globals();
-    variables.iter().try_for_each(|(name, data)| globals.set(&**name, kept.value(ctx, data)?))
+    variables.iter().try_for_each(|(name, argument)| globals.set(&**name, parsed.value(ctx, argument)?))
 }
 
-/// Everything of this module but the variables.
+/// Installs all global objects of this module.
 pub(crate) fn install<'js, P: Operations>(ctx: &Ctx<'js>, program: &Arc<Program>) -> Result<()> {
     let globals = ctx.globals();
     globals.set("setTimeout", Function::new(ctx.clone(), set_timeout::<P>)?)?;
@@ -87,7 +87,7 @@ fn set_interval<'js, P: Operations>(
     period: Opt<Coerced<f64>>,
     arguments: Rest<Value<'js>>,
 ) -> Result<OpId> {
-    // No less than a millisecond, as elsewhere: a user whose interval is always due would never let another run.
+    // At least a millisecond, as in browsers: a user whose interval is always due would never let another run.
     let period = span(period).max(Nanos(1_000_000));
     begin_timer::<P>(&ctx, function, period, Some(period), arguments.0)
 }
@@ -99,7 +99,7 @@ fn clear<P: Operations>(ctx: Ctx<'_>, id: Opt<Coerced<f64>>) -> Result<()> {
     Ok(())
 }
 
-/// Milliseconds, of which none or less is at once.
+/// A span of milliseconds. Nothing and negative numbers are zero.
 fn span(milliseconds: Opt<Coerced<f64>>) -> Nanos {
     let milliseconds = milliseconds.0.map_or(0.0, |given| given.0);
     Nanos((milliseconds * 1e6) as u64)
@@ -116,7 +116,7 @@ fn begin_timer<'js, P: Operations>(
     let function = Persistent::save(ctx, function);
     let arguments = Persistent::save(ctx, arguments);
     let due = events.now().after(delay);
-    let handler = move |ctx: &Ctx<'_>, _: Event<P::Event>| {
+    let handler = move |ctx: &Ctx<'_>, _: Wakeup<P::Event>| {
         let function: Function<'_> = function.clone().restore(ctx)?;
         function.call::<_, ()>((Rest(arguments.clone().restore(ctx)?),))?;
         let again = |period| Ok(Then::At(EventLoop::<P>::of(ctx)?.now().after(period)));
@@ -136,7 +136,7 @@ fn console<'js, P: Operations>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     ];
     for (name, level) in methods {
         let write = move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<()> {
-            let words: Vec<String> = values.0.into_iter().map(|value| shown(&ctx, value)).collect();
+            let words: Vec<String> = values.0.into_iter().map(|value| formatted(&ctx, value)).collect();
             EventLoop::<P>::of(&ctx)?.host().console(level, &words.join(" "));
             Ok(())
         };
@@ -145,8 +145,8 @@ fn console<'js, P: Operations>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     Ok(console)
 }
 
-/// A value as a person wants to read it: errors with their stack, other objects as JSON.
-fn shown<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> String {
+/// A value in the form of `console.log`: errors with their stack, other objects as JSON.
+fn formatted<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> String {
     if let Some(error) = value.as_exception() {
         let stack = error.stack().unwrap_or_default();
         return format!("{}\n{stack}", text(ctx, value)).trim_end().to_owned();
@@ -161,14 +161,14 @@ fn shown<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> String {
     text(ctx, value)
 }
 
-/// `open(path)` is a file as text, `open(path, "b")` as bytes; relative to the module that calls it, and only while
-/// the script is loaded: later it would read a file in the middle of what is measured.
+/// `open(path)` returns a file as text, `open(path, "b")` as bytes. The path is relative to the calling module. It works
+/// only while the script is loaded: later it would read files in the middle of a measurement.
 fn open<'js, P: Operations>(ctx: &Ctx<'js>, program: &Program, path: &str, mode: Option<&str>) -> Result<Value<'js>> {
     if !EventLoop::<P>::of(ctx)?.is_loading() {
         let message = "open() works only while the script is loaded: call it outside of functions";
         return Err(Exception::throw_message(ctx, message));
     }
-    // What called may be a function of the engine: `files.map(open)`.
+    // The caller may be a function of the engine: `files.map(open)`.
     let caller = (0..4).find_map(|level| ctx.script_or_module_name(level)?.to_string().ok());
     let path = beside(caller.as_deref().unwrap_or(program.entry()), path);
     let unread = |error: FileError| {

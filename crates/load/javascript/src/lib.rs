@@ -1,18 +1,18 @@
-//! Scripts on fibres: a user of a script is a runtime of QuickJS on a stack of its own, so that what blocks in the
-//! script parks the user and not the thread.
+//! Scripts on fibres: a user of a script is a runtime of QuickJS on a stack of its own, so a blocking call
+//! parks the user and not the thread.
 //!
-//! The crate knows neither k6 nor sockets. [`Program::load`] reads a script with all its modules, finds what is wrong
-//! in them, and compiles them once. A [`Vm`] is a user: it runs until it waits for something, and says what it wants
-//! ([`Request`]); whoever runs it does that and tells it ([`Vm::wake`]). Modules in Rust ([`NativeModule`]) ask through
-//! [`EventLoop::of`], and may park from any depth:
+//! The crate knows neither k6 nor sockets. [`Program::load`] reads a script with all its modules, reports their faults,
+//! and compiles them once. A [`Vm`] is a user: it runs until it waits, and hands out its [`Request`]s. Whoever runs it
+//! carries these out and wakes it with their events ([`Vm::wake`]). Modules in Rust ([`NativeModule`]) start operations
+//! through [`EventLoop::of`], and may park at any depth:
 //!
 //! ```
-//! use plimsoll_javascript::{Data, Entry, Event, EventLoop, Files, Host, Level, Limits, NativeModule, Natives, Operations};
-//! use plimsoll_javascript::{Call, Parked, Program, Request, Setup, Vm, Wanted};
+//! use plimsoll_javascript::{Argument, Call, Entry, EventLoop, Files, Host, Level, Limits, NativeModule, Natives};
+//! use plimsoll_javascript::{Operations, Parked, Program, Request, ResultFormat, Setup, Vm, Wakeup};
 //! use rquickjs::{Ctx, Function, Object};
 //! use std::rc::Rc;
 //!
-//! /// The operations of this example: a number is asked, and answered with a number.
+//! /// The operations of this example: a number, whose event is a number.
 //! struct Numbers;
 //! impl Operations for Numbers {
 //!     type Op = u32;
@@ -46,21 +46,21 @@
 //! let mut user = Vm::<Numbers>::new(&program, setup)?;
 //! assert_eq!(user.load(), Parked::Over(Ok(None)));
 //!
-//! let arguments = vec![Data::Number(20.0)];
-//! let call = Call { function: "default".into(), arguments, globals: vec![], result: Wanted::Json };
+//! let arguments = vec![Argument::Number(20.0)];
+//! let call = Call { function: "default".into(), arguments, globals: vec![], result: ResultFormat::Json };
 //! assert_eq!(user.call(call), Parked::Waiting);
 //! let Some(Request::Start(id, 20)) = user.next_request() else { panic!("it asks") };
-//! assert_eq!(user.wake(id, Event::Answer(41)), Parked::Over(Ok(Some("42".to_owned()))));
+//! assert_eq!(user.wake(id, Wakeup::Operation(41)), Parked::Over(Ok(Some("42".to_owned()))));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Scripts are not trusted with anything but their own time and memory: they read files in folders that were allowed,
-//! and reach the network only through operations.
+//! Scripts control nothing but their own time and memory: they read files in allowed folders only, and reach the network
+//! only through operations.
 //!
-//! What to know when writing natives:
-//! - `JSON.stringify` and `Object.keys` see nothing of getters on a prototype: give classes a `toJSON`.
-//! - A native that takes long is one step for the engine: only the limit on memory bounds it.
-//! - A native must not panic: the bindings make that an exception, which the script may catch.
+//! Notes for modules in Rust:
+//! - `JSON.stringify` and `Object.keys` do not see getters on a prototype: give classes a `toJSON`.
+//! - A long native is one step for the engine: only the limit on memory bounds it.
+//! - A native must not panic: the bindings turn a panic into an exception, which the script may catch.
 //! - An error of [`EventLoop::call`], [`EventLoop::sleep`] and [`EventLoop::next`] means that the user is stopped: return
 //!   it.
 //! - The engine has no `URL`, `TextEncoder`, `crypto`, `structuredClone` or `Intl` of its own.
@@ -75,14 +75,15 @@ mod globals;
 mod module;
 mod native;
 mod program;
+mod stack;
 mod typescript;
 mod vm;
 
-pub use event_loop::{Event, EventLoop, Handler, Host, Level, OpId, Operations, Request, Then};
-pub use fault::{Exception, Fault, Place, nearest};
+pub use event_loop::{EventLoop, Handler, Host, Level, OpId, Operations, Request, Then, Wakeup};
+pub use fault::{Exception, Fault, Place};
 pub use files::{FileError, Files};
-pub use globals::Data;
+pub use globals::Argument;
 pub use native::{NativeModule, Natives};
 pub use program::{Entry, Program};
 pub use rquickjs;
-pub use vm::{Call, End, Limit, Limits, Parked, Prepare, Setup, Vm, Wanted};
+pub use vm::{Call, End, Limit, Limits, Parked, Prepare, ResultFormat, Setup, Vm};

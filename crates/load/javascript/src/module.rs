@@ -1,7 +1,7 @@
-//! A module as it is written: its text without types, what it imports and exports and where, and its faults.
+//! A module of a script as a text: its code without types, its imports and exports with their places, and its faults.
 //!
-//! The parser is not the engine's: that one stops at the first fault of the first file, its columns are off, and of a
-//! missing module or export it tells no place at all.
+//! The parser is not the engine's, which stops at the first fault of the first file, counts columns wrongly, and gives no
+//! place for a missing module or export.
 
 use crate::access::{Name, Uses};
 use crate::fault::{Fault, Place};
@@ -20,29 +20,29 @@ use std::path::Path;
 /// A module that can be compiled.
 pub(crate) struct Module {
     pub(crate) name: String,
-    /// As it stands in its file.
+    /// The text of its file.
     pub(crate) source: String,
-    /// As the engine gets it: the same, with spaces where types were.
+    /// The text for the engine: the same, with spaces in place of types.
     pub(crate) code: String,
     pub(crate) names: Names,
 }
 
 /// What a module imports and exports.
 pub(crate) struct Names {
-    /// The modules it asks for, by what it calls them, with the first place where it does.
+    /// The specifiers of the modules that it imports, with the offset of the first import.
     pub(crate) requests: BTreeMap<String, usize>,
-    /// Names that it wants of other modules.
-    pub(crate) wants: Vec<Want>,
-    /// Names that it exports itself, or hands on one by one.
+    /// The names that it imports from other modules.
+    pub(crate) imports: Vec<ImportedName>,
+    /// The names that it exports, re-exports included.
     pub(crate) exports: Vec<String>,
-    /// Modules of which it hands on everything, as it calls them.
-    pub(crate) stars: Vec<String>,
-    /// Modules that it has as a whole, in a variable.
-    pub(crate) wholes: Vec<String>,
+    /// The specifiers of modules that it re-exports as a whole: `export * from`.
+    pub(crate) star_exports: Vec<String>,
+    /// The specifiers of modules that it holds in a variable: `import * as`.
+    pub(crate) namespaces: Vec<String>,
 }
 
 /// A name that a module imports.
-pub(crate) struct Want {
+pub(crate) struct ImportedName {
     pub(crate) request: String,
     pub(crate) name: String,
     pub(crate) offset: usize,
@@ -67,13 +67,13 @@ impl Module {
 }
 
 impl Names {
-    /// Tells modules in Rust what is imported of them.
+    /// Notes the imports of modules in Rust.
     pub(crate) fn note_imports(&self, natives: &mut Natives) {
-        for want in &self.wants {
-            natives.import(&want.request, |name| name == want.name);
+        for import in &self.imports {
+            natives.import(&import.request, |name| name == import.name);
         }
-        for whole in self.wholes.iter().chain(&self.stars) {
-            natives.import(whole, |_| true);
+        for module in self.namespaces.iter().chain(&self.star_exports) {
+            natives.import(module, |_| true);
         }
     }
 
@@ -91,41 +91,41 @@ impl Names {
         let stars = record.star_export_entries.iter();
         Self {
             requests: requests.collect(),
-            wants: wants(record),
+            imports: imports(record),
             exports: exports.filter_map(|entry| export_name(&entry.export_name)).collect(),
-            stars: stars.filter_map(|entry| Some(entry.module_request.as_ref()?.name.to_string())).collect(),
-            wholes: wholes(record),
+            star_exports: stars.filter_map(|entry| Some(entry.module_request.as_ref()?.name.to_string())).collect(),
+            namespaces: namespaces(record),
         }
     }
 }
 
-/// Every name that is asked of another module, with its place.
-fn wants(record: &ModuleRecord<'_>) -> Vec<Want> {
+/// All names that are imported from other modules, with their offsets.
+fn imports(record: &ModuleRecord<'_>) -> Vec<ImportedName> {
     let imported = record.import_entries.iter().filter_map(|entry| {
         let (name, span) = match &entry.import_name {
             ImportImportName::Name(name) => (name.name.to_string(), name.span),
             ImportImportName::Default(span) => ("default".to_owned(), *span),
             ImportImportName::NamespaceObject => return None,
         };
-        Some(Want { request: entry.module_request.name.to_string(), name, offset: span.start as usize })
+        Some(ImportedName { request: entry.module_request.name.to_string(), name, offset: span.start as usize })
     });
-    let handed_on = record.indirect_export_entries.iter().filter_map(|entry| {
+    let re_exported = record.indirect_export_entries.iter().filter_map(|entry| {
         let ExportImportName::Name(name) = &entry.import_name else { return None };
         let request = entry.module_request.as_ref()?.name.to_string();
-        Some(Want { request, name: name.name.to_string(), offset: name.span.start as usize })
+        Some(ImportedName { request, name: name.name.to_string(), offset: name.span.start as usize })
     });
-    imported.chain(handed_on).collect()
+    imported.chain(re_exported).collect()
 }
 
 /// The modules of `import * as …` and of `export * as …`.
-fn wholes(record: &ModuleRecord<'_>) -> Vec<String> {
+fn namespaces(record: &ModuleRecord<'_>) -> Vec<String> {
     let imports = record.import_entries.iter().filter(|entry| entry.import_name.is_namespace_object());
     let exports = record.indirect_export_entries.iter().filter(|entry| entry.import_name.is_all());
     let exports = exports.filter_map(|entry| Some(entry.module_request.as_ref()?.name.to_string()));
     imports.map(|entry| entry.module_request.name.to_string()).chain(exports).collect()
 }
 
-/// A module's text, before and after its types went: characters stand where they stood, bytes may not.
+/// The text of a module with and without types. Characters keep their line and column, bytes may not keep their offset.
 pub(crate) struct Text<'a> {
     pub(crate) name: &'a str,
     pub(crate) source: &'a str,
@@ -133,14 +133,14 @@ pub(crate) struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// A place as the engine (0.15.1) tells it, as an offset: columns are bytes, and on the first line they count from 0.
+    /// The offset of a place of the engine (0.15.1), whose columns are bytes, counted from 0 on the first line.
     pub(crate) fn engine_offset(&self, line: usize, column: usize) -> Option<usize> {
         let before: usize = self.code.split_inclusive('\n').take(line.checked_sub(1)?).map(str::len).sum();
         let ahead = if line == 1 && column > 1 { column } else { column.saturating_sub(1) };
         Some(before + ahead)
     }
 
-    /// Where a name can have been used in the function that the engine was in: none where that is not sure.
+    /// The offset at which a name was used in the function around the engine's place; none if there are several.
     pub(crate) fn use_of(&self, name: Name<'_>, at: usize) -> Option<usize> {
         let allocator = Allocator::default();
         let program = parse(&allocator, self.code, SourceType::mjs()).program;
@@ -155,7 +155,7 @@ impl Text<'_> {
         Place { text: text.to_owned(), ..place }
     }
 
-    /// What the module imports and exports, or what is wrong in it.
+    /// The imports and exports of the module, or its faults.
     fn names(&self) -> Result<Names, Vec<Fault>> {
         let allocator = Allocator::default();
         let parsed = parse(&allocator, self.code, SourceType::mjs());
@@ -163,20 +163,19 @@ impl Text<'_> {
         if faults.is_empty() { Ok(Names::of(&parsed.module_record)) } else { Err(faults) }
     }
 
-    /// The faults of a module: those of the parser, or else those of scopes (a name declared twice) and what the
-    /// engine cannot be trusted with.
+    /// The faults of a module: those of the parser, or else those of scopes (a name declared twice) and of `import()`.
     fn faults(&self, parsed: &ParserReturn<'_>) -> Vec<Fault> {
         let fault = |error: &OxcDiagnostic| self.fault(error);
         if !parsed.errors.is_empty() {
             return parsed.errors.iter().map(fault).collect();
         }
         let checked = SemanticBuilder::new().with_check_syntax_error(true).build(&parsed.program);
-        let late = parsed.module_record.dynamic_imports.iter().map(|import| self.late_import(import));
-        checked.errors.iter().map(fault).chain(late).collect()
+        let dynamic = parsed.module_record.dynamic_imports.iter().map(|import| self.dynamic_import(import));
+        checked.errors.iter().map(fault).chain(dynamic).collect()
     }
 
-    /// `import()` would load a module in the middle of what is measured.
-    fn late_import(&self, import: &DynamicImport) -> Fault {
+    /// The fault of `import()`, which would load a module in the middle of a measurement.
+    fn dynamic_import(&self, import: &DynamicImport) -> Fault {
         Fault {
             place: Some(self.place(import.span.start as usize)),
             message: "`import()` is not supported".to_owned(),
@@ -185,13 +184,13 @@ impl Text<'_> {
     }
 
     fn fault(&self, error: &OxcDiagnostic) -> Fault {
-        // Of several places the last is the fault; those before it say what it collides with.
+        // Of several places the last one is the fault; the others are what it collides with.
         let label = error.labels.as_ref().and_then(|labels| labels.iter().max_by_key(|label| label.offset()));
         let message = lower(&error.message);
-        // Some say the same again.
-        let is_new = |said: &String| !said.is_empty() && !message.contains(said.trim_end_matches(" expected"));
-        let said = label.and_then(|label| label.label()).map(lower);
-        let help = [error.help.as_deref().map(lower), said].into_iter().flatten().find(is_new);
+        // Some texts repeat the message.
+        let is_new = |text: &String| !text.is_empty() && !message.contains(text.trim_end_matches(" expected"));
+        let text = label.and_then(|label| label.label()).map(lower);
+        let help = [error.help.as_deref().map(lower), text].into_iter().flatten().find(is_new);
         Fault { place: label.map(|label| self.place(label.offset())), message, help }
     }
 }

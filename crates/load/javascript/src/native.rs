@@ -1,21 +1,20 @@
-//! Modules that are written in Rust, and what else a script may import by name.
+//! Modules that are written in Rust, which scripts import by name.
 //!
-//! Of their exports only those are declared that a program imports: each takes memory in every runtime.
+//! Only exports that a program imports are declared: each one takes memory in every runtime.
 
 use rquickjs::module::{Declarations, Declared, Exports, ModuleDef};
 use rquickjs::{Ctx, Exception, JsLifetime, Module, Object, Result, Value};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// A module in Rust. Its names are known before anything runs, so that an import of one that it lacks is found where
-/// the script is loaded.
+/// A module in Rust. Its exports are known before anything runs, so loading a script finds an import that is missing.
 pub trait NativeModule: 'static {
-    /// As scripts import it: `k6/http`.
+    /// The name by which scripts import it: `k6/http`.
     const NAME: &'static str;
-    /// Everything it exports; `default` among them, where it has one.
+    /// The names of its exports, with `default` if it has one.
     const EXPORTS: &'static [&'static str];
 
-    /// Makes an object of all that it exports, in each runtime anew. As `default`, it is exported itself.
+    /// Makes an object of all its exports, in each runtime anew. The object itself is the export `default`.
     ///
     /// Closures given to the engine cannot borrow: what belongs to a user is userdata of the context
     /// ([`rquickjs::Ctx::store_userdata`], in [`crate::Setup::prepare`]), and operations go through
@@ -32,12 +31,12 @@ type Declare = for<'js> fn(&Ctx<'js>, &str) -> Result<Module<'js, Declared>>;
 struct Native {
     name: &'static str,
     exports: &'static [&'static str],
-    /// Those that the program imports.
+    /// The exports that the program imports.
     imported: Vec<&'static str>,
     declare: Declare,
 }
 
-/// The modules in Rust that scripts can import, and those that they cannot have.
+/// The modules in Rust that scripts can import, and the reasons why others are not supported.
 #[derive(Clone)]
 pub struct Natives {
     modules: Vec<Native>,
@@ -65,8 +64,7 @@ impl Natives {
         self
     }
 
-    /// With `refusal`, which says why a module that somebody may well ask for is not there: None for one it does not
-    /// know.
+    /// With `refusal`, which gives the reason why a known module is not supported; None for an unknown one.
     #[must_use]
     pub fn refusing(mut self, refusal: fn(&str) -> Option<String>) -> Self {
         self.refusal = refusal;
@@ -85,7 +83,7 @@ impl Natives {
         (self.refusal)(name)
     }
 
-    /// The program imports these names of a module, which may be none of these.
+    /// Notes the names that the program imports from a module. Ignores modules that are not in Rust.
     pub(crate) fn import(&mut self, module: &str, is_imported: impl Fn(&str) -> bool) {
         let Some(native) = self.modules.iter_mut().find(|native| native.name == module) else { return };
         let (exports, imported) = (native.exports.iter().copied(), &mut native.imported);
@@ -97,10 +95,10 @@ impl Natives {
         self.find(name).map(|module| (module.declare)(ctx, name))
     }
 
-    /// Where a context that declares modules finds them.
+    /// Stores them in a context that is to declare them.
     pub(crate) fn install(natives: &Arc<Natives>, ctx: &Ctx<'_>) {
-        let seat = Seat(Arc::clone(natives));
-        assert!(ctx.store_userdata(seat).is_ok(), "nobody holds userdata of a context that is being made");
+        let natives = CurrentNatives(Arc::clone(natives));
+        assert!(ctx.store_userdata(natives).is_ok(), "nobody holds userdata of a context that is being made");
     }
 
     fn find(&self, name: &str) -> Option<&Native> {
@@ -108,10 +106,11 @@ impl Natives {
     }
 }
 
+/// The userdata of a context by which the engine finds its modules.
 #[derive(JsLifetime)]
-struct Seat(Arc<Natives>);
+struct CurrentNatives(Arc<Natives>);
 
-/// What the engine wants to see of a module.
+/// The definition of a module for the engine.
 struct Definition<M>(PhantomData<M>);
 
 impl<M: NativeModule> ModuleDef for Definition<M> {
@@ -132,9 +131,9 @@ impl<M: NativeModule> ModuleDef for Definition<M> {
     }
 }
 
-/// What the program imports of a module.
+/// The exports of a module that the program imports.
 fn imported(module: &Module<'_, Declared>) -> Result<Vec<&'static str>> {
     let (ctx, name) = (module.ctx(), module.name::<String>()?);
-    let imported = ctx.userdata::<Seat>().and_then(|seat| Some(seat.0.find(&name)?.imported.clone()));
+    let imported = ctx.userdata::<CurrentNatives>().and_then(|natives| Some(natives.0.find(&name)?.imported.clone()));
     imported.ok_or_else(|| Exception::throw_internal(ctx, "modules in Rust are for programs"))
 }

@@ -1,10 +1,11 @@
-//! A script with everything that it imports: found, read, checked, and compiled once for all runtimes.
+//! A script with all modules that it imports: found, read, checked, and compiled once for all runtimes.
 
 use crate::access;
-use crate::fault::{Fault, Place, nearest};
+use crate::fault::{Fault, Place};
 use crate::files::{FileError, Files};
 use crate::module::{Module, Text};
 use crate::native::Natives;
+use plimsoll_model::suggestion::did_you_mean;
 use rquickjs::loader::{ImportAttributes, Loader, Resolver};
 use rquickjs::module::{Declared, WriteOptions};
 use rquickjs::{CatchResultExt, CaughtError, Context, Ctx, Error, JsLifetime, Runtime};
@@ -21,43 +22,43 @@ pub struct Program {
     exports: Vec<String>,
     natives: Arc<Natives>,
     files: Files,
-    /// Where names were used that were not there, by module, what the engine told of the place, and the message.
+    /// The offsets at which missing names were used, by module, the engine's offset, and the message.
     uses: Mutex<HashMap<(String, usize, String), Option<usize>>>,
 }
 
-/// How many places are looked for: further ones are as the engine tells them.
+/// The most offsets that are looked for. For others, the engine's place has to do.
 const MOST_USES: usize = 1000;
 
-/// Where natives find the program of the user that calls them.
+/// The userdata of a runtime by which natives find its program.
 #[derive(JsLifetime)]
-struct Seat(Arc<Program>);
+struct CurrentProgram(Arc<Program>);
 
-/// What is kept of a module.
+/// A compiled module.
 struct Compiled {
     bytecode: Box<[u8]>,
-    /// For the place where an exception was thrown.
+    /// For the places of exceptions.
     source: String,
     code: String,
-    /// What it asks for, and the names of the modules which that is.
+    /// The specifiers of its imports, and the names of these modules.
     links: HashMap<String, String>,
 }
 
-/// Where the text of a script comes from.
+/// The source of a script.
 #[derive(Clone, Copy, Debug)]
 pub enum Entry<'a> {
     /// A file.
     File(&'a Path),
-    /// A text. What it imports lies beside where its name says.
+    /// A text. Its imports are relative to its name.
     Text {
-        /// Its name, in places: `-`.
+        /// Its name, for places: `-`.
         name: &'a str,
-        /// What it says.
+        /// The text.
         text: &'a str,
     },
 }
 
 impl Program {
-    /// Reads a script and all that it imports, and compiles it.
+    /// Reads a script and all its imports, and compiles them.
     ///
     /// # Errors
     /// All faults of all modules, in the order of their places.
@@ -92,29 +93,29 @@ impl Program {
         }))
     }
 
-    /// The program of the user whose native runs.
+    /// The program of the runtime.
     ///
     /// # Errors
-    /// The runtime is not that of a user.
+    /// The runtime has none.
     pub fn of(ctx: &Ctx<'_>) -> rquickjs::Result<Arc<Self>> {
-        let found = ctx.userdata::<Seat>().map(|seat| Arc::clone(&seat.0));
+        let found = ctx.userdata::<CurrentProgram>().map(|program| Arc::clone(&program.0));
         found.ok_or_else(|| rquickjs::Exception::throw_internal(ctx, "this native is for users of scripts"))
     }
 
-    /// Where [`Self::of`] finds it.
+    /// Stores it in a runtime, where [`Self::of`] finds it.
     pub(crate) fn install(program: &Arc<Self>, ctx: &Ctx<'_>) {
         Natives::install(&program.natives, ctx);
-        let seat = Seat(Arc::clone(program));
-        assert!(ctx.store_userdata(seat).is_ok(), "nobody holds userdata of a context that is being made");
+        let current = CurrentProgram(Arc::clone(program));
+        assert!(ctx.store_userdata(current).is_ok(), "nobody holds userdata of a context that is being made");
     }
 
-    /// What the script itself exports, in alphabetical order; `default` is one of them.
+    /// The exports of the script itself in alphabetical order, `default` included.
     #[must_use]
     pub fn exports(&self) -> &[String] {
         &self.exports
     }
 
-    /// The files that it may read, and those that were read so far: the modules are among them.
+    /// The files that it may read, with those that were read so far, modules included.
     #[must_use]
     pub fn files(&self) -> &Files {
         &self.files
@@ -126,29 +127,29 @@ impl Program {
         &self.entry
     }
 
-    /// A place as the engine tells it; None where there is no such module. `thrown` is a message of the
-    /// engine about a name that was used there, or behind that.
+    /// Converts a place of the engine; None for other modules. `thrown` is the engine's message if it is about a name that
+    /// was used at the place or behind it.
     pub(crate) fn place(&self, file: &str, line: usize, column: usize, thrown: Option<&str>) -> Option<Place> {
         let module = self.modules.get(file)?;
         let text = Text { name: file, source: &module.source, code: &module.code };
-        let told = text.engine_offset(line, column)?;
-        let used = thrown.and_then(|message| self.use_of(&text, message, told));
-        Some(text.place(used.unwrap_or(told)))
+        let offset = text.engine_offset(line, column)?;
+        let used = thrown.and_then(|message| self.use_of(&text, message, offset));
+        Some(text.place(used.unwrap_or(offset)))
     }
 
-    /// See [`Text::use_of`]. What is thrown once is often thrown again.
-    fn use_of(&self, text: &Text<'_>, message: &str, told: usize) -> Option<usize> {
+    /// [`Text::use_of`], cached: an exception is often thrown again.
+    fn use_of(&self, text: &Text<'_>, message: &str, offset: usize) -> Option<usize> {
         let name = access::name_in(message)?;
         let mut known = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (text.name.to_owned(), told, message.to_owned());
+        let key = (text.name.to_owned(), offset, message.to_owned());
         match known.get(&key) {
             Some(place) => *place,
-            None if known.len() < MOST_USES => *known.entry(key).or_insert(text.use_of(name, told)),
+            None if known.len() < MOST_USES => *known.entry(key).or_insert(text.use_of(name, offset)),
             None => None,
         }
     }
 
-    /// What gives a runtime its modules.
+    /// Gives a runtime its modules.
     pub(crate) fn provide(self: &Arc<Self>, runtime: &Runtime) {
         runtime.set_loader(Provider(Arc::clone(self)), Provider(Arc::clone(self)));
     }
@@ -167,19 +168,19 @@ impl Program {
     }
 }
 
-/// A script while its modules are being read.
+/// A script whose modules are being read.
 struct Reading {
     files: Files,
     natives: Natives,
     modules: BTreeMap<String, Module>,
-    /// For each module: what it asks for, and what that is.
+    /// The imports of each module.
     links: Links,
     faults: Vec<Fault>,
 }
 
 type Links = HashMap<String, HashMap<String, String>>;
 
-/// What a module asks for.
+/// The target of an import.
 enum Target {
     Native,
     /// The name of a module in a file.
@@ -187,7 +188,7 @@ enum Target {
 }
 
 impl Reading {
-    /// Reads the entry and all that follows from it; gives the name of the entry.
+    /// Reads the entry and all its imports. Returns the name of the entry.
     fn begin(&mut self, entry: Entry<'_>) -> String {
         let (name, text) = match entry {
             Entry::File(path) => (named(path), None),
@@ -209,7 +210,7 @@ impl Reading {
         Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
     }
 
-    /// Adds a module, and those that it asks for.
+    /// Adds a module and its imports.
     fn add(&mut self, name: &str, text: String) {
         let module = match Module::parse(name, text) {
             Ok(module) => module,
@@ -248,7 +249,7 @@ impl Reading {
         Ok(())
     }
 
-    /// What to write where only the extension was left out.
+    /// Help if only the extension is missing.
     fn with_extension(&self, name: &str, request: &str) -> Option<String> {
         let found = ["js", "ts"].iter().find(|extension| self.read(&format!("{name}.{extension}")).is_ok())?;
         Some(format!("did you mean `{request}.{found}`?"))
@@ -273,37 +274,36 @@ impl Reading {
             let help = "save it beside the script and import that file".to_owned();
             return fault(format!("`{request}` is not fetched: modules are files"), Some(help));
         }
-        let help = nearest(request, self.natives.names()).or_else(|| {
+        let help = did_you_mean(request, self.natives.names()).or_else(|| {
             let beside = Path::new(&beside(base, request)).exists();
             beside.then(|| format!("a file is imported as `./{request}`"))
         });
         fault(format!("there is no module `{request}`"), help)
     }
 
-    /// Looks whether every name that is imported is exported.
+    /// Checks that every imported name is exported.
     fn check_names(&mut self) {
         let mut faults = Vec::new();
         for module in self.modules.values() {
-            for want in &module.names.wants {
-                let Some(exports) = self.exports_of(&module.name, &want.request, &mut BTreeSet::new()) else {
+            for import in &module.names.imports {
+                let Some(exports) = self.exports_of(&module.name, &import.request, &mut BTreeSet::new()) else {
                     continue;
                 };
-                if exports.contains(&want.name) {
+                if exports.contains(&import.name) {
                     continue;
                 }
-                let message = match want.name.as_str() {
-                    "default" => format!("`{}` has no default export", want.request),
-                    name => format!("`{}` exports no `{name}`", want.request),
+                let message = match import.name.as_str() {
+                    "default" => format!("`{}` has no default export", import.request),
+                    name => format!("`{}` exports no `{name}`", import.request),
                 };
-                let help = nearest(&want.name, exports.iter().map(String::as_str));
-                faults.push(Fault { place: Some(module.place(want.offset)), message, help });
+                let help = did_you_mean(&import.name, exports.iter().map(String::as_str));
+                faults.push(Fault { place: Some(module.place(import.offset)), message, help });
             }
         }
         self.faults.extend(faults);
     }
 
-    /// Every name that a module exports, also those it hands on; None where one of these modules could not be read.
-    /// `seen` ends circles.
+    /// All exports of a module, re-exports included; None if one of these modules could not be read. `seen` ends circles.
     fn exports(&self, name: &str, seen: &mut BTreeSet<String>) -> Option<BTreeSet<String>> {
         if let Some(exports) = self.natives.exports(name) {
             return Some(exports.iter().map(|name| (*name).to_owned()).collect());
@@ -313,15 +313,15 @@ impl Reading {
             return Some(BTreeSet::new());
         }
         let mut found: BTreeSet<String> = module.names.exports.iter().cloned().collect();
-        for star in &module.names.stars {
-            let mut handed_on = self.exports_of(name, star, seen)?;
-            handed_on.remove("default");
-            found.append(&mut handed_on);
+        for star in &module.names.star_exports {
+            let mut re_exported = self.exports_of(name, star, seen)?;
+            re_exported.remove("default");
+            found.append(&mut re_exported);
         }
         Some(found)
     }
 
-    /// The exports of what the module `base` calls `request`.
+    /// The exports of the module that `base` calls `request`.
     fn exports_of(&self, base: &str, request: &str, seen: &mut BTreeSet<String>) -> Option<BTreeSet<String>> {
         self.exports(self.links.get(base)?.get(request)?, seen)
     }
@@ -378,7 +378,7 @@ fn compile(
     Ok(compiler.0.written.take())
 }
 
-/// Compiles modules when the engine asks for them: it does when it compiles one that imports them.
+/// Compiles modules when the engine asks for them: when it compiles one that imports them.
 #[derive(Clone)]
 struct Compiler(Rc<Compiling>);
 
@@ -393,7 +393,7 @@ impl Compiling {
     fn compile<'js>(&self, ctx: &Ctx<'js>, name: &str) -> rquickjs::Result<rquickjs::Module<'js, Declared>> {
         let code = self.codes.get(name).ok_or_else(|| Error::new_loading(name))?;
         let module = rquickjs::Module::declare(ctx.clone(), name, code.as_str())?;
-        // Each runtime has a copy of it. What functions look like is known to `Program` already.
+        // Without the source, of which each runtime would have a copy: `Program` has it.
         let options = WriteOptions { strip_source: true, ..WriteOptions::default() };
         let bytecode = module.write(options)?;
         self.written.borrow_mut().insert(name.to_owned(), bytecode);
@@ -401,13 +401,13 @@ impl Compiling {
     }
 }
 
-/// What the engine does not take although the parser did. Its line is true, its column may be that of a neighbour.
+/// A fault that the engine finds and the parser did not. Its line is right, its column may be off.
 fn engine_fault(modules: &BTreeMap<String, Module>, error: &CaughtError<'_>) -> Fault {
     let CaughtError::Exception(exception) = error else {
         return Fault { place: None, message: error.to_string(), help: None };
     };
     let stack = exception.stack().unwrap_or_default();
-    let mut places = crate::exception::places(&stack);
+    let mut places = crate::stack::places(&stack);
     let place = places.find_map(|(file, line, column)| {
         let text = modules.get(file)?.text();
         Some(text.place(text.engine_offset(line, column)?))
@@ -422,7 +422,7 @@ type Attributes<'js> = Option<ImportAttributes<'js>>;
 
 impl Resolver for Provider {
     fn resolve<'js>(&mut self, _: &Ctx<'js>, base: &str, name: &str, _: Attributes<'js>) -> rquickjs::Result<String> {
-        // The script itself is asked for by its own name, and from nowhere.
+        // The entry is imported by its own name, from no module.
         if base.is_empty() {
             return Ok(name.to_owned());
         }

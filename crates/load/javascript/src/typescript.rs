@@ -1,6 +1,5 @@
-//! TypeScript without its types: what only the type checker needs becomes spaces, so that every line and column stays
-//! true. Types are stripped and nothing is compiled: enums, namespaces with values, decorators and parameter properties
-//! are refused.
+//! Strips the types of TypeScript: spaces take their place, so every line and column stays the same. Nothing is compiled:
+//! enums, namespaces with values, decorators and parameter properties are refused.
 
 use oxc_ast::ast::{
     ArrowFunctionExpression, Class, ClassElement, Declaration, Decorator, ExportAllDeclaration,
@@ -17,14 +16,14 @@ use oxc_span::{GetSpan, Span};
 use oxc_syntax::scope::ScopeFlags;
 use std::collections::HashSet;
 
-/// What cannot be stripped, and where it starts.
+/// Syntax that cannot be stripped.
 pub(crate) struct Refused {
     pub(crate) offset: usize,
     pub(crate) what: &'static str,
     pub(crate) instead: &'static str,
 }
 
-/// The text of `program` as JavaScript, every character in its place.
+/// Returns the text of `program` as JavaScript, every character in its place.
 pub(crate) fn strip(program: &Program<'_>) -> Result<String, Vec<Refused>> {
     let source = program.source_text;
     let mut types = Types { source, marks: vec![KEEP; source.len()], used: HashSet::new(), refused: Vec::new() };
@@ -38,9 +37,9 @@ const KEEP: u8 = 0;
 
 struct Types<'a> {
     source: &'a str,
-    /// One for each byte of the source; what is written for a character is the mark of its first byte.
+    /// A mark for each byte of the source. The mark of its first byte decides what becomes of a character.
     marks: Vec<u8>,
-    /// The names that stand in places of values.
+    /// The names that are used as values.
     used: HashSet<&'a str>,
     refused: Vec<Refused>,
 }
@@ -59,18 +58,18 @@ impl<'a> Types<'a> {
         self.marks[span.start as usize..span.end as usize].fill(b' ');
     }
 
-    /// A statement or member goes. A semicolon stays, so that the line before does not run into the line after.
+    /// Removes a statement or member. A semicolon keeps the lines around it apart.
     fn blank_statement(&mut self, span: Span) {
         self.blank(span);
         self.marks[span.start as usize] = b';';
     }
 
-    /// From one byte to another.
+    /// The source from one offset to another.
     fn between(&self, from: u32, to: u32) -> &'a str {
         &self.source[from as usize..to.max(from) as usize]
     }
 
-    /// The first `word` between two places goes.
+    /// Removes the first `word` between two offsets.
     fn blank_word(&mut self, from: u32, to: u32, word: &str) {
         if let Some(at) = self.between(from, to).find(word) {
             let start = from + at as u32;
@@ -78,7 +77,7 @@ impl<'a> Types<'a> {
         }
     }
 
-    /// An item of a list goes, with the comma that follows.
+    /// Removes an item of a list, with the comma behind it.
     fn blank_item(&mut self, span: Span) {
         let rest = &self.source[span.end as usize..];
         let gap = rest.len() - rest.trim_start().len();
@@ -86,8 +85,8 @@ impl<'a> Types<'a> {
         self.blank(Span::new(span.start, span.end + comma));
     }
 
-    /// What follows an expression (`as T`) goes. Where the next line would be taken for its arguments or index, it is
-    /// a line of its own in TypeScript, and needs a semicolon.
+    /// Removes the text behind an expression (`as T`). A next line that begins like arguments or an index is a statement of
+    /// its own in TypeScript, and needs a semicolon.
     fn blank_after(&mut self, expression: Span, whole: Span) {
         self.blank(Span::new(expression.end, whole.end));
         let rest = &self.source[whole.end as usize..];
@@ -102,14 +101,14 @@ impl<'a> Types<'a> {
         self.refused.push(Refused { offset: span.start as usize, what, instead });
     }
 
-    /// Modifiers that stand before a member's key.
+    /// Removes modifiers before the key of a member.
     fn blank_modifiers(&mut self, member: Span, key: Span) {
         for word in ["public", "private", "protected", "readonly", "override", "abstract"] {
             self.blank_word(member.start, key.start, word);
         }
     }
 
-    /// Imports of names that are nowhere used as values are imports of types, as TypeScript sees them.
+    /// Removes imports of names that are nowhere used as values: TypeScript takes them for types.
     fn imports(&mut self, program: &Program<'a>) {
         for statement in &program.body {
             if let Statement::ImportDeclaration(import) = statement {
@@ -224,7 +223,7 @@ impl<'a> Visit<'a> for Types<'a> {
         self.visit_expression(&it.expression);
     }
 
-    /// Looked at when all names are known: see `imports`.
+    /// Left to `imports`, which runs when all names are known.
     fn visit_import_declaration(&mut self, _: &ImportDeclaration<'a>) {}
 
     fn visit_export_all_declaration(&mut self, it: &ExportAllDeclaration<'a>) {
@@ -359,7 +358,7 @@ impl<'a> Visit<'a> for Types<'a> {
     }
 }
 
-/// Whether nothing of a declaration is left at run time.
+/// True if nothing of a declaration is left at run time.
 fn is_of_types(declaration: &Declaration<'_>) -> bool {
     match declaration {
         Declaration::TSTypeAliasDeclaration(_) | Declaration::TSInterfaceDeclaration(_) => true,
@@ -389,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn types_go_and_values_stay() {
+    fn types_are_removed_and_values_stay() {
         let cases = [
             ("let a: number = 1;", "let a = 1;"),
             ("let a!: number, b: string | null = null;", "let a , b = null;"),
@@ -455,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_more_than_types_is_refused_where_it_stands() {
+    fn syntax_with_effects_at_run_time_is_refused_with_its_place() {
         let cases = [
             ("enum A { B }", "1:1: an enum"),
             ("const a = 1;\nexport const enum A { B }", "2:8: an enum"),

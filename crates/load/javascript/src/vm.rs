@@ -1,21 +1,21 @@
 //! One user of a script: a runtime of the engine on its own fibre, run from outside a step at a time.
 //!
-//! What has to be so, and why:
+//! Rules, and their reasons:
 //! - **The runtime is made on its fibre.** The engine counts the depth of its stack from where the runtime was made,
 //!   and one made elsewhere throws at once, or never.
-//! - **Whatever touches the runtime happens on its fibre**, within one `Context::with`: while the fibre is parked there
-//!   the runtime is borrowed, and to ask it anything from outside panics. So limits and hooks are set before, and what
-//!   the outside wants is a task that the fibre finds when it goes on.
-//! - **Persistent values go before the runtime**, whose end would find them otherwise: [`EventLoop::close`].
-//! - **A runtime whose modules are still at an `await` is leaked.** The engine (0.15.1) frees a module before what
-//!   waits for it, and writes where it was.
-//! - **Freed memory stays with the allocator.** What a process holds after its users have ended is no leak.
+//! - **All access to the runtime happens on its fibre**, within one `Context::with`: a parked fibre keeps the runtime
+//!   borrowed, so access from outside panics. Limits and hooks are set before, and a call from outside is a task that the
+//!   fibre takes when it is resumed.
+//! - **Persistent values are dropped before the runtime**, as the engine demands: [`EventLoop::close`].
+//! - **A runtime whose modules still wait at an `await` is leaked.** The engine (0.15.1) frees a module before the
+//!   continuation that waits for it, and then writes to freed memory.
+//! - **Freed memory stays with the allocator.** Memory that a process keeps after its users have ended is no leak.
 
-use crate::event_loop::{Event, EventLoop, Host, OpId, Operations, Request};
+use crate::event_loop::{EventLoop, Host, OpId, Operations, Request, Wakeup};
 use crate::exception;
 use crate::fault::{Exception, Place};
 use crate::fibre::{Fibre, park};
-use crate::globals::{self, Data, Kept};
+use crate::globals::{self, Argument, ParsedArguments};
 use crate::program::Program;
 use plimsoll_model::units::{Instant, Nanos};
 use rquickjs::context::intrinsic;
@@ -28,7 +28,7 @@ use std::mem::ManuallyDrop;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What of the language a script has: all but `performance`, which would be another clock than the host's, and `atob`.
+/// The parts of the language that scripts get: all but `performance`, a clock other than the host's, and `atob`.
 type Intrinsics = (
     intrinsic::Date,
     intrinsic::Eval,
@@ -42,18 +42,18 @@ type Intrinsics = (
     intrinsic::WeakRef,
 );
 
-/// What natives have of the stack below where scripts end. The engine looks at its limit only when it calls, and
-/// needs some of this to throw. Not touched, it takes no memory.
-const BELOW: usize = 256 * 1024;
+/// The stack of natives, below that of scripts. The engine checks its limit only at calls, and needs some of this to
+/// throw. Untouched, it takes no memory.
+const NATIVE_STACK: usize = 256 * 1024;
 
-/// What a user may take.
+/// The limits of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of what its script holds.
+    /// Memory of its script, in bytes.
     pub memory: usize,
-    /// Bytes of stack for the calls of its script; a call takes some 640.
+    /// Stack for the calls of its script, in bytes; a call takes some 640.
     pub stack: usize,
-    /// How long it may run without parking.
+    /// The longest time that it may run without parking.
     pub busy: Nanos,
 }
 
@@ -63,7 +63,7 @@ impl Default for Limits {
     }
 }
 
-/// A limit that was broken.
+/// A limit that was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// [`Limits::memory`]
@@ -74,15 +74,15 @@ pub enum Limit {
     Busy,
 }
 
-/// What makes a user different from others of the same program.
+/// The setup of a user: what differs between users of one program.
 pub struct Setup {
-    /// What it may take.
+    /// Its limits.
     pub limits: Limits,
     /// Time and console.
     pub host: Rc<dyn Host>,
     /// Global variables, before any module runs: `__VU`, `__ENV`.
-    pub globals: Vec<(Rc<str>, Data)>,
-    /// What natives need, before any module runs: userdata, global objects.
+    pub globals: Vec<(Rc<str>, Argument)>,
+    /// Prepares the runtime before any module runs: userdata and global objects of natives.
     pub prepare: Option<Prepare>,
 }
 
@@ -94,30 +94,30 @@ pub type Prepare = Box<dyn for<'js> FnOnce(&Ctx<'js>) -> rquickjs::Result<()>>;
 pub struct Call {
     /// Its name.
     pub function: Rc<str>,
-    /// What it is called with.
-    pub arguments: Vec<Data>,
-    /// Global variables to be set before: `__ITER`.
-    pub globals: Vec<(Rc<str>, Data)>,
-    /// Whether what it returns is wanted.
-    pub result: Wanted,
+    /// Its arguments.
+    pub arguments: Vec<Argument>,
+    /// Global variables to set before: `__ITER`.
+    pub globals: Vec<(Rc<str>, Argument)>,
+    /// Whether its result is returned.
+    pub result: ResultFormat,
 }
 
-/// What a call is made for.
+/// The form in which a call returns its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
-    /// What it does.
+pub enum ResultFormat {
+    /// Not at all. (JSON of a large response that nobody reads is expensive.)
     Nothing,
-    /// What it returns, or its promise resolves to. (To turn a large response into JSON that nobody reads is dear.)
+    /// As JSON. Of a promise, the value to which it resolves.
     Json,
 }
 
-/// Why a user gave the thread back.
+/// The state in which a user gave the thread back.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Parked {
-    /// It waits for what it has requested, or for a call.
+    /// It waits for events of its requests, or for a call.
     Waiting,
-    /// Its call is over, and everything that the call began: with what it returned, as JSON, where that was wanted and
-    /// is anything; or with what it threw. The user can be called again.
+    /// Its call has ended, and everything that the call started: with its result as JSON, if that was wanted and is not
+    /// undefined; or with the exception that it threw. The user can be called again.
     Over(Result<Option<String>, Exception>),
     /// It has ended for good.
     Ended(End),
@@ -128,31 +128,31 @@ pub enum Parked {
 pub enum End {
     /// It was stopped from outside.
     Stopped,
-    /// It broke a limit, and where, as far as that is known.
+    /// It exceeded a limit; with the place, if known.
     Limit(Limit, Option<Place>),
     /// Its modules threw while they were loaded.
     NotLoaded(Exception),
 }
 
 /// A user of a script. It runs only in [`Vm::load`], [`Vm::call`], [`Vm::read`], [`Vm::wake`] and [`Vm::stop`], until
-/// it parks; what it wants lies in [`Vm::next_request`] then, and what it has given up, also when a call is over.
+/// it parks. Then [`Vm::next_request`] has its requests and cancellations, also after the end of a call.
 ///
-/// One that has ended stays so, and is [`End::Stopped`] whatever is asked of it. Dropped, it is stopped first.
+/// One that has ended stays so: each call then returns [`End::Stopped`]. A user is stopped before it is dropped.
 pub struct Vm<P: Operations> {
     fibre: Fibre,
     shared: Rc<Shared<P>>,
 }
 
-/// What fibre and outside hand each other.
+/// The state that the fibre and the outside share.
 struct Shared<P: Operations> {
     events: Rc<EventLoop<P>>,
     task: RefCell<Option<Task>>,
     parked: RefCell<Option<Parked>>,
-    /// Whether it is loaded and no call is under way.
+    /// True if it is loaded and no call is under way.
     is_idle: Cell<bool>,
-    /// Since when it is known to run: that is looked at only where it runs for long.
+    /// The first instant at which the interrupt handler saw it run since it was resumed.
     running_since: Cell<Option<Instant>>,
-    was_too_long: Cell<bool>,
+    exceeded_busy: Cell<bool>,
 }
 
 enum Task {
@@ -161,10 +161,10 @@ enum Task {
 }
 
 impl<P: Operations> Vm<P> {
-    /// A user that has not begun. Its memory is taken when it is loaded.
+    /// A new user. Loading it allocates its memory.
     ///
     /// # Errors
-    /// There is no room for its stack: see [`crate::fibre::most`].
+    /// No memory for its stack: see [`crate::fibre::most`].
     pub fn new(program: &Arc<Program>, setup: Setup) -> io::Result<Self> {
         let shared = Rc::new(Shared {
             events: Rc::new(EventLoop::new(Rc::clone(&setup.host))),
@@ -172,15 +172,15 @@ impl<P: Operations> Vm<P> {
             parked: RefCell::default(),
             is_idle: Cell::default(),
             running_since: Cell::default(),
-            was_too_long: Cell::default(),
+            exceeded_busy: Cell::default(),
         });
-        let stack = setup.limits.stack + BELOW;
+        let stack = setup.limits.stack + NATIVE_STACK;
         let body = Body { program: Arc::clone(program), shared: Rc::clone(&shared), is_half_loaded: Cell::default() };
         let fibre = Fibre::new(stack, move || body.run(setup))?;
         Ok(Self { fibre, shared })
     }
 
-    /// Makes its runtime and runs its modules; [`Parked::Over`] when that is done.
+    /// Makes its runtime and runs its modules. [`Parked::Over`] at their end.
     pub fn load(&mut self) -> Parked {
         self.resume()
     }
@@ -193,7 +193,7 @@ impl<P: Operations> Vm<P> {
         self.begin(Task::Call(call))
     }
 
-    /// What the script exports under a name, as JSON; None where there is nothing of that name, or a function.
+    /// Reads an export of the script as JSON; None if there is none of that name, or a function.
     ///
     /// # Panics
     /// It is not loaded, or a call is under way.
@@ -201,23 +201,23 @@ impl<P: Operations> Vm<P> {
         self.begin(Task::Read(name.into()))
     }
 
-    /// Tells it that an operation has answered.
-    pub fn wake(&mut self, id: OpId, event: Event<P::Event>) -> Parked {
+    /// Passes it an event of an operation or timer.
+    pub fn wake(&mut self, id: OpId, event: Wakeup<P::Event>) -> Parked {
         if self.shared.events.deliver(id, event) { self.resume() } else { Parked::Waiting }
     }
 
-    /// Ends it, whatever it does: neither `catch` nor `finally` sees it.
+    /// Ends it, whatever it does. Neither `catch` nor `finally` sees this.
     pub fn stop(&mut self) -> Parked {
         self.shared.events.stop();
         self.resume()
     }
 
-    /// What it wants next, in the order in which it wanted it.
+    /// Its next request, in order.
     pub fn next_request(&mut self) -> Option<Request<P::Op>> {
         self.shared.events.next_request()
     }
 
-    /// Whether it has ended for good.
+    /// True if it has ended for good.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.fibre.has_ended()
@@ -242,32 +242,31 @@ impl<P: Operations> Vm<P> {
 
 impl<P: Operations> Drop for Vm<P> {
     fn drop(&mut self) {
-        // Where it does not end (after a panic), its fibre is leaked.
+        // If it does not end (after a panic), its fibre is leaked.
         if !std::thread::panicking() && self.fibre.has_begun() {
             self.stop();
         }
     }
 }
 
-/// What runs on the fibre of a user. Of what happens seldom, nothing is inlined: a page of the stack that was touched
-/// once stays with the user.
+/// The code on the fibre of a user. Rare paths are not inlined: a touched page of the stack stays with the user.
 struct Body<P: Operations> {
     program: Arc<Program>,
     shared: Rc<Shared<P>>,
-    /// Whether its modules are at an `await` that has not come back.
+    /// True while its modules wait at an `await`.
     is_half_loaded: Cell<bool>,
 }
 
 /// A script that was loaded.
 struct Script<'js> {
     exports: Object<'js>,
-    kept: Kept<'js>,
-    /// The function that was called last, by name, and its name as the engine has it.
+    parsed: ParsedArguments<'js>,
+    /// The name of the last called function, and its atom in the engine.
     last: RefCell<Option<(Rc<str>, Atom<'js>)>>,
 }
 
 impl<'js> Script<'js> {
-    /// What it exports under a name; most often that is the same name again and again.
+    /// An export. Keeps the atom of the name, because most calls have the same one.
     fn export(&self, ctx: &Ctx<'js>, name: &Rc<str>) -> rquickjs::Result<Value<'js>> {
         let mut last = self.last.borrow_mut();
         if let Some((known, atom)) = &*last
@@ -281,8 +280,8 @@ impl<'js> Script<'js> {
     }
 }
 
-/// Why a task did not come to its result. In boxes, because it stands on the stack of every user, and comes up seldom.
-enum Break {
+/// Why a task has no result. Boxed, because it is rare and lies on the stack of every user.
+enum Failure {
     Threw(Box<Exception>),
     End(Box<End>),
 }
@@ -296,10 +295,10 @@ impl<P: Operations> Body<P> {
         self.shared.parked.replace(Some(Parked::Ended(end)));
     }
 
-    /// The whole life of a user. What is left of it goes in this order: what handlers keep, context, runtime.
+    /// The whole life of a user. It is dropped in this order: values of handlers, context, runtime.
     fn live(&self, setup: Setup) -> rquickjs::Result<End> {
         let runtime = self.runtime(&setup.limits)?;
-        // Leaked by a panic, which leaves anything of it anywhere.
+        // A panic leaks it, because values of it may be anywhere.
         let engine = ManuallyDrop::new((Context::custom::<Intrinsics>(&runtime)?, runtime));
         let end = engine.0.with(|ctx| {
             let end = self.serve(&ctx, setup);
@@ -318,14 +317,14 @@ impl<P: Operations> Body<P> {
         runtime.set_max_stack_size(limits.stack);
         self.program.provide(&runtime);
         let (shared, busy) = (Rc::clone(&self.shared), limits.busy);
-        // Called after so and so many calls and turns of loops, whatever time they took.
+        // The engine calls it after a number of calls and turns of loops, whatever their duration.
         runtime.set_interrupt_handler(Some(Box::new(move || {
             let now = shared.events.now();
             let since = shared.running_since.get().unwrap_or(now);
             shared.running_since.set(Some(since));
-            let too_long = now.since(since) > busy;
-            shared.was_too_long.set(too_long);
-            too_long
+            let is_exceeded = now.since(since) > busy;
+            shared.exceeded_busy.set(is_exceeded);
+            is_exceeded
         })));
         let events = Rc::clone(&self.shared.events);
         runtime.set_host_promise_rejection_tracker(Some(Box::new(move |ctx, promise, reason, is_handled| {
@@ -336,9 +335,9 @@ impl<P: Operations> Body<P> {
 
     fn serve(&self, ctx: &Ctx<'_>, setup: Setup) -> End {
         let script = match self.load(ctx, setup) {
-            Ok(exports) => Script { exports, kept: Kept::default(), last: RefCell::default() },
-            Err(Break::Threw(exception)) => return End::NotLoaded(*exception),
-            Err(Break::End(end)) => return *end,
+            Ok(exports) => Script { exports, parsed: ParsedArguments::default(), last: RefCell::default() },
+            Err(Failure::Threw(exception)) => return End::NotLoaded(*exception),
+            Err(Failure::End(end)) => return *end,
         };
         let mut result = Ok(None);
         loop {
@@ -348,20 +347,20 @@ impl<P: Operations> Body<P> {
             let Some(task) = self.next_task() else { return End::Stopped };
             result = match self.perform(ctx, &script, task) {
                 Ok(json) => Ok(json),
-                Err(Break::Threw(exception)) => Err(*exception),
-                Err(Break::End(end)) => return *end,
+                Err(Failure::Threw(exception)) => Err(*exception),
+                Err(Failure::End(end)) => return *end,
             };
             if result.is_err()
-                && let Some(end) = self.run_out(ctx)
+                && let Some(end) = self.run_leftover_jobs(ctx)
             {
                 return end;
             }
         }
     }
 
-    /// Lets jobs go by that an exception left, so that they are none of the next call's.
+    /// Runs the jobs that an exception left, so that the next call does not run them.
     #[inline(never)]
-    fn run_out(&self, ctx: &Ctx<'_>) -> Option<End> {
+    fn run_leftover_jobs(&self, ctx: &Ctx<'_>) -> Option<End> {
         self.shared.events.close();
         while self.end().is_none() && ctx.execute_pending_job() {
             if ctx.has_exception() {
@@ -371,7 +370,7 @@ impl<P: Operations> Body<P> {
         self.end().map(|end| *end)
     }
 
-    /// Parks until there is something to do; None when it is to end.
+    /// Parks until there is a task; None if the user is stopped.
     fn next_task(&self) -> Option<Task> {
         loop {
             park();
@@ -385,25 +384,25 @@ impl<P: Operations> Body<P> {
     }
 
     #[inline(never)]
-    fn load<'js>(&self, ctx: &Ctx<'js>, setup: Setup) -> Result<Object<'js>, Break> {
+    fn load<'js>(&self, ctx: &Ctx<'js>, setup: Setup) -> Result<Object<'js>, Failure> {
         self.shared.events.install(ctx);
         Program::install(&self.program, ctx);
         let begin = || {
             globals::install::<P>(ctx, &self.program)?;
-            globals::set(ctx, &Kept::default(), &setup.globals)?;
+            globals::set(ctx, &ParsedArguments::default(), &setup.globals)?;
             setup.prepare.map_or(Ok(()), |prepare| prepare(ctx))?;
             Module::import(ctx, self.program.entry())
         };
-        let loaded: Promise<'js> = begin().map_err(|error| self.broken(ctx, error))?;
+        let loaded: Promise<'js> = begin().map_err(|error| self.failure(ctx, error))?;
         let mut pumped = self.pump(ctx, Some(&loaded));
         self.is_half_loaded.set(loaded.state() == PromiseState::Pending);
-        // Where the modules ran for too long, their promise will know in which line.
+        // If the modules ran for too long, their promise soon knows in which line.
         for _ in 0..8 {
             if pumped.is_ok() || loaded.state() != PromiseState::Pending || !ctx.execute_pending_job() {
                 break;
             }
         }
-        if let Err(Break::End(end)) = &mut pumped
+        if let Err(Failure::End(end)) = &mut pumped
             && let End::Limit(_, place @ None) = &mut **end
             && let Some(Err(error)) = loaded.result::<Value<'js>>()
         {
@@ -413,56 +412,56 @@ impl<P: Operations> Body<P> {
         self.shared.events.set_loaded();
         let Some(exports) = loaded.result::<Object<'js>>() else {
             let message = "the script waits for a promise that nothing settles, and so is never loaded".to_owned();
-            return Err(Break::Threw(Box::new(Exception { message, place: None, stack: String::new() })));
+            return Err(Failure::Threw(Box::new(Exception { message, place: None, stack: String::new() })));
         };
-        exports.map_err(|error| self.broken(ctx, error))
+        exports.map_err(|error| self.failure(ctx, error))
     }
 
-    fn perform<'js>(&self, ctx: &Ctx<'js>, script: &Script<'js>, task: Task) -> Result<Option<String>, Break> {
+    fn perform<'js>(&self, ctx: &Ctx<'js>, script: &Script<'js>, task: Task) -> Result<Option<String>, Failure> {
         match task {
             Task::Call(call) => self.call(ctx, script, &call),
             Task::Read(name) => {
-                let value: Value<'js> = script.exports.get(&*name).map_err(|error| self.broken(ctx, error))?;
+                let value: Value<'js> = script.exports.get(&*name).map_err(|error| self.failure(ctx, error))?;
                 self.json(ctx, value)
             }
         }
     }
 
-    fn call<'js>(&self, ctx: &Ctx<'js>, script: &Script<'js>, call: &Call) -> Result<Option<String>, Break> {
+    fn call<'js>(&self, ctx: &Ctx<'js>, script: &Script<'js>, call: &Call) -> Result<Option<String>, Failure> {
         let begin = || {
             if !call.globals.is_empty() {
-                globals::set(ctx, &script.kept, &call.globals)?;
+                globals::set(ctx, &script.parsed, &call.globals)?;
             }
             let Some(function) = script.export(ctx, &call.function)?.into_function() else {
                 let message = format!("the script exports no function `{}`", call.function);
                 return Err(rquickjs::Exception::throw_type(ctx, &message));
             };
             let mut arguments = Args::new(ctx.clone(), call.arguments.len());
-            call.arguments.iter().try_for_each(|data| arguments.push_arg(script.kept.value(ctx, data)?))?;
+            call.arguments.iter().try_for_each(|data| arguments.push_arg(script.parsed.value(ctx, data)?))?;
             function.call_arg(arguments)
         };
-        let returned: Value<'js> = begin().map_err(|error| self.broken(ctx, error))?;
+        let returned: Value<'js> = begin().map_err(|error| self.failure(ctx, error))?;
         let promise = returned.as_promise();
         self.pump(ctx, promise)?;
-        if call.result == Wanted::Nothing {
+        if call.result == ResultFormat::Nothing {
             return Ok(None);
         }
         match promise.map(Promise::result) {
             None => self.json(ctx, returned),
             Some(None) => Ok(None),
-            Some(Some(settled)) => self.json(ctx, settled.map_err(|error| self.broken(ctx, error))?),
+            Some(Some(settled)) => self.json(ctx, settled.map_err(|error| self.failure(ctx, error))?),
         }
     }
 
     #[inline(never)]
-    fn json<'js>(&self, ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<String>, Break> {
+    fn json<'js>(&self, ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<String>, Failure> {
         let text = || ctx.json_stringify(value)?.map(|json| json.to_string()).transpose();
-        text().map_err(|error| self.broken(ctx, error))
+        text().map_err(|error| self.failure(ctx, error))
     }
 
-    /// Runs the user's loop until nothing is left that could go on: jobs of promises, answers to come. A rejection
-    /// that nobody has handled by the end of a turn is an exception.
-    fn pump(&self, ctx: &Ctx<'_>, promise: Option<&Promise<'_>>) -> Result<(), Break> {
+    /// Runs the user's event loop until neither jobs of promises nor events are left. A rejection without a handler at
+    /// the end of a turn is an exception.
+    fn pump(&self, ctx: &Ctx<'_>, promise: Option<&Promise<'_>>) -> Result<(), Failure> {
         let events = &self.shared.events;
         loop {
             self.run_jobs(ctx)?;
@@ -470,60 +469,60 @@ impl<P: Operations> Body<P> {
                 break;
             }
             match events.next_event() {
-                Some((id, event)) => events.handle(ctx, id, event).map_err(|error| self.broken(ctx, error))?,
+                Some((id, event)) => events.handle(ctx, id, event).map_err(|error| self.failure(ctx, error))?,
                 None => park(),
             }
         }
         match promise.and_then(Promise::result::<Value<'_>>) {
-            Some(Err(error)) => Err(self.broken(ctx, error)),
+            Some(Err(error)) => Err(self.failure(ctx, error)),
             _ => Ok(()),
         }
     }
 
-    fn run_jobs(&self, ctx: &Ctx<'_>) -> Result<(), Break> {
+    fn run_jobs(&self, ctx: &Ctx<'_>) -> Result<(), Failure> {
         loop {
             if let Some(end) = self.end() {
-                return Err(Break::End(end));
+                return Err(Failure::End(end));
             }
             if !ctx.execute_pending_job() {
                 break;
             }
             if ctx.has_exception() {
-                return Err(self.broken(ctx, Error::Exception));
+                return Err(self.failure(ctx, Error::Exception));
             }
         }
         match self.shared.events.unhandled(ctx) {
-            Some(reason) => Err(self.threw(exception::of_value(ctx, &self.program, &reason))),
+            Some(reason) => Err(self.failure_of(exception::of_value(ctx, &self.program, &reason))),
             None => Ok(()),
         }
     }
 
-    /// Why the user ends now, if it does.
+    /// The reason if the user is to end now.
     fn end(&self) -> Option<Box<End>> {
         if self.shared.events.is_stopped() {
             return Some(Box::new(End::Stopped));
         }
-        self.shared.was_too_long.get().then(|| Box::new(End::Limit(Limit::Busy, None)))
+        self.shared.exceeded_busy.get().then(|| Box::new(End::Limit(Limit::Busy, None)))
     }
 
     #[cold]
     #[inline(never)]
-    fn broken(&self, ctx: &Ctx<'_>, error: Error) -> Break {
-        self.threw(exception::caught(ctx, &self.program, error))
+    fn failure(&self, ctx: &Ctx<'_>, error: Error) -> Failure {
+        self.failure_of(exception::caught(ctx, &self.program, error))
     }
 
-    /// An exception that nobody caught; of a stop or a limit, it is the end. Where there is no memory left for the
-    /// error that says so, the engine throws `null`: a script that does that itself is taken for one.
+    /// The failure of an uncaught exception; the end of the user, if a stop or a limit caused it. The engine throws `null`
+    /// if not even the error of an exhausted memory fits: a script that throws `null` itself looks the same.
     #[cold]
     #[inline(never)]
-    fn threw(&self, exception: Exception) -> Break {
+    fn failure_of(&self, exception: Exception) -> Failure {
         let limit = match (self.end().map(|end| *end), exception.message.as_str()) {
             (Some(End::Limit(limit, _)), _) => limit,
-            (Some(end), _) => return Break::End(Box::new(end)),
+            (Some(end), _) => return Failure::End(Box::new(end)),
             (None, "InternalError: out of memory" | "null") => Limit::Memory,
             (None, "RangeError: Maximum call stack size exceeded") => Limit::Stack,
-            (None, _) => return Break::Threw(Box::new(exception)),
+            (None, _) => return Failure::Threw(Box::new(exception)),
         };
-        Break::End(Box::new(End::Limit(limit, exception.place)))
+        Failure::End(Box::new(End::Limit(limit, exception.place)))
     }
 }

@@ -1,10 +1,10 @@
 //! The paths of `response.json(path)`: a subset of GJSON's syntax.
 //!
-//! Understood are names, `*` and `?` in names, `\` before what would mean something, indices, `#` for
-//! how many there are, `#.name` for that of each, `#(query)` for the first that matches and
-//! `#(query)#` for all. Modifiers, multipaths, literals and JSON lines are refused by name.
+//! Supported are names, `*` and `?` in names, `\` as an escape, indices, `#` for the number of
+//! elements, `#.name` for a member of each element, `#(query)` for the first match and `#(query)#` for
+//! all. Modifiers, multipaths, literals and JSON lines are refused by name.
 //!
-//! What is found is the text as it stood there: numbers keep their digits, objects their order.
+//! A result is the original text: numbers keep their digits, objects their order.
 
 mod path;
 mod query;
@@ -12,42 +12,41 @@ mod query;
 mod tests;
 
 use path::{Each, Step};
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use plimsoll_model::json::Members;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::fmt;
 
-/// Why a path leads nowhere.
+/// Why a path has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum GjsonFault {
-    /// What is looked at is no JSON.
+pub(crate) enum GjsonFault {
+    /// The text is no JSON.
     #[error("expected JSON, found something else: {0}")]
     NoJson(String),
-    /// GJSON knows it, and it is not built here.
+    /// Syntax of GJSON that is not supported here.
     #[error("the path `{path}` has {what}, which is not supported here: take the value apart in the script")]
     Unsupported {
         /// The whole path.
         path: String,
-        /// What was found in it.
+        /// The unsupported syntax.
         what: &'static str,
     },
 }
 
-/// The JSON at this path of a text; `None` where there is none.
-pub fn get<'a>(json: &'a str, path: &str) -> Result<Option<Cow<'a, str>>, GjsonFault> {
+/// The JSON at a path of a text; `None` if there is none.
+pub(crate) fn get<'a>(json: &'a str, path: &str) -> Result<Option<Cow<'a, str>>, GjsonFault> {
     let steps = path::parse(path).map_err(|what| GjsonFault::Unsupported { path: path.to_owned(), what })?;
     let root: &RawValue = serde_json::from_str(json).map_err(|error| GjsonFault::NoJson(error.to_string()))?;
     Ok(find(root.get(), &steps))
 }
 
-/// The value that the steps lead to. The text is JSON: it has been read as a whole before.
+/// The value at the end of the steps. The text is valid JSON.
 fn find<'a>(json: &'a str, steps: &[Step]) -> Option<Cow<'a, str>> {
     let Some((step, rest)) = steps.split_first() else { return Some(Cow::Borrowed(json)) };
     match json.as_bytes().first() {
         Some(b'{') => {
             let name = step.name()?;
-            let value = fields(json).into_iter().find(|(key, _)| name.matches(key));
-            value.and_then(|(_, value)| find(value, rest))
+            let value = members(json).into_iter().find(|(key, _)| name.matches(key));
+            value.and_then(|(_, value)| find(value.get(), rest))
         }
         Some(b'[') => within(&elements(json), step, rest),
         _ => None,
@@ -76,31 +75,7 @@ fn elements(json: &str) -> Vec<&str> {
     values.into_iter().map(RawValue::get).collect()
 }
 
-/// Names and values in the order of the text, of which the first of a name counts.
-fn fields(json: &str) -> Vec<(String, &str)> {
-    serde_json::from_str(json).map_or_else(|_| Vec::new(), |Fields(fields)| fields)
-}
-
-struct Fields<'a>(Vec<(String, &'a str)>);
-
-impl<'de> Deserialize<'de> for Fields<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Fields<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-                let mut fields = Vec::new();
-                while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
-                    fields.push((name, value.get()));
-                }
-                Ok(Fields(fields))
-            }
-        }
-        deserializer.deserialize_map(InOrder)
-    }
+/// Names and values in the order of the text. Of members with one name, the first counts.
+fn members(json: &str) -> Vec<(String, &RawValue)> {
+    serde_json::from_str(json).map_or_else(|_| Vec::new(), |Members(members)| members)
 }

@@ -1,44 +1,28 @@
-//! What scripts for k6 say, and what they get back: its modules as natives for an engine, its options and
-//! metrics, and what is shown of them. Without sockets: what is sent are [`operations`].
+//! Scripts for k6: the modules that they import, and the users that run them. Without sockets: what a script sends goes
+//! to whoever runs it, as [`operations`].
 //!
 //! Where k6's documentation leaves something open, this does what k6 v1.8.1 was seen to do.
 
-pub mod checks;
-pub mod core;
-pub mod crypto;
-pub mod data;
-pub mod duration;
-pub mod encoding;
-pub mod execution;
-pub mod gjson;
-mod globals;
-pub mod grpc;
-pub mod html;
-pub mod http;
-mod listeners;
-pub mod metrics;
-mod module;
+mod fetch;
+mod gjson;
+mod hex;
+mod modules;
+mod native;
 pub mod operations;
-pub mod options;
-pub mod output;
-pub mod plan;
-pub mod recording;
-pub mod repeats;
-pub mod scenario;
-mod socket;
+mod runtime;
+mod schema;
 #[cfg(test)]
-mod stand;
-pub mod summary;
-pub mod threshold;
-pub mod timers;
+mod testing;
 pub mod user;
 mod value;
-pub mod websockets;
-pub mod ws;
 
-use plimsoll_javascript::{NativeModule, Natives, nearest};
+pub use runtime::prepare;
 
-/// The modules of two words or more: those that a name may be a slip of.
+use modules::{core, crypto, data, encoding, execution, grpc, html, http, metrics, timers, websockets, ws};
+use plimsoll_javascript::{NativeModule, Natives};
+use plimsoll_model::suggestion::did_you_mean;
+
+/// The names that a misspelt import may stand for.
 const NAMES: [&str; 11] = [
     crypto::Crypto::NAME,
     data::Data::NAME,
@@ -68,13 +52,13 @@ pub fn natives() -> Natives {
         .with::<metrics::Metrics>()
         .with::<timers::Timers>()
         .with::<websockets::WebSockets>()
-        // As it was called before.
+        // Its former name.
         .with_named::<websockets::WebSockets>("k6/experimental/websockets")
         .with::<ws::Ws>()
         .refusing(refusal)
 }
 
-/// Why a module of k6 is not there.
+/// The reason if a module of k6 is not supported.
 fn refusal(name: &str) -> Option<String> {
     let instead = match name {
         "k6/browser" | "k6/experimental/browser" => "there is no browser here",
@@ -86,7 +70,7 @@ fn refusal(name: &str) -> Option<String> {
         "k6/cloud" | "k6/experimental/tracing" | "k6/experimental/redis" | "k6/secrets" => "Plimsoll does without it",
         _ if name.starts_with("k6/x/") => "extensions of k6 are programs of their own",
         _ if name.starts_with("k6/") => {
-            &nearest(name, NAMES.into_iter()).unwrap_or("Plimsoll does not have it".to_owned())
+            &did_you_mean(name, NAMES.into_iter()).unwrap_or("Plimsoll does not have it".to_owned())
         }
         _ => return None,
     };
@@ -98,10 +82,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modules_that_are_not_there_are_refused_by_name() {
+    fn unsupported_modules_are_refused_by_name() {
         for name in ["k6/browser", "k6/x/sql", "k6/experimental/redis", "k6/net/dns"] {
-            let told = refusal(name).expect("it is one of k6's");
-            assert!(told.contains(name) && told.contains("not supported"), "{told}");
+            let message = refusal(name).expect("it is one of k6's");
+            assert!(message.contains(name) && message.contains("not supported"), "{message}");
         }
         assert_eq!(refusal("k6/htp").as_deref(), Some("`k6/htp` is not supported: did you mean `k6/http`?"));
         assert_eq!(refusal("lodash"), None);

@@ -1,13 +1,13 @@
-//! What scripts for k6 ask of whoever runs them, and what they are answered: the seam between natives and sockets.
+//! Operations: what scripts start, and the events that these bring. This is the seam between modules and sockets.
 //!
-//! An operation of HTTP is one exchange with one server. Redirects, cookies, authentication, content codings, and how
-//! many requests of a batch go at once are the matter of the natives (`http`), which need no socket for them.
+//! An operation of HTTP is one exchange with one server. Redirects, cookies, authentication, content codings and batches
+//! need no socket: `fetch` and the module `k6/http` do them.
 
-mod call;
+mod grpc;
 mod http;
 mod socket;
 
-pub use call::{GrpcCall, GrpcConnect, GrpcEnd, GrpcEvent, Metadata};
+pub use grpc::{GrpcCall, GrpcConnect, GrpcEnd, GrpcEvent, Metadata};
 pub use http::{
     BodyWanted, HttpFault, HttpFaultKind, HttpHead, HttpOutcome, HttpReply, HttpRequest, HttpResponse, HttpTimings,
     Statuses, TlsFacts,
@@ -25,34 +25,34 @@ impl Operations for K6 {
     type Event = Event;
 }
 
-/// What a script asks.
+/// An operation of a script.
 #[derive(Debug)]
 pub enum Op {
-    /// Answered once, with [`Event::Http`].
+    /// Send a request. One event: [`Event::Http`].
     Http(Rc<HttpRequest>),
-    /// Answered with [`Event::Socket`] until it is closed or refused.
+    /// Open a socket. Events: [`Event::Socket`], until it is closed or refused.
     Socket(Box<SocketRequest>),
-    /// What the socket of this operation is told. Not answered; nothing, where it has ended.
-    TellSocket(OpId, SocketCommand),
-    /// Answered once, with [`Event::Grpc`]. Its number names the connection from then on.
+    /// Send a command to the socket of this operation. No event; ignored if the socket has ended.
+    SocketSend(OpId, SocketCommand),
+    /// Open a connection. One event: [`Event::Grpc`]. Its id names the connection from then on.
     GrpcConnect(Box<GrpcConnect>),
-    /// Answered with [`Event::Grpc`] until the call has ended.
+    /// Begin a call. Events: [`Event::Grpc`], until the call has ended.
     GrpcCall(Box<GrpcCall>),
-    /// A further message of a call. Not answered; nothing, where it has ended.
+    /// Send a further message of a call. No event; ignored if the call has ended.
     GrpcSend(OpId, Vec<u8>),
-    /// The last message of a call was sent. Not answered; nothing, where it has ended.
+    /// End the messages of a call. No event; ignored if the call has ended.
     GrpcEnd(OpId),
-    /// The connection is not needed any more: calls that are open on it end. Not answered.
+    /// Close a connection: open calls on it end. No event.
     GrpcClose(OpId),
 }
 
-/// What a script is answered.
+/// An event of an operation.
 #[derive(Debug)]
 pub enum Event {
-    /// To [`Op::Http`].
+    /// Of [`Op::Http`].
     Http(Box<HttpResponse>),
-    /// To [`Op::Socket`].
+    /// Of [`Op::Socket`].
     Socket(Box<SocketEvent>),
-    /// To [`Op::GrpcConnect`] and [`Op::GrpcCall`].
+    /// Of [`Op::GrpcConnect`] and [`Op::GrpcCall`].
     Grpc(Box<GrpcEvent>),
 }

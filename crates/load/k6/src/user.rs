@@ -1,18 +1,24 @@
-//! What natives know of the user that calls them, and where they leave its samples.
+//! A user of a script, as natives see it: its state, its run, and the recording that takes its samples.
 
-use crate::globals;
-use crate::metrics::{Measured, MetricId, TagSet, builtin};
+use plimsoll_k6_run::metrics::{Measured, MetricId, TagSet, builtin};
+mod recording;
+mod run;
+pub(crate) mod shared_arrays;
+mod warning;
+
+pub use recording::{Purpose, Recording, ScriptRecord};
+pub use run::{Counts, RunState, ScenarioCounts};
+pub(crate) use warning::{warn, warn_of_kind};
+
 use crate::operations::K6;
-use crate::options::Options;
-use crate::plan::Plan;
-use crate::recording::{Recording, Tags};
-use plimsoll_javascript::{Data, EventLoop, Prepare};
+use plimsoll_javascript::{Argument, EventLoop};
+use plimsoll_k6_run::options::Options;
 use plimsoll_model::units::Instant;
 use plimsoll_web::Jar;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
-use rquickjs::object::{Accessor, Property};
-use rquickjs::{Coerced, Ctx, Exception, FromJs, Function, JsLifetime, Object, Result, Value};
+use recording::Tags;
+use rquickjs::{Coerced, Ctx, Exception, FromJs, JsLifetime, Result, Value};
 use std::cell::{Ref, RefCell, RefMut};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -30,44 +36,44 @@ pub struct User {
     random: RefCell<Pcg64Mcg>,
 }
 
-/// What a user does.
+/// The present iteration of a user.
 #[derive(Debug, Default)]
 pub(crate) struct Iteration {
-    /// Of which scenario it is; none for `setup` and `teardown`.
+    /// The index of its scenario; none for `setup` and `teardown`.
     pub(crate) scenario: Option<usize>,
-    /// When it began.
+    /// Its start.
     pub(crate) began: Instant,
-    /// How many the user did before.
+    /// Iterations of the user before this one.
     pub(crate) in_instance: u64,
-    /// How many of them in this scenario.
+    /// Those of them in this scenario.
     pub(crate) in_scenario: u64,
-    /// How many all users began in this scenario before.
+    /// Iterations of all users that began before in this scenario.
     pub(crate) in_test: u64,
-    /// In which group it is: `::front::inner`.
+    /// The path of the present group: `::front::inner`.
     pub(crate) group: String,
-    /// Whether the script ends the run in it.
+    /// True if the script aborts the run in it.
     pub(crate) aborts: bool,
-    /// The tags of all its samples, apart from the group: those of its scenario, until the script adds others.
+    /// The tags of all its samples but `group`: those of its scenario, and those that the script adds.
     pub(crate) tags: Rc<Tags>,
-    /// What is written down with its samples besides.
+    /// Metadata of all its samples.
     pub(crate) metadata: Vec<(String, String)>,
 }
 
-/// How an iteration was over.
+/// The end of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// It came to its end, if only by an exception.
-    Whole,
-    /// It was cut off.
+pub enum IterationEnd {
+    /// The function has returned or thrown.
+    Complete,
+    /// The iteration was interrupted.
     Interrupted,
 }
 
-/// Where natives find their user.
+/// The userdata of a runtime by which natives find their user.
 #[derive(JsLifetime)]
-struct Seat(Rc<User>);
+struct CurrentUser(Rc<User>);
 
 impl User {
-    /// A user that has done nothing. What is random to it follows from `seed` and `id`.
+    /// A new user. Its random numbers follow from `seed` and `id`.
     #[must_use]
     pub fn new(recording: &Rc<Recording>, id: u64, seed: u64) -> Rc<User> {
         Rc::new(User {
@@ -79,16 +85,16 @@ impl User {
         })
     }
 
-    /// The user whose native runs.
+    /// The user of the runtime.
     ///
     /// # Errors
-    /// The runtime was not prepared for one.
+    /// The runtime has none.
     pub fn of(ctx: &Ctx<'_>) -> Result<Rc<User>> {
-        let found = ctx.userdata::<Seat>().map(|seat| Rc::clone(&seat.0));
+        let found = ctx.userdata::<CurrentUser>().map(|user| Rc::clone(&user.0));
         found.ok_or_else(|| Exception::throw_internal(ctx, "this native is for users of k6"))
     }
 
-    /// As [`Self::of`], for a call that makes sense only in functions.
+    /// As [`Self::of`], for a call that works only in functions.
     ///
     /// # Errors
     /// The script is still being loaded.
@@ -100,85 +106,73 @@ impl User {
         User::of(ctx)
     }
 
-    /// What its runtime needs before its modules run.
-    #[must_use]
-    pub fn prepare(self: &Rc<Self>) -> Prepare {
-        let (user, random, counter) = (Rc::clone(self), Rc::clone(self), Rc::clone(self));
-        let plan = Arc::clone(self.plan());
-        Box::new(move |ctx| {
-            assert!(ctx.store_userdata(Seat(user)).is_ok(), "nobody holds userdata of a context that is being made");
-            let math: Object<'_> = ctx.globals().get("Math")?;
-            math.set("random", Function::new(ctx.clone(), move || random.random())?)?;
-            globals::install(ctx)?;
-            // Most scripts never ask for it: whoever does gets what is so then.
-            let iteration = Accessor::from(move || counter.number_of_iteration());
-            ctx.globals().prop("__ITER", iteration.enumerable().configurable())?;
-            install_variables(ctx, plan)
-        })
+    /// Makes it the user of a runtime.
+    pub(crate) fn install(self: &Rc<Self>, ctx: &Ctx<'_>) {
+        let user = CurrentUser(Rc::clone(self));
+        assert!(ctx.store_userdata(user).is_ok(), "nobody holds userdata of a context that is being made");
     }
 
-    /// The variables that its modules find.
+    /// The global variables of its modules.
     #[must_use]
-    pub fn globals(&self) -> Vec<(Rc<str>, Data)> {
-        vec![("__VU".into(), Data::Number(self.id as f64))]
+    pub fn globals(&self) -> Vec<(Rc<str>, Argument)> {
+        vec![("__VU".into(), Argument::Number(self.id as f64))]
     }
 
-    /// An iteration of a scenario begins: what to set before the call.
-    pub fn begin(&self, scenario: usize, at: Instant) -> Vec<(Rc<str>, Data)> {
-        let plan = self.plan();
+    /// Begins an iteration of a scenario. Returns the global variables to set before the call.
+    pub fn begin(&self, scenario: usize, at: Instant) -> Vec<(Rc<str>, Argument)> {
+        let run = self.run();
         let mut iteration = self.iteration.borrow_mut();
         let mut globals = Vec::new();
         if iteration.scenario != Some(scenario) {
             iteration.tags = self.recording.tags_of(Some(scenario));
             iteration.metadata.clear();
             (iteration.scenario, iteration.in_scenario) = (Some(scenario), 0);
-            if !plan.scenarios[scenario].env.is_empty() {
-                let all = plan.env.iter().chain(&plan.scenarios[scenario].env);
-                globals.push(("__ENV".into(), Data::Json(variables(all).into())));
+            if !run.scenarios[scenario].env.is_empty() {
+                let all = run.env.iter().chain(&run.scenarios[scenario].env);
+                globals.push(("__ENV".into(), Argument::Json(variables(all).into())));
             }
         }
         iteration.began = at;
-        iteration.in_test = plan.counts.scenarios[scenario].begun.fetch_add(1, Relaxed);
+        iteration.in_test = run.counts.scenarios[scenario].begun.fetch_add(1, Relaxed);
         globals
     }
 
-    /// A call outside of all scenarios begins: `setup` or `teardown`, of which samples tell the name.
-    pub fn begin_alone(&self, function: &str, at: Instant) {
+    /// Begins a call outside of all scenarios: `setup` or `teardown`, whose name is the group of its samples.
+    pub fn begin_outside_scenarios(&self, function: &str, at: Instant) {
         let (group, tags) = (format!("::{function}"), self.recording.tags_of(None));
         *self.iteration.borrow_mut() = Iteration { began: at, group, tags, ..Iteration::default() };
     }
 
-    /// What began is over. `sent` and `received` are the bytes that it took.
-    pub fn end(&self, at: Instant, ending: Ending, sent: u64, received: u64) {
+    /// Ends the iteration or call. `sent` and `received` are its bytes.
+    pub fn end(&self, at: Instant, end: IterationEnd, sent: u64, received: u64) {
         self.iteration.borrow_mut().group.clear();
-        let over = self.end_of_iteration(at);
-        let (scenario, took) = over.unzip();
-        // What ends the run does so on purpose, and is no less whole.
-        let is_whole = scenario.is_some() && (ending == Ending::Whole || self.iteration().aborts);
+        let (scenario, took) = self.finish_iteration(at).unzip();
+        // An iteration that aborts the run on purpose is complete.
+        let is_complete = scenario.is_some() && (end == IterationEnd::Complete || self.iteration().aborts);
         let samples = [
             (builtin::DATA_SENT, sent as f64),
             (builtin::DATA_RECEIVED, received as f64),
             (builtin::ITERATION_DURATION, took.unwrap_or_default()),
             (builtin::ITERATIONS, 1.0),
         ];
-        self.add(at, if is_whole { &samples } else { &samples[..2] }, &[]);
+        self.add(at, if is_complete { &samples } else { &samples[..2] }, &[]);
         let Some(scenario) = scenario else { return };
-        let counts = &self.plan().counts;
+        let counts = &self.run().counts;
         counts.scenarios[scenario].ended.fetch_add(1, Relaxed);
-        if is_whole { &counts.iterations } else { &counts.interrupted }.fetch_add(1, Relaxed);
+        if is_complete { &counts.iterations } else { &counts.interrupted }.fetch_add(1, Relaxed);
         if self.options().no_cookies_reset != Some(true) {
             self.jar.take();
         }
     }
 
-    /// `__ITER`: how many it did before; none outside of scenarios.
-    fn number_of_iteration(&self) -> Option<f64> {
+    /// `__ITER`: the iterations before this one; none outside of scenarios.
+    pub(crate) fn iteration_number(&self) -> Option<f64> {
         let iteration = self.iteration();
         iteration.scenario.map(|_| iteration.in_instance as f64)
     }
 
-    /// The scenario of what is over, and the milliseconds that it took.
-    fn end_of_iteration(&self, at: Instant) -> Option<(usize, f64)> {
+    /// Counts the iteration. Returns its scenario and its duration in milliseconds; none outside of scenarios.
+    fn finish_iteration(&self, at: Instant) -> Option<(usize, f64)> {
         let mut iteration = self.iteration.borrow_mut();
         let scenario = iteration.scenario?;
         iteration.in_instance += 1;
@@ -186,12 +180,12 @@ impl User {
         Some((scenario, milliseconds(iteration.began, at)))
     }
 
-    /// Adds samples of one instant with the same tags. What is tagged for all samples of the user stands beneath.
+    /// Adds samples of one instant with the same tags, which take precedence over the tags of the user.
     pub fn add(&self, at: Instant, samples: &[(MetricId, f64)], tags: &[(&str, &str)]) {
         self.add_measured(at, samples, None, tags);
     }
 
-    /// The same, with tags that follow from what was measured.
+    /// As [`Self::add`], with tags that are derived from a measurement when they are looked at.
     pub(crate) fn add_measured(
         &self,
         at: Instant,
@@ -205,12 +199,12 @@ impl User {
         self.recording.add(at, samples, &TagSet { measured, own, group, user, metadata });
     }
 
-    /// A request could not be made: no sample tells of it.
-    pub(crate) fn note_unmade(&self, why: &str) {
-        self.recording.unmade(why);
+    /// Records that a request was not sent. No sample counts it.
+    pub(crate) fn record_unsent_request(&self, why: &str) {
+        self.recording.unsent_request(why);
     }
 
-    /// Whether samples get this tag by themselves; what does not goes without.
+    /// True if samples get this system tag.
     #[must_use]
     pub fn has_system_tag(&self, name: &str) -> bool {
         self.recording.has_system_tag(name)
@@ -219,19 +213,19 @@ impl User {
     /// The options, with all defaults.
     #[must_use]
     pub fn options(&self) -> &Options {
-        &self.plan().options
+        &self.run().options
     }
 
-    /// What it says that it is, over other protocols than HTTP too.
+    /// Its `User-Agent`, for all protocols.
     #[must_use]
-    pub fn agent(&self) -> &str {
+    pub fn user_agent(&self) -> &str {
         self.options().user_agent.as_deref().unwrap_or(concat!("plimsoll/", env!("CARGO_PKG_VERSION")))
     }
 
-    /// The run that it belongs to.
+    /// Its run.
     #[must_use]
-    pub fn plan(&self) -> &Arc<Plan> {
-        self.recording.plan()
+    pub fn run(&self) -> &Arc<RunState> {
+        self.recording.run()
     }
 
     pub(crate) fn recording(&self) -> &Recording {
@@ -246,11 +240,12 @@ impl User {
         self.iteration.borrow_mut()
     }
 
-    /// Uniform in `0 <= x < 1`.
-    fn random(&self) -> f64 {
+    /// A random number, uniform in `0 <= x < 1`.
+    pub(crate) fn random(&self) -> f64 {
         (self.random.borrow_mut().next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// Seeds its random numbers anew.
     pub(crate) fn seed(&self, seed: u64) {
         self.random.replace(seeded(seed, 0));
     }
@@ -265,23 +260,8 @@ pub(crate) fn milliseconds(from: Instant, to: Instant) -> f64 {
     to.since(from).0 as f64 / 1e6
 }
 
-/// Gives a runtime `__ENV`: made when its script first looks, since all variables of a system are many for each of
-/// thousands of users.
-fn install_variables<'js>(ctx: &Ctx<'js>, plan: Arc<Plan>) -> Result<()> {
-    fn define<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<()> {
-        ctx.globals().prop("__ENV", Property::from(value).writable().enumerable().configurable())
-    }
-    let set = |ctx: Ctx<'js>, value: Value<'js>| -> Result<()> { define(&ctx, value) };
-    let get = move |ctx: Ctx<'js>| -> Result<Value<'js>> {
-        let value = ctx.json_parse(variables(&plan.env))?;
-        define(&ctx, value.clone())?;
-        Ok(value)
-    };
-    ctx.globals().prop("__ENV", Accessor::new(get, set).enumerable().configurable())
-}
-
-/// `__ENV` as JSON, where later ones count.
-fn variables<'a>(variables: impl IntoIterator<Item = &'a (String, String)>) -> String {
+/// `__ENV` as JSON. Of variables with one name, the last counts.
+pub(crate) fn variables<'a>(variables: impl IntoIterator<Item = &'a (String, String)>) -> String {
     let object: serde_json::Map<_, _> =
         variables.into_iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
     serde_json::Value::Object(object).to_string()

@@ -1,15 +1,15 @@
-//! What natives read from the values of a script.
+//! Conversion of values between scripts and Rust.
 
 use rquickjs::class::JsClass;
 use rquickjs::function::Constructor;
 use rquickjs::{ArrayBuffer, Class, Coerced, Ctx, Exception, FromJs, Function, Object, Promise, Result, Value};
 
-/// A value as `String(value)` has it.
+/// `String(value)`.
 pub(crate) fn text<'js>(ctx: &Ctx<'js>, value: Value<'js>) -> Result<String> {
     Ok(Coerced::<String>::from_js(ctx, value)?.0)
 }
 
-/// Whether a value is `undefined` or `null`.
+/// True for `undefined` and `null`.
 pub(crate) fn is_nothing(value: &Value<'_>) -> bool {
     value.is_undefined() || value.is_null()
 }
@@ -24,7 +24,7 @@ pub(crate) fn optional_text<'js>(ctx: &Ctx<'js>, value: Option<Value<'js>>) -> R
     given(value).map(|value| text(ctx, value)).transpose()
 }
 
-/// The bytes of a buffer or of a view of one; None for anything else.
+/// The bytes of a buffer or of a view; None for other values.
 pub(crate) fn binary(value: &Value<'_>) -> Result<Option<Vec<u8>>> {
     let Some(object) = value.as_object() else { return Ok(None) };
     let Some(length) = object.get::<_, Value<'_>>("byteLength")?.as_number() else { return Ok(None) };
@@ -37,7 +37,7 @@ pub(crate) fn binary(value: &Value<'_>) -> Result<Option<Vec<u8>>> {
     Ok(buffer.as_bytes().and_then(|bytes| bytes.get(start..start + length)).map(<[u8]>::to_vec))
 }
 
-/// Asking the engine leaves an exception behind where the answer is no.
+/// The value as a buffer. For other values the engine sets an exception, which is cleared.
 fn array_buffer(object: Object<'_>) -> Option<ArrayBuffer<'_>> {
     let ctx = object.ctx().clone();
     let found = ArrayBuffer::from_object(object);
@@ -47,7 +47,7 @@ fn array_buffer(object: Object<'_>) -> Option<ArrayBuffer<'_>> {
     found
 }
 
-/// The value as an object of a class in Rust. As above, an exception would stay behind where it is none.
+/// The value as an object of a class in Rust. For other values the engine sets an exception, which is cleared.
 pub(crate) fn instance<'js, C: JsClass<'js>>(value: &Value<'js>) -> Option<Class<'js, C>> {
     let object = value.as_object()?;
     let found = Class::from_object(object);
@@ -57,7 +57,7 @@ pub(crate) fn instance<'js, C: JsClass<'js>>(value: &Value<'js>) -> Option<Class
     found
 }
 
-/// The bytes of a text in UTF-8, of a buffer, or of a view of one.
+/// The bytes of a text in UTF-8, of a buffer, or of a view.
 pub(crate) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Vec<u8>> {
     if let Some(string) = value.as_string() {
         return Ok(string.to_string()?.into_bytes());
@@ -65,7 +65,7 @@ pub(crate) fn bytes<'js>(ctx: &Ctx<'js>, value: &Value<'js>) -> Result<Vec<u8>> 
     binary(value)?.ok_or_else(|| wrong(ctx, "a string, an ArrayBuffer or a typed array", value))
 }
 
-/// An exception about a value of a kind that was not expected.
+/// An exception about a value of an unexpected type.
 pub(crate) fn wrong(ctx: &Ctx<'_>, expected: &str, found: &Value<'_>) -> rquickjs::Error {
     Exception::throw_type(ctx, &format!("expected {expected}, found {}", found.type_name()))
 }
@@ -80,7 +80,7 @@ pub(crate) fn buffer<'js>(ctx: &Ctx<'js>, bytes: Vec<u8>) -> Result<Value<'js>> 
     Ok(ArrayBuffer::new(ctx.clone(), bytes)?.into_value())
 }
 
-/// `new Name(…)` of something that the language has.
+/// `new Name(…)` of a global constructor.
 pub(crate) fn construct<'js, A>(ctx: &Ctx<'js>, name: &str, arguments: A) -> Result<Object<'js>>
 where
     A: rquickjs::function::IntoArgs<'js>,
@@ -88,14 +88,14 @@ where
     ctx.globals().get::<_, Constructor<'js>>(name)?.construct(arguments)
 }
 
-/// A promise of what `make` makes at once; rejected with its exception.
+/// A promise that is settled at once: with the value of `make`, or its exception.
 pub(crate) fn settled<'js>(ctx: &Ctx<'js>, make: impl FnOnce(&Ctx<'js>) -> Result<Value<'js>>) -> Result<Promise<'js>> {
     let (promise, resolve, reject) = ctx.promise()?;
     settle(ctx, &resolve, &reject, make(ctx))?;
     Ok(promise)
 }
 
-/// Resolves a promise with a value, or rejects it with the exception that took its place.
+/// Resolves a promise with a value, or rejects it with an exception.
 pub(crate) fn settle<'js>(
     ctx: &Ctx<'js>,
     resolve: &Function<'js>,

@@ -7,12 +7,13 @@ use super::{Console, Limits, network};
 use plimsoll_engine::job::RunError;
 use plimsoll_engine::offer::Offering;
 use plimsoll_engine::schedule::WHOLE;
-use plimsoll_javascript::{End, Host, Parked, Program, Setup, Vm, Wanted};
-use plimsoll_k6::metrics::Registry;
+use plimsoll_javascript::{End, Host, Parked, Program, Setup, Vm, ResultFormat};
+use plimsoll_k6_run::metrics::Registry;
 use plimsoll_k6::operations::K6;
-use plimsoll_k6::plan::Plan;
-use plimsoll_k6::recording::{Purpose, Recording};
+use plimsoll_k6::user::RunState;
 use plimsoll_k6::user::User;
+use plimsoll_k6::user::{Purpose, Recording};
+use plimsoll_k6_run::metrics::Registry;
 use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
 use plimsoll_model::units::Instant;
 use std::rc::Rc;
@@ -28,7 +29,7 @@ pub struct Inspected {
     /// All metrics, with its own.
     pub registry: Registry,
     /// What it was loaded with.
-    pub plan: Arc<Plan>,
+    pub plan: Arc<RunState>,
 }
 
 /// Loads a script once, for its options and metrics.
@@ -41,7 +42,7 @@ pub fn inspect(
     limits: Limits,
     console: &Console,
 ) -> Result<Inspected, CallError> {
-    let plan = Arc::new(Plan::before(env));
+    let plan = Arc::new(RunState::for_loading(env));
     let recording = Recording::new(&plan, Purpose::Loading);
     let host = Rc::new(ThreadHost::new(console));
     let user = User::new(&recording, 0, 0);
@@ -49,7 +50,7 @@ pub fn inspect(
         limits: limits.vm,
         host: Rc::clone(&host) as Rc<dyn Host>,
         globals: user.globals(),
-        prepare: Some(user.prepare()),
+        prepare: Some(plimsoll_k6::prepare(&user)),
     };
     let mut vm = Vm::<K6>::new(program, setup).map_err(|error| CallError::Unmade(error.to_string()))?;
     let loaded = result_of(settle(&mut vm, &host), limits);
@@ -113,7 +114,7 @@ pub(super) fn call(
         offering,
         function: function.to_owned(),
         arguments,
-        result: Wanted::Json,
+        result: ResultFormat::Json,
         scenario: None,
         first_id: 0,
         made_before: 1,

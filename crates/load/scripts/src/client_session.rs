@@ -109,7 +109,7 @@ pub(super) fn open(id: OpId, op: Op, now: Instant) -> Result<(Box<dyn ClientSess
 /// The operation that opened the session to which this one belongs.
 pub(super) fn addressee(op: &Op) -> Option<OpId> {
     match op {
-        Op::TellSocket(id, _) | Op::GrpcSend(id, _) | Op::GrpcEnd(id) | Op::GrpcClose(id) => Some(*id),
+        Op::SocketSend(id, _) | Op::GrpcSend(id, _) | Op::GrpcEnd(id) | Op::GrpcClose(id) => Some(*id),
         Op::GrpcCall(call) => Some(call.connection),
         Op::Http(_) | Op::Socket(_) | Op::GrpcConnect(_) => None,
     }

@@ -3,8 +3,8 @@
 use super::client_session::{ClientSession, Io, Record};
 use super::exchange::{ConnectionFacts, Fault};
 use percent_encoding::percent_decode_str;
+use plimsoll_grpc::status;
 use plimsoll_javascript::OpId;
-use plimsoll_k6::grpc::status;
 use plimsoll_k6::operations::{Event, GrpcCall, GrpcConnect, GrpcEnd, GrpcEvent, HttpFault, HttpFaultKind, Op};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome};
 use plimsoll_model::units::Instant;

@@ -34,8 +34,8 @@ pub use user::{Broken, CallError};
 
 use plimsoll_engine::recorder::Names;
 use plimsoll_javascript::{Level, Program};
-use plimsoll_k6::plan::Plan;
-use plimsoll_k6::recording::Purpose;
+use plimsoll_k6::user::Purpose;
+use plimsoll_k6::user::RunState;
 use plimsoll_model::units::Nanos;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -83,7 +83,7 @@ impl Default for Knobs {
 /// What a run hands to the users of all threads.
 struct RunContext<'a> {
     program: &'a Arc<Program>,
-    plan: &'a Arc<Plan>,
+    plan: &'a Arc<RunState>,
     purpose: Purpose,
     limits: Limits,
     /// How long an iteration takes at least, with the pause behind it.

@@ -13,14 +13,14 @@ use plimsoll_engine::job::RunError;
 use plimsoll_engine::offer::{K6Arrivals, Offering};
 use plimsoll_engine::schedule::WHOLE;
 use plimsoll_engine::threads::allow_descriptors;
-use plimsoll_javascript::{Level, Program, Wanted};
-use plimsoll_k6::checks::Checks;
-use plimsoll_k6::metrics::Sinks;
-use plimsoll_k6::options::Options;
-use plimsoll_k6::plan::Plan;
-use plimsoll_k6::recording::Purpose;
-use plimsoll_k6::scenario::{Curve, Executor, Quota, Reserve, Scenario, Source};
-use plimsoll_k6::threshold::Threshold;
+use plimsoll_javascript::{Level, Program, ResultFormat};
+use plimsoll_k6_run::checks::Checks;
+use plimsoll_k6_run::metrics::Sinks;
+use plimsoll_k6_run::options::Options;
+use plimsoll_k6::user::RunState;
+use plimsoll_k6::user::Purpose;
+use plimsoll_k6_run::scenario::{Curve, Executor, Quota, Reserve, Scenario, Source};
+use plimsoll_k6_run::threshold::Threshold;
 use plimsoll_model::load::{Arrivals, LoadModel, Overflow, Profile, Shape, Stage, Stop, Think};
 use plimsoll_model::record::GeneratorSecond;
 use plimsoll_model::units::{Instant, Nanos, Processors};
@@ -34,7 +34,7 @@ pub struct Run<'a> {
     /// The script.
     pub program: &'a Arc<Program>,
     /// Options, scenarios, metrics and environment; how far the run is can be read there.
-    pub plan: &'a Arc<Plan>,
+    pub plan: &'a Arc<RunState>,
     /// What a user may take.
     pub limits: Limits,
     /// To which hosts the script may send.
@@ -244,7 +244,7 @@ impl Run<'_> {
                 offering: offering(scenario, self.seed),
                 function: scenario.exec.clone(),
                 arguments: data.iter().map(|data| (*data).to_owned()).collect(),
-                result: Wanted::Nothing,
+                result: ResultFormat::Nothing,
                 scenario: Some(index),
                 first_id: first,
                 made_before: made_before(scenario),
@@ -280,7 +280,7 @@ impl network::Shared {
 }
 
 impl RunOutcome {
-    fn new(plan: &Plan) -> RunOutcome {
+    fn new(plan: &RunState) -> RunOutcome {
         RunOutcome {
             sinks: Sinks::new(&plan.registry),
             checks: Checks::default(),

@@ -9,12 +9,12 @@ use super::{Allowed, Console, Limits, Run};
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
 use plimsoll_engine::job::{Job, RunError, RunRecord};
 use plimsoll_engine::offer::Offering;
-use plimsoll_javascript::{Entry, Files, Program, Wanted};
-use plimsoll_k6::metrics::{Contains, Metric};
-use plimsoll_k6::options::{Options, no_such_function};
-use plimsoll_k6::plan::Plan;
-use plimsoll_k6::recording::Purpose;
-use plimsoll_k6::scenario::{Executor, Scenario};
+use plimsoll_javascript::{Entry, Files, Program, ResultFormat};
+use plimsoll_k6_run::metrics::{Contains, Metric};
+use plimsoll_k6_run::options::{Options, no_such_function};
+use plimsoll_k6::user::RunState;
+use plimsoll_k6::user::Purpose;
+use plimsoll_k6_run::scenario::{Executor, Scenario};
 use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::load::LoadProfile;
 use plimsoll_model::record::{self, Interval};
@@ -171,7 +171,7 @@ impl CompiledScript {
     }
 
     /// What users see of the study's load: one scenario.
-    fn plan(&self, load: &LoadProfile) -> Plan {
+    fn plan(&self, load: &LoadProfile) -> RunState {
         let executor = Executor::ConstantVus { vus: u64::from(load.most_users()), duration: load.stop.limit() };
         let scenario = Scenario {
             name: "default".to_owned(),
@@ -182,7 +182,7 @@ impl CompiledScript {
             env: Vec::new(),
             tags: Vec::new(),
         };
-        self.inspected.plan.settled(self.options.clone(), vec![scenario], self.inspected.registry.clone())
+        self.inspected.plan.configured(self.options.clone(), vec![scenario], self.inspected.registry.clone())
     }
 
     fn offered(&self, job: &Job<'_>, data: Option<String>) -> ScenarioUsers {
@@ -190,7 +190,7 @@ impl CompiledScript {
             offering: Offering::of(job),
             function: self.script.exec.clone(),
             arguments: data.into_iter().collect(),
-            result: Wanted::Nothing,
+            result: ResultFormat::Nothing,
             scenario: Some(0),
             first_id: 1,
             made_before: u64::from(job.load.most_users()),

@@ -12,13 +12,15 @@ use plimsoll_engine::offer::{Offer, Offering, SharedQuota};
 use plimsoll_engine::recorder::{Findings, Recorder, ThreadReport};
 use plimsoll_engine::schedule::{Share, ThreadShare};
 use plimsoll_engine::threads::on_threads;
-use plimsoll_javascript::{Data, End, Event, Parked, Request, Vm, Wanted, fibre};
-use plimsoll_k6::checks::Checks;
-use plimsoll_k6::metrics::Sinks;
+use plimsoll_javascript::{Argument, End, Wakeup, Parked, Request, Vm, ResultFormat, fibre};
+use plimsoll_k6_run::checks::Checks;
+use plimsoll_k6_run::metrics::Sinks;
 use plimsoll_k6::operations::K6;
-use plimsoll_k6::plan::Plan;
-use plimsoll_k6::recording::{Purpose, Recording};
+use plimsoll_k6::user::RunState;
 use plimsoll_k6::user::User;
+use plimsoll_k6::user::{Purpose, Recording};
+use plimsoll_k6_run::checks::Checks;
+use plimsoll_k6_run::metrics::Sinks;
 use plimsoll_model::record::Interval;
 use plimsoll_model::units::{Instant, Processors};
 use std::collections::{BTreeSet, VecDeque};
@@ -34,7 +36,7 @@ pub(super) struct ScenarioUsers {
     pub(super) function: String,
     /// As JSON.
     pub(super) arguments: Vec<String>,
-    pub(super) result: Wanted,
+    pub(super) result: ResultFormat,
     pub(super) scenario: Option<usize>,
     /// `__VU` of the first.
     pub(super) first_id: u64,
@@ -79,7 +81,7 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    pub(super) fn new(plan: &Plan) -> Samples {
+    pub(super) fn new(plan: &RunState) -> Samples {
         Samples { sinks: Sinks::new(&plan.registry), checks: Checks::default() }
     }
 
@@ -117,7 +119,7 @@ impl Load<'_> {
         })?;
         let (samples, broken, called) = left.into_inner().unwrap_or_else(PoisonError::into_inner);
         let clock = clock.into_inner().unwrap_or_else(|| Clock::start(self.warmup));
-        self.common.plan.counts.earlier.fetch_add(nanos(clock.zero().elapsed()).unsigned_abs(), Relaxed);
+        self.common.plan.counts.finished_parts.fetch_add(nanos(clock.zero().elapsed()).unsigned_abs(), Relaxed);
         Ok(LoadResult { samples, broken, called: called.unwrap_or(Err(CallError::Stopped)), findings, clock })
     }
 
@@ -202,7 +204,7 @@ impl ThreadUsers {
 impl ScenarioUsers {
     fn calls(&self) -> CalledFunction {
         // Each user reads it once.
-        let arguments = self.arguments.iter().map(|json| Data::Kept(json.as_str().into())).collect();
+        let arguments = self.arguments.iter().map(|json| Argument::SharedJson(json.as_str().into())).collect();
         let (function, result, scenario) = (self.function.as_str().into(), self.result, self.scenario);
         CalledFunction { function, arguments, result, scenario }
     }
@@ -253,6 +255,6 @@ pub(super) fn settle(vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> Parked {
         }
         let (Parked::Waiting, Some((due, id))) = (&parked, timers.pop_first()) else { return parked };
         std::thread::sleep(due.since(host.clock.get().now()).into());
-        parked = vm.wake(id, Event::Due);
+        parked = vm.wake(id, Wakeup::Timer);
     }
 }

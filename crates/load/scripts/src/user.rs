@@ -2,7 +2,7 @@
 
 use super::{Console, Limits, RunContext};
 use plimsoll_engine::clock::Clock;
-use plimsoll_javascript::{Call, Data, Exception, Host, Level, Limit, Place, Setup, Vm, Wanted};
+use plimsoll_javascript::{Call, Argument, Exception, Host, Level, Limit, Place, Setup, Vm, ResultFormat};
 use plimsoll_k6::operations::K6;
 use plimsoll_k6::user::User;
 use plimsoll_model::units::Instant;
@@ -18,8 +18,8 @@ use std::time::Duration;
 #[derive(Clone)]
 pub(super) struct CalledFunction {
     pub(super) function: Rc<str>,
-    pub(super) arguments: Vec<Data>,
-    pub(super) result: Wanted,
+    pub(super) arguments: Vec<Argument>,
+    pub(super) result: ResultFormat,
     /// None for what runs before and after all scenarios.
     pub(super) scenario: Option<usize>,
 }
@@ -86,7 +86,7 @@ impl ScriptUser {
             limits: common.limits.vm,
             host: Rc::clone(host) as Rc<dyn Host>,
             globals: self.user.globals(),
-            prepare: Some(self.user.prepare()),
+            prepare: Some(plimsoll_k6::prepare(&self.user)),
         };
         let vm = Vm::new(common.program, setup)?;
         // Whoever runs before and after all scenarios is none of their users.
@@ -99,7 +99,7 @@ impl ScriptUser {
         let globals = match calls.scenario {
             Some(scenario) => self.user.begin(scenario, now),
             None => {
-                self.user.begin_alone(&calls.function, now);
+                self.user.begin_outside_scenarios(&calls.function, now);
                 Vec::new()
             }
         };

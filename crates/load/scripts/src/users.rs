@@ -8,11 +8,11 @@ use plimsoll_engine::event_loop::context::{AfterIteration, EndedIteration, LoopC
 use plimsoll_engine::event_loop::work::Work;
 use plimsoll_engine::recorder::ITERATION;
 use plimsoll_engine::timers::Alarm;
-use plimsoll_javascript::{End, Event, Exception, Level, OpId, Parked, Request};
-use plimsoll_k6::metrics::Kind;
-use plimsoll_k6::metrics::builtin::DROPPED_ITERATIONS;
-use plimsoll_k6::recording::{Novelty, Purpose, Recording};
-use plimsoll_k6::user::Ending;
+use plimsoll_javascript::{End, Wakeup, Exception, Level, OpId, Parked, Request};
+use plimsoll_k6_run::metrics::Kind;
+use plimsoll_k6_run::metrics::builtin::DROPPED_ITERATIONS;
+use plimsoll_k6::user::{ScriptRecord, Purpose, Recording};
+use plimsoll_k6::user::IterationEnd;
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome, Subject};
 use plimsoll_model::units::{Instant, Nanos};
 use rustix::event::epoll::EventFlags;
@@ -99,7 +99,7 @@ impl Work for Users<'_> {
         loop {
             if let Some(UserEvent { user, id, event }) = self.network.next_answer() {
                 if let Some(vm) = &mut self.users[user as usize].vm {
-                    let parked = vm.wake(id, Event::Answer(event));
+                    let parked = vm.wake(id, Wakeup::Operation(event));
                     self.parked(context, user, parked);
                 }
             } else if let Some((user, due)) = self.ready.pop_front() {
@@ -202,7 +202,7 @@ impl Users<'_> {
     fn wake(&mut self, context: &mut LoopContext<'_>, user: u32, id: OpId, due: Instant) {
         if let Some(vm) = &mut self.users[user as usize].vm {
             context.recorder.record_lateness(context.clock.now().since(due));
-            let parked = vm.wake(id, Event::Due);
+            let parked = vm.wake(id, Wakeup::Timer);
             self.parked(context, user, parked);
         }
     }
@@ -254,7 +254,7 @@ impl Users<'_> {
         let (sent, received) = self.network.end_iteration(context, user);
         let script_user = &mut self.users[user as usize];
         script_user.activity = Activity::Nothing;
-        script_user.user.end(now, Ending::Whole, sent, received);
+        script_user.user.end(now, IterationEnd::Complete, sent, received);
         let (due, took) = (script_user.due, now.since(script_user.began));
         let mut outcome = Outcome::Ok;
         if let Err(exception) = &result {
@@ -320,7 +320,7 @@ impl Users<'_> {
     fn end_interrupted(&mut self, context: &mut LoopContext<'_>, user: u32, activity: Activity, now: Instant) {
         if activity == Activity::Iterating {
             let (sent, received) = self.network.end_iteration(context, user);
-            self.users[user as usize].user.end(now, Ending::Interrupted, sent, received);
+            self.users[user as usize].user.end(now, IterationEnd::Interrupted, sent, received);
         }
     }
 
@@ -332,7 +332,7 @@ impl Users<'_> {
     fn complain(&self, user: u32, exception: &Exception) {
         let kind = exception.to_string();
         if self.is_of_scenario(user)
-            && let Some(more) = self.common.plan.repeats.note(&kind)
+            && let Some(more) = self.common.plan.log_limit.admit(&kind)
         {
             (self.host.console)(Level::Error, &format!("{}{more}", exception.render()));
         }
@@ -343,16 +343,16 @@ impl Users<'_> {
         let (phase, at) = (LoopContext::phase(self.users[user as usize].due), context.clock.now());
         let recorder = &mut context.recorder;
         self.recording.drain(|news| match news {
-            Novelty::Unmade { why } => {
+            ScriptRecord::UnsentRequest { why } => {
                 let subject = recorder.subject(&Subject::Request(UNMADE.to_owned()));
                 recorder.record(subject, phase, &without_reply(at, at, ErrorKind::Connect));
                 recorder.keep_example(subject, ErrorKind::Connect, told_of_unmade(why));
             }
-            Novelty::Check { name, passed } => {
+            ScriptRecord::Check { name, passed } => {
                 let subject = recorder.subject(&Subject::Check(name.to_owned()));
                 recorder.record_check(subject, phase, passed, at);
             }
-            Novelty::Sample { metric, value } => {
+            ScriptRecord::Sample { metric, value } => {
                 let subject = recorder.subject(&Subject::Custom(metric.kind.into(), metric.name.clone()));
                 match metric.kind {
                     Kind::Rate => recorder.record_check(subject, phase, value != 0.0, at),

@@ -107,7 +107,7 @@ impl ClientSession for WebSocket {
     }
 
     fn tell(&mut self, _id: OpId, op: Op, io: &mut Io<'_>) {
-        let (Op::TellSocket(_, command), Some(socket)) = (op, &mut self.socket) else { return };
+        let (Op::SocketSend(_, command), Some(socket)) = (op, &mut self.socket) else { return };
         match command {
             SocketCommand::Text(text) => socket.send_text(&text, io.out),
             SocketCommand::Binary(bytes) => socket.send_binary(&bytes, io.out),

@@ -1,4 +1,4 @@
-//! Content codings: RFC 9110, section 8.4, with a bound on what a body may grow to.
+//! Content codings: RFC 9110, section 8.4, with a limit on the decoded size.
 
 use brotli_decompressor::Decompressor;
 use flate2::Compression;
@@ -6,7 +6,7 @@ use flate2::bufread::{DeflateDecoder, GzEncoder, MultiGzDecoder, ZlibDecoder, Zl
 use std::fmt;
 use std::io::Read;
 
-/// How the body of a message was made smaller.
+/// A content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Coding {
     /// `gzip`: RFC 1952.
@@ -20,32 +20,32 @@ pub enum Coding {
 /// Why a body cannot be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CodingFault {
-    /// A coding that is not known here.
+    /// An unknown coding.
     #[error("expected a body in `gzip`, `deflate` or `br`, found the content coding `{0}`")]
     Unknown(String),
-    /// It is larger than it may be.
+    /// The decoded body exceeds the limit.
     #[error("expected at most {limit} bytes in a decoded body, found more ({coding})")]
     TooLarge {
-        /// How it is coded.
+        /// Its coding.
         coding: Coding,
-        /// How many bytes it may have.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// It is cut off, or no such coding at all.
+    /// The body is cut off, or in another coding.
     #[error("expected a body in `{coding}`, found something else: {why}")]
     Damaged {
-        /// How it should be coded.
+        /// The expected coding.
         coding: Coding,
-        /// What the decoder says.
+        /// The error of the decoder.
         why: String,
     },
 }
 
 impl Coding {
-    /// All that can be decoded.
+    /// All codings that can be decoded.
     pub const ALL: [Coding; 3] = [Coding::Gzip, Coding::Deflate, Coding::Brotli];
 
-    /// As headers name it.
+    /// Its name in headers.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -55,14 +55,14 @@ impl Coding {
         }
     }
 
-    /// The coding of a name, in any case; `x-gzip` is `gzip` (RFC 9110, section 8.4.1.3).
+    /// The coding of a name in upper or lower case; `x-gzip` is `gzip` (RFC 9110, section 8.4.1.3).
     #[must_use]
     pub fn named(name: &str) -> Option<Coding> {
         let name = if name.eq_ignore_ascii_case("x-gzip") { "gzip" } else { name };
         Coding::ALL.into_iter().find(|coding| coding.name().eq_ignore_ascii_case(name))
     }
 
-    /// What the values of a header `Content-Encoding` name, in the order in which they were applied.
+    /// The codings of a header `Content-Encoding`, in the order in which they were applied.
     pub fn read_list(header: &str) -> Result<Vec<Coding>, CodingFault> {
         let names = header.split(',').map(|name| name.trim_matches([' ', '\t']));
         let named = names.filter(|name| !name.is_empty() && !name.eq_ignore_ascii_case("identity"));
@@ -76,8 +76,8 @@ impl fmt::Display for Coding {
     }
 }
 
-/// The body before these codings were applied, one after the other. Neither it nor anything between
-/// has more than `limit` bytes. A body that is empty, as that of a reply to HEAD, stays so.
+/// Decodes a body to which these codings were applied, one after the other. No intermediate result
+/// has more than `limit` bytes. An empty body, such as that of a reply to HEAD, stays empty.
 pub fn decode(body: Vec<u8>, applied: &[Coding], limit: usize) -> Result<Vec<u8>, CodingFault> {
     if body.is_empty() {
         return Ok(body);
@@ -89,7 +89,7 @@ fn decode_one(body: &[u8], coding: Coding, limit: usize) -> Result<Vec<u8>, Codi
     match coding {
         Coding::Gzip => read(MultiGzDecoder::new(body), coding, limit),
         Coding::Deflate if is_zlib(body) => read(ZlibDecoder::new(body), coding, limit),
-        // Some servers leave the format of RFC 1950 out (RFC 9110, section 8.4.1.2).
+        // Some servers omit the format of RFC 1950 (RFC 9110, section 8.4.1.2).
         Coding::Deflate => read(DeflateDecoder::new(body), coding, limit),
         Coding::Brotli => read(Decompressor::new(body, 4096), coding, limit),
     }
@@ -111,7 +111,7 @@ fn read(decoder: impl Read, coding: Coding, limit: usize) -> Result<Vec<u8>, Cod
     Ok(out)
 }
 
-/// The body in this coding; `None` for those that can only be decoded here.
+/// Encodes a body; `None` for codings that can only be decoded here.
 #[must_use]
 pub fn encode(body: &[u8], coding: Coding) -> Option<Vec<u8>> {
     let mut out = Vec::new();

@@ -18,6 +18,15 @@ pub fn encode<'a>(fields: impl IntoIterator<Item = (&'a str, &'a str)>, out: &mu
     }
 }
 
+/// Names and values as a query, sorted by name.
+#[must_use]
+pub fn sorted_query(mut fields: Vec<(String, String)>) -> String {
+    fields.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut out = Vec::new();
+    encode(fields.iter().map(|(name, value)| (name.as_str(), value.as_str())), &mut out);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// Appends a name or a value.
 pub fn write(text: &str, out: &mut Vec<u8>) {
     for byte in text.bytes() {

@@ -1,8 +1,8 @@
-//! What a client of HTTP needs besides a connection: URLs and how references resolve against them,
+//! What a client of HTTP needs besides a connection: URLs and the resolution of references,
 //! cookies, content codings, and the bodies of forms.
 //!
-//! Everything here is a pure function of its arguments: nothing is read or sent, and whoever needs
-//! the time hands it over. So flows and scripts share it, and tests need no server.
+//! Everything here is a pure function of its arguments: nothing is read or sent, and the caller
+//! passes the time. So flows and scripts share it, and tests need no server.
 
 pub mod coding;
 pub mod cookie;

@@ -7,15 +7,15 @@ use std::fmt;
 pub struct Part<'a> {
     /// The name of the field.
     pub name: &'a str,
-    /// The name of the file, where it is one.
+    /// The name of the file, if it is one.
     pub file: Option<&'a str>,
-    /// The type of its content, where it is not plain text.
+    /// Its content type, if it is not plain text.
     pub content_type: Option<&'a str>,
-    /// What it holds.
+    /// Its content.
     pub content: &'a [u8],
 }
 
-/// The line between parts, which stands in none of them.
+/// The line between parts, which occurs in none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Boundary(u64);
 
@@ -31,7 +31,7 @@ impl Boundary {
         candidates.into_iter().find(absent).expect("parts are too short to hold every boundary")
     }
 
-    /// The type of the body that this boundary divides.
+    /// The content type of a body with this boundary.
     #[must_use]
     pub fn content_type(self) -> String {
         format!("multipart/form-data; boundary={self}")

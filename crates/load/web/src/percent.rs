@@ -5,18 +5,18 @@ use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, PercentEncode, utf8
 /// Everything but the unreserved characters (section 2.3).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What may stand nowhere in a URL.
+/// Characters that are not allowed anywhere in a URL.
 const IMPOSSIBLE: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
 
-/// A value as a segment of a path, or as a name or value in a query: only unreserved characters stay
-/// as they are, so that it means itself anywhere in a URL.
+/// Encodes a value as a segment of a path, or as a name or value in a query. Only unreserved characters
+/// stay, so it decodes to itself anywhere in a URL.
 pub fn component(value: &str) -> PercentEncode<'_> {
     utf8_percent_encode(value, RESERVED)
 }
 
-/// A part of a URL that was written by hand or by a server: what it may not have is encoded, what is
-/// encoded already stays. Control characters are refused: a line break would end the request's line.
+/// Encodes invalid characters in a part of a URL that a person or a server wrote. What is encoded
+/// already stays. Control characters are refused: a line break would end the request line.
 pub(crate) fn repaired(part: &str) -> Result<String, String> {
     match part.chars().find(char::is_ascii_control) {
         Some(control) => Err(format!("it has the control character {control:?}")),

@@ -1,4 +1,4 @@
-//! URLs of HTTP and WebSocket, and what references to them resolve to.
+//! URLs of HTTP and WebSocket, and the resolution of references.
 
 mod reference;
 #[cfg(test)]
@@ -10,7 +10,7 @@ use crate::percent;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// An absolute URL that a client can ask for: whatever it holds may stand in a request as it is.
+/// An absolute URL of a request. All its parts may be sent as they are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Url {
     scheme: Scheme,
@@ -22,7 +22,7 @@ pub struct Url {
     fragment: Option<String>,
 }
 
-/// How a URL is asked for.
+/// The scheme of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// HTTP.
@@ -35,10 +35,10 @@ pub enum Scheme {
     Wss,
 }
 
-/// What cookies go by: the parts of a URL that RFC 6265 looks at.
+/// The parts of a URL that decide about cookies (RFC 6265).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
-    /// Whether nobody listens on the way: it is asked for over TLS, or of this machine.
+    /// True if nobody can listen on the way: over TLS, or on this machine.
     pub secure: bool,
     /// The host in lower case, IPv6 addresses in brackets.
     pub host: &'a str,
@@ -52,14 +52,14 @@ pub struct Place<'a> {
 pub struct UrlFault {
     /// The text, cut where it is long.
     pub text: String,
-    /// What is wrong with it.
+    /// The reason.
     pub why: String,
 }
 
 impl Scheme {
     const ALL: [Scheme; 4] = [Scheme::Http, Scheme::Https, Scheme::Ws, Scheme::Wss];
 
-    /// As it stands before the colon.
+    /// Its text before the colon.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -70,13 +70,13 @@ impl Scheme {
         }
     }
 
-    /// Whether it goes over TLS.
+    /// True for TLS.
     #[must_use]
     pub fn is_secure(self) -> bool {
         matches!(self, Scheme::Https | Scheme::Wss)
     }
 
-    /// The port of URLs that name none.
+    /// The port of URLs without one.
     #[must_use]
     pub fn default_port(self) -> u16 {
         if self.is_secure() { 443 } else { 80 }
@@ -84,15 +84,15 @@ impl Scheme {
 }
 
 impl Url {
-    /// Reads an absolute URL. Whitespace around it does not count; what may not stand in a URL but
-    /// is often written there, such as a space or an umlaut in a path, is percent-encoded.
+    /// Parses an absolute URL. Ignores whitespace around it. Characters that are not allowed in a URL
+    /// but often occur, such as a space or an umlaut in a path, are percent-encoded.
     pub fn parse(text: &str) -> Result<Url, UrlFault> {
         let text = trimmed(text);
         Url::from_parts(&Parts::split(text)).map_err(|why| UrlFault { text: shortened(text), why })
     }
 
-    /// The URL to which a reference leads from this one (RFC 3986, section 5.2). A reference without
-    /// a fragment has none, as the RFC has it.
+    /// Resolves a reference against this URL (RFC 3986, section 5.2). A reference without a fragment
+    /// results in none, as in the RFC.
     pub fn resolve(&self, reference: &str) -> Result<Url, UrlFault> {
         let base = self.to_string();
         Url::parse(&Parts::split(trimmed(reference)).resolved(&Parts::split(&base)))
@@ -115,13 +115,13 @@ impl Url {
         Ok(Url { scheme, userinfo, host, port, path, query, fragment })
     }
 
-    /// How it is asked for.
+    /// Its scheme.
     #[must_use]
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
 
-    /// What stands before `@`, percent-encoded: a user, or a user, a colon and a password.
+    /// The text before `@`, percent-encoded: a user, or a user, a colon and a password.
     #[must_use]
     pub fn userinfo(&self) -> Option<&str> {
         self.userinfo.as_deref()
@@ -133,7 +133,7 @@ impl Url {
         &self.host
     }
 
-    /// The port, also where the URL leaves it to the scheme.
+    /// The port, which may follow from the scheme.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
@@ -145,19 +145,19 @@ impl Url {
         &self.path
     }
 
-    /// What stands behind `?`.
+    /// The text behind `?`.
     #[must_use]
     pub fn query(&self) -> Option<&str> {
         self.query.as_deref()
     }
 
-    /// What stands behind `#`, which is not sent.
+    /// The text behind `#`, which is not sent.
     #[must_use]
     pub fn fragment(&self) -> Option<&str> {
         self.fragment.as_deref()
     }
 
-    /// Path and query, as the line of a request has them.
+    /// Path and query, as in the request line.
     #[must_use]
     pub fn target(&self) -> String {
         match &self.query {
@@ -166,21 +166,21 @@ impl Url {
         }
     }
 
-    /// Host and port as the header `Host` has them: without the port of the scheme.
+    /// Host and port, as in the header `Host`: without the default port.
     #[must_use]
     pub fn authority(&self) -> String {
         if self.port == self.scheme.default_port() { self.host.clone() } else { format!("{}:{}", self.host, self.port) }
     }
 
-    /// Whether both are asked of the same server in the same way: scheme, host and port are equal
+    /// True if scheme, host and port are equal
     /// (RFC 6454, section 5).
     #[must_use]
     pub fn is_same_origin(&self, other: &Url) -> bool {
         (self.scheme, &self.host, self.port) == (other.scheme, &other.host, other.port)
     }
 
-    /// What cookies go by. Nobody listens between a machine and itself: there a plain connection is as good as TLS, as
-    /// browsers have it (Secure Contexts, section 3.1).
+    /// The parts that decide about cookies. On this machine a plain connection is as secure as TLS, as in
+    /// browsers (Secure Contexts, section 3.1).
     #[must_use]
     pub fn place(&self) -> Place<'_> {
         let secure = self.scheme.is_secure() || is_this_machine(&self.host);
@@ -208,7 +208,7 @@ fn trimmed(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_ascii_whitespace())
 }
 
-/// Enough of a text to know it again.
+/// The beginning of a long text.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", &text[..end]),

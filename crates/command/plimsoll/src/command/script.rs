@@ -19,9 +19,9 @@ use plimsoll_generator::script::{
     self as load, Allowed, CallError, Console, End, Inspected, Knobs, Limits, Refused, RunOutcome,
 };
 use plimsoll_javascript::{Entry, Fault, Files, Level, Program};
-use plimsoll_k6::duration;
-use plimsoll_k6::plan::Plan;
-use plimsoll_k6::scenario;
+use plimsoll_k6::user::RunState;
+use plimsoll_k6_run::duration;
+use plimsoll_k6_run::scenario;
 use settle::{Settled, settle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeMap;
@@ -79,7 +79,7 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
     let written = writers.finish();
     let crossed = summary::show(flags, &settled, &run, &ran);
     written?;
-    for (kind, count) in plan.repeats.left_out() {
+    for (kind, count) in plan.log_limit.suppressed() {
         terminal.console(Level::Warn, &format!("{count} more of: {kind}"));
     }
     let refused = run.allowed.refused();
@@ -156,14 +156,14 @@ fn is_name(text: &str) -> bool {
     text.chars().all(fits) && text.starts_with(|first: char| !first.is_ascii_digit())
 }
 
-fn plan(flags: &Flags, settled: &Settled, inspected: &Inspected, writers: &Writers) -> Plan {
+fn plan(flags: &Flags, settled: &Settled, inspected: &Inspected, writers: &Writers) -> RunState {
     let (options, scenarios) = (settled.options.clone(), settled.scenarios.clone());
-    let plan = inspected.plan.settled(options, scenarios, settled.registry.clone());
-    Plan { outputs: writers.outputs(), by_group: flags.summary_mode == Some(Shown::Full), ..plan }
+    let plan = inspected.plan.configured(options, scenarios, settled.registry.clone());
+    RunState { outputs: writers.outputs(), by_group: flags.summary_mode == Some(Shown::Full), ..plan }
 }
 
 /// What is about to run, as k6 tells it.
-fn header(flags: &Flags, plan: &Plan) -> String {
+fn header(flags: &Flags, plan: &RunState) -> String {
     let outputs = if flags.out.is_empty() { "-".to_owned() } else { flags.out.join(", ") };
     let (count, longest) = (plan.scenarios.len(), scenario::longest(&plan.scenarios));
     let mut lines = vec![
@@ -196,7 +196,7 @@ fn interruptible() -> anyhow::Result<Arc<AtomicBool>> {
 }
 
 /// How the command ends, and why it does not end well. What ended the run counts more than thresholds.
-fn conclude(terminal: &Terminal, plan: &Plan, ran: &RunOutcome, crossed: &[&str], refused: &Refused) -> Exit {
+fn conclude(terminal: &Terminal, plan: &RunState, ran: &RunOutcome, crossed: &[&str], refused: &Refused) -> Exit {
     let crossed_says = || format!("thresholds on {} do not hold", listed(crossed));
     let (exit, why) = match &ran.end {
         End::Interrupted => (Exit::Interrupted, "the run was interrupted".to_owned()),

@@ -6,9 +6,9 @@ mod users;
 
 use plimsoll_generator::script::{Allowed, Console, Go, Limits, Run, RunOutcome, inspect, run};
 use plimsoll_javascript::{Entry, Files, Level, Program};
-use plimsoll_k6::metrics::Aggregation;
-use plimsoll_k6::options::Options;
-use plimsoll_k6::plan::Plan;
+use plimsoll_k6::user::RunState;
+use plimsoll_k6_run::metrics::Aggregation;
+use plimsoll_k6_run::options::Options;
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 /// A script, and all that a run of it has to do with.
 pub(crate) struct Trial {
     program: Arc<Program>,
-    plan: Arc<Plan>,
+    plan: Arc<RunState>,
     limits: Limits,
     threads: usize,
     lines: Arc<Mutex<Vec<(Level, String)>>>,
@@ -27,7 +27,7 @@ pub(crate) struct Trial {
 pub(crate) struct Outcome {
     ran: RunOutcome,
     lines: Vec<(Level, String)>,
-    plan: Arc<Plan>,
+    plan: Arc<RunState>,
 }
 
 impl Trial {
@@ -46,7 +46,7 @@ impl Trial {
         let options = read.options.over(Options::defaults());
         let exports: Vec<&str> = program.exports().iter().map(String::as_str).collect();
         let scenarios = options.scenarios(&exports).expect("scenarios").scenarios;
-        let plan = Arc::new(inspected.plan.settled(options, scenarios, inspected.registry));
+        let plan = Arc::new(inspected.plan.configured(options, scenarios, inspected.registry));
         let (limits, interrupted) = (Limits::default(), AtomicBool::new(false));
         Trial { program, plan, limits, threads: 1, lines, interrupted }
     }

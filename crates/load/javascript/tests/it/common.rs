@@ -4,8 +4,8 @@
 use plimsoll_javascript::rquickjs::function::{Opt, Rest};
 use plimsoll_javascript::rquickjs::{Array, Ctx, Function, IntoJs, Object, Persistent, Promise, Result, Value};
 use plimsoll_javascript::{
-    Call, Data, Entry, Event, EventLoop, Fault, Files, Host, Level, Limits, NativeModule, Natives, OpId, Operations,
-    Parked, Program, Request, Setup, Then, Vm, Wanted,
+    Argument, Call, Entry, EventLoop, Fault, Files, Host, Level, Limits, NativeModule, Natives, OpId, Operations,
+    Parked, Program, Request, ResultFormat, Setup, Then, Vm, Wakeup,
 };
 use plimsoll_model::units::{Instant, Nanos};
 use std::cell::{Cell, RefCell};
@@ -49,7 +49,7 @@ fn ask_all<'js>(ctx: Ctx<'js>, questions: Rest<String>) -> Result<Array<'js>> {
     let mut open = ids.clone();
     let answers = Array::new(ctx.clone())?;
     while !open.is_empty() {
-        let (id, Event::Answer(answer)) = events.next(&ctx, &open)? else { continue };
+        let (id, Wakeup::Operation(answer)) = events.next(&ctx, &open)? else { continue };
         events.finish(id);
         open.retain(|other| *other != id);
         let at = ids.iter().position(|other| *other == id).expect("it was asked");
@@ -65,13 +65,13 @@ fn attend<'js>(ctx: Ctx<'js>, question: String, function: Function<'js>) -> Resu
     let mut timer = events.start_timer(events.now().after(Nanos(10_000_000_000)));
     loop {
         match events.next(&ctx, &[stream, timer])? {
-            (_, Event::Due) => {
+            (_, Wakeup::Timer) => {
                 events.finish(timer);
                 timer = events.start_timer(events.now().after(Nanos(10_000_000_000)));
                 function.call::<_, Value<'_>>(("tick",))?;
             }
-            (_, Event::Answer(answer)) if answer == "end" => break,
-            (_, Event::Answer(answer)) => drop(function.call::<_, Value<'_>>((answer,))?),
+            (_, Wakeup::Operation(answer)) if answer == "end" => break,
+            (_, Wakeup::Operation(answer)) => drop(function.call::<_, Value<'_>>((answer,))?),
         }
     }
     events.cancel(timer);
@@ -90,8 +90,8 @@ fn ask_later<'js>(ctx: Ctx<'js>, question: String) -> Result<Promise<'js>> {
 /// Calls a function with each answer until that is `end`.
 fn listen<'js>(ctx: Ctx<'js>, question: String, function: Function<'js>) -> Result<OpId> {
     let function = Persistent::save(&ctx, function);
-    let handler = move |ctx: &Ctx<'_>, event: Event<String>| {
-        let Event::Answer(answer) = event else { return Ok(Then::Open) };
+    let handler = move |ctx: &Ctx<'_>, event: Wakeup<String>| {
+        let Wakeup::Operation(answer) = event else { return Ok(Then::Open) };
         let then = if answer == "end" { Then::Done } else { Then::Open };
         let function: Function<'_> = function.clone().restore(ctx)?;
         function.call::<_, Value<'_>>((answer,))?;
@@ -142,8 +142,10 @@ impl User {
 
     pub(crate) fn limited(program: &Arc<Program>, limits: Limits) -> User {
         let host = Rc::new(Wound::default());
-        let globals =
-            vec![("__ENV".into(), Data::Json(r#"{"TARGET": "here"}"#.into())), ("__VU".into(), Data::Number(7.0))];
+        let globals = vec![
+            ("__ENV".into(), Argument::Json(r#"{"TARGET": "here"}"#.into())),
+            ("__VU".into(), Argument::Number(7.0)),
+        ];
         let setup = Setup { limits, host: Rc::clone(&host) as Rc<dyn Host>, globals, prepare: None };
         let vm = Vm::new(program, setup).expect("there is room for a stack");
         User { vm, host, timers: BTreeSet::new(), answers: BTreeMap::new(), asked: Vec::new() }
@@ -169,8 +171,8 @@ impl User {
 
     /// Calls the default function, and answers nothing yet.
     pub(crate) fn begin(&mut self) -> Parked {
-        let globals = vec![("__ITER".into(), Data::Number(3.0))];
-        self.vm.call(Call { function: "default".into(), arguments: vec![], globals, result: Wanted::Json })
+        let globals = vec![("__ITER".into(), Argument::Number(3.0))];
+        self.vm.call(Call { function: "default".into(), arguments: vec![], globals, result: ResultFormat::Json })
     }
 
     /// What the default function returns, as JSON.
@@ -195,10 +197,10 @@ impl User {
             self.take_requests(&mut waiting);
             parked = if !waiting.is_empty() {
                 let (id, answer) = waiting.remove(0);
-                self.vm.wake(id, Event::Answer(answer.to_owned()))
+                self.vm.wake(id, Wakeup::Operation(answer.to_owned()))
             } else if let Some((due, id)) = self.timers.pop_first() {
                 self.host.now.set(self.host.now.get().max(due.0));
-                self.vm.wake(id, Event::Due)
+                self.vm.wake(id, Wakeup::Timer)
             } else {
                 return Parked::Waiting;
             };

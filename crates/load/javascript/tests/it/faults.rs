@@ -39,7 +39,7 @@ fn errors_of_syntax_have_their_true_place() {
 
 /// Syntax newer than the engine: its own column is not to be trusted.
 #[test]
-fn what_only_the_engine_refuses_has_its_line() {
+fn faults_that_only_the_engine_finds_have_their_line() {
     let found = faults("let a = 1;\nclass A { accessor b = 1; }");
     let place = found[0].place.as_ref().expect("it has a place");
     assert_eq!((place.line, place.text.as_str()), (2, "class A { accessor b = 1; }"));
@@ -54,7 +54,7 @@ fn a_fault_shows_its_line() {
 }
 
 #[test]
-fn what_cannot_be_imported_is_named() {
+fn missing_imports_are_named() {
     let cases = [
         ("import { aks } from 'wire';", "load.js:1:10: `wire` exports no `aks`; did you mean `ask`?"),
         ("import w from 'wrie';", "load.js:1:15: there is no module `wrie`; did you mean `wire`?"),
@@ -151,7 +151,7 @@ fn a_file_that_is_no_text_is_no_script() {
 
 /// The engine itself tells the place of a call before, or of the function.
 #[test]
-fn what_is_not_there_is_told_where_it_was_used() {
+fn a_missing_name_has_the_place_of_its_use() {
     let cases = [
         ("const a = {};\nfine();\n\nconst c = a.b.c;", "cannot read property 'c' of undefined (load.js:6:15)"),
         (

@@ -102,7 +102,7 @@ export function fails(): never { throw new Error('ü' as 'ü'); }
         function: "fails".into(),
         arguments: vec![],
         globals: vec![],
-        result: plimsoll_javascript::Wanted::Nothing,
+        result: plimsoll_javascript::ResultFormat::Nothing,
     };
     let Parked::Over(Err(thrown)) = user.vm.call(call) else { panic!("it throws") };
     assert_eq!(thrown.to_string(), format!("Error: ü ({}/load.ts:26:44)", home.path().display()));
@@ -125,7 +125,7 @@ fn files_are_opened_beside_the_module_that_asks_and_only_while_it_is_loaded() {
         function: "late".into(),
         arguments: vec![],
         globals: vec![],
-        result: plimsoll_javascript::Wanted::Nothing,
+        result: plimsoll_javascript::ResultFormat::Nothing,
     };
     let Parked::Over(Err(thrown)) = user.vm.call(call) else { panic!("it throws") };
     assert!(thrown.message.starts_with("Error: open() works only while the script is loaded"), "{thrown}");

@@ -108,7 +108,7 @@ fn others_go_on() {
         function: "f".into(),
         arguments: vec![],
         globals: vec![],
-        result: plimsoll_javascript::Wanted::Nothing,
+        result: plimsoll_javascript::ResultFormat::Nothing,
     };
     assert_eq!(one.vm.call(greedy), Parked::Over(Ok(None)));
     one.host.step.set(100_000_000);

@@ -1,7 +1,7 @@
 //! Blocking, promises, timers, and what is left of them when an iteration is over.
 
 use crate::common::{User, program};
-use plimsoll_javascript::{Call, Data, Event, Level, Parked, Request, Wanted};
+use plimsoll_javascript::{Argument, Call, Level, Parked, Request, ResultFormat, Wakeup};
 use plimsoll_model::units::Instant;
 use std::rc::Rc;
 
@@ -27,7 +27,7 @@ fn users_of_one_thread_are_parked_inside_natives_at_the_same_time() {
         asked.push(id);
     }
     for (at, user) in users.iter_mut().enumerate().rev() {
-        let over = user.vm.wake(asked[at], Event::Answer(format!("user {at}")));
+        let over = user.vm.wake(asked[at], Wakeup::Operation(format!("user {at}")));
         assert_eq!(over, Parked::Over(Ok(Some(format!("[1,\"user {at}\",2]")))));
     }
 }
@@ -41,9 +41,9 @@ fn several_operations_are_open_at_once_and_answered_in_any_order() {
         ids.push(id);
     }
     for (id, answer) in [(ids[2], "C"), (ids[0], "A")] {
-        assert_eq!(user.vm.wake(id, Event::Answer(answer.to_owned())), Parked::Waiting);
+        assert_eq!(user.vm.wake(id, Wakeup::Operation(answer.to_owned())), Parked::Waiting);
     }
-    let over = user.vm.wake(ids[1], Event::Answer("B".to_owned()));
+    let over = user.vm.wake(ids[1], Wakeup::Operation("B".to_owned()));
     assert_eq!(over, Parked::Over(Ok(Some(r#"["A","B","C"]"#.to_owned()))));
 }
 
@@ -56,12 +56,12 @@ fn a_call_can_attend_to_a_stream_and_timers() {
     assert_eq!(user.begin(), Parked::Waiting);
     let Some(Request::Start(stream, _)) = user.vm.next_request() else { panic!("it attends") };
     let Some(Request::Timer(timer, _)) = user.vm.next_request() else { panic!("it has a timer") };
-    let answer = |user: &mut User, id, text: &str| user.vm.wake(id, Event::Answer(text.to_owned()));
+    let answer = |user: &mut User, id, text: &str| user.vm.wake(id, Wakeup::Operation(text.to_owned()));
     assert_eq!(answer(&mut user, stream, "a"), Parked::Waiting);
     let Some(Request::Start(asked, _)) = user.vm.next_request() else { panic!("its handler asks") };
     // What comes while the handler is blocked waits for it.
     assert_eq!(answer(&mut user, stream, "b"), Parked::Waiting);
-    assert_eq!(user.vm.wake(timer, Event::Due), Parked::Waiting);
+    assert_eq!(user.vm.wake(timer, Wakeup::Timer), Parked::Waiting);
     assert_eq!(answer(&mut user, asked, "1"), Parked::Waiting);
     for text in ["2", "3"] {
         let next = std::iter::from_fn(|| user.vm.next_request()).find_map(|request| match request {
@@ -167,7 +167,7 @@ fn a_sleep_is_a_timer() {
     assert_eq!(user.begin(), Parked::Waiting);
     let Some(Request::Timer(id, due)) = user.vm.next_request() else { panic!("it sleeps") };
     assert_eq!(due, Instant(500_000_000));
-    assert_eq!(user.vm.wake(id, Event::Due), Parked::Over(Ok(None)));
+    assert_eq!(user.vm.wake(id, Wakeup::Timer), Parked::Over(Ok(None)));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn an_exception_ends_the_iteration_and_what_it_began_but_not_the_user() {
 }
 
 #[test]
-fn what_answers_late_is_nobody_s() {
+fn late_events_are_ignored() {
     let mut user =
         User::loaded("import { askLater } from 'wire'; export default () => { askLater('a'); throw 'out'; };");
     assert_eq!(
@@ -198,7 +198,7 @@ fn what_answers_late_is_nobody_s() {
         }))
     );
     let Some(Request::Start(id, _)) = user.vm.next_request() else { panic!("it asked") };
-    assert_eq!(user.vm.wake(id, Event::Answer("late".to_owned())), Parked::Waiting);
+    assert_eq!(user.vm.wake(id, Wakeup::Operation("late".to_owned())), Parked::Waiting);
     assert_eq!(user.thrown(), "out");
 }
 
@@ -241,19 +241,19 @@ fn variables_come_from_outside() {
 }
 
 #[test]
-fn what_is_kept_is_the_same_object_in_each_call() {
+fn a_shared_argument_is_the_same_object_in_each_call() {
     let mut user = User::loaded("export default (kept, anew) => [++kept.n, ++anew.n];");
     let (kept, anew): (Rc<str>, Rc<str>) = (r#"{"n": 0}"#.into(), r#"{"n": 0}"#.into());
     for expected in ["[1,1]", "[2,1]"] {
-        let arguments = vec![Data::Kept(Rc::clone(&kept)), Data::Json(Rc::clone(&anew))];
-        let call = Call { function: "default".into(), arguments, globals: vec![], result: Wanted::Json };
+        let arguments = vec![Argument::SharedJson(Rc::clone(&kept)), Argument::Json(Rc::clone(&anew))];
+        let call = Call { function: "default".into(), arguments, globals: vec![], result: ResultFormat::Json };
         assert_eq!(user.vm.call(call), Parked::Over(Ok(Some(expected.to_owned()))));
     }
 }
 
 /// Jobs cannot be taken from the engine: they run before the user can be called again.
 #[test]
-fn what_an_exception_leaves_is_none_of_the_next_call_s() {
+fn the_next_call_does_not_run_jobs_of_an_exception() {
     let text = "let n = 0;
         export default () => {
             n += 1;

@@ -3,8 +3,8 @@
 
 use plimsoll_javascript::rquickjs::{Ctx, Function, Object, Result};
 use plimsoll_javascript::{
-    Call, Entry, EventLoop, Files, Host, Level, Limits, NativeModule, Natives, Operations, Parked, Program, Setup, Vm,
-    Wanted,
+    Call, Entry, EventLoop, Files, Host, Level, Limits, NativeModule, Natives, Operations, Parked, Program,
+    ResultFormat, Setup, Vm,
 };
 use plimsoll_model::units::{Instant, Nanos};
 use std::rc::Rc;
@@ -79,7 +79,7 @@ fn parked(program: &Arc<Program>) -> Vm<Silent> {
     let setup = Setup { limits: Limits::default(), host: Rc::new(Still), globals: vec![], prepare: None };
     let mut user = Vm::new(program, setup).expect("there is room for a stack");
     assert_eq!(user.load(), Parked::Over(Ok(None)));
-    let call = Call { function: "default".into(), arguments: vec![], globals: vec![], result: Wanted::Nothing };
+    let call = Call { function: "default".into(), arguments: vec![], globals: vec![], result: ResultFormat::Nothing };
     assert_eq!(user.call(call), Parked::Waiting);
     user
 }

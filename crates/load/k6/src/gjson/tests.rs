@@ -85,7 +85,7 @@ fn any_text_that_is_json_can_be_looked_at() {
 }
 
 #[test]
-fn what_is_not_supported_is_named() {
+fn unsupported_syntax_is_refused_by_name() {
     let cases = [
         ("a.@reverse", "a modifier"),
         ("@this", "a modifier"),

@@ -1,4 +1,4 @@
-//! Exchanges of HTTP: a request, and what was answered.
+//! HTTP exchanges: a request and its response.
 
 use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_web::Url;
@@ -7,83 +7,83 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
-/// One request, to be sent as it stands here.
+/// One request, ready to be sent.
 #[derive(Debug)]
 pub struct HttpRequest {
-    /// Any token: `GET`.
+    /// The method, any token: `GET`.
     pub method: Cow<'static, str>,
-    /// Where it goes. Neither its userinfo nor its fragment is sent.
+    /// Its URL. Neither userinfo nor fragment is sent.
     pub url: Rc<Url>,
-    /// All headers as lines in the order in which they are sent, `Host` and `Content-Length` among them. Only
-    /// `Connection` is left to the one who holds the connections.
+    /// All headers as lines in the order in which they are sent, `Host` and `Content-Length` included. Only `Connection`
+    /// is added by whoever has the connections.
     pub headers: String,
     /// The body; empty for none.
     pub body: Rc<Vec<u8>>,
-    /// How long it may take, from now to the last byte of the answer.
+    /// The timeout, from now to the last byte of the reply.
     pub timeout: Nanos,
     /// Whether the body of the answer is wanted.
     pub body_wanted: BodyWanted,
-    /// What it is recorded under: its tag `name`, or else its URL.
+    /// The name under which it is recorded: the tag `name`, or the URL.
     pub name: Rc<str>,
-    /// Which answers are none of a failure; None where the script says that none is.
+    /// The expected statuses; None if the script expects nothing.
     pub expected: Option<Rc<Statuses>>,
 }
 
-/// What becomes of the body of an answer.
+/// Whether the body of a reply is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyWanted {
-    /// It is handed over.
+    /// It is returned.
     Kept,
-    /// It is received and left aside.
+    /// It is received and dropped.
     Discarded,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug)]
 pub struct HttpResponse {
-    /// What was answered, or why nothing was.
+    /// The reply, or why there is none.
     pub outcome: HttpOutcome,
-    /// Whom it was asked of, where a connection was made.
+    /// The address of the server, if a connection was made.
     pub remote: Option<SocketAddr>,
-    /// Where it went over TLS.
+    /// How the connection is secured, if it is.
     pub tls: Option<TlsFacts>,
-    /// What took how long.
+    /// The durations of its phases.
     pub timings: HttpTimings,
-    /// When it was over.
+    /// Its end.
     pub done: Instant,
 }
 
 /// See [`HttpResponse::outcome`].
 pub type HttpOutcome = Result<HttpReply, HttpFault>;
 
-/// What was answered.
+/// A reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpReply {
-    /// What came before the body. Answers that began alike may have the same one.
+    /// The head. Replies with equal heads may share it.
     pub head: Rc<HttpHead>,
-    /// As it was sent, content codings and all; empty where it was discarded.
+    /// The body in its content codings; empty if it was discarded.
     pub body: Vec<u8>,
 }
 
-/// What comes before a body, kept as it came: hardly any script looks at all of it.
+/// The head of a reply as it was received: few scripts read all of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpHead {
     /// `200`
     pub status: u16,
-    /// The line with the status, and those of the headers; bytes that are no UTF-8 are replaced.
+    /// The status line and the header lines; bytes that are no UTF-8 are replaced.
     pub text: String,
-    /// Whether it has headers that the client acts upon by itself: cookies, or codings of the body.
+    /// True if it has headers on which the client acts: cookies or content codings.
     pub is_special: bool,
 }
 
 impl HttpHead {
-    /// That with these lines, among them headers of these names.
+    /// A head with these lines, whose headers have these names.
     pub fn new<'a>(status: u16, text: String, names: impl IntoIterator<Item = &'a str>) -> HttpHead {
         HttpHead { status, text, is_special: names.into_iter().any(is_special) }
     }
 }
 
-/// Whether the client acts upon headers of this name by itself.
+/// True if the client acts on headers of this name.
 fn is_special(name: &str) -> bool {
     match name.len() {
         10 => name.eq_ignore_ascii_case("Set-Cookie"),
@@ -93,7 +93,7 @@ fn is_special(name: &str) -> bool {
 }
 
 impl HttpReply {
-    /// One whose head was read already.
+    /// A reply from a parsed head.
     #[must_use]
     pub fn new(status: u16, reason: &str, headers: &[(String, String)], body: Vec<u8>) -> HttpReply {
         let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
@@ -108,14 +108,14 @@ impl HttpReply {
         self.head.status
     }
 
-    /// What stood behind the status: `OK`.
+    /// The reason phrase: `OK`.
     #[must_use]
     pub fn reason(&self) -> &str {
         let line = self.head.text.lines().next().unwrap_or_default();
         line.splitn(3, ' ').nth(2).unwrap_or_default()
     }
 
-    /// Its headers, in the order in which they came.
+    /// Its headers, in order.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
         fields(self.head.text.split_once('\n').map_or("", |(_, lines)| lines))
     }
@@ -125,7 +125,7 @@ impl HttpReply {
         self.headers().filter(move |(header, _)| header.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// The value of a header; where there are several, of the first.
+    /// The value of a header; the first if there are several.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers().find(|(header, _)| header.eq_ignore_ascii_case(name)).map(|(_, value)| value)
@@ -151,7 +151,7 @@ fn fields(lines: &str) -> impl Iterator<Item = (&str, &str)> {
     pairs.map(|(name, value)| (name, value.trim_matches([' ', '\t'])))
 }
 
-/// How a connection was secured.
+/// The TLS parameters of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TlsFacts {
     /// `tls1.3`, as k6's constants name it.
@@ -160,13 +160,13 @@ pub struct TlsFacts {
     pub cipher_suite: &'static str,
 }
 
-/// What took how long. A reused connection neither connects nor shakes hands.
+/// The durations of the phases of a request. A reused connection neither connects nor shakes hands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HttpTimings {
-    /// Until a connection was there to be used, or could begin to be made: waiting for one, for the limit on requests a
-    /// second, for the name to be looked up.
+    /// Until a connection was free or could be opened: waiting for a connection, for the limit on requests a second, and
+    /// for the DNS.
     pub blocked: Nanos,
-    /// Looking up the name of the host.
+    /// The DNS lookup.
     pub looking_up: Nanos,
     /// Connecting.
     pub connecting: Nanos,
@@ -174,25 +174,25 @@ pub struct HttpTimings {
     pub tls_handshaking: Nanos,
     /// Writing the request.
     pub sending: Nanos,
-    /// From the last byte of the request to the first of the answer.
+    /// From the last byte of the request to the first of the reply.
     pub waiting: Nanos,
-    /// From the first byte of the answer to its last.
+    /// From the first byte of the reply to the last.
     pub receiving: Nanos,
 }
 
-/// Why nothing was answered.
+/// Why there is no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpFault {
-    /// What went wrong, of what scripts tell apart.
+    /// The kind, as scripts distinguish it.
     pub kind: HttpFaultKind,
-    /// The whole of it, as a fragment: `connection refused by 127.0.0.1:80`.
+    /// The whole reason, as a fragment: `connection refused by 127.0.0.1:80`.
     pub detail: String,
 }
 
-/// What went wrong, as k6 numbers it.
+/// The kind of a fault, as k6 numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpFaultKind {
-    /// Whatever has no number of its own: an answer that is none, a connection closed before it.
+    /// Faults without a number: a malformed reply, a connection closed before the reply.
     Other,
     /// The request took too long.
     Timeout,
@@ -200,25 +200,25 @@ pub enum HttpFaultKind {
     Lookup,
     /// The host has no address.
     NoAddress,
-    /// The address may not be asked.
+    /// The address is not allowed.
     AddressNotAllowed,
-    /// The host may not be asked.
+    /// The host is not allowed.
     HostNotAllowed,
     /// An error of TCP.
     Tcp,
-    /// The server closed what was written to.
+    /// The server closed the connection during a write.
     BrokenPipe,
     /// The connection could not be made.
     Dial,
-    /// It was not made in time.
+    /// The connection was not made in time.
     DialTimeout,
-    /// There is nobody at that port.
+    /// Nobody listens on the port.
     Refused,
     /// The server reset the connection.
     Reset,
     /// An error of TLS.
     Tls,
-    /// The certificate is from somebody unknown.
+    /// The certificate authority is unknown.
     UnknownAuthority,
     /// The certificate is for another host.
     WrongHost,
@@ -249,19 +249,19 @@ impl HttpFaultKind {
 }
 
 impl HttpTimings {
-    /// `http_req_duration`: how long the server was busy with it, connections apart.
+    /// `http_req_duration`: sending, waiting and receiving.
     #[must_use]
     pub fn duration(&self) -> Nanos {
         Nanos(self.sending.0 + self.waiting.0 + self.receiving.0)
     }
 }
 
-/// Statuses that are no failure.
+/// Expected statuses, as ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statuses(pub Vec<RangeInclusive<u16>>);
 
 impl Statuses {
-    /// Whether a status is one of them.
+    /// True if a status is expected.
     #[must_use]
     pub fn contain(&self, status: u16) -> bool {
         self.0.iter().any(|range| range.contains(&status))
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_head_of_a_reply_is_read_when_somebody_looks() {
+    fn the_head_of_a_reply_is_parsed_on_demand() {
         let reply = |head: &str| {
             let head = HttpHead::new(404, head.to_owned(), []);
             HttpReply { head: Rc::new(head), body: Vec::new() }
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_acts_upon_is_marked() {
+    fn heads_with_cookies_or_codings_are_marked() {
         let special = |name: &str| {
             let reply = HttpReply::new(200, "", &[(name.to_owned(), "x".to_owned())], Vec::new());
             reply.head.is_special

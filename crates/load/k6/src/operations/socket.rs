@@ -1,4 +1,4 @@
-//! Sockets of WebSocket: what scripts ask of them, and what comes of it.
+//! WebSocket: commands to sockets, and their events.
 
 use super::{HttpFault, HttpFaultKind, HttpReply, TlsFacts};
 use plimsoll_model::units::{Instant, Nanos};
@@ -6,23 +6,23 @@ use plimsoll_web::Url;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-/// A socket to be opened. Nothing limits how long that takes: whoever asks gives it up.
+/// A socket to open. There is no timeout: the module cancels the operation.
 #[derive(Debug)]
 pub struct SocketRequest {
-    /// Of the scheme `ws` or `wss`.
+    /// Its URL, of the scheme `ws` or `wss`.
     pub url: Url,
-    /// Headers of the opening request in their order, `Host` among them. Those that make it one (`Upgrade`,
-    /// `Connection`, `Sec-WebSocket-…`) are left to the one who sends it.
+    /// Headers of the opening request in order, `Host` included. Whoever sends it adds those of the handshake (`Upgrade`,
+    /// `Connection`, `Sec-WebSocket-…`).
     pub headers: Vec<(String, String)>,
-    /// What is to be spoken over it: one of these, or anything where there is none.
+    /// The subprotocols that are offered.
     pub subprotocols: Vec<String>,
-    /// Whether `permessage-deflate` is offered (RFC 7692), without context takeover.
+    /// True to offer `permessage-deflate` (RFC 7692), without context takeover.
     pub deflate: bool,
-    /// What the opening is recorded under: its tag `name`, or else its URL.
+    /// The name under which the opening is recorded: the tag `name`, or the URL.
     pub name: Rc<str>,
 }
 
-/// What a script tells an open socket; none of it is answered.
+/// A command to an open socket. It brings no event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SocketCommand {
     /// Sends a message of text.
@@ -31,78 +31,78 @@ pub enum SocketCommand {
     Binary(Vec<u8>),
     /// Sends a ping with up to 125 bytes.
     Ping(Vec<u8>),
-    /// Begins to close: the socket ends when the peer has answered, or when it is given up.
+    /// Begins to close: the socket ends with the peer's reply, or when it is cancelled.
     Close {
-        /// Why, as a number.
+        /// The status code.
         code: u16,
-        /// Why, in up to 123 bytes.
+        /// The reason, of up to 123 bytes.
         reason: String,
     },
 }
 
-/// What comes of a socket: first that it is open, last that it is closed. Or only that it was refused.
+/// An event of a socket. The first is `Opened` and the last `Closed`, or the only one is `Refused`.
 #[derive(Clone, Debug)]
 pub enum SocketEvent {
-    /// Messages go both ways now.
+    /// The socket is open.
     Opened(SocketOpened),
-    /// There is none, and no other event follows.
+    /// The socket was not opened. The last event.
     Refused(SocketRefused),
     /// A message of text.
     Text(String),
     /// A message of bytes.
     Binary(Vec<u8>),
-    /// A ping, which was answered.
+    /// A ping, which already has its pong.
     Ping,
-    /// The answer to a ping, or a greeting that nobody asked for.
+    /// A pong, as a reply to a ping or unsolicited.
     Pong {
-        /// What the ping said.
+        /// The payload of the ping.
         payload: Vec<u8>,
-        /// When it came.
+        /// Its arrival.
         at: Instant,
     },
-    /// The socket has ended, and no other event follows.
+    /// The socket has ended. The last event.
     Closed(SocketClosed),
 }
 
-/// How a socket was opened.
+/// An opened socket.
 #[derive(Clone, Debug)]
 pub struct SocketOpened {
-    /// The answer to the opening request; it has no body.
+    /// The reply to the opening request; it has no body.
     pub reply: HttpReply,
-    /// Whom it leads to.
+    /// The address of the peer.
     pub remote: SocketAddr,
-    /// Where it goes over TLS.
+    /// How it is secured, if it is.
     pub tls: Option<TlsFacts>,
-    /// From when it was asked for.
+    /// The time since it was requested.
     pub took: Nanos,
 }
 
 /// Why a socket was not opened.
 #[derive(Clone, Debug)]
 pub struct SocketRefused {
-    /// The answer to the opening request, where there was one; up to a kilobyte of its body.
+    /// The reply to the opening request, if any, with up to a kilobyte of its body.
     pub reply: Option<HttpReply>,
-    /// In words.
+    /// The reason.
     pub fault: HttpFault,
-    /// Whom it was asked of, where a connection was made.
+    /// The address of the peer, if a connection was made.
     pub remote: Option<SocketAddr>,
-    /// From when it was asked for.
+    /// The time since it was requested.
     pub took: Nanos,
 }
 
 /// How a socket ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketClosed {
-    /// What the peer said; 1005 where it said nothing, 1006 where the connection ended without a word.
+    /// The status code of the peer; 1005 if it sent none, 1006 if the connection ended without a close.
     pub code: u16,
-    /// What it said in words.
+    /// The peer's reason.
     pub reason: String,
-    /// What broke, where it did not end as it should.
+    /// The fault, if it did not end properly.
     pub fault: Option<String>,
 }
 
 impl SocketRefused {
-    /// That of a socket which took too long to open.
+    /// The refusal of a socket that took too long to open.
     #[must_use]
     pub fn late(took: Nanos) -> SocketRefused {
         let detail = format!("the socket did not open within {} s", took.seconds());

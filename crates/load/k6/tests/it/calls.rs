@@ -140,7 +140,7 @@ fn a_connection_lives_on_in_later_iterations_and_is_made_again_when_it_has_ended
 }
 
 #[test]
-fn what_does_not_wait_finds_that_its_connection_has_ended_and_the_next_has_a_new_one() {
+fn an_async_call_finds_its_connection_closed_and_the_next_call_opens_one() {
     let mut script = script(
         "const stream = () => new Promise((resolve) => {
             const stream = new Stream(client, 't.Talk/Chat');

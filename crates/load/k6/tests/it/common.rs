@@ -1,14 +1,14 @@
 //! A user of a script whose operations the test answers, and whose clock goes on when nothing else is left.
 
 use plimsoll_javascript::{
-    Call, Entry, Event as Told, Files, Host, Level, Limits, OpId, Parked, Program, Request, Setup, Vm, Wanted,
+    Call, Entry, Files, Host, Level, Limits, OpId, Parked, Program, Request, ResultFormat, Setup, Vm, Wakeup,
 };
-use plimsoll_k6::metrics::Sink;
 use plimsoll_k6::operations::{Event, K6, Op};
-use plimsoll_k6::options::Options;
-use plimsoll_k6::plan::Plan;
-use plimsoll_k6::recording::{Purpose, Recording};
+use plimsoll_k6::user::RunState;
 use plimsoll_k6::user::User;
+use plimsoll_k6::user::{Purpose, Recording};
+use plimsoll_k6_run::metrics::Sink;
+use plimsoll_k6_run::options::Options;
 use plimsoll_model::units::Instant;
 use std::cell::Cell;
 use std::collections::{BTreeSet, VecDeque};
@@ -53,13 +53,18 @@ impl Script {
         let entry = Entry::Text { name: name.to_str().expect("a path in UTF-8"), text };
         let program = Program::load(entry, files, plimsoll_k6::natives());
         let program = program.unwrap_or_else(|faults| panic!("{faults:?}"));
-        let before = Plan::before(Vec::new());
-        let plan = Arc::new(before.settled(options, Vec::new(), before.registry.as_ref().clone()));
-        let recording = Recording::new(&plan, Purpose::Run);
+        let before = RunState::for_loading(Vec::new());
+        let run = Arc::new(before.configured(options, Vec::new(), before.registry.as_ref().clone()));
+        let recording = Recording::new(&run, Purpose::Run);
         let user = User::new(&recording, 1, 7);
         let host = Rc::new(Wound::default());
         let globals = user.globals();
-        let setup = Setup { limits: Limits::default(), host: host.clone(), globals, prepare: Some(user.prepare()) };
+        let setup = Setup {
+            limits: Limits::default(),
+            host: host.clone(),
+            globals,
+            prepare: Some(plimsoll_k6::prepare(&user)),
+        };
         let vm = Vm::new(&program, setup).expect("there is room for a stack");
         let mut script = Script { vm, recording, host, timers: BTreeSet::new(), cancelled: Vec::new() };
         assert_eq!(script.vm.load(), Parked::Over(Ok(None)));
@@ -73,7 +78,7 @@ impl Script {
 
     /// Calls the default function, where `serve` answers what it asks: what that returns, as JSON, or throws.
     pub(crate) fn run(&mut self, mut serve: impl FnMut(OpId, Op) -> Answers) -> Result<String, String> {
-        let call = Call { function: "default".into(), arguments: vec![], globals: vec![], result: Wanted::Json };
+        let call = Call { function: "default".into(), arguments: vec![], globals: vec![], result: ResultFormat::Json };
         let mut parked = self.vm.call(call);
         let mut answers = VecDeque::new();
         loop {
@@ -85,11 +90,11 @@ impl Script {
                 Parked::Ended(end) => panic!("{end:?}"),
             }
             parked = if let Some((id, event)) = answers.pop_front() {
-                self.vm.wake(id, Told::Answer(event))
+                self.vm.wake(id, Wakeup::Operation(event))
             } else {
                 let (due, id) = self.timers.pop_first().expect("it waits for nothing that could come");
                 self.host.now.set(due.0);
-                self.vm.wake(id, Told::Due)
+                self.vm.wake(id, Wakeup::Timer)
             };
         }
     }
@@ -112,7 +117,7 @@ impl Script {
 
     /// What has come of a metric.
     pub(crate) fn sink(&self, metric: &str) -> Sink {
-        let id = self.recording.plan().registry.id(metric).expect("there is such a metric");
+        let id = self.recording.run().registry.id(metric).expect("there is such a metric");
         self.recording.copy().get(id, None).clone()
     }
 

@@ -34,15 +34,15 @@ fn closed(code: u16) -> SocketEvent {
 fn echo(id: OpId, op: Op) -> Answers {
     match op {
         Op::Socket(_) => vec![told(id, opened())],
-        Op::TellSocket(id, SocketCommand::Text(text)) if text == "end" => vec![told(id, closed(1000))],
-        Op::TellSocket(id, SocketCommand::Text(text)) if text == "die" => vec![told(id, closed(1011))],
-        Op::TellSocket(id, SocketCommand::Text(text)) => vec![told(id, SocketEvent::Text(text))],
-        Op::TellSocket(id, SocketCommand::Binary(bytes)) => vec![told(id, SocketEvent::Binary(bytes))],
-        Op::TellSocket(id, SocketCommand::Ping(payload)) => {
+        Op::SocketSend(id, SocketCommand::Text(text)) if text == "end" => vec![told(id, closed(1000))],
+        Op::SocketSend(id, SocketCommand::Text(text)) if text == "die" => vec![told(id, closed(1011))],
+        Op::SocketSend(id, SocketCommand::Text(text)) => vec![told(id, SocketEvent::Text(text))],
+        Op::SocketSend(id, SocketCommand::Binary(bytes)) => vec![told(id, SocketEvent::Binary(bytes))],
+        Op::SocketSend(id, SocketCommand::Ping(payload)) => {
             let at = plimsoll_model::units::Instant(3_000_000);
             vec![told(id, SocketEvent::Ping), told(id, SocketEvent::Pong { payload, at })]
         }
-        Op::TellSocket(id, SocketCommand::Close { code, .. }) => vec![told(id, closed(code))],
+        Op::SocketSend(id, SocketCommand::Close { code, .. }) => vec![told(id, closed(code))],
         other => panic!("{other:?}"),
     }
 }

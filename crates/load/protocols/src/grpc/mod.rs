@@ -16,7 +16,7 @@ use number::NumberIn;
 use percent_encoding::percent_decode_str;
 use plimsoll_engine::protocol::{Failure, InOrder, Next, Protocol, Reply, Sending, Signal, Violation};
 use plimsoll_engine::transport::Dialer;
-use plimsoll_k6::grpc::status::{DEADLINE_EXCEEDED, OK};
+use plimsoll_grpc::status::{DEADLINE_EXCEEDED, OK};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::workload::{GRPC_STATUSES, GrpcSchema, GrpcStep, Target};
 use session::{Event, Response, Session};

@@ -1,7 +1,7 @@
 //! The status of a call whose server gave none: what the gRPC specification reads from HTTP.
 
 use super::frame::error;
-use plimsoll_k6::grpc::status::{
+use plimsoll_grpc::status::{
     CANCELLED, INTERNAL, PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAUTHENTICATED, UNAVAILABLE, UNIMPLEMENTED, UNKNOWN,
 };
 

@@ -4,20 +4,20 @@ use super::UnixSeconds;
 
 const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/// What was found so far.
+/// The fields that were found so far.
 #[derive(Default)]
-struct Found {
+struct DateFields {
     time: Option<(i64, i64, i64)>,
     day: Option<i64>,
     month: Option<i64>,
     year: Option<i64>,
 }
 
-/// Reads a date as servers write them, in whatever order; `None` where the algorithm fails.
+/// Parses a date in any of the forms of servers; `None` if the algorithm fails.
 pub(super) fn parse(text: &str) -> Option<UnixSeconds> {
-    let mut found = Found::default();
+    let mut found = DateFields::default();
     text.split(is_delimiter).filter(|token| !token.is_empty()).for_each(|token| found.take(token));
-    let Found { time: Some((hour, minute, second)), day: Some(day), month: Some(month), year: Some(year) } = found
+    let DateFields { time: Some((hour, minute, second)), day: Some(day), month: Some(month), year: Some(year) } = found
     else {
         return None;
     };
@@ -31,8 +31,8 @@ pub(super) fn parse(text: &str) -> Option<UnixSeconds> {
     possible.then(|| UnixSeconds(days_since_1970(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second))
 }
 
-impl Found {
-    /// A token is the first of what is still missing that it can be, in the order of the RFC.
+impl DateFields {
+    /// Takes a token as the first missing field that it fits, in the order of the RFC.
     fn take(&mut self, token: &str) {
         if self.time.is_none()
             && let Some(time) = time(token)
@@ -59,7 +59,7 @@ fn is_delimiter(c: char) -> bool {
     matches!(c, '\t' | ' '..='/' | ';'..='@' | '['..='`' | '{'..='~')
 }
 
-/// The number at the start of a token, of so many digits; what follows must not be a digit.
+/// The number at the start of a token, with this many digits and no digit behind them.
 fn number(token: &str, fewest: usize, most: usize) -> Option<i64> {
     let digits = token.bytes().take_while(u8::is_ascii_digit).count();
     if (fewest..=most).contains(&digits) { token[..digits].parse().ok() } else { None }
@@ -86,7 +86,7 @@ fn days_of(month: i64, year: i64) -> i64 {
     }
 }
 
-/// Days from 1970-01-01, in the Gregorian calendar. Years begin in March here, so that the leap day
+/// Days since 1970-01-01 in the Gregorian calendar. Years begin in March here, so that the leap day
 /// is the last of its year.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };

@@ -1,12 +1,12 @@
-//! What a client keeps, and where it sends it: RFC 6265, sections 5.3 and 5.4.
+//! The cookies of a client: RFC 6265, sections 5.3 and 5.4.
 
 use super::{SetCookie, UnixSeconds};
 use crate::url::Place;
 use std::cmp::Reverse;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// How many cookies a host or domain may have, as section 6.1 asks for at least; with one more, the
-/// oldest goes. A server that sets another name each time would fill the memory of all users.
+/// The most cookies of a host or domain, the least that section 6.1 asks for. One more removes the
+/// oldest. A server that sets another name each time would otherwise fill the memory of all users.
 const MOST_OF_DOMAIN: usize = 50;
 
 /// Longer ones (name and value) are ignored, as browsers do: RFC 6265bis, section 5.6.
@@ -32,20 +32,20 @@ struct Cookie {
 }
 
 impl Jar {
-    /// Takes what the header `Set-Cookie` of an answer from this place says.
+    /// Takes the header `Set-Cookie` of a reply from this place.
     pub fn receive(&mut self, header: &str, from: Place<'_>, now: UnixSeconds) {
         if let Some(cookie) = SetCookie::parse(header) {
             self.set(&cookie, from, now);
         }
     }
 
-    /// Takes a cookie as if that place had set it, and says whether it may: not one for a domain to
+    /// Takes a cookie as if that place had set it. False if it may not: for a domain to
     /// which it does not belong, nor one that is too long.
     pub fn set(&mut self, cookie: &SetCookie, from: Place<'_>, now: UnixSeconds) -> bool {
         let Some((domain, host_only)) = scope(cookie.domain.as_deref().unwrap_or_default(), from.host) else {
             return false;
         };
-        // Whoever listens on plain connections could else set cookies for those over TLS: RFC 6265bis.
+        // Otherwise an attacker on a plain connection could set cookies for TLS: RFC 6265bis.
         if cookie.name.len() + cookie.value.len() > LONGEST || (cookie.secure && !from.secure) {
             return false;
         }
@@ -81,8 +81,8 @@ impl Jar {
         self.cookies.push(new);
     }
 
-    /// Names and values of what this place gets, in the order of section 5.4: longer paths before
-    /// shorter ones, then what was set earlier.
+    /// Names and values of the cookies for this place, in the order of section 5.4: longer paths before
+    /// shorter ones, then earlier cookies.
     #[must_use]
     pub fn cookies(&self, to: Place<'_>, now: UnixSeconds) -> Vec<(&str, &str)> {
         let mut sent: Vec<&Cookie> = self.cookies.iter().filter(|cookie| cookie.goes_to(to, now)).collect();
@@ -90,7 +90,7 @@ impl Jar {
         sent.into_iter().map(|cookie| (&*cookie.name, &*cookie.value)).collect()
     }
 
-    /// Appends the value of the header `Cookie` for this place, and says whether there is any.
+    /// Appends the value of the header `Cookie` for this place. False if there is no cookie.
     pub fn write(&self, to: Place<'_>, now: UnixSeconds, out: &mut Vec<u8>) -> bool {
         let sent = self.cookies(to, now);
         for (index, (name, value)) in sent.iter().enumerate() {
@@ -100,17 +100,17 @@ impl Jar {
         !sent.is_empty()
     }
 
-    /// Forgets what this place would get under this name.
+    /// Removes the cookies of this name for this place.
     pub fn remove(&mut self, name: &str, place: Place<'_>, now: UnixSeconds) {
         self.cookies.retain(|cookie| !(&*cookie.name == name && cookie.goes_to(place, now)));
     }
 
-    /// Forgets all that this place would get.
+    /// Removes all cookies for this place.
     pub fn clear(&mut self, place: Place<'_>, now: UnixSeconds) {
         self.cookies.retain(|cookie| !cookie.goes_to(place, now));
     }
 
-    /// Whether nothing is kept.
+    /// True without cookies.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cookies.is_empty()
@@ -128,7 +128,7 @@ impl Cookie {
     }
 }
 
-/// For which domain a host may set a cookie, and whether for itself alone; `None` where it may not.
+/// The domain of a cookie that a host sets, and whether it is for the host alone; `None` if it may not.
 ///
 /// A name without a dot, such as `com`, is what this jar knows of public suffixes: a host of that
 /// name has it for itself, any other may not set it (section 5.3, step 5).

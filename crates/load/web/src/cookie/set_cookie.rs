@@ -2,29 +2,29 @@
 
 use super::{UnixSeconds, date};
 
-/// What a server asks a client to keep.
+/// A cookie that a server sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SetCookie {
     /// Its name, never empty.
     pub name: String,
     /// Its value as it was sent, quotes included.
     pub value: String,
-    /// The domain it is for, in lower case and without a dot before it; else only for the host.
+    /// Its domain, in lower case and without a leading dot; without one, it is for the host only.
     pub domain: Option<String>,
-    /// The path it is for, which begins with `/`; else the folder of the URL that set it.
+    /// Its path, which begins with `/`; without one, the folder of the URL that set it.
     pub path: Option<String>,
-    /// When it ends; with neither this nor an age, it ends with the jar.
+    /// Its expiry; with neither this nor an age, it lives as long as the jar.
     pub expires: Option<UnixSeconds>,
-    /// In how many seconds it ends, which goes before the date. Zero or less removes the cookie.
+    /// Its age in seconds, which takes precedence over the expiry. Zero or less removes the cookie.
     pub max_age: Option<i64>,
-    /// Whether it goes over TLS only.
+    /// True if it is sent over TLS only.
     pub secure: bool,
-    /// Whether it is hidden from the scripts of a page, of which there are none here.
+    /// True if it is hidden from the scripts of a page, of which there are none here.
     pub http_only: bool,
 }
 
 impl SetCookie {
-    /// Reads what follows `Set-Cookie:`; `None` for what a client has to ignore.
+    /// Parses the text behind `Set-Cookie:`; `None` for a header that clients must ignore.
     #[must_use]
     pub fn parse(header: &str) -> Option<SetCookie> {
         let mut parts = header.split(';');
@@ -40,7 +40,7 @@ impl SetCookie {
         Some(cookie)
     }
 
-    /// The last of two attributes of one name counts; what cannot be read does not.
+    /// Of two attributes with one name the last counts; malformed ones are ignored.
     fn take(&mut self, attribute: &str) {
         let (name, value) = attribute.split_once('=').unwrap_or((attribute, ""));
         let value = trimmed(value);
@@ -57,7 +57,7 @@ impl SetCookie {
         }
     }
 
-    /// When it ends (section 5.3, step 3); `None`: with the jar.
+    /// Its end (section 5.3, step 3); `None` for the lifetime of the jar.
     pub(super) fn end(&self, now: UnixSeconds) -> Option<UnixSeconds> {
         match self.max_age {
             Some(age) if age <= 0 => Some(UnixSeconds(i64::MIN)),
@@ -67,12 +67,12 @@ impl SetCookie {
     }
 }
 
-/// Only the whitespace of the RFC counts.
+/// Trims the whitespace of the RFC.
 fn trimmed(text: &str) -> &str {
     text.trim_matches([' ', '\t'])
 }
 
-/// Section 5.2.2; more than fits is as long as can be.
+/// Section 5.2.2. Too large numbers are the largest possible.
 fn seconds(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -119,7 +119,7 @@ fn a_server_takes_back_what_it_set() {
 }
 
 #[test]
-fn what_a_place_gets_can_be_forgotten() {
+fn the_cookies_of_a_place_can_be_removed() {
     let all = [("http://h/", "a=1"), ("http://h/x/", "b=1; Path=/x"), ("http://i/", "c=1")];
     let place = url("http://h/x");
     let mut kept = jar(&all);

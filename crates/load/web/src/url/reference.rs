@@ -1,8 +1,8 @@
-//! References and how they resolve: RFC 3986, sections 5.2 and appendix B, for any scheme.
+//! References and their resolution: RFC 3986, section 5.2 and appendix B, for any scheme.
 
 use crate::percent;
 
-/// The five parts of a URI or of a reference to one, as they stand in its text.
+/// The five parts of a URI or of a reference, as in its text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts<'a> {
     /// Before the colon.
@@ -37,7 +37,7 @@ impl<'a> Parts<'a> {
         Parts { scheme, authority, path, query, fragment }
     }
 
-    /// What this reference means where `base` is (section 5.2.2, strictly).
+    /// This reference, resolved against `base` (section 5.2.2, strictly).
     #[must_use]
     pub fn resolved(&self, base: &Parts<'_>) -> String {
         let fragment = self.fragment;
@@ -54,8 +54,8 @@ impl<'a> Parts<'a> {
         Parts { path: &without_dots(&path), query: self.query, fragment, ..*base }.joined()
     }
 
-    /// The text with path and fragment percent-encoded where they have what may not stand there; a query stays as it is
-    /// written, as programs in Go show URLs.
+    /// The text with invalid characters in path and fragment percent-encoded. The query stays as it is
+    /// written, as in Go.
     #[must_use]
     pub fn shown(&self) -> String {
         let encoded = |part: &str| percent::repaired(part).unwrap_or_else(|_| part.to_owned());
@@ -96,7 +96,7 @@ fn merged(base: &Parts<'_>, path: &str) -> String {
     format!("{folder}{path}")
 }
 
-/// Section 5.2.4: takes `.` and `..` out of a path.
+/// Section 5.2.4: removes `.` and `..` from a path.
 fn without_dots(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     let mut input = path;
@@ -125,7 +125,7 @@ fn without_dots(path: &str) -> String {
     out
 }
 
-/// What follows the first `taken` bytes, which begins with a slash in any case.
+/// The rest behind the first `taken` bytes, which always begins with a slash.
 fn rest_from_slash(input: &str, taken: usize) -> &str {
     if input.len() == taken { "/" } else { &input[taken..] }
 }

@@ -108,7 +108,7 @@ fn an_origin_is_scheme_host_and_port() {
 }
 
 #[test]
-fn what_is_no_url_is_refused_with_the_reason() {
+fn other_texts_are_refused_with_the_reason() {
     let cases = [
         ("", "names no scheme"),
         ("/path", "names no scheme"),
@@ -154,7 +154,7 @@ proptest! {
 }
 
 #[test]
-fn nobody_listens_over_tls_and_on_this_machine() {
+fn tls_and_this_machine_are_secure() {
     for (url, secure) in [
         ("https://example.com", true),
         ("wss://example.com", true),

@@ -1,7 +1,7 @@
 //! What can be said on the command line of `plimsoll script run`: the flags of `k6 run`, and a few of our own.
 
 use clap::{Args, Subcommand};
-use plimsoll_k6::duration;
+use plimsoll_k6_run::duration;
 use std::path::PathBuf;
 use std::time::Duration;
 

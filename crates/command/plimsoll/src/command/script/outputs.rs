@@ -1,9 +1,9 @@
 //! The files that `--out` asks for, each written by a thread of its own.
 
 use anyhow::{Context, anyhow, bail};
-use plimsoll_k6::metrics::{MetricId, Registry};
-use plimsoll_k6::output::{Format, Lines, Output, csv_header, json_metric};
-use plimsoll_k6::threshold::Limits;
+use plimsoll_k6_run::metrics::{MetricId, Registry};
+use plimsoll_k6_run::output::{Format, Lines, Output, csv_header, json_metric};
+use plimsoll_k6_run::threshold::Limits;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

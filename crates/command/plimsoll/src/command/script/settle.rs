@@ -3,10 +3,10 @@
 use super::exit::{Exit, Failure};
 use super::flags::Flags;
 use super::outputs::Wanted;
-use plimsoll_k6::metrics::Registry;
-use plimsoll_k6::options::{Derived, OptionFault, Options, Read};
-use plimsoll_k6::scenario::Scenario;
-use plimsoll_k6::threshold::{Limits, Threshold, ThresholdFault};
+use plimsoll_k6_run::metrics::Registry;
+use plimsoll_k6_run::options::{Derived, OptionFault, Options, Read};
+use plimsoll_k6_run::scenario::Scenario;
+use plimsoll_k6_run::threshold::{Limits, Threshold, ThresholdFault};
 use serde_json::Value;
 use std::path::Path;
 

@@ -2,12 +2,12 @@
 
 use super::terminal::Terminal;
 use plimsoll_generator::script::{Go, Tick};
-use plimsoll_k6::duration;
-use plimsoll_k6::metrics::{Sinks, TagSet, builtin};
-use plimsoll_k6::plan::Plan;
-use plimsoll_k6::recording::{Purpose, Recording};
-use plimsoll_k6::scenario;
-use plimsoll_k6::threshold::Limits;
+use plimsoll_k6::user::RunState;
+use plimsoll_k6::user::{Purpose, Recording};
+use plimsoll_k6_run::duration;
+use plimsoll_k6_run::metrics::{Sinks, TagSet, builtin};
+use plimsoll_k6_run::scenario;
+use plimsoll_k6_run::threshold::Limits;
 use plimsoll_model::units::Instant;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const COUNT_EVERY: Duration = Duration::from_secs(1);
 
 /// One who watches a run.
 pub(super) struct Watch<'a> {
-    plan: &'a Arc<Plan>,
+    plan: &'a Arc<RunState>,
     /// Thresholds that may end it.
     limits: Vec<&'a Limits>,
     terminal: &'a Terminal,
@@ -29,7 +29,7 @@ pub(super) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn new(plan: &'a Arc<Plan>, limits: &'a [Limits], terminal: &'a Terminal) -> Watch<'a> {
+    pub(super) fn new(plan: &'a Arc<RunState>, limits: &'a [Limits], terminal: &'a Terminal) -> Watch<'a> {
         let may_end = |limits: &&Limits| limits.thresholds.iter().any(|threshold| threshold.abort_on_fail);
         Watch {
             plan,
@@ -59,7 +59,7 @@ impl<'a> Watch<'a> {
         let mut sinks = sinks.clone();
         sinks.merge(&self.recording.copy());
         // `setup` is a part of the run.
-        let elapsed = self.plan.earlier() + elapsed;
+        let elapsed = self.plan.finished_parts() + elapsed;
         self.limits.iter().any(|limits| limits.aborts(&sinks, elapsed))
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Trial, quick};
 use plimsoll_generator::script::{CallError, End, Go, Limits};
-use plimsoll_k6::metrics::Aggregation;
+use plimsoll_k6_run::metrics::Aggregation;
 use plimsoll_model::units::Nanos;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;

@@ -1,0 +1,37 @@
+//! The module `k6/html`: pages of HTML, and what is selected in them as jQuery would.
+#![expect(clippy::needless_pass_by_value, reason = "natives own what the bindings hand them")]
+
+mod document;
+mod element;
+mod form;
+mod selection;
+#[cfg(test)]
+mod tests;
+mod typed;
+
+pub(crate) use document::Selector;
+pub(crate) use form::{FormValue, fields, value_of};
+pub(crate) use selection::Selection;
+
+use crate::native::Native;
+use plimsoll_javascript::NativeModule;
+use rquickjs::{Class, Ctx, Object, Result, Value};
+
+/// See the module.
+pub(crate) struct Html;
+
+impl NativeModule for Html {
+    const NAME: &'static str = "k6/html";
+    const EXPORTS: &'static [&'static str] = &["default", "parseHTML"];
+
+    fn evaluate<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
+        let object = Object::new(ctx.clone())?;
+        object.native("parseHTML", parse_html)?;
+        Ok(object)
+    }
+}
+
+fn parse_html<'js>(ctx: Ctx<'js>, text: Value<'js>) -> Result<Class<'js, Selection>> {
+    let text = crate::value::text(&ctx, text)?;
+    Class::instance(ctx, Selection::of_page(&text, ""))
+}

@@ -1,0 +1,180 @@
+//! A page as a tree of nodes, and the ways between them.
+
+use ego_tree::{NodeId, NodeRef};
+use plimsoll_web::url::Parts;
+use scraper::{ElementRef, Html, Node};
+use std::collections::HashSet;
+
+/// A page.
+#[derive(Debug)]
+pub(crate) struct Document {
+    html: Html,
+    /// Its URL; empty if unknown.
+    url: String,
+}
+
+/// A selector: CSS, then jQuery's `:contains("text")`.
+#[derive(Clone, Debug)]
+pub(crate) struct Selector {
+    css: scraper::Selector,
+    contained: Vec<String>,
+}
+
+impl Selector {
+    pub(crate) fn parse(text: &str) -> Result<Selector, String> {
+        let (mut css, mut contained) = (text.trim(), Vec::new());
+        while let Some((before, inner)) = split_contains(css) {
+            contained.push(inner.to_owned());
+            css = before.trim_end();
+        }
+        let css = if css.is_empty() && !contained.is_empty() { "*" } else { css };
+        let parsed = scraper::Selector::parse(css);
+        let css =
+            parsed.map_err(|_| format!("expected a selector of CSS, found `{text}`, which is not supported here"))?;
+        Ok(Selector { css, contained })
+    }
+
+    fn matches(&self, element: &ElementRef<'_>) -> bool {
+        let holds = |text: &String| element.text().collect::<String>().contains(text);
+        self.css.matches(element) && self.contained.iter().all(holds)
+    }
+}
+
+/// Splits `:contains(…)` off the end of a selector: the rest, and its text.
+fn split_contains(selector: &str) -> Option<(&str, &str)> {
+    let (before, inner) = selector.strip_suffix(')')?.rsplit_once(":contains(")?;
+    let inner = inner.trim();
+    let unquoted = ['"', '\''].into_iter().find_map(|quote| inner.strip_prefix(quote)?.strip_suffix(quote));
+    // In a list of selectors, it belongs to the last one only.
+    (!before.contains(',')).then_some((before, unquoted.unwrap_or(inner)))
+}
+
+/// A direction from a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    /// To its earlier siblings, nearest first.
+    Before,
+    /// To its later siblings, nearest first.
+    Behind,
+    /// To its ancestors, nearest first.
+    Up,
+}
+
+/// Each node once, in order.
+pub(crate) fn unique(nodes: impl IntoIterator<Item = NodeId>) -> Vec<NodeId> {
+    let mut seen = HashSet::new();
+    nodes.into_iter().filter(|node| seen.insert(*node)).collect()
+}
+
+impl Document {
+    /// Parses a page as browsers do: any text is a page.
+    pub(crate) fn parse(text: &str, url: &str) -> Document {
+        Document { html: Html::parse_document(text), url: url.to_owned() }
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The URL of a reference in the page; the reference itself if the URL of the page is unknown.
+    pub(crate) fn address(&self, reference: &str) -> String {
+        match self.url.as_str() {
+            "" => reference.to_owned(),
+            url => Parts::split(reference.trim()).resolved(&Parts::split(url)),
+        }
+    }
+
+    pub(crate) fn root(&self) -> NodeId {
+        self.html.tree.root().id()
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> NodeRef<'_, Node> {
+        self.html.tree.get(id).expect("nodes stay in the document that they are of")
+    }
+
+    /// The node as an element; None for texts, comments, the document.
+    pub(crate) fn element(&self, id: NodeId) -> Option<ElementRef<'_>> {
+        ElementRef::wrap(self.node(id))
+    }
+
+    pub(crate) fn matches(&self, id: NodeId, selector: &Selector) -> bool {
+        self.element(id).is_some_and(|element| selector.matches(&element))
+    }
+
+    /// The elements below a node that match, in the order of the page.
+    pub(crate) fn find(&self, id: NodeId, selector: &Selector) -> Vec<NodeId> {
+        let below = self.node(id).descendants().skip(1).filter_map(ElementRef::wrap);
+        below.filter(|element| selector.matches(element)).map(|element| element.id()).collect()
+    }
+
+    /// The elements below a node with one of these names, in the order of the page; all of them for no name.
+    pub(crate) fn below(&self, id: NodeId, names: &[&str]) -> Vec<NodeId> {
+        let below = self.node(id).descendants().skip(1).filter_map(ElementRef::wrap).map(|element| element.id());
+        below.filter(|id| names.is_empty() || names.contains(&self.name(*id))).collect()
+    }
+
+    /// True if a node lies below another.
+    pub(crate) fn contains(&self, id: NodeId, other: NodeId) -> bool {
+        self.node(other).ancestors().any(|above| above.id() == id)
+    }
+
+    /// The child elements of a node.
+    pub(crate) fn children(&self, id: NodeId) -> Vec<NodeId> {
+        self.node(id).children().filter_map(ElementRef::wrap).map(|element| element.id()).collect()
+    }
+
+    /// The parent element of a node.
+    pub(crate) fn parent(&self, id: NodeId) -> Option<NodeId> {
+        self.node(id).parent().and_then(ElementRef::wrap).map(|element| element.id())
+    }
+
+    /// The elements in a direction from a node.
+    pub(crate) fn along(&self, id: NodeId, direction: Direction) -> Vec<NodeId> {
+        let node = self.node(id);
+        let elements = |nodes: &mut dyn Iterator<Item = NodeRef<'_, Node>>| {
+            nodes.filter(|node| node.value().is_element()).map(|node| node.id()).collect()
+        };
+        match direction {
+            Direction::Before => elements(&mut node.prev_siblings()),
+            Direction::Behind => elements(&mut node.next_siblings()),
+            Direction::Up => elements(&mut node.ancestors()),
+        }
+    }
+
+    /// The sibling elements of a node, in the order of the page.
+    pub(crate) fn siblings(&self, id: NodeId) -> Vec<NodeId> {
+        let beside = self.node(id).parent().map(|parent| self.children(parent.id())).unwrap_or_default();
+        beside.into_iter().filter(|other| *other != id).collect()
+    }
+
+    /// The texts in a node, joined.
+    pub(crate) fn text(&self, id: NodeId) -> String {
+        let texts = self.node(id).descendants().filter_map(|node| node.value().as_text());
+        texts.map(|text| &*text.text as &str).collect()
+    }
+
+    /// The inner HTML of an element, or of the whole document.
+    pub(crate) fn inner_html(&self, id: NodeId) -> String {
+        match self.element(id) {
+            Some(element) => element.inner_html(),
+            None if id == self.root() => self.html.html(),
+            None => String::new(),
+        }
+    }
+
+    pub(crate) fn attribute(&self, id: NodeId, name: &str) -> Option<&str> {
+        self.node(id).value().as_element()?.attr(name)
+    }
+
+    /// The name of an element in lower case; for other nodes their name in browsers.
+    pub(crate) fn name(&self, id: NodeId) -> &str {
+        match self.node(id).value() {
+            Node::Element(element) => element.name(),
+            Node::Text(_) => "#text",
+            Node::Comment(_) => "#comment",
+            Node::Doctype(doctype) => doctype.name(),
+            Node::Document | Node::Fragment => "#document",
+            Node::ProcessingInstruction(instruction) => &instruction.target,
+        }
+    }
+}
