@@ -9,7 +9,7 @@ use plimsoll_model::database::{Endpoint, SqlFacts, StatementFacts};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sql::{Retry, Sql, SqlWork, TPCC_STEPS};
 use plimsoll_oltp::{Draw, Ended, Terminal, Workload};
-use plimsoll_sql::{Patience, Session, SqlError};
+use plimsoll_sql::{CallLimits, SessionId, SqlError};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -82,7 +82,7 @@ pub(crate) struct SqlUser {
     /// The step of the iteration under way.
     step: usize,
     /// The session whose time was up: the server may still work for it.
-    given_up: Option<Session>,
+    given_up: Option<SessionId>,
     notes: Notes,
     /// What statements took, as far as it is not filed.
     durations: Vec<(usize, u64)>,
@@ -132,8 +132,8 @@ impl SqlCrew {
 
     /// A new connection, ready for the user's transactions.
     fn connect(&self, user: u32, over: &Arc<AtomicBool>) -> Result<Box<dyn Terminal>, SqlError> {
-        let patience = Patience { over: Arc::clone(over), ..Patience::of(self.timeout) };
-        let (connection, isolation) = session::open(&self.endpoint, patience, self.sql.isolation)?;
+        let limits = CallLimits { cancelled: Arc::clone(over), ..CallLimits::timeout(self.timeout) };
+        let (connection, isolation) = session::open(&self.endpoint, limits, self.sql.isolation)?;
         self.isolation.get_or_init(|| isolation);
         self.connections.fetch_add(1, Ordering::Relaxed);
         self.workload.terminal(user, self.users, connection)
@@ -184,7 +184,7 @@ impl Calls for SqlCrew {
     fn call(&self, user: &mut SqlUser, step: usize, call: &mut Call) -> Result<(), Failure> {
         let SqlUser { terminal, notes, durations, bytes, given_up, .. } = user;
         let Ok(ready) = terminal else { return Ok(()) };
-        ready.connection().until(Some(call.deadline()));
+        ready.connection().set_deadline(Some(call.deadline()));
         let Notes { statements, retries, .. } = notes;
         let mut watch = Stopwatch { times: statements, noted: durations, measured: call.is_measured() };
         let result = persist(&self.sql.retry, retries, call, || ready.run(&mut watch));

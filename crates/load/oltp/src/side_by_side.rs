@@ -2,7 +2,7 @@
 
 use plimsoll_model::database::Endpoint;
 use plimsoll_model::record::ErrorKind;
-use plimsoll_sql::{Connection, Patience, SqlError};
+use plimsoll_sql::{CallLimits, Connection, SqlError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -62,6 +62,6 @@ impl SideBySide<'_> {
     }
 
     fn connect(&self, over: &Arc<AtomicBool>) -> Result<Connection, SqlError> {
-        Connection::open(self.endpoint, Patience { timeout: PATIENCE, over: Arc::clone(over), until: None })
+        Connection::open(self.endpoint, CallLimits { timeout: PATIENCE, cancelled: Arc::clone(over), deadline: None })
     }
 }

@@ -10,7 +10,7 @@ use plimsoll_model::database::{Address, Condition, Database, DatabaseFacts, Endp
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sample::DatabaseSample;
 use plimsoll_model::sql::Transport;
-use plimsoll_sql::{Connection, Patience};
+use plimsoll_sql::{CallLimits, Connection};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -49,8 +49,8 @@ impl Look {
     pub fn start(database: &Database, staged: &Staged) -> Result<Look, DatabaseError> {
         let over = Arc::new(AtomicBool::new(false));
         let failed = || DatabaseError::sql(&database.name, "look at the counters");
-        let patience = Patience { over: Arc::clone(&over), ..Patience::of(PATIENCE) };
-        let mut connection = Connection::open(&staged.service(), patience).map_err(failed())?;
+        let limits = CallLimits { cancelled: Arc::clone(&over), ..CallLimits::timeout(PATIENCE) };
+        let mut connection = Connection::open(&staged.service(), limits).map_err(failed())?;
         let endpoint = endpoint(staged, Transport::Unix);
         let question = Question::new(&mut connection, &endpoint.database).map_err(failed())?;
         let began = Instant::now();
@@ -147,7 +147,7 @@ fn signed_seconds(from: Instant, to: Instant) -> f64 {
 /// The server does not answer.
 pub fn facts(database: &Database, staged: &Staged, transport: Transport) -> Result<DatabaseFacts, DatabaseError> {
     let endpoint = endpoint(staged, transport);
-    let mut connection = open(&endpoint, Patience::of(PATIENCE))?;
+    let mut connection = open(&endpoint, CallLimits::timeout(PATIENCE))?;
     let unread = || DatabaseError::sql(&database.name, "read the settings");
     let in_force = InForce::read(&mut connection).map_err(unread())?;
     let mut settings = safety::told(database.engine, &database.settings, &in_force);
@@ -181,7 +181,7 @@ const ROOM: u32 = 4;
 /// # Errors
 /// It lets in fewer, or does not answer.
 pub fn check_connections(database: &Database, staged: &Staged, users: u32) -> Result<(), DatabaseError> {
-    let mut connection = open(&endpoint(staged, Transport::Unix), Patience::of(PATIENCE))?;
+    let mut connection = open(&endpoint(staged, Transport::Unix), CallLimits::timeout(PATIENCE))?;
     let in_force = InForce::read(&mut connection).map_err(DatabaseError::sql(&database.name, "read the settings"))?;
     let most = in_force.get("max_connections").and_then(|most| most.shown.parse::<u32>().ok());
     let needed = users.saturating_add(OWN_CONNECTIONS);
@@ -212,8 +212,8 @@ pub fn after(
     interrupted: &AtomicBool,
 ) -> Result<Vec<Condition>, DatabaseError> {
     let looked = with_interruption(interrupted, |over| {
-        let patience = Patience { over, ..Patience::of(within + PATIENCE) }; // it is ended by the server before
-        let mut connection = open(&endpoint(staged, Transport::Unix), patience)?;
+        let limits = CallLimits { cancelled: over, ..CallLimits::timeout(within + PATIENCE) }; // it is ended by the server before
+        let mut connection = open(&endpoint(staged, Transport::Unix), limits)?;
         plimsoll_oltp::conditions(&database.dataset, &mut connection, false, within)
             .map_err(DatabaseError::sql(&database.name, "look at the data"))
     });

@@ -8,7 +8,7 @@ use plimsoll_model::database::{Address, Condition, Database, Dataset, Endpoint, 
 use plimsoll_model::event::Event;
 use plimsoll_model::storage::Secret;
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, SystemSpec};
-use plimsoll_sql::{Connection, Patience, SqlError};
+use plimsoll_sql::{CallLimits, Connection, SqlError};
 use plimsoll_system::{Exit, Launcher, Running};
 use std::collections::BTreeMap;
 use std::fs;
@@ -126,8 +126,8 @@ impl Making<'_> {
 
     fn settle(&self, endpoint: &Endpoint) -> Result<(), SqlError> {
         with_interruption(self.interrupted, |over| {
-            let patience = Patience { over, ..Patience::of(SETTLE_WITHIN) };
-            engine::settle(&mut Connection::open(endpoint, patience)?)
+            let limits = CallLimits { cancelled: over, ..CallLimits::timeout(SETTLE_WITHIN) };
+            engine::settle(&mut Connection::open(endpoint, limits)?)
         })
     }
 

@@ -3,7 +3,7 @@
 use crate::error::DatabaseError;
 use plimsoll_model::database::Endpoint;
 use plimsoll_model::record::ErrorKind;
-use plimsoll_sql::{Connection, Patience, SqlError};
+use plimsoll_sql::{CallLimits, Connection, SqlError};
 use plimsoll_system::Running;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,8 +44,8 @@ pub(crate) fn connect(
     let deadline = Instant::now() + waiting.within;
     loop {
         waiting.check()?;
-        let error = match Connection::open(endpoint, Patience::of(ATTEMPT)) {
-            Ok(_) => return open(endpoint, Patience { over, ..Patience::of(STATEMENT) }),
+        let error = match Connection::open(endpoint, CallLimits::timeout(ATTEMPT)) {
+            Ok(_) => return open(endpoint, CallLimits { cancelled: over, ..CallLimits::timeout(STATEMENT) }),
             Err(error) => error,
         };
         if !heals(&error) {
@@ -78,8 +78,8 @@ fn not_ready(waiting: &Waiting<'_>, error: &SqlError) -> DatabaseError {
 }
 
 /// Opens one more connection to a server that is ready.
-pub(crate) fn open(endpoint: &Endpoint, patience: Patience) -> Result<Connection, DatabaseError> {
-    Connection::open(endpoint, patience).map_err(|error| DatabaseError::Failed(error.to_string()))
+pub(crate) fn open(endpoint: &Endpoint, limits: CallLimits) -> Result<Connection, DatabaseError> {
+    Connection::open(endpoint, limits).map_err(|error| DatabaseError::Failed(error.to_string()))
 }
 
 /// Runs `work` with a flag that is set when `interrupted` is: what waits for a server looks at the

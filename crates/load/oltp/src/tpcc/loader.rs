@@ -8,7 +8,7 @@ use super::schema::{TABLES, Table};
 use crate::side_by_side::SideBySide;
 use plimsoll_model::database::{Condition, Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
-use plimsoll_sql::{Connection, Patience, SqlError};
+use plimsoll_sql::{CallLimits, Connection, SqlError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(crate) fn load(
     interrupted: &AtomicBool,
     progress: &mut dyn FnMut(&str, f64),
 ) -> Result<Vec<Condition>, SqlError> {
-    let mut connection = Connection::open(endpoint, Patience::of(PATIENCE))?;
+    let mut connection = Connection::open(endpoint, CallLimits::timeout(PATIENCE))?;
     for table in TABLES {
         connection.batch(&table.create(endpoint.engine))?;
     }

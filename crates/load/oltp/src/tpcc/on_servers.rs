@@ -11,7 +11,7 @@ use crate::terminal::{Ended, Watch};
 use plimsoll_model::database::{Condition, Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sql::{Tpcc, Waits};
-use plimsoll_sql::{Connection, Patience, SqlError};
+use plimsoll_sql::{CallLimits, Connection, SqlError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ fn holds_what_it_promises(endpoint: &Endpoint) {
 }
 
 fn open(endpoint: &Endpoint) -> Connection {
-    Connection::open(endpoint, Patience::of(Duration::from_secs(60))).expect("the server is ready")
+    Connection::open(endpoint, CallLimits::timeout(Duration::from_secs(60))).expect("the server is ready")
 }
 
 fn fill(endpoint: &Endpoint) {
