@@ -18,14 +18,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 const STATEMENT: Duration = Duration::from_secs(600);
 
 /// What a wait for a server depends on.
-pub(crate) struct Waiting<'a> {
+pub(crate) struct ReadyWait<'a> {
     /// The server, if the run has started it.
     pub(crate) running: Option<&'a Running>,
     pub(crate) within: Duration,
     pub(crate) interrupted: &'a AtomicBool,
 }
 
-impl Waiting<'_> {
+impl ReadyWait<'_> {
     /// Whether to go on.
     fn check(&self) -> Result<(), DatabaseError> {
         if self.interrupted.load(Ordering::Relaxed) {
@@ -38,7 +38,7 @@ impl Waiting<'_> {
 /// Connects, as soon as the server lets somebody in. Later calls end when `over` is set.
 pub(crate) fn connect(
     endpoint: &Endpoint,
-    waiting: &Waiting<'_>,
+    waiting: &ReadyWait<'_>,
     over: Arc<AtomicBool>,
 ) -> Result<Connection, DatabaseError> {
     let deadline = Instant::now() + waiting.within;
@@ -65,7 +65,7 @@ fn heals(error: &SqlError) -> bool {
     matches!(error.kind, ErrorKind::Connect | ErrorKind::Timeout)
 }
 
-fn not_ready(waiting: &Waiting<'_>, error: &SqlError) -> DatabaseError {
+fn not_ready(waiting: &ReadyWait<'_>, error: &SqlError) -> DatabaseError {
     let advice = match waiting.running {
         Some(running) => format!("give it longer by `ready_within`; {}", running.last_output()),
         None if error.kind == ErrorKind::Timeout => {

@@ -5,7 +5,7 @@ use super::attempt::wrong;
 use super::conditions;
 use super::rows::{Part, parts};
 use super::schema::{TABLES, Table};
-use crate::side_by_side::SideBySide;
+use crate::loader_pool::LoaderPool;
 use plimsoll_model::database::{Condition, Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_sql::{CallLimits, Connection, SqlError};
@@ -40,7 +40,7 @@ pub(crate) fn load(
         connection.batch(&table.create(endpoint.engine))?;
     }
     let load = Load::new(parts(warehouses), seed, interrupted);
-    let loaders = SideBySide { endpoint, interrupted };
+    let loaders = LoaderPool { endpoint, interrupted };
     let mut look = || load.tell(progress);
     loaders.each(&load.parts, &|connection, part| load.fill(connection, part), &mut look)?;
     loaders.each(&TABLES, &|connection, table| load.finish(connection, table), &mut look)?;

@@ -2,7 +2,7 @@
 //! warehouse serves all of it, so that there is one test for each server.
 
 use super::input::{
-    By, Customer, Delivery, Home, Input, Line, NewOrder, OrderStatus, Payment, StockLevel, UNUSED_ITEM,
+    Customer, CustomerKey, Delivery, Home, Input, Line, NewOrder, OrderStatus, Payment, StockLevel, UNUSED_ITEM,
 };
 use super::mix::Mix;
 use super::random::Random;
@@ -134,7 +134,8 @@ fn another_number_of_warehouses_is_refused(endpoint: &Endpoint) {
 fn the_server_counts_the_statements_of_the_specification(endpoint: &Endpoint) {
     let home = Home { warehouse: 1, district: 1 };
     let customer = |by| Customer { warehouse: 1, district: 1, by };
-    let (by_number, by_name) = (customer(By::Number(1)), customer(By::LastName("BARBARBAR".to_owned())));
+    let (by_number, by_name) =
+        (customer(CustomerKey::Number(1)), customer(CustomerKey::LastName("BARBARBAR".to_owned())));
     let payment = |customer| Input::Payment(Payment { home, customer, amount: 100 });
     let cases = [
         (order(5, false), 6 + 4 * 5, Ended::Committed),

@@ -14,13 +14,13 @@ const PATIENCE: Duration = Duration::from_secs(6 * 3_600);
 /// How often progress is told, and an interruption noticed.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// As many connections as there are processors.
-pub(crate) struct SideBySide<'a> {
+/// Loads data over as many connections as there are processors.
+pub(crate) struct LoaderPool<'a> {
     pub(crate) endpoint: &'a Endpoint,
     pub(crate) interrupted: &'a AtomicBool,
 }
 
-impl SideBySide<'_> {
+impl LoaderPool<'_> {
     /// Does `work` with all `things`, each taken by whichever connection is free. Meanwhile `look` is
     /// called. The first failure ends all, and is given.
     pub(crate) fn each<T: Sync>(
