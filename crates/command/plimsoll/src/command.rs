@@ -6,6 +6,7 @@ mod databases;
 mod demo;
 mod doctor;
 mod init;
+mod interrupt;
 mod plan;
 mod report;
 mod run;

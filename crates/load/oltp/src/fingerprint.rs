@@ -19,6 +19,9 @@ impl Fingerprint {
     #[track_caller]
     pub(crate) fn assert_is(&self, expected: u64) {
         let found = self.0;
-        assert_eq!(found, expected, "raise `SCHEMA` in crates/run/database/src/home.rs, and expect {found:#x} here");
+        assert_eq!(
+            found, expected,
+            "raise `SCHEMA` in crates/run/database/src/data_folder.rs, and expect {found:#x} here"
+        );
     }
 }

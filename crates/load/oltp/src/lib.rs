@@ -8,10 +8,10 @@ mod dataset;
 mod distribution;
 #[cfg(test)]
 mod fingerprint;
+mod loader_pool;
 mod own;
 mod rollback;
 mod sbtest;
-mod side_by_side;
 mod terminal;
 mod tpcc;
 

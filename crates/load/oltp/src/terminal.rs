@@ -79,7 +79,7 @@ pub trait Terminal: Send {
     /// A statement failed, or its answer is not what it must be.
     fn run(&mut self, watch: &mut dyn Watch) -> Result<Ended, SqlError>;
 
-    /// The connection, for its bytes and its patience.
+    /// The connection, for its byte counts and its call limits.
     fn connection(&mut self) -> &mut Connection;
 }
 

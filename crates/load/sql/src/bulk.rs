@@ -1,25 +1,36 @@
-//! Loading many rows.
+//! Loading many rows at once.
 
 use crate::connection::Server;
-use crate::value::wrong_count;
+use crate::value::wrong_parameter_count;
 use crate::{Connection, SqlError, Value};
 
-/// A load of rows under way; it ends with [`Bulk::finish`].
+/// A load of rows under way; it ends with [`BulkLoad::finish`].
 ///
-/// PostgreSQL takes all rows or none. MariaDB takes them by the megabyte, each of which stays unless
-/// a transaction is around them. Dropped without an end, a load is given up.
+/// PostgreSQL keeps all rows or none. MariaDB and MySQL commit about a megabyte at a time, unless the
+/// load runs in a transaction. Dropping the value without [`BulkLoad::finish`] cancels the load.
 #[derive(Debug)]
-pub struct Bulk<'a> {
+pub struct BulkLoad<'a> {
     connection: &'a mut Connection,
     table: String,
     columns: usize,
     is_open: bool,
 }
 
-impl<'a> Bulk<'a> {
-    pub(crate) fn begin(connection: &'a mut Connection, table: &str, columns: &[&str]) -> Result<Bulk<'a>, SqlError> {
+impl Connection {
+    /// Loads rows into a table as fast as the server takes them: COPY, or INSERT of many rows. The
+    /// names of table and columns go into the SQL as they are.
+    ///
+    /// # Errors
+    /// As for [`Connection::execute`].
+    pub fn bulk<'a>(&'a mut self, table: &str, columns: &[&str]) -> Result<BulkLoad<'a>, SqlError> {
+        BulkLoad::begin(self, table, columns)
+    }
+}
+
+impl<'a> BulkLoad<'a> {
+    fn begin(connection: &'a mut Connection, table: &str, columns: &[&str]) -> Result<BulkLoad<'a>, SqlError> {
         let names = columns.join(", ");
-        let mut bulk = Bulk { connection, table: table.to_owned(), columns: columns.len(), is_open: false };
+        let mut bulk = BulkLoad { connection, table: table.to_owned(), columns: columns.len(), is_open: false };
         bulk.attempt(|server| match server {
             Server::Postgresql(server) => server.copy_begin(table, &names),
             Server::Mariadb(server) => server.insert_begin(table, &names),
@@ -28,7 +39,7 @@ impl<'a> Bulk<'a> {
         Ok(bulk)
     }
 
-    /// One more row.
+    /// Adds a row.
     ///
     /// # Errors
     /// As for [`Connection::execute`]. What is wrong with a row may come out with a later one, or at
@@ -36,13 +47,13 @@ impl<'a> Bulk<'a> {
     pub fn row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError> {
         let columns = self.columns;
         self.attempt(|server| match server {
-            _ if values.len() != columns => Err(wrong_count(columns, values.len())),
+            _ if values.len() != columns => Err(wrong_parameter_count(columns, values.len())),
             Server::Postgresql(server) => server.copy_row(values),
             Server::Mariadb(server) => server.insert_row(values),
         })
     }
 
-    /// All rows are there; gives how many.
+    /// Ends the load; returns the number of rows.
     ///
     /// # Errors
     /// As for [`Connection::execute`].
@@ -60,7 +71,7 @@ impl<'a> Bulk<'a> {
     }
 }
 
-impl Drop for Bulk<'_> {
+impl Drop for BulkLoad<'_> {
     fn drop(&mut self) {
         if self.is_open {
             // If this fails, the connection is known to be broken, and the next call says so.

@@ -1,55 +1,24 @@
-//! A connection, whatever server it leads to.
+//! A connection to a server of any of the supported engines.
 
-use crate::bulk::Bulk;
 use crate::mariadb::Mariadb;
 use crate::postgresql::Postgresql;
-use crate::{Rows, Session, SqlError, Value};
+use crate::{CallLimits, Rows, SessionId, SqlError, TextRows, Value};
 use plimsoll_model::database::{Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
-
-/// How long calls wait for an answer. It is looked at about every tenth of a second.
-#[derive(Clone, Debug)]
-pub struct Patience {
-    /// The longest that one call may take.
-    pub timeout: Duration,
-    /// Set from outside when nothing is to go on.
-    pub over: Arc<AtomicBool>,
-    /// The instant at which the call under way must be done, where that is before its time-out.
-    pub until: Option<Instant>,
-}
-
-impl Patience {
-    /// So long for each call, whatever happens.
-    #[must_use]
-    pub fn of(timeout: Duration) -> Patience {
-        Patience { timeout, over: Arc::default(), until: None }
-    }
-}
+use std::time::Instant;
 
 /// A prepared statement of one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement(pub(crate) usize);
 
-/// Rows as text, with the names of their columns.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
-    /// Names.
-    pub columns: Vec<String>,
-    /// Cells, none for NULL.
-    pub rows: Vec<Vec<Option<String>>>,
-}
-
-/// A connection to a server. Dropping it says goodbye.
+/// A connection to a server. Dropping it ends the session in order.
 pub struct Connection {
     server: Server,
     address: String,
     /// The texts of the statements, for errors.
     statements: Vec<String>,
-    /// Whether the server is in an unknown state, or gone.
+    /// True after an error that leaves the session unusable.
     is_broken: bool,
 }
 
@@ -63,10 +32,10 @@ impl Connection {
     ///
     /// # Errors
     /// The server is not there (`Connect`), refuses (`Denied`), or lacks the database (`Sql`).
-    pub fn open(endpoint: &Endpoint, patience: Patience) -> Result<Connection, SqlError> {
+    pub fn open(endpoint: &Endpoint, limits: CallLimits) -> Result<Connection, SqlError> {
         let server = match endpoint.engine {
-            Engine::Postgresql => Postgresql::open(endpoint, patience).map(Server::Postgresql),
-            Engine::Mariadb | Engine::Mysql => Mariadb::open(endpoint, patience).map(Server::Mariadb),
+            Engine::Postgresql => Postgresql::open(endpoint, limits).map(Server::Postgresql),
+            Engine::Mariadb | Engine::Mysql => Mariadb::open(endpoint, limits).map(Server::Mariadb),
         };
         let server = server.map_err(|error| {
             // A connection that ends before it was made was not made.
@@ -77,7 +46,7 @@ impl Connection {
         Ok(Connection { server, address: endpoint.address.to_string(), statements: Vec::new(), is_broken: false })
     }
 
-    /// What the server is, whatever it was taken for.
+    /// The engine that the server reports, which may differ from the one in the endpoint.
     #[must_use]
     pub fn engine(&self) -> Engine {
         match &self.server {
@@ -86,7 +55,7 @@ impl Connection {
         }
     }
 
-    /// As the server says: `PostgreSQL 15.18`, `MariaDB 10.11.19`.
+    /// Name and version as the server reports them: `PostgreSQL 15.18`, `MariaDB 10.11.19`.
     #[must_use]
     pub fn version(&self) -> String {
         match &self.server {
@@ -95,20 +64,20 @@ impl Connection {
         }
     }
 
-    /// What the server knows this session by, where it says so.
+    /// The identity of this session for [`SessionId::cancel`]; none if the server sent none.
     #[must_use]
-    pub fn session(&self) -> Option<Session> {
+    pub fn session(&self) -> Option<SessionId> {
         match &self.server {
             Server::Postgresql(server) => server.session,
             Server::Mariadb(server) => Some(server.session),
         }
     }
 
-    /// When the call under way must be done; none for the time-out alone.
-    pub fn until(&mut self, instant: Option<Instant>) {
+    /// Sets the instant by which the following calls must end; none leaves the time-out alone.
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
         match &mut self.server {
-            Server::Postgresql(server) => server.wire.until(instant),
-            Server::Mariadb(server) => server.wire.until(instant),
+            Server::Postgresql(server) => server.socket.set_deadline(deadline),
+            Server::Mariadb(server) => server.socket.set_deadline(deadline),
         }
     }
 
@@ -144,8 +113,8 @@ impl Connection {
         })
     }
 
-    /// Runs a text of one statement or several: `BEGIN`, `COMMIT`, a schema. Rows that they give are
-    /// not kept.
+    /// Runs one or several statements given as text (`BEGIN`, `COMMIT`, a schema) and discards their
+    /// rows.
     ///
     /// # Errors
     /// As for [`Connection::execute`].
@@ -157,11 +126,11 @@ impl Connection {
         done.map_err(|error| error.during(format_args!("run `{}`", shortened(sql))))
     }
 
-    /// Runs a text of one statement, and gives its rows.
+    /// Runs one statement given as text, and returns its rows as text.
     ///
     /// # Errors
     /// As for [`Connection::execute`].
-    pub fn query(&mut self, sql: &str) -> Result<Table, SqlError> {
+    pub fn query(&mut self, sql: &str) -> Result<TextRows, SqlError> {
         let done = self.attempt(|server| match server {
             Server::Postgresql(server) => server.query(sql),
             Server::Mariadb(server) => server.query(sql),
@@ -169,25 +138,16 @@ impl Connection {
         done.map_err(|error| error.during(format_args!("run `{}`", shortened(sql))))
     }
 
-    /// Loads rows into a table as fast as the server takes them: COPY, or INSERT of many rows. The
-    /// names of table and columns go into the SQL as they are.
-    ///
-    /// # Errors
-    /// As for [`Connection::execute`].
-    pub fn bulk<'a>(&'a mut self, table: &str, columns: &[&str]) -> Result<Bulk<'a>, SqlError> {
-        Bulk::begin(self, table, columns)
-    }
-
-    /// Bytes that have gone out and come in so far, framing included.
+    /// Bytes sent and received so far, framing included.
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {
         match &self.server {
-            Server::Postgresql(server) => server.wire.bytes(),
-            Server::Mariadb(server) => server.wire.bytes(),
+            Server::Postgresql(server) => server.socket.bytes(),
+            Server::Mariadb(server) => server.socket.bytes(),
         }
     }
 
-    /// Does something with the server, unless it is gone; remembers if it is afterwards.
+    /// Runs `work` on the session. Fails if an earlier call broke it; marks it broken after a fatal error.
     #[inline]
     pub(crate) fn attempt<T>(&mut self, work: impl FnOnce(&mut Server) -> Result<T, SqlError>) -> Result<T, SqlError> {
         if self.is_broken {
@@ -212,18 +172,18 @@ impl fmt::Debug for Connection {
 }
 
 impl Drop for Connection {
-    /// Servers log those who leave without a word.
+    /// Servers log an error for a client that closes the socket without the protocol's goodbye.
     fn drop(&mut self) {
         if !self.is_broken {
             match &mut self.server {
-                Server::Postgresql(server) => server.leave(),
-                Server::Mariadb(server) => server.leave(),
+                Server::Postgresql(server) => server.say_goodbye(),
+                Server::Mariadb(server) => server.say_goodbye(),
             }
         }
     }
 }
 
-/// As much of a statement as an error has room for, in one line.
+/// The first characters of a statement on one line, for error messages.
 fn shortened(sql: &str) -> String {
     const LONGEST: usize = 160;
     let words: Vec<&str> = sql.split_whitespace().collect();

@@ -3,48 +3,48 @@
 use plimsoll_model::record::ErrorKind;
 use std::fmt::Display;
 
-/// Why it failed, told apart as users of a database would.
+/// A failure, classified as a user of the database would.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct SqlError {
     /// What kind of failure.
     pub kind: ErrorKind,
-    /// The server's own code: an SQLSTATE, or MySQL's number; empty where the server said nothing.
+    /// The SQLSTATE, or the error number of MySQL; empty for failures that the server did not report.
     pub code: String,
     /// What was attempted, what the server said, and what to do about it. Never with a password.
     pub detail: String,
 }
 
 impl SqlError {
-    /// A failure without a code of the server's.
+    /// A failure that the server did not report.
     #[must_use]
     pub fn new(kind: ErrorKind, detail: impl Into<String>) -> SqlError {
         SqlError { kind, code: String::new(), detail: detail.into() }
     }
 
-    /// Whether the connection can no longer be used.
+    /// True if the connection can no longer be used.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         matches!(self.kind, ErrorKind::Connect | ErrorKind::Closed | ErrorKind::Timeout | ErrorKind::Protocol)
     }
 
-    /// What PostgreSQL says.
-    pub(crate) fn of_sqlstate(code: &str, message: &str) -> SqlError {
-        said(sqlstate_kind(code), code, message, "SQLSTATE")
+    /// An error of PostgreSQL.
+    pub(crate) fn from_sqlstate(code: &str, message: &str) -> SqlError {
+        server_error(sqlstate_kind(code), code, message, "SQLSTATE")
     }
 
-    /// What MariaDB or MySQL says.
-    pub(crate) fn of_number(number: u16, message: &str) -> SqlError {
-        said(number_kind(number, message), &number.to_string(), message, "error")
+    /// An error of MariaDB or MySQL.
+    pub(crate) fn from_error_number(number: u16, message: &str) -> SqlError {
+        server_error(number_kind(number, message), &number.to_string(), message, "error")
     }
 
-    /// The server does not speak as its protocol wants it.
+    /// The server violated the protocol.
     pub(crate) fn protocol(detail: impl Into<String>) -> SqlError {
         SqlError::new(ErrorKind::Protocol, detail)
     }
 
-    /// The server wants the password itself by a network, where others could read it.
-    pub(crate) fn in_clear(method: &str, instead: &str) -> SqlError {
+    /// The server asks for the password in clear text over a network.
+    pub(crate) fn cleartext_password(method: &str, instead: &str) -> SqlError {
         let detail = format!(
             "{method} sends the password itself, which is not done by TCP without TLS; connect by the server's UNIX \
              socket, or use {instead} if the server has it"
@@ -60,7 +60,7 @@ impl SqlError {
     }
 }
 
-fn said(kind: ErrorKind, code: &str, message: &str, name: &str) -> SqlError {
+fn server_error(kind: ErrorKind, code: &str, message: &str, name: &str) -> SqlError {
     let advice = advice(kind, code, message).map(|advice| format!("; {advice}")).unwrap_or_default();
     SqlError { kind, code: code.to_owned(), detail: format!("{message} ({name} {code}){advice}") }
 }
@@ -104,7 +104,7 @@ fn number_kind(number: u16, message: &str) -> ErrorKind {
     }
 }
 
-/// What to do about an error that has nothing to do with the statement.
+/// What the user can do about the error; none for errors that only the statement explains.
 fn advice(kind: ErrorKind, code: &str, message: &str) -> Option<&'static str> {
     if ["insecure transport", "no encryption", "SSL off"].iter().any(|sign| message.contains(sign)) {
         return Some(
@@ -156,7 +156,7 @@ mod tests {
             ("", ErrorKind::Sql),
         ];
         for (code, kind) in cases {
-            assert_eq!(SqlError::of_sqlstate(code, "it failed").kind, kind, "{code}");
+            assert_eq!(SqlError::from_sqlstate(code, "it failed").kind, kind, "{code}");
         }
     }
 
@@ -184,13 +184,13 @@ mod tests {
             (1146, ErrorKind::Sql),
         ];
         for (number, kind) in cases {
-            assert_eq!(SqlError::of_number(number, "it failed").kind, kind, "{number}");
+            assert_eq!(SqlError::from_error_number(number, "it failed").kind, kind, "{number}");
         }
     }
 
     #[test]
     fn a_full_disk_is_known_by_the_number_of_the_operating_system() {
-        let error = SqlError::of_number(1030, "Got error 28 \"No space left on device\" (errno: 28)");
+        let error = SqlError::from_error_number(1030, "Got error 28 \"No space left on device\" (errno: 28)");
         assert_eq!(error.kind, ErrorKind::Space);
         assert!(error.detail.ends_with("make room on the server's disk"), "{}", error.detail);
     }
@@ -198,15 +198,15 @@ mod tests {
     #[test]
     fn what_to_do_about_a_full_disk_is_said_once() {
         let said = "could not extend file \"base/5/1\": No space left on device; Check free disk space.";
-        let error = SqlError::of_sqlstate("53100", said);
+        let error = SqlError::from_sqlstate("53100", said);
         assert_eq!((error.kind, error.detail), (ErrorKind::Space, format!("{said} (SQLSTATE 53100)")));
-        let bare = SqlError::of_sqlstate("53100", "could not write to file");
+        let bare = SqlError::from_sqlstate("53100", "could not write to file");
         assert!(bare.detail.ends_with("; make room on the server's disk"), "{}", bare.detail);
     }
 
     #[test]
     fn an_error_says_what_was_attempted_and_what_to_do() {
-        let error = SqlError::of_sqlstate("28P01", "password authentication failed for user \"a\"").during("connect");
+        let error = SqlError::from_sqlstate("28P01", "password authentication failed for user \"a\"").during("connect");
         let expected = "cannot connect: password authentication failed for user \"a\" (SQLSTATE 28P01); \
                         check the user, and its password";
         assert_eq!(error.detail, expected);
@@ -215,10 +215,10 @@ mod tests {
     #[test]
     fn a_server_that_wants_tls_is_told_from_one_that_wants_a_password() {
         let message = "no pg_hba.conf entry for host \"127.0.0.1\", user \"a\", database \"b\", no encryption";
-        let error = SqlError::of_sqlstate("28000", message);
+        let error = SqlError::from_sqlstate("28000", message);
         assert!(error.detail.contains("TLS"), "{}", error.detail);
         let message = "Connections using insecure transport are prohibited while --require_secure_transport=ON.";
-        let error = SqlError::of_number(3159, message);
+        let error = SqlError::from_error_number(3159, message);
         assert!(error.detail.contains("TLS"), "{}", error.detail);
     }
 }

@@ -1,29 +1,32 @@
-//! Connections to PostgreSQL, MariaDB and MySQL, whose calls block.
+//! Blocking clients of PostgreSQL, MariaDB and MySQL.
 //!
 //! A connection belongs to one thread, which makes the call and times it: there is no runtime and
-//! no pool between. Statements are prepared once; their parameters and rows travel in the servers'
-//! own encodings, and a statement takes one write and mostly one read. What is rare (loading,
-//! settings, statistics, checks) goes by [`Connection::query`] and [`Connection::batch`], as text.
+//! no pool between. Statements are prepared once; their parameters and rows travel in the binary or
+//! text format of the protocol, and a statement takes one write and mostly one read. Rare statements
+//! (schemas, settings, statistics, checks) go as text, by [`Connection::query`] and
+//! [`Connection::batch`]; rows are loaded by [`Connection::bulk`].
 //!
-//! Of PostgreSQL's protocol the rare messages are `postgres-protocol`'s. That of MariaDB and MySQL is
-//! small enough to be written here: `mysql_common` would bring more packages than the protocol has
-//! messages.
+//! The crate `postgres-protocol` encodes and decodes the rare messages of PostgreSQL, and
+//! authenticates. The protocol of MariaDB and MySQL is written here as a whole.
 
 mod bulk;
 mod cancel;
 mod connection;
 mod error;
+mod limits;
 mod mariadb;
 mod placeholders;
 mod postgresql;
 mod rows;
+mod session;
+mod socket;
 mod value;
-mod wire;
 
-pub use bulk::Bulk;
-pub use cancel::Session;
-pub use connection::{Connection, Patience, Statement, Table};
+pub use bulk::BulkLoad;
+pub use connection::{Connection, Statement};
 pub use error::SqlError;
+pub use limits::CallLimits;
 pub use placeholders::placeholders;
-pub use rows::Rows;
+pub use rows::{Rows, TextRows};
+pub use session::SessionId;
 pub use value::{Decimal, Value};

@@ -1,4 +1,4 @@
-//! Placeholders as every server understands them.
+//! Finds the placeholders of statements, and rewrites `?` as PostgreSQL's `$1`, `$2`, ….
 
 use plimsoll_model::database::Engine;
 

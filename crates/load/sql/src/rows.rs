@@ -1,15 +1,24 @@
-//! The rows of an answer, decoded when they are asked for.
+//! Rows of a result, decoded on access.
 
 use crate::SqlError;
 use crate::value::parse_decimal;
 use plimsoll_model::record::ErrorKind;
 
-/// The rows that a statement gave, as they came; valid until the connection's next call.
+/// Rows as text, with the names of their columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextRows {
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// Row by row, the cells; none for NULL.
+    pub rows: Vec<Vec<Option<String>>>,
+}
+
+/// The rows of a prepared statement, still encoded; valid until the connection's next call.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
     pub(crate) bytes: &'a [u8],
     pub(crate) columns: &'a [Encoding],
-    pub(crate) reply: &'a Reply,
+    pub(crate) result: &'a ResultSet,
 }
 
 /// How the cells of a column are encoded.
@@ -21,17 +30,17 @@ pub(crate) enum Encoding {
     LittleEndian,
     /// The same without a sign.
     Unsigned,
-    /// Digits with a sign and a point.
-    Digits,
-    /// Text whose blanks at the end mean nothing.
-    Padded,
+    /// A decimal number as text, with sign and point.
+    DecimalText,
+    /// Text padded with blanks, as in a CHAR column.
+    BlankPadded,
     /// Text.
     Text,
-    /// Text that was made of what came: it stands in [`Reply::made`].
-    Made,
+    /// Text converted from a binary value: it stands in [`ResultSet::converted`].
+    Converted,
 }
 
-/// Where a cell stands.
+/// Offset and length of a cell in the input.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
     start: u32,
@@ -41,40 +50,41 @@ pub(crate) struct Cell {
 impl Cell {
     pub(crate) const NULL: Cell = Cell { start: 0, length: u32::MAX };
 
-    /// A cell of so many bytes from here on; the input never grows beyond what 32 bits can say.
+    /// A cell at `start`. Both fit into 32 bits, which bound the input.
     pub(crate) fn new(start: usize, length: usize) -> Cell {
         Cell { start: start as u32, length: length as u32 }
     }
 }
 
-/// What came of the last statement. Its parts are kept from one statement to the next, so that
-/// none of them asks for memory.
+/// The result of the last prepared statement. Its buffers are reused, so that running a statement
+/// allocates nothing.
 #[derive(Debug, Default)]
-pub(crate) struct Reply {
+pub(crate) struct ResultSet {
     /// Row by row.
     pub(crate) cells: Vec<Cell>,
-    pub(crate) made: Vec<u8>,
+    /// Texts of cells with [`Encoding::Converted`].
+    pub(crate) converted: Vec<u8>,
     pub(crate) rows: usize,
     pub(crate) affected: u64,
 }
 
-impl Reply {
+impl ResultSet {
     pub(crate) fn clear(&mut self) {
         self.cells.clear();
-        self.made.clear();
+        self.converted.clear();
         self.rows = 0;
         self.affected = 0;
     }
 }
 
 impl<'a> Rows<'a> {
-    /// How many rows.
+    /// The number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.reply.rows
+        self.result.rows
     }
 
-    /// Whether there is none.
+    /// True if there is no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -83,7 +93,7 @@ impl<'a> Rows<'a> {
     /// How many rows were inserted, deleted, or found for an update, as the server says.
     #[must_use]
     pub fn affected(&self) -> u64 {
-        self.reply.affected
+        self.result.affected
     }
 
     /// A whole number; none for NULL.
@@ -104,14 +114,14 @@ impl<'a> Rows<'a> {
             Encoding::BigEndian => big_endian(bytes),
             Encoding::LittleEndian => little_endian(bytes),
             Encoding::Unsigned => unsigned(bytes),
-            Encoding::Digits => {
+            Encoding::DecimalText => {
                 let number = str::from_utf8(bytes).ok().and_then(|text| parse_decimal(text, scale));
-                return number.map(Some).ok_or_else(|| unfit(row, column, bytes, "a number of that many places"));
+                return number.map(Some).ok_or_else(|| wrong_type(row, column, bytes, "a number of that many places"));
             }
-            Encoding::Padded | Encoding::Text | Encoding::Made => None,
+            Encoding::BlankPadded | Encoding::Text | Encoding::Converted => None,
         };
         let number = whole.and_then(|whole| whole.checked_mul(10_i64.checked_pow(scale.into())?));
-        number.map(Some).ok_or_else(|| unfit(row, column, bytes, "a number"))
+        number.map(Some).ok_or_else(|| wrong_type(row, column, bytes, "a number"))
     }
 
     /// A text; none for NULL. Blanks at the end of a CHAR column are left out.
@@ -122,10 +132,10 @@ impl<'a> Rows<'a> {
         let Some((encoding, bytes)) = self.cell(row, column)? else { return Ok(None) };
         let text = match encoding {
             Encoding::BigEndian | Encoding::LittleEndian | Encoding::Unsigned => None,
-            Encoding::Padded => str::from_utf8(bytes).ok().map(|text| text.trim_end_matches(' ')),
-            Encoding::Digits | Encoding::Text | Encoding::Made => str::from_utf8(bytes).ok(),
+            Encoding::BlankPadded => str::from_utf8(bytes).ok().map(|text| text.trim_end_matches(' ')),
+            Encoding::DecimalText | Encoding::Text | Encoding::Converted => str::from_utf8(bytes).ok(),
         };
-        text.map(Some).ok_or_else(|| unfit(row, column, bytes, "a text"))
+        text.map(Some).ok_or_else(|| wrong_type(row, column, bytes, "a text"))
     }
 
     fn cell(&self, row: usize, column: usize) -> Result<Option<(Encoding, &'a [u8])>, SqlError> {
@@ -134,11 +144,11 @@ impl<'a> Rows<'a> {
             let detail = format!("no row {row} and column {column} in an answer of {rows} rows and {columns} columns");
             return Err(SqlError::new(ErrorKind::Sql, detail));
         };
-        let cell = self.reply.cells[row * self.columns.len() + column];
+        let cell = self.result.cells[row * self.columns.len() + column];
         if cell.length == u32::MAX {
             return Ok(None);
         }
-        let source = if *encoding == Encoding::Made { self.reply.made.as_slice() } else { self.bytes };
+        let source = if *encoding == Encoding::Converted { self.result.converted.as_slice() } else { self.bytes };
         Ok(Some((*encoding, &source[cell.start as usize..][..cell.length as usize])))
     }
 }
@@ -166,7 +176,7 @@ fn unsigned(bytes: &[u8]) -> Option<i64> {
     i64::try_from(u64::from_le_bytes(all)).ok()
 }
 
-fn unfit(row: usize, column: usize, bytes: &[u8], wanted: &str) -> SqlError {
+fn wrong_type(row: usize, column: usize, bytes: &[u8], wanted: &str) -> SqlError {
     let found = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]);
     let detail = format!("column {column} of row {row} is not {wanted}: `{}`", found.escape_debug());
     SqlError::new(ErrorKind::Sql, detail)
@@ -177,8 +187,8 @@ mod tests {
     use super::*;
 
     fn with_cell<T>(encoding: Encoding, bytes: &[u8], look: impl Fn(Rows<'_>) -> T) -> T {
-        let reply = Reply { cells: vec![Cell::new(0, bytes.len())], rows: 1, ..Reply::default() };
-        look(Rows { bytes, columns: &[encoding], reply: &reply })
+        let result = ResultSet { cells: vec![Cell::new(0, bytes.len())], rows: 1, ..ResultSet::default() };
+        look(Rows { bytes, columns: &[encoding], result: &result })
     }
 
     #[test]
@@ -191,9 +201,9 @@ mod tests {
         assert_eq!(int(Encoding::LittleEndian, &(-7_i32).to_le_bytes()), Some(-7));
         assert_eq!(int(Encoding::Unsigned, &[0xff]), Some(255));
         assert_eq!(int(Encoding::Unsigned, &u64::MAX.to_le_bytes()), None);
-        assert_eq!(int(Encoding::Digits, b"-42"), Some(-42));
-        assert_eq!(int(Encoding::Digits, b"42.00"), Some(42));
-        assert_eq!(int(Encoding::Digits, b"42.01"), None);
+        assert_eq!(int(Encoding::DecimalText, b"-42"), Some(-42));
+        assert_eq!(int(Encoding::DecimalText, b"42.00"), Some(42));
+        assert_eq!(int(Encoding::DecimalText, b"42.01"), None);
         assert_eq!(int(Encoding::Text, b"42"), None);
     }
 
@@ -206,14 +216,14 @@ mod tests {
     #[test]
     fn blanks_at_the_end_are_kept_where_they_mean_something() {
         let text = |encoding| with_cell(encoding, b"ab  ", |rows| rows.text(0, 0).map(|text| text.map(str::to_owned)));
-        assert_eq!(text(Encoding::Padded), Ok(Some("ab".to_owned())));
+        assert_eq!(text(Encoding::BlankPadded), Ok(Some("ab".to_owned())));
         assert_eq!(text(Encoding::Text), Ok(Some("ab  ".to_owned())));
     }
 
     #[test]
     fn null_is_none_whatever_the_column() {
-        let reply = Reply { cells: vec![Cell::NULL], rows: 1, ..Reply::default() };
-        let rows = Rows { bytes: &[], columns: &[Encoding::BigEndian], reply: &reply };
+        let result = ResultSet { cells: vec![Cell::NULL], rows: 1, ..ResultSet::default() };
+        let rows = Rows { bytes: &[], columns: &[Encoding::BigEndian], result: &result };
         assert_eq!((rows.int(0, 0), rows.text(0, 0)), (Ok(None), Ok(None)));
     }
 

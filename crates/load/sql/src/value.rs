@@ -51,7 +51,7 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// The number that a text such as `-12.50` is, in units of `10^-scale`.
+/// Parses a text such as `-12.50` into units of `10^-scale`; none if digits would be lost.
 pub(crate) fn parse_decimal(text: &str, scale: u8) -> Option<i64> {
     let (is_negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -64,7 +64,7 @@ pub(crate) fn parse_decimal(text: &str, scale: u8) -> Option<i64> {
         return None;
     }
     let zeros = std::iter::repeat_n(b'0', scale - kept.len());
-    // From below, for there is one negative number more.
+    // As a negative number: `i64::MIN` has no positive counterpart.
     let number = whole.bytes().chain(kept.bytes()).chain(zeros).try_fold(0_i64, |number, digit| {
         let digit = digit.is_ascii_digit().then(|| i64::from(digit - b'0'))?;
         number.checked_mul(10)?.checked_sub(digit)
@@ -72,8 +72,8 @@ pub(crate) fn parse_decimal(text: &str, scale: u8) -> Option<i64> {
     if is_negative { Some(number) } else { number.checked_neg() }
 }
 
-/// A statement was given another number of parameters than it has placeholders.
-pub(crate) fn wrong_count(expected: usize, given: usize) -> SqlError {
+/// The error for a number of parameters that differs from the number of placeholders.
+pub(crate) fn wrong_parameter_count(expected: usize, given: usize) -> SqlError {
     SqlError::new(ErrorKind::Sql, format!("it has {expected} placeholders, but {given} parameters were given"))
 }
 

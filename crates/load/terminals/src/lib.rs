@@ -9,7 +9,7 @@ use plimsoll_model::database::{Endpoint, SqlFacts, StatementFacts};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sql::{Retry, Sql, SqlWork, TPCC_STEPS};
 use plimsoll_oltp::{Draw, Ended, Terminal, Workload};
-use plimsoll_sql::{Patience, Session, SqlError};
+use plimsoll_sql::{CallLimits, SessionId, SqlError};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -132,8 +132,8 @@ impl TerminalUsers {
 
     /// A new connection, ready for the user's transactions.
     fn connect(&self, user: u32, over: &Arc<AtomicBool>) -> Result<Box<dyn Terminal>, SqlError> {
-        let patience = Patience { over: Arc::clone(over), ..Patience::of(self.timeout) };
-        let (connection, isolation) = session::open(&self.endpoint, patience, self.sql.isolation)?;
+        let limits = CallLimits { cancelled: Arc::clone(over), ..CallLimits::timeout(self.timeout) };
+        let (connection, isolation) = session::open(&self.endpoint, limits, self.sql.isolation)?;
         self.isolation.get_or_init(|| isolation);
         self.connections.fetch_add(1, Ordering::Relaxed);
         self.workload.terminal(user, self.users, connection)

@@ -3,15 +3,15 @@
 use plimsoll_model::database::{Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sql::Isolation;
-use plimsoll_sql::{Connection, Patience, SqlError};
+use plimsoll_sql::{CallLimits, Connection, SqlError};
 
 /// Connects, sets the isolation level where one is asked for, and reads back which is in force.
 pub(super) fn open(
     endpoint: &Endpoint,
-    patience: Patience,
+    limits: CallLimits,
     isolation: Option<Isolation>,
 ) -> Result<(Connection, String), SqlError> {
-    let mut connection = Connection::open(endpoint, patience)?;
+    let mut connection = Connection::open(endpoint, limits)?;
     if let Some(asked) = isolation {
         connection.batch(&set_isolation(endpoint.engine, asked))?;
     }

@@ -20,7 +20,7 @@ enum Count {
 
 /// What is asked, once a second.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Question {
+pub(crate) struct CounterQuery {
     engine: Engine,
     texts: Vec<String>,
 }
@@ -65,9 +65,9 @@ const DEADLOCKS: &str =
 /// client.
 const WAITS: [&str; 7] = ["Lock", "LWLock", "IO", "Client", "BufferPin", "IPC", "Timeout"];
 
-impl Question {
+impl CounterQuery {
     /// What to ask of a server about its database `name`.
-    pub(crate) fn new(connection: &mut Connection, name: &str) -> Result<Question, SqlError> {
+    pub(crate) fn new(connection: &mut Connection, name: &str) -> Result<CounterQuery, SqlError> {
         let engine = connection.engine();
         let texts = match engine {
             Engine::Postgresql => {
@@ -82,7 +82,7 @@ impl Question {
                 std::iter::once(mariadb()).chain(deadlocks).collect()
             }
         };
-        Ok(Question { engine, texts })
+        Ok(CounterQuery { engine, texts })
     }
 
     /// The counters by now.

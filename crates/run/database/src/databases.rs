@@ -1,11 +1,11 @@
 //! The databases of a run, on the disk.
 
+use crate::data_builder::{DataBuilder, endpoint};
+use crate::data_folder::{Claim, Copy, DataFolder, check as check_folder, claim, made_from, release};
 use crate::engine::{self, Installation, LOADED, RUN, first_database};
 use crate::error::DatabaseError;
-use crate::home::{Claim, Copy, Home, check as check_home, claim, give_back, made_from};
-use crate::making::{Making, endpoint};
-use crate::ready::{Waiting, connect, with_interruption};
-use crate::refused::refused;
+use crate::ready::{ReadyWait, connect, with_interruption};
+use crate::rejected_settings::rejected_settings;
 use crate::scratch::Scratch;
 use crate::{external, settings, shared_memory, tables};
 use plimsoll_model::database::{Address, Condition, Database, Endpoint, External, Origin, Server, Snapshot};
@@ -34,7 +34,7 @@ pub struct Databases {
     logs: PathBuf,
     scratch: Scratch,
     /// The data that is there, by the name of its database and what it was made from.
-    homes: BTreeMap<(String, String), Arc<Home>>,
+    homes: BTreeMap<(String, String), Arc<DataFolder>>,
     /// Passwords of external ones.
     passwords: Vec<Secret>,
 }
@@ -97,7 +97,7 @@ impl Databases {
         if !faults.is_empty() {
             return Err(first(faults));
         }
-        let making = Making {
+        let making = DataBuilder {
             launcher: &self.launcher,
             logs: &self.logs,
             database,
@@ -105,7 +105,7 @@ impl Databases {
             installation: &installation,
             interrupted,
         };
-        let home = home_of(&mut self.homes, &mut self.scratch, &making, on_data)?;
+        let home = data_folder_of(&mut self.homes, &mut self.scratch, &making, on_data)?;
         if interrupted.load(Ordering::Relaxed) {
             return Err(DatabaseError::Interrupted);
         }
@@ -178,7 +178,7 @@ pub fn check(database: &Database) -> Vec<String> {
             match Installation::find(database.engine, server) {
                 Ok(installation) => {
                     faults.extend(check_data(database, server, &installation).err());
-                    faults.extend(refused(database, &installation));
+                    faults.extend(rejected_settings(database, &installation));
                 }
                 Err(found) => faults.extend(found),
             }
@@ -191,17 +191,17 @@ pub fn check(database: &Database) -> Vec<String> {
 fn check_data(database: &Database, server: &Server, installation: &Installation) -> Result<(), String> {
     let made_from = made_from(installation, server, &database.dataset).map_err(|error| error.to_string())?;
     let Some(folder) = &server.data else { return Ok(()) };
-    check_home(folder, &made_from).map_err(|error| error.to_string())?;
+    check_folder(folder, &made_from).map_err(|error| error.to_string())?;
     installation.user.check_can_enter(folder) // whose is another's is not to be opened to it
 }
 
 /// The data of a database: what the run has, what an earlier one has kept, or what is made now.
-fn home_of(
-    homes: &mut BTreeMap<(String, String), Arc<Home>>,
+fn data_folder_of(
+    homes: &mut BTreeMap<(String, String), Arc<DataFolder>>,
     scratch: &mut Scratch,
-    making: &Making<'_>,
+    making: &DataBuilder<'_>,
     on_data: &mut OnData<'_>,
-) -> Result<Arc<Home>, DatabaseError> {
+) -> Result<Arc<DataFolder>, DatabaseError> {
     let (database, server) = (making.database, making.server);
     let made_from = made_from(making.installation, server, &database.dataset)?;
     let key = (database.name.clone(), format!("{:?} {:?} {made_from:?}", server.data, making.installation.programs));
@@ -221,11 +221,11 @@ fn home_of(
         None => (own, Claim::Empty { lock: None, made: true }),
     };
     let home = match claim {
-        Claim::Kept { lock, size, password } => Home::kept(folder, sockets, lock, size, password),
+        Claim::Kept { lock, size, password } => DataFolder::kept(folder, sockets, lock, size, password),
         Claim::Empty { lock, made } => {
             let data = making.make(&folder, &sockets, on_data);
-            let home = data.and_then(|password| Home::made(folder.clone(), sockets, lock, password, made_from));
-            home.inspect_err(|_| give_back(&folder, made))?
+            let home = data.and_then(|password| DataFolder::made(folder.clone(), sockets, lock, password, made_from));
+            home.inspect_err(|_| release(&folder, made))?
         }
     };
     on_data(&Event::DataReady {
@@ -243,7 +243,7 @@ fn system(
     database: &Database,
     server: &Server,
     installation: &Installation,
-    home: &Home,
+    home: &DataFolder,
     start: Vec<String>,
 ) -> SystemSpec {
     let version = vec![installation.programs.server.display().to_string(), "--version".to_owned()];
@@ -291,7 +291,7 @@ struct Started {
     template_took: OnceLock<f64>,
     /// Removed before the folder that it lies in.
     _copy: Option<Copy>,
-    home: Arc<Home>,
+    home: Arc<DataFolder>,
 }
 
 impl Staged {
@@ -312,13 +312,13 @@ impl Staged {
     /// It ends, does not get ready in time, or has another setting in force.
     pub fn wait_ready(&self, running: Option<&Running>, interrupted: &AtomicBool) -> Result<(), DatabaseError> {
         let within = self.started.as_ref().map_or(EXTERNAL_WITHIN, |started| started.within);
-        let waiting = Waiting { running, within, interrupted };
+        let waiting = ReadyWait { running, within, interrupted };
         let ready = with_interruption(interrupted, |over| self.ready(&waiting, &over));
         let ready = ready.map_err(|error| settings::explained(error, &self.database, running));
         if interrupted.load(Ordering::Relaxed) { Err(DatabaseError::Interrupted) } else { ready }
     }
 
-    fn ready(&self, waiting: &Waiting<'_>, over: &Arc<AtomicBool>) -> Result<(), DatabaseError> {
+    fn ready(&self, waiting: &ReadyWait<'_>, over: &Arc<AtomicBool>) -> Result<(), DatabaseError> {
         let failed = |action| DatabaseError::sql(&self.database.name, action);
         if let Some(started) = self.started.as_ref().filter(|_| self.endpoint.database == RUN) {
             let mut connection = connect(&self.service(), waiting, Arc::clone(over))?;

@@ -6,21 +6,21 @@
 //! that Plimsoll made and marked, and a folder without that mark is refused.
 
 mod account;
-mod ask;
 mod counters;
+mod data_builder;
+mod data_folder;
 mod databases;
 mod disk;
 mod engine;
 mod error;
 mod external;
-mod home;
 mod look;
-mod making;
 mod mark;
 mod programs;
 mod ready;
-mod refused;
+mod rejected_settings;
 mod room;
+mod run_program;
 mod safety;
 mod scratch;
 mod settings;

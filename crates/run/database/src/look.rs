@@ -1,16 +1,16 @@
 //! What is looked at while a database runs, and after.
 
-use crate::counters::{Counters, Question};
+use crate::counters::{CounterQuery, Counters};
 use crate::databases::Staged;
 use crate::error::DatabaseError;
 use crate::ready::{open, with_interruption};
 use crate::safety;
-use crate::settings::InForce;
+use crate::settings::EffectiveSettings;
 use plimsoll_model::database::{Address, Condition, Database, DatabaseFacts, Endpoint};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sample::DatabaseSample;
 use plimsoll_model::sql::Transport;
-use plimsoll_sql::{Connection, Patience};
+use plimsoll_sql::{CallLimits, Connection};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -49,10 +49,10 @@ impl Look {
     pub fn start(database: &Database, staged: &Staged) -> Result<Look, DatabaseError> {
         let over = Arc::new(AtomicBool::new(false));
         let failed = || DatabaseError::sql(&database.name, "look at the counters");
-        let patience = Patience { over: Arc::clone(&over), ..Patience::of(PATIENCE) };
-        let mut connection = Connection::open(&staged.service(), patience).map_err(failed())?;
+        let limits = CallLimits { cancelled: Arc::clone(&over), ..CallLimits::timeout(PATIENCE) };
+        let mut connection = Connection::open(&staged.service(), limits).map_err(failed())?;
         let endpoint = endpoint(staged, Transport::Unix);
-        let question = Question::new(&mut connection, &endpoint.database).map_err(failed())?;
+        let question = CounterQuery::new(&mut connection, &endpoint.database).map_err(failed())?;
         let began = Instant::now();
         let last = question.ask(&mut connection).map_err(failed())?;
         let (stop, stopped) = mpsc::channel();
@@ -98,7 +98,7 @@ impl Drop for Look {
 struct Series {
     database: String,
     connection: Connection,
-    question: Question,
+    question: CounterQuery,
     began: Instant,
     at: Instant,
     last: Counters,
@@ -147,9 +147,9 @@ fn signed_seconds(from: Instant, to: Instant) -> f64 {
 /// The server does not answer.
 pub fn facts(database: &Database, staged: &Staged, transport: Transport) -> Result<DatabaseFacts, DatabaseError> {
     let endpoint = endpoint(staged, transport);
-    let mut connection = open(&endpoint, Patience::of(PATIENCE))?;
+    let mut connection = open(&endpoint, CallLimits::timeout(PATIENCE))?;
     let unread = || DatabaseError::sql(&database.name, "read the settings");
-    let in_force = InForce::read(&mut connection).map_err(unread())?;
+    let in_force = EffectiveSettings::read(&mut connection).map_err(unread())?;
     let mut settings = safety::told(database.engine, &database.settings, &in_force);
     settings.extend(safety::tables(&mut connection).map_err(unread())?);
     Ok(DatabaseFacts {
@@ -181,8 +181,9 @@ const ROOM: u32 = 4;
 /// # Errors
 /// It lets in fewer, or does not answer.
 pub fn check_connections(database: &Database, staged: &Staged, users: u32) -> Result<(), DatabaseError> {
-    let mut connection = open(&endpoint(staged, Transport::Unix), Patience::of(PATIENCE))?;
-    let in_force = InForce::read(&mut connection).map_err(DatabaseError::sql(&database.name, "read the settings"))?;
+    let mut connection = open(&endpoint(staged, Transport::Unix), CallLimits::timeout(PATIENCE))?;
+    let in_force =
+        EffectiveSettings::read(&mut connection).map_err(DatabaseError::sql(&database.name, "read the settings"))?;
     let most = in_force.get("max_connections").and_then(|most| most.shown.parse::<u32>().ok());
     let needed = users.saturating_add(OWN_CONNECTIONS);
     let Some(most) = most.filter(|most| *most < needed) else { return Ok(()) };
@@ -195,7 +196,7 @@ pub fn check_connections(database: &Database, staged: &Staged, users: u32) -> Re
 }
 
 /// The isolation level of transactions that ask for none: `READ COMMITTED`.
-fn isolation(in_force: &InForce) -> String {
+fn isolation(in_force: &EffectiveSettings) -> String {
     let names = ["default_transaction_isolation", "transaction_isolation", "tx_isolation"];
     let level = names.iter().find_map(|name| in_force.get(name));
     level.map(|level| level.shown.to_uppercase().replace('-', " ")).unwrap_or_default()
@@ -212,8 +213,8 @@ pub fn after(
     interrupted: &AtomicBool,
 ) -> Result<Vec<Condition>, DatabaseError> {
     let looked = with_interruption(interrupted, |over| {
-        let patience = Patience { over, ..Patience::of(within + PATIENCE) }; // it is ended by the server before
-        let mut connection = open(&endpoint(staged, Transport::Unix), patience)?;
+        let limits = CallLimits { cancelled: over, ..CallLimits::timeout(within + PATIENCE) }; // it is ended by the server before
+        let mut connection = open(&endpoint(staged, Transport::Unix), limits)?;
         plimsoll_oltp::conditions(&database.dataset, &mut connection, false, within)
             .map_err(DatabaseError::sql(&database.name, "look at the data"))
     });
@@ -235,7 +236,7 @@ mod tests {
             ("tx_isolation", "REPEATABLE-READ", "REPEATABLE READ"),
             ("transaction_isolation", "SERIALIZABLE", "SERIALIZABLE"),
         ] {
-            assert_eq!(isolation(&InForce::of(&[(name, value)])), told);
+            assert_eq!(isolation(&EffectiveSettings::of(&[(name, value)])), told);
         }
     }
 

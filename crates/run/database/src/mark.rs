@@ -33,7 +33,7 @@ pub(crate) struct Mark {
 
 /// What a folder is to us.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum FolderOwner {
     /// Nothing is in it, or it is not there.
     Empty,
     /// Ours.
@@ -54,12 +54,14 @@ impl Mark {
     }
 
     /// Whose folder this is.
-    pub(crate) fn find(folder: &Path) -> Found {
+    pub(crate) fn find(folder: &Path) -> FolderOwner {
         match fs::read(folder.join(MARK)) {
-            Ok(bytes) => Mark::parse(&bytes).map_or_else(Found::Foreign, Found::Marked),
-            Err(_) if is_empty(folder) => Found::Empty,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Found::Foreign(format!("it has no {MARK}")),
-            Err(error) => Found::Foreign(format!("its {MARK} cannot be read: {error}")),
+            Ok(bytes) => Mark::parse(&bytes).map_or_else(FolderOwner::Foreign, FolderOwner::Marked),
+            Err(_) if is_empty(folder) => FolderOwner::Empty,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                FolderOwner::Foreign(format!("it has no {MARK}"))
+            }
+            Err(error) => FolderOwner::Foreign(format!("its {MARK} cannot be read: {error}")),
         }
     }
 
@@ -143,19 +145,19 @@ mod tests {
     fn a_mark_is_found_as_it_was_written_and_nothing_else_is_ours() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
-        assert_eq!(Mark::find(&path.join("absent")), Found::Empty);
+        assert_eq!(Mark::find(&path.join("absent")), FolderOwner::Empty);
         let _lock = lock(path).unwrap();
-        assert_eq!(Mark::find(path), Found::Empty, "a lock alone is nothing");
+        assert_eq!(Mark::find(path), FolderOwner::Empty, "a lock alone is nothing");
         let mark = Mark::begun(made_from(&[("server", "PostgreSQL 15.18")])).finished(42);
         mark.write(path).unwrap();
-        assert_eq!(Mark::find(path), Found::Marked(mark));
+        assert_eq!(Mark::find(path), FolderOwner::Marked(mark));
         for other in ["{}", r#"{"made_by":"plimsoll","layout":2,"finished":true,"made_from":{},"size":1}"#, "x"] {
             fs::write(path.join(MARK), other).unwrap();
-            assert!(matches!(Mark::find(path), Found::Foreign(_)), "{other}");
+            assert!(matches!(Mark::find(path), FolderOwner::Foreign(_)), "{other}");
         }
         fs::remove_file(path.join(MARK)).unwrap();
         fs::write(path.join("PG_VERSION"), "15").unwrap();
-        assert_eq!(Mark::find(path), Found::Foreign("it has no plimsoll.json".to_owned()));
+        assert_eq!(Mark::find(path), FolderOwner::Foreign("it has no plimsoll.json".to_owned()));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Where the programs of a server are.
 
-use crate::ask::ask;
+use crate::run_program::run_program;
 use plimsoll_model::database::Engine;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ impl Programs {
     /// What the server says of itself: `PostgreSQL 15.18`, `MariaDB 10.11.19`, `MySQL 9.7.4`.
     pub(crate) fn version(&self, engine: Engine) -> Result<String, String> {
         let command = format!("{} --version", self.server.display());
-        let said = ask(&[self.server.display().to_string(), "--version".to_owned()]);
+        let said = run_program(&[self.server.display().to_string(), "--version".to_owned()]);
         let said = said.map_err(|error| format!("`{command}` fails: {error}; correct `programs`"))?;
         version(engine, &said.output).ok_or_else(|| {
             let found = said.output.lines().chain(said.errors.lines()).next().unwrap_or("nothing");

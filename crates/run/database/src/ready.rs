@@ -3,7 +3,7 @@
 use crate::error::DatabaseError;
 use plimsoll_model::database::Endpoint;
 use plimsoll_model::record::ErrorKind;
-use plimsoll_sql::{Connection, Patience, SqlError};
+use plimsoll_sql::{CallLimits, Connection, SqlError};
 use plimsoll_system::Running;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,14 +18,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 const STATEMENT: Duration = Duration::from_secs(600);
 
 /// What a wait for a server depends on.
-pub(crate) struct Waiting<'a> {
+pub(crate) struct ReadyWait<'a> {
     /// The server, if the run has started it.
     pub(crate) running: Option<&'a Running>,
     pub(crate) within: Duration,
     pub(crate) interrupted: &'a AtomicBool,
 }
 
-impl Waiting<'_> {
+impl ReadyWait<'_> {
     /// Whether to go on.
     fn check(&self) -> Result<(), DatabaseError> {
         if self.interrupted.load(Ordering::Relaxed) {
@@ -38,14 +38,14 @@ impl Waiting<'_> {
 /// Connects, as soon as the server lets somebody in. Later calls end when `over` is set.
 pub(crate) fn connect(
     endpoint: &Endpoint,
-    waiting: &Waiting<'_>,
+    waiting: &ReadyWait<'_>,
     over: Arc<AtomicBool>,
 ) -> Result<Connection, DatabaseError> {
     let deadline = Instant::now() + waiting.within;
     loop {
         waiting.check()?;
-        let error = match Connection::open(endpoint, Patience::of(ATTEMPT)) {
-            Ok(_) => return open(endpoint, Patience { over, ..Patience::of(STATEMENT) }),
+        let error = match Connection::open(endpoint, CallLimits::timeout(ATTEMPT)) {
+            Ok(_) => return open(endpoint, CallLimits { cancelled: over, ..CallLimits::timeout(STATEMENT) }),
             Err(error) => error,
         };
         if !heals(&error) {
@@ -65,7 +65,7 @@ fn heals(error: &SqlError) -> bool {
     matches!(error.kind, ErrorKind::Connect | ErrorKind::Timeout)
 }
 
-fn not_ready(waiting: &Waiting<'_>, error: &SqlError) -> DatabaseError {
+fn not_ready(waiting: &ReadyWait<'_>, error: &SqlError) -> DatabaseError {
     let advice = match waiting.running {
         Some(running) => format!("give it longer by `ready_within`; {}", running.last_output()),
         None if error.kind == ErrorKind::Timeout => {
@@ -78,8 +78,8 @@ fn not_ready(waiting: &Waiting<'_>, error: &SqlError) -> DatabaseError {
 }
 
 /// Opens one more connection to a server that is ready.
-pub(crate) fn open(endpoint: &Endpoint, patience: Patience) -> Result<Connection, DatabaseError> {
-    Connection::open(endpoint, patience).map_err(|error| DatabaseError::Failed(error.to_string()))
+pub(crate) fn open(endpoint: &Endpoint, limits: CallLimits) -> Result<Connection, DatabaseError> {
+    Connection::open(endpoint, limits).map_err(|error| DatabaseError::Failed(error.to_string()))
 }
 
 /// Runs `work` with a flag that is set when `interrupted` is: what waits for a server looks at the

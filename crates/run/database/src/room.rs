@@ -1,6 +1,6 @@
 //! How much room the data of a run will take, and whether the disks have it.
 
-use crate::mark::{Found, Mark};
+use crate::mark::{FolderOwner, Mark};
 use crate::scratch::PLACE;
 use plimsoll_model::database::{Database, Dataset, Engine, Origin, Server, Snapshot};
 use plimsoll_system::free_room;
@@ -36,7 +36,7 @@ pub fn expected_size(engine: Engine, dataset: &Dataset) -> Option<u64> {
 
 /// What a disk is to hold.
 #[derive(Default)]
-struct Needed {
+struct DiskDemand {
     folder: PathBuf,
     /// All data that is kept during the run.
     loaded: u64,
@@ -49,7 +49,7 @@ struct Needed {
 /// made, and the copy that a trial works on.
 #[must_use]
 pub fn check_room(databases: &[Database]) -> Vec<String> {
-    let mut disks: BTreeMap<u64, Needed> = BTreeMap::new();
+    let mut disks: BTreeMap<u64, DiskDemand> = BTreeMap::new();
     let mut seen = BTreeSet::new();
     for database in databases {
         let Origin::Started(server) = &database.origin else { continue };
@@ -57,19 +57,20 @@ pub fn check_room(databases: &[Database]) -> Vec<String> {
         let Some(size) = kept.or_else(|| expected_size(database.engine, &database.dataset)) else { continue };
         let folder = server.data.clone().unwrap_or_else(|| PLACE.into());
         let Some(disk) = disk_of(&folder) else { continue };
-        let needed = disks.entry(disk).or_insert_with(|| Needed { folder: folder.clone(), ..Needed::default() });
+        let needed =
+            disks.entry(disk).or_insert_with(|| DiskDemand { folder: folder.clone(), ..DiskDemand::default() });
         if seen.insert(made_alike(database, server)) && kept.is_none() {
             needed.loaded = needed.loaded.saturating_add(size);
         }
         needed.what.insert(format!("`{}`, {}", database.name, database.dataset));
         needed.copy = needed.copy.max(if server.snapshot == Snapshot::Copy && clones(&folder) { 0 } else { size });
     }
-    disks.into_values().filter_map(Needed::fault).collect()
+    disks.into_values().filter_map(DiskDemand::fault).collect()
 }
 
-impl Needed {
+impl DiskDemand {
     fn fault(self) -> Option<String> {
-        let Needed { folder, loaded, copy, what } = self;
+        let DiskDemand { folder, loaded, copy, what } = self;
         let (needed, free) = (loaded.saturating_add(copy), free_room(&folder).ok()?);
         if needed <= free {
             return None;
@@ -95,7 +96,7 @@ fn made_alike(database: &Database, server: &Server) -> String {
 /// Bytes of the data that an earlier run has kept.
 fn kept_size(server: &Server) -> Option<u64> {
     match Mark::find(server.data.as_deref()?) {
-        Found::Marked(mark) if mark.finished => Some(mark.size),
+        FolderOwner::Marked(mark) if mark.finished => Some(mark.size),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@ mod rules;
 mod statements;
 mod tables;
 
-use crate::settings::{InForce, Value};
+use crate::settings::{EffectiveSettings, Value};
 use plimsoll_model::database::{Engine, Setting};
 use plimsoll_model::sql::{SqlWork, Transaction};
 
@@ -13,7 +13,7 @@ pub(crate) use tables::tables;
 
 /// What to tell of settings: those that were asked for, in their order, then those on which it
 /// depends what a crash can lose.
-pub(crate) fn told(engine: Engine, asked: &[(String, String)], in_force: &InForce) -> Vec<Setting> {
+pub(crate) fn told(engine: Engine, asked: &[(String, String)], in_force: &EffectiveSettings) -> Vec<Setting> {
     let of_study = asked.iter().map(|(name, value)| {
         let found = in_force.get(name);
         let name = crate::engine::plain(name);
@@ -39,7 +39,7 @@ pub(crate) fn told(engine: Engine, asked: &[(String, String)], in_force: &InForc
 pub fn set_by_load(engine: Engine, work: &SqlWork, told: &[Setting]) -> Vec<Setting> {
     let SqlWork::Own(transactions) = work else { return Vec::new() };
     let told = told.iter().map(|one| (one.name.as_str(), one.in_force.as_str()));
-    let in_force = InForce::of(&told.collect::<Vec<_>>());
+    let in_force = EffectiveSettings::of(&told.collect::<Vec<_>>());
     let of = |transaction: &Transaction| {
         let set = transaction.statements.iter().flat_map(|statement| statements::assignments(&statement.sql));
         let risky = set.filter_map(|(name, value)| {
@@ -53,7 +53,7 @@ pub fn set_by_load(engine: Engine, work: &SqlWork, told: &[Setting]) -> Vec<Sett
 }
 
 /// What can be lost with this value of a setting, and who says so.
-fn risk(engine: Engine, name: &str, value: &Value, in_force: &InForce) -> Option<String> {
+fn risk(engine: Engine, name: &str, value: &Value, in_force: &EffectiveSettings) -> Option<String> {
     let is = |risk: &str| match risk.strip_prefix("> ") {
         Some(bound) => value.shown.parse().is_ok_and(|found: u64| bound.parse().is_ok_and(|bound| found > bound)),
         None => value.is(risk),
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn settings_that_trade_safety_are_told_with_what_can_be_lost_asked_for_or_not() {
-        let in_force = InForce::of(&[
+        let in_force = EffectiveSettings::of(&[
             ("innodb_flush_log_at_trx_commit", "2"),
             ("innodb_doublewrite", "OFF"),
             ("sync_binlog", "0"),
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn what_depends_on_another_setting_is_told_only_with_it() {
         let lost = |engine, values: &[(&str, &str)], name: &str| {
-            let told = told(engine, &[], &InForce::of(values));
+            let told = told(engine, &[], &EffectiveSettings::of(values));
             told.into_iter().find(|setting| setting.name == name).and_then(|setting| setting.risk)
         };
         let timeout = |flush, seconds| {
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn kin_are_told_where_something_can_be_lost_and_not_otherwise() {
-        let told_of = |engine, name, value| told(engine, &[], &InForce::of(&[(name, value)])).pop();
+        let told_of = |engine, name, value| told(engine, &[], &EffectiveSettings::of(&[(name, value)])).pop();
         for (engine, name, lost, safe) in [
             (Engine::Postgresql, "data_sync_retry", "on", "off"),
             (Engine::Postgresql, "zero_damaged_pages", "on", "off"),
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn a_binary_log_that_is_not_synced_is_a_risk_where_there_is_one() {
         let lost = |log: &[(&str, &str)], synced| {
-            let in_force = InForce::of(&[log, &[("sync_binlog", synced)]].concat());
+            let in_force = EffectiveSettings::of(&[log, &[("sync_binlog", synced)]].concat());
             told(Engine::Mariadb, &[], &in_force).into_iter().find_map(|setting| setting.risk)
         };
         assert_eq!(lost(&[("log_bin", "OFF")], "0"), None);
@@ -196,7 +196,7 @@ mod tests {
             ),
         ];
         for (engine, values) in safe {
-            let told = told(engine, &[], &InForce::of(&values));
+            let told = told(engine, &[], &EffectiveSettings::of(&values));
             assert_eq!(told.len(), 3);
             assert!(told.iter().all(|setting| setting.risk.is_none()), "{told:?}");
         }

@@ -1,7 +1,7 @@
 //! The folder of a run for everything that is not to be kept.
 
 use crate::error::DatabaseError;
-use crate::mark::{Found, Mark, lock};
+use crate::mark::{FolderOwner, Mark, lock};
 use crate::shared_memory;
 use plimsoll_system::random_text;
 use std::collections::BTreeMap;
@@ -72,10 +72,10 @@ impl Drop for Scratch {
 /// [`Databases::place`]: crate::Databases::place
 pub fn remove_left(place: &Path) -> Result<bool, DatabaseError> {
     match Mark::find(place) {
-        Found::Empty if !place.exists() => return Ok(false),
-        Found::Marked(_) => {}
-        Found::Empty => return Err(foreign(place, "it is empty")),
-        Found::Foreign(why) => return Err(foreign(place, &why)),
+        FolderOwner::Empty if !place.exists() => return Ok(false),
+        FolderOwner::Marked(_) => {}
+        FolderOwner::Empty => return Err(foreign(place, "it is empty")),
+        FolderOwner::Foreign(why) => return Err(foreign(place, &why)),
     }
     let _lock = lock(place)?;
     discard(place).map_err(DatabaseError::io("remove", place))?;

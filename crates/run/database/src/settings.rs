@@ -13,7 +13,7 @@ pub(crate) fn check(
     database: &Database,
     running: Option<&Running>,
 ) -> Result<(), DatabaseError> {
-    let read = InForce::read(connection);
+    let read = EffectiveSettings::read(connection);
     let in_force = read.map_err(DatabaseError::sql(&database.name, "read the settings"))?;
     let version = connection.version();
     let faults = database.settings.iter().filter_map(|(name, asked)| {
@@ -33,7 +33,7 @@ pub(crate) fn check(
 }
 
 /// What is wrong with one setting.
-fn fault(name: &str, asked: &str, in_force: &InForce, version: &str) -> Option<String> {
+fn fault(name: &str, asked: &str, in_force: &EffectiveSettings, version: &str) -> Option<String> {
     match in_force.get(name) {
         None => Some(format!(
             "the setting `{name}` is not known to {version}: it was accepted and does nothing; leave it out, or use a \
@@ -71,7 +71,7 @@ pub(crate) fn explained(error: DatabaseError, database: &Database, running: Opti
 
 /// All settings in force, by name.
 #[derive(Debug, Default)]
-pub(crate) struct InForce(BTreeMap<String, Value>);
+pub(crate) struct EffectiveSettings(BTreeMap<String, Value>);
 
 /// A setting in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,14 +84,14 @@ pub(crate) struct Value {
     unit: String,
 }
 
-impl InForce {
+impl EffectiveSettings {
     /// These.
-    pub(crate) fn of(values: &[(&str, &str)]) -> InForce {
-        InForce(values.iter().map(|&(name, text)| (name.to_owned(), Value::of(text))).collect())
+    pub(crate) fn of(values: &[(&str, &str)]) -> EffectiveSettings {
+        EffectiveSettings(values.iter().map(|&(name, text)| (name.to_owned(), Value::of(text))).collect())
     }
 
     /// Reads them all, as they are for a session of the load.
-    pub(crate) fn read(connection: &mut Connection) -> Result<InForce, SqlError> {
+    pub(crate) fn read(connection: &mut Connection) -> Result<EffectiveSettings, SqlError> {
         let sql = match connection.engine() {
             Engine::Postgresql => "SELECT name, current_setting(name, true), setting, unit FROM pg_settings",
             Engine::Mariadb | Engine::Mysql => "SHOW VARIABLES",
@@ -105,7 +105,7 @@ impl InForce {
             let plain = if value.is_empty() { shown.clone() } else { value };
             (name, Value { shown, plain, unit: next() })
         });
-        Ok(InForce(values.collect()))
+        Ok(EffectiveSettings(values.collect()))
     }
 
     /// The one of this name, as a study or a server writes it. `skip_x` is the opposite of `x`.
@@ -273,7 +273,8 @@ mod tests {
 
     #[test]
     fn a_setting_that_is_skipped_is_the_opposite() {
-        let in_force = InForce::of(&[("log_bin", "OFF"), ("name_resolve", "ON"), ("innodb_doublewrite", "ON")]);
+        let in_force =
+            EffectiveSettings::of(&[("log_bin", "OFF"), ("name_resolve", "ON"), ("innodb_doublewrite", "ON")]);
         assert!(in_force.get("skip-log-bin").unwrap().is("ON"));
         assert!(in_force.get("skip-name-resolve").unwrap().is("off"));
         assert!(in_force.get("innodb-doublewrite").unwrap().is("1"));

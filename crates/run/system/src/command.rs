@@ -1,9 +1,9 @@
 //! One command under its warden, as Plimsoll sees it.
 
+use crate::control_channel::{Cleanup, ControlChannel, LaunchOrder, Received, StopRequest, WardenReport};
 use crate::error::SystemError;
 use crate::exit::Exit;
 use crate::launcher::Launcher;
-use crate::lifeline::{Gone, Heard, Lifeline, Order, Report, StopRequest};
 use crate::program::check_command;
 use crate::tree::{KILL_LIMIT, MARK, kill_marked};
 use plimsoll_model::system::{CommandLine, StopPolicy, StopSignal, SystemSpec};
@@ -40,7 +40,7 @@ pub(crate) struct Supervised {
     system: String,
     mark: String,
     warden: Child,
-    lifeline: Lifeline,
+    channel: ControlChannel,
     exit: Option<Exit>,
     /// Whether everything below the warden is known to be gone.
     over: bool,
@@ -53,7 +53,7 @@ impl Supervised {
         let mark = new_mark();
         let mut env = spec.env.clone();
         env.insert(MARK.to_owned(), mark.clone());
-        let order = Order {
+        let order = LaunchOrder {
             launcher: launcher.arguments.clone(),
             program: check_command(command, spec)?,
             command: command.clone(),
@@ -61,23 +61,23 @@ impl Supervised {
             env,
             cpus: cpus.cloned(),
         };
-        let start = || -> io::Result<(Child, Lifeline)> {
+        let start = || -> io::Result<(Child, ControlChannel)> {
             let (own, theirs) = UnixStream::pair()?;
-            Ok((spawn_warden(launcher, theirs, output)?, Lifeline::new(own)))
+            Ok((spawn_warden(launcher, theirs, output)?, ControlChannel::new(own)))
         };
-        let (warden, lifeline) = start().map_err(SystemError::io(&spec.name, "start a warden"))?;
+        let (warden, channel) = start().map_err(SystemError::io(&spec.name, "start a warden"))?;
         let system = spec.name.clone();
-        let mut started = Supervised { system, mark, warden, lifeline, exit: None, over: false };
+        let mut started = Supervised { system, mark, warden, channel, exit: None, over: false };
         let refused = |reason| {
             let (system, dir) = (spec.name.clone(), spec.dir.clone());
             SystemError::Refused { system, command: command.clone(), dir, reason }
         };
         let warden = launcher.program.display();
-        let answer = started.lifeline.tell(&order).and_then(|()| started.lifeline.hear(Some(ANSWER_LIMIT)));
+        let answer = started.channel.send(&order).and_then(|()| started.channel.receive(Some(ANSWER_LIMIT)));
         match answer {
-            Ok(Heard::Message(Report::Started)) => Ok(started),
-            Ok(Heard::Message(Report::Refused(reason))) => Err(refused(reason)),
-            Ok(Heard::Silence) => Err(refused(format!("its warden, {warden}, does not answer"))),
+            Ok(Received::Message(WardenReport::Started)) => Ok(started),
+            Ok(Received::Message(WardenReport::Refused(reason))) => Err(refused(reason)),
+            Ok(Received::Timeout) => Err(refused(format!("its warden, {warden}, does not answer"))),
             Ok(_) => Err(refused(format!("its warden, {warden}, ended before the command began"))),
             Err(error) => Err(refused(format!("its warden, {warden}, cannot be talked to: {error}"))),
         }
@@ -93,9 +93,9 @@ impl Supervised {
         if self.exit.is_some() {
             return Ok(self.exit);
         }
-        match self.lifeline.hear(Some(within)) {
-            Ok(Heard::Silence) => Ok(None),
-            Ok(Heard::Message(Report::Ended(exit))) => {
+        match self.channel.receive(Some(within)) {
+            Ok(Received::Timeout) => Ok(None),
+            Ok(Received::Message(WardenReport::Ended(exit))) => {
                 self.exit = Some(exit);
                 Ok(self.exit)
             }
@@ -105,12 +105,12 @@ impl Supervised {
     }
 
     /// Stops the command and everything that it started; comes back when all of it is gone.
-    pub(crate) fn stop(&mut self, policy: &StopPolicy) -> Result<Gone, SystemError> {
+    pub(crate) fn stop(&mut self, policy: &StopPolicy) -> Result<Cleanup, SystemError> {
         if self.over {
             return Err(SystemError::WardenLost { system: self.system.clone() });
         }
         let patience = policy.grace + KILL_LIMIT + WARDEN_SLACK;
-        let told = self.lifeline.tell(&StopRequest(policy.clone())).and_then(|()| self.last_report(patience));
+        let told = self.channel.send(&StopRequest(policy.clone())).and_then(|()| self.last_report(patience));
         let Ok(Some(gone)) = told else { return Err(self.lost()) };
         self.over = true;
         let _ = self.warden.wait(); // its last word was said, so it ends at once
@@ -118,13 +118,13 @@ impl Supervised {
     }
 
     /// The warden's last word; `None` if it ended or hung without one.
-    fn last_report(&mut self, patience: Duration) -> io::Result<Option<Gone>> {
+    fn last_report(&mut self, patience: Duration) -> io::Result<Option<Cleanup>> {
         let deadline = Instant::now() + patience;
         loop {
-            match self.lifeline.hear(Some(deadline.saturating_duration_since(Instant::now())))? {
-                Heard::Message(Report::Gone(gone)) => return Ok(Some(gone)),
-                Heard::Message(_) => {} // what it said before it heard of the stop
-                Heard::Silence | Heard::End => return Ok(None),
+            match self.channel.receive(Some(deadline.saturating_duration_since(Instant::now())))? {
+                Received::Message(WardenReport::Cleanup(gone)) => return Ok(Some(gone)),
+                Received::Message(_) => {} // what it said before it heard of the stop
+                Received::Timeout | Received::Closed => return Ok(None),
             }
         }
     }
@@ -153,13 +153,13 @@ impl Drop for Supervised {
     }
 }
 
-/// The warden takes its lifeline as standard input, and hands its output on to the command.
-fn spawn_warden(launcher: &Launcher, lifeline: UnixStream, output: File) -> io::Result<Child> {
+/// The warden takes its control channel as standard input, and hands its output on to the command.
+fn spawn_warden(launcher: &Launcher, channel: UnixStream, output: File) -> io::Result<Child> {
     let errors = output.try_clone()?;
     Command::new(&launcher.program)
         .arg0("warden")
         .args(&launcher.arguments)
-        .stdin(Stdio::from(OwnedFd::from(lifeline)))
+        .stdin(Stdio::from(OwnedFd::from(channel)))
         .stdout(output)
         .stderr(errors)
         .spawn()

@@ -105,7 +105,7 @@ impl Launcher {
 
     fn version_line(&self, spec: &SystemSpec) -> Result<Option<String>, SystemError> {
         let Some(command) = &spec.version else { return Ok(None) };
-        let answer = self.ask(spec, command, VERSION_LIMIT, &|| false)?;
+        let answer = self.run_short(spec, command, VERSION_LIMIT, &|| false)?;
         let (system, purpose, command) = (spec.name.clone(), "version", command.clone());
         let output = Box::new(LastOutput::of(&answer.output, None));
         match answer.exit {
@@ -116,13 +116,13 @@ impl Launcher {
     }
 
     /// Runs a short command of a system to its end, or kills it after `limit`.
-    pub(crate) fn ask(
+    pub(crate) fn run_short(
         &self,
         spec: &SystemSpec,
         command: &CommandLine,
         limit: Duration,
         interrupted: &dyn Fn() -> bool,
-    ) -> Result<Answer, SystemError> {
+    ) -> Result<CommandOutput, SystemError> {
         let memory = || -> io::Result<(File, File)> {
             let file = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
             Ok((file.try_clone()?, file))
@@ -134,12 +134,12 @@ impl Launcher {
         let mut bytes = Vec::new();
         let mut read = || written.rewind().and_then(|()| written.read_to_end(&mut bytes));
         read().map_err(SystemError::io(&spec.name, format!("read what `{command}` wrote")))?;
-        Ok(Answer { exit, output: String::from_utf8_lossy(&bytes).into_owned() })
+        Ok(CommandOutput { exit, output: String::from_utf8_lossy(&bytes).into_owned() })
     }
 }
 
-/// What a short command gave.
-pub(crate) struct Answer {
+/// The result of a short command.
+pub(crate) struct CommandOutput {
     /// `None` if it had to be killed.
     pub(crate) exit: Option<Exit>,
     /// All that it wrote.

@@ -2,11 +2,11 @@
 //!
 //! Every command of a study runs under a *warden*: this same program, started again in a session
 //! of its own, which starts the command, adopts whatever the command leaves behind, and holds one
-//! end of a socket pair, the lifeline. When the lifeline ends, because Plimsoll asked for a stop
+//! end of a socket pair, the control channel. When the control channel ends, because Plimsoll asked for a stop
 //! or because it died in whatever way, the warden kills every descendant before it ends itself.
 //!
 //! ```text
-//! Plimsoll ──lifeline──> warden ──> the command ──> its children
+//! Plimsoll ──control channel──> warden ──> the command ──> its children
 //!                          └── adopts orphans (PR_SET_CHILD_SUBREAPER)
 //! ```
 //!
@@ -24,10 +24,10 @@
 pub mod warden;
 
 mod command;
+mod control_channel;
 mod error;
 mod exit;
 mod launcher;
-mod lifeline;
 mod output;
 mod port;
 mod program;

@@ -1,4 +1,4 @@
-//! Looks whether a system is ready.
+//! Probes whether a system is ready.
 
 use crate::error::SystemError;
 use crate::launcher::Launcher;
@@ -21,11 +21,11 @@ const STATUS_LINE_BYTES: u64 = 1024;
 pub(crate) struct Prober<'a> {
     launcher: &'a Launcher,
     spec: &'a SystemSpec,
-    look: Look,
+    probe: PreparedProbe,
 }
 
 /// A probe with what it needs between two looks.
-enum Look {
+enum PreparedProbe {
     Tcp(String),
     Http { address: String, request: String },
     Log { text: String, search: LineSearch },
@@ -39,53 +39,57 @@ impl<'a> Prober<'a> {
         spec: &'a SystemSpec,
         output: &Output,
     ) -> Result<Prober<'a>, SystemError> {
-        let look = match &spec.ready.probe {
-            Probe::Tcp(address) => Look::Tcp(address.clone()),
+        let probe = match &spec.ready.probe {
+            Probe::Tcp(address) => PreparedProbe::Tcp(address.clone()),
             Probe::Http(url) => {
                 let bad = |reason| SystemError::BadProbe { system: spec.name.clone(), reason };
                 http(url).map_err(bad)?
             }
             Probe::Log(text) => {
                 let search = output.search().map_err(SystemError::io(&spec.name, "read its output"))?;
-                Look::Log { text: text.clone(), search }
+                PreparedProbe::Log { text: text.clone(), search }
             }
-            Probe::Command(command) => Look::Command(command.clone()),
-            Probe::Started => Look::Started,
+            Probe::Command(command) => PreparedProbe::Command(command.clone()),
+            Probe::Started => PreparedProbe::Started,
         };
-        Ok(Prober { launcher, spec, look })
+        Ok(Prober { launcher, spec, probe })
     }
 
     /// How long to wait before the next look.
     pub(crate) fn pause(&self) -> Duration {
-        if matches!(self.look, Look::Command(_)) { COMMAND_PAUSE } else { PAUSE }
+        if matches!(self.probe, PreparedProbe::Command(_)) { COMMAND_PAUSE } else { PAUSE }
     }
 
     /// Looks once: `None` when the system is ready, or else what was found instead.
-    pub(crate) fn look(
+    pub(crate) fn probe(
         &mut self,
         within: Duration,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<Option<String>, SystemError> {
         let socket_limit = within.clamp(Duration::from_millis(1), LOOK_LIMIT);
-        let outcome = match &mut self.look {
-            Look::Tcp(address) => connect(address, socket_limit).map(|_| None),
-            Look::Http { address, request } => get(address, request, socket_limit),
-            Look::Log { text, search } => search.found(text).map(|found| (!found).then(|| "no such line".to_owned())),
-            Look::Command(command) => {
-                return self.launcher.ask(self.spec, command, within, interrupted).map(|answer| match answer.exit {
-                    Some(exit) if exit.is_success() => None,
-                    Some(exit) => Some(format!("{exit} ({})", LastOutput::of(&answer.output, None))),
-                    None => Some("that it did not end in time".to_owned()),
+        let outcome = match &mut self.probe {
+            PreparedProbe::Tcp(address) => connect(address, socket_limit).map(|_| None),
+            PreparedProbe::Http { address, request } => get(address, request, socket_limit),
+            PreparedProbe::Log { text, search } => {
+                search.found(text).map(|found| (!found).then(|| "no such line".to_owned()))
+            }
+            PreparedProbe::Command(command) => {
+                return self.launcher.run_short(self.spec, command, within, interrupted).map(|answer| {
+                    match answer.exit {
+                        Some(exit) if exit.is_success() => None,
+                        Some(exit) => Some(format!("{exit} ({})", LastOutput::of(&answer.output, None))),
+                        None => Some("that it did not end in time".to_owned()),
+                    }
                 });
             }
-            Look::Started => Ok(None),
+            PreparedProbe::Started => Ok(None),
         };
         Ok(outcome.unwrap_or_else(|error| Some(error.to_string())))
     }
 }
 
 /// Takes a URL apart, and renders the request for it.
-fn http(url: &str) -> Result<Look, String> {
+fn http(url: &str) -> Result<PreparedProbe, String> {
     let Some(rest) = url.strip_prefix("http://") else {
         return Err(format!(
             "expected a URL that starts with `http://`, found `{url}`; probe with `tcp` or a command instead"
@@ -100,7 +104,7 @@ fn http(url: &str) -> Result<Look, String> {
     let path = if path.is_empty() { "/" } else { path };
     let request =
         format!("GET {path} HTTP/1.1\r\nHost: {authority}\r\nUser-Agent: plimsoll\r\nConnection: close\r\n\r\n");
-    Ok(Look::Http { address, request })
+    Ok(PreparedProbe::Http { address, request })
 }
 
 fn connect(address: &str, within: Duration) -> io::Result<TcpStream> {
@@ -155,7 +159,7 @@ mod tests {
             ("http://[::1]/x", "[::1]:80", "GET /x "),
         ];
         for (url, expected_address, start) in cases {
-            let Ok(Look::Http { address, request }) = http(url) else { panic!("{url} is fine") };
+            let Ok(PreparedProbe::Http { address, request }) = http(url) else { panic!("{url} is fine") };
             assert_eq!(address, expected_address);
             assert!(request.starts_with(start), "{request}");
         }

@@ -95,7 +95,7 @@ impl Running {
             if let (true, Some(found)) = (left.is_zero(), found.take()) {
                 return Err(self.not_ready(found));
             }
-            let Some(instead) = prober.look(left, interrupted)? else {
+            let Some(instead) = prober.probe(left, interrupted)? else {
                 let ready_after = self.started.elapsed();
                 self.check()?; // not if the answer came from someone else, or with its last breath
                 return Ok(ready_after);

@@ -1,8 +1,8 @@
-//! The thread that looks once a second.
+//! The thread that samples systems and host once a second.
 
 use crate::frequency::Frequency;
 use crate::host::HostCounters;
-use crate::snapshot::{Family, Snapshot};
+use crate::snapshot::{ProcessTree, Snapshot};
 use crate::usage::usage;
 use plimsoll_model::host::LOCAL;
 use plimsoll_model::sample::{HostSample, ProcessSample};
@@ -40,7 +40,7 @@ impl Sampler {
     /// the host's counters or a new thread cannot be had.
     pub fn start(targets: Vec<Target>) -> io::Result<Sampler> {
         let began = Instant::now();
-        let first = Look::take(&targets).map_err(|error| {
+        let first = Observation::take(&targets).map_err(|error| {
             io::Error::other(format!(
                 "the counters in /proc cannot be read: {error}; mount /proc, or allow access to it"
             ))
@@ -64,22 +64,22 @@ impl Sampler {
     }
 }
 
-/// All systems and the host at one instant.
-struct Look {
+/// Counters of all systems and of the host at one instant.
+struct Observation {
     at: Instant,
     systems: Vec<Snapshot>,
     host: HostCounters,
 }
 
-impl Look {
-    fn take(targets: &[Target]) -> procfs::ProcResult<Look> {
+impl Observation {
+    fn take(targets: &[Target]) -> procfs::ProcResult<Observation> {
         let at = Instant::now();
         let host = HostCounters::read()?;
         // Reading all processes of a machine takes milliseconds, for nothing where no system was started.
-        let family = (!targets.is_empty()).then(Family::read);
-        let below = |target: &Target| family.as_ref().map(|family| family.below(target.root)).unwrap_or_default();
+        let tree = (!targets.is_empty()).then(ProcessTree::read);
+        let below = |target: &Target| tree.as_ref().map(|tree| tree.below(target.root)).unwrap_or_default();
         let systems = targets.iter().map(below).collect();
-        Ok(Look { at, systems, host })
+        Ok(Observation { at, systems, host })
     }
 }
 
@@ -87,7 +87,7 @@ impl Look {
 struct Series {
     targets: Vec<Target>,
     began: Instant,
-    last: Look,
+    last: Observation,
     ticks_per_second: u64,
     frequency: Frequency,
     processes: Vec<ProcessSample>,
@@ -95,7 +95,7 @@ struct Series {
 }
 
 impl Series {
-    fn new(targets: Vec<Target>, began: Instant, first: Look) -> Series {
+    fn new(targets: Vec<Target>, began: Instant, first: Observation) -> Series {
         let ticks_per_second = procfs::ticks_per_second();
         let frequency = Frequency::find();
         Series { targets, began, last: first, ticks_per_second, frequency, processes: Vec::new(), host: Vec::new() }
@@ -120,7 +120,7 @@ impl Series {
     /// Adds a sample of each system and of the host. Counters that cannot be read this time are
     /// made up for by the next look, over a longer span.
     fn look(&mut self) {
-        let Ok(now) = Look::take(&self.targets) else { return };
+        let Ok(now) = Observation::take(&self.targets) else { return };
         let span = now.at.duration_since(self.last.at);
         let at = now.at.duration_since(self.began).as_secs_f64();
         for (target, (before, after)) in self.targets.iter().zip(self.last.systems.iter().zip(&now.systems)) {

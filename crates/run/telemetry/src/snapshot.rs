@@ -9,10 +9,10 @@ pub(crate) struct Snapshot {
     /// What the process above the system has gathered from those that it waited for.
     pub(crate) above: Totals,
     /// The system's processes.
-    pub(crate) processes: BTreeMap<Identity, Reading>,
+    pub(crate) processes: BTreeMap<Identity, ProcessReading>,
 }
 
-/// What tells a process from a later one with the same number.
+/// Identifies a process: its number may be reused later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Identity {
     pub(crate) pid: i32,
@@ -22,11 +22,11 @@ pub(crate) struct Identity {
 
 /// One process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Reading {
+pub(crate) struct ProcessReading {
     /// Running totals.
     pub(crate) totals: Totals,
     /// What it has now; `None` for a zombie, which has nothing but its totals.
-    pub(crate) holds: Option<Holdings>,
+    pub(crate) holds: Option<HeldResources>,
     /// Context switches of each thread since it began.
     pub(crate) switches: BTreeMap<i32, u64>,
 }
@@ -44,9 +44,9 @@ pub(crate) struct Totals {
     pub(crate) written_bytes: u64,
 }
 
-/// What a process has at an instant.
+/// Resources that a process holds at one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Holdings {
+pub(crate) struct HeldResources {
     /// Its own resident memory, in bytes: without what it shares.
     pub(crate) resident: u64,
     /// Resident memory that other processes may hold as well, in bytes: a database's buffers.
@@ -55,14 +55,14 @@ pub(crate) struct Holdings {
     pub(crate) open_files: u64,
 }
 
-/// Who is whose child on this machine, at one instant.
-pub(crate) struct Family {
+/// All processes of the machine at one instant, by parent.
+pub(crate) struct ProcessTree {
     children: HashMap<i32, Vec<(Process, Stat)>>,
 }
 
-impl Family {
+impl ProcessTree {
     /// Reads all processes of the machine.
-    pub(crate) fn read() -> Family {
+    pub(crate) fn read() -> ProcessTree {
         let mut children: HashMap<i32, Vec<(Process, Stat)>> = HashMap::new();
         // A process may end between being listed and being read, which is no fault.
         for process in all_processes().into_iter().flatten().flatten() {
@@ -70,10 +70,10 @@ impl Family {
                 children.entry(stat.ppid).or_default().push((process, stat));
             }
         }
-        Family { children }
+        ProcessTree { children }
     }
 
-    /// What runs below the process `root`.
+    /// The descendants of the process `root`.
     pub(crate) fn below(&self, root: i32) -> Snapshot {
         let mut snapshot = Snapshot { above: above(root).unwrap_or_default(), ..Snapshot::default() };
         let mut parents = vec![root];
@@ -94,18 +94,18 @@ fn above(root: i32) -> Option<Totals> {
     Some(totals(&process, &stat))
 }
 
-fn reading(process: &Process, stat: &Stat) -> Reading {
+fn reading(process: &Process, stat: &Stat) -> ProcessReading {
     if matches!(stat.state, 'Z' | 'X') {
-        return Reading { totals: totals(process, stat), ..Reading::default() };
+        return ProcessReading { totals: totals(process, stat), ..ProcessReading::default() };
     }
     let shared = process.status().ok().and_then(|status| status.rssshmem).unwrap_or(0) * 1024;
-    let holds = Holdings {
+    let holds = HeldResources {
         resident: stat.rss.saturating_mul(procfs::page_size()).saturating_sub(shared),
         shared,
         threads: u64::try_from(stat.num_threads).unwrap_or(0),
         open_files: process.fd_count().map_or(0, |count| count as u64),
     };
-    Reading { totals: totals(process, stat), holds: Some(holds), switches: switches(process) }
+    ProcessReading { totals: totals(process, stat), holds: Some(holds), switches: switches(process) }
 }
 
 fn totals(process: &Process, stat: &Stat) -> Totals {

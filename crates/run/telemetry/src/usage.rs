@@ -1,6 +1,6 @@
 //! Two snapshots to one sample: pure.
 
-use crate::snapshot::{Holdings, Reading, Snapshot, Totals};
+use crate::snapshot::{HeldResources, ProcessReading, Snapshot, Totals};
 use plimsoll_model::sample::ProcessSample;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 /// second. `ticks_per_second` is the unit of CPU time. Instant and name are left to the caller.
 pub(crate) fn usage(before: &Snapshot, after: &Snapshot, span: Duration, ticks_per_second: u64) -> ProcessSample {
     let ticks = cpu_ticks(before, after) as f64;
-    let holds: Vec<&Holdings> = after.processes.values().filter_map(|reading| reading.holds.as_ref()).collect();
+    let holds: Vec<&HeldResources> = after.processes.values().filter_map(|reading| reading.holds.as_ref()).collect();
     ProcessSample {
         processes: holds.len() as u64,
         cpu_cores: ticks / ticks_per_second as f64 / span.as_secs_f64(),
@@ -23,7 +23,7 @@ pub(crate) fn usage(before: &Snapshot, after: &Snapshot, span: Duration, ticks_p
 }
 
 /// What all hold for themselves, and what they share, once: as much as any one of them has of it.
-fn resident(holds: &[&Holdings]) -> u64 {
+fn resident(holds: &[&HeldResources]) -> u64 {
     let own: u64 = holds.iter().map(|holds| holds.resident).sum();
     own + holds.iter().map(|holds| holds.shared).max().unwrap_or(0)
 }
@@ -65,8 +65,8 @@ fn vanished(before: &Snapshot, after: &Snapshot, total: impl Fn(&Totals) -> u64)
 }
 
 fn switches(before: &Snapshot, after: &Snapshot) -> u64 {
-    let nothing = Reading::default();
-    let of_process = |(identity, now): (&_, &Reading)| {
+    let nothing = ProcessReading::default();
+    let of_process = |(identity, now): (&_, &ProcessReading)| {
         let then = before.processes.get(identity).unwrap_or(&nothing);
         let of_thread = |(tid, count): (&i32, &u64)| count.saturating_sub(*then.switches.get(tid).unwrap_or(&0));
         now.switches.iter().map(of_thread).sum::<u64>()
@@ -88,9 +88,9 @@ mod tests {
     fn snapshot(above: (u64, u64), rows: &[Row]) -> Snapshot {
         let totals = |cpu, children_cpu, written_bytes| Totals { cpu, children_cpu, read_bytes: 0, written_bytes };
         let process = |&(pid, started, cpu, children_cpu, written): &Row| {
-            let holds = Some(Holdings { resident: 4096, shared: 1 << 20, threads: 2, open_files: 3 });
+            let holds = Some(HeldResources { resident: 4096, shared: 1 << 20, threads: 2, open_files: 3 });
             let switches = [(pid, cpu * 10)].into();
-            (Identity { pid, started }, Reading { totals: totals(cpu, children_cpu, written), holds, switches })
+            (Identity { pid, started }, ProcessReading { totals: totals(cpu, children_cpu, written), holds, switches })
         };
         Snapshot { above: totals(0, above.0, above.1), processes: rows.iter().map(process).collect() }
     }
@@ -169,8 +169,10 @@ mod tests {
 
     #[test]
     fn switches_are_counted_by_thread_and_never_backwards() {
-        let reading =
-            |switches: &[(i32, u64)]| Reading { switches: switches.iter().copied().collect(), ..Reading::default() };
+        let reading = |switches: &[(i32, u64)]| ProcessReading {
+            switches: switches.iter().copied().collect(),
+            ..ProcessReading::default()
+        };
         let at = |process| Snapshot {
             processes: [(Identity { pid: 10, started: 1 }, process)].into(),
             ..Snapshot::default()

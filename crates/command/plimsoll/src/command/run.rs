@@ -1,5 +1,6 @@
 //! `plimsoll run`: from a study file to a bundle and its report.
 
+use super::interrupt::interruptible;
 use super::plan;
 use super::report::{self, Judge};
 use super::study::{self, Extent, Source};
@@ -7,7 +8,6 @@ use crate::arguments;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::say;
-use anyhow::Context;
 use plimsoll_analysis::analyse;
 use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_model::event::Event;
@@ -15,10 +15,7 @@ use plimsoll_model::trial::Plan;
 use plimsoll_runner::{Ending, Run, RunError};
 use plimsoll_study::Study;
 use plimsoll_system::Launcher;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 pub(super) fn run(arguments: &arguments::Run) -> Result<Exit, Failure> {
     let file = &arguments.file;
@@ -100,7 +97,7 @@ pub(super) fn run_study(task: &Task<'_>) -> Result<Exit, Failure> {
 
 /// Runs what the bundle does not have yet.
 fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWriter) -> Result<Ending, Failure> {
-    let interrupted = interruptible()?;
+    let interrupted = interruptible(Exit::Interrupted as i32)?;
     let mut progress = Progress::new(&study.title, task.out);
     if !plan.looks.is_empty() {
         say::note(&format!("looks   {}", plan::looks(plan)));
@@ -154,16 +151,4 @@ fn open_bundle(task: &Task<'_>, study: &Study, plan: &Plan) -> Result<BundleWrit
     } else {
         BundleWriter::create(task.out, text, &facts, plan, &plimsoll_telemetry::host_facts())
     }
-}
-
-/// A flag that the first signal sets; the second one ends the program at once, and the wardens
-/// clean up behind it.
-fn interruptible() -> Result<Arc<AtomicBool>, Failure> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, interrupted.clone())
-            .and_then(|_| signal_hook::flag::register(signal, interrupted.clone()))
-            .context("failed to listen for signals")?;
-    }
-    Ok(interrupted)
 }

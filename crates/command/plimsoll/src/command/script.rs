@@ -10,6 +10,7 @@ mod watch;
 
 pub(crate) use flags::Script;
 
+use super::interrupt::interruptible;
 use crate::say;
 use anyhow::Context;
 use exit::{Exit, Failure};
@@ -23,13 +24,11 @@ use plimsoll_k6::user::RunState;
 use plimsoll_k6_run::duration;
 use plimsoll_k6_run::scenario;
 use settle::{Settled, settle};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 use terminal::Terminal;
 use watch::Watch;
@@ -58,7 +57,7 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
     if !flags.quiet {
         say::note(&header(flags, &plan));
     }
-    let interrupted = interruptible()?;
+    let interrupted = interruptible(Exit::Interrupted as i32)?;
     let run = load::Run {
         program: &program,
         plan: &plan,
@@ -182,17 +181,6 @@ fn header(flags: &Flags, plan: &RunState) -> String {
 
 fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// A flag that the first signal sets; the second one ends the program at once.
-fn interruptible() -> anyhow::Result<Arc<AtomicBool>> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_conditional_shutdown(signal, Exit::Interrupted as i32, Arc::clone(&interrupted))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&interrupted)))
-            .context("failed to listen for signals")?;
-    }
-    Ok(interrupted)
 }
 
 /// How the command ends, and why it does not end well. What ended the run counts more than thresholds.

@@ -3,7 +3,7 @@
 use crate::common::{Ended, Place, Started, edited, files, is_nowhere, wait_until};
 use plimsoll_bundle::Contents;
 use plimsoll_model::database::{Address, Endpoint, Engine};
-use plimsoll_sql::{Connection, Patience};
+use plimsoll_sql::{CallLimits, Connection};
 use plimsoll_testkit::database::{PASSWORD, USER, mysql_folder};
 use plimsoll_testkit::{Mounted, skipped};
 use rustix::process::{Pid, Signal, kill_process};
@@ -234,7 +234,7 @@ fn break_in(server: i32) -> Connection {
         password: None,
         database: "plimsoll".to_owned(),
     };
-    let open = || Connection::open(&endpoint, Patience::of(Duration::from_secs(10)));
+    let open = || Connection::open(&endpoint, CallLimits::timeout(Duration::from_secs(10)));
     wait_until("a way in", || open().is_ok());
     open().unwrap()
 }

@@ -9,7 +9,7 @@ use plimsoll_model::sql::{
     Distribution, Isolation, Oltp, OltpTest, OwnStatement, Parameter, Retry, Sql, SqlWork, Transaction, Transport,
 };
 use plimsoll_model::workload::{Connect, Steps, Workload};
-use plimsoll_sql::{Connection, Patience};
+use plimsoll_sql::{CallLimits, Connection};
 use plimsoll_testkit::database::{Database, mariadb, mysql, postgresql};
 use std::fs;
 use std::sync::Mutex;
@@ -80,7 +80,8 @@ fn make_accounts(endpoint: &Endpoint) {
 }
 
 fn one_cell(endpoint: &Endpoint, query: &str) -> String {
-    let mut connection = Connection::open(endpoint, Patience::of(Duration::from_secs(10))).expect("a connection");
+    let mut connection =
+        Connection::open(endpoint, CallLimits::timeout(Duration::from_secs(10))).expect("a connection");
     let mut rows = connection.query(query).expect("rows").rows;
     rows.remove(0).remove(0).expect("a value")
 }
@@ -99,7 +100,7 @@ fn transactions_that_meet_in_a_circle_are_tried_again_and_nothing_is_lost() {
         if engine == Engine::Postgresql {
             // The server looks for circles only after a second of waiting.
             let mut connection =
-                Connection::open(&endpoint, Patience::of(Duration::from_secs(10))).expect("a connection");
+                Connection::open(&endpoint, CallLimits::timeout(Duration::from_secs(10))).expect("a connection");
             connection.batch("ALTER ROLE tester SET deadlock_timeout = '10ms'").expect("a setting");
         }
         let outcome = run(Sql { retry, ..sql(endpoint.clone(), transfer()) }, &closed(4, each(300)));
@@ -121,7 +122,8 @@ fn without_retries_deadlocks_are_errors_of_their_own_kind() {
     on_each(|engine, server| {
         let endpoint = server.unix();
         make_accounts(&endpoint);
-        let mut connection = Connection::open(&endpoint, Patience::of(Duration::from_secs(10))).expect("a connection");
+        let mut connection =
+            Connection::open(&endpoint, CallLimits::timeout(Duration::from_secs(10))).expect("a connection");
         if engine == Engine::Postgresql {
             connection.batch("ALTER ROLE tester SET deadlock_timeout = '10ms'").expect("a setting");
         }

@@ -1,15 +1,15 @@
 //! A study's own SQL: its transactions, what their parameters are, and the scripts that make its data.
 
+mod compiled;
 mod feed;
 mod parameter;
-mod plan;
 mod scripts;
 mod user;
 
 pub(crate) use scripts::load_scripts;
 
 use crate::terminal::{StatementName, Terminal, Workload};
-use plan::Plan;
+use compiled::CompiledTransactions;
 use plimsoll_model::database::Engine;
 use plimsoll_model::sql::Transaction;
 use plimsoll_sql::{Connection, SqlError};
@@ -21,11 +21,11 @@ const NAME_LENGTH: usize = 48;
 
 /// The study's transactions; on a server of this engine, if that is known.
 pub(crate) fn workload(transactions: &[Transaction], engine: Option<Engine>) -> Result<Box<dyn Workload>, String> {
-    Ok(Box::new(Own(Arc::new(Plan::new(transactions, engine)?))))
+    Ok(Box::new(Own(Arc::new(CompiledTransactions::new(transactions, engine)?))))
 }
 
 /// The study's transactions, ready for a trial.
-struct Own(Arc<Plan>);
+struct Own(Arc<CompiledTransactions>);
 
 impl Workload for Own {
     fn statements(&self) -> Vec<StatementName> {

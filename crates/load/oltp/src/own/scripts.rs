@@ -1,6 +1,6 @@
 //! Scripts that make the data of a study's own SQL.
 
-use crate::side_by_side::SideBySide;
+use crate::loader_pool::LoaderPool;
 use plimsoll_model::database::Endpoint;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_sql::SqlError;
@@ -23,7 +23,7 @@ pub(crate) fn load_scripts(
         let script = std::fs::read_to_string(file)
             .map_err(|error| SqlError::new(ErrorKind::Io, format!("failed to read the script `{name}`: {error}")))?;
         let share = done as f64 / files.len() as f64;
-        let loader = SideBySide { endpoint, interrupted };
+        let loader = LoaderPool { endpoint, interrupted };
         let run = loader.each(&[script], &|connection, script| connection.batch(script), &mut || {
             progress(&format!("running {name}"), share);
         });

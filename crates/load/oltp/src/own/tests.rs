@@ -23,7 +23,7 @@ fn feed(file: &std::path::Path, column: &str) -> Parameter {
 }
 
 /// The values of the next transaction, as text.
-fn next(plan: &Plan, values: &mut Values) -> Vec<String> {
+fn next(plan: &CompiledTransactions, values: &mut Values) -> Vec<String> {
     let sources = &plan.transactions[0].sources;
     values.draw(sources, &plan.feeds, &mut Seeded::new(5));
     (0..sources.len()).map(|at| values.get(at, sources, &plan.feeds).to_string()).collect()
@@ -36,7 +36,8 @@ fn a_feed_is_taken_row_by_row_by_all_users_together_and_then_again() {
     fs::write(&file, "id,name\n1,\"Ada, L.\"\n2,Bob\n").expect("a file");
     let parameters = vec![feed(&file, "name"), Parameter::Constant("x".to_owned()), feed(&file, "id")];
     let plan =
-        Plan::new(&[transaction("t", 1, &[("INSERT INTO a VALUES (?, ?, ?)", parameters)])], None).expect("a plan");
+        CompiledTransactions::new(&[transaction("t", 1, &[("INSERT INTO a VALUES (?, ?, ?)", parameters)])], None)
+            .expect("a plan");
     let (mut one, mut other) = (Values::default(), Values::default());
     assert_eq!(next(&plan, &mut one), ["Ada, L.", "x", "1"]);
     assert_eq!(next(&plan, &mut other), ["Bob", "x", "2"]);
@@ -49,7 +50,7 @@ fn the_same_value_can_be_used_in_a_later_statement() {
         ("UPDATE a SET x = ? WHERE id = ?", vec![Parameter::Text(8), number(1, 1_000_000)]),
         ("SELECT x FROM a WHERE id = ?", vec![Parameter::Same(2)]),
     ];
-    let plan = Plan::new(&[transaction("t", 1, &statements)], None).expect("a plan");
+    let plan = CompiledTransactions::new(&[transaction("t", 1, &statements)], None).expect("a plan");
     let mut values = Values::default();
     let found = next(&plan, &mut values);
     assert_eq!(found[1], found[2]);
@@ -62,7 +63,7 @@ fn transactions_come_as_often_as_their_weights_say() {
     let empty = [("SELECT 1", Vec::new())];
     let transactions =
         [transaction("never", 0, &empty), transaction("one", 1, &empty), transaction("three", 3, &empty)];
-    let plan = Plan::new(&transactions, None).expect("a plan");
+    let plan = CompiledTransactions::new(&transactions, None).expect("a plan");
     let mut draw = Seeded::new(5);
     let mut counts = [0; 3];
     (0..10_000).for_each(|_| counts[plan.draw(&mut draw)] += 1);
@@ -88,11 +89,12 @@ fn what_is_wrong_is_said_before_anything_runs() {
         (select, vec![feed(&empty, "id")], "expected rows below the names of the columns, found none"),
         (select, vec![feed(&missing, "id")], "missing.csv`: failed to read it"),
     ] {
-        let fault =
-            Plan::new(&[transaction("t", 1, &[(sql, parameters)])], Some(Engine::Postgresql)).err().expect("a fault");
+        let fault = CompiledTransactions::new(&[transaction("t", 1, &[(sql, parameters)])], Some(Engine::Postgresql))
+            .err()
+            .expect("a fault");
         assert!(fault.contains(expected), "{fault}");
     }
-    assert!(Plan::new(&[transaction("t", 0, &[("SELECT 1", vec![])])], None).is_err());
+    assert!(CompiledTransactions::new(&[transaction("t", 0, &[("SELECT 1", vec![])])], None).is_err());
 }
 
 #[test]

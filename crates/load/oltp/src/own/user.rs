@@ -1,15 +1,15 @@
 //! One user of a study's own transactions.
 
+use super::compiled::{CompiledStatement, CompiledTransactions};
 use super::parameter::Values;
-use super::plan::{Plan, PlannedStatement};
-use crate::rollback::rolled_back;
+use crate::rollback::roll_back_after;
 use crate::terminal::{Draw, Ended, Terminal, Watch};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_sql::{Connection, SqlError, Statement, Value};
 use std::sync::Arc;
 
 pub(super) struct User {
-    plan: Arc<Plan>,
+    plan: Arc<CompiledTransactions>,
     connection: Connection,
     /// For each transaction, its statements.
     prepared: Vec<Vec<Statement>>,
@@ -19,7 +19,7 @@ pub(super) struct User {
 }
 
 impl User {
-    pub(super) fn new(plan: Arc<Plan>, mut connection: Connection) -> Result<User, SqlError> {
+    pub(super) fn new(plan: Arc<CompiledTransactions>, mut connection: Connection) -> Result<User, SqlError> {
         let mut prepared = Vec::new();
         for transaction in &plan.transactions {
             let statements = transaction.statements.iter().map(|statement| connection.prepare(&statement.sql));
@@ -61,7 +61,7 @@ impl Terminal for User {
         match self.run_statements(watch) {
             Ok(()) => Ok(Ended::Committed),
             // Also where the study begins transactions by statements of its own.
-            Err(error) => Err(rolled_back(&mut self.connection, error)),
+            Err(error) => Err(roll_back_after(&mut self.connection, error)),
         }
     }
 
@@ -72,7 +72,7 @@ impl Terminal for User {
 
 fn run(
     connection: &mut Connection,
-    statement: &PlannedStatement,
+    statement: &CompiledStatement,
     prepared: Statement,
     parameters: &[Value<'_>],
 ) -> Result<(), SqlError> {

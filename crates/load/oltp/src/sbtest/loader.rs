@@ -2,7 +2,7 @@
 
 use super::content::{Content, Row};
 use super::tables;
-use crate::side_by_side::SideBySide;
+use crate::loader_pool::LoaderPool;
 use plimsoll_model::database::{Endpoint, Engine};
 use plimsoll_sql::{Connection, SqlError, Value};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,7 +20,7 @@ pub(crate) fn load(
     interrupted: &AtomicBool,
     progress: &mut dyn FnMut(&str, f64),
 ) -> Result<(), SqlError> {
-    let loaders = SideBySide { endpoint, interrupted };
+    let loaders = LoaderPool { endpoint, interrupted };
     let tables: Vec<(u32, String)> = (1..).zip(tables(count)).collect();
     loaders.each(&tables, &|connection, (_, table)| connection.batch(&create(endpoint.engine, table)), &mut || ())?;
     let content = Content::new(rows, seed);

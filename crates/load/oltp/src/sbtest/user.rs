@@ -4,7 +4,7 @@ use super::Sbtest;
 use super::content::{Row, fill_c};
 use super::statement::{RANGE, Statement, is_transaction};
 use crate::distribution::Numbers;
-use crate::rollback::rolled_back;
+use crate::rollback::roll_back_after;
 use crate::terminal::{Draw, Ended, Terminal, Watch};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_sql::{Connection, SqlError, Statement as Prepared, Value};
@@ -102,7 +102,7 @@ impl Terminal for User {
     fn run(&mut self, watch: &mut dyn Watch) -> Result<Ended, SqlError> {
         match self.run_statements(watch) {
             Ok(()) => Ok(Ended::Committed),
-            Err(error) if self.is_transaction => Err(rolled_back(&mut self.connection, error)),
+            Err(error) if self.is_transaction => Err(roll_back_after(&mut self.connection, error)),
             Err(error) => Err(error),
         }
     }

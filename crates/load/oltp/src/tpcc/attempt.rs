@@ -6,7 +6,7 @@ use plimsoll_model::record::ErrorKind;
 use plimsoll_sql::{Connection, Rows, SqlError, Statement, Value};
 
 /// A statement of a transaction: its short name, and its text.
-pub(super) type Named = (&'static str, &'static str);
+pub(super) type NamedStatement = (&'static str, &'static str);
 
 /// The statements of a transaction, in the order in which it runs them first: the list
 /// `STATEMENTS`, and an enumeration that says where each stands in it.
@@ -22,7 +22,7 @@ macro_rules! statements {
         }
 
         /// The statements of the transaction.
-        pub(super) const STATEMENTS: &[$crate::tpcc::attempt::Named] = &[$(($name, $text)),*];
+        pub(super) const STATEMENTS: &[$crate::tpcc::attempt::NamedStatement] = &[$(($name, $text)),*];
     };
 }
 pub(super) use statements;
@@ -32,7 +32,7 @@ pub(super) struct Attempt<'a> {
     pub(super) connection: &'a mut Connection,
     pub(super) watch: &'a mut dyn Watch,
     /// The transaction's statements, and the same prepared.
-    pub(super) named: &'static [Named],
+    pub(super) named: &'static [NamedStatement],
     pub(super) prepared: &'a [Statement],
     /// The number that BEGIN has among all statements of the workload. The transaction's own
     /// statements follow, then COMMIT and ROLLBACK.

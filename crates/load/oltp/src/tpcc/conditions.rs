@@ -4,7 +4,7 @@
 //! joins what is grouped row by row.
 
 use plimsoll_model::database::{Condition, Engine};
-use plimsoll_sql::{Connection, SqlError, Table};
+use plimsoll_sql::{Connection, SqlError, TextRows};
 use std::time::{Duration, Instant};
 
 /// A condition: what it says, and what gives the rows that break it. The last two columns are what
@@ -155,7 +155,7 @@ fn limit(connection: &mut Connection, limit: Duration) -> Result<(), SqlError> {
 }
 
 /// The first rows that break a condition: `w_id 1, w_ytd 300001.00, paid 300000.00; …`.
-fn in_words(broken: &Table) -> String {
+fn in_words(broken: &TextRows) -> String {
     let row = |row: &Vec<Option<String>>| {
         let cell = |(name, cell): (&String, &Option<String>)| format!("{name} {}", cell.as_deref().unwrap_or("NULL"));
         broken.columns.iter().zip(row).map(cell).collect::<Vec<String>>().join(", ")
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn what_breaks_a_condition_is_said_with_its_columns() {
         let cell = |text: &str| Some(text.to_owned());
-        let table = Table {
+        let table = TextRows {
             columns: vec!["w_id".to_owned(), "paid".to_owned()],
             rows: vec![vec![cell("1"), cell("2.00")], vec![cell("2"), None]],
         };

@@ -1,7 +1,7 @@
 //! Which customer is meant, for the transactions that know one by number or by last name.
 
 use super::attempt::{Attempt, wrong};
-use super::input::{By, Customer};
+use super::input::{Customer, CustomerKey};
 use plimsoll_sql::{SqlError, Value};
 
 /// The number of a customer. Of several with the same last name it is the one in the middle, rounded
@@ -13,8 +13,8 @@ pub(super) fn number(
     attempt: &mut Attempt<'_>,
 ) -> Result<i64, SqlError> {
     let name = match &customer.by {
-        By::Number(number) => return Ok(*number),
-        By::LastName(name) => name,
+        CustomerKey::Number(number) => return Ok(*number),
+        CustomerKey::LastName(name) => name,
     };
     let (warehouse, district) = (Value::Int(customer.warehouse), Value::Int(customer.district));
     attempt.read(by_name, &[warehouse, district, Value::Text(name)], |rows| {

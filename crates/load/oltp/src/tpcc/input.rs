@@ -109,12 +109,12 @@ pub(super) struct Payment {
 pub(super) struct Customer {
     pub(super) warehouse: i64,
     pub(super) district: i64,
-    pub(super) by: By,
+    pub(super) by: CustomerKey,
 }
 
 /// What a customer is known by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum CustomerKey {
     Number(i64),
     LastName(String),
 }
@@ -202,8 +202,8 @@ impl Inputs {
 
     fn customer(&self, warehouse: i64, district: i64, draw: &mut dyn Draw) -> Customer {
         let by = match draw.between(1, 100) <= 60 {
-            true => By::LastName(last_name(self.constants.last_name(draw))),
-            false => By::Number(self.constants.customer(draw)),
+            true => CustomerKey::LastName(last_name(self.constants.last_name(draw))),
+            false => CustomerKey::Number(self.constants.customer(draw)),
         };
         Customer { warehouse, district, by }
     }

@@ -5,10 +5,10 @@ use super::attempt::wrong;
 use super::conditions;
 use super::rows::{Part, parts};
 use super::schema::{TABLES, Table};
-use crate::side_by_side::SideBySide;
+use crate::loader_pool::LoaderPool;
 use plimsoll_model::database::{Condition, Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
-use plimsoll_sql::{Connection, Patience, SqlError};
+use plimsoll_sql::{CallLimits, Connection, SqlError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -35,12 +35,12 @@ pub(crate) fn load(
     interrupted: &AtomicBool,
     progress: &mut dyn FnMut(&str, f64),
 ) -> Result<Vec<Condition>, SqlError> {
-    let mut connection = Connection::open(endpoint, Patience::of(PATIENCE))?;
+    let mut connection = Connection::open(endpoint, CallLimits::timeout(PATIENCE))?;
     for table in TABLES {
         connection.batch(&table.create(endpoint.engine))?;
     }
     let load = Load::new(parts(warehouses), seed, interrupted);
-    let loaders = SideBySide { endpoint, interrupted };
+    let loaders = LoaderPool { endpoint, interrupted };
     let mut look = || load.tell(progress);
     loaders.each(&load.parts, &|connection, part| load.fill(connection, part), &mut look)?;
     loaders.each(&TABLES, &|connection, table| load.finish(connection, table), &mut look)?;

@@ -5,7 +5,7 @@
 //! are allowed, and two inputs more, for what is rare: correct inputs are farther off about once in
 //! 16,000 times.
 
-use super::input::{By, Customer, Input, Inputs};
+use super::input::{Customer, CustomerKey, Input, Inputs};
 use super::rows::DISTRICTS;
 use plimsoll_model::database::MixLine;
 use plimsoll_model::sql::TPCC_STEPS;
@@ -101,7 +101,7 @@ fn load(count: &AtomicU64) -> u64 {
 }
 
 fn is_by_name(customer: &Customer) -> u64 {
-    u64::from(matches!(customer.by, By::LastName(_)))
+    u64::from(matches!(customer.by, CustomerKey::LastName(_)))
 }
 
 /// What is expected of inputs.
@@ -222,7 +222,7 @@ mod tests {
     fn customers_that_are_always_known_by_number_are_told() {
         let skewed = lines(&inputs(10, MIX), 50_000, 1, |input, _| {
             if let Input::Payment(Payment { customer, .. }) = input {
-                customer.by = By::Number(1);
+                customer.by = CustomerKey::Number(1);
             }
         });
         assert_eq!(wrong(&skewed), ["payments by last name"]);

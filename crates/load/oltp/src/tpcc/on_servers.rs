@@ -2,7 +2,7 @@
 //! warehouse serves all of it, so that there is one test for each server.
 
 use super::input::{
-    By, Customer, Delivery, Home, Input, Line, NewOrder, OrderStatus, Payment, StockLevel, UNUSED_ITEM,
+    Customer, CustomerKey, Delivery, Home, Input, Line, NewOrder, OrderStatus, Payment, StockLevel, UNUSED_ITEM,
 };
 use super::mix::Mix;
 use super::random::Random;
@@ -11,7 +11,7 @@ use crate::terminal::{Ended, Watch};
 use plimsoll_model::database::{Condition, Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sql::{Tpcc, Waits};
-use plimsoll_sql::{Connection, Patience, SqlError};
+use plimsoll_sql::{CallLimits, Connection, SqlError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ fn holds_what_it_promises(endpoint: &Endpoint) {
 }
 
 fn open(endpoint: &Endpoint) -> Connection {
-    Connection::open(endpoint, Patience::of(Duration::from_secs(60))).expect("the server is ready")
+    Connection::open(endpoint, CallLimits::timeout(Duration::from_secs(60))).expect("the server is ready")
 }
 
 fn fill(endpoint: &Endpoint) {
@@ -134,7 +134,8 @@ fn another_number_of_warehouses_is_refused(endpoint: &Endpoint) {
 fn the_server_counts_the_statements_of_the_specification(endpoint: &Endpoint) {
     let home = Home { warehouse: 1, district: 1 };
     let customer = |by| Customer { warehouse: 1, district: 1, by };
-    let (by_number, by_name) = (customer(By::Number(1)), customer(By::LastName("BARBARBAR".to_owned())));
+    let (by_number, by_name) =
+        (customer(CustomerKey::Number(1)), customer(CustomerKey::LastName("BARBARBAR".to_owned())));
     let payment = |customer| Input::Payment(Payment { home, customer, amount: 100 });
     let cases = [
         (order(5, false), 6 + 4 * 5, Ended::Committed),

@@ -1,6 +1,6 @@
 //! The workload, and its terminals.
 
-use super::attempt::{Attempt, Named, wrong};
+use super::attempt::{Attempt, NamedStatement, wrong};
 use super::input::{Home, Input, Inputs};
 use super::mix::Mix;
 use super::random::Constants;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// The statements of each step, between BEGIN and COMMIT. A new order that is to be rolled back has
 /// those of a new order.
-const STATEMENTS: [&[Named]; TPCC_STEPS.len()] = [
+const STATEMENTS: [&[NamedStatement]; TPCC_STEPS.len()] = [
     new_order::STATEMENTS,
     payment::STATEMENTS,
     order_status::STATEMENTS,
@@ -71,7 +71,7 @@ impl Workload for TpcC {
     fn terminal(&self, index: u32, _users: u32, mut connection: Connection) -> Result<Box<dyn Terminal>, SqlError> {
         let warehouses = self.shared.inputs.warehouses;
         check_size(warehouses, &mut connection)?;
-        Ok(Box::new(Desk {
+        Ok(Box::new(TpccTerminal {
             shared: self.shared.clone(),
             waiting: self.waits.factor(),
             home: Home::of(index, warehouses),
@@ -101,7 +101,7 @@ impl Workload for TpcC {
 }
 
 /// The names of a transaction's statements, BEGIN and the like included.
-fn names(named: &'static [Named]) -> impl Iterator<Item = String> {
+fn names(named: &'static [NamedStatement]) -> impl Iterator<Item = String> {
     let own = named.iter().map(|(name, _)| *name);
     ["begin"].into_iter().chain(own).chain(["commit", "rollback"]).map(str::to_owned)
 }
@@ -119,12 +119,12 @@ fn check_size(warehouses: i64, connection: &mut Connection) -> Result<(), SqlErr
 
 /// Prepares the statements of the five transactions.
 pub(super) fn prepare(connection: &mut Connection) -> Result<Vec<Vec<Statement>>, SqlError> {
-    let mut all = |named: &&[Named]| named.iter().map(|(_, text)| connection.prepare(text)).collect();
+    let mut all = |named: &&[NamedStatement]| named.iter().map(|(_, text)| connection.prepare(text)).collect();
     STATEMENTS[..ROLLBACK].iter().map(&mut all).collect()
 }
 
 /// A terminal: at a warehouse and district of its own.
-struct Desk {
+struct TpccTerminal {
     shared: Arc<Shared>,
     /// What keying and think times are multiplied by.
     waiting: f64,
@@ -136,7 +136,7 @@ struct Desk {
     waits: (Duration, Duration),
 }
 
-impl Terminal for Desk {
+impl Terminal for TpccTerminal {
     fn draw(&mut self, draw: &mut dyn Draw) -> usize {
         let input = self.shared.inputs.draw(self.home, draw);
         self.shared.mix.count(&input);

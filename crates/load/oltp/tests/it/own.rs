@@ -4,7 +4,7 @@ use plimsoll_model::database::{Dataset, Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sql::{Distribution, OwnStatement, Parameter, Retry, Sql, SqlWork, Transaction, Transport};
 use plimsoll_oltp::{Draw, Ended, Watch, load, workload};
-use plimsoll_sql::{Connection, Patience, SqlError};
+use plimsoll_sql::{CallLimits, Connection, SqlError};
 use plimsoll_testkit::database::{Database, mariadb, mysql, postgresql};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -32,7 +32,7 @@ fn servers() -> impl Iterator<Item = Database> {
 }
 
 fn connect(endpoint: &Endpoint) -> Connection {
-    Connection::open(endpoint, Patience::of(Duration::from_secs(20))).expect("a connection")
+    Connection::open(endpoint, CallLimits::timeout(Duration::from_secs(20))).expect("a connection")
 }
 
 fn run_script(script: &Path, endpoint: &Endpoint) -> Result<(), SqlError> {

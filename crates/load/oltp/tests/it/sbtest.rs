@@ -3,7 +3,7 @@
 use plimsoll_model::database::{Dataset, Endpoint, Engine};
 use plimsoll_model::sql::{Distribution, Oltp, OltpTest, Retry, Sql, SqlWork, Transport};
 use plimsoll_oltp::{Draw, Ended, Terminal, Watch, Workload, load, tables, workload};
-use plimsoll_sql::{Connection, Patience, SqlError};
+use plimsoll_sql::{CallLimits, Connection, SqlError};
 use plimsoll_testkit::database::{Database, mariadb, mysql, postgresql};
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
@@ -38,7 +38,7 @@ impl Watch for Counts {
 }
 
 fn connect(endpoint: &Endpoint) -> Connection {
-    Connection::open(endpoint, Patience::of(Duration::from_secs(20))).expect("a connection")
+    Connection::open(endpoint, CallLimits::timeout(Duration::from_secs(20))).expect("a connection")
 }
 
 fn number(connection: &mut Connection, query: &str) -> u64 {

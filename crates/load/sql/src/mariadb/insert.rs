@@ -1,42 +1,43 @@
 //! Loading rows into MariaDB: INSERTs of many rows each.
 
-use super::results::{Sink, results};
+use super::results::{ResultHandler, results};
 use super::{Mariadb, QUERY, packet};
-use crate::{SqlError, Table, Value};
+use crate::{SqlError, TextRows, Value};
 use std::io::Write;
 
-/// An INSERT gets about so long, if the server takes it.
-const LONGEST: usize = 1 << 20;
+/// The length of an INSERT in bytes, unless the server accepts less.
+const MAX_STATEMENT: usize = 1 << 20;
 
-/// Room for what the server counts beside the text.
+/// Bytes that the server counts beside the text.
 const MARGIN: usize = 1024;
 
-/// In strings, a backslash is a character like others.
+/// Status flag: backslashes in strings are ordinary characters.
 const NO_BACKSLASH_ESCAPES: u16 = 1 << 9;
 
 /// A load under way.
 #[derive(Default)]
 pub(super) struct Insert {
-    /// Of each statement, up to its first row.
-    head: Vec<u8>,
-    longest: usize,
+    /// The start of each statement, up to its first row.
+    prefix: Vec<u8>,
+    max_length: usize,
     has_escapes: bool,
     inserted: u64,
 }
 
 impl Mariadb {
-    /// From now on rows are taken.
+    /// Begins a load.
     pub(crate) fn insert_begin(&mut self, table: &str, columns: &str) -> Result<(), SqlError> {
-        let mut allowed = Table::default();
+        let mut allowed = TextRows::default();
         self.command(QUERY, b"SELECT @@max_allowed_packet")?;
-        let state = results(&mut self.wire, self.abilities, &mut allowed)?;
-        let allowed = allowed.rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok()).unwrap_or(LONGEST);
+        let state = results(&mut self.socket, self.capabilities, &mut allowed)?;
+        let allowed =
+            allowed.rows.first().and_then(|row| row.first()?.as_deref()?.parse().ok()).unwrap_or(MAX_STATEMENT);
         packet::begin(&mut self.out);
         self.out.push(QUERY);
         write!(self.out, "INSERT INTO {table} ({columns}) VALUES ").expect("memory takes every write");
         self.insert = Insert {
-            head: self.out.clone(),
-            longest: LONGEST.min(allowed.saturating_sub(MARGIN)),
+            prefix: self.out.clone(),
+            max_length: MAX_STATEMENT.min(allowed.saturating_sub(MARGIN)),
             has_escapes: state & NO_BACKSLASH_ESCAPES == 0,
             inserted: 0,
         };
@@ -45,13 +46,13 @@ impl Mariadb {
 
     /// Adds a row; sends those before it if there is no room for it.
     pub(crate) fn insert_row(&mut self, values: &[Value<'_>]) -> Result<(), SqlError> {
-        let head = self.insert.head.len();
+        let prefix = self.insert.prefix.len();
         let before = self.out.len();
-        if before > head {
+        if before > prefix {
             self.out.push(b',');
         }
         write_row(values, self.insert.has_escapes, &mut self.out);
-        if self.out.len() <= self.insert.longest || before == head {
+        if self.out.len() <= self.insert.max_length || before == prefix {
             return Ok(());
         }
         let row = self.out.split_off(before);
@@ -60,26 +61,26 @@ impl Mariadb {
         Ok(())
     }
 
-    /// All rows are there: gives how many.
+    /// Sends the remaining rows; returns the number of all rows.
     pub(crate) fn insert_end(&mut self) -> Result<u64, SqlError> {
-        if self.out.len() > self.insert.head.len() {
+        if self.out.len() > self.insert.prefix.len() {
             self.insert_send()?;
         }
         Ok(self.insert.inserted)
     }
 
-    /// Sends the statement, and begins another.
+    /// Sends the statement, and begins the next.
     fn insert_send(&mut self) -> Result<(), SqlError> {
-        self.wire.begin();
-        packet::send(&mut self.wire, 0, &mut self.out)?;
+        self.socket.begin();
+        packet::send(&mut self.socket, 0, &mut self.out)?;
         self.out.clear();
-        self.out.extend_from_slice(&self.insert.head);
-        results(&mut self.wire, self.abilities, &mut self.insert)?;
+        self.out.extend_from_slice(&self.insert.prefix);
+        results(&mut self.socket, self.capabilities, &mut self.insert)?;
         Ok(())
     }
 }
 
-impl Sink for Insert {
+impl ResultHandler for Insert {
     fn changed(&mut self, rows: u64) {
         self.inserted += rows;
     }

@@ -7,14 +7,14 @@ mod results;
 mod rsa;
 mod statement;
 
-use crate::rows::Reply;
-use crate::wire::Wire;
-use crate::{Patience, Rows, Session, SqlError, Table, Value};
+use crate::rows::ResultSet;
+use crate::socket::Socket;
+use crate::{CallLimits, Rows, SessionId, SqlError, TextRows, Value};
 use connect::Greeting;
 use insert::Insert;
 use plimsoll_model::database::{Endpoint, Engine};
-use results::{Nothing, results};
-use statement::{Execution, Prepared};
+use results::{DiscardResults, results};
+use statement::{FirstResult, PreparedStatement};
 
 /// Commands.
 const QUIT: u8 = 1;
@@ -22,7 +22,7 @@ const QUERY: u8 = 3;
 const PREPARE: u8 = 0x16;
 const EXECUTE: u8 = 0x17;
 
-/// Bits of what client and server can do; those of MariaDB alone are above 32.
+/// Capability flags of the protocol; bits 32 and above are MariaDB's extension.
 mod capability {
     pub(super) const MYSQL: u64 = 1;
     const FOUND_ROWS: u64 = 1 << 1;
@@ -54,46 +54,46 @@ mod capability {
         | CACHE_METADATA;
 }
 
-/// What both ends can do.
+/// Capabilities that client and server share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Abilities(u64);
+struct Capabilities(u64);
 
-impl Abilities {
-    fn can(self, bits: u64) -> bool {
+impl Capabilities {
+    fn has(self, bits: u64) -> bool {
         self.0 & bits == bits
     }
 }
 
 /// A session.
 pub(crate) struct Mariadb {
-    pub(crate) wire: Wire,
+    pub(crate) socket: Socket,
     version: String,
-    pub(crate) session: Session,
-    abilities: Abilities,
-    statements: Vec<Prepared>,
-    reply: Reply,
-    /// What goes out next; kept for its memory.
+    pub(crate) session: SessionId,
+    capabilities: Capabilities,
+    statements: Vec<PreparedStatement>,
+    result: ResultSet,
+    /// Buffer for the next command, reused.
     out: Vec<u8>,
     insert: Insert,
 }
 
 impl Mariadb {
-    pub(crate) fn open(endpoint: &Endpoint, patience: Patience) -> Result<Mariadb, SqlError> {
-        let mut wire = Wire::open(&endpoint.address, patience)?;
-        let Greeting { version, thread, abilities, .. } = connect::connect(&mut wire, endpoint)?;
+    pub(crate) fn open(endpoint: &Endpoint, limits: CallLimits) -> Result<Mariadb, SqlError> {
+        let mut socket = Socket::open(&endpoint.address, limits)?;
+        let Greeting { version, thread, capabilities, .. } = connect::connect(&mut socket, endpoint)?;
         Ok(Mariadb {
-            wire,
+            socket,
             version,
-            session: Session::Thread(thread),
-            abilities,
+            session: SessionId::Thread(thread),
+            capabilities,
             statements: Vec::new(),
-            reply: Reply::default(),
+            result: ResultSet::default(),
             out: Vec::new(),
             insert: Insert::default(),
         })
     }
 
-    /// Which of the two it is: MySQL does not say its name.
+    /// MariaDB if the version names it; MySQL does not name itself.
     pub(crate) fn engine(&self) -> Engine {
         if self.version.contains("MariaDB") { Engine::Mariadb } else { Engine::Mysql }
     }
@@ -104,7 +104,7 @@ impl Mariadb {
 
     pub(crate) fn prepare(&mut self, sql: &str) -> Result<(), SqlError> {
         self.command(PREPARE, sql.as_bytes())?;
-        let prepared = Prepared::read(&mut self.wire, self.abilities)?;
+        let prepared = PreparedStatement::read(&mut self.socket, self.capabilities)?;
         self.statements.push(prepared);
         Ok(())
     }
@@ -113,33 +113,33 @@ impl Mariadb {
         let prepared = &mut self.statements[statement];
         packet::begin(&mut self.out);
         prepared.bind(parameters, &mut self.out)?;
-        self.wire.begin();
-        packet::send(&mut self.wire, 0, &mut self.out)?;
-        self.reply.clear();
-        let mut execution = Execution::new(prepared, &mut self.reply);
-        let done = results(&mut self.wire, self.abilities, &mut execution).map(drop);
-        done.inspect_err(|_| prepared.forget_kinds())
+        self.socket.begin();
+        packet::send(&mut self.socket, 0, &mut self.out)?;
+        self.result.clear();
+        let mut handler = FirstResult::new(prepared, &mut self.result);
+        let done = results(&mut self.socket, self.capabilities, &mut handler).map(drop);
+        done.inspect_err(|_| prepared.resend_types())
     }
 
     pub(crate) fn rows(&self, statement: usize) -> Rows<'_> {
-        Rows { bytes: self.wire.input(), columns: self.statements[statement].columns(), reply: &self.reply }
+        Rows { bytes: self.socket.input(), columns: self.statements[statement].columns(), result: &self.result }
     }
 
     pub(crate) fn batch(&mut self, sql: &str) -> Result<(), SqlError> {
         self.command(QUERY, sql.as_bytes())?;
-        results(&mut self.wire, self.abilities, &mut Nothing)?;
+        results(&mut self.socket, self.capabilities, &mut DiscardResults)?;
         Ok(())
     }
 
-    pub(crate) fn query(&mut self, sql: &str) -> Result<Table, SqlError> {
+    pub(crate) fn query(&mut self, sql: &str) -> Result<TextRows, SqlError> {
         self.command(QUERY, sql.as_bytes())?;
-        let mut table = Table::default();
-        results(&mut self.wire, self.abilities, &mut table)?;
+        let mut table = TextRows::default();
+        results(&mut self.socket, self.capabilities, &mut table)?;
         Ok(table)
     }
 
-    pub(crate) fn leave(&mut self) {
-        // A server that does not listen any more has noticed.
+    pub(crate) fn say_goodbye(&mut self) {
+        // The server may be gone already.
         let _ = self.command(QUIT, b"");
     }
 
@@ -147,12 +147,12 @@ impl Mariadb {
         packet::begin(&mut self.out);
         self.out.push(command);
         self.out.extend_from_slice(content);
-        self.wire.begin();
-        packet::send(&mut self.wire, 0, &mut self.out)
+        self.socket.begin();
+        packet::send(&mut self.socket, 0, &mut self.out)
     }
 }
 
-/// The number of a server: MariaDB hid its own behind one that old clients of MySQL took.
+/// The version number without prefix and suffix. Older MariaDB puts `5.5.5-` before it for old clients.
 fn number(version: &str) -> &str {
     version.strip_prefix("5.5.5-").unwrap_or(version).split('-').next().unwrap_or_default()
 }

@@ -1,25 +1,25 @@
 //! Packets of MariaDB's protocol, and what they are made of.
 
 use crate::SqlError;
-use crate::wire::Wire;
+use crate::socket::Socket;
 use plimsoll_model::record::ErrorKind;
 use std::ops::Range;
 
-/// Length in three bytes, and the number in the exchange.
+/// Three bytes of length, and the sequence number.
 pub(super) const HEADER: usize = 4;
 
-/// A packet of this size is continued in the next.
-const CONTINUED: usize = 0xff_ff_ff;
+/// The largest content of one packet; content of this length is continued in the next packet.
+const MAX_PACKET: usize = 0xff_ff_ff;
 
-/// The place of the next packet's content, and its number.
+/// The sequence number of the next packet, and the range of its content in the input.
 #[inline]
-pub(super) fn next(wire: &mut Wire) -> Result<(u8, Range<usize>), SqlError> {
-    let [a, b, c, number] = wire.peek()?;
+pub(super) fn next(socket: &mut Socket) -> Result<(u8, Range<usize>), SqlError> {
+    let [a, b, c, number] = socket.peek()?;
     let length = u32::from_le_bytes([a, b, c, 0]) as usize;
-    if length == CONTINUED {
+    if length == MAX_PACKET {
         return Err(SqlError::protocol("a row has more than 16 MB; ask for less at once"));
     }
-    let start = wire.take(HEADER + length)?;
+    let start = socket.take(HEADER + length)?;
     Ok((number, start + HEADER..start + HEADER + length))
 }
 
@@ -32,14 +32,14 @@ pub(super) fn begin(out: &mut Vec<u8>) {
 
 /// Sends a packet that was written after [`begin`].
 #[inline]
-pub(super) fn send(wire: &mut Wire, number: u8, out: &mut [u8]) -> Result<(), SqlError> {
+pub(super) fn send(socket: &mut Socket, number: u8, out: &mut [u8]) -> Result<(), SqlError> {
     let length = out.len() - HEADER;
-    if length >= CONTINUED {
+    if length >= MAX_PACKET {
         return Err(SqlError::new(ErrorKind::Sql, "it has more than the 16 MB that go out at once"));
     }
     let [a, b, c, ..] = (length as u32).to_le_bytes();
     out[..HEADER].copy_from_slice(&[a, b, c, number]);
-    wire.send(out)
+    socket.send(out)
 }
 
 /// Reads a packet's content from front to back.
@@ -56,7 +56,7 @@ impl<'a> Reader<'a> {
         Reader { bytes: &input[..content.end], at: content.start }
     }
 
-    /// Where it stands in the input.
+    /// The offset of the next byte in the input.
     #[inline]
     pub(super) fn at(&self) -> usize {
         self.at
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// A number of one to nine bytes; none for NULL.
+    /// A length-encoded integer of one to nine bytes; none for NULL.
     #[inline]
     pub(super) fn number_or_null(&mut self) -> Result<Option<u64>, SqlError> {
         Ok(Some(match self.u8()? {
@@ -116,21 +116,21 @@ impl<'a> Reader<'a> {
         self.number_or_null()?.ok_or_else(|| SqlError::protocol("a number of MariaDB's is NULL"))
     }
 
-    /// Bytes after their length; none for NULL.
+    /// A length-encoded string; none for NULL.
     #[inline]
-    pub(super) fn counted_or_null(&mut self) -> Result<Option<&'a [u8]>, SqlError> {
+    pub(super) fn length_prefixed_or_null(&mut self) -> Result<Option<&'a [u8]>, SqlError> {
         match self.number_or_null()? {
             None => Ok(None),
             Some(length) => self.bytes(usize::try_from(length).unwrap_or(usize::MAX)).map(Some),
         }
     }
 
-    pub(super) fn counted(&mut self) -> Result<&'a [u8], SqlError> {
-        Ok(self.counted_or_null()?.unwrap_or_default())
+    pub(super) fn length_prefixed(&mut self) -> Result<&'a [u8], SqlError> {
+        Ok(self.length_prefixed_or_null()?.unwrap_or_default())
     }
 
     /// Bytes up to a NUL, or to the end.
-    pub(super) fn terminated(&mut self) -> &'a [u8] {
+    pub(super) fn nul_terminated(&mut self) -> &'a [u8] {
         let rest = self.rest();
         let length = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
         self.at -= rest.len() - (length + 1).min(rest.len());
@@ -144,8 +144,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Writes bytes after their length.
-pub(super) fn put_counted(bytes: &[u8], out: &mut Vec<u8>) {
+/// Writes a length-encoded string.
+pub(super) fn write_length_prefixed(bytes: &[u8], out: &mut Vec<u8>) {
     match bytes.len() {
         length @ 0..=0xfa => out.push(length as u8),
         length @ 0xfb..=0xff_ff => {
@@ -161,7 +161,7 @@ pub(super) fn put_counted(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// What an error packet says; its first byte is there too.
+/// The error of an ERR packet.
 pub(super) fn error(input: &[u8], content: Range<usize>) -> SqlError {
     let mut reader = Reader::new(input, content);
     let (Ok(_), Ok(number)) = (reader.u8(), reader.u16()) else {
@@ -171,7 +171,7 @@ pub(super) fn error(input: &[u8], content: Range<usize>) -> SqlError {
     if let [b'#', _, _, _, _, _, rest @ ..] = message {
         message = rest;
     }
-    SqlError::of_number(number, &String::from_utf8_lossy(message))
+    SqlError::from_error_number(number, &String::from_utf8_lossy(message))
 }
 
 #[cfg(test)]
@@ -183,8 +183,11 @@ mod tests {
     fn texts_end_at_a_nul_or_at_the_end() {
         let bytes = b"ab\0\0cd";
         let mut reader = Reader::new(bytes, 0..bytes.len());
-        assert_eq!([reader.terminated(), reader.terminated(), reader.terminated()], [&b"ab"[..], b"", b"cd"]);
-        assert_eq!(reader.terminated(), b"");
+        assert_eq!(
+            [reader.nul_terminated(), reader.nul_terminated(), reader.nul_terminated()],
+            [&b"ab"[..], b"", b"cd"]
+        );
+        assert_eq!(reader.nul_terminated(), b"");
     }
 
     #[test]
@@ -201,16 +204,16 @@ mod tests {
         fn what_is_counted_comes_back(length in prop_oneof![0..600_usize, 65_000..66_000_usize, Just(1 << 20)]) {
             let text = vec![7; length];
             let mut out = vec![9];
-            put_counted(&text, &mut out);
+            write_length_prefixed(&text, &mut out);
             let mut reader = Reader::new(&out, 1..out.len());
-            prop_assert_eq!(reader.counted_or_null(), Ok(Some(text.as_slice())));
+            prop_assert_eq!(reader.length_prefixed_or_null(), Ok(Some(text.as_slice())));
             prop_assert_eq!(reader.left(), 0);
         }
 
         #[test]
         fn no_packet_is_read_beyond_its_end(bytes in proptest::collection::vec(any::<u8>(), 0..20)) {
             let mut reader = Reader::new(&bytes, 0..bytes.len());
-            while reader.left() > 0 && reader.counted_or_null().is_ok() {}
+            while reader.left() > 0 && reader.length_prefixed_or_null().is_ok() {}
             prop_assert!(reader.at() <= bytes.len());
         }
     }

@@ -1,9 +1,9 @@
-//! What comes back of a statement: results, one after the other, each with rows or a count.
+//! Reads the results of a statement, each with rows or a count of changed rows.
 
 use super::packet::{self, Reader};
-use super::{Abilities, capability};
-use crate::wire::Wire;
-use crate::{SqlError, Table};
+use super::{Capabilities, capability};
+use crate::socket::Socket;
+use crate::{SqlError, TextRows};
 
 /// Another result follows.
 const MORE_RESULTS: u16 = 1 << 3;
@@ -14,14 +14,14 @@ const LOCAL_FILE: u8 = 0xfb;
 const END: u8 = 0xfe;
 const ERROR: u8 = 0xff;
 
-/// Takes results as they come, and of each what it cares for.
-pub(super) trait Sink {
-    /// A result with rows of so many columns. `are_new` is whether each of them is described.
+/// Handles the parts of results as they are read. Parts are ignored by default.
+pub(super) trait ResultHandler {
+    /// A result with rows begins. `with_metadata` is true if a description of each column follows.
     fn begin(&mut self, _columns: usize, _are_new: bool) -> Result<(), SqlError> {
         Ok(())
     }
 
-    /// What a column is.
+    /// The description of a column.
     fn column(&mut self, _description: Reader<'_>) -> Result<(), SqlError> {
         Ok(())
     }
@@ -35,24 +35,28 @@ pub(super) trait Sink {
     fn changed(&mut self, _rows: u64) {}
 }
 
-/// Reads everything that a statement gives; gives the server's state after it.
+/// Reads all results of a statement; returns the server's status flags after the last.
 #[inline]
-pub(super) fn results(wire: &mut Wire, abilities: Abilities, sink: &mut impl Sink) -> Result<u16, SqlError> {
+pub(super) fn results(
+    socket: &mut Socket,
+    capabilities: Capabilities,
+    handler: &mut impl ResultHandler,
+) -> Result<u16, SqlError> {
     loop {
-        let (_, content) = packet::next(wire)?;
-        let mut reader = Reader::new(wire.input(), content.clone());
-        let state = match wire.input()[content.start..content.end].first() {
+        let (_, content) = packet::next(socket)?;
+        let mut reader = Reader::new(socket.input(), content.clone());
+        let state = match socket.input()[content.start..content.end].first() {
             Some(&OK) => {
                 let (changed, state) = outcome(reader)?;
-                sink.changed(changed);
+                handler.changed(changed);
                 state
             }
-            Some(&ERROR) => return Err(packet::error(wire.input(), content)),
+            Some(&ERROR) => return Err(packet::error(socket.input(), content)),
             Some(&LOCAL_FILE) => return Err(SqlError::protocol("the server asks for a file of the client's")),
             _ => {
                 let columns = reader.number()? as usize;
-                let are_new = !abilities.can(capability::CACHE_METADATA) || reader.u8()? != 0;
-                rows(wire, abilities, columns, are_new, sink)?
+                let with_metadata = !capabilities.has(capability::CACHE_METADATA) || reader.u8()? != 0;
+                rows(socket, capabilities, columns, with_metadata, handler)?
             }
         };
         if state & MORE_RESULTS == 0 {
@@ -63,46 +67,48 @@ pub(super) fn results(wire: &mut Wire, abilities: Abilities, sink: &mut impl Sin
 
 #[inline]
 fn rows(
-    wire: &mut Wire,
-    abilities: Abilities,
+    socket: &mut Socket,
+    capabilities: Capabilities,
     columns: usize,
-    are_new: bool,
-    sink: &mut impl Sink,
+    with_metadata: bool,
+    handler: &mut impl ResultHandler,
 ) -> Result<u16, SqlError> {
-    sink.begin(columns, are_new)?;
-    if are_new {
-        descriptions(wire, abilities, columns, |description| sink.column(description))?;
+    handler.begin(columns, with_metadata)?;
+    if with_metadata {
+        descriptions(socket, capabilities, columns, |description| handler.column(description))?;
     }
     loop {
-        let (_, content) = packet::next(wire)?;
-        let reader = Reader::new(wire.input(), content.clone());
-        match wire.input()[content.start..content.end].first() {
-            Some(&END) if abilities.can(capability::DEPRECATE_EOF) => return outcome(reader).map(|(_, state)| state),
+        let (_, content) = packet::next(socket)?;
+        let reader = Reader::new(socket.input(), content.clone());
+        match socket.input()[content.start..content.end].first() {
+            Some(&END) if capabilities.has(capability::DEPRECATE_EOF) => {
+                return outcome(reader).map(|(_, state)| state);
+            }
             Some(&END) if content.len() < 9 => return end(reader),
-            Some(&ERROR) => return Err(packet::error(wire.input(), content)),
-            _ => sink.row(reader)?,
+            Some(&ERROR) => return Err(packet::error(socket.input(), content)),
+            _ => handler.row(reader)?,
         }
     }
 }
 
-/// Reads what so many columns, or parameters, are.
+/// Reads the descriptions of `count` columns or parameters.
 pub(super) fn descriptions(
-    wire: &mut Wire,
-    abilities: Abilities,
+    socket: &mut Socket,
+    capabilities: Capabilities,
     count: usize,
     mut each: impl FnMut(Reader<'_>) -> Result<(), SqlError>,
 ) -> Result<(), SqlError> {
     for _ in 0..count {
-        let (_, content) = packet::next(wire)?;
-        each(Reader::new(wire.input(), content))?;
+        let (_, content) = packet::next(socket)?;
+        each(Reader::new(socket.input(), content))?;
     }
-    if count > 0 && !abilities.can(capability::DEPRECATE_EOF) {
-        packet::next(wire)?;
+    if count > 0 && !capabilities.has(capability::DEPRECATE_EOF) {
+        packet::next(socket)?;
     }
     Ok(())
 }
 
-/// The number of changed rows, and the server's state.
+/// The number of changed rows, and the server's status flags.
 #[inline]
 fn outcome(mut reader: Reader<'_>) -> Result<(u64, u16), SqlError> {
     reader.u8()?;
@@ -111,36 +117,36 @@ fn outcome(mut reader: Reader<'_>) -> Result<(u64, u16), SqlError> {
     Ok((changed, reader.u16()?))
 }
 
-/// The server's state at the end of rows, as older servers say it.
+/// The status flags in the EOF packet that older servers send after the rows.
 fn end(mut reader: Reader<'_>) -> Result<u16, SqlError> {
     reader.u8()?;
     let _warnings = reader.u16()?;
     reader.u16()
 }
 
-/// Cares for nothing.
-pub(super) struct Nothing;
+/// Ignores all results.
+pub(super) struct DiscardResults;
 
-impl Sink for Nothing {}
+impl ResultHandler for DiscardResults {}
 
-/// Of several results, the last that has rows.
-impl Sink for Table {
+/// Keeps the last result that has rows.
+impl ResultHandler for TextRows {
     fn begin(&mut self, _columns: usize, _are_new: bool) -> Result<(), SqlError> {
-        *self = Table::default();
+        *self = TextRows::default();
         Ok(())
     }
 
     fn column(&mut self, mut description: Reader<'_>) -> Result<(), SqlError> {
         // Catalogue, database, table and its own name.
         for _ in 0..4 {
-            description.counted()?;
+            description.length_prefixed()?;
         }
-        self.columns.push(text(description.counted()?));
+        self.columns.push(text(description.length_prefixed()?));
         Ok(())
     }
 
     fn row(&mut self, mut row: Reader<'_>) -> Result<(), SqlError> {
-        let cells = (0..self.columns.len()).map(|_| Ok(row.counted_or_null()?.map(text)));
+        let cells = (0..self.columns.len()).map(|_| Ok(row.length_prefixed_or_null()?.map(text)));
         self.rows.push(cells.collect::<Result<_, SqlError>>()?);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A password that only the server can read: RSA with OAEP, SHA-1 and no label (RFC 8017, section
+//! Encrypts a password for the server: RSA with OAEP, SHA-1 and no label (RFC 8017, section
 //! 7.1.1), as `caching_sha2_password` takes it by TCP without TLS.
 
 use crate::SqlError;
@@ -46,7 +46,7 @@ impl PublicKey {
     }
 }
 
-/// Mixes `text` with what follows from `seed` (MGF1).
+/// XORs `text` with the mask that MGF1 derives from `seed`.
 fn mask(text: &mut [u8], seed: &[u8]) {
     for (part, number) in text.chunks_mut(HASH).zip(0_u32..) {
         let hash = Sha1::new().chain_update(seed).chain_update(number.to_be_bytes()).finalize();
@@ -65,7 +65,7 @@ fn parse(pem: &[u8]) -> Option<PublicKey> {
     Some(PublicKey { modulus: number()?, exponent: number()? })
 }
 
-/// The content of the next element of DER, which is to be of this kind.
+/// The content of the next DER element; none if it is of another kind.
 fn element<'a>(input: &mut &'a [u8], kind: u8) -> Option<&'a [u8]> {
     let (&[found, first], rest) = input.split_first_chunk()?;
     let (length, rest) = match first {

@@ -1,8 +1,8 @@
-//! How a session with PostgreSQL begins: who is there, and is it he.
+//! Start-up and authentication of a session with PostgreSQL.
 
 use super::messages::{encoded, error, malformed, next, parsed};
-use crate::wire::Wire;
-use crate::{Session, SqlError};
+use crate::socket::Socket;
+use crate::{SessionId, SqlError};
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use plimsoll_model::database::{Address, Endpoint};
@@ -12,10 +12,10 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, Scr
 use postgres_protocol::message::backend::{ERROR_RESPONSE_TAG, Message};
 use postgres_protocol::message::frontend;
 
-/// Begins a session; gives the server's version, and what it knows the session by.
-pub(super) fn connect(wire: &mut Wire, endpoint: &Endpoint) -> Result<(String, Option<Session>), SqlError> {
-    wire.begin();
-    send(wire, |out| {
+/// Begins a session; returns the server's version, and the identity of the session.
+pub(super) fn connect(socket: &mut Socket, endpoint: &Endpoint) -> Result<(String, Option<SessionId>), SqlError> {
+    socket.begin();
+    send(socket, |out| {
         let parameters = [
             ("user", endpoint.user.as_str()),
             ("database", &endpoint.database),
@@ -29,58 +29,58 @@ pub(super) fn connect(wire: &mut Wire, endpoint: &Endpoint) -> Result<(String, O
     let mut session = None;
     let mut scram = None;
     loop {
-        match message(wire)? {
+        match message(socket)? {
             Message::ReadyForQuery(_) => return Ok((version, session)),
             Message::BackendKeyData(body) => {
-                session = Some(Session::Process { number: body.process_id(), key: body.secret_key() });
+                session = Some(SessionId::Process { number: body.process_id(), key: body.secret_key() });
             }
             Message::ParameterStatus(status) if status.name().is_ok_and(|name| name == "server_version") => {
                 let full = status.value().map_err(malformed)?;
                 version = full.split_whitespace().next().unwrap_or_default().to_owned();
             }
             Message::AuthenticationSaslContinue(body) => {
-                let scram: &mut ScramSha256 = scram.as_mut().ok_or_else(out_of_turn)?;
-                scram.update(body.data()).map_err(untrusted)?;
-                send(wire, |out| frontend::sasl_response(scram.message(), out))?;
+                let scram: &mut ScramSha256 = scram.as_mut().ok_or_else(unexpected_scram)?;
+                scram.update(body.data()).map_err(scram_failed)?;
+                send(socket, |out| frontend::sasl_response(scram.message(), out))?;
             }
             Message::AuthenticationSaslFinal(body) => {
-                scram.as_mut().ok_or_else(out_of_turn)?.finish(body.data()).map_err(untrusted)?;
+                scram.as_mut().ok_or_else(unexpected_scram)?.finish(body.data()).map_err(scram_failed)?;
             }
             Message::AuthenticationSasl(body) => {
                 let mut mechanisms = body.mechanisms();
                 if !mechanisms.any(|name| Ok(name == SCRAM_SHA_256)).map_err(malformed)? {
-                    return Err(unknown("SASL without SCRAM-SHA-256"));
+                    return Err(unsupported("SASL without SCRAM-SHA-256"));
                 }
                 let new = ScramSha256::new(password(endpoint)?, ChannelBinding::unsupported());
-                send(wire, |out| frontend::sasl_initial_response(SCRAM_SHA_256, new.message(), out))?;
+                send(socket, |out| frontend::sasl_initial_response(SCRAM_SHA_256, new.message(), out))?;
                 scram = Some(new);
             }
             Message::AuthenticationMd5Password(body) => {
                 let hash = md5_hash(endpoint.user.as_bytes(), password(endpoint)?, body.salt());
-                send(wire, |out| frontend::password_message(hash.as_bytes(), out))?;
+                send(socket, |out| frontend::password_message(hash.as_bytes(), out))?;
             }
             Message::AuthenticationCleartextPassword => {
-                let password = in_clear(endpoint)?;
-                send(wire, |out| frontend::password_message(password, out))?;
+                let password = cleartext_password(endpoint)?;
+                send(socket, |out| frontend::password_message(password, out))?;
             }
-            Message::AuthenticationGss | Message::AuthenticationSspi => return Err(unknown("Kerberos")),
+            Message::AuthenticationGss | Message::AuthenticationSspi => return Err(unsupported("Kerberos")),
             _ => {}
         }
     }
 }
 
-fn message(wire: &mut Wire) -> Result<Message, SqlError> {
-    let (tag, body) = next(wire)?;
+fn message(socket: &mut Socket) -> Result<Message, SqlError> {
+    let (tag, body) = next(socket)?;
     match tag {
-        ERROR_RESPONSE_TAG => Err(error(wire.input(), body)?.0),
-        _ => parsed(wire.input(), body),
+        ERROR_RESPONSE_TAG => Err(error(socket.input(), body)?.0),
+        _ => parsed(socket.input(), body),
     }
 }
 
-fn send(wire: &mut Wire, write: impl FnOnce(&mut BytesMut) -> std::io::Result<()>) -> Result<(), SqlError> {
+fn send(socket: &mut Socket, write: impl FnOnce(&mut BytesMut) -> std::io::Result<()>) -> Result<(), SqlError> {
     let mut out = BytesMut::new();
     encoded(write(&mut out))?;
-    wire.send(&out)
+    socket.send(&out)
 }
 
 fn password(endpoint: &Endpoint) -> Result<&[u8], SqlError> {
@@ -88,25 +88,25 @@ fn password(endpoint: &Endpoint) -> Result<&[u8], SqlError> {
     password.ok_or_else(|| SqlError::new(ErrorKind::Denied, "the server wants a password, and none is given"))
 }
 
-/// The password as it is, which nobody else can read on a UNIX socket.
-fn in_clear(endpoint: &Endpoint) -> Result<&[u8], SqlError> {
+/// The password in clear text, which is sent by UNIX socket only.
+fn cleartext_password(endpoint: &Endpoint) -> Result<&[u8], SqlError> {
     match endpoint.address {
         Address::Unix(_) => password(endpoint),
-        Address::Tcp { .. } => Err(SqlError::in_clear("the method `password`", "`scram-sha-256`")),
+        Address::Tcp { .. } => Err(SqlError::cleartext_password("the method `password`", "`scram-sha-256`")),
     }
 }
 
-fn unknown(method: &str) -> SqlError {
+fn unsupported(method: &str) -> SqlError {
     let detail = format!("the server wants to authenticate by {method}, which is not spoken here; allow a password");
     SqlError::new(ErrorKind::Denied, detail)
 }
 
-fn out_of_turn() -> SqlError {
+fn unexpected_scram() -> SqlError {
     SqlError::protocol("a message of SCRAM comes out of turn")
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "for map_err")]
-fn untrusted(error: std::io::Error) -> SqlError {
+fn scram_failed(error: std::io::Error) -> SqlError {
     SqlError::new(ErrorKind::Denied, format!("authentication by SCRAM fails: {error}"))
 }
 
@@ -125,9 +125,10 @@ mod tests {
             password: Some(Secret("secret".to_owned())),
             database: "shop".to_owned(),
         };
-        let error = in_clear(&endpoint(Address::Tcp { host: "127.0.0.1".to_owned(), port: 5432 })).unwrap_err();
+        let error =
+            cleartext_password(&endpoint(Address::Tcp { host: "127.0.0.1".to_owned(), port: 5432 })).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Denied);
         assert!(!error.detail.contains("secret"));
-        assert_eq!(in_clear(&endpoint(Address::Unix("/run/socket".into()))).unwrap(), b"secret");
+        assert_eq!(cleartext_password(&endpoint(Address::Unix("/run/socket".into()))).unwrap(), b"secret");
     }
 }

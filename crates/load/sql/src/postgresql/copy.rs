@@ -1,32 +1,32 @@
 //! Loading rows into PostgreSQL: COPY, in its text format.
 
 use super::Postgresql;
-use super::messages::{answers, encoded, error, next};
+use super::messages::{encoded, error, next, read_until_ready};
 use crate::{SqlError, Value};
 use bytes::BytesMut;
 use plimsoll_model::record::ErrorKind;
 use postgres_protocol::message::{backend, frontend};
 use std::io::Write;
 
-/// Rows go out when so many bytes of them are there.
+/// Buffered rows are sent from this many bytes on.
 const CHUNK: usize = 64 * 1024;
 
 /// Tag and length of `CopyData`.
 const HEADER: usize = 5;
 
 impl Postgresql {
-    /// From now on rows are taken, until [`Postgresql::copy_end`] or [`Postgresql::copy_fail`].
+    /// Begins a COPY, which [`Postgresql::copy_end`] or [`Postgresql::copy_fail`] ends.
     pub(crate) fn copy_begin(&mut self, table: &str, columns: &str) -> Result<(), SqlError> {
-        self.ask(&format!("COPY {table} ({columns}) FROM STDIN"))?;
+        self.send_query(&format!("COPY {table} ({columns}) FROM STDIN"))?;
         loop {
-            match next(&mut self.wire)? {
+            match next(&mut self.socket)? {
                 (backend::COPY_IN_RESPONSE_TAG, _) => break,
                 (backend::ERROR_RESPONSE_TAG, body) => {
-                    let (error, is_last) = error(self.wire.input(), body)?;
+                    let (error, is_last) = error(self.socket.input(), body)?;
                     if is_last {
                         return Err(SqlError { kind: ErrorKind::Closed, ..error });
                     }
-                    answers(&mut self.wire, |_, _, _| Ok(()))?;
+                    read_until_ready(&mut self.socket, |_, _, _| Ok(()))?;
                     return Err(error);
                 }
                 _ => {}
@@ -57,14 +57,14 @@ impl Postgresql {
         Ok(())
     }
 
-    /// All rows are there: gives how many.
+    /// Ends the COPY; returns the number of rows.
     pub(crate) fn copy_end(&mut self) -> Result<u64, SqlError> {
         self.copy_send()?;
         let mut done = BytesMut::new();
         frontend::copy_done(&mut done);
-        self.wire.send(&done)?;
+        self.socket.send(&done)?;
         let mut rows = 0;
-        answers(&mut self.wire, |tag, input, body| {
+        read_until_ready(&mut self.socket, |tag, input, body| {
             if tag == backend::COMMAND_COMPLETE_TAG {
                 rows = super::affected(&input[body]);
             }
@@ -73,15 +73,15 @@ impl Postgresql {
         Ok(rows)
     }
 
-    /// No row is to stay.
+    /// Cancels the COPY: no row stays.
     pub(crate) fn copy_fail(&mut self) -> Result<(), SqlError> {
         let mut message = BytesMut::new();
         encoded(frontend::copy_fail("the load was given up", &mut message))?;
-        self.wire.begin();
-        self.wire.send(&message)?;
-        match answers(&mut self.wire, |_, _, _| Ok(())) {
+        self.socket.begin();
+        self.socket.send(&message)?;
+        match read_until_ready(&mut self.socket, |_, _, _| Ok(())) {
             Err(error) if error.is_fatal() => Err(error),
-            // It was to fail.
+            // A cancelled COPY always reports an error.
             _ => Ok(()),
         }
     }
@@ -96,15 +96,15 @@ impl Postgresql {
             return Ok(());
         }
         let too_long = |_| SqlError::new(ErrorKind::Sql, "a row has over 2 GB");
-        // Its tag is not counted.
+        // The length of a message does not count its tag.
         let length = i32::try_from(self.out.len() - 1).map_err(too_long)?;
         self.out[1..HEADER].copy_from_slice(&length.to_be_bytes());
-        self.wire.begin();
-        self.wire.send(&self.out)
+        self.socket.begin();
+        self.socket.send(&self.out)
     }
 }
 
-/// What has a meaning in the format is written with a backslash.
+/// Escapes the special characters of the text format with a backslash.
 fn escape(text: &str, out: &mut Vec<u8>) {
     let mut rest = text.as_bytes();
     while let Some(at) = rest.iter().position(|byte| matches!(byte, b'\\' | b'\n' | b'\r' | b'\t')) {

@@ -1,9 +1,9 @@
-//! What PostgreSQL's messages say.
+//! Reads PostgreSQL's messages.
 //!
-//! Those of a statement under way are read where they lie; the rest is `postgres-protocol`'s.
+//! Messages of a running statement are read in place; `postgres-protocol` parses the others.
 
 use crate::SqlError;
-use crate::wire::Wire;
+use crate::socket::Socket;
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use plimsoll_model::record::ErrorKind;
@@ -13,57 +13,57 @@ use postgres_protocol::message::frontend;
 use std::io;
 use std::ops::Range;
 
-/// The tag and the place of the body of the next message.
+/// The tag of the next message, and the range of its body in the input.
 #[inline]
-pub(super) fn next(wire: &mut Wire) -> Result<(u8, Range<usize>), SqlError> {
-    let [tag, a, b, c, d] = wire.peek()?;
+pub(super) fn next(socket: &mut Socket) -> Result<(u8, Range<usize>), SqlError> {
+    let [tag, a, b, c, d] = socket.peek()?;
     let length = u32::from_be_bytes([a, b, c, d]) as usize;
-    if length < 4 || !is_known(tag) {
+    if length < 4 || !is_known_tag(tag) {
         return Err(SqlError::protocol(format!("it does not speak PostgreSQL's protocol: a message of tag {tag}")));
     }
-    let start = wire.take(length + 1)?;
+    let start = socket.take(length + 1)?;
     Ok((tag, start + 5..start + 1 + length))
 }
 
-/// All tags are letters, but for what ends the steps of a prepared statement.
-fn is_known(tag: u8) -> bool {
+/// All tags are letters, except those of ParseComplete, BindComplete and CloseComplete.
+fn is_known_tag(tag: u8) -> bool {
     tag.is_ascii_alphabetic() || (b'1'..=b'3').contains(&tag)
 }
 
-/// Reads answers until the server is ready for more. The first error comes out then, so that the
-/// connection can go on; what may come at any time is passed over.
+/// Hands messages to `each` until ReadyForQuery, then returns the first error, so that the connection
+/// stays usable. Skips asynchronous messages (notices, notifications, parameter status).
 #[inline]
-pub(super) fn answers(
-    wire: &mut Wire,
+pub(super) fn read_until_ready(
+    socket: &mut Socket,
     mut each: impl FnMut(u8, &[u8], Range<usize>) -> Result<(), SqlError>,
 ) -> Result<(), SqlError> {
     let mut failed = None;
     loop {
-        let (tag, body) = next(wire)?;
+        let (tag, body) = next(socket)?;
         match tag {
             backend::READY_FOR_QUERY_TAG => return failed.map_or(Ok(()), Err),
             backend::ERROR_RESPONSE_TAG => {
-                let (error, is_last) = error(wire.input(), body)?;
+                let (error, is_last) = error(socket.input(), body)?;
                 if is_last {
                     return Err(SqlError { kind: ErrorKind::Closed, ..error });
                 }
                 failed.get_or_insert(error);
             }
-            backend::COPY_IN_RESPONSE_TAG => refuse_to_copy(wire)?,
+            backend::COPY_IN_RESPONSE_TAG => refuse_to_copy(socket)?,
             backend::NOTICE_RESPONSE_TAG | backend::PARAMETER_STATUS_TAG | backend::NOTIFICATION_RESPONSE_TAG => {}
-            _ => each(tag, wire.input(), body)?,
+            _ => each(tag, socket.input(), body)?,
         }
     }
 }
 
-/// Of a message whose body lies there.
+/// Parses the message whose body lies in that range.
 pub(super) fn parsed(input: &[u8], body: Range<usize>) -> Result<Message, SqlError> {
     let mut bytes = BytesMut::from(&input[body.start - 5..body.end]);
     let message = Message::parse(&mut bytes).map_err(malformed)?;
     message.ok_or_else(|| SqlError::protocol("a message of PostgreSQL is cut short"))
 }
 
-/// What an ErrorResponse says, and whether the server ends the connection with it.
+/// The error of an ErrorResponse, and whether the server closes the connection after it.
 pub(super) fn error(input: &[u8], body: Range<usize>) -> Result<(SqlError, bool), SqlError> {
     let Message::ErrorResponse(body) = parsed(input, body)? else {
         return Err(SqlError::protocol("an error of PostgreSQL is none"));
@@ -81,7 +81,7 @@ pub(super) fn error(input: &[u8], body: Range<usize>) -> Result<(SqlError, bool)
         }
     }
     let is_last = severity == "FATAL" || severity == "PANIC";
-    Ok((SqlError::of_sqlstate(&code, &format!("{message}{more}")), is_last))
+    Ok((SqlError::from_sqlstate(&code, &format!("{message}{more}")), is_last))
 }
 
 /// The names and types of the columns in a RowDescription.
@@ -96,7 +96,7 @@ pub(super) fn parameters(input: &[u8], body: Range<usize>) -> Result<Vec<Oid>, S
     body.parameters().collect().map_err(malformed)
 }
 
-/// The places of the cells in a DataRow, none for NULL.
+/// Calls `each` with the range of every cell of a DataRow; none for NULL.
 #[inline]
 pub(super) fn cells(
     input: &[u8],
@@ -123,13 +123,13 @@ pub(super) fn cells(
     Ok(())
 }
 
-fn refuse_to_copy(wire: &mut Wire) -> Result<(), SqlError> {
+fn refuse_to_copy(socket: &mut Socket) -> Result<(), SqlError> {
     let mut message = BytesMut::new();
     encoded(frontend::copy_fail("rows are loaded by `bulk`", &mut message))?;
-    wire.send(&message)
+    socket.send(&message)
 }
 
-/// What cannot be put into a message: a text with a NUL in it, or one that is too long.
+/// Wraps the error for a value that no message can hold: with a NUL, or too long.
 pub(super) fn encoded(done: io::Result<()>) -> Result<(), SqlError> {
     done.map_err(|error| SqlError::new(ErrorKind::Sql, format!("it cannot be sent: {error}")))
 }

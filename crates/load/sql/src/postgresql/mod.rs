@@ -8,31 +8,38 @@ mod copy;
 mod messages;
 mod statement;
 
-use crate::rows::{Cell, Reply};
-use crate::wire::Wire;
-use crate::{Patience, Rows, Session, SqlError, Table, Value};
+use crate::rows::{Cell, ResultSet};
+use crate::socket::Socket;
+use crate::{CallLimits, Rows, SessionId, SqlError, TextRows, Value};
 use bytes::BytesMut;
-use messages::{answers, encoded};
+use messages::{encoded, read_until_ready};
 use plimsoll_model::database::Endpoint;
 use postgres_protocol::message::{backend, frontend};
-use statement::Prepared;
+use statement::PreparedStatement;
 
 /// A session.
 pub(crate) struct Postgresql {
-    pub(crate) wire: Wire,
+    pub(crate) socket: Socket,
     version: String,
-    pub(crate) session: Option<Session>,
-    statements: Vec<Prepared>,
-    reply: Reply,
-    /// What goes out next; kept for its memory.
+    pub(crate) session: Option<SessionId>,
+    statements: Vec<PreparedStatement>,
+    result: ResultSet,
+    /// Buffer for the next message, reused.
     out: Vec<u8>,
 }
 
 impl Postgresql {
-    pub(crate) fn open(endpoint: &Endpoint, patience: Patience) -> Result<Postgresql, SqlError> {
-        let mut wire = Wire::open(&endpoint.address, patience)?;
-        let (version, session) = connect::connect(&mut wire, endpoint)?;
-        Ok(Postgresql { wire, version, session, statements: Vec::new(), reply: Reply::default(), out: Vec::new() })
+    pub(crate) fn open(endpoint: &Endpoint, limits: CallLimits) -> Result<Postgresql, SqlError> {
+        let mut socket = Socket::open(&endpoint.address, limits)?;
+        let (version, session) = connect::connect(&mut socket, endpoint)?;
+        Ok(Postgresql {
+            socket,
+            version,
+            session,
+            statements: Vec::new(),
+            result: ResultSet::default(),
+            out: Vec::new(),
+        })
     }
 
     pub(crate) fn version(&self) -> String {
@@ -40,7 +47,7 @@ impl Postgresql {
     }
 
     pub(crate) fn prepare(&mut self, sql: &str) -> Result<(), SqlError> {
-        let prepared = Prepared::new(&mut self.wire, self.statements.len(), sql)?;
+        let prepared = PreparedStatement::new(&mut self.socket, self.statements.len(), sql)?;
         self.statements.push(prepared);
         Ok(())
     }
@@ -49,14 +56,14 @@ impl Postgresql {
         let prepared = &self.statements[statement];
         self.out.clear();
         prepared.bind(parameters, &mut self.out)?;
-        self.wire.begin();
-        self.wire.send(&self.out)?;
-        self.reply.clear();
-        let (reply, columns) = (&mut self.reply, prepared.columns.len());
-        answers(&mut self.wire, |tag, input, body| match tag {
-            backend::DATA_ROW_TAG => add_row(reply, columns, input, body),
+        self.socket.begin();
+        self.socket.send(&self.out)?;
+        self.result.clear();
+        let (result, columns) = (&mut self.result, prepared.columns.len());
+        read_until_ready(&mut self.socket, |tag, input, body| match tag {
+            backend::DATA_ROW_TAG => add_row(result, columns, input, body),
             backend::COMMAND_COMPLETE_TAG => {
-                reply.affected = affected(&input[body]);
+                result.affected = affected(&input[body]);
                 Ok(())
             }
             _ => Ok(()),
@@ -64,21 +71,21 @@ impl Postgresql {
     }
 
     pub(crate) fn rows(&self, statement: usize) -> Rows<'_> {
-        Rows { bytes: self.wire.input(), columns: &self.statements[statement].columns, reply: &self.reply }
+        Rows { bytes: self.socket.input(), columns: &self.statements[statement].columns, result: &self.result }
     }
 
     pub(crate) fn batch(&mut self, sql: &str) -> Result<(), SqlError> {
-        self.ask(sql)?;
-        answers(&mut self.wire, |_, _, _| Ok(()))
+        self.send_query(sql)?;
+        read_until_ready(&mut self.socket, |_, _, _| Ok(()))
     }
 
-    pub(crate) fn query(&mut self, sql: &str) -> Result<Table, SqlError> {
-        self.ask(sql)?;
-        let mut table = Table::default();
-        answers(&mut self.wire, |tag, input, body| {
+    pub(crate) fn query(&mut self, sql: &str) -> Result<TextRows, SqlError> {
+        self.send_query(sql)?;
+        let mut table = TextRows::default();
+        read_until_ready(&mut self.socket, |tag, input, body| {
             match tag {
                 backend::ROW_DESCRIPTION_TAG => {
-                    table = Table {
+                    table = TextRows {
                         columns: messages::columns(input, body)?.into_iter().map(|(name, _)| name).collect(),
                         rows: Vec::new(),
                     };
@@ -95,31 +102,31 @@ impl Postgresql {
         Ok(table)
     }
 
-    pub(crate) fn leave(&mut self) {
-        // A server that does not listen any more has noticed.
-        let _ = self.wire.send(b"X\0\0\0\x04");
+    pub(crate) fn say_goodbye(&mut self) {
+        // The server may be gone already.
+        let _ = self.socket.send(b"X\0\0\0\x04");
     }
 
-    /// Sends a text in the simple protocol.
-    fn ask(&mut self, sql: &str) -> Result<(), SqlError> {
+    /// Sends a text by the simple query protocol.
+    fn send_query(&mut self, sql: &str) -> Result<(), SqlError> {
         let mut message = BytesMut::new();
         encoded(frontend::query(sql, &mut message))?;
-        self.wire.begin();
-        self.wire.send(&message)
+        self.socket.begin();
+        self.socket.send(&message)
     }
 }
 
 #[inline]
-fn add_row(reply: &mut Reply, columns: usize, input: &[u8], body: std::ops::Range<usize>) -> Result<(), SqlError> {
-    let before = reply.cells.len();
-    let cells = &mut reply.cells;
+fn add_row(result: &mut ResultSet, columns: usize, input: &[u8], body: std::ops::Range<usize>) -> Result<(), SqlError> {
+    let before = result.cells.len();
+    let cells = &mut result.cells;
     messages::cells(input, body, |cell| {
         cells.push(cell.map_or(Cell::NULL, |place| Cell::new(place.start, place.len())));
     })?;
-    if reply.cells.len() - before != columns {
+    if result.cells.len() - before != columns {
         return Err(SqlError::protocol("a row has another number of columns than the statement"));
     }
-    reply.rows += 1;
+    result.rows += 1;
     Ok(())
 }
 

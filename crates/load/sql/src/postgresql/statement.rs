@@ -1,9 +1,9 @@
 //! A statement that PostgreSQL has prepared, and the messages that run it.
 
-use super::messages::{self, answers, encoded};
+use super::messages::{self, encoded, read_until_ready};
 use crate::rows::Encoding;
-use crate::value::{parse_decimal, wrong_count};
-use crate::wire::Wire;
+use crate::socket::Socket;
+use crate::value::{parse_decimal, wrong_parameter_count};
 use crate::{SqlError, Value};
 use bytes::BytesMut;
 use plimsoll_model::record::ErrorKind;
@@ -22,37 +22,37 @@ const TEXT_FORMAT: i16 = 0;
 const BINARY_FORMAT: i16 = 1;
 
 /// A prepared statement.
-pub(super) struct Prepared {
-    /// Of `Bind`, from its tag to the number of parameters.
-    head: Vec<u8>,
+pub(super) struct PreparedStatement {
+    /// The start of `Bind`, from its tag to the number of parameters.
+    bind_prefix: Vec<u8>,
     parameters: Vec<Parameter>,
     /// The rest of `Bind`, `Execute`, and `Sync`.
-    tail: Vec<u8>,
+    suffix: Vec<u8>,
     pub(super) columns: Vec<Encoding>,
-    /// Where `tail` has the end of `Bind`.
-    rest_of_bind: usize,
+    /// How many bytes of `suffix` belong to `Bind`.
+    bind_suffix_length: usize,
 }
 
 /// How a parameter is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parameter {
-    /// A whole number of so many bytes.
-    Whole(usize),
+    /// An integer of this many bytes, binary.
+    Integer(usize),
     Text,
 }
 
-impl Prepared {
-    /// Has a statement prepared under the name that its number makes.
-    pub(super) fn new(wire: &mut Wire, number: usize, sql: &str) -> Result<Prepared, SqlError> {
+impl PreparedStatement {
+    /// Prepares a statement under the name `s` and its number.
+    pub(super) fn new(socket: &mut Socket, number: usize, sql: &str) -> Result<PreparedStatement, SqlError> {
         let name = format!("s{number}");
         let mut out = BytesMut::new();
         encoded(frontend::parse(&name, &crate::placeholders::numbered(sql), [], &mut out))?;
         encoded(frontend::describe(b'S', &name, &mut out))?;
         frontend::sync(&mut out);
-        wire.begin();
-        wire.send(&out)?;
+        socket.begin();
+        socket.send(&out)?;
         let (mut parameters, mut columns) = (Vec::new(), Vec::new());
-        answers(wire, |tag, input, body| {
+        read_until_ready(socket, |tag, input, body| {
             match tag {
                 backend::PARAMETER_DESCRIPTION_TAG => parameters = messages::parameters(input, body)?,
                 backend::ROW_DESCRIPTION_TAG => columns = messages::columns(input, body)?,
@@ -61,14 +61,18 @@ impl Prepared {
             Ok(())
         })?;
         let columns: Vec<Encoding> = columns.into_iter().map(|(_, oid)| column(oid)).collect();
-        Prepared::laid_out(&name, parameters.into_iter().map(parameter).collect(), columns)
+        PreparedStatement::with_encoded_messages(&name, parameters.into_iter().map(parameter).collect(), columns)
     }
 
-    /// The messages with everything but the parameters. `postgres-protocol` writes a `Bind` without
-    /// parameters; theirs go between.
-    fn laid_out(name: &str, parameters: Vec<Parameter>, columns: Vec<Encoding>) -> Result<Prepared, SqlError> {
+    /// Encodes everything but the parameters once. `postgres-protocol` writes a `Bind` without
+    /// parameters, which [`PreparedStatement::bind`] inserts.
+    fn with_encoded_messages(
+        name: &str,
+        parameters: Vec<Parameter>,
+        columns: Vec<Encoding>,
+    ) -> Result<PreparedStatement, SqlError> {
         let formats = parameters.iter().map(|parameter| match parameter {
-            Parameter::Whole(_) => BINARY_FORMAT,
+            Parameter::Integer(_) => BINARY_FORMAT,
             Parameter::Text => TEXT_FORMAT,
         });
         let results = columns.iter().map(|column| match column {
@@ -79,42 +83,42 @@ impl Prepared {
         let nothing = std::iter::empty::<()>();
         let written = frontend::bind("", name, formats, nothing, |(), _| Ok(IsNull::Yes), results, &mut bind);
         written.map_err(|_| SqlError::new(ErrorKind::Sql, "it has too many parameters or columns"))?;
-        let rest_of_bind = 2 + 2 * columns.len();
-        let mut tail = bind.split_off(bind.len() - rest_of_bind);
-        encoded(frontend::execute("", 0, &mut tail))?;
-        frontend::sync(&mut tail);
-        let mut head = bind.to_vec();
-        let count = head.len() - 2;
-        head[count..].copy_from_slice(&(parameters.len() as u16).to_be_bytes());
-        Ok(Prepared { head, parameters, tail: tail.to_vec(), columns, rest_of_bind })
+        let bind_suffix_length = 2 + 2 * columns.len();
+        let mut suffix = bind.split_off(bind.len() - bind_suffix_length);
+        encoded(frontend::execute("", 0, &mut suffix))?;
+        frontend::sync(&mut suffix);
+        let mut bind_prefix = bind.to_vec();
+        let count = bind_prefix.len() - 2;
+        bind_prefix[count..].copy_from_slice(&(parameters.len() as u16).to_be_bytes());
+        Ok(PreparedStatement { bind_prefix, parameters, suffix: suffix.to_vec(), columns, bind_suffix_length })
     }
 
-    /// The messages that run it.
+    /// Writes the messages that run the statement.
     #[inline]
     pub(super) fn bind(&self, values: &[Value<'_>], out: &mut Vec<u8>) -> Result<(), SqlError> {
         if values.len() != self.parameters.len() {
-            return Err(wrong_count(self.parameters.len(), values.len()));
+            return Err(wrong_parameter_count(self.parameters.len(), values.len()));
         }
-        out.extend_from_slice(&self.head);
+        out.extend_from_slice(&self.bind_prefix);
         for (parameter, value) in self.parameters.iter().zip(values) {
             match (parameter, value) {
                 (_, Value::Null) => out.extend_from_slice(&(-1_i32).to_be_bytes()),
-                (Parameter::Whole(width), Value::Int(number)) => whole(*width, *number, out)?,
-                (Parameter::Whole(width), _) => whole(*width, number(value)?, out)?,
+                (Parameter::Integer(width), Value::Int(number)) => whole(*width, *number, out)?,
+                (Parameter::Integer(width), _) => whole(*width, number(value)?, out)?,
                 (Parameter::Text, _) => text(value, out),
             }
         }
-        // Its tag is not counted.
-        let length = out.len() + self.rest_of_bind - 1;
+        // The length of a message does not count its tag.
+        let length = out.len() + self.bind_suffix_length - 1;
         let length =
             i32::try_from(length).map_err(|_| SqlError::new(ErrorKind::Sql, "its parameters have over 2 GB"))?;
         out[1..5].copy_from_slice(&length.to_be_bytes());
-        out.extend_from_slice(&self.tail);
+        out.extend_from_slice(&self.suffix);
         Ok(())
     }
 }
 
-/// A whole number of so many bytes.
+/// Writes an integer of `width` bytes after its length.
 #[inline]
 fn whole(width: usize, number: i64, out: &mut Vec<u8>) -> Result<(), SqlError> {
     let bytes = number.to_be_bytes();
@@ -127,7 +131,7 @@ fn whole(width: usize, number: i64, out: &mut Vec<u8>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Anything as text, after its length.
+/// Writes a value as text after its length.
 fn text(value: &Value<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -139,7 +143,7 @@ fn text(value: &Value<'_>, out: &mut Vec<u8>) {
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// What is given for a whole number without being one.
+/// The integer that a decimal or a text stands for.
 fn number(value: &Value<'_>) -> Result<i64, SqlError> {
     let text = value.to_string();
     let number = parse_decimal(&text, 0);
@@ -148,9 +152,9 @@ fn number(value: &Value<'_>) -> Result<i64, SqlError> {
 
 fn parameter(oid: Oid) -> Parameter {
     match oid {
-        INT2 => Parameter::Whole(2),
-        INT4 => Parameter::Whole(4),
-        INT8 => Parameter::Whole(8),
+        INT2 => Parameter::Integer(2),
+        INT4 => Parameter::Integer(4),
+        INT8 => Parameter::Integer(8),
         _ => Parameter::Text,
     }
 }
@@ -158,8 +162,8 @@ fn parameter(oid: Oid) -> Parameter {
 fn column(oid: Oid) -> Encoding {
     match oid {
         INT2 | INT4 | INT8 => Encoding::BigEndian,
-        NUMERIC => Encoding::Digits,
-        BPCHAR => Encoding::Padded,
+        NUMERIC => Encoding::DecimalText,
+        BPCHAR => Encoding::BlankPadded,
         _ => Encoding::Text,
     }
 }
@@ -171,7 +175,7 @@ mod tests {
 
     fn bound(parameters: Vec<Parameter>, columns: Vec<Encoding>, values: &[Value<'_>]) -> Result<Vec<u8>, SqlError> {
         let mut out = Vec::new();
-        Prepared::laid_out("s7", parameters, columns)?.bind(values, &mut out)?;
+        PreparedStatement::with_encoded_messages("s7", parameters, columns)?.bind(values, &mut out)?;
         Ok(out)
     }
 
@@ -194,12 +198,12 @@ mod tests {
 
     #[test]
     fn the_messages_are_those_of_the_library() {
-        use Parameter::{Text, Whole};
+        use Parameter::{Integer, Text};
         let price = Value::Decimal(Decimal { unscaled: -1234, scale: 2 });
         let values =
             [Value::Int(-2), Value::Int(3), Value::Int(4), Value::Null, price, Value::Text("ü"), Value::Int(5)];
-        let parameters = vec![Whole(2), Whole(4), Whole(8), Whole(4), Text, Text, Text];
-        let columns = vec![Encoding::BigEndian, Encoding::Text, Encoding::Digits];
+        let parameters = vec![Integer(2), Integer(4), Integer(8), Integer(4), Text, Text, Text];
+        let columns = vec![Encoding::BigEndian, Encoding::Text, Encoding::DecimalText];
         let cells: [Option<&[u8]>; 7] = [
             Some(&[0xff, 0xfe]),
             Some(&[0, 0, 0, 3]),
@@ -216,22 +220,22 @@ mod tests {
     #[test]
     fn whole_numbers_are_taken_from_whatever_is_one() {
         let price = Value::Decimal(Decimal { unscaled: 500, scale: 2 });
-        let five = bound(vec![Parameter::Whole(4)], vec![], &[Value::Int(5)]);
-        assert_eq!(bound(vec![Parameter::Whole(4)], vec![], &[price]), five);
-        assert_eq!(bound(vec![Parameter::Whole(4)], vec![], &[Value::Text("5")]), five);
+        let five = bound(vec![Parameter::Integer(4)], vec![], &[Value::Int(5)]);
+        assert_eq!(bound(vec![Parameter::Integer(4)], vec![], &[price]), five);
+        assert_eq!(bound(vec![Parameter::Integer(4)], vec![], &[Value::Text("5")]), five);
         for value in [Value::Text("x"), Value::Decimal(Decimal { unscaled: 5, scale: 1 })] {
-            assert_eq!(bound(vec![Parameter::Whole(4)], vec![], &[value]).unwrap_err().kind, ErrorKind::Sql);
+            assert_eq!(bound(vec![Parameter::Integer(4)], vec![], &[value]).unwrap_err().kind, ErrorKind::Sql);
         }
     }
 
     #[test]
     fn a_number_that_does_not_fit_is_not_cut() {
         for (width, number) in [(2, 32768), (2, -32769), (4, 1 << 31)] {
-            let error = bound(vec![Parameter::Whole(width)], vec![], &[Value::Int(number)]).unwrap_err();
+            let error = bound(vec![Parameter::Integer(width)], vec![], &[Value::Int(number)]).unwrap_err();
             assert!(error.detail.contains("does not fit"), "{}", error.detail);
         }
         for (width, number) in [(2, 32767), (2, -32768), (4, -1 << 31), (8, i64::MIN)] {
-            assert!(bound(vec![Parameter::Whole(width)], vec![], &[Value::Int(number)]).is_ok());
+            assert!(bound(vec![Parameter::Integer(width)], vec![], &[Value::Int(number)]).is_ok());
         }
     }
 

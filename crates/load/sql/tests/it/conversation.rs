@@ -4,7 +4,7 @@ use crate::{LONG, cell, make, on_each, on_each_server, open, run};
 use plimsoll_model::database::{Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::storage::Secret;
-use plimsoll_sql::{Connection, Patience, Value};
+use plimsoll_sql::{CallLimits, Connection, Value};
 
 #[test]
 fn a_prepared_statement_runs_as_often_as_it_is_called() {
@@ -121,7 +121,7 @@ fn a_password_that_the_server_has_not_seen_yet_is_proved_by_every_transport() {
             }
             assert_eq!(cell(&mut open(&endpoint), "SELECT 1"), "1");
             let wrong = Endpoint { password: Some(Secret("wrong".to_owned())), ..server.tcp() };
-            let error = Connection::open(&wrong, Patience::of(LONG)).map(drop).unwrap_err();
+            let error = Connection::open(&wrong, CallLimits::timeout(LONG)).map(drop).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Denied, "{error}");
         }
     });
@@ -165,7 +165,7 @@ fn nothing_that_is_printed_has_the_password() {
     on_each_server(|server| {
         let endpoint = server.tcp();
         let password = endpoint.password.clone().unwrap().0;
-        let connection = Connection::open(&endpoint, Patience::of(LONG)).unwrap();
+        let connection = Connection::open(&endpoint, CallLimits::timeout(LONG)).unwrap();
         let printed = format!("{connection:?}");
         assert!(!printed.contains(&password), "{printed}");
         assert!(printed.contains(&connection.version()), "{printed}");

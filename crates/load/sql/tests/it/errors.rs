@@ -4,14 +4,14 @@ use crate::{LONG, cell, make, on_each, on_each_server, open, run};
 use plimsoll_model::database::{Address, Endpoint, Engine};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::storage::Secret;
-use plimsoll_sql::{Connection, Patience, SqlError, Value};
+use plimsoll_sql::{CallLimits, Connection, SqlError, Value};
 use plimsoll_testkit::database::{mariadb, postgresql};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 fn refused(endpoint: &Endpoint) -> SqlError {
-    Connection::open(endpoint, Patience::of(LONG)).map(drop).unwrap_err()
+    Connection::open(endpoint, CallLimits::timeout(LONG)).map(drop).unwrap_err()
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn old_ways_to_prove_a_password_are_spoken_and_tls_is_not() {
     }
     let of = |user: &str, endpoint: Endpoint| {
         let password = Some(Secret("old horse".to_owned()));
-        Connection::open(&Endpoint { user: user.to_owned(), password, ..endpoint }, Patience::of(LONG)).map(drop)
+        Connection::open(&Endpoint { user: user.to_owned(), password, ..endpoint }, CallLimits::timeout(LONG)).map(drop)
     };
     let as_user = |user: &str| of(user, server.tcp());
     // Until the rules are in force: with a hash of the old kind, SCRAM cannot succeed.
@@ -93,7 +93,7 @@ fn the_other_server_is_not_taken_for_the_right_one() {
             Engine::Postgresql => Engine::Mariadb,
             Engine::Mariadb | Engine::Mysql => Engine::Postgresql,
         };
-        let error = Connection::open(&endpoint, Patience::of(Duration::from_millis(500))).map(drop).unwrap_err();
+        let error = Connection::open(&endpoint, CallLimits::timeout(Duration::from_millis(500))).map(drop).unwrap_err();
         assert!(error.is_fatal(), "{error}");
     });
 }
@@ -225,10 +225,10 @@ fn sleep_of(engine: Engine) -> &'static str {
 fn a_call_that_takes_too_long_is_given_up_with_its_connection() {
     on_each_server(|server| {
         for endpoint in [server.unix(), server.tcp()] {
-            let mut connection = Connection::open(&endpoint, Patience::of(Duration::from_secs(2))).unwrap();
+            let mut connection = Connection::open(&endpoint, CallLimits::timeout(Duration::from_secs(2))).unwrap();
             connection.batch("SELECT 1").unwrap();
             let sleep = connection.prepare(sleep_of(endpoint.engine)).unwrap();
-            connection.until(Some(Instant::now() + Duration::from_millis(200)));
+            connection.set_deadline(Some(Instant::now() + Duration::from_millis(200)));
             let error = connection.execute(sleep, &[]).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Timeout, "{error}");
             assert!(error.is_fatal());
@@ -242,8 +242,8 @@ fn a_call_that_takes_too_long_is_given_up_with_its_connection() {
 fn nothing_is_waited_for_when_everything_is_over() {
     on_each_server(|server| {
         let over = Arc::new(AtomicBool::new(false));
-        let patience = Patience { over: Arc::clone(&over), ..Patience::of(LONG) };
-        let mut connection = Connection::open(&server.unix(), patience).unwrap();
+        let limits = CallLimits { cancelled: Arc::clone(&over), ..CallLimits::timeout(LONG) };
+        let mut connection = Connection::open(&server.unix(), limits).unwrap();
         let error = std::thread::scope(|scope| {
             let call = scope.spawn(move || connection.query(sleep_of(connection.engine())).unwrap_err());
             over.store(true, Ordering::Relaxed);
@@ -309,7 +309,7 @@ fn a_server_without_room_for_more_connections_says_so() {
     for server in [postgresql(), mariadb()].into_iter().flatten() {
         let mut held = Vec::new();
         let error = loop {
-            match Connection::open(&server.unix(), Patience::of(LONG)) {
+            match Connection::open(&server.unix(), CallLimits::timeout(LONG)) {
                 Ok(connection) => held.push(connection),
                 Err(error) => break error,
             }

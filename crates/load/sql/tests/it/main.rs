@@ -9,7 +9,7 @@ mod loading;
 mod values;
 
 use plimsoll_model::database::{Endpoint, Engine};
-use plimsoll_sql::{Connection, Patience, Rows, SqlError, Value};
+use plimsoll_sql::{CallLimits, Connection, Rows, SqlError, Value};
 use plimsoll_testkit::database::{Database, shared};
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn on_each(case: impl Fn(&mut Connection)) {
 }
 
 fn open(endpoint: &Endpoint) -> Connection {
-    Connection::open(endpoint, Patience::of(LONG)).unwrap()
+    Connection::open(endpoint, CallLimits::timeout(LONG)).unwrap()
 }
 
 /// A table of its own for a test.

@@ -4,7 +4,7 @@
 //! study measures no replica. So is what the manuals call safe, however much it does for speed:
 //! `commit_delay`, `wal_sync_method`, `binlog_order_commits`, `innodb_use_fdatasync`.
 
-use crate::settings::InForce;
+use crate::settings::EffectiveSettings;
 use plimsoll_model::database::Engine;
 
 /// A setting, and what can be lost with some of its values.
@@ -18,7 +18,7 @@ pub(super) struct Rule {
     /// Whether it is told also where nothing can be lost: those on which most depends.
     pub(super) always: bool,
     /// Other settings decide whether it matters.
-    pub(super) matters: fn(&InForce) -> bool,
+    pub(super) matters: fn(&EffectiveSettings) -> bool,
 }
 
 type Risks = &'static [(&'static str, &'static str)];
@@ -33,7 +33,7 @@ const fn where_lost(setting: &'static str, source: &'static str, risks: Risks) -
     Rule { setting, risks, source, always: false, matters: |_| true }
 }
 
-const fn only_if(matters: fn(&InForce) -> bool, rule: Rule) -> Rule {
+const fn only_if(matters: fn(&EffectiveSettings) -> bool, rule: Rule) -> Rule {
     Rule { matters, ..rule }
 }
 
@@ -55,7 +55,7 @@ const TORN: &str = "a loss of power in the middle of a write can leave pages tha
                     recovery does not mend";
 
 /// Without the name of a standby nobody waits for one.
-fn has_standbys(in_force: &InForce) -> bool {
+fn has_standbys(in_force: &EffectiveSettings) -> bool {
     in_force.get("synchronous_standby_names").is_some_and(|names| !names.is(""))
 }
 
@@ -127,11 +127,11 @@ const UNNOTICED: &str = "damaged pages are not noticed";
 const FOR_GOOD: &str = "data can be damaged for good";
 
 /// Where it cannot be told, there may be one.
-fn has_binary_log(in_force: &InForce) -> bool {
+fn has_binary_log(in_force: &EffectiveSettings) -> bool {
     in_force.get("log_bin").is_none_or(|log| !log.is("off"))
 }
 
-fn log_is_late(in_force: &InForce) -> bool {
+fn log_is_late(in_force: &EffectiveSettings) -> bool {
     in_force.get("innodb_flush_log_at_trx_commit").is_some_and(|flush| flush.is("0") || flush.is("2"))
 }
 

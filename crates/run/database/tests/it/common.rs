@@ -4,7 +4,7 @@ use plimsoll_database::{DatabaseError, Databases, Staged, check};
 use plimsoll_model::database::{Database, Dataset, Engine, Origin, Server, Snapshot};
 use plimsoll_model::event::Event;
 use plimsoll_model::sql::Transport;
-use plimsoll_sql::{Connection, Patience};
+use plimsoll_sql::{CallLimits, Connection};
 use plimsoll_system::{Launcher, Running, free_port};
 use plimsoll_testkit::database::mysql_folder;
 use procfs::process::all_processes;
@@ -118,7 +118,7 @@ pub(crate) fn accounts(staged: &Staged) -> Accounts {
 }
 
 pub(crate) fn connect(staged: &Staged) -> Connection {
-    Connection::open(&staged.endpoint(Transport::Unix).unwrap(), Patience::of(PATIENCE)).unwrap()
+    Connection::open(&staged.endpoint(Transport::Unix).unwrap(), CallLimits::timeout(PATIENCE)).unwrap()
 }
 
 /// Events that tell of data being made, without those of progress.

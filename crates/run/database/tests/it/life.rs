@@ -326,7 +326,7 @@ fn nobody_enters_without_a_password(engine: Engine, may_stay: &[&str]) {
     let mut endpoint = staged.endpoint(Transport::Unix).unwrap();
     for user in ["root", "nobody", ""] {
         (endpoint.user, endpoint.password) = (user.to_owned(), None);
-        let refused = Connection::open(&endpoint, plimsoll_sql::Patience::of(PATIENCE));
+        let refused = Connection::open(&endpoint, plimsoll_sql::CallLimits::timeout(PATIENCE));
         assert!(refused.is_err(), "`{user}` enters");
     }
     running.stop().unwrap();

@@ -3,8 +3,10 @@
 use super::STEP_IN;
 use super::signals::Signals;
 use super::step_in::Role;
+use crate::control_channel::{
+    Cleanup, ControlChannel, LaunchOrder, Received, StopRequest, WardenReport, wait_readable,
+};
 use crate::exit::Exit;
-use crate::lifeline::{Gone, Heard, Lifeline, Order, Report, StopRequest, wait_readable};
 use crate::tree::{KILL_LIMIT, descendants, kill};
 use plimsoll_model::system::{StopPolicy, StopSignal};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, set_child_subreaper, setsid, wait};
@@ -20,29 +22,29 @@ use std::time::{Duration, Instant};
 /// are not its own children end without telling it.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Runs one command, from the order on the lifeline to the end of its last descendant.
+/// Runs one command, from the order on the control channel to the end of its last descendant.
 pub(super) fn guard() -> io::Result<()> {
     setsid()?; // a terminal's Ctrl-C and hang-up are Plimsoll's to handle
     rustix::thread::set_name(c"warden")?;
     set_child_subreaper(Some(getpid()))?;
     let signals = Signals::catch()?;
-    let mut lifeline = Lifeline::of_standard_input()?;
-    let Heard::Message(order) = lifeline.hear::<Order>(None)? else { return Ok(()) };
+    let mut channel = ControlChannel::of_standard_input()?;
+    let Received::Message(order) = channel.receive::<LaunchOrder>(None)? else { return Ok(()) };
     match start(&order) {
         Ok(root) => {
-            let mut guard = Guard { lifeline, signals, root, exit: None, stopping_until: None };
+            let mut guard = Guard { channel, signals, root, exit: None, stopping_until: None };
             // Whether watching ended well or not, nothing may stay.
-            let watched = guard.lifeline.tell(&Report::Started).and_then(|()| guard.watch());
+            let watched = guard.channel.send(&WardenReport::Started).and_then(|()| guard.watch());
             let gone = guard.kill_all()?;
-            guard.lifeline.tell(&Report::Gone(gone))?;
+            guard.channel.send(&WardenReport::Cleanup(gone))?;
             watched
         }
-        Err(reason) => lifeline.tell(&Report::Refused(reason)),
+        Err(reason) => channel.send(&WardenReport::Refused(reason)),
     }
 }
 
 /// Starts the command in a process group of its own, and waits until it has become itself.
-fn start(order: &Order) -> Result<Pid, String> {
+fn start(order: &LaunchOrder) -> Result<Pid, String> {
     let (own, theirs) = UnixStream::pair().map_err(|error| format!("no socket pair to start it with: {error}"))?;
     let child = Command::new("/proc/self/exe") // the same file, even if it was replaced meanwhile
         .arg0("warden")
@@ -52,19 +54,19 @@ fn start(order: &Order) -> Result<Pid, String> {
         .process_group(0)
         .spawn()
         .map_err(|error| format!("no process to start it in: {error}"))?;
-    let mut line = Lifeline::new(own);
+    let mut line = ControlChannel::new(own);
     let role = Role { warden: getpid().as_raw_nonzero().get(), order: order.clone() };
-    let answer = line.tell(&role).and_then(|()| line.hear::<String>(None));
+    let answer = line.send(&role).and_then(|()| line.receive::<String>(None));
     match answer {
-        Ok(Heard::Message(reason)) => Err(reason),
-        Ok(Heard::End | Heard::Silence) => Ok(Pid::from_child(&child)),
+        Ok(Received::Message(reason)) => Err(reason),
+        Ok(Received::Closed | Received::Timeout) => Ok(Pid::from_child(&child)),
         Err(error) => Err(format!("the process that was to become it died: {error}")),
     }
 }
 
 /// A running command and what is known of it.
 struct Guard {
-    lifeline: Lifeline,
+    channel: ControlChannel,
     signals: Signals,
     /// The command's own process, and its process group.
     root: Pid,
@@ -84,14 +86,14 @@ impl Guard {
             }
             let [child, end] = self.signals.sources();
             let look_again = self.stopping_until.map(|_| LOOK_EVERY);
-            wait_readable(&[self.lifeline.as_fd(), child, end], look_again)?;
+            wait_readable(&[self.channel.as_fd(), child, end], look_again)?;
             if self.signals.end_asked()? {
                 return Ok(());
             }
-            match self.lifeline.hear::<StopRequest>(Some(Duration::ZERO))? {
-                Heard::Message(StopRequest(policy)) => self.ask_to_stop(&policy),
-                Heard::Silence => {}
-                Heard::End => return Ok(()),
+            match self.channel.receive::<StopRequest>(Some(Duration::ZERO))? {
+                Received::Message(StopRequest(policy)) => self.ask_to_stop(&policy),
+                Received::Timeout => {}
+                Received::Closed => return Ok(()),
             }
         }
     }
@@ -121,7 +123,7 @@ impl Guard {
                 Ok(Some((pid, status))) if pid == self.root => {
                     self.exit = Exit::of(status);
                     if let (Some(exit), None) = (self.exit, self.stopping_until) {
-                        self.lifeline.tell(&Report::Ended(exit))?;
+                        self.channel.send(&WardenReport::Ended(exit))?;
                     }
                 }
                 Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
@@ -134,14 +136,14 @@ impl Guard {
 
     /// Kills until no child is left. As every orphan below the warden becomes its child, that
     /// means: no descendant.
-    fn kill_all(&mut self) -> io::Result<Gone> {
+    fn kill_all(&mut self) -> io::Result<Cleanup> {
         let deadline = Instant::now() + KILL_LIMIT;
         let mut killed = BTreeSet::new();
         while self.reap()? {
             let living = descendants(own_pid());
             if Instant::now() > deadline {
                 let left = living.iter().map(|entry| entry.pid).collect();
-                return Ok(Gone { exit: self.exit, killed: killed.len(), left });
+                return Ok(Cleanup { exit: self.exit, killed: killed.len(), left });
             }
             for entry in living {
                 killed.insert(entry.pid);
@@ -151,7 +153,7 @@ impl Guard {
             wait_readable(&[child], Some(LOOK_EVERY))?;
             self.signals.clear_children()?;
         }
-        Ok(Gone { exit: self.exit, killed: killed.len(), left: Vec::new() })
+        Ok(Cleanup { exit: self.exit, killed: killed.len(), left: Vec::new() })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The last instant before the command: this process becomes it.
 
-use crate::lifeline::{Heard, Lifeline, Order};
+use crate::control_channel::{ControlChannel, LaunchOrder, Received};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
@@ -17,16 +17,16 @@ pub(super) struct Role {
     /// The warden.
     pub(super) warden: i32,
     /// What to become.
-    pub(super) order: Order,
+    pub(super) order: LaunchOrder,
 }
 
 /// Becomes the command. Comes back only if that failed, and tells the warden why; if it did not,
-/// `exec` closes the lifeline, which tells the warden as well.
+/// `exec` closes the control channel, which tells the warden as well.
 pub(super) fn step_in() -> io::Result<()> {
-    let mut lifeline = Lifeline::of_standard_input()?;
-    let Heard::Message(role) = lifeline.hear::<Role>(None)? else { return Ok(()) };
+    let mut channel = ControlChannel::of_standard_input()?;
+    let Received::Message(role) = channel.receive::<Role>(None)? else { return Ok(()) };
     let refusal = become_command(&role);
-    lifeline.tell(&refusal)
+    channel.send(&refusal)
 }
 
 fn become_command(role: &Role) -> String {

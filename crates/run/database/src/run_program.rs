@@ -12,14 +12,14 @@ const WITHIN: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// What a program said.
-pub(crate) struct Answer {
+pub(crate) struct ProgramOutput {
     pub(crate) status: ExitStatus,
     pub(crate) output: String,
     pub(crate) errors: String,
 }
 
 /// Runs a command to its end in the root folder, where it finds nothing that could be its own.
-pub(crate) fn ask(command: &[String]) -> io::Result<Answer> {
+pub(crate) fn run_program(command: &[String]) -> io::Result<ProgramOutput> {
     let [output, errors] = [memory()?, memory()?];
     let mut child = Command::new(&command[0])
         .args(&command[1..])
@@ -40,7 +40,7 @@ pub(crate) fn ask(command: &[String]) -> io::Result<Answer> {
         }
         thread::sleep(PAUSE);
     };
-    Ok(Answer { status, output: text(output)?, errors: text(errors)? })
+    Ok(ProgramOutput { status, output: text(output)?, errors: text(errors)? })
 }
 
 fn memory() -> io::Result<File> {
@@ -60,9 +60,9 @@ mod tests {
 
     #[test]
     fn an_answer_is_what_a_program_said_and_how_it_ended() {
-        let answer = ask(&["sh", "-c", "pwd; echo wrong >&2; exit 3"].map(str::to_owned)).unwrap();
+        let answer = run_program(&["sh", "-c", "pwd; echo wrong >&2; exit 3"].map(str::to_owned)).unwrap();
         assert_eq!((answer.output.as_str(), answer.errors.as_str()), ("/\n", "wrong\n"));
         assert_eq!(answer.status.code(), Some(3));
-        assert!(ask(&["/no/such/program".to_owned()]).is_err());
+        assert!(run_program(&["/no/such/program".to_owned()]).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use plimsoll_model::database::Endpoint;
 use plimsoll_model::record::ErrorKind;
-use plimsoll_sql::{Connection, Patience, SqlError};
+use plimsoll_sql::{CallLimits, Connection, SqlError};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -14,13 +14,13 @@ const PATIENCE: Duration = Duration::from_secs(6 * 3_600);
 /// How often progress is told, and an interruption noticed.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// As many connections as there are processors.
-pub(crate) struct SideBySide<'a> {
+/// Loads data over as many connections as there are processors.
+pub(crate) struct LoaderPool<'a> {
     pub(crate) endpoint: &'a Endpoint,
     pub(crate) interrupted: &'a AtomicBool,
 }
 
-impl SideBySide<'_> {
+impl LoaderPool<'_> {
     /// Does `work` with all `things`, each taken by whichever connection is free. Meanwhile `look` is
     /// called. The first failure ends all, and is given.
     pub(crate) fn each<T: Sync>(
@@ -62,6 +62,6 @@ impl SideBySide<'_> {
     }
 
     fn connect(&self, over: &Arc<AtomicBool>) -> Result<Connection, SqlError> {
-        Connection::open(self.endpoint, Patience { timeout: PATIENCE, over: Arc::clone(over), until: None })
+        Connection::open(self.endpoint, CallLimits { timeout: PATIENCE, cancelled: Arc::clone(over), deadline: None })
     }
 }

@@ -1,13 +1,13 @@
 //! Settings that a server would not take, found before there is any data: its program is started,
 //! reads them, and ends. No server is touched.
 
-use crate::ask::ask;
 use crate::engine::{Installation, Setting, plain};
+use crate::run_program::run_program;
 use plimsoll_model::database::Database;
 
 /// Why the server would not take what the study asks for, in two lines for each setting.
-pub(crate) fn refused(database: &Database, installation: &Installation) -> Vec<String> {
-    let why = |settings: &[Setting]| if settings.is_empty() { None } else { refusal(installation, settings) };
+pub(crate) fn rejected_settings(database: &Database, installation: &Installation) -> Vec<String> {
+    let why = |settings: &[Setting]| if settings.is_empty() { None } else { rejection(installation, settings) };
     let Some(together) = why(&database.settings) else { return Vec::new() };
     let alone = database.settings.iter().filter_map(|setting| {
         let (name, value) = setting;
@@ -29,8 +29,8 @@ pub(crate) fn refused(database: &Database, installation: &Installation) -> Vec<S
 }
 
 /// What the server complains of; none if it takes all of them.
-fn refusal(installation: &Installation, settings: &[Setting]) -> Option<String> {
-    let answer = ask(&installation.try_settings(settings)).ok()?; // that it does not start is said elsewhere
+fn rejection(installation: &Installation, settings: &[Setting]) -> Option<String> {
+    let answer = run_program(&installation.try_settings(settings)).ok()?; // that it does not start is said elsewhere
     let ends_well = answer.status.success();
     let concerns = |line: &str| settings.iter().any(|(name, _)| plain(line).contains(&plain(name)));
     let lines: Vec<&str> = answer.errors.lines().collect();

@@ -3,7 +3,7 @@
 use crate::disk::{self, Method};
 use crate::engine::{self, Installation, Place};
 use crate::error::DatabaseError;
-use crate::mark::{Found, LOCK, MARK, Mark, lock};
+use crate::mark::{FolderOwner, LOCK, MARK, Mark, lock};
 use crate::scratch::open_folder;
 use crate::shared_memory;
 use plimsoll_model::database::{Condition, Dataset, Server, Snapshot};
@@ -29,7 +29,7 @@ const SCHEMA: u32 = 1;
 
 /// The data of one database.
 #[derive(Debug)]
-pub(crate) struct Home {
+pub(crate) struct DataFolder {
     folder: PathBuf,
     /// Held as long as a folder that is kept is in use.
     _lock: Option<File>,
@@ -101,14 +101,14 @@ pub(crate) fn made_from(
 /// What keeps a folder from holding the data, looked at without touching it.
 pub(crate) fn check(folder: &Path, asked: &BTreeMap<String, String>) -> Result<(), DatabaseError> {
     match Mark::find(folder) {
-        Found::Empty => Ok(()),
-        Found::Foreign(why) => Err(DatabaseError::Failed(format!(
+        FolderOwner::Empty => Ok(()),
+        FolderOwner::Foreign(why) => Err(DatabaseError::Failed(format!(
             "{} was not made by Plimsoll: {why}; it is left as it is. Let `data` name a folder that is empty or not \
              there yet",
             folder.display()
         ))),
-        Found::Marked(mark) if !mark.finished => Ok(()),
-        Found::Marked(mark) => match mark.differences(asked) {
+        FolderOwner::Marked(mark) if !mark.finished => Ok(()),
+        FolderOwner::Marked(mark) => match mark.differences(asked) {
             none if none.is_empty() => Ok(()),
             differences => Err(DatabaseError::Failed(format!(
                 "the data kept in {} is not what the study asks for ({}); let `data` name another folder (it may hold \
@@ -133,7 +133,7 @@ pub(crate) fn claim(folder: &Path, asked: &BTreeMap<String, String>) -> Result<C
     check(folder, asked)?; // another run may have had it until now
     remove_copies(folder);
     match Mark::find(folder) {
-        Found::Marked(mark) if mark.finished => {
+        FolderOwner::Marked(mark) if mark.finished => {
             let path = folder.join(PASSWORD);
             let password = fs::read_to_string(&path).map(Secret).map_err(DatabaseError::io("read", &path))?;
             Ok(Claim::Kept { lock, size: mark.size, password })
@@ -174,7 +174,7 @@ fn clear(folder: &Path) -> Result<(), DatabaseError> {
 }
 
 /// Leaves a folder as it was before it was claimed.
-pub(crate) fn give_back(folder: &Path, made: bool) {
+pub(crate) fn release(folder: &Path, made: bool) {
     // What cannot be removed carries the mark of data that is not finished, and is made anew.
     if clear(folder).is_ok() {
         let _ = fs::remove_file(folder.join(MARK));
@@ -185,10 +185,10 @@ pub(crate) fn give_back(folder: &Path, made: bool) {
     }
 }
 
-impl Home {
+impl DataFolder {
     /// A folder whose data is there.
-    pub(crate) fn kept(folder: PathBuf, sockets: PathBuf, lock: File, size: u64, password: Secret) -> Home {
-        Home { folder, _lock: Some(lock), sockets, password, size, kept: true, copies: AtomicU32::new(0) }
+    pub(crate) fn kept(folder: PathBuf, sockets: PathBuf, lock: File, size: u64, password: Secret) -> DataFolder {
+        DataFolder { folder, _lock: Some(lock), sockets, password, size, kept: true, copies: AtomicU32::new(0) }
     }
 
     /// A folder whose data was just made.
@@ -198,7 +198,7 @@ impl Home {
         lock: Option<File>,
         password: Secret,
         made_from: BTreeMap<String, String>,
-    ) -> Result<Home, DatabaseError> {
+    ) -> Result<DataFolder, DatabaseError> {
         let snapshot = folder.join(SNAPSHOT);
         let size = disk::size_of(&snapshot)?;
         if lock.is_some() {
@@ -208,7 +208,7 @@ impl Home {
         } else {
             disk::sync(&folder)?;
         }
-        Ok(Home { folder, _lock: lock, sockets, password, size, kept: false, copies: AtomicU32::new(0) })
+        Ok(DataFolder { folder, _lock: lock, sockets, password, size, kept: false, copies: AtomicU32::new(0) })
     }
 
     /// Where commands of the server may run.
@@ -241,7 +241,7 @@ impl Home {
     }
 }
 
-impl Drop for Home {
+impl Drop for DataFolder {
     /// A server may have served the snapshot itself.
     fn drop(&mut self) {
         shared_memory::remove(&self.snapshot());
@@ -289,7 +289,7 @@ mod tests {
         let Claim::Empty { lock, made } = claim(&folder, &made_from("1")).unwrap() else { panic!("it is empty") };
         assert!(lock.is_some() && made);
         fs::create_dir(folder.join(SNAPSHOT)).unwrap();
-        give_back(&folder, made);
+        release(&folder, made);
         assert!(!folder.exists() && place.path().join("deeper").exists());
     }
 }

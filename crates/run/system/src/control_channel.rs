@@ -1,6 +1,6 @@
-//! What Plimsoll and a warden tell one another: JSON, one message a line, over a socket pair.
+//! Messages between Plimsoll and a warden: JSON, one message a line, over a socket pair.
 //!
-//! The lifeline is also the proof that the other side lives: it ends when the other side does.
+//! The control channel is also the proof that the other side lives: it ends when the other side does.
 
 use crate::exit::Exit;
 use plimsoll_model::system::{CommandLine, StopPolicy};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// The first message to a warden: what to run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct LaunchOrder {
     /// Arguments that bring this program to [`crate::warden::main`].
     pub(crate) launcher: Vec<String>,
     /// The program's file.
@@ -32,14 +32,14 @@ pub(crate) struct Order {
     pub(crate) cpus: Option<Processors>,
 }
 
-/// A later message to a warden: stop the command. The end of the lifeline says the same, at once
+/// A later message to a warden: stop the command. The end of the control channel says the same, at once
 /// and without grace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct StopRequest(pub(crate) StopPolicy);
 
-/// What a warden tells.
+/// A message from a warden.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) enum Report {
+pub(crate) enum WardenReport {
     /// The command runs.
     Started,
     /// It could not be started, and why.
@@ -47,12 +47,12 @@ pub(crate) enum Report {
     /// It ended by itself; what it started may still run.
     Ended(Exit),
     /// Everything has ended. The last message.
-    Gone(Gone),
+    Cleanup(Cleanup),
 }
 
-/// How the end came.
+/// How the command ended, and what was cleaned up after it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Gone {
+pub(crate) struct Cleanup {
     /// How the command itself ended; `None` if even SIGKILL did not end it.
     pub(crate) exit: Option<Exit>,
     /// How many processes had to be killed.
@@ -61,39 +61,39 @@ pub(crate) struct Gone {
     pub(crate) left: Vec<i32>,
 }
 
-/// What came from the other side.
+/// The outcome of waiting for a message.
 #[derive(Debug)]
-pub(crate) enum Heard<T> {
+pub(crate) enum Received<T> {
     /// A message.
     Message(T),
     /// Nothing in the time given.
-    Silence,
-    /// The end of the lifeline: the other side is gone.
-    End,
+    Timeout,
+    /// The other side closed the channel, or died.
+    Closed,
 }
 
 /// One end of the socket pair.
 #[derive(Debug)]
-pub(crate) struct Lifeline {
+pub(crate) struct ControlChannel {
     stream: UnixStream,
     pending: Vec<u8>,
 }
 
-impl Lifeline {
-    pub(crate) fn new(stream: UnixStream) -> Lifeline {
-        Lifeline { stream, pending: Vec::new() }
+impl ControlChannel {
+    pub(crate) fn new(stream: UnixStream) -> ControlChannel {
+        ControlChannel { stream, pending: Vec::new() }
     }
 
     /// The end that this process was started with, as its standard input. The copy is closed on
-    /// `exec`, so nothing that this process starts can keep the lifeline open.
-    pub(crate) fn of_standard_input() -> io::Result<Lifeline> {
+    /// `exec`, so nothing that this process starts can keep the control channel open.
+    pub(crate) fn of_standard_input() -> io::Result<ControlChannel> {
         let socket = io::stdin().as_fd().try_clone_to_owned()?;
-        Ok(Lifeline::new(UnixStream::from(socket)))
+        Ok(ControlChannel::new(UnixStream::from(socket)))
     }
 
-    /// Sends a message. If the other side is gone, [`Lifeline::hear`] says so next: the message is
+    /// Sends a message. If the other side is gone, [`ControlChannel::receive`] says so next: the message is
     /// lost, which is no error here.
-    pub(crate) fn tell(&mut self, message: &impl Serialize) -> io::Result<()> {
+    pub(crate) fn send(&mut self, message: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         match self.stream.write_all(&line) {
@@ -103,20 +103,20 @@ impl Lifeline {
     }
 
     /// Waits for the next message; for ever, when `within` is `None`.
-    pub(crate) fn hear<T: DeserializeOwned>(&mut self, within: Option<Duration>) -> io::Result<Heard<T>> {
+    pub(crate) fn receive<T: DeserializeOwned>(&mut self, within: Option<Duration>) -> io::Result<Received<T>> {
         let deadline = within.map(|within| Instant::now() + within);
         loop {
             if let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
                 let message = serde_json::from_slice(&self.pending[..end])?;
                 self.pending.drain(..=end);
-                return Ok(Heard::Message(message));
+                return Ok(Received::Message(message));
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             if !wait_readable(&[self.stream.as_fd()], left)? {
-                return Ok(Heard::Silence);
+                return Ok(Received::Timeout);
             }
             if !self.read_some()? {
-                return Ok(Heard::End);
+                return Ok(Received::Closed);
             }
         }
     }
@@ -137,7 +137,7 @@ impl Lifeline {
     }
 }
 
-impl AsFd for Lifeline {
+impl AsFd for ControlChannel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }

@@ -1,4 +1,4 @@
-//! The transactions of a study, with their parameters understood.
+//! The transactions of a study, compiled: statements, sources of parameters, and weights.
 
 use super::feed::Feed;
 use super::parameter::Source;
@@ -8,20 +8,20 @@ use plimsoll_model::database::Engine;
 use plimsoll_model::sql::{OwnStatement, Transaction};
 use std::ops::Range;
 
-/// What all users share.
-pub(super) struct Plan {
-    pub(super) transactions: Vec<Planned>,
+/// The transactions of a study, which all users share.
+pub(super) struct CompiledTransactions {
+    pub(super) transactions: Vec<CompiledTransaction>,
     pub(super) feeds: Vec<Feed>,
     /// All weights together.
     weight: u64,
 }
 
 /// A transaction.
-pub(super) struct Planned {
+pub(super) struct CompiledTransaction {
     name: String,
     weight: u64,
     pub(super) atomic: bool,
-    pub(super) statements: Vec<PlannedStatement>,
+    pub(super) statements: Vec<CompiledStatement>,
     /// The parameters of all its statements, in order.
     pub(super) sources: Vec<Source>,
     /// The number of its first statement among all of the workload: BEGIN, where it has one.
@@ -29,19 +29,19 @@ pub(super) struct Planned {
 }
 
 /// A statement.
-pub(super) struct PlannedStatement {
+pub(super) struct CompiledStatement {
     pub(super) sql: String,
     /// Its parameters among those of the transaction.
     pub(super) parameters: Range<usize>,
     pub(super) rows: Option<u64>,
 }
 
-impl Plan {
-    pub(super) fn new(transactions: &[Transaction], engine: Option<Engine>) -> Result<Plan, String> {
-        let mut plan = Plan { transactions: Vec::new(), feeds: Vec::new(), weight: 0 };
+impl CompiledTransactions {
+    pub(super) fn new(transactions: &[Transaction], engine: Option<Engine>) -> Result<CompiledTransactions, String> {
+        let mut plan = CompiledTransactions { transactions: Vec::new(), feeds: Vec::new(), weight: 0 };
         for transaction in transactions {
             let first = plan.statement_names().len();
-            let planned = Planned::new(transaction, engine, first, &mut plan.feeds)?;
+            let planned = CompiledTransaction::new(transaction, engine, first, &mut plan.feeds)?;
             plan.weight += planned.weight;
             plan.transactions.push(planned);
         }
@@ -80,13 +80,13 @@ impl Plan {
     }
 }
 
-impl Planned {
+impl CompiledTransaction {
     fn new(
         transaction: &Transaction,
         engine: Option<Engine>,
         first: usize,
         feeds: &mut Vec<Feed>,
-    ) -> Result<Planned, String> {
+    ) -> Result<CompiledTransaction, String> {
         let Transaction { name, weight, atomic, statements } = transaction;
         let (mut planned, mut sources) = (Vec::new(), Vec::new());
         for (statement, number) in statements.iter().zip(1..) {
@@ -98,10 +98,10 @@ impl Planned {
                 sources.push(source.map_err(|fault| at(format!("parameter {number}: {fault}")))?);
             }
             let (sql, rows) = (statement.sql.clone(), statement.rows);
-            planned.push(PlannedStatement { sql, parameters: before..sources.len(), rows });
+            planned.push(CompiledStatement { sql, parameters: before..sources.len(), rows });
         }
         let (name, weight) = (name.clone(), u64::from(*weight));
-        Ok(Planned { name, weight, atomic: *atomic, statements: planned, sources, first })
+        Ok(CompiledTransaction { name, weight, atomic: *atomic, statements: planned, sources, first })
     }
 }
 

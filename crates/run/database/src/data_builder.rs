@@ -2,13 +2,13 @@
 
 use crate::engine::{self, Installation, LOADED, Place, USER, first_database};
 use crate::error::DatabaseError;
-use crate::ready::{Waiting, connect, with_interruption};
-use crate::{disk, home};
+use crate::ready::{ReadyWait, connect, with_interruption};
+use crate::{data_folder, disk};
 use plimsoll_model::database::{Address, Condition, Database, Dataset, Endpoint, Server};
 use plimsoll_model::event::Event;
 use plimsoll_model::storage::Secret;
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, SystemSpec};
-use plimsoll_sql::{Connection, Patience, SqlError};
+use plimsoll_sql::{CallLimits, Connection, SqlError};
 use plimsoll_system::{Exit, Launcher, Running};
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,7 +29,7 @@ const TELL_EVERY: Duration = Duration::from_millis(200);
 const FULL: u64 = 16 << 20;
 
 /// The making of one database's data.
-pub(crate) struct Making<'a> {
+pub(crate) struct DataBuilder<'a> {
     pub(crate) launcher: &'a Launcher,
     pub(crate) logs: &'a Path,
     pub(crate) database: &'a Database,
@@ -38,7 +38,7 @@ pub(crate) struct Making<'a> {
     pub(crate) interrupted: &'a AtomicBool,
 }
 
-impl Making<'_> {
+impl DataBuilder<'_> {
     /// Makes the data in `folder`, a folder of ours, and gives the password of its user.
     pub(crate) fn make(
         &self,
@@ -47,16 +47,16 @@ impl Making<'_> {
         on_data: &mut dyn FnMut(&Event),
     ) -> Result<Secret, DatabaseError> {
         let user = &self.installation.user;
-        let data = home::snapshot_in(folder);
+        let data = data_folder::snapshot_in(folder);
         user.make_folder(&data, 0o700).map_err(DatabaseError::io("make", &data))?;
         user.check_can_enter(&data).map_err(DatabaseError::Failed)?;
         let place = Place { data, sockets: sockets.to_owned(), port: self.server.port };
         let password = engine::new_password()?;
-        let first = First::write(sockets, &self.installation.first_words(&password), self.installation)?;
+        let first = InitFile::write(sockets, &self.installation.first_words(&password), self.installation)?;
         self.tell("initialising", 0.0, on_data);
         self.initialise(&place, &first.0).map_err(|error| self.explained(error, folder))?;
         let held = self.load(&place, first, &password, on_data).map_err(|error| self.explained(error, folder))?;
-        home::note_conditions(folder, &held)?;
+        data_folder::note_conditions(folder, &held)?;
         engine::tidy(self.database.engine, &place.data);
         Ok(password)
     }
@@ -80,14 +80,14 @@ impl Making<'_> {
     fn load(
         &self,
         place: &Place,
-        first: First,
+        first: InitFile,
         password: &Secret,
         on_data: &mut dyn FnMut(&Event),
     ) -> Result<Vec<Condition>, DatabaseError> {
         let spec = self.spec(place, self.installation.serve_to_load(place, &first.0));
         let running = self.launcher.start(&spec, &self.log())?;
         let endpoint = |database: &str| endpoint(self.database, place, password, database);
-        let waiting = Waiting { running: Some(&running), within: READY_WITHIN, interrupted: self.interrupted };
+        let waiting = ReadyWait { running: Some(&running), within: READY_WITHIN, interrupted: self.interrupted };
         let mut connection = connect(&endpoint(first_database(self.database.engine)), &waiting, Arc::default())?;
         drop(first); // it was read before anybody was let in
         let failed = |action| DatabaseError::sql(&self.database.name, action);
@@ -126,8 +126,8 @@ impl Making<'_> {
 
     fn settle(&self, endpoint: &Endpoint) -> Result<(), SqlError> {
         with_interruption(self.interrupted, |over| {
-            let patience = Patience { over, ..Patience::of(SETTLE_WITHIN) };
-            engine::settle(&mut Connection::open(endpoint, patience)?)
+            let limits = CallLimits { cancelled: over, ..CallLimits::timeout(SETTLE_WITHIN) };
+            engine::settle(&mut Connection::open(endpoint, limits)?)
         })
     }
 
@@ -216,18 +216,18 @@ pub(crate) fn endpoint(database: &Database, place: &Place, password: &Secret, na
     }
 }
 
-/// The file with what a server reads first, which has the password; removed when dropped.
-struct First(PathBuf);
+/// The file that a server reads at its first start, with the password; removed when dropped.
+struct InitFile(PathBuf);
 
-impl First {
-    fn write(folder: &Path, words: &str, installation: &Installation) -> Result<First, DatabaseError> {
-        let first = First(folder.join("first"));
+impl InitFile {
+    fn write(folder: &Path, words: &str, installation: &Installation) -> Result<InitFile, DatabaseError> {
+        let first = InitFile(folder.join("first"));
         engine::write_secret(&first.0, words, Some(&installation.user))?;
         Ok(first)
     }
 }
 
-impl Drop for First {
+impl Drop for InitFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0); // it goes with its folder at the latest
     }

@@ -1,6 +1,6 @@
-//! A socket with what has come in by it, and the patience of its calls.
+//! A blocking socket with an input buffer, and with limits on how long its calls wait.
 
-use crate::{Patience, SqlError};
+use crate::{CallLimits, SqlError};
 use plimsoll_model::database::Address;
 use plimsoll_model::record::ErrorKind;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,47 +10,55 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How long the socket waits before the patience of the call is looked at.
+/// The longest wait for the socket before the limits of the call are checked again.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What one answer may have in all: places in it are kept in 32 bits.
-const LARGEST: usize = u32::MAX as usize;
+/// The most bytes of one response: offsets into it are kept in 32 bits.
+const MAX_RESPONSE: usize = u32::MAX as usize;
 
-/// What the input has room for at first.
-const ROOM: usize = 16 * 1024;
+/// Initial size of the input buffer, in bytes.
+const INITIAL_CAPACITY: usize = 16 * 1024;
 
 enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
 
-/// A socket. What has come in is kept until the next call begins, so that rows can point to it.
-pub(crate) struct Wire {
+/// A socket. The response is kept until the next call begins, so that rows can borrow from it.
+pub(crate) struct Socket {
     stream: Stream,
-    patience: Patience,
-    /// When the call under way began, as far as that has mattered yet.
+    limits: CallLimits,
+    /// The start of the call under way; none until a limit was checked.
     began: Option<Instant>,
-    /// How often the call under way has waited for the socket.
+    /// How many reads the call under way has made.
     reads: u32,
     input: Vec<u8>,
-    /// Up to here it was looked at.
+    /// End of the bytes of `input` that were taken.
     at: usize,
-    /// Up to here it is filled.
+    /// End of the bytes of `input` that were received.
     end: usize,
     sent: u64,
     received: u64,
 }
 
-impl Wire {
-    pub(crate) fn open(address: &Address, patience: Patience) -> Result<Wire, SqlError> {
-        let stream =
-            connect(address, &patience).map_err(|error| SqlError::new(ErrorKind::Connect, error.to_string()))?;
-        let wire =
-            Wire { stream, patience, began: None, reads: 0, input: vec![0; ROOM], at: 0, end: 0, sent: 0, received: 0 };
-        Ok(wire)
+impl Socket {
+    pub(crate) fn open(address: &Address, limits: CallLimits) -> Result<Socket, SqlError> {
+        let stream = connect(address, &limits).map_err(|error| SqlError::new(ErrorKind::Connect, error.to_string()))?;
+        let socket = Socket {
+            stream,
+            limits,
+            began: None,
+            reads: 0,
+            input: vec![0; INITIAL_CAPACITY],
+            at: 0,
+            end: 0,
+            sent: 0,
+            received: 0,
+        };
+        Ok(socket)
     }
 
-    /// Whether nobody elsewhere can listen in, or take the server's place.
+    /// True if the connection stays on this machine, where nobody can read it or pose as the server.
     pub(crate) fn is_local(&self) -> bool {
         match &self.stream {
             Stream::Unix(_) => true,
@@ -58,28 +66,28 @@ impl Wire {
         }
     }
 
-    pub(crate) fn until(&mut self, instant: Option<Instant>) {
-        self.patience.until = instant;
+    pub(crate) fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.limits.deadline = deadline;
     }
 
-    /// Bytes out and in.
+    /// Bytes sent and received.
     pub(crate) fn bytes(&self) -> (u64, u64) {
         (self.sent, self.received)
     }
 
-    /// A new call begins: what the last one has brought is no longer needed.
+    /// Begins a call: drops the response of the one before.
     pub(crate) fn begin(&mut self) {
         self.input.copy_within(self.at..self.end, 0);
         (self.at, self.end) = (0, self.end - self.at);
         (self.began, self.reads) = (None, 0);
     }
 
-    /// Everything that has come in since the call began.
+    /// Everything received since the call began.
     pub(crate) fn input(&self) -> &[u8] {
         &self.input
     }
 
-    /// The place of the next so many bytes, which are taken. Waits for them.
+    /// Takes the next `length` bytes, waiting for them; returns their offset in the input.
     #[inline]
     pub(crate) fn take(&mut self, length: usize) -> Result<usize, SqlError> {
         self.wait_for(length)?;
@@ -88,7 +96,7 @@ impl Wire {
         Ok(start)
     }
 
-    /// The next bytes, which stay.
+    /// Copies the next `N` bytes without taking them.
     #[inline]
     pub(crate) fn peek<const N: usize>(&mut self) -> Result<[u8; N], SqlError> {
         self.wait_for(N)?;
@@ -106,9 +114,9 @@ impl Wire {
     }
 
     fn read(&mut self, length: usize) -> Result<(), SqlError> {
-        self.make_room(length)?;
+        self.reserve(length)?;
         if self.reads > 0 {
-            self.still_patient(Duration::ZERO)?;
+            self.check_limits(Duration::ZERO)?;
         }
         self.reads += 1;
         loop {
@@ -118,7 +126,7 @@ impl Wire {
                 Stream::Unix(stream) => wait_until_readable(stream).and_then(|()| stream.read(room)),
             };
             match done {
-                Ok(0) => return Err(gone("the server closed the connection")),
+                Ok(0) => return Err(closed("the server closed the connection")),
                 Ok(read) => {
                     self.end += read;
                     self.received += read as u64;
@@ -129,20 +137,20 @@ impl Wire {
         }
     }
 
-    /// Room for what comes next. It grows with what has come, not with what was announced: that may
-    /// be nonsense from a server of another kind.
-    fn make_room(&mut self, length: usize) -> Result<(), SqlError> {
-        if self.at.saturating_add(length) > LARGEST {
-            let detail = format!("the answer has more than {LARGEST} bytes; ask for less at once");
+    /// Makes room for the next read. The buffer grows with the bytes received, not with the announced
+    /// length, which a server of another kind may have sent as something else.
+    fn reserve(&mut self, length: usize) -> Result<(), SqlError> {
+        if self.at.saturating_add(length) > MAX_RESPONSE {
+            let detail = format!("the answer has more than {MAX_RESPONSE} bytes; ask for less at once");
             return Err(SqlError::new(ErrorKind::Protocol, detail));
         }
         if self.input.len() == self.end {
-            self.input.resize((self.end * 2).min(LARGEST), 0);
+            self.input.resize((self.end * 2).min(MAX_RESPONSE), 0);
         }
         Ok(())
     }
 
-    /// Hands everything over to the kernel.
+    /// Sends all bytes.
     #[inline]
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), SqlError> {
         let mut left = bytes;
@@ -162,25 +170,25 @@ impl Wire {
         Ok(())
     }
 
-    /// Goes on after an error that means nothing but that nothing has happened yet.
+    /// Ignores errors that only say that nothing has happened yet, as long as the limits allow.
     fn wait_on(&mut self, error: &io::Error) -> Result<(), SqlError> {
         match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => self.still_patient(TICK),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => self.check_limits(TICK),
             io::ErrorKind::Interrupted => Ok(()),
-            _ => Err(gone(&format!("the connection broke: {error}"))),
+            _ => Err(closed(&format!("the connection broke: {error}"))),
         }
     }
 
-    /// Looks whether the call may go on, which began at least `waited` ago.
-    fn still_patient(&mut self, waited: Duration) -> Result<(), SqlError> {
+    /// Fails if a limit of the call is reached, which began at least `waited` ago.
+    fn check_limits(&mut self, waited: Duration) -> Result<(), SqlError> {
         let now = Instant::now();
         let began = *self.began.get_or_insert_with(|| now.checked_sub(waited).unwrap_or(now));
-        let fault = if self.patience.over.load(Ordering::Relaxed) {
+        let fault = if self.limits.cancelled.load(Ordering::Relaxed) {
             "no answer before everything was to end".to_owned()
-        } else if self.patience.until.is_some_and(|until| now >= until) {
+        } else if self.limits.deadline.is_some_and(|deadline| now >= deadline) {
             "no answer in the time that was left".to_owned()
-        } else if now - began >= self.patience.timeout {
-            format!("no answer within {:?}", self.patience.timeout)
+        } else if now - began >= self.limits.timeout {
+            format!("no answer within {:?}", self.limits.timeout)
         } else {
             return Ok(());
         };
@@ -188,8 +196,8 @@ impl Wire {
     }
 }
 
-/// Waits until something can be read, at most a tick. A read that blocks on a UNIX socket is also woken
-/// when the server takes what was sent, for nothing: that costs both sides more than one call more.
+/// Waits until something can be read, at most a tick. A read that blocks on a UNIX socket wakes up
+/// for nothing when the server receives what was sent, which costs both sides more than this call.
 fn wait_until_readable(stream: &UnixStream) -> io::Result<()> {
     let tick = Timespec::try_from(TICK).expect("a tick is short");
     match poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&tick))? {
@@ -198,12 +206,12 @@ fn wait_until_readable(stream: &UnixStream) -> io::Result<()> {
     }
 }
 
-fn gone(how: &str) -> SqlError {
+fn closed(how: &str) -> SqlError {
     SqlError::new(ErrorKind::Closed, how)
 }
 
-fn connect(address: &Address, patience: &Patience) -> io::Result<Stream> {
-    let tick = patience.timeout.clamp(Duration::from_millis(1), TICK);
+fn connect(address: &Address, limits: &CallLimits) -> io::Result<Stream> {
+    let tick = limits.timeout.clamp(Duration::from_millis(1), TICK);
     match address {
         Address::Unix(path) => {
             let stream = UnixStream::connect(path)?;
@@ -212,7 +220,7 @@ fn connect(address: &Address, patience: &Patience) -> io::Result<Stream> {
             Ok(Stream::Unix(stream))
         }
         Address::Tcp { host, port } => {
-            let stream = connect_tcp(host, *port, patience.timeout)?;
+            let stream = connect_tcp(host, *port, limits.timeout)?;
             stream.set_nodelay(true)?;
             stream.set_read_timeout(Some(tick))?;
             stream.set_write_timeout(Some(tick))?;
@@ -221,7 +229,7 @@ fn connect(address: &Address, patience: &Patience) -> io::Result<Stream> {
     }
 }
 
-/// To the first of the host's addresses that answers.
+/// Connects to the first address of the host that accepts.
 fn connect_tcp(host: &str, port: u16, within: Duration) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, format!("`{host}` has no address"));
     for address in (host, port).to_socket_addrs()? {
@@ -240,29 +248,29 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
 
-    /// A wire and its other end.
-    fn pair(patience: Patience) -> (Wire, UnixStream) {
-        let path = std::env::temp_dir().join(format!("wire-{:x}-{:p}", std::process::id(), &patience));
+    /// A socket and its other end.
+    fn pair(limits: CallLimits) -> (Socket, UnixStream) {
+        let path = std::env::temp_dir().join(format!("socket-{:x}-{:p}", std::process::id(), &limits));
         let listener = UnixListener::bind(&path).unwrap();
-        let wire = Wire::open(&Address::Unix(path.clone()), patience).unwrap();
+        let socket = Socket::open(&Address::Unix(path.clone()), limits).unwrap();
         std::fs::remove_file(path).unwrap();
-        (wire, listener.accept().unwrap().0)
+        (socket, listener.accept().unwrap().0)
     }
 
     #[test]
     fn bytes_come_in_their_order_however_they_are_cut() {
-        let (mut wire, mut other) = pair(Patience::of(Duration::from_secs(10)));
+        let (mut socket, mut other) = pair(CallLimits::timeout(Duration::from_secs(10)));
         let all: Vec<u8> = (0..100_000_u32).map(|number| number as u8).collect();
         let expected = all.clone();
         let writer = std::thread::spawn(move || all.chunks(777).for_each(|chunk| other.write_all(chunk).unwrap()));
-        wire.begin();
+        socket.begin();
         let mut taken = Vec::new();
         for length in (1..400).cycle() {
             let length = length.min(expected.len() - taken.len());
-            let start = wire.take(length).unwrap();
-            taken.extend_from_slice(&wire.input()[start..start + length]);
+            let start = socket.take(length).unwrap();
+            taken.extend_from_slice(&socket.input()[start..start + length]);
             if length % 7 == 0 {
-                wire.begin();
+                socket.begin();
             }
             if taken.len() == expected.len() {
                 break;
@@ -270,52 +278,53 @@ mod tests {
         }
         writer.join().unwrap();
         assert!(taken == expected);
-        assert_eq!(wire.bytes(), (0, 100_000));
+        assert_eq!(socket.bytes(), (0, 100_000));
     }
 
     #[test]
     fn what_is_only_announced_takes_no_memory() {
-        let (mut wire, mut other) = pair(Patience::of(Duration::from_secs(1000)));
+        let (mut socket, mut other) = pair(CallLimits::timeout(Duration::from_secs(1000)));
         other.write_all(&[0; 100]).unwrap();
         drop(other);
-        wire.begin();
-        assert_eq!(wire.take(1 << 31).unwrap_err().kind, ErrorKind::Closed);
-        assert_eq!(wire.input().len(), ROOM);
-        assert_eq!(wire.take(LARGEST + 1).unwrap_err().kind, ErrorKind::Protocol);
+        socket.begin();
+        assert_eq!(socket.take(1 << 31).unwrap_err().kind, ErrorKind::Closed);
+        assert_eq!(socket.input().len(), INITIAL_CAPACITY);
+        assert_eq!(socket.take(MAX_RESPONSE + 1).unwrap_err().kind, ErrorKind::Protocol);
     }
 
     #[test]
     fn a_call_ends_at_its_time_out() {
-        let (mut wire, _other) = pair(Patience::of(Duration::from_millis(150)));
-        wire.begin();
-        assert_eq!(wire.take(1).unwrap_err().kind, ErrorKind::Timeout);
+        let (mut socket, _other) = pair(CallLimits::timeout(Duration::from_millis(150)));
+        socket.begin();
+        assert_eq!(socket.take(1).unwrap_err().kind, ErrorKind::Timeout);
     }
 
     #[test]
     fn a_call_ends_when_everything_is_over_or_its_time_has_come() {
-        let patience = Patience { over: Arc::new(AtomicBool::new(true)), ..Patience::of(Duration::from_secs(1000)) };
-        let (mut wire, _other) = pair(patience);
-        wire.begin();
-        assert_eq!(wire.take(1).unwrap_err().kind, ErrorKind::Timeout);
-        let (mut wire, _other) = pair(Patience::of(Duration::from_secs(1000)));
-        wire.until(Some(Instant::now()));
-        wire.begin();
-        assert_eq!(wire.take(1).unwrap_err().kind, ErrorKind::Timeout);
+        let limits =
+            CallLimits { cancelled: Arc::new(AtomicBool::new(true)), ..CallLimits::timeout(Duration::from_secs(1000)) };
+        let (mut socket, _other) = pair(limits);
+        socket.begin();
+        assert_eq!(socket.take(1).unwrap_err().kind, ErrorKind::Timeout);
+        let (mut socket, _other) = pair(CallLimits::timeout(Duration::from_secs(1000)));
+        socket.set_deadline(Some(Instant::now()));
+        socket.begin();
+        assert_eq!(socket.take(1).unwrap_err().kind, ErrorKind::Timeout);
     }
 
     #[test]
     fn a_call_that_cannot_send_ends_too() {
-        let (mut wire, _other) = pair(Patience::of(Duration::from_millis(150)));
-        wire.begin();
-        assert_eq!(wire.send(&vec![0; 100_000_000]).unwrap_err().kind, ErrorKind::Timeout);
+        let (mut socket, _other) = pair(CallLimits::timeout(Duration::from_millis(150)));
+        socket.begin();
+        assert_eq!(socket.send(&vec![0; 100_000_000]).unwrap_err().kind, ErrorKind::Timeout);
     }
 
     #[test]
     fn a_closed_socket_is_told_from_a_slow_one() {
-        let (mut wire, other) = pair(Patience::of(Duration::from_secs(1000)));
+        let (mut socket, other) = pair(CallLimits::timeout(Duration::from_secs(1000)));
         drop(other);
-        wire.begin();
-        assert_eq!(wire.take(1).unwrap_err().kind, ErrorKind::Closed);
-        assert_eq!(wire.send(b"x").unwrap_err().kind, ErrorKind::Closed);
+        socket.begin();
+        assert_eq!(socket.take(1).unwrap_err().kind, ErrorKind::Closed);
+        assert_eq!(socket.send(b"x").unwrap_err().kind, ErrorKind::Closed);
     }
 }
