@@ -8,6 +8,7 @@ use plimsoll_model::result::{Headroom, LoadSecond, TrialResult, TrialSummary};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
 use plimsoll_model::units::Nanos;
+use plimsoll_model::workload::Protocol;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -90,9 +91,8 @@ pub(crate) fn trial(scale: f64) -> TrialResult {
 
 /// Adds a second in which `count` iterations of one call ended, with 10 bytes out for each.
 pub(crate) fn with_second(result: &mut TrialResult, second: i64, count: u64) {
-    for (subject, bytes_out) in [("iteration", 0), ("request:call", count * 10)] {
-        let subject = subject.to_owned();
-        result.seconds.push(LoadSecond { second, subject, count, bytes_out, ..LoadSecond::default() });
+    for (subject, bytes_out) in [(Subject::Iteration, 0), (Subject::Request("call".to_owned()), count * 10)] {
+        result.seconds.push(LoadSecond { count, bytes_out, ..LoadSecond::empty(second, subject) });
     }
 }
 
@@ -115,7 +115,7 @@ fn facts() -> StudyFacts {
         decide: vec![decide("iteration_duration.p95", 0.1), decide("iterations.rate", 0.05)],
         floor_rule: FloorRule::default(),
         report: ReportSpec::default(),
-        protocol: "HTTP/1.1".to_owned(),
+        protocol: Protocol::Http,
         open_load: false,
         load: "closed loop, 10 users, no think time".to_owned(),
         mean_think: Some(0.0),

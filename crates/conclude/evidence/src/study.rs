@@ -10,6 +10,7 @@ use plimsoll_model::sample::{HostSample, ProcessSample};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::trial::{Plan, Trial, Validity};
 use plimsoll_model::units::Nanos;
+use plimsoll_model::workload::Protocol;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -113,14 +114,12 @@ pub fn trial(trial: Trial, seconds: i64, scale: f64) -> TrialResult {
 
 fn rows(second: i64, seconds: i64, scale: f64) -> [LoadSecond; 3] {
     let ended = ITERATIONS as f64 / scale / seconds.max(1) as f64;
-    ["iteration", "connect", "request:call"].map(|subject| LoadSecond {
-        second,
-        subject: subject.to_owned(),
+    [Subject::Iteration, Subject::Connect, Subject::Request("call".to_owned())].map(|subject| LoadSecond {
         count: ended as u64,
         bytes_out: (ended as u64).saturating_mul(10),
         bytes_in: (ended as u64).saturating_mul(20),
         mean: 50.5e6 * scale,
-        ..LoadSecond::default()
+        ..LoadSecond::empty(second, subject)
     })
 }
 
@@ -144,7 +143,7 @@ fn facts(shape: Shape) -> StudyFacts {
         decide: vec![decide("iteration_duration.p95"), decide("iterations.rate")],
         floor_rule: FloorRule::default(),
         report: ReportSpec::default(),
-        protocol: "HTTP/1.1".to_owned(),
+        protocol: Protocol::Http,
         open_load: false,
         load: "closed loop, 10 users".to_owned(),
         mean_think: None,

@@ -106,12 +106,12 @@ impl TrialResult {
 }
 
 /// What ended in one second for one subject, whatever phase scheduled it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadSecond {
     /// The second, from the start of the measure phase.
     pub second: i64,
-    /// The subject, as [`Subject`] prints it.
-    pub subject: String,
+    /// What it is about.
+    pub subject: Subject,
     /// How many ended.
     pub count: u64,
     /// How many of them failed.
@@ -132,6 +132,27 @@ pub struct LoadSecond {
     pub max: u64,
     /// 95th percentile of the response time in nanoseconds; 0 in closed load.
     pub response_p95: u64,
+}
+
+impl LoadSecond {
+    /// A second in which nothing of this subject ended.
+    #[must_use]
+    pub fn empty(second: i64, subject: Subject) -> LoadSecond {
+        LoadSecond {
+            second,
+            subject,
+            count: 0,
+            failed: 0,
+            bytes_out: 0,
+            bytes_in: 0,
+            mean: 0.0,
+            p50: 0,
+            p95: 0,
+            p99: 0,
+            max: 0,
+            response_p95: 0,
+        }
+    }
 }
 
 /// How the generator did in one second.

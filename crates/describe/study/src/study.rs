@@ -201,7 +201,7 @@ impl Study {
             decide: self.decide.clone(),
             floor_rule: self.noise_floor.unwrap_or_default(),
             report: self.report.clone(),
-            protocol: self.parts.workload.protocol().to_owned(),
+            protocol: self.parts.workload.protocol(),
             open_load: self.parts.load.is_open(),
             load: self.parts.load.in_words(self.has_waits()),
             mean_think: self.parts.load.mean_think().filter(|_| !self.has_waits()),

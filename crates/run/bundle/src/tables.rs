@@ -68,7 +68,7 @@ pub(crate) fn load_second(second: i64, subject: &Subject, tally: &Tally) -> Load
     let at = |quantile| tally.service.value_at_quantile(quantile);
     LoadSecond {
         second,
-        subject: subject.to_string(),
+        subject: subject.clone(),
         count: tally.count(),
         failed: tally.failed(),
         bytes_out: tally.bytes_out,

@@ -3,7 +3,7 @@
 use super::bottleneck::{self, Means};
 use super::{Scene, Statement, Statistic, Suspect, Transaction, statements, statistics, transactions, work};
 use crate::measure::Reader;
-use plimsoll_model::record::{ErrorKind, Subject};
+use plimsoll_model::record::ErrorKind;
 use std::collections::BTreeMap;
 
 /// A variant under a condition, over the trials that count.
@@ -104,7 +104,7 @@ fn errors(readers: &[&Reader<'_>]) -> BTreeMap<ErrorKind, u64> {
     let mut errors = BTreeMap::new();
     for reader in readers {
         for (subject, tally) in &reader.result().tallies {
-            if matches!(subject, Subject::Request(_)) {
+            if subject.is_request() {
                 tally.errors.iter().for_each(|(kind, count)| *errors.entry(*kind).or_default() += count);
             }
         }

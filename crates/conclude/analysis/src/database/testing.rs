@@ -9,6 +9,7 @@ use plimsoll_model::record::{Subject, Tally};
 use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult};
 use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
 use plimsoll_model::trial::{Plan, Trial};
+use plimsoll_model::workload::Protocol;
 
 /// Where a trial stands.
 #[derive(Clone, Copy)]
@@ -44,7 +45,7 @@ pub(crate) fn grid(settings: &[i64], loads: &[i64], repeats: u32, rate: impl Fn(
     if settings.len() == 1 {
         input.facts.factors.remove(1);
     }
-    input.facts.protocol = "SQL".to_owned();
+    input.facts.protocol = Protocol::Sql;
     input.facts.commands = Vec::new();
     let conditions = combinations(&input.facts.factors[1..]);
     let trials = trials(conditions.len(), repeats);
@@ -125,9 +126,9 @@ pub(crate) fn record(result: &mut TrialResult, step: &str, count: u64, milliseco
     result.tallies.entry(Subject::Iteration).or_default().merge(&tally);
     result.tallies.insert(Subject::Request(step.to_owned()), tally);
     for second in 0..SECONDS as i64 {
-        let subject = format!("request:{step}");
+        let subject = Subject::Request(step.to_owned());
         let (count, mean) = (count / SECONDS, milliseconds as f64 * 1e6);
-        result.seconds.push(LoadSecond { second, subject, count, mean, ..LoadSecond::default() });
+        result.seconds.push(LoadSecond { count, mean, ..LoadSecond::empty(second, subject) });
     }
 }
 

@@ -12,6 +12,7 @@ use crate::words::{counted, list};
 use plimsoll_model::database::DatabaseFacts;
 use plimsoll_model::measure::{Series, Unit};
 use plimsoll_model::record::ErrorKind;
+use plimsoll_model::sql::NEW_ORDER;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Orders of a warehouse of TPC-C before a trial.
@@ -405,7 +406,7 @@ fn statistic(cell: &Cell, name: &str) -> Option<f64> {
 fn grew(context: &Context<'_>) -> Option<Finding> {
     let growth = |reader: &Reader<'_>, facts: &DatabaseFacts| {
         let warehouses = warehouses(&facts.work.workload)?;
-        let seconds = reader.result().seconds.iter().filter(|second| second.subject == "request:new_order");
+        let seconds = reader.result().seconds.iter().filter(|second| second.subject.is_request_named(NEW_ORDER));
         let orders: u64 = seconds.map(|second| second.count.saturating_sub(second.failed)).sum();
         Some((orders as f64 / (ORDERS * warehouses), orders as f64, reader.trial().number))
     };
@@ -484,7 +485,6 @@ mod tests {
     use crate::database::testing::{change_facts, grid, study};
     use crate::{Input, findings::Finding};
     use plimsoll_model::database::{Condition, MixLine};
-    use plimsoll_model::record::Subject;
     use plimsoll_model::units::Nanos;
 
     fn finding(input: &Input, topic: &str) -> Option<Finding> {
@@ -656,9 +656,7 @@ mod tests {
         let failing = |share: f64| {
             let mut input = study();
             let tallies = &mut input.trials[1].tallies;
-            for tally in
-                tallies.iter_mut().filter(|(subject, _)| matches!(subject, Subject::Request(_))).map(|one| one.1)
-            {
+            for tally in tallies.iter_mut().filter(|(subject, _)| subject.is_request()).map(|one| one.1) {
                 tally.errors = [(ErrorKind::Deadlock, (tally.count() as f64 * share) as u64)].into();
             }
             finding(&input, "transactions that fail")

@@ -311,8 +311,7 @@ mod tests {
             result.generator =
                 (0..2).map(|second| GeneratorRow { second, users: 10, ..GeneratorRow::default() }).collect();
             for (second, count, failed) in [(-1, 3, 1), (0, 1, 0)] {
-                let subject = "connect".to_owned();
-                result.seconds.push(LoadSecond { second, subject, count, failed, ..LoadSecond::default() });
+                result.seconds.push(LoadSecond { count, failed, ..LoadSecond::empty(second, Subject::Connect) });
             }
         }
         let finding = analyse(&input).findings.into_iter().find(|finding| finding.topic == "idle users");

@@ -5,6 +5,7 @@ use crate::measure::Reader;
 use crate::quantity::{change, grouped, percent, show};
 use crate::words;
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
+use plimsoll_model::record::Subject;
 use plimsoll_model::result::LoadSecond;
 use plimsoll_statistics::{Growth, growth, halves as halves_of};
 use std::collections::BTreeMap;
@@ -176,10 +177,10 @@ impl BySecond {
 
     fn is_about(&self, row: &LoadSecond) -> bool {
         match &self.measure.series {
-            Series::ConnectDuration => row.subject == "connect",
-            Series::RequestDuration(Some(name)) => row.subject.strip_prefix("request:") == Some(name),
-            Series::RequestDuration(None) | Series::Requests => row.subject.starts_with("request:"),
-            _ => row.subject == "iteration",
+            Series::ConnectDuration => row.subject == Subject::Connect,
+            Series::RequestDuration(Some(name)) => row.subject.is_request_named(name),
+            Series::RequestDuration(None) | Series::Requests => row.subject.is_request(),
+            _ => row.subject == Subject::Iteration,
         }
     }
 }
@@ -213,7 +214,8 @@ fn unfinished(context: &Context<'_>, reader: &Reader<'_>) -> Option<(Vec<f64>, f
     let result = reader.result();
     let rows = result.generator.iter().filter(|row| result.counts_second(row.second));
     let unfinished: Vec<f64> = rows.map(|row| (row.users + row.backlog) as f64).collect();
-    let ended = result.seconds.iter().filter(|row| row.subject == "iteration" && result.counts_second(row.second));
+    let ended =
+        result.seconds.iter().filter(|row| row.subject == Subject::Iteration && result.counts_second(row.second));
     let finished: f64 = ended.map(|row| row.count as f64).sum();
     Some((unfinished, finished))
 }
@@ -260,6 +262,7 @@ mod tests {
     use crate::findings::{Finding, Gravity};
     use crate::testing::{input, trial};
     use crate::{Input, analyse};
+    use plimsoll_model::record::Subject;
     use plimsoll_model::result::{GeneratorRow, LoadSecond, TrialResult};
     use plimsoll_model::units::Nanos;
 
@@ -272,11 +275,9 @@ mod tests {
         let mut result = trial(1.0);
         result.summary.window = Nanos(20_000_000_000);
         let row = |second| LoadSecond {
-            second,
-            subject: "iteration".to_owned(),
             count: 100,
             mean: milliseconds(second) * 1e6,
-            ..LoadSecond::default()
+            ..LoadSecond::empty(second, Subject::Iteration)
         };
         result.seconds = (0..20).map(row).collect();
         result

@@ -7,6 +7,7 @@ use plimsoll_model::record::{Subject, Tally};
 use plimsoll_model::result::TrialResult;
 use plimsoll_model::storage::{Operation, Residency, StorageFacts, StorageStep};
 use plimsoll_model::trial::{Plan, Trial};
+use plimsoll_model::workload::Protocol;
 
 /// Where a trial stands.
 #[derive(Clone, Copy)]
@@ -38,7 +39,7 @@ pub(crate) fn study(
         Factor { name: "backend".to_owned(), levels: levels(back_ends), role },
         Factor { name: "size".to_owned(), levels: levels(&labels[..sizes]), role: factor },
     ];
-    input.facts.protocol = "storage".to_owned();
+    input.facts.protocol = Protocol::Storage;
     input.facts.commands = Vec::new();
     let trials = trials(back_ends.len(), sizes, repeats);
     input.trials = trials.iter().map(|trial| result(*trial, back_ends, &times)).collect();

@@ -8,6 +8,7 @@ use plimsoll_analysis::{Analysis, Input, NOT_RUN, Uncounted};
 use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::measure::Unit;
 use plimsoll_model::study::FloorRule;
+use plimsoll_model::workload::Protocol;
 
 /// A name and what there is to say of it.
 #[derive(Clone)]
@@ -98,8 +99,8 @@ fn generator(input: &Input) -> String {
         format!("processor{plural} {cpus}")
     });
     // Users whose calls block have a thread each.
-    let threads = match input.facts.protocol.as_str() {
-        "SQL" | "storage" => "a thread for each user".to_owned(),
+    let threads = match input.facts.protocol {
+        Protocol::Sql | Protocol::Storage => "a thread for each user".to_owned(),
         _ => counted(spec.threads, "thread"),
     };
     format!(

@@ -156,13 +156,14 @@ impl WorkloadTable {
     }
 
     /// As reports name it.
-    pub(crate) fn protocol(&self) -> &'static str {
+    pub(crate) fn protocol(&self) -> plimsoll_model::workload::Protocol {
+        use plimsoll_model::workload::Protocol;
         match self {
-            WorkloadTable::Grpc(_) => "gRPC",
-            WorkloadTable::Http(_) => "HTTP/1.1",
-            WorkloadTable::Script(_) => "script",
-            WorkloadTable::Sql(_) => "SQL",
-            WorkloadTable::Storage(_) => "storage",
+            WorkloadTable::Grpc(_) => Protocol::Grpc,
+            WorkloadTable::Http(_) => Protocol::Http,
+            WorkloadTable::Script(_) => Protocol::Script,
+            WorkloadTable::Sql(_) => Protocol::Sql,
+            WorkloadTable::Storage(_) => Protocol::Storage,
         }
     }
 

@@ -11,6 +11,7 @@ use plimsoll_model::storage::{FileSystem, Operation, Residency, StorageFacts, St
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 use plimsoll_model::trial::{Plan, Trial, TrialLength, Validity};
 use plimsoll_model::units::Nanos;
+use plimsoll_model::workload::Protocol;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -29,7 +30,7 @@ pub(crate) fn facts() -> StudyFacts {
         decide: vec![Decision { measure: "iteration_duration.p95".parse().expect("a measure"), margin: 0.05 }],
         floor_rule: FloorRule::default(),
         report: ReportSpec::default(),
-        protocol: "HTTP/1.1".to_owned(),
+        protocol: Protocol::Http,
         open_load: false,
         load: "closed loop, 2 users".to_owned(),
         mean_think: Some(0.25),
