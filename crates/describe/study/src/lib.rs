@@ -25,36 +25,22 @@
 //! Nothing here does IO: neither the study file nor what it names is opened.
 
 mod against_itself;
-mod bytes;
-mod command;
-mod diagnostic;
-mod faults;
-mod flowing;
-mod masked;
-mod metrics;
-mod node;
-mod pairs;
-mod placeholders;
-mod processors;
-mod profile;
+mod document;
+mod placeholder_check;
 mod quick;
-mod reach;
 mod read;
-mod scalar;
+mod sample_size;
 mod schema;
-mod scope;
+mod script_metrics;
 mod study;
 mod table;
-mod template;
-#[cfg(test)]
-mod testing;
 mod value;
 
 pub use against_itself::against_itself;
-pub use diagnostic::{Diagnostic, Severity, Span, Style, render};
-pub use metrics::ScriptMetrics;
+pub use document::{Diagnostic, Severity, Span, Style, render};
 pub use quick::quick;
 pub use read::read;
 pub use schema::json_schema;
-pub use scope::Bindings;
+pub use script_metrics::ScriptMetrics;
 pub use study::{PortChoice, Study, TrialSpec};
+pub use value::Bindings;

@@ -1,16 +1,14 @@
 //! Reading a study: from text to a [`Study`], with every fault named at once.
 
-use crate::diagnostic::{Diagnostic, Fault, Severity, Source, Span};
-use crate::faults::Faults;
-use crate::node::{FromToml, Node};
-use crate::placeholders;
-use crate::profile;
-use crate::reach;
+use crate::document::{Diagnostic, Fault, Faults, FromToml, Node, Severity, Source, Span, profile};
+use crate::placeholder_check;
+use crate::sample_size;
 use crate::study::{Parts, PortChoice, Study, TrialSpec, host_of, hosts, length_of, may_load};
 use crate::table::database::{DatabaseTables, kept};
 use crate::table::decide::{check_once, decisions};
 use crate::table::factors::{Factors, Named};
 use crate::table::generator::{self, TargetsTable};
+use crate::table::location_of_key;
 use crate::table::report::ReportTable;
 use crate::table::root::StudyTable;
 use crate::table::store::Stores;
@@ -76,12 +74,12 @@ fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], fa
         faults.add_syntax(Fault::error(&span, format!("not TOML: {}", error.message())));
     }
     let document = DeValue::Table(profile::apply(document.into_inner(), profile, faults)?);
-    let root = Node::root(&document);
+    let root = Node::root(&document, location_of_key);
     let table = StudyTable::from_toml(&root, faults)?;
     table.check_references(faults);
     let listening = match (table.factors(), table.systems(), table.databases(), table.stores()) {
         (Some(factors), Some(systems), Some(databases), Some(stores)) => {
-            placeholders::check(&root.table(faults)?, factors, systems, databases, stores, faults)
+            placeholder_check::check(&root.table(faults)?, factors, systems, databases, stores, faults)
         }
         _ => BTreeSet::new(),
     };
@@ -129,7 +127,7 @@ fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], fa
         quick: false,
     };
     warn_of_long_study(&study, faults);
-    reach::warn(&study, faults);
+    sample_size::warn(&study, faults);
     Some(study)
 }
 

@@ -1,17 +1,14 @@
 //! A study that has been read: what it is about, and what each of its trials is.
 
-use crate::diagnostic::{Diagnostic, Fault, Severity, Source, Span};
-use crate::faults::{Faults, did_you_mean};
+use crate::document::{Diagnostic, Fault, Faults, Severity, Source, Span, did_you_mean};
 use crate::quick;
-use crate::scalar::Port;
-use crate::scope::{Bindings, Scope};
 use crate::table::database::{DatabaseTable, check_connections};
 use crate::table::load::LoadTable;
 use crate::table::sql;
 use crate::table::store::StoreTable;
 use crate::table::system::SystemTable;
 use crate::table::workload::{Given, WorkloadTable};
-use crate::value::Slot;
+use crate::value::{Bindings, Port, Scope, Templated};
 use plimsoll_model::database::{Address, Database, Origin};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::flow::WorkloadPart;
@@ -354,7 +351,7 @@ impl Parts {
     }
 
     /// The port that the study gives a system or a database.
-    pub(crate) fn port_of(&self, name: &str) -> Option<&Slot<Port>> {
+    pub(crate) fn port_of(&self, name: &str) -> Option<&Templated<Port>> {
         let system = || self.systems.iter().find(|(known, _)| known == name)?.1.port.as_ref();
         self.database(name).map_or_else(system, |table| table.started()?.port.as_ref())
     }

@@ -1,38 +1,32 @@
 //! The body of a request of a flow.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
-use crate::flowing::{Flowing, Use, ValueNames};
-use crate::node::table;
-use crate::pairs::{AnyJson, Entries};
-use crate::scalar::{Text, Word};
-use crate::scope::Scope;
+use crate::document::{Fault, Faults, Span, table};
 use crate::table::http::uses_of;
-use crate::value::{Slot, all, optional};
+use crate::value::{AnyJson, Entries, Scope, Templated, Text, UserTemplate, ValueNames, ValueUse, Word, all, optional};
 use plimsoll_model::flow::{Body, MultipartPart, PartContent, Piece};
 
 table! {
     /// A field of a form, or a file in it.
     struct PartTable {
         /// The name of the field.
-        name: Slot<Text>,
+        name: Templated<Text>,
         /// What the field holds.
-        value: Option<Flowing<Word>>,
+        value: Option<UserTemplate<Word>>,
         /// A file, relative to the study's folder.
-        file: Option<Slot<Text>>,
+        file: Option<Templated<Text>>,
         /// The media type. Default: none is sent for a field.
-        r#type: Option<Slot<Text>>,
+        r#type: Option<Templated<Text>>,
     }
 }
 
 /// What a step says of its body, in one of five ways.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestBody<'a> {
-    pub(crate) text: Option<&'a Flowing<Word>>,
+    pub(crate) text: Option<&'a UserTemplate<Word>>,
     pub(crate) json: Option<&'a AnyJson>,
-    pub(crate) form: Option<&'a Entries<Flowing<Word>>>,
+    pub(crate) form: Option<&'a Entries<UserTemplate<Word>>>,
     pub(crate) multipart: Option<&'a [PartTable]>,
-    pub(crate) file: Option<&'a Slot<Text>>,
+    pub(crate) file: Option<&'a Templated<Text>>,
 }
 
 impl RequestBody<'_> {
@@ -59,12 +53,12 @@ impl RequestBody<'_> {
     }
 
     /// The values in it.
-    pub(crate) fn uses(&self) -> Vec<Use> {
-        let text = self.text.map(Flowing::uses).into_iter().flatten();
+    pub(crate) fn uses(&self) -> Vec<ValueUse> {
+        let text = self.text.map(UserTemplate::uses).into_iter().flatten();
         let json = self.json.map(|json| json.0.uses()).into_iter().flatten();
         let form = self.form.map(uses_of).into_iter().flatten();
         let parts = self.multipart.unwrap_or_default().iter().filter_map(|part| part.value.as_ref());
-        text.chain(json).chain(form).chain(parts.flat_map(Flowing::uses)).collect()
+        text.chain(json).chain(form).chain(parts.flat_map(UserTemplate::uses)).collect()
     }
 
     /// Faults that no level changes, of the step at `place`.

@@ -1,13 +1,7 @@
 //! `capture` of a request: what is kept of its reply.
 
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
-use crate::flowing::ValueNames;
-use crate::node::table;
-use crate::pairs::AnyJson;
-use crate::scalar::{Text, Whole};
-use crate::scope::Scope;
-use crate::value::{Problem, Scalar, Slot, optional, word};
+use crate::document::{Fault, Faults, table};
+use crate::value::{AnyJson, Problem, Scalar, Scope, Templated, Text, ValueNames, Whole, optional, word};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Capture, Pick, Source};
 use regex::bytes::Regex;
@@ -17,21 +11,21 @@ table! {
     /// Where a value is found in a reply: by exactly one of `json`, `header`, `regex` and `cookie`.
     struct CaptureTable {
         /// A JSONPath into the body, such as "$.items[0].id".
-        json: Option<Slot<JsonPath>>,
+        json: Option<Templated<JsonPath>>,
         /// The name of a header.
-        header: Option<Slot<Text>>,
+        header: Option<Templated<Text>>,
         /// A regular expression, looked for in the body.
-        regex: Option<Slot<Pattern>>,
+        regex: Option<Templated<Pattern>>,
         /// The group of the regular expression; 0 is all that matches. Default: 1 where it has groups, else 0.
-        group: Option<Slot<Group>>,
+        group: Option<Templated<Group>>,
         /// The name of a cookie.
-        cookie: Option<Slot<Text>>,
+        cookie: Option<Templated<Text>>,
         /// Which, where several match: "first", "last", "random" or "all", which makes a list. Default: "first".
-        pick: Option<Slot<Pick>>,
+        pick: Option<Templated<Pick>>,
         /// What is kept where nothing matches. Default: none, and the step fails.
         default: Option<AnyJson>,
         /// Whether the value outlives the iteration, as what `on_start` captures does. Default: false.
-        keep: Option<Slot<bool>>,
+        keep: Option<Templated<bool>>,
     }
 }
 
@@ -58,7 +52,7 @@ impl CaptureTable {
     }
 
     fn source(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Source> {
-        let mut text = |slot: &Slot<Text>| slot.resolve(scope, faults).map(|text| text.0);
+        let mut text = |templated: &Templated<Text>| templated.resolve(scope, faults).map(|text| text.0);
         match (&self.json, &self.header, &self.regex, &self.cookie) {
             (None, Some(header), None, None) => text(header).map(Source::Header),
             (None, None, None, Some(cookie)) => text(cookie).map(Source::Cookie),

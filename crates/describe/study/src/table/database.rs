@@ -1,19 +1,14 @@
 //! `[database.NAME]`: a database that is started for each trial, or one that runs already.
 
-use crate::command::Command;
-use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
-use crate::node::{FromToml, Node, table};
-use crate::pairs::Pairs;
-use crate::processors::CpuSet;
-use crate::scalar::{Length, Port, PositiveLength, Text};
-use crate::scope::Scope;
-use crate::table::named::{AllOf, Named};
+use crate::document::{Fault, Faults, FromToml, Node, Span, table};
+use crate::table::named_tables::{Named, NamedTables};
 use crate::table::only::Only;
 use crate::table::settings::{SettingValue, check_settings, one_line};
 use crate::table::url::{Url, Variable};
-use crate::template::Template;
-use crate::value::{Fixed, Problem, Scalar, Slot, all, optional, word};
+use crate::value::{
+    Command, CpuSet, Length, Literal, Pairs, Port, PositiveLength, Problem, Scalar, Scope, Template, Templated, Text,
+    all, optional, word,
+};
 use plimsoll_model::database::{Database, Dataset, Engine, External, Origin, Server, Snapshot};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::load::{LoadModel, LoadProfile};
@@ -26,33 +21,33 @@ table! {
     /// A database server that is initialised and loaded once, and started for each trial.
     struct ServerTable {
         /// What it is: "postgresql", "mariadb" or "mysql".
-        server: Slot<Engine>,
+        server: Templated<Engine>,
         /// Folder with the server's programs, relative to the study's. Default: where the system's packages have them.
-        programs: Option<Slot<Text>>,
+        programs: Option<Templated<Text>>,
         /// The user of the operating system who runs it. Default: whoever runs Plimsoll, and "nobody" for root.
-        user: Option<Slot<Text>>,
+        user: Option<Templated<Text>>,
         /// Arguments for the program that initialises the data, for what cannot be changed later.
-        init: Option<Vec<Slot<Text>>>,
+        init: Option<Vec<Templated<Text>>>,
         /// Settings of the server, by their own names. They are read back from it.
         settings: Option<Pairs<SettingValue>>,
         /// Folder in which the loaded data is kept between runs, relative to the study's. Default: it is removed after the run.
-        data: Option<Slot<Text>>,
+        data: Option<Templated<Text>>,
         /// How the loaded data is restored before a trial: "copy" of the files, or from a "template" database (PostgreSQL). Default: "copy".
-        snapshot: Option<Slot<Snapshot>>,
+        snapshot: Option<Templated<Snapshot>>,
         /// SQL files that make the data, one after the other, relative to the study's folder.
-        load: Option<Vec<Slot<Text>>>,
+        load: Option<Vec<Templated<Text>>>,
         /// Whether all tables are read once before the load. Default: false.
-        warm: Option<Slot<bool>>,
+        warm: Option<Templated<bool>>,
         /// Processors it may use: "0-2,5", "lower half" or "upper half". Default: all.
-        cpus: Option<Slot<CpuSet>>,
+        cpus: Option<Templated<CpuSet>>,
         /// The port it listens on. Default: a free one.
-        port: Option<Slot<Port>>,
+        port: Option<Templated<Port>>,
         /// The trials in which it is started: those in which a factor has this level, or one of these. Default: all.
         only: Option<Only>,
         /// How long it may take to get ready, recovery included. Default: "60s".
-        ready_within: Option<Slot<PositiveLength>>,
+        ready_within: Option<Templated<PositiveLength>>,
         /// How long it may take to end before it is killed. Default: "60s".
-        stop_grace: Option<Slot<Length>>,
+        stop_grace: Option<Templated<Length>>,
     }
 }
 
@@ -60,17 +55,17 @@ table! {
     /// A database server that runs already.
     struct ExternalTable {
         /// Where it is, and who connects: postgresql://USER@HOST:PORT/DATABASE, mariadb://… or mysql://…; with ?socket=/PATH instead of HOST:PORT by its UNIX socket.
-        url: Slot<Url>,
+        url: Templated<Url>,
         /// The variable of Plimsoll's environment that has the password. Default: there is no password.
-        password_env: Option<Fixed<Variable>>,
+        password_env: Option<Literal<Variable>>,
         /// Run before every trial, in the study's folder: brings the data into the state before a trial.
         restore: Option<Command>,
         /// Whether a workload of SQL may write to it without `restore`. Default: false.
-        may_write: Option<Slot<bool>>,
+        may_write: Option<Templated<bool>>,
         /// Settings that must be in force, by the server's own names. They are not set, but read back.
         settings: Option<Pairs<SettingValue>>,
         /// Whether all tables are read once before the load. Default: false.
-        warm: Option<Slot<bool>>,
+        warm: Option<Templated<bool>>,
         /// The trials in which it is used: those in which a factor has this level, or one of these. Default: all.
         only: Option<Only>,
     }
@@ -155,7 +150,8 @@ impl DatabaseTable {
 
 impl ServerTable {
     fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<Database> {
-        let path = |written: &Slot<Text>, faults: &mut Faults| Some(scope.dir.join(written.resolve(scope, faults)?.0));
+        let path =
+            |written: &Templated<Text>, faults: &mut Faults| Some(scope.dir.join(written.resolve(scope, faults)?.0));
         let engine = self.server.resolve(scope, faults);
         let programs = optional(self.programs.as_ref(), |programs| path(programs, faults));
         let user = optional(self.user.as_ref(), |user| user.resolve(scope, faults));
@@ -251,7 +247,7 @@ impl ExternalTable {
     fn check_settings_vary(&self, faults: &mut Faults) -> Option<()> {
         let restore = self.restore.as_ref().map(|restore| restore.shown(&Assignment::default()));
         let changing = format!("{} {}", self.url.as_written(), restore.unwrap_or_default());
-        let idle = |value: &Slot<SettingValue>| {
+        let idle = |value: &Templated<SettingValue>| {
             let template = Template::parse(value.as_written()).ok()?;
             template.names().find(|name| !changing.contains(&format!("{{{name}}}"))).map(str::to_owned)
         };
@@ -365,7 +361,7 @@ impl Named for DatabaseTable {
 }
 
 /// All databases.
-pub(crate) type DatabaseTables = AllOf<DatabaseTable>;
+pub(crate) type DatabaseTables = NamedTables<DatabaseTable>;
 
 impl DatabaseTables {
     /// Those that the run starts, or may start: nothing is known of one that is wrong.
@@ -408,8 +404,8 @@ impl Scalar for Snapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scope::Bindings;
-    use crate::testing::{faults_of, no_faults, read_table};
+    use crate::table::testing::{faults_of, no_faults, read_table};
+    use crate::value::Bindings;
     use plimsoll_model::database::Address;
     use plimsoll_model::system::CommandLine;
     use plimsoll_model::units::Processors;

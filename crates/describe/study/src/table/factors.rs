@@ -1,11 +1,8 @@
 //! `[factors]`: what the study varies.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, all_of, one_of};
-use crate::node::{FromToml, Node, table};
+use crate::document::{Fault, Faults, FromToml, Node, Span, all_of, one_of, table};
 use crate::table::root::StudyTable;
-use crate::template::is_name;
-use crate::value::Fixed;
+use crate::value::{Literal, is_name};
 use plimsoll_model::factor::{Factor, Level, Role};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -16,11 +13,11 @@ table! {
     /// A factor whose levels are compared, or held fixed while others are compared.
     struct FactorTable {
         /// The values it takes.
-        levels: Vec<Fixed<Level>>,
+        levels: Vec<Literal<Level>>,
         /// Whether its levels are compared. Default: false, a condition.
-        compare: Option<Fixed<bool>>,
+        compare: Option<Literal<bool>>,
         /// The level that the others are compared with; required with `compare = true`.
-        baseline: Option<Fixed<Level>>,
+        baseline: Option<Literal<Level>>,
     }
 }
 
@@ -77,7 +74,7 @@ impl JsonSchema for Factors {
         json_schema!({
             "type": "object",
             "additionalProperties": { "anyOf": [
-                { "type": "array", "minItems": 1, "items": generator.subschema_for::<Fixed<Level>>() },
+                { "type": "array", "minItems": 1, "items": generator.subschema_for::<Literal<Level>>() },
                 generator.subschema_for::<FactorTable>(),
             ] },
         })
@@ -99,7 +96,7 @@ fn check_name(name: &str, node: &Node<'_>, faults: &mut Faults) {
 
 fn factor(name: &str, node: &Node<'_>, faults: &mut Faults) -> Option<Factor> {
     if let DeValue::Array(_) = node.value {
-        let levels: Vec<Fixed<Level>> = Vec::from_toml(node, faults)?;
+        let levels: Vec<Literal<Level>> = Vec::from_toml(node, faults)?;
         let levels = distinct(levels, &node.span, &node.path, faults)?;
         return Some(Factor { name: name.to_owned(), levels, role: Role::Condition });
     }
@@ -125,7 +122,7 @@ pub(crate) fn misplaced(name: &str) -> Option<String> {
 
 /// The levels, if there are any and each is there once. Levels that read the same are the same:
 /// in a report nobody could tell them apart.
-fn distinct(levels: Vec<Fixed<Level>>, span: &Span, path: &str, faults: &mut Faults) -> Option<Vec<Level>> {
+fn distinct(levels: Vec<Literal<Level>>, span: &Span, path: &str, faults: &mut Faults) -> Option<Vec<Level>> {
     if levels.is_empty() {
         faults.add(Fault::error(span, format!("`{path}` has no levels")).help("name at least one"));
         return None;

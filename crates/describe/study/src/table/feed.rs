@@ -1,12 +1,7 @@
 //! `[workload.feeds.NAME]`: files whose rows the users of a flow take.
 
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
-use crate::flowing::ValueNames;
-use crate::node::table;
-use crate::scalar::Text;
-use crate::scope::Scope;
-use crate::value::{Problem, Scalar, Slot, optional, word, written_or};
+use crate::document::{Fault, Faults, table};
+use crate::value::{Problem, Scalar, Scope, Templated, Text, ValueNames, optional, word, written_or};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Feed, FeedEnd, FeedOrder};
 use schemars::{Schema, json_schema};
@@ -15,11 +10,11 @@ table! {
     /// A file of rows, whose columns are the values {$NAME.COLUMN}.
     struct FeedTable {
         /// The file, relative to the study's folder: CSV with names in its first line, or .json with an array of objects.
-        file: Slot<Text>,
+        file: Templated<Text>,
         /// Who takes which row: "per user", "in order", "random" or "unique". Default: "per user".
-        order: Option<Slot<FeedOrder>>,
+        order: Option<Templated<FeedOrder>>,
         /// What happens when all rows were taken: "start over" or "stop". Default: "start over"; required with "unique", where it is "stop".
-        at_end: Option<Slot<FeedEnd>>,
+        at_end: Option<Templated<FeedEnd>>,
     }
 }
 

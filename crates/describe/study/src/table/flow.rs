@@ -1,14 +1,10 @@
 //! What makes a flow of an HTTP workload: users that keep values, branch and wait.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
-use crate::flowing::ValueNames;
-use crate::pairs::Entries;
-use crate::scope::Scope;
+use crate::document::{Fault, Faults, Span};
 use crate::table::http::{HttpActionTable, HttpTable, OfAll};
-use crate::table::known;
 use crate::table::step::{Compiler, StepTable, problem_of_name, requests, walk};
-use crate::value::{Slot, all, optional, written_or};
+use crate::table::value_check;
+use crate::value::{Entries, Scope, Templated, ValueNames, all, optional, written_or};
 use plimsoll_model::flow::{Flow, FlowAction, Lifetime, MOST_LOOPS, ValueId, WorkloadPart};
 use plimsoll_model::sql::Parameter;
 use std::collections::BTreeSet;
@@ -45,7 +41,7 @@ impl HttpTable {
     pub(crate) fn kinds(&self) -> Vec<Kind<'_>> {
         let alone = self.steps.iter().map(|steps| Kind { name: None, weight: None, steps, place: &self.place });
         let several = self.actions.iter().flatten().map(|action| Kind {
-            name: action.name.as_ref().map(Slot::as_written),
+            name: action.name.as_ref().map(Templated::as_written),
             weight: Some(action),
             steps: &action.steps,
             place: &action.place,
@@ -99,7 +95,7 @@ impl HttpTable {
     pub(crate) fn value_names(&self) -> ValueNames {
         let mut names = ValueNames::default();
         self.draw.iter().flat_map(Entries::names).for_each(|(name, _)| names.add(name));
-        for one in known::uses(self) {
+        for one in value_check::uses(self) {
             let feed = one.value.name.split_once('.').map(|(feed, _)| feed);
             if self.feeds.iter().flat_map(Entries::names).any(|(name, _)| Some(name) == feed) {
                 names.add(&one.value.name);
@@ -134,7 +130,7 @@ impl HttpTable {
             requests(steps).into_iter().for_each(|request| request.check(faults));
             check_loops(steps, 0, faults);
         }
-        known::check(self, faults);
+        value_check::check(self, faults);
         Some(())
     }
 
@@ -187,7 +183,7 @@ impl HttpTable {
 
     /// Nothing can be kept for another user.
     fn check_kept(&self, faults: &mut Faults) {
-        if self.state.as_ref().and_then(Slot::fixed) != Some(&Lifetime::Iteration) {
+        if self.state.as_ref().and_then(Templated::fixed) != Some(&Lifetime::Iteration) {
             return;
         }
         let requests = self.blocks().into_iter().flat_map(requests);
@@ -200,15 +196,15 @@ impl HttpTable {
 
     /// What is drawn has no parameters before it, and no file.
     fn check_draws(&self, faults: &mut Faults) {
-        for (name, slot) in self.draw.iter().flat_map(Entries::iter) {
-            let help = match slot.fixed() {
+        for (name, templated) in self.draw.iter().flat_map(Entries::iter) {
+            let help = match templated.fixed() {
                 Some(Parameter::Same(_)) => format!("write `{{${name}}}` wherever the same value is wanted"),
                 Some(Parameter::Feed { .. }) => {
                     "give the workload a feed: `[workload.feeds.NAME]` with `file`".to_owned()
                 }
                 _ => continue,
             };
-            let fault = Fault::error(&slot.span, format!("`{}` is of transactions", slot.as_written()));
+            let fault = Fault::error(&templated.span, format!("`{}` is of transactions", templated.as_written()));
             faults.add(fault.help(help));
         }
     }
@@ -264,7 +260,7 @@ impl HttpTable {
 
     fn draws(&self, scope: &Scope<'_>, names: &ValueNames, faults: &mut Faults) -> Option<Vec<(ValueId, Parameter)>> {
         let Some(draw) = &self.draw else { return Some(Vec::new()) };
-        all(&draw.0, |(name, _, slot)| Some((names.id(name)?, slot.resolve(scope, faults)?)))
+        all(&draw.0, |(name, _, templated)| Some((names.id(name)?, templated.resolve(scope, faults)?)))
     }
 
     /// Where a part of the flow stands: the step of a request, the file of a feed, the first use of a column.
@@ -279,7 +275,7 @@ impl HttpTable {
             WorkloadPart::Value(value) => {
                 let names = self.value_names();
                 let name = names.0.get(usize::from(value.0))?;
-                let used = || known::uses(self).into_iter().find(|one| one.value.name == *name);
+                let used = || value_check::uses(self).into_iter().find(|one| one.value.name == *name);
                 let drawn = self.draw.iter().flat_map(Entries::names).find(|(known, _)| known == name);
                 drawn.map(|(_, place)| place.clone()).or_else(|| Some(used()?.place(faults)))
             }
@@ -307,7 +303,7 @@ impl HttpTable {
             work += &format!("; {} redirects followed, each an exchange of its own", most.as_written());
         }
         if let Some(codings) = &self.compression {
-            let codings: Vec<&str> = codings.iter().map(Slot::as_written).collect();
+            let codings: Vec<&str> = codings.iter().map(Templated::as_written).collect();
             work += &format!("; compressed by {}", codings.join(" or "));
         }
         if let Some(state) = &self.state {
@@ -331,7 +327,7 @@ impl Kind<'_> {
         let steps = compiler.block(self.steps, faults);
         Some(FlowAction {
             name: name?.map_or_else(|| number.to_string(), |name| name.0),
-            weight: weight?.map_or(1, super::super::scalar::Whole::u32),
+            weight: weight?.map_or(1, crate::value::Whole::u32),
             steps: steps?,
         })
     }

@@ -1,14 +1,9 @@
 //! `[workload]` with `protocol = "grpc"`: unary calls.
 
-use crate::diagnostic::Fault;
-use crate::faults::{Faults, did_you_mean};
-use crate::node::table;
-use crate::pairs::{Json, Pairs};
-use crate::scalar::{PositiveLength, Text, Word};
-use crate::scope::Scope;
+use crate::document::{Fault, Faults, did_you_mean, table};
 use crate::table::target::{Address, TlsTable};
 use crate::table::workload::{Common, Protocol};
-use crate::value::{Fixed, Problem, Scalar, Slot, optional};
+use crate::value::{Json, Literal, Pairs, PositiveLength, Problem, Scalar, Scope, Templated, Text, Word, optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::workload::{Connect, GRPC_STATUSES, GrpcSchema, GrpcStep, Sequence, Steps};
 use schemars::{Schema, json_schema};
@@ -19,21 +14,21 @@ table! {
     struct GrpcTable {
         /// What is spoken with the target.
         #[allow(dead_code)] // read before, to choose this table
-        protocol: Fixed<Protocol>,
+        protocol: Literal<Protocol>,
         /// Where calls go: HOST:PORT, http://HOST:PORT or https://HOST:PORT; "{NAME.address}" for a system.
-        target: Slot<Address>,
+        target: Templated<Address>,
         /// Encryption and how the server is checked. Default: none, unless the target is https://.
         tls: Option<TlsTable>,
         /// When connections are made: "per user", "every iteration" or "shared N". Default: "per user".
-        connect: Option<Slot<Connect>>,
+        connect: Option<Templated<Connect>>,
         /// The longest that one call, or connecting, may take. Default: "10s".
-        timeout: Option<Slot<PositiveLength>>,
+        timeout: Option<Templated<PositiveLength>>,
         /// The .proto files that define the calls, relative to the study's folder.
-        proto: Option<Vec<Slot<Text>>>,
+        proto: Option<Vec<Templated<Text>>>,
         /// Folders in which imports of the .proto files are looked up. Default: the folder of each file.
-        include: Option<Vec<Slot<Text>>>,
+        include: Option<Vec<Templated<Text>>>,
         /// Ask the server for its definitions instead of reading .proto files. Default: false.
-        reflection: Option<Fixed<bool>>,
+        reflection: Option<Literal<bool>>,
         /// The calls of an iteration.
         steps: Vec<GrpcStepTable>,
     }
@@ -43,15 +38,15 @@ table! {
     /// One unary call and what must come back.
     struct GrpcStepTable {
         /// Name in the results. Default: the method.
-        name: Option<Slot<Text>>,
+        name: Option<Templated<Text>>,
         /// The method: package.Service/Method.
-        call: Slot<Call>,
+        call: Templated<Call>,
         /// The request message, in protobuf's JSON form. Default: an empty message.
         message: Option<Json>,
         /// Metadata sent with the call.
         metadata: Option<Pairs>,
         /// Deadline sent to the server. Default: none is sent.
-        deadline: Option<Slot<PositiveLength>>,
+        deadline: Option<Templated<PositiveLength>>,
         /// What must come back. Default: status OK.
         expect: Option<GrpcExpectTable>,
     }
@@ -61,7 +56,7 @@ table! {
     /// What must come back from a call.
     struct GrpcExpectTable {
         /// The status, by name or number. Default: "OK".
-        status: Option<Slot<Status>>,
+        status: Option<Templated<Status>>,
         /// Demands that the numbers in the replies of a trial are 1, 2, … N, each once.
         sequence: Option<SequenceTable>,
     }
@@ -71,9 +66,9 @@ table! {
     /// Where the number of a reply stands.
     struct SequenceTable {
         /// Name of the reply's field: a string or an integer.
-        field: Slot<Text>,
+        field: Templated<Text>,
         /// The text before the number, where the field is a string. Default: none.
-        after: Option<Slot<Word>>,
+        after: Option<Templated<Word>>,
     }
 }
 
@@ -118,8 +113,8 @@ impl GrpcTable {
     }
 }
 
-fn paths(slots: &[Slot<Text>], scope: &Scope<'_>, faults: &mut Faults) -> Option<Vec<PathBuf>> {
-    slots.iter().map(|slot| Some(scope.dir.join(slot.resolve(scope, faults)?.0))).collect()
+fn paths(templated: &[Templated<Text>], scope: &Scope<'_>, faults: &mut Faults) -> Option<Vec<PathBuf>> {
+    templated.iter().map(|templated| Some(scope.dir.join(templated.resolve(scope, faults)?.0))).collect()
 }
 
 /// The folder of each file, once.
@@ -247,8 +242,8 @@ impl Scalar for Status {
 
 #[cfg(test)]
 mod tests {
+    use crate::table::testing::{faults_of, read_table};
     use crate::table::workload::WorkloadTable;
-    use crate::testing::{faults_of, read_table};
 
     const START: &str = "protocol = 'grpc'\ntarget = 'a:1'\nreflection = true\n";
 

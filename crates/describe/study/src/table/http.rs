@@ -1,12 +1,6 @@
 //! `[workload]` with `protocol = "http"`: HTTP/1.1 requests, one after the other, or a flow.
 
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
-use crate::flowing::{Flowing, Use, ValueNames, literal};
-use crate::node::{OneOrMore, table};
-use crate::pairs::{AnyJson, Entries};
-use crate::scalar::{HttpStatus, PositiveLength, Text, Weight, Whole, Word};
-use crate::scope::Scope;
+use crate::document::{Fault, Faults, OneOrMore, table};
 use crate::table::auth::AuthValue;
 use crate::table::body::{PartTable, RequestBody};
 use crate::table::capture::{CaptureTable, JsonPath, Pattern};
@@ -15,7 +9,10 @@ use crate::table::feed::FeedTable;
 use crate::table::step::StepTable;
 use crate::table::target::{Address, TlsTable};
 use crate::table::workload::{Common, Protocol};
-use crate::value::{Fixed, Problem, Scalar, Slot, all, optional, word};
+use crate::value::{
+    AnyJson, Entries, HttpStatus, Literal, PositiveLength, Problem, Scalar, Scope, Templated, Text, UserTemplate,
+    ValueNames, ValueUse, Weight, Whole, Word, all, literal, optional, word,
+};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Body, Checks, ContentCoding, FlowRequest, Lifetime, Piece};
 use plimsoll_model::sql::Parameter;
@@ -27,29 +24,29 @@ table! {
     struct HttpTable {
         /// What is spoken with the target.
         #[allow(dead_code)] // read before, to choose this table
-        protocol: Fixed<Protocol>,
+        protocol: Literal<Protocol>,
         /// Where requests go: HOST:PORT, http://HOST[:PORT] or https://HOST[:PORT]; "{NAME.address}" for a system.
-        target: Slot<Address>,
+        target: Templated<Address>,
         /// Encryption and how the server is checked. Default: none, unless the target is https://.
         tls: Option<TlsTable>,
         /// When connections are made: "per user", "every iteration" or "shared N". Default: "per user".
-        connect: Option<Slot<Connect>>,
+        connect: Option<Templated<Connect>>,
         /// The longest that one request, or connecting, may take. Default: "10s".
-        timeout: Option<Slot<PositiveLength>>,
+        timeout: Option<Templated<PositiveLength>>,
         /// Header lines of every request, unless its step has another one of the name.
-        headers: Option<Entries<Flowing<Word>>>,
+        headers: Option<Entries<UserTemplate<Word>>>,
         /// As whom requests are made. Default: as nobody.
         auth: Option<AuthValue>,
         /// Whether users keep cookies and send them back. Default: false.
-        cookies: Option<Slot<bool>>,
+        cookies: Option<Templated<bool>>,
         /// How many redirects in a row are followed, to the same target. Default: 0.
-        redirects: Option<Slot<Redirects>>,
+        redirects: Option<Templated<Redirects>>,
         /// Content codings that are asked for, and undone before captures and checks: "gzip", "deflate", "br". Default: none.
-        compression: Option<Vec<Slot<ContentCoding>>>,
+        compression: Option<Vec<Templated<ContentCoding>>>,
         /// How long users keep values, cookies and what `on_start` did: "per user", or anew "every iteration". Default: "per user".
-        state: Option<Slot<Lifetime>>,
+        state: Option<Templated<Lifetime>>,
         /// Values that are drawn anew for each iteration: "1 to 100", "zipf 0.9 1 to 10000", "text 16" or "constant x".
-        draw: Option<Entries<Slot<Parameter>>>,
+        draw: Option<Entries<Templated<Parameter>>>,
         /// Files whose rows users take.
         feeds: Option<Entries<FeedTable>>,
         /// What a user does before its first iteration. Default: nothing.
@@ -67,9 +64,9 @@ table! {
     /// One kind of iteration.
     struct HttpActionTable {
         /// Its name in reports. Default: its number.
-        name: Option<Slot<Text>>,
+        name: Option<Templated<Text>>,
         /// How often it is drawn, beside the other weights. Default: 1.
-        weight: Option<Slot<Weight>>,
+        weight: Option<Templated<Weight>>,
         /// The steps of such an iteration.
         steps: Vec<StepTable>,
     }
@@ -79,25 +76,25 @@ table! {
     /// One request and what must come back.
     struct HttpStepTable {
         /// Name in the results. Default: method and path.
-        name: Option<Slot<Text>>,
+        name: Option<Templated<Text>>,
         /// Path of a GET, instead of `method` and `path`.
-        get: Option<Flowing<RequestPath>>,
+        get: Option<UserTemplate<RequestPath>>,
         /// GET, POST, or any other. Default: "GET".
-        method: Option<Slot<Method>>,
+        method: Option<Templated<Method>>,
         /// Path with query, starting with a slash.
-        path: Option<Flowing<RequestPath>>,
+        path: Option<UserTemplate<RequestPath>>,
         /// Header lines besides Host, User-Agent, Connection, Content-Length and Transfer-Encoding.
-        headers: Option<Entries<Flowing<Word>>>,
+        headers: Option<Entries<UserTemplate<Word>>>,
         /// The body. Default: none.
-        body: Option<Flowing<Word>>,
+        body: Option<UserTemplate<Word>>,
         /// A body in JSON. A text that is one value and nothing else has the type of this value.
         json: Option<AnyJson>,
         /// The fields of a form, as a body of type application/x-www-form-urlencoded.
-        form: Option<Entries<Flowing<Word>>>,
+        form: Option<Entries<UserTemplate<Word>>>,
         /// The fields and files of a form, as a body of type multipart/form-data.
         multipart: Option<Vec<PartTable>>,
         /// A file whose bytes are the body, relative to the study's folder.
-        body_file: Option<Slot<Text>>,
+        body_file: Option<Templated<Text>>,
         /// As whom this request is made; false for nobody. Default: as the workload says.
         auth: Option<AuthValue>,
         /// Values that are kept of the reply, by name.
@@ -113,11 +110,11 @@ table! {
     /// What must come back from a request.
     struct HttpExpectTable {
         /// The status, or several. Default: any below 400.
-        status: Option<OneOrMore<Slot<HttpStatus>>>,
+        status: Option<OneOrMore<Templated<HttpStatus>>>,
         /// How long the reply may take at most.
-        within: Option<Slot<PositiveLength>>,
+        within: Option<Templated<PositiveLength>>,
         /// Headers with the values that they must have.
-        header: Option<Entries<Flowing<Word>>>,
+        header: Option<Entries<UserTemplate<Word>>>,
         /// JSONPaths into the body with what must stand there.
         json: Option<Entries<AnyJson>>,
         /// What the body must hold.
@@ -129,9 +126,9 @@ table! {
     /// What a body must hold.
     struct BodyExpectTable {
         /// A text, or several.
-        contains: Option<OneOrMore<Flowing<Text>>>,
+        contains: Option<OneOrMore<UserTemplate<Text>>>,
         /// A regular expression that must match somewhere, or several.
-        matches: Option<OneOrMore<Slot<Pattern>>>,
+        matches: Option<OneOrMore<Templated<Pattern>>>,
     }
 }
 
@@ -241,8 +238,8 @@ impl HttpStepTable {
     }
 
     /// The values that the request itself needs, before anything is captured of its reply.
-    pub(crate) fn uses(&self) -> Vec<Use> {
-        let paths = self.get.iter().chain(&self.path).flat_map(Flowing::uses);
+    pub(crate) fn uses(&self) -> Vec<ValueUse> {
+        let paths = self.get.iter().chain(&self.path).flat_map(UserTemplate::uses);
         let headers = self.headers.iter().flat_map(uses_of);
         let body = self.body().uses();
         let auth = self.auth.iter().flat_map(AuthValue::uses);
@@ -251,7 +248,7 @@ impl HttpStepTable {
     }
 
     /// The one path that the step must have.
-    fn path(&self, faults: &mut Faults) -> Option<&Flowing<RequestPath>> {
+    fn path(&self, faults: &mut Faults) -> Option<&UserTemplate<RequestPath>> {
         let fault = match (&self.get, &self.path) {
             (Some(get), None) if self.method.is_none() => return Some(get),
             (None, Some(path)) => return Some(path),
@@ -268,7 +265,7 @@ impl HttpStepTable {
 /// What holds for all requests of a workload.
 #[derive(Clone, Copy)]
 pub(crate) struct OfAll<'a> {
-    pub(crate) headers: Option<&'a Entries<Flowing<Word>>>,
+    pub(crate) headers: Option<&'a Entries<UserTemplate<Word>>>,
     pub(crate) auth: Option<&'a AuthValue>,
     pub(crate) values: &'a ValueNames,
 }
@@ -281,7 +278,7 @@ impl Default for OfAll<'_> {
     }
 }
 
-pub(crate) fn uses_of<T: Scalar>(texts: &Entries<Flowing<T>>) -> Vec<Use> {
+pub(crate) fn uses_of<T: Scalar>(texts: &Entries<UserTemplate<T>>) -> Vec<ValueUse> {
     texts.iter().flat_map(|(_, text)| text.uses()).collect()
 }
 
@@ -291,11 +288,11 @@ impl HttpExpectTable {
         self.within.is_some() || self.header.is_some() || self.json.is_some() || self.body.is_some() || statuses > 1
     }
 
-    fn uses(&self) -> Vec<Use> {
+    fn uses(&self) -> Vec<ValueUse> {
         let headers = self.header.iter().flat_map(uses_of);
         let json = self.json.iter().flat_map(Entries::iter).flat_map(|(_, json)| json.0.uses());
         let texts = self.body.iter().filter_map(|body| body.contains.as_ref()).flat_map(|texts| &texts.0);
-        headers.chain(json).chain(texts.flat_map(Flowing::uses)).collect()
+        headers.chain(json).chain(texts.flat_map(UserTemplate::uses)).collect()
     }
 
     fn check(&self, faults: &mut Faults) {
@@ -359,7 +356,7 @@ fn together(shared: Vec<Header>, own: Vec<Header>) -> Vec<Header> {
 
 /// Headers that HTTP can carry and the generator does not write itself.
 fn checked_headers(
-    headers: &Entries<Flowing<Word>>,
+    headers: &Entries<UserTemplate<Word>>,
     scope: &Scope<'_>,
     values: &ValueNames,
     faults: &mut Faults,
@@ -462,9 +459,9 @@ impl Scalar for Lifetime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scope::Bindings;
+    use crate::table::testing::{faults_of, no_faults, read_table};
     use crate::table::workload::{Given, WorkloadTable};
-    use crate::testing::{faults_of, no_faults, read_table};
+    use crate::value::Bindings;
     use plimsoll_model::factor::Assignment;
     use plimsoll_model::workload::{Steps, Target, Tls, Workload};
     use std::path::Path;

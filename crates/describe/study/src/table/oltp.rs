@@ -1,11 +1,7 @@
 //! `oltp` of a SQL workload, and how rows are chosen.
 
-use crate::diagnostic::Span;
-use crate::faults::{Faults, all_of, did_you_mean};
-use crate::node::table;
-use crate::scalar::Whole;
-use crate::scope::Scope;
-use crate::value::{Problem, Scalar, Slot, number_after, optional, word, written_or};
+use crate::document::{Faults, Span, all_of, did_you_mean, table};
+use crate::value::{Problem, Scalar, Scope, Templated, Whole, number_after, optional, word, written_or};
 use plimsoll_model::factor::Level;
 use plimsoll_model::sql::{Distribution, Oltp, OltpTest};
 use schemars::{Schema, json_schema};
@@ -14,13 +10,13 @@ table! {
     /// One of sysbench's OLTP tests.
     struct OltpTable {
         /// Which: "point_select", "read_only", "read_write", "write_only", "update_index", "update_non_index", "insert" or "delete".
-        test: Slot<OltpTest>,
+        test: Templated<OltpTest>,
         /// How many tables there are. Default: 1.
-        tables: Option<Slot<Tables>>,
+        tables: Option<Templated<Tables>>,
         /// Rows of each. Default: 10000.
-        rows: Option<Slot<Rows>>,
+        rows: Option<Templated<Rows>>,
         /// How rows are chosen: "uniform", "special", "pareto N" or "zipf N". Default: "special", as sysbench.
-        distribution: Option<Slot<Distribution>>,
+        distribution: Option<Templated<Distribution>>,
     }
 }
 

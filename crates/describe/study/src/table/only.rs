@@ -1,10 +1,8 @@
 //! `only`: the trials in which a system is started.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, all_of, did_you_mean, unknown};
-use crate::node::{FromToml, Node};
+use crate::document::{Fault, Faults, FromToml, Node, Span, all_of, did_you_mean, unknown};
 use crate::table::factors::Factors;
-use crate::value::Fixed;
+use crate::value::Literal;
 use plimsoll_model::factor::{Assignment, Level};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -19,7 +17,7 @@ struct Limit {
     factor: String,
     /// Where the name of the factor stands.
     place: Span,
-    levels: Vec<Fixed<Level>>,
+    levels: Vec<Literal<Level>>,
 }
 
 impl Only {
@@ -84,7 +82,7 @@ impl FromToml for Only {
 fn limit(factor: &str, node: &Node<'_>, faults: &mut Faults) -> Option<Limit> {
     let levels = match node.value {
         DeValue::Array(_) => Vec::from_toml(node, faults)?,
-        _ => vec![Fixed::from_toml(node, faults)?],
+        _ => vec![Literal::from_toml(node, faults)?],
     };
     if levels.is_empty() {
         let fault = Fault::error(&node.span, format!("{} has no levels", node.name()));
@@ -104,7 +102,7 @@ impl JsonSchema for Only {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let level = generator.subschema_for::<Fixed<Level>>();
+        let level = generator.subschema_for::<Literal<Level>>();
         json_schema!({
             "type": "object",
             "minProperties": 1,

@@ -1,13 +1,7 @@
 //! `[workload]` with `script`: users that run a script for k6.
 
-use crate::bytes::Bytes;
-use crate::diagnostic::Span;
-use crate::faults::Faults;
-use crate::node::table;
-use crate::pairs::Pairs;
-use crate::scalar::{PositiveLength, Text};
-use crate::scope::Scope;
-use crate::value::{Problem, Scalar, Slot, all, optional, written_or};
+use crate::document::{Faults, Span, table};
+use crate::value::{Bytes, Pairs, PositiveLength, Problem, Scalar, Scope, Templated, Text, all, optional, written_or};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::script::{Script, ScriptLimits};
 use plimsoll_model::workload::{Connect, Steps, Workload};
@@ -19,19 +13,19 @@ table! {
     /// A script for k6 that each user runs, again and again.
     struct ScriptTable {
         /// The script, .js or .ts, relative to the study's folder.
-        script: Slot<ScriptFile>,
+        script: Templated<ScriptFile>,
         /// The function that is an iteration: "default", or another one that the script exports. Default: "default".
-        exec: Option<Slot<Text>>,
+        exec: Option<Templated<Text>>,
         /// What the script sees as `__ENV`; of Plimsoll's own environment it sees nothing.
         env: Option<Pairs>,
         /// Folders besides the script's own from which it may read, relative to the study's folder.
-        files: Option<Vec<Slot<Text>>>,
+        files: Option<Vec<Templated<Text>>>,
         /// What a user may use up before it is stopped.
         limits: Option<LimitsTable>,
         /// Tags of everything that the script measures.
         tags: Option<Pairs>,
         /// The longest that one request may take where the script does not say. Default: "60s".
-        timeout: Option<Slot<PositiveLength>>,
+        timeout: Option<Templated<PositiveLength>>,
     }
 }
 
@@ -39,13 +33,13 @@ table! {
     /// What one user of a script may use up before it is stopped for good.
     struct LimitsTable {
         /// Memory of the script. Default: "64MiB".
-        memory: Option<Slot<Memory>>,
+        memory: Option<Templated<Memory>>,
         /// Stack of the script: how deep calls may go. Default: "1MiB".
-        stack: Option<Slot<Stack>>,
+        stack: Option<Templated<Stack>>,
         /// How long it may run without waiting for anything. Default: "1s".
-        busy: Option<Slot<PositiveLength>>,
+        busy: Option<Templated<PositiveLength>>,
         /// How long an iteration may take. Default: as long as it takes.
-        iteration: Option<Slot<PositiveLength>>,
+        iteration: Option<Templated<PositiveLength>>,
     }
 }
 

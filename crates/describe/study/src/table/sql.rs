@@ -1,17 +1,15 @@
 //! `[workload]` with `protocol = "sql"`: transactions on a database.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
-use crate::node::table;
-use crate::scalar::{Length, PositiveLength, Text, Whole};
-use crate::scope::Scope;
+use crate::document::{Fault, Faults, Span, table};
 use crate::table::database::DatabaseTable;
-use crate::table::named;
+use crate::table::named_tables;
 use crate::table::oltp::OltpTable;
 use crate::table::tpcc::TpccTable;
 use crate::table::transaction::TransactionTable;
 use crate::table::workload::Protocol;
-use crate::value::{Fixed, Problem, Scalar, Slot, all, optional, word, written_or};
+use crate::value::{
+    Length, Literal, PositiveLength, Problem, Scalar, Scope, Templated, Text, Whole, all, optional, word, written_or,
+};
 use plimsoll_model::database::{Address, Database, Dataset, External, Origin};
 use plimsoll_model::factor::Level;
 use plimsoll_model::load::LoadProfile;
@@ -26,9 +24,9 @@ table! {
     struct SqlTable {
         /// What is spoken with the target.
         #[allow(dead_code)] // read before, to choose this table
-        protocol: Fixed<Protocol>,
+        protocol: Literal<Protocol>,
         /// The name of a [database.NAME].
-        database: Slot<Text>,
+        database: Templated<Text>,
         /// The five transactions of TPC-C.
         tpcc: Option<TpccTable>,
         /// One of sysbench's OLTP tests.
@@ -36,15 +34,15 @@ table! {
         /// Transactions of the study's own, of which each iteration is one, drawn by weight.
         transactions: Option<Vec<TransactionTable>>,
         /// How a database that the study starts is reached: by its "unix" socket, or by "tcp" over the loopback. Default: "unix".
-        transport: Option<Slot<Transport>>,
+        transport: Option<Templated<Transport>>,
         /// How far transactions see one another: "read committed", "repeatable read" or "serializable". Default: the server's own.
-        isolation: Option<Slot<Isolation>>,
+        isolation: Option<Templated<Isolation>>,
         /// What is tried again, with the same input. Default: nothing.
         retry: Option<RetryTable>,
         /// How long the consistency conditions of TPC-C may be looked at after a trial; "0s" for not at all. Default: "60s".
-        check_within: Option<Slot<Length>>,
+        check_within: Option<Templated<Length>>,
         /// The longest that one transaction, or connecting, may take. Default: "10s".
-        timeout: Option<Slot<PositiveLength>>,
+        timeout: Option<Templated<PositiveLength>>,
     }
 }
 
@@ -52,9 +50,9 @@ table! {
     /// What is tried again.
     struct RetryTable {
         /// After which errors: "deadlock", "serialization" and "lock_timeout".
-        on: Vec<Slot<Retried>>,
+        on: Vec<Templated<Retried>>,
         /// Attempts in all. Default: 3.
-        attempts: Option<Slot<Attempts>>,
+        attempts: Option<Templated<Attempts>>,
     }
 }
 
@@ -109,7 +107,7 @@ impl SqlTable {
         faults: &mut Faults,
     ) -> Option<Database> {
         let name = self.database.resolve(scope, faults)?.0;
-        let table = named::find(databases, &name, &self.database.span, faults)?;
+        let table = named_tables::find(databases, &name, &self.database.span, faults)?;
         if !table.runs(scope.assignment) {
             faults.add(scope.not_running("database", &name, &self.database.span));
             return None;
@@ -160,7 +158,7 @@ impl RetryTable {
     }
 
     fn in_words(&self) -> String {
-        let kinds: Vec<&str> = self.on.iter().map(Slot::as_written).collect();
+        let kinds: Vec<&str> = self.on.iter().map(Templated::as_written).collect();
         format!("{} attempts after {}", written_or(self.attempts.as_ref(), "3"), kinds.join(" or "))
     }
 }
@@ -360,9 +358,9 @@ impl Scalar for Retried {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scope::Bindings;
+    use crate::table::testing::{faults_of, no_faults, read_table};
     use crate::table::workload::{Given, WorkloadTable};
-    use crate::testing::{faults_of, no_faults, read_table};
+    use crate::value::Bindings;
     use plimsoll_model::factor::Assignment;
     use plimsoll_model::sql::{Distribution, Oltp, Parameter, Tpcc, Waits};
     use std::path::Path;

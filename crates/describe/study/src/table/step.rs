@@ -1,16 +1,10 @@
 //! Steps of an HTTP workload: requests, pauses, branches and loops.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, all_of};
-use crate::flowing::BUILT_IN;
-use crate::node::{FromToml, Node, table};
-use crate::scalar::Whole;
-use crate::scope::Scope;
+use crate::document::{Fault, Faults, FromToml, Node, Span, all_of, table};
 use crate::table::condition::Conditions;
 use crate::table::http::{HttpStepTable, OfAll};
 use crate::table::stage::ThinkValue;
-use crate::template::is_name;
-use crate::value::{Fixed, Problem, Scalar, Slot};
+use crate::value::{BUILT_IN, Literal, Problem, Scalar, Scope, Templated, Whole, is_name};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Block, FlowRequest, Instruction};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -51,7 +45,7 @@ table! {
     /// Steps so many times.
     struct RepeatTable {
         /// How often.
-        repeat: Slot<Times>,
+        repeat: Templated<Times>,
         /// What is done each time.
         steps: Vec<StepTable>,
     }
@@ -61,11 +55,11 @@ table! {
     /// Steps for each item of a list.
     struct EachTable {
         /// The name of a value that was captured with `pick = "all"`, or is an array of JSON.
-        each: Fixed<ValueName>,
+        each: Literal<ValueName>,
         /// The name under which the steps know the item.
-        r#as: Fixed<ValueName>,
+        r#as: Literal<ValueName>,
         /// How many items are gone through at most. Default: 1000.
-        at_most: Option<Slot<Times>>,
+        at_most: Option<Templated<Times>>,
         /// What is done for each.
         steps: Vec<StepTable>,
     }
@@ -77,7 +71,7 @@ table! {
         /// Values by name with what must hold of them, as in `when`.
         r#while: Conditions,
         /// How often at most; if the condition still holds then, the iteration fails.
-        at_most: Slot<Times>,
+        at_most: Templated<Times>,
         /// What is done each time.
         steps: Vec<StepTable>,
     }

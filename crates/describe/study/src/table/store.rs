@@ -1,14 +1,9 @@
 //! `[store.NAME]`: where objects are kept.
 
-use crate::bytes::{PartSize, Size};
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, one_of};
-use crate::node::{FromToml, Node, table};
-use crate::scalar::{Retries, Text};
-use crate::scope::Scope;
-use crate::table::named::{AllOf, Named};
+use crate::document::{Fault, Faults, FromToml, Node, Span, one_of, table};
+use crate::table::named_tables::{Named, NamedTables};
 use crate::table::target::{Address, TlsTable, host_and_port};
-use crate::value::{Fixed, Problem, Scalar, Slot, optional, word};
+use crate::value::{Literal, PartSize, Problem, Retries, Scalar, Scope, Size, Templated, Text, optional, word};
 use plimsoll_model::factor::Level;
 use plimsoll_model::storage::{BucketStyle, Credentials, NFS_PORT, Nfs, NfsPorts, S3, Store, Upload};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -18,7 +13,7 @@ table! {
     /// A directory of this machine, or of a network file system that is mounted here.
     struct DirectoryTable {
         /// The directory, relative to the study's folder; made if it is missing.
-        directory: Slot<Text>,
+        directory: Templated<Text>,
     }
 }
 
@@ -26,7 +21,7 @@ table! {
     /// The export of an NFSv3 server, by a client of Plimsoll's own.
     struct NfsTable {
         /// nfs://HOST[:PORT]/EXPORT. With a port, NFS and mount service are both there; without, the portmapper is asked.
-        nfs: Slot<NfsAddress>,
+        nfs: Templated<NfsAddress>,
     }
 }
 
@@ -34,25 +29,25 @@ table! {
     /// A bucket behind the API of S3.
     struct S3Table {
         /// The server: http://HOST[:PORT] or https://HOST[:PORT].
-        s3: Slot<S3Address>,
+        s3: Templated<S3Address>,
         /// The bucket, which must be there.
-        bucket: Slot<Bucket>,
+        bucket: Templated<Bucket>,
         /// The region that requests are signed for. Default: "us-east-1".
-        region: Option<Slot<Text>>,
+        region: Option<Templated<Text>>,
         /// Where the bucket's name stands in requests: "path" or "virtual host". Default: "path".
-        style: Option<Slot<BucketStyle>>,
+        style: Option<Templated<BucketStyle>>,
         /// What requests are signed with: keys of Plimsoll's "environment", keys "generated" for a server that the study starts, or "none". Default: "environment".
-        credentials: Option<Fixed<CredentialsFrom>>,
+        credentials: Option<Literal<CredentialsFrom>>,
         /// How objects are written: "single", "multipart serial" or "multipart parallel N". Default: "single".
-        upload: Option<Slot<Upload>>,
+        upload: Option<Templated<Upload>>,
         /// Bytes of a part of a multipart upload. Default: "16MiB".
-        part_size: Option<Slot<PartSize>>,
+        part_size: Option<Templated<PartSize>>,
         /// Bytes of one GET. Default: whole objects.
-        range: Option<Slot<Size>>,
+        range: Option<Templated<Size>>,
         /// Whether signatures cover what is sent. Default: false.
-        signed_payload: Option<Slot<bool>>,
+        signed_payload: Option<Templated<bool>>,
         /// How often a request is sent again after a status of 500 and above or a lost connection. Default: 0.
-        retries: Option<Slot<Retries>>,
+        retries: Option<Templated<Retries>>,
         /// How the server is checked. Default: by the system's authorities, if it is https://.
         tls: Option<TlsTable>,
     }
@@ -212,7 +207,7 @@ impl Named for StoreTable {
 }
 
 /// All stores.
-pub(crate) type Stores = AllOf<StoreTable>;
+pub(crate) type Stores = NamedTables<StoreTable>;
 
 impl Stores {
     /// Those that have a key pair, or may have one: nothing is known of a store that is wrong.
@@ -350,8 +345,8 @@ impl Scalar for Upload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scope::Bindings;
-    use crate::testing::{faults_of, no_faults, read_table};
+    use crate::table::testing::{faults_of, no_faults, read_table};
+    use crate::value::Bindings;
     use plimsoll_model::factor::Assignment;
     use plimsoll_model::storage::{KeyPair, Secret};
     use plimsoll_model::workload::{Target, Tls};

@@ -1,17 +1,10 @@
 //! `[system.NAME]`: a process that is started for each trial.
 
-use crate::command::Command;
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
-use crate::node::table;
-use crate::pairs::Pairs;
-use crate::processors::CpuSet;
-use crate::scalar::{Length, Port, Text};
-use crate::scope::Scope;
-use crate::table::named::{AllOf, Named};
+use crate::document::{Fault, Faults, table};
+use crate::table::named_tables::{Named, NamedTables};
 use crate::table::only::Only;
 use crate::table::ready::{ReadyValue, ready_by_default};
-use crate::value::{Problem, Scalar, Slot, optional};
+use crate::value::{Command, CpuSet, Length, Pairs, Port, Problem, Scalar, Scope, Templated, Text, optional};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::system::{StopPolicy, StopSignal, SystemSpec};
 use schemars::{Schema, json_schema};
@@ -22,7 +15,7 @@ table! {
     /// A process that is started for each trial and stopped after it.
     struct SystemTable {
         /// Folder in which its commands run, relative to the study's. Default: the study's folder.
-        dir: Option<Slot<Text>>,
+        dir: Option<Templated<Text>>,
         /// Run once before the first trial that needs it. Default: nothing is built.
         build: Option<Command>,
         /// Starts the system; must stay in the foreground.
@@ -34,11 +27,11 @@ table! {
         /// Environment added to Plimsoll's own.
         env: Option<Pairs>,
         /// Processors it may use: "0-2,5", "lower half" or "upper half". Default: all.
-        cpus: Option<Slot<CpuSet>>,
+        cpus: Option<Templated<CpuSet>>,
         /// Prints its version. Default: none is recorded beside the hash of the program.
         version: Option<Command>,
         /// The port it listens on. Default: a free one wherever `{port}` or `{address}` is used.
-        port: Option<Slot<Port>>,
+        port: Option<Templated<Port>>,
         /// The trials in which it is started: those in which a factor has this level, or one of these. Default: all.
         only: Option<Only>,
     }
@@ -48,9 +41,9 @@ table! {
     /// How a system is stopped, with all the processes that it started.
     struct StopTable {
         /// The signal that asks it to end: "TERM", "INT", "QUIT" or "KILL". Default: "TERM".
-        signal: Option<Slot<StopSignal>>,
+        signal: Option<Templated<StopSignal>>,
         /// How long it may take to end before it is killed. Default: "5s".
-        grace: Option<Slot<Length>>,
+        grace: Option<Templated<Length>>,
     }
 }
 
@@ -138,7 +131,7 @@ impl Named for SystemTable {
 }
 
 /// All systems.
-pub(crate) type Systems = AllOf<SystemTable>;
+pub(crate) type Systems = NamedTables<SystemTable>;
 
 impl Systems {
     pub(crate) fn names(&self) -> Vec<&str> {
@@ -163,8 +156,8 @@ impl Systems {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scope::Bindings;
-    use crate::testing::{faults_of, no_faults, read_table};
+    use crate::table::testing::{faults_of, no_faults, read_table};
+    use crate::value::Bindings;
     use plimsoll_model::factor::Assignment;
     use plimsoll_model::system::{CommandLine, Probe};
     use plimsoll_model::units::Processors;

@@ -1,11 +1,7 @@
 //! `target` and `tls`: where requests go.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
-use crate::node::table;
-use crate::scalar::Text;
-use crate::scope::Scope;
-use crate::value::{Fixed, Problem, Scalar, Slot, optional};
+use crate::document::{Fault, Faults, Span, table};
+use crate::value::{Literal, Problem, Scalar, Scope, Templated, Text, optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::workload::{Target, Tls};
 use schemars::{Schema, json_schema};
@@ -15,11 +11,11 @@ table! {
     /// Encryption with TLS, and how the server is checked.
     struct TlsTable {
         /// PEM file with the authorities to trust. Default: the system's.
-        ca: Option<Slot<Text>>,
+        ca: Option<Templated<Text>>,
         /// The name that the certificate must carry. Default: the target's host.
-        server_name: Option<Slot<Text>>,
+        server_name: Option<Templated<Text>>,
         /// Accept any certificate. Default: false.
-        insecure: Option<Fixed<bool>>,
+        insecure: Option<Literal<bool>>,
     }
 }
 

@@ -1,11 +1,7 @@
 //! `tpcc` of a SQL workload.
 
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
-use crate::node::table;
-use crate::scalar::{Amount, Whole};
-use crate::scope::Scope;
-use crate::value::{Problem, Scalar, Slot, all, number_after, optional, word, written_or};
+use crate::document::{Fault, Faults, table};
+use crate::value::{Amount, Problem, Scalar, Scope, Templated, Whole, all, number_after, optional, word, written_or};
 use plimsoll_model::factor::Level;
 use plimsoll_model::load::{LoadModel, LoadProfile, Think};
 use plimsoll_model::sql::{Tpcc, Waits};
@@ -16,13 +12,13 @@ table! {
     /// TPC-C.
     struct TpccTable {
         /// How many warehouses the data has.
-        warehouses: Slot<Warehouses>,
+        warehouses: Templated<Warehouses>,
         /// Keying and think times: as the "spec" has them, "zero", or "scaled N" for N times those. Default: "zero".
-        waits: Option<Slot<Waits>>,
+        waits: Option<Templated<Waits>>,
         /// Weights of new order, payment, order status, delivery and stock level. Default: [45, 43, 4, 4, 4].
-        mix: Option<Vec<Slot<Amount>>>,
+        mix: Option<Vec<Templated<Amount>>>,
         /// Whether the lines of an order are sorted, so that orders cannot wait for one another in a circle. Default: false.
-        sorted_lines: Option<Slot<bool>>,
+        sorted_lines: Option<Templated<bool>>,
     }
 }
 
@@ -48,7 +44,7 @@ impl TpccTable {
         })
     }
 
-    fn mix(&self, mix: &[Slot<Amount>], scope: &Scope<'_>, faults: &mut Faults) -> Option<[f64; 5]> {
+    fn mix(&self, mix: &[Templated<Amount>], scope: &Scope<'_>, faults: &mut Faults) -> Option<[f64; 5]> {
         let weights = all(mix, |weight| weight.resolve(scope, faults).map(|weight| weight.0))?;
         let found = <[f64; 5]>::try_from(weights).ok().filter(|weights| weights.iter().sum::<f64>() > 0.0);
         if found.is_none() {
@@ -100,7 +96,7 @@ impl TpccTable {
         let waits = written_or(self.waits.as_ref(), "zero");
         let mut words = format!("TPC-C, {warehouses} warehouse{plural}, waits {waits}");
         if let Some(mix) = &self.mix {
-            let weights: Vec<&str> = mix.iter().map(Slot::as_written).collect();
+            let weights: Vec<&str> = mix.iter().map(Templated::as_written).collect();
             words += &format!(", mix {}", weights.join(" : "));
         }
         match written_or(self.sorted_lines.as_ref(), "false") {

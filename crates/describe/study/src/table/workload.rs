@@ -1,21 +1,17 @@
 //! `[workload]`: what one virtual user does in an iteration. Its keys depend on the protocol.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, did_you_mean};
-use crate::node::{FromToml, Node, TableNode};
-use crate::scalar::PositiveLength;
-use crate::scope::Scope;
+use crate::document::{Fault, Faults, FromToml, Node, Span, TableNode, did_you_mean};
 use crate::table::database::DatabaseTable;
 use crate::table::grpc::GrpcTable;
-use crate::table::home_of;
 use crate::table::http::HttpTable;
-use crate::table::known;
+use crate::table::location_of_key;
 use crate::table::script::ScriptTable;
 use crate::table::sql::SqlTable;
 use crate::table::storage::StorageTable;
 use crate::table::store::StoreTable;
 use crate::table::target::{Address, TlsTable};
-use crate::value::{Fixed, Problem, Scalar, Slot, optional, word};
+use crate::table::value_check;
+use crate::value::{Literal, PositiveLength, Problem, Scalar, Scope, Templated, optional, word};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::workload::{Connect, Steps, Target, Workload};
@@ -51,10 +47,10 @@ pub(crate) struct Given<'a> {
 
 /// The keys that every protocol with a target has.
 pub(crate) struct Common<'a> {
-    pub(crate) target: &'a Slot<Address>,
+    pub(crate) target: &'a Templated<Address>,
     pub(crate) tls: Option<&'a TlsTable>,
-    pub(crate) connect: Option<&'a Slot<Connect>>,
-    pub(crate) timeout: Option<&'a Slot<PositiveLength>>,
+    pub(crate) connect: Option<&'a Templated<Connect>>,
+    pub(crate) timeout: Option<&'a Templated<PositiveLength>>,
 }
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -221,11 +217,11 @@ impl FromToml for WorkloadTable {
         if table.get("protocol").is_none() && is_misspelt(&table, faults) {
             return None;
         }
-        let workload = match table.read::<Fixed<Protocol>>("protocol", &[], faults)?.value {
+        let workload = match table.read::<Literal<Protocol>>("protocol", &[], faults)?.value {
             Protocol::Grpc => WorkloadTable::Grpc(Box::new(GrpcTable::from_toml(node, faults)?)),
             Protocol::Http => {
                 let Some(table) = HttpTable::from_toml(node, faults) else {
-                    known::check_document(node, faults);
+                    value_check::check_document(node, faults);
                     return None;
                 };
                 table.check(faults)?;
@@ -249,7 +245,7 @@ impl FromToml for WorkloadTable {
 
 /// Whether the key that says what users do is only misspelt, which is a fault.
 fn is_misspelt(table: &TableNode<'_>, faults: &mut Faults) -> bool {
-    let strange = table.entries().iter().filter(|(key, _)| home_of(key).is_none());
+    let strange = table.entries().iter().filter(|(key, _)| location_of_key(key).is_none());
     let slip = strange.filter_map(|(key, node)| Some((key, node, did_you_mean(key, ["protocol", "script"])?))).next();
     let Some((key, node, near)) = slip else { return false };
     let fault = Fault::error(&node.place(), format!("unknown key `{key}` in `workload`"));
@@ -357,7 +353,7 @@ impl Scalar for Connect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::faults_of;
+    use crate::table::testing::faults_of;
 
     #[test]
     fn what_says_who_works_how_is_found_where_it_is_misspelt() {

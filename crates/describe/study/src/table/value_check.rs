@@ -5,21 +5,17 @@
 //! or on an earlier iteration, whether a step has been made, that is a warning; a value that nothing gives,
 //! or nothing before the step, is an error.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, all_of, nearest};
-use crate::flowing::{BUILT_IN, Use};
-use crate::node::Node;
-use crate::pairs::Entries;
+use crate::document::{Fault, Faults, Node, Span, all_of, nearest};
 use crate::table::capture::CaptureTable;
 use crate::table::condition::Conditions;
 use crate::table::http::{HttpStepTable, HttpTable, uses_of};
 use crate::table::step::{EachTable, StepTable, walk};
-use crate::template::Template;
+use crate::value::{BUILT_IN, Entries, Template, ValueUse};
 use std::collections::BTreeSet;
 use toml::de::DeValue;
 
 /// All uses of values in a workload.
-pub(crate) fn uses(table: &HttpTable) -> Vec<Use> {
+pub(crate) fn uses(table: &HttpTable) -> Vec<ValueUse> {
     let mut uses = of_all_requests(table);
     for steps in table.blocks() {
         walk(steps, &mut |step| match step {
@@ -35,12 +31,12 @@ pub(crate) fn uses(table: &HttpTable) -> Vec<Use> {
     uses
 }
 
-fn named_in(conditions: &Conditions) -> Vec<Use> {
+fn named_in(conditions: &Conditions) -> Vec<ValueUse> {
     [conditions.subjects(), conditions.uses()].concat()
 }
 
 /// What the workload says of all requests.
-fn of_all_requests(table: &HttpTable) -> Vec<Use> {
+fn of_all_requests(table: &HttpTable) -> Vec<ValueUse> {
     let auth = table.auth.iter().flat_map(super::auth::AuthValue::uses);
     table.headers.iter().flat_map(uses_of).chain(auth).collect()
 }
@@ -96,12 +92,12 @@ pub(crate) fn is_given(name: &str, workload: &Node<'_>, faults: &mut Faults) -> 
 struct Document {
     somewhere: BTreeSet<String>,
     feeds: BTreeSet<String>,
-    uses: Vec<Use>,
+    uses: Vec<ValueUse>,
 }
 
 impl Document {
     /// What gives values below this node, and the uses of values.
-    fn read(workload: &Node<'_>, faults: &mut Faults) -> (Given, Vec<Use>) {
+    fn read(workload: &Node<'_>, faults: &mut Faults) -> (Given, Vec<ValueUse>) {
         let mut found = Document { somewhere: BUILT_IN.map(str::to_owned).into(), ..Document::default() };
         found.look_at(workload, "", faults);
         (Given { somewhere: found.somewhere, feeds: found.feeds, ..Given::default() }, found.uses)
@@ -114,7 +110,7 @@ impl Document {
                 node.items(faults).into_iter().flatten().for_each(|item| self.look_at(&item, key, faults));
             }
             DeValue::Table(_) => {
-                for (name, entry) in node.table(faults).iter().flat_map(super::super::node::TableNode::entries) {
+                for (name, entry) in node.table(faults).iter().flat_map(crate::document::TableNode::entries) {
                     match key {
                         "capture" | "draw" => drop(self.somewhere.insert((*name).to_owned())),
                         "feeds" => drop(self.feeds.insert((*name).to_owned())),
@@ -127,7 +123,8 @@ impl Document {
                 if key == "as" {
                     self.somewhere.insert(text.to_string());
                 }
-                self.uses.extend(Template::parse(text).iter().flat_map(|template| Use::all_in(template, &node.span)));
+                self.uses
+                    .extend(Template::parse(text).iter().flat_map(|template| ValueUse::all_in(template, &node.span)));
             }
             _ => {}
         }
@@ -217,7 +214,7 @@ impl Given {
 }
 
 /// The values without which conditions do not hold: only two tests pass without one.
-fn needed(conditions: &Conditions) -> impl Iterator<Item = Use> {
+fn needed(conditions: &Conditions) -> impl Iterator<Item = ValueUse> {
     let passes_without = |test: &str| test == "absent" || test.starts_with("!=");
     let tests = conditions.iter().map(move |(_, test)| passes_without(test.as_written().trim()));
     conditions.subjects().into_iter().zip(tests).filter(|(_, passes)| !passes).map(|(subject, _)| subject)
@@ -319,7 +316,7 @@ impl Check<'_> {
     }
 
     /// The values that a request needs for what the workload says of all of them.
-    fn inherited(&self, request: &HttpStepTable) -> Vec<Use> {
+    fn inherited(&self, request: &HttpStepTable) -> Vec<ValueUse> {
         let is_own = |name: &str| {
             request.headers.iter().flat_map(Entries::names).any(|(known, _)| known.eq_ignore_ascii_case(name))
         };
@@ -364,7 +361,7 @@ impl Check<'_> {
         self.uses(needed(conditions).collect(), &Known { surely: perhaps(), perhaps: perhaps() });
     }
 
-    fn uses(&mut self, uses: Vec<Use>, known: &Known) {
+    fn uses(&mut self, uses: Vec<ValueUse>, known: &Known) {
         for one in uses {
             let name = &one.value.name;
             if known.surely.contains(name) {

@@ -1,8 +1,7 @@
 //! What placeholders stand for in one trial.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, all_of, nearest};
-use crate::template::{Filled, Template};
+use super::template::{FilledSegment, Template};
+use crate::document::{Fault, Faults, Span, all_of, nearest};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::storage::KeyPair;
 use std::collections::BTreeMap;
@@ -50,7 +49,7 @@ impl<'a> Scope<'a> {
     }
 
     /// Fills a template that stands at `span`, between the values of users.
-    pub(crate) fn filled(&self, template: &Template, span: &Span, faults: &mut Faults) -> Option<Vec<Filled>> {
+    pub(crate) fn filled(&self, template: &Template, span: &Span, faults: &mut Faults) -> Option<Vec<FilledSegment>> {
         template.filled(|name| self.value(name)).map_err(|name| faults.add(self.unfilled(&name, span, faults))).ok()
     }
 

@@ -1,7 +1,6 @@
 //! Measures of scripts' own metrics, held against what the scripts make: that is known once they were loaded.
 
-use crate::diagnostic::{Diagnostic, Fault, Span};
-use crate::faults::{all_of, did_you_mean};
+use crate::document::{Diagnostic, Fault, Span, all_of, did_you_mean};
 use crate::study::Study;
 use plimsoll_model::measure::{Measure, Series};
 use plimsoll_model::record::Metric;

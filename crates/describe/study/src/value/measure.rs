@@ -1,7 +1,7 @@
 //! Measures, as studies name them, and what was meant by other names.
 
-use crate::faults::did_you_mean;
-use crate::value::{Problem, Scalar};
+use super::scalar::{Problem, Scalar};
+use crate::document::did_you_mean;
 use plimsoll_model::factor::Level;
 use plimsoll_model::measure::{FORMS, Measure, PERCENTILES, Series};
 use schemars::{Schema, json_schema};

@@ -1,6 +1,6 @@
 //! Spans of time, as studies write them: `20s`, `1m30s`.
 
-use crate::value::{Problem, Scalar};
+use super::scalar::{Problem, Scalar};
 use plimsoll_model::factor::Level;
 use schemars::{Schema, json_schema};
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! Whether trials can have as many values as the percentiles that decide take.
 
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
+use crate::document::{Fault, Faults};
 use crate::study::Study;
 use plimsoll_model::factor::combinations;
 use plimsoll_model::load::{LoadModel, LoadProfile, Stop, Think};
@@ -120,7 +119,7 @@ fn span(span: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::diagnostic::Severity;
+    use crate::document::Severity;
     use std::path::Path;
 
     /// What is said of a study with this load that decides by these measures.

@@ -1,6 +1,6 @@
 //! Collects every fault of a study file, each once.
 
-use crate::diagnostic::{Diagnostic, Fault, Severity, Source, Span};
+use super::diagnostic::{Diagnostic, Fault, Severity, Source, Span};
 
 /// The faults found so far.
 #[derive(Debug)]

@@ -1,9 +1,7 @@
 //! Tables of which a study has as many as it likes: `[system.NAME]`, `[database.NAME]`, `[store.NAME]`.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, unknown};
-use crate::node::{FromToml, Node, TableNode};
-use crate::template::is_name;
+use crate::document::{Fault, Faults, FromToml, Node, Span, TableNode, unknown};
+use crate::value::is_name;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use toml::de::DeValue;
@@ -23,16 +21,16 @@ pub(crate) trait Named: FromToml + JsonSchema + Clone {
 /// All tables of a kind in the order of the file, which is the order in which systems start. Names are
 /// known even where the rest is wrong.
 #[derive(Clone, Debug)]
-pub(crate) struct AllOf<T>(pub(crate) Vec<(String, Span, Option<T>)>);
+pub(crate) struct NamedTables<T>(pub(crate) Vec<(String, Span, Option<T>)>);
 
-impl<T: Named> AllOf<T> {
+impl<T: Named> NamedTables<T> {
     /// The tables, if all are as they should be.
     pub(crate) fn whole(&self) -> Option<Vec<(String, T)>> {
         self.0.iter().map(|(name, _, table)| Some((name.clone(), table.clone()?))).collect()
     }
 }
 
-impl<T: Named> FromToml for AllOf<T> {
+impl<T: Named> FromToml for NamedTables<T> {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
         let table = node.table(faults)?;
         let kind = T::KIND;
@@ -50,7 +48,7 @@ impl<T: Named> FromToml for AllOf<T> {
             }
             all.push(((*name).to_owned(), node.place(), T::from_toml(node, faults)));
         }
-        Some(AllOf(all))
+        Some(NamedTables(all))
     }
 }
 
@@ -60,7 +58,7 @@ fn first_mark<'a, T: Named>(all: &TableNode<'a>) -> Option<&'a str> {
     all.entries().iter().find(|(key, node)| T::MARKS.contains(key) && !is_table(node)).map(|(key, _)| *key)
 }
 
-impl<T: Named> JsonSchema for AllOf<T> {
+impl<T: Named> JsonSchema for NamedTables<T> {
     fn inline_schema() -> bool {
         true
     }
