@@ -5,6 +5,7 @@ use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::study::StudyFacts;
 use plimsoll_model::trial::{Plan, Validity};
+use plimsoll_model::words::and_list;
 
 /// A condition: `10 users`, or `10 users, connect = per user`; `all trials` without conditions.
 #[must_use]
@@ -67,16 +68,6 @@ pub fn counted(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
 }
 
-/// `a`, `a and b`, `a, b and c`.
-#[must_use]
-pub fn list(parts: &[impl AsRef<str>]) -> String {
-    let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
-    match parts.as_slice() {
-        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-        parts => parts.concat(),
-    }
-}
-
 /// One level of a factor: `10 users` where the factor's name is a plural, `size = 10` elsewhere.
 #[must_use]
 pub fn of_factor(factor: &str, level: &Level) -> String {
@@ -111,7 +102,7 @@ fn levels(levels: &[Level]) -> String {
         })
         .collect();
     let in_words = levels.iter().any(|level| matches!(level, Level::Text(_)));
-    if in_words { shown.join(", ") } else { list(&shown) }
+    if in_words { shown.join(", ") } else { and_list(&shown) }
 }
 
 /// A measure: `p95 of iteration_duration`, `iterations per second`.

@@ -22,4 +22,5 @@ pub mod study;
 pub mod system;
 pub mod trial;
 pub mod units;
+pub mod words;
 pub mod workload;

@@ -20,6 +20,7 @@ use plimsoll_javascript::{Entry, Fault, Files, Level, Program};
 use plimsoll_k6::duration;
 use plimsoll_k6::plan::Plan;
 use plimsoll_k6::scenario;
+use plimsoll_model::words::{and_list, quoted};
 use settle::{Settled, settle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::collections::BTreeMap;
@@ -92,7 +93,7 @@ fn unsent(Refused { hosts, all }: &Refused) -> String {
     let names: Vec<&str> = hosts.iter().map(String::as_str).collect();
     let flags: Vec<String> = hosts.iter().map(|host| format!("--allow {host}")).collect();
     let what = if *all { "nothing was sent: the script asks only for" } else { "nothing was sent to" };
-    format!("{what} {}; if that is yours to load, say `{}`", listed(&names), flags.join(" "))
+    format!("{what} {}; if that is yours to load, say `{}`", and_list(quoted(&names)), flags.join(" "))
 }
 
 /// The script with all its modules.
@@ -195,7 +196,7 @@ fn interruptible() -> anyhow::Result<Arc<AtomicBool>> {
 
 /// How the command ends, and why it does not end well. What ended the run counts more than thresholds.
 fn conclude(terminal: &Terminal, plan: &Plan, ran: &Ran, crossed: &[&str], refused: &Refused) -> Exit {
-    let crossed_says = || format!("thresholds on {} do not hold", listed(crossed));
+    let crossed_says = || format!("thresholds on {} do not hold", and_list(quoted(crossed)));
     let (exit, why) = match &ran.end {
         End::Interrupted => (Exit::Interrupted, "the run was interrupted".to_owned()),
         End::Setup(why) => failed("setup", why, Exit::SetupTimeout),
@@ -228,13 +229,4 @@ fn failed(function: &str, why: &Why, timed_out: Exit) -> (Exit, String) {
 
 fn aborted(message: &str) -> String {
     format!("the script ended the run: {message}")
-}
-
-/// Names as words: `a`, `b` and `c`.
-fn listed(names: &[&str]) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    match names.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-        _ => names.concat(),
-    }
 }

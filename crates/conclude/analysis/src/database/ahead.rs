@@ -6,8 +6,8 @@ use crate::estimate::Interval;
 use crate::grid::Row;
 use crate::quantity::{show, size_of_change};
 use crate::ranks::{runs, standing};
-use crate::words::list;
 use crate::{OrReason, order};
+use plimsoll_model::words::and_list;
 use std::ops::Range;
 
 /// What is to be said of each setting.
@@ -81,7 +81,8 @@ impl Ahead<'_> {
 
     fn sentence(&self, places: &Range<usize>, first: &OrReason<Vec<usize>>) -> String {
         let at = self.at(places);
-        let names = |variants: &[usize]| list(&variants.iter().map(|variant| self.name(*variant)).collect::<Vec<_>>());
+        let names =
+            |variants: &[usize]| and_list(&variants.iter().map(|variant| self.name(*variant)).collect::<Vec<_>>());
         match first.as_ref().map(Vec::as_slice) {
             Err(reason) => format!("which variant carries most {at} cannot be said: {reason}."),
             Ok(&[only]) => {

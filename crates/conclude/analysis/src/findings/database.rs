@@ -8,11 +8,12 @@ use crate::database::{
 };
 use crate::measure::Reader;
 use crate::quantity::{Notation, grouped, percent, show};
-use crate::words::{counted, list};
+use crate::words::counted;
 use plimsoll_model::database::DatabaseFacts;
 use plimsoll_model::measure::{Series, Unit};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::sql::NEW_ORDER;
+use plimsoll_model::words::and_list;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Orders of a warehouse of TPC-C before a trial.
@@ -205,7 +206,7 @@ fn unequal(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
             let unequal = row.unequal();
             let of = |value: &&SettingValue| {
                 let names: Vec<String> = value.variants.iter().map(|variant| context.variant(*variant)).collect();
-                format!("{} ({})", value.in_force, list(&names))
+                format!("{} ({})", value.in_force, and_list(&names))
             };
             let values: Vec<String> = unequal.iter().map(of).collect();
             (!values.is_empty()).then(|| format!("{} of {}: {}", row.name, row.database, values.join(", ")))

@@ -7,9 +7,10 @@ use super::{Cell, Place, Row, Table, distinct};
 use crate::estimate::Interval;
 use crate::quantity::{grouped, multiple, percent, show, size_of_change};
 use crate::ranks::{Standing, runs, standing};
-use crate::words::{self, counted, list};
+use crate::words::{self, counted};
 use crate::{Input, OrReason, order};
 use plimsoll_model::measure::Unit;
+use plimsoll_model::words::and_list;
 use std::ops::Range;
 
 /// Operations below which a cell has no quantile beside the median.
@@ -60,7 +61,7 @@ impl Notes<'_> {
     }
 
     fn names(&self, variants: &[usize]) -> String {
-        list(&variants.iter().map(|variant| self.name(*variant)).collect::<Vec<_>>())
+        and_list(&variants.iter().map(|variant| self.name(*variant)).collect::<Vec<_>>())
     }
 
     fn is_known(&self, variant: usize) -> bool {
