@@ -17,14 +17,16 @@
 //! );
 //! ```
 //!
-//! The way of a study through this crate: [`read`](mod@read) parses the text into a document of
-//! nodes that know where they stand; each module in `table` reads one table of it; `placeholders`
-//! looks at every `{placeholder}`; then every combination of levels is resolved once. A [`Study`]
-//! resolves its trials again when they run, with the ports that the runner has picked.
+//! The way of a study through this crate: [`read`](mod@read) parses the text into a `document` of
+//! nodes that know where they stand; each module in `table` reads one table of it, out of the kinds of
+//! `value`; `placeholder_check` checks every `{placeholder}`; then `combination_check` resolves every
+//! combination of levels once. A [`Study`] resolves its trials again when they run, with the ports that
+//! the runner has picked.
 //!
 //! Nothing here does IO: neither the study file nor what it names is opened.
 
 mod against_itself;
+mod combination_check;
 mod document;
 mod placeholder_check;
 mod quick;

@@ -1,11 +1,11 @@
-//! Looks at every placeholder of a study at once: names that nothing has, factors that nothing
-//! uses, and systems that are told their port.
+//! Checks all placeholders of a study: unknown names, factors that nothing uses, and the systems that
+//! are given their port.
 //!
 //! It reads the document rather than the tables, so that a fault elsewhere in a table does not
 //! make a factor look unused.
 
 use crate::document::{Fault, Faults, Node, Span, TableNode, nearest};
-use crate::table::factors::{Factors, misplaced};
+use crate::table::factors::{Factors, misplaced_key};
 use crate::table::store::Stores;
 use crate::table::system::Systems;
 use crate::table::{self, database::DatabaseTables};
@@ -67,7 +67,7 @@ fn value_meant(one: &PlaceholderUse, known: &[String], root: &TableNode<'_>, fau
     let workload = root.get("workload").filter(|_| one.with_values)?;
     let of_script = faults.source().text().get(span.clone())?.contains(&format!("${{{name}}}"));
     let no_factor_near = nearest(name, known.iter().map(String::as_str)).is_none();
-    let meant = table::value_check::is_given(name, workload, faults) || of_script && no_factor_near;
+    let meant = table::value_check::is_defined(name, workload, faults) || of_script && no_factor_near;
     meant.then(|| format!("write `{{${name}}}`: the dollar sign of users' values stands within the braces"))
 }
 
@@ -135,7 +135,7 @@ fn collect(node: &Node<'_>, place: Place<'_>, uses: &mut Vec<PlaceholderUse>, fa
         DeValue::String(text) => match Template::parse(text) {
             Ok(template) => {
                 for value in template.values().filter(|_| !place.with_values) {
-                    faults.add(value::misplaced(value, &node.span, faults));
+                    faults.add(value::misplaced_value(value, &node.span, faults));
                 }
                 uses.extend(template.names().map(|name| PlaceholderUse {
                     name: name.to_owned(),
@@ -176,7 +176,7 @@ fn report_unused(factors: &Factors, uses: &[PlaceholderUse], meant: &BTreeSet<St
     for factor in &factors.0 {
         let used = uses.iter().any(|one| one.name == factor.name) || meant.contains(&factor.name);
         // A key of the study that stands below `[factors]` and is no list has been reported as that.
-        let elsewhere = misplaced(&factor.name);
+        let elsewhere = misplaced_key(&factor.name);
         let reported = elsewhere.is_some() && factor.factor.is_none();
         if !used && is_name(&factor.name) && !reported {
             let fault = Fault::error(&factor.place, format!("factor `{}` is used nowhere", factor.name));

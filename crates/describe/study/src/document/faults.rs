@@ -29,14 +29,14 @@ impl Faults {
         }
     }
 
-    /// A place that is no TOML. What else is found on its line is a consequence, and not told.
+    /// Adds a fault of syntax. Other faults on its line are consequences, and are not reported.
     pub(crate) fn add_syntax(&mut self, fault: Fault) {
         let span = fault.span.clone();
         self.add(fault);
         self.unreadable.push(span);
     }
 
-    /// Whether the whole file is TOML. If not, what seems to be missing may stand in the part
+    /// Returns true if the whole file is TOML. If not, what seems to be missing may stand in the part
     /// that could not be read.
     pub(crate) fn well_formed(&self) -> bool {
         self.unreadable.is_empty()

@@ -8,15 +8,16 @@ use toml::de::DeValue;
 
 /// What can be read from a value of the document.
 pub(crate) trait FromToml: Sized {
-    /// Reads a value. `None` when it is wrong, which the faults then say.
+    /// Reads a value. `None` if it is wrong; the faults say why.
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self>;
 
-    /// What stands for a key that is not there; `None` when the key is required.
+    /// The value of a key that is left out; `None` if the key is required.
     fn absent() -> Option<Self> {
         None
     }
 
-    /// What to go on with when the value is missing or wrong, so that the rest is still checked.
+    /// The value that stands for a missing or wrong one, so that the rest is still checked; `None` if
+    /// there is no such value.
     fn invalid() -> Option<Self> {
         None
     }
@@ -88,16 +89,17 @@ impl TableNode<'_> {
     }
 }
 
-/// A part of the study that can be wrong without keeping the others from being checked.
+/// A section of the study. Where it is wrong, the other sections are checked all the same.
 #[derive(Clone, Debug)]
 pub(crate) enum Section<T> {
-    /// As it should be.
+    /// Without a fault.
     Valid(T),
-    /// Missing or wrong; a fault says so.
+    /// Missing or wrong; the faults say why.
     Invalid,
 }
 
 impl<T> Section<T> {
+    /// The section, unless it is wrong.
     pub(crate) fn valid(&self) -> Option<&T> {
         match self {
             Section::Valid(value) => Some(value),

@@ -14,4 +14,4 @@ pub use diagnostic::{Diagnostic, Severity, Span, Style, render};
 pub(crate) use diagnostic::{Fault, Source};
 pub(crate) use faults::{Faults, all_of, did_you_mean, nearest, one_of, unknown};
 pub(crate) use from_toml::{FromToml, OneOrMore, Section};
-pub(crate) use node::{Node, TableNode, in_words};
+pub(crate) use node::{Node, TableNode, level_in_words};

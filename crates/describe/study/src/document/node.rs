@@ -10,11 +10,11 @@ use toml::de::{DeTable, DeValue};
 #[derive(Clone, Debug)]
 pub(crate) struct Node<'a> {
     pub(crate) value: &'a DeValue<'a>,
-    /// Where the value stands.
+    /// The place of the value.
     pub(crate) span: Span,
-    /// Where its name stands, if it has one.
+    /// The place of its key, if it has one.
     pub(crate) key: Option<Span>,
-    /// How messages name it: `load.users`, `workload.steps[1].call`.
+    /// The name in messages: `load.users`, `workload.steps[1].call`.
     pub(crate) path: String,
     /// Says to which table of the study file a key belongs, for keys in the wrong one.
     pub(crate) locate_key: LocateKey,
@@ -27,7 +27,7 @@ pub(crate) type LocateKey = fn(&str) -> Option<String>;
 pub(crate) struct TableNode<'a> {
     /// In the order of the file.
     entries: Vec<(&'a str, Node<'a>)>,
-    /// What points at the table as a whole.
+    /// The place that messages point at for the table as a whole.
     place: Span,
     path: String,
     /// Says what a key of it means, where that is known.
@@ -40,7 +40,7 @@ impl<'a> Node<'a> {
         Node { value: document, span: 0..0, key: None, path: String::new(), locate_key }
     }
 
-    /// What points at the value as a whole: its name, or the place where it begins.
+    /// The place that messages point at for the value as a whole: its key, or its first byte.
     pub(crate) fn place(&self) -> Span {
         self.key.clone().unwrap_or_else(|| self.span.start..self.span.end.min(self.span.start + 1))
     }
@@ -92,14 +92,14 @@ impl<'a> Node<'a> {
         Fault::error(&self.span, format!("{} must be {expected}, not {found}", self.name())).label(found)
     }
 
-    /// What stands there, in words.
+    /// Describes the value that was found.
     fn found(&self) -> String {
         match self.value {
             DeValue::Array(_) => "an array".to_owned(),
             DeValue::Table(_) => "a table".to_owned(),
             DeValue::Datetime(_) => "a date or time".to_owned(),
             DeValue::Integer(value) if self.scalar().is_none() => format!("{value}, which is too large"),
-            _ => self.scalar().as_ref().map_or_else(|| "a number out of range".to_owned(), in_words),
+            _ => self.scalar().as_ref().map_or_else(|| "a number out of range".to_owned(), level_in_words),
         }
     }
 
@@ -140,8 +140,7 @@ impl<'a> TableNode<'a> {
         self.entries.iter().find(|(name, _)| *name == key).map(|(_, node)| node)
     }
 
-    /// Faults for keys that the table does not have. Returns those that were meant, as far as one
-    /// can tell.
+    /// Reports keys that the table does not have. Returns the known keys that were probably meant.
     pub(crate) fn refuse_unknown_keys<'k>(&self, known: &[&'k str], faults: &mut Faults) -> Vec<&'k str> {
         let free: Vec<&str> = known.iter().copied().filter(|known| self.get(known).is_none()).collect();
         let mut misspelt = Vec::new();
@@ -175,8 +174,8 @@ impl<'a> TableNode<'a> {
     }
 }
 
-/// A value in words, as messages name what they found.
-pub(crate) fn in_words(level: &Level) -> String {
+/// Describes a value, as messages name what they found.
+pub(crate) fn level_in_words(level: &Level) -> String {
     match level {
         Level::Bool(value) => format!("the boolean {value}"),
         Level::Integer(value) => format!("the whole number {value}"),

@@ -1,8 +1,10 @@
 //! The body of a request of a flow.
 
 use crate::document::{Fault, Faults, Span, table};
-use crate::table::http::uses_of;
-use crate::value::{AnyJson, Entries, Scope, Templated, Text, UserTemplate, ValueNames, ValueUse, Word, all, optional};
+use crate::table::http::value_uses;
+use crate::value::{
+    AnyJson, Entries, Scope, Templated, Text, UserTemplate, ValueNames, ValueUse, Word, resolve_all, resolve_optional,
+};
 use plimsoll_model::flow::{Body, MultipartPart, PartContent, Piece};
 
 table! {
@@ -37,11 +39,12 @@ impl RequestBody<'_> {
         }
         if let Some(form) = self.form {
             let literal = |name: &String| plimsoll_model::flow::Text(vec![Piece::Literal(name.clone())]);
-            let fields = all(&form.0, |(name, _, text)| Some((literal(name), text.resolve(scope, values, faults)?)));
+            let fields =
+                resolve_all(&form.0, |(name, _, text)| Some((literal(name), text.resolve(scope, values, faults)?)));
             return fields.map(Body::Form);
         }
         if let Some(parts) = self.multipart {
-            return all(parts, |part| part.resolve(scope, values, faults)).map(Body::Multipart);
+            return resolve_all(parts, |part| part.resolve(scope, values, faults)).map(Body::Multipart);
         }
         if let Some(file) = self.file {
             return file.resolve(scope, faults).map(|file| Body::File(scope.dir.join(file.0)));
@@ -56,7 +59,7 @@ impl RequestBody<'_> {
     pub(crate) fn uses(&self) -> Vec<ValueUse> {
         let text = self.text.map(UserTemplate::uses).into_iter().flatten();
         let json = self.json.map(|json| json.0.uses()).into_iter().flatten();
-        let form = self.form.map(uses_of).into_iter().flatten();
+        let form = self.form.map(value_uses).into_iter().flatten();
         let parts = self.multipart.unwrap_or_default().iter().filter_map(|part| part.value.as_ref());
         text.chain(json).chain(form).chain(parts.flat_map(UserTemplate::uses)).collect()
     }
@@ -87,7 +90,7 @@ impl PartTable {
             (None, Some(file)) => file.resolve(scope, faults).map(|file| PartContent::File(scope.dir.join(file.0))),
             (None, None) => None,
         };
-        let content_type = optional(self.r#type.as_ref(), |is| is.resolve(scope, faults));
+        let content_type = resolve_optional(self.r#type.as_ref(), |is| is.resolve(scope, faults));
         Some(MultipartPart { name: name?.0, content: content?, content_type: content_type?.map(|is| is.0) })
     }
 

@@ -1,7 +1,9 @@
 //! `capture` of a request: what is kept of its reply.
 
 use crate::document::{Fault, Faults, table};
-use crate::value::{AnyJson, Problem, Scalar, Scope, Templated, Text, ValueNames, Whole, optional, word};
+use crate::value::{
+    AnyJson, Problem, Scalar, Scope, Templated, Text, ValueNames, WholeNumber, keyword, resolve_optional,
+};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Capture, Pick, Source};
 use regex::bytes::Regex;
@@ -29,7 +31,7 @@ table! {
     }
 }
 
-type Group = Whole<0, 1000>;
+type Group = WholeNumber<0, 1000>;
 
 const FORMS: &str =
     "write one of `json = \"$.id\"`, `header = \"X-Token\"`, `regex = 'id=(\\d+)'` and `cookie = \"session\"`";
@@ -44,9 +46,9 @@ impl CaptureTable {
         faults: &mut Faults,
     ) -> Option<Capture> {
         let from = self.source(scope, faults);
-        let pick = optional(self.pick.as_ref(), |pick| pick.resolve(scope, faults));
-        let default = optional(self.default.as_ref(), |default| default.0.without_values(scope, faults));
-        let keep = optional(self.keep.as_ref(), |keep| keep.resolve(scope, faults));
+        let pick = resolve_optional(self.pick.as_ref(), |pick| pick.resolve(scope, faults));
+        let default = resolve_optional(self.default.as_ref(), |default| default.0.without_values(scope, faults));
+        let keep = resolve_optional(self.keep.as_ref(), |keep| keep.resolve(scope, faults));
         let (into, pick, keep) = (values.id(name)?, pick?.unwrap_or_default(), keep?.unwrap_or_default());
         Some(Capture { into, from: from?, pick, default: default?, keep })
     }
@@ -59,7 +61,7 @@ impl CaptureTable {
             (Some(json), None, None, None) => json.resolve(scope, faults).map(|path| Source::Json(path.0)),
             (None, None, Some(regex), None) => {
                 let pattern = regex.resolve(scope, faults);
-                let group = optional(self.group.as_ref(), |group| group.resolve(scope, faults));
+                let group = resolve_optional(self.group.as_ref(), |group| group.resolve(scope, faults));
                 let Pattern { text, groups } = pattern?;
                 let group = group?.map_or(groups.min(1), |group| group.u16().into());
                 if group > groups {
@@ -169,7 +171,7 @@ impl Scalar for Pick {
     const EXPECTED: &'static str = "\"first\", \"last\", \"random\" or \"all\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &[("first", Pick::First), ("last", Pick::Last), ("random", Pick::Random), ("all", Pick::All)])
+        keyword(level, &[("first", Pick::First), ("last", Pick::Last), ("random", Pick::Random), ("all", Pick::All)])
     }
 
     fn schema() -> Schema {

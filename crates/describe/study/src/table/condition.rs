@@ -2,7 +2,7 @@
 
 use crate::document::{Fault, Faults, Span, nearest};
 use crate::table::capture::Pattern;
-use crate::table::http::uses_of;
+use crate::table::http::value_uses;
 use crate::value::{Entries, Problem, Scope, UserTemplate, UserValue, ValueNames, ValueUse, Word};
 use plimsoll_model::flow::{Comparison, Condition, Piece, Test, Text};
 
@@ -79,7 +79,7 @@ impl Conditions {
 
     /// The values that they are compared with.
     pub(crate) fn uses(&self) -> Vec<ValueUse> {
-        uses_of(self)
+        value_uses(self)
     }
 }
 

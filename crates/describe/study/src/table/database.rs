@@ -1,13 +1,13 @@
 //! `[database.NAME]`: a database that is started for each trial, or one that runs already.
 
 use crate::document::{Fault, Faults, FromToml, Node, Span, table};
-use crate::table::named_tables::{Named, NamedTables};
+use crate::table::named_tables::{NamedTable, NamedTables};
 use crate::table::only::Only;
 use crate::table::settings::{SettingValue, check_settings, one_line};
 use crate::table::url::{Url, Variable};
 use crate::value::{
-    Command, CpuSet, Length, Literal, Pairs, Port, PositiveLength, Problem, Scalar, Scope, Template, Templated, Text,
-    all, optional, word,
+    Command, CpuSet, Length, Literal, Pairs, Port, PositiveTimeSpan, Problem, Scalar, Scope, Template, Templated, Text,
+    keyword, resolve_all, resolve_optional,
 };
 use plimsoll_model::database::{Database, Dataset, Engine, External, Origin, Server, Snapshot};
 use plimsoll_model::factor::{Assignment, Level};
@@ -45,7 +45,7 @@ table! {
         /// The trials in which it is started: those in which a factor has this level, or one of these. Default: all.
         only: Option<Only>,
         /// How long it may take to get ready, recovery included. Default: "60s".
-        ready_within: Option<Templated<PositiveLength>>,
+        ready_within: Option<Templated<PositiveTimeSpan>>,
         /// How long it may take to end before it is killed. Default: "60s".
         stop_grace: Option<Templated<Length>>,
     }
@@ -153,20 +153,20 @@ impl ServerTable {
         let path =
             |written: &Templated<Text>, faults: &mut Faults| Some(scope.dir.join(written.resolve(scope, faults)?.0));
         let engine = self.server.resolve(scope, faults);
-        let programs = optional(self.programs.as_ref(), |programs| path(programs, faults));
-        let user = optional(self.user.as_ref(), |user| user.resolve(scope, faults));
-        let init = all(self.init.as_deref().unwrap_or_default(), |argument| argument.resolve(scope, faults));
-        let settings = optional(self.settings.as_ref(), |settings| one_line(settings, scope, faults));
-        let data = optional(self.data.as_ref(), |data| path(data, faults));
-        let snapshot = optional(self.snapshot.as_ref(), |snapshot| snapshot.resolve(scope, faults));
-        let load = all(self.load.as_deref().unwrap_or_default(), |file| path(file, faults));
-        let warm = optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
-        let cpus = optional(self.cpus.as_ref(), |cpus| {
+        let programs = resolve_optional(self.programs.as_ref(), |programs| path(programs, faults));
+        let user = resolve_optional(self.user.as_ref(), |user| user.resolve(scope, faults));
+        let init = resolve_all(self.init.as_deref().unwrap_or_default(), |argument| argument.resolve(scope, faults));
+        let settings = resolve_optional(self.settings.as_ref(), |settings| one_line(settings, scope, faults));
+        let data = resolve_optional(self.data.as_ref(), |data| path(data, faults));
+        let snapshot = resolve_optional(self.snapshot.as_ref(), |snapshot| snapshot.resolve(scope, faults));
+        let load = resolve_all(self.load.as_deref().unwrap_or_default(), |file| path(file, faults));
+        let warm = resolve_optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
+        let cpus = resolve_optional(self.cpus.as_ref(), |cpus| {
             let set = cpus.resolve(scope, faults)?.among(scope.processors);
             set.map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()
         });
-        let ready_within = optional(self.ready_within.as_ref(), |within| within.resolve(scope, faults));
-        let stop_grace = optional(self.stop_grace.as_ref(), |grace| grace.resolve(scope, faults));
+        let ready_within = resolve_optional(self.ready_within.as_ref(), |within| within.resolve(scope, faults));
+        let stop_grace = resolve_optional(self.stop_grace.as_ref(), |grace| grace.resolve(scope, faults));
         let port = scope.bindings.ports.get(name).copied();
         if port.is_none() {
             faults.add(Fault::error(&self.place, format!("no port was chosen for database `{name}`")));
@@ -219,10 +219,10 @@ impl ExternalTable {
     fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<Database> {
         let url = self.url.resolve(scope, faults);
         self.check_settings_vary(faults)?;
-        let restore = optional(self.restore.as_ref(), |restore| restore.resolve(scope, faults));
-        let may_write = optional(self.may_write.as_ref(), |may| may.resolve(scope, faults));
-        let settings = optional(self.settings.as_ref(), |settings| one_line(settings, scope, faults));
-        let warm = optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
+        let restore = resolve_optional(self.restore.as_ref(), |restore| restore.resolve(scope, faults));
+        let may_write = resolve_optional(self.may_write.as_ref(), |may| may.resolve(scope, faults));
+        let settings = resolve_optional(self.settings.as_ref(), |settings| one_line(settings, scope, faults));
+        let warm = resolve_optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
         let endpoint = url?.0;
         let engine = endpoint.engine;
         let external = External {
@@ -299,7 +299,7 @@ pub(crate) fn check_connections(
 
 /// Where the data of a database is kept, and what it is made from: all but what only matters to a server
 /// that runs. None where it is not kept.
-pub(crate) fn kept(database: &Database) -> Option<(PathBuf, Database)> {
+pub(crate) fn kept_data(database: &Database) -> Option<(PathBuf, Database)> {
     let Origin::Started(server) = &database.origin else { return None };
     let folder = server.data.clone()?;
     let (ready_within, stop_grace) = (MINUTE, MINUTE);
@@ -355,9 +355,9 @@ impl JsonSchema for DatabaseTable {
     }
 }
 
-impl Named for DatabaseTable {
+impl NamedTable for DatabaseTable {
     const KIND: &'static str = "database";
-    const MARKS: &'static [&'static str] = &ORIGINS;
+    const IDENTIFYING_KEYS: &'static [&'static str] = &ORIGINS;
 }
 
 /// All databases.
@@ -381,7 +381,7 @@ impl Scalar for Engine {
     const EXPECTED: &'static str = "\"postgresql\", \"mariadb\" or \"mysql\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &[("postgresql", Engine::Postgresql), ("mariadb", Engine::Mariadb), ("mysql", Engine::Mysql)])
+        keyword(level, &[("postgresql", Engine::Postgresql), ("mariadb", Engine::Mariadb), ("mysql", Engine::Mysql)])
     }
 
     fn schema() -> Schema {
@@ -393,7 +393,7 @@ impl Scalar for Snapshot {
     const EXPECTED: &'static str = "\"copy\" or \"template\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &[("copy", Snapshot::Copy), ("template", Snapshot::Template)])
+        keyword(level, &[("copy", Snapshot::Copy), ("template", Snapshot::Template)])
     }
 
     fn schema() -> Schema {
@@ -418,7 +418,7 @@ mod tests {
         let scope = Scope {
             assignment: &assignment,
             bindings: &bindings,
-            resting: &[],
+            not_running: &[],
             system: None,
             dir: Path::new("/study"),
             processors: &[0, 1],

@@ -1,6 +1,6 @@
 //! `[decide]`: the measures that answer the question, and the smallest difference that matters.
 
-use crate::document::{Fault, Faults, FromToml, Node, Span, all_of, did_you_mean, in_words, table};
+use crate::document::{Fault, Faults, FromToml, Node, Span, all_of, did_you_mean, level_in_words, table};
 use crate::value::{Literal, Margin, Scalar};
 use plimsoll_model::factor::Level;
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic};
@@ -174,7 +174,7 @@ fn in_its_unit(margin: &Literal<Margin>, measure: &Measure, faults: &mut Faults)
         true => margin.value.number(),
         false => margin.value.share(),
     };
-    let label = || in_words(margin.value.as_written());
+    let label = || level_in_words(margin.value.as_written());
     value.map_err(|problem| faults.add(problem.fault(&margin.span, &margin.path).label(label()))).ok()
 }
 

@@ -23,11 +23,11 @@ table! {
 
 /// All factors in the order of the file. Names are known even where the rest is wrong.
 #[derive(Clone, Debug)]
-pub(crate) struct Factors(pub(crate) Vec<Named>);
+pub(crate) struct Factors(pub(crate) Vec<NamedFactor>);
 
 /// A factor and its name.
 #[derive(Clone, Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedFactor {
     pub(crate) name: String,
     /// Where the name stands.
     pub(crate) place: Span,
@@ -36,8 +36,8 @@ pub(crate) struct Named {
 }
 
 impl Factors {
-    /// The factors, if all are as they should be.
-    pub(crate) fn whole(&self) -> Option<Vec<Factor>> {
+    /// The factors; `None` if one is wrong.
+    pub(crate) fn all_valid(&self) -> Option<Vec<Factor>> {
         self.0.iter().map(|named| named.factor.clone()).collect()
     }
 
@@ -53,7 +53,7 @@ impl FromToml for Factors {
         for (name, node) in table.entries() {
             check_name(name, node, faults);
             let factor = factor(name, node, faults);
-            named.push(Named { name: (*name).to_owned(), place: node.place(), factor });
+            named.push(NamedFactor { name: (*name).to_owned(), place: node.place(), factor });
         }
         let all_read = named.iter().all(|named| named.factor.is_some());
         let compared = named.iter().filter_map(|named| named.factor.as_ref()).any(Factor::is_compared);
@@ -102,7 +102,7 @@ fn factor(name: &str, node: &Node<'_>, faults: &mut Faults) -> Option<Factor> {
     }
     if !matches!(node.value, DeValue::Table(_)) {
         let fault = node.wrong_type("an array of levels, or a table with `levels`");
-        faults.add(fault.maybe_help(misplaced(name)));
+        faults.add(fault.maybe_help(misplaced_key(name)));
         return None;
     }
     let table = FactorTable::from_toml(node, faults)?;
@@ -111,9 +111,9 @@ fn factor(name: &str, node: &Node<'_>, faults: &mut Faults) -> Option<Factor> {
     Some(Factor { name: name.to_owned(), levels, role })
 }
 
-/// What stands below `[factors]` belongs to it. A key of the study that stands there is read as a
-/// factor, which nobody means.
-pub(crate) fn misplaced(name: &str) -> Option<String> {
+/// Help for a factor that has the name of a key of the study: the key probably stands below `[factors]`
+/// by mistake.
+pub(crate) fn misplaced_key(name: &str) -> Option<String> {
     let meant = StudyTable::KEYS.contains(&name);
     meant.then(|| {
         format!("below `[factors]`, `{name}` is a factor; if you mean the study's, write it above `[factors]`")

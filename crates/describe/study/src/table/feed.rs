@@ -1,7 +1,7 @@
 //! `[workload.feeds.NAME]`: files whose rows the users of a flow take.
 
 use crate::document::{Fault, Faults, table};
-use crate::value::{Problem, Scalar, Scope, Templated, Text, ValueNames, optional, word, written_or};
+use crate::value::{Problem, Scalar, Scope, Templated, Text, ValueNames, keyword, resolve_optional, written_or};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Feed, FeedEnd, FeedOrder};
 use schemars::{Schema, json_schema};
@@ -28,8 +28,8 @@ impl FeedTable {
         faults: &mut Faults,
     ) -> Option<Feed> {
         let file = self.file.resolve(scope, faults);
-        let order = optional(self.order.as_ref(), |order| order.resolve(scope, faults));
-        let at_end = optional(self.at_end.as_ref(), |at_end| at_end.resolve(scope, faults));
+        let order = resolve_optional(self.order.as_ref(), |order| order.resolve(scope, faults));
+        let at_end = resolve_optional(self.at_end.as_ref(), |at_end| at_end.resolve(scope, faults));
         let order = order?.unwrap_or(FeedOrder::PerUser);
         let at_end = self.end_of(order, at_end?, faults)?;
         let column = |value: &String| {
@@ -78,7 +78,7 @@ impl Scalar for FeedOrder {
             ("random", FeedOrder::Random),
             ("unique", FeedOrder::Unique),
         ];
-        word(level, &words)
+        keyword(level, &words)
     }
 
     fn schema() -> Schema {
@@ -90,7 +90,7 @@ impl Scalar for FeedEnd {
     const EXPECTED: &'static str = "\"start over\" or \"stop\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &[("start over", FeedEnd::StartOver), ("stop", FeedEnd::Stop)])
+        keyword(level, &[("start over", FeedEnd::StartOver), ("stop", FeedEnd::Stop)])
     }
 
     fn schema() -> Schema {

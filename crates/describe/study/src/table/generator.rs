@@ -1,7 +1,7 @@
 //! `[generator]` and `[targets]`: what sends the load, its own limits, and where it may go.
 
 use crate::document::{Faults, table};
-use crate::value::{CpuSet, Literal, PositiveLength, Share, Text, Threads, optional};
+use crate::value::{CpuSet, Literal, PositiveTimeSpan, Share, Text, Threads, resolve_optional};
 use plimsoll_model::study::GeneratorSpec;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ table! {
         /// Share of a processor above which the generator's busiest thread counts as the limit, which makes a trial void. Default: 0.7.
         max_cpu: Option<Literal<Share>>,
         /// Lateness at the 99th percentile above which the schedule counts as missed, which makes a trial void. Default: "5ms".
-        max_lateness: Option<Literal<PositiveLength>>,
+        max_lateness: Option<Literal<PositiveTimeSpan>>,
     }
 }
 
@@ -35,7 +35,7 @@ impl TargetsTable {
 
 /// The generator as the study asks for it; `table` is missing when it says nothing.
 pub(crate) fn spec(table: Option<&GeneratorTable>, processors: &[usize], faults: &mut Faults) -> Option<GeneratorSpec> {
-    let cpus = optional(table.and_then(|table| table.cpus.as_ref()), |cpus| {
+    let cpus = resolve_optional(table.and_then(|table| table.cpus.as_ref()), |cpus| {
         let among = cpus.value.among(processors);
         among.map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()
     })?;

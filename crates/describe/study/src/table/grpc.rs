@@ -3,7 +3,9 @@
 use crate::document::{Fault, Faults, did_you_mean, table};
 use crate::table::target::{Address, TlsTable};
 use crate::table::workload::{Common, Protocol};
-use crate::value::{Json, Literal, Pairs, PositiveLength, Problem, Scalar, Scope, Templated, Text, Word, optional};
+use crate::value::{
+    Json, Literal, Pairs, PositiveTimeSpan, Problem, Scalar, Scope, Templated, Text, Word, resolve_optional,
+};
 use plimsoll_model::factor::Level;
 use plimsoll_model::workload::{Connect, GRPC_STATUSES, GrpcSchema, GrpcStep, Sequence, Steps};
 use schemars::{Schema, json_schema};
@@ -22,7 +24,7 @@ table! {
         /// When connections are made: "per user", "every iteration" or "shared N". Default: "per user".
         connect: Option<Templated<Connect>>,
         /// The longest that one call, or connecting, may take. Default: "10s".
-        timeout: Option<Templated<PositiveLength>>,
+        timeout: Option<Templated<PositiveTimeSpan>>,
         /// The .proto files that define the calls, relative to the study's folder.
         proto: Option<Vec<Templated<Text>>>,
         /// Folders in which imports of the .proto files are looked up. Default: the folder of each file.
@@ -46,7 +48,7 @@ table! {
         /// Metadata sent with the call.
         metadata: Option<Pairs>,
         /// Deadline sent to the server. Default: none is sent.
-        deadline: Option<Templated<PositiveLength>>,
+        deadline: Option<Templated<PositiveTimeSpan>>,
         /// What must come back. Default: status OK.
         expect: Option<GrpcExpectTable>,
     }
@@ -139,14 +141,14 @@ impl GrpcStepTable {
 
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<GrpcStep> {
         let call = self.call.resolve(scope, faults);
-        let name = optional(self.name.as_ref(), |name| name.resolve(scope, faults));
-        let message = optional(self.message.as_ref(), |message| message.resolve(scope, faults));
-        let metadata = optional(self.metadata.as_ref(), |metadata| checked_metadata(metadata, scope, faults));
-        let deadline = optional(self.deadline.as_ref(), |deadline| deadline.resolve(scope, faults));
+        let name = resolve_optional(self.name.as_ref(), |name| name.resolve(scope, faults));
+        let message = resolve_optional(self.message.as_ref(), |message| message.resolve(scope, faults));
+        let metadata = resolve_optional(self.metadata.as_ref(), |metadata| checked_metadata(metadata, scope, faults));
+        let deadline = resolve_optional(self.deadline.as_ref(), |deadline| deadline.resolve(scope, faults));
         let status = self.expect.as_ref().and_then(|expect| expect.status.as_ref());
-        let status = optional(status, |status| status.resolve(scope, faults));
+        let status = resolve_optional(status, |status| status.resolve(scope, faults));
         let sequence = self.expect.as_ref().and_then(|expect| expect.sequence.as_ref());
-        let sequence = optional(sequence, |sequence| sequence.resolve(scope, faults));
+        let sequence = resolve_optional(sequence, |sequence| sequence.resolve(scope, faults));
         Some(GrpcStep {
             name: name?.map_or_else(|| self.name(), |name| name.0),
             call: call?.0,
@@ -162,7 +164,7 @@ impl GrpcStepTable {
 impl SequenceTable {
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Sequence> {
         let field = self.field.resolve(scope, faults);
-        let after = optional(self.after.as_ref(), |after| after.resolve(scope, faults));
+        let after = resolve_optional(self.after.as_ref(), |after| after.resolve(scope, faults));
         Some(Sequence { field: field?.0, after: after?.map(|after| after.0).unwrap_or_default() })
     }
 }

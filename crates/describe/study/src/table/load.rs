@@ -2,7 +2,9 @@
 
 use crate::document::{Fault, Faults, Span, table};
 use crate::table::stage::{StageTable, ThinkValue, profile};
-use crate::value::{Iterations, Length, PositiveLength, Problem, Rate, Scalar, Scope, Templated, Users, optional};
+use crate::value::{
+    Iterations, Length, PositiveTimeSpan, Problem, Rate, Scalar, Scope, Templated, Users, resolve_optional,
+};
 use plimsoll_model::factor::Level;
 use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Stop, Think};
 use schemars::{Schema, json_schema};
@@ -26,7 +28,7 @@ table! {
         /// Load before the measure phase. Default: "2s".
         warmup: Option<Templated<Length>>,
         /// The measure phase, or its limit where a number of iterations ends it. Default: as long as all stages; required without any.
-        duration: Option<Templated<PositiveLength>>,
+        duration: Option<Templated<PositiveTimeSpan>>,
         /// How long exchanges under way may take to finish after the measure phase. Default: "10s".
         drain: Option<Templated<Length>>,
         /// Ends the measure phase after this many iterations in all.
@@ -43,8 +45,8 @@ const MAX_USERS: u32 = 1000;
 impl LoadTable {
     pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<LoadProfile> {
         let model = self.model(scope, faults);
-        let warmup = optional(self.warmup.as_ref(), |warmup| warmup.resolve(scope, faults));
-        let drain = optional(self.drain.as_ref(), |drain| drain.resolve(scope, faults));
+        let warmup = resolve_optional(self.warmup.as_ref(), |warmup| warmup.resolve(scope, faults));
+        let drain = resolve_optional(self.drain.as_ref(), |drain| drain.resolve(scope, faults));
         let limit = self.limit(scope, faults);
         let count = self.count(scope, faults);
         let stop = count?.stop(limit?);
@@ -128,7 +130,7 @@ impl LoadTable {
         refuse(self.arrivals.as_ref().map(|templated| &templated.span), "arrivals", "open load (`rate`)", faults);
         refuse(self.max_users.as_ref().map(|templated| &templated.span), "max_users", "open load (`rate`)", faults);
         let start = users.resolve(scope, faults).map(|users| users.0 as f64);
-        let think = optional(self.think.as_ref(), |think| think.resolve(scope, faults));
+        let think = resolve_optional(self.think.as_ref(), |think| think.resolve(scope, faults));
         let users = self.profile(start?, scope, faults);
         Some(LoadModel::Closed { users: users?, think: think?.unwrap_or(Think::Constant(Duration::ZERO)) })
     }
@@ -138,8 +140,8 @@ impl LoadTable {
         let per_user = self.iterations_per_user.as_ref().map(|templated| &templated.span);
         refuse(per_user, "iterations_per_user", "closed load (`users`)", faults);
         let start = rate.resolve(scope, faults).map(|rate| rate.0);
-        let arrivals = optional(self.arrivals.as_ref(), |arrivals| arrivals.resolve(scope, faults));
-        let max_users = optional(self.max_users.as_ref(), |most| most.resolve(scope, faults));
+        let arrivals = resolve_optional(self.arrivals.as_ref(), |arrivals| arrivals.resolve(scope, faults));
+        let max_users = resolve_optional(self.max_users.as_ref(), |most| most.resolve(scope, faults));
         warn_of_high_rate(start?, &rate.span, faults);
         let rate = self.profile(start?, scope, faults);
         Some(LoadModel::Open {
@@ -257,7 +259,7 @@ mod tests {
         let scope = Scope {
             assignment: &assignment,
             bindings: &bindings,
-            resting: &[],
+            not_running: &[],
             system: None,
             dir: Path::new("/"),
             processors: &[0],

@@ -2,7 +2,7 @@
 
 use crate::document::{Fault, Faults, FromToml, Node, Span, table};
 use crate::table::target::is_host_and_port;
-use crate::value::{Command, PositiveLength, Problem, Scalar, Scope, Templated, Text, optional};
+use crate::value::{Command, PositiveTimeSpan, Problem, Scalar, Scope, Templated, Text, resolve_optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::system::{Probe, Ready};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -22,7 +22,7 @@ table! {
         /// When this command ends with exit code 0.
         command: Option<Command>,
         /// How long it may take. Default: "10s".
-        within: Option<Templated<PositiveLength>>,
+        within: Option<Templated<PositiveTimeSpan>>,
     }
 }
 
@@ -62,7 +62,7 @@ impl ReadyTable {
         } else {
             self.command.as_ref()?.resolve(scope, faults).map(Probe::Command)
         };
-        let within = optional(self.within.as_ref(), |within| within.resolve(scope, faults));
+        let within = resolve_optional(self.within.as_ref(), |within| within.resolve(scope, faults));
         Some(Ready { probe: probe?, within: within?.map_or(WITHIN, |within| within.0) })
     }
 

@@ -13,7 +13,7 @@ use crate::table::sql::SqlTable;
 use crate::table::store::Stores;
 use crate::table::system::Systems;
 use crate::table::workload::WorkloadTable;
-use crate::value::{Literal, Look, Problem, Repeats, Scalar, Seed, SpareBlocks, Text, optional};
+use crate::value::{InterimLook, Literal, Problem, Repeats, Scalar, Seed, SpareBlocks, Text, resolve_optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::measure::{Measure, Series};
 use plimsoll_model::study::FloorRule;
@@ -36,7 +36,7 @@ table! {
         /// How many blocks may be run again because a trial in them did not count. Default: a quarter of them, at least 1.
         spare_blocks: Option<Section<Literal<SpareBlocks>>>,
         /// The repeats after which `run --until-decided` may end: 2 to 5 numbers, ascending; the last one is `repeats`.
-        looks: Option<Section<Vec<Literal<Look>>>>,
+        looks: Option<Section<Vec<Literal<InterimLook>>>>,
         /// What the study varies.
         factors: Section<Factors>,
         /// Where load may go, besides this machine.
@@ -73,7 +73,7 @@ const LOOKS_HELP: &str = "write the repeats after which the run may end, as in `
 /// The first look that keeps to the level of the intervals, which is made for larger samples.
 const EARLY_LOOK: i64 = 5;
 
-// Each part, if it is as it should be.
+// Each section; `None` if it is wrong.
 impl StudyTable {
     pub(crate) fn title(&self) -> Option<String> {
         self.title.valid().map(|title| title.value.0.clone())
@@ -104,7 +104,7 @@ impl StudyTable {
 
     /// How many blocks are spare, if the study says so.
     pub(crate) fn spare_blocks(&self) -> Option<Option<u32>> {
-        optional(self.spare_blocks.as_ref(), |spare| spare.valid().map(|spare| spare.value.u32()))
+        resolve_optional(self.spare_blocks.as_ref(), |spare| spare.valid().map(|spare| spare.value.u32()))
     }
 
     pub(crate) fn seed(&self) -> Option<u64> {

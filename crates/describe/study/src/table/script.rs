@@ -1,7 +1,9 @@
 //! `[workload]` with `script`: users that run a script for k6.
 
 use crate::document::{Faults, Span, table};
-use crate::value::{Bytes, Pairs, PositiveLength, Problem, Scalar, Scope, Templated, Text, all, optional, written_or};
+use crate::value::{
+    Bytes, Pairs, PositiveTimeSpan, Problem, Scalar, Scope, Templated, Text, resolve_all, resolve_optional, written_or,
+};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::script::{Script, ScriptLimits};
 use plimsoll_model::workload::{Connect, Steps, Workload};
@@ -25,7 +27,7 @@ table! {
         /// Tags of everything that the script measures.
         tags: Option<Pairs>,
         /// The longest that one request may take where the script does not say. Default: "60s".
-        timeout: Option<Templated<PositiveLength>>,
+        timeout: Option<Templated<PositiveTimeSpan>>,
     }
 }
 
@@ -37,9 +39,9 @@ table! {
         /// Stack of the script: how deep calls may go. Default: "1MiB".
         stack: Option<Templated<Stack>>,
         /// How long it may run without waiting for anything. Default: "1s".
-        busy: Option<Templated<PositiveLength>>,
+        busy: Option<Templated<PositiveTimeSpan>>,
         /// How long an iteration may take. Default: as long as it takes.
-        iteration: Option<Templated<PositiveLength>>,
+        iteration: Option<Templated<PositiveTimeSpan>>,
     }
 }
 
@@ -53,14 +55,14 @@ impl ScriptTable {
     /// The workload of the trial that `scope` stands for; `allowed` are hosts besides this machine.
     pub(crate) fn resolve(&self, scope: &Scope<'_>, allowed: &[String], faults: &mut Faults) -> Option<Workload> {
         let entry = self.script.resolve(scope, faults);
-        let exec = optional(self.exec.as_ref(), |exec| exec.resolve(scope, faults));
-        let env = optional(self.env.as_ref(), |env| env.resolve(scope, faults));
-        let tags = optional(self.tags.as_ref(), |tags| tags.resolve(scope, faults));
-        let files = optional(self.files.as_ref(), |folders| {
-            all(folders, |folder| Some(scope.dir.join(folder.resolve(scope, faults)?.0)))
+        let exec = resolve_optional(self.exec.as_ref(), |exec| exec.resolve(scope, faults));
+        let env = resolve_optional(self.env.as_ref(), |env| env.resolve(scope, faults));
+        let tags = resolve_optional(self.tags.as_ref(), |tags| tags.resolve(scope, faults));
+        let files = resolve_optional(self.files.as_ref(), |folders| {
+            resolve_all(folders, |folder| Some(scope.dir.join(folder.resolve(scope, faults)?.0)))
         });
-        let limits = optional(self.limits.as_ref(), |limits| limits.resolve(scope, faults));
-        let timeout = optional(self.timeout.as_ref(), |timeout| timeout.resolve(scope, faults));
+        let limits = resolve_optional(self.limits.as_ref(), |limits| limits.resolve(scope, faults));
+        let timeout = resolve_optional(self.timeout.as_ref(), |timeout| timeout.resolve(scope, faults));
         let script = Script {
             entry: scope.dir.join(entry?.0),
             exec: exec?.map_or_else(|| "default".to_owned(), |exec| exec.0),
@@ -107,10 +109,10 @@ fn in_order(pairs: Option<Vec<(String, String)>>) -> BTreeMap<String, String> {
 
 impl LimitsTable {
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<ScriptLimits> {
-        let memory = optional(self.memory.as_ref(), |memory| memory.resolve(scope, faults));
-        let stack = optional(self.stack.as_ref(), |stack| stack.resolve(scope, faults));
-        let busy = optional(self.busy.as_ref(), |busy| busy.resolve(scope, faults));
-        let iteration = optional(self.iteration.as_ref(), |iteration| iteration.resolve(scope, faults));
+        let memory = resolve_optional(self.memory.as_ref(), |memory| memory.resolve(scope, faults));
+        let stack = resolve_optional(self.stack.as_ref(), |stack| stack.resolve(scope, faults));
+        let busy = resolve_optional(self.busy.as_ref(), |busy| busy.resolve(scope, faults));
+        let iteration = resolve_optional(self.iteration.as_ref(), |iteration| iteration.resolve(scope, faults));
         let default = ScriptLimits::default();
         Some(ScriptLimits {
             memory: memory?.map_or(default.memory, |memory| memory.0),

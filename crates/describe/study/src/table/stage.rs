@@ -1,7 +1,7 @@
 //! `load.stages` and `load.think`: load that changes, and the pauses of users.
 
 use crate::document::{Fault, Faults, FromToml, Node, table};
-use crate::value::{Amount, Length, PositiveLength, Problem, Scalar, Scope, Templated};
+use crate::value::{Length, NonNegativeNumber, PositiveTimeSpan, Problem, Scalar, Scope, Templated};
 use plimsoll_model::factor::Level;
 use plimsoll_model::load::{Profile, Shape, Stage, Think};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -12,13 +12,13 @@ table! {
     /// One stage of a load that changes: a ramp or a hold.
     struct StageTable {
         /// How long the load moves, linearly, to `to`.
-        ramp: Option<Templated<PositiveLength>>,
+        ramp: Option<Templated<PositiveTimeSpan>>,
         /// The load at the end of the ramp.
-        to: Option<Templated<Amount>>,
+        to: Option<Templated<NonNegativeNumber>>,
         /// How long the load stays at `at`.
-        hold: Option<Templated<PositiveLength>>,
+        hold: Option<Templated<PositiveTimeSpan>>,
         /// The load while it is held. Default: what it was before.
-        at: Option<Templated<Amount>>,
+        at: Option<Templated<NonNegativeNumber>>,
     }
 }
 
@@ -73,7 +73,7 @@ table! {
         /// Uniform between a least and a most: `["1s", "3s"]`.
         uniform: Option<Vec<Templated<Length>>>,
         /// Exponential with this mean.
-        exponential: Option<Templated<PositiveLength>>,
+        exponential: Option<Templated<PositiveTimeSpan>>,
         /// Log-normal: the pauses that people make.
         log_normal: Option<LogNormalTable>,
     }
@@ -83,7 +83,7 @@ table! {
     /// A log-normal distribution.
     struct LogNormalTable {
         /// The pause that half of all stay below.
-        median: Templated<PositiveLength>,
+        median: Templated<PositiveTimeSpan>,
         /// The standard deviation of the logarithm: 0.5 spreads two thirds of all pauses from 0.6 to 1.6 times the median.
         sigma: Templated<Sigma>,
     }

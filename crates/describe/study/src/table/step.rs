@@ -2,9 +2,9 @@
 
 use crate::document::{Fault, Faults, FromToml, Node, Span, all_of, table};
 use crate::table::condition::Conditions;
-use crate::table::http::{HttpStepTable, OfAll};
+use crate::table::http::{HttpStepTable, RequestDefaults};
 use crate::table::stage::ThinkValue;
-use crate::value::{BUILT_IN, Literal, Problem, Scalar, Scope, Templated, Whole, is_name};
+use crate::value::{BUILT_IN, Literal, Problem, Scalar, Scope, Templated, WholeNumber, is_name};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Block, FlowRequest, Instruction};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -77,7 +77,7 @@ table! {
     }
 }
 
-pub(crate) type Times = Whole<1, 1_000_000>;
+pub(crate) type Times = WholeNumber<1, 1_000_000>;
 
 /// How many items of a list are gone through where the study does not say.
 const ITEMS: u32 = 1000;
@@ -142,7 +142,7 @@ pub(crate) fn walk<'a>(steps: &'a [StepTable], visit: &mut dyn FnMut(&'a StepTab
 /// Makes blocks of steps, and one list of all their requests.
 pub(crate) struct Compiler<'a> {
     pub(crate) scope: &'a Scope<'a>,
-    pub(crate) of_all: OfAll<'a>,
+    pub(crate) defaults: RequestDefaults<'a>,
     pub(crate) requests: Vec<FlowRequest>,
 }
 
@@ -154,7 +154,7 @@ impl Compiler<'_> {
     }
 
     fn instruction(&mut self, step: &StepTable, faults: &mut Faults) -> Option<Instruction> {
-        let (scope, values) = (self.scope, self.of_all.values);
+        let (scope, values) = (self.scope, self.defaults.values);
         match step {
             StepTable::Request(request) => self.request(request, faults),
             StepTable::Pause(table) => table.pause.resolve(scope, faults).map(Instruction::Pause),
@@ -187,9 +187,9 @@ impl Compiler<'_> {
 
     /// A request, under its own condition if it has one.
     fn request(&mut self, table: &HttpStepTable, faults: &mut Faults) -> Option<Instruction> {
-        let request = table.resolve(self.scope, &self.of_all, faults);
+        let request = table.resolve(self.scope, &self.defaults, faults);
         let conditions = match &table.when {
-            Some(when) => Some(when.resolve(self.scope, self.of_all.values, faults)),
+            Some(when) => Some(when.resolve(self.scope, self.defaults.values, faults)),
             None => None,
         };
         self.requests.push(request?);

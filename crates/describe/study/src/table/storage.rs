@@ -5,8 +5,8 @@ use crate::table::named_tables;
 use crate::table::store::StoreTable;
 use crate::table::workload::Protocol;
 use crate::value::{
-    Block, Literal, Objects, PositiveLength, Problem, Scalar, Scope, Size, Templated, Text, Weight, aligned_instead,
-    optional, shown, word, written_or,
+    Block, Literal, Objects, PositiveTimeSpan, Problem, Scalar, Scope, Size, Templated, Text, Weight, aligned_instead,
+    keyword, resolve_optional, shown, written_or,
 };
 use plimsoll_model::factor::Level;
 use plimsoll_model::storage::{Action, Mode, Operation, Payload, S3, Storage, StorageStep, Store, Upload};
@@ -39,7 +39,7 @@ table! {
         /// Whether what is read is held against what was written. Default: false.
         verify: Option<Templated<bool>>,
         /// The longest that one operation may take. Default: "10m".
-        timeout: Option<Templated<PositiveLength>>,
+        timeout: Option<Templated<PositiveTimeSpan>>,
         /// The operations of an iteration.
         steps: Option<Vec<StorageStepTable>>,
         /// Instead of `steps`: several kinds of iteration, of which each iteration is one, drawn by weight.
@@ -83,14 +83,14 @@ impl StorageTable {
     ) -> Option<Workload> {
         let store = self.store(scope, stores, faults);
         let size = self.size.resolve(scope, faults);
-        let mode = optional(self.mode.as_ref(), |mode| mode.resolve(scope, faults));
-        let sync_directory = optional(self.sync_directory.as_ref(), |sync| sync.resolve(scope, faults));
-        let payload = optional(self.payload.as_ref(), |payload| payload.resolve(scope, faults));
-        let block = optional(self.block.as_ref(), |block| block.resolve(scope, faults));
-        let objects = optional(self.objects.as_ref(), |objects| objects.resolve(scope, faults));
-        let overwrite = optional(self.overwrite.as_ref(), |overwrite| overwrite.resolve(scope, faults));
-        let verify = optional(self.verify.as_ref(), |verify| verify.resolve(scope, faults));
-        let timeout = optional(self.timeout.as_ref(), |timeout| timeout.resolve(scope, faults));
+        let mode = resolve_optional(self.mode.as_ref(), |mode| mode.resolve(scope, faults));
+        let sync_directory = resolve_optional(self.sync_directory.as_ref(), |sync| sync.resolve(scope, faults));
+        let payload = resolve_optional(self.payload.as_ref(), |payload| payload.resolve(scope, faults));
+        let block = resolve_optional(self.block.as_ref(), |block| block.resolve(scope, faults));
+        let objects = resolve_optional(self.objects.as_ref(), |objects| objects.resolve(scope, faults));
+        let overwrite = resolve_optional(self.overwrite.as_ref(), |overwrite| overwrite.resolve(scope, faults));
+        let verify = resolve_optional(self.verify.as_ref(), |verify| verify.resolve(scope, faults));
+        let timeout = resolve_optional(self.timeout.as_ref(), |timeout| timeout.resolve(scope, faults));
         let work = self.work(scope, faults);
         let ((name, store), (actions, steps), mode) = (store?, work?, mode?.unwrap_or(Mode::App));
         let sync_directory = sync_directory?.unwrap_or(true);
@@ -135,7 +135,7 @@ impl StorageTable {
     /// What an iteration does, and the steps of all actions in one list.
     fn work(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<(Vec<Action>, Vec<StorageStep>)> {
         let mut resolve = |(weight, steps): (Option<&Templated<Weight>>, &[StorageStepTable])| {
-            let weight = optional(weight, |weight| weight.resolve(scope, faults));
+            let weight = resolve_optional(weight, |weight| weight.resolve(scope, faults));
             let steps: Vec<Option<StorageStep>> = steps.iter().map(|step| step.resolve(scope, faults)).collect();
             Some((weight?.map_or(1, Weight::u32), steps.into_iter().collect::<Option<Vec<_>>>()?))
         };
@@ -326,7 +326,7 @@ impl StorageStepTable {
     }
 
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<StorageStep> {
-        let name = optional(self.name.as_ref(), |name| name.resolve(scope, faults));
+        let name = resolve_optional(self.name.as_ref(), |name| name.resolve(scope, faults));
         let operation = self.r#do.resolve(scope, faults);
         Some(StorageStep { name: name?.map_or_else(|| self.name().to_owned(), |name| name.0), operation: operation? })
     }
@@ -336,7 +336,7 @@ impl Scalar for Mode {
     const EXPECTED: &'static str = "\"app\", \"durable\", \"cold\" or \"direct\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &[Mode::App, Mode::Durable, Mode::Cold, Mode::Direct].map(|mode| (mode.name(), mode)))
+        keyword(level, &[Mode::App, Mode::Durable, Mode::Cold, Mode::Direct].map(|mode| (mode.name(), mode)))
     }
 
     fn schema() -> Schema {
@@ -348,7 +348,7 @@ impl Scalar for Operation {
     const EXPECTED: &'static str = "\"write\", \"read\", \"list\" or \"delete\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &Operation::ALL.map(|operation| (operation.name(), operation)))
+        keyword(level, &Operation::ALL.map(|operation| (operation.name(), operation)))
     }
 
     fn schema() -> Schema {
@@ -363,7 +363,7 @@ impl Scalar for Payload {
     const EXPECTED: &'static str = "\"random\", \"zeros\" or \"compressible N\" with a ratio above 1";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        if let Ok(payload) = word(level, &[("random", Payload::Random), ("zeros", Payload::Zeros)]) {
+        if let Ok(payload) = keyword(level, &[("random", Payload::Random), ("zeros", Payload::Zeros)]) {
             return Ok(payload);
         }
         let text = level.to_string();
@@ -381,7 +381,7 @@ impl Scalar for Payload {
 mod tests {
     use super::*;
     use crate::table::testing::{faults_of, no_faults, read_table};
-    use crate::table::workload::{Given, WorkloadTable};
+    use crate::table::workload::{StudyContext, WorkloadTable};
     use crate::value::Bindings;
     use plimsoll_model::factor::Assignment;
     use std::path::Path;
@@ -401,13 +401,13 @@ mod tests {
         let scope = Scope {
             assignment: &assignment,
             bindings: &bindings,
-            resting: &[],
+            not_running: &[],
             system: None,
             dir: Path::new("/study"),
             processors: &[0],
         };
         let table: WorkloadTable = read_table(&format!("protocol = 'storage'\n{written}"));
-        let given = Given { stores: &stores(), databases: &[], seed: 1, ..Given::default() };
+        let given = StudyContext { stores: &stores(), databases: &[], seed: 1, ..StudyContext::default() };
         table.resolve(&scope, given, faults)
     }
 

@@ -1,9 +1,11 @@
 //! `[store.NAME]`: where objects are kept.
 
 use crate::document::{Fault, Faults, FromToml, Node, Span, one_of, table};
-use crate::table::named_tables::{Named, NamedTables};
+use crate::table::named_tables::{NamedTable, NamedTables};
 use crate::table::target::{Address, TlsTable, host_and_port};
-use crate::value::{Literal, PartSize, Problem, Retries, Scalar, Scope, Size, Templated, Text, optional, word};
+use crate::value::{
+    Literal, PartSize, Problem, Retries, Scalar, Scope, Size, Templated, Text, keyword, resolve_optional,
+};
 use plimsoll_model::factor::Level;
 use plimsoll_model::storage::{BucketStyle, Credentials, NFS_PORT, Nfs, NfsPorts, S3, Store, Upload};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -100,15 +102,15 @@ impl StoreTable {
 impl S3Table {
     fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<S3> {
         let address = self.s3.resolve(scope, faults);
-        let tls = optional(self.tls.as_ref(), |tls| tls.resolve(scope, faults));
+        let tls = resolve_optional(self.tls.as_ref(), |tls| tls.resolve(scope, faults));
         let bucket = self.bucket.resolve(scope, faults);
-        let region = optional(self.region.as_ref(), |region| region.resolve(scope, faults));
-        let style = optional(self.style.as_ref(), |style| style.resolve(scope, faults));
-        let upload = optional(self.upload.as_ref(), |upload| upload.resolve(scope, faults));
-        let part_size = optional(self.part_size.as_ref(), |size| size.resolve(scope, faults));
-        let range = optional(self.range.as_ref(), |range| range.resolve(scope, faults));
-        let signed_payload = optional(self.signed_payload.as_ref(), |signed| signed.resolve(scope, faults));
-        let retries = optional(self.retries.as_ref(), |retries| retries.resolve(scope, faults));
+        let region = resolve_optional(self.region.as_ref(), |region| region.resolve(scope, faults));
+        let style = resolve_optional(self.style.as_ref(), |style| style.resolve(scope, faults));
+        let upload = resolve_optional(self.upload.as_ref(), |upload| upload.resolve(scope, faults));
+        let part_size = resolve_optional(self.part_size.as_ref(), |size| size.resolve(scope, faults));
+        let range = resolve_optional(self.range.as_ref(), |range| range.resolve(scope, faults));
+        let signed_payload = resolve_optional(self.signed_payload.as_ref(), |signed| signed.resolve(scope, faults));
+        let retries = resolve_optional(self.retries.as_ref(), |retries| retries.resolve(scope, faults));
         let credentials = self.credentials(name, scope, faults);
         Some(S3 {
             endpoint: address?.0.target(tls?, &self.s3.span, &format!("store.{name}"), faults)?,
@@ -199,11 +201,11 @@ impl JsonSchema for StoreTable {
     }
 }
 
-impl Named for StoreTable {
+impl NamedTable for StoreTable {
     const KIND: &'static str = "store";
-    const MARKS: &'static [&'static str] = &PLACES;
-    const SAYS: &'static str = "where it is";
-    const TAKEN: &'static [&'static str] = &[];
+    const IDENTIFYING_KEYS: &'static [&'static str] = &PLACES;
+    const CONTENT: &'static str = "where it is";
+    const RESERVED_NAMES: &'static [&'static str] = &[];
 }
 
 /// All stores.
@@ -301,7 +303,7 @@ impl Scalar for CredentialsFrom {
         ];
         let help = "keys never stand in a study: put them into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the \
                     environment that Plimsoll runs in";
-        word(level, &words).map_err(|problem| problem.help(help))
+        keyword(level, &words).map_err(|problem| problem.help(help))
     }
 
     fn schema() -> Schema {
@@ -313,7 +315,7 @@ impl Scalar for BucketStyle {
     const EXPECTED: &'static str = "\"path\" or \"virtual host\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &[("path", BucketStyle::Path), ("virtual host", BucketStyle::VirtualHost)])
+        keyword(level, &[("path", BucketStyle::Path), ("virtual host", BucketStyle::VirtualHost)])
     }
 
     fn schema() -> Schema {
@@ -328,7 +330,7 @@ impl Scalar for Upload {
     const EXPECTED: &'static str = "\"single\", \"multipart serial\" or \"multipart parallel N\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        if let Ok(upload) = word(level, &[("single", Upload::Single), ("multipart serial", Upload::Multipart(1))]) {
+        if let Ok(upload) = keyword(level, &[("single", Upload::Single), ("multipart serial", Upload::Multipart(1))]) {
             return Ok(upload);
         }
         let text = level.to_string();
@@ -366,7 +368,7 @@ mod tests {
         let scope = Scope {
             assignment: &assignment,
             bindings: &bindings,
-            resting: &[],
+            not_running: &[],
             system: None,
             dir: Path::new("/study"),
             processors: &[0],

@@ -1,10 +1,10 @@
 //! `[system.NAME]`: a process that is started for each trial.
 
 use crate::document::{Fault, Faults, table};
-use crate::table::named_tables::{Named, NamedTables};
+use crate::table::named_tables::{NamedTable, NamedTables};
 use crate::table::only::Only;
 use crate::table::ready::{ReadyValue, ready_by_default};
-use crate::value::{Command, CpuSet, Length, Pairs, Port, Problem, Scalar, Scope, Templated, Text, optional};
+use crate::value::{Command, CpuSet, Length, Pairs, Port, Problem, Scalar, Scope, Templated, Text, resolve_optional};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::system::{StopPolicy, StopSignal, SystemSpec};
 use schemars::{Schema, json_schema};
@@ -51,20 +51,20 @@ impl SystemTable {
     /// The system for the trial that `scope` stands for, which is inside the system.
     pub(crate) fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<SystemSpec> {
         let port = scope.bindings.ports.get(name).copied();
-        let dir = optional(self.dir.as_ref(), |dir| dir.resolve(scope, faults));
-        let build = optional(self.build.as_ref(), |build| build.resolve(scope, faults));
+        let dir = resolve_optional(self.dir.as_ref(), |dir| dir.resolve(scope, faults));
+        let build = resolve_optional(self.build.as_ref(), |build| build.resolve(scope, faults));
         let start = self.start.resolve(scope, faults);
         let ready = match &self.ready {
             Some(ready) => ready.resolve(scope, faults),
             None => Some(ready_by_default(port)),
         };
         let stop = stop_policy(self.stop.as_ref(), scope, faults);
-        let env = optional(self.env.as_ref(), |env| env.resolve(scope, faults));
-        let cpus = optional(self.cpus.as_ref(), |cpus| {
+        let env = resolve_optional(self.env.as_ref(), |env| env.resolve(scope, faults));
+        let cpus = resolve_optional(self.cpus.as_ref(), |cpus| {
             let set = cpus.resolve(scope, faults)?.among(scope.processors);
             set.map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()
         });
-        let version = optional(self.version.as_ref(), |version| version.resolve(scope, faults));
+        let version = resolve_optional(self.version.as_ref(), |version| version.resolve(scope, faults));
         Some(SystemSpec {
             name: name.to_owned(),
             dir: dir?.map_or_else(|| scope.dir.to_owned(), |dir| scope.dir.join(dir.0)),
@@ -97,9 +97,9 @@ impl SystemTable {
 
 fn stop_policy(table: Option<&StopTable>, scope: &Scope<'_>, faults: &mut Faults) -> Option<StopPolicy> {
     let signal = table.and_then(|table| table.signal.as_ref());
-    let signal = optional(signal, |signal| signal.resolve(scope, faults));
+    let signal = resolve_optional(signal, |signal| signal.resolve(scope, faults));
     let grace = table.and_then(|table| table.grace.as_ref());
-    let grace = optional(grace, |grace| grace.resolve(scope, faults));
+    let grace = resolve_optional(grace, |grace| grace.resolve(scope, faults));
     Some(StopPolicy {
         signal: signal?.unwrap_or(StopSignal::Term),
         grace: grace?.map_or(Duration::from_secs(5), |grace| grace.0),
@@ -125,9 +125,9 @@ impl Scalar for StopSignal {
     }
 }
 
-impl Named for SystemTable {
+impl NamedTable for SystemTable {
     const KIND: &'static str = "system";
-    const MARKS: &'static [&'static str] = SystemTable::KEYS;
+    const IDENTIFYING_KEYS: &'static [&'static str] = SystemTable::KEYS;
 }
 
 /// All systems.
@@ -171,7 +171,7 @@ mod tests {
         let scope = Scope {
             assignment: &assignment,
             bindings: &bindings,
-            resting: &[],
+            not_running: &[],
             system: Some("db"),
             dir: Path::new("/study"),
             processors: &[0, 1],

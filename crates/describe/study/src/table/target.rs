@@ -1,7 +1,7 @@
 //! `target` and `tls`: where requests go.
 
 use crate::document::{Fault, Faults, Span, table};
-use crate::value::{Literal, Problem, Scalar, Scope, Templated, Text, optional};
+use crate::value::{Literal, Problem, Scalar, Scope, Templated, Text, resolve_optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::workload::{Target, Tls};
 use schemars::{Schema, json_schema};
@@ -21,8 +21,8 @@ table! {
 
 impl TlsTable {
     pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Tls> {
-        let ca = optional(self.ca.as_ref(), |ca| ca.resolve(scope, faults));
-        let server_name = optional(self.server_name.as_ref(), |name| name.resolve(scope, faults));
+        let ca = resolve_optional(self.ca.as_ref(), |ca| ca.resolve(scope, faults));
+        let server_name = resolve_optional(self.server_name.as_ref(), |name| name.resolve(scope, faults));
         Some(Tls {
             ca: ca?.map(|ca| scope.dir.join(ca.0)),
             server_name: server_name?.map(|name| name.0),

@@ -2,7 +2,7 @@
 
 use crate::document::{Fault, Faults, table};
 use crate::table::oltp::distribution;
-use crate::value::{Problem, Scalar, Scope, Templated, Text, Weight, Whole, all, optional};
+use crate::value::{Problem, Scalar, Scope, Templated, Text, Weight, WholeNumber, resolve_all, resolve_optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::sql::{OwnStatement, Parameter, Transaction};
 use schemars::{Schema, json_schema};
@@ -33,14 +33,14 @@ table! {
     }
 }
 
-type RowCount = Whole<0, { i64::MAX }>;
+type RowCount = WholeNumber<0, { i64::MAX }>;
 
 impl TransactionTable {
     pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Transaction> {
         let name = self.name.resolve(scope, faults);
-        let weight = optional(self.weight.as_ref(), |weight| weight.resolve(scope, faults));
-        let atomic = optional(self.atomic.as_ref(), |atomic| atomic.resolve(scope, faults));
-        let statements = all(&self.statements, |statement| statement.resolve(scope, faults));
+        let weight = resolve_optional(self.weight.as_ref(), |weight| weight.resolve(scope, faults));
+        let atomic = resolve_optional(self.atomic.as_ref(), |atomic| atomic.resolve(scope, faults));
+        let statements = resolve_all(&self.statements, |statement| statement.resolve(scope, faults));
         let statements = statements?;
         self.check_same(&statements, faults)?;
         Some(Transaction {
@@ -78,13 +78,13 @@ impl TransactionTable {
 impl StatementTable {
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<OwnStatement> {
         let sql = self.sql.resolve(scope, faults);
-        let parameters = all(self.parameters.as_deref().unwrap_or_default(), |parameter| {
+        let parameters = resolve_all(self.parameters.as_deref().unwrap_or_default(), |parameter| {
             Some(match parameter.resolve(scope, faults)? {
                 Parameter::Feed { file, column } => Parameter::Feed { file: scope.dir.join(file), column },
                 other => other,
             })
         });
-        let rows = optional(self.rows.as_ref(), |rows| rows.resolve(scope, faults));
+        let rows = resolve_optional(self.rows.as_ref(), |rows| rows.resolve(scope, faults));
         Some(OwnStatement { sql: sql?.0, parameters: parameters?, rows: rows?.map(RowCount::u64) })
     }
 }

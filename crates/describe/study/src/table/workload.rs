@@ -11,7 +11,7 @@ use crate::table::storage::StorageTable;
 use crate::table::store::StoreTable;
 use crate::table::target::{Address, TlsTable};
 use crate::table::value_check;
-use crate::value::{Literal, PositiveLength, Problem, Scalar, Scope, Templated, optional, word};
+use crate::value::{Literal, PositiveTimeSpan, Problem, Scalar, Scope, Templated, keyword, resolve_optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::workload::{Connect, Steps, Target, Workload};
@@ -36,7 +36,7 @@ pub(crate) enum WorkloadTable {
 
 /// What the study has beside the workload, and the workload may name.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Given<'a> {
+pub(crate) struct StudyContext<'a> {
     pub(crate) stores: &'a [(String, StoreTable)],
     pub(crate) databases: &'a [(String, DatabaseTable)],
     /// The study's seed.
@@ -50,27 +50,32 @@ pub(crate) struct Common<'a> {
     pub(crate) target: &'a Templated<Address>,
     pub(crate) tls: Option<&'a TlsTable>,
     pub(crate) connect: Option<&'a Templated<Connect>>,
-    pub(crate) timeout: Option<&'a Templated<PositiveLength>>,
+    pub(crate) timeout: Option<&'a Templated<PositiveTimeSpan>>,
 }
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl WorkloadTable {
     /// The workload of the trial that `scope` stands for.
-    pub(crate) fn resolve(&self, scope: &Scope<'_>, given: Given<'_>, faults: &mut Faults) -> Option<Workload> {
+    pub(crate) fn resolve(
+        &self,
+        scope: &Scope<'_>,
+        context: StudyContext<'_>,
+        faults: &mut Faults,
+    ) -> Option<Workload> {
         let (common, steps) = match self {
             WorkloadTable::Grpc(table) => (table.common(), table.steps(scope, faults)),
             WorkloadTable::Http(table) if table.is_flow() => {
                 (table.common(), table.flow(scope, faults).map(|flow| Steps::Flow(Box::new(flow))))
             }
             WorkloadTable::Http(table) => (table.common(), table.plain_steps(scope, faults).map(Steps::Http)),
-            WorkloadTable::Script(table) => return table.resolve(scope, given.allowed, faults),
-            WorkloadTable::Sql(table) => return table.resolve(scope, given.databases, given.seed, faults),
-            WorkloadTable::Storage(table) => return table.resolve(scope, given.stores, faults),
+            WorkloadTable::Script(table) => return table.resolve(scope, context.allowed, faults),
+            WorkloadTable::Sql(table) => return table.resolve(scope, context.databases, context.seed, faults),
+            WorkloadTable::Storage(table) => return table.resolve(scope, context.stores, faults),
         };
         let target = common.target(scope, faults);
-        let connect = optional(common.connect, |connect| connect.resolve(scope, faults));
-        let timeout = optional(common.timeout, |timeout| timeout.resolve(scope, faults));
+        let connect = resolve_optional(common.connect, |connect| connect.resolve(scope, faults));
+        let timeout = resolve_optional(common.timeout, |timeout| timeout.resolve(scope, faults));
         Some(Workload {
             target: Some(target?),
             connect: connect?.unwrap_or(Connect::PerUser),
@@ -198,7 +203,7 @@ impl WorkloadTable {
 impl Common<'_> {
     fn target(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Target> {
         let address = self.target.resolve(scope, faults);
-        let tls = optional(self.tls, |tls| tls.resolve(scope, faults));
+        let tls = resolve_optional(self.tls, |tls| tls.resolve(scope, faults));
         address?.target(tls?, &self.target.span, "workload", faults)
     }
 }
@@ -321,7 +326,7 @@ impl Scalar for Protocol {
             ("sql", Protocol::Sql),
             ("storage", Protocol::Storage),
         ];
-        word(level, &words)
+        keyword(level, &words)
     }
 
     fn schema() -> Schema {

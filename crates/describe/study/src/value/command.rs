@@ -2,7 +2,7 @@
 
 use super::scope::{Scope, place_of};
 use super::template::Template;
-use crate::document::{Fault, Faults, FromToml, Node, Span, in_words};
+use crate::document::{Fault, Faults, FromToml, Node, Span, level_in_words};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::system::CommandLine;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -66,7 +66,7 @@ impl FromToml for Command {
         };
         let Ok(words) = shell_words::split(&text) else {
             let message = format!("{} has a quote that is not closed", node.name());
-            faults.add(Fault::error(&node.span, message).label(in_words(&Level::Text(text))));
+            faults.add(Fault::error(&node.span, message).label(level_in_words(&Level::Text(text))));
             return None;
         };
         if words.first().is_none_or(String::is_empty) {

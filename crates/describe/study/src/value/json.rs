@@ -2,7 +2,7 @@
 
 use super::scope::Scope;
 use super::template::{FilledSegment, Template};
-use super::user_values::{ValueNames, ValueUse, misplaced};
+use super::user_values::{ValueNames, ValueUse, misplaced_value};
 use crate::document::{Fault, Faults, FromToml, Node, Span};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{JsonPiece, JsonText};
@@ -89,7 +89,7 @@ impl Json {
     /// The JSON where it can hold no value of a user.
     pub(crate) fn without_values(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Value> {
         let uses = self.uses();
-        uses.iter().for_each(|one| faults.add(misplaced(&one.value, &one.span, faults)));
+        uses.iter().for_each(|one| faults.add(misplaced_value(&one.value, &one.span, faults)));
         if uses.is_empty() { self.resolve(scope, faults) } else { None }
     }
 }

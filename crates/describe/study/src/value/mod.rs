@@ -24,16 +24,16 @@ pub(crate) use entries::{Entries, Pairs};
 pub(crate) use json::{AnyJson, Json};
 pub(crate) use number::*;
 pub(crate) use processors::CpuSet;
-pub(crate) use scalar::{Literal, Problem, Scalar, number_after, word};
+pub(crate) use scalar::{Literal, Problem, Scalar, keyword, number_after};
 pub use scope::Bindings;
 pub(crate) use scope::{Scope, known_names, place_of, unknown_placeholder};
 pub(crate) use share::{Margin, Share};
 pub(crate) use template::{Template, UserValue, is_name};
-pub(crate) use templated::{Templated, all, optional, written_or};
+pub(crate) use templated::{Templated, resolve_all, resolve_optional, written_or};
 pub(crate) use text::{Text, Word};
-pub(crate) use time_span::{Length, PositiveLength};
+pub(crate) use time_span::{Length, PositiveTimeSpan};
 pub(crate) use user_template::{UserTemplate, literal};
-pub(crate) use user_values::{BUILT_IN, ValueNames, ValueUse, misplaced};
+pub(crate) use user_values::{BUILT_IN, ValueNames, ValueUse, misplaced_value};
 
 #[cfg(test)]
 mod tests {

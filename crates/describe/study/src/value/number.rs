@@ -7,34 +7,34 @@ use std::ops::RangeInclusive;
 
 /// A whole number between two bounds.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Whole<const FROM: i64, const TO: i64>(pub(crate) i64);
+pub(crate) struct WholeNumber<const FROM: i64, const TO: i64>(pub(crate) i64);
 
 /// Blocks per condition.
-pub(crate) type Repeats = Whole<1, 1000>;
+pub(crate) type Repeats = WholeNumber<1, 1000>;
 /// Repeats after which a run may end: fewer give no verdict.
-pub(crate) type Look = Whole<3, 1000>;
+pub(crate) type InterimLook = WholeNumber<3, 1000>;
 /// Blocks that may be run again.
-pub(crate) type SpareBlocks = Whole<0, 1_000_000>;
+pub(crate) type SpareBlocks = WholeNumber<0, 1_000_000>;
 /// Virtual users.
-pub(crate) type Users = Whole<1, 1_000_000>;
+pub(crate) type Users = WholeNumber<1, 1_000_000>;
 /// Iterations.
-pub(crate) type Iterations = Whole<1, { i64::MAX }>;
+pub(crate) type Iterations = WholeNumber<1, { i64::MAX }>;
 /// Objects that a user keeps.
-pub(crate) type Objects = Whole<1, 1_000_000>;
+pub(crate) type Objects = WholeNumber<1, 1_000_000>;
 /// How often an action is drawn, beside others.
-pub(crate) type Weight = Whole<1, 1_000_000>;
+pub(crate) type Weight = WholeNumber<1, 1_000_000>;
 /// How often a request is sent again.
-pub(crate) type Retries = Whole<0, 100>;
+pub(crate) type Retries = WholeNumber<0, 100>;
 /// A seed.
-pub(crate) type Seed = Whole<0, { i64::MAX }>;
+pub(crate) type Seed = WholeNumber<0, { i64::MAX }>;
 /// Threads of the generator.
-pub(crate) type Threads = Whole<1, 1024>;
+pub(crate) type Threads = WholeNumber<1, 1024>;
 /// A TCP port.
-pub(crate) type Port = Whole<1, 65535>;
+pub(crate) type Port = WholeNumber<1, 65535>;
 /// An HTTP status.
-pub(crate) type HttpStatus = Whole<100, 599>;
+pub(crate) type HttpStatus = WholeNumber<100, 599>;
 
-impl<const FROM: i64, const TO: i64> Whole<FROM, TO> {
+impl<const FROM: i64, const TO: i64> WholeNumber<FROM, TO> {
     pub(crate) fn u64(self) -> u64 {
         self.0.unsigned_abs()
     }
@@ -50,7 +50,7 @@ impl<const FROM: i64, const TO: i64> Whole<FROM, TO> {
     }
 }
 
-impl<const FROM: i64, const TO: i64> Scalar for Whole<FROM, TO> {
+impl<const FROM: i64, const TO: i64> Scalar for WholeNumber<FROM, TO> {
     const EXPECTED: &'static str = "a whole number";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
@@ -66,7 +66,7 @@ impl<const FROM: i64, const TO: i64> Scalar for Whole<FROM, TO> {
         if number > TO {
             return Err(Problem::new(format!("must be at most {TO}, not {number}")));
         }
-        Ok(Whole(number))
+        Ok(WholeNumber(number))
     }
 
     fn schema() -> Schema {
@@ -80,13 +80,13 @@ impl<const FROM: i64, const TO: i64> Scalar for Whole<FROM, TO> {
 
 /// Users or arrivals per second at the end of a stage; may be zero.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Amount(pub(crate) f64);
+pub(crate) struct NonNegativeNumber(pub(crate) f64);
 
-impl Scalar for Amount {
+impl Scalar for NonNegativeNumber {
     const EXPECTED: &'static str = "a number";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        number_between::<Self>(level, 0.0..=1e9).map(Amount)
+        number_between::<Self>(level, 0.0..=1e9).map(NonNegativeNumber)
     }
 
     fn schema() -> Schema {

@@ -1,6 +1,6 @@
 //! Values that are written as a text, a number or a boolean.
 
-use crate::document::{Fault, Faults, FromToml, Node, Span, did_you_mean, in_words};
+use crate::document::{Fault, Faults, FromToml, Node, Span, did_you_mean, level_in_words};
 use plimsoll_model::factor::Level;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use std::borrow::Cow;
@@ -17,7 +17,7 @@ pub(crate) trait Scalar: Clone + std::fmt::Debug {
     fn schema() -> Schema;
 }
 
-/// Why a value does not do.
+/// Why a value is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     /// To follow the name of the value: `must be at least 1`.
@@ -30,9 +30,9 @@ impl Problem {
         Problem { message: message.into(), help: None }
     }
 
-    /// The value is not of the kind that `T` is.
+    /// A value of another kind than `T`.
     pub(crate) fn wrong<T: Scalar>(level: &Level) -> Problem {
-        Problem::new(format!("must be {}, not {}", T::EXPECTED, in_words(level)))
+        Problem::new(format!("must be {}, not {}", T::EXPECTED, level_in_words(level)))
     }
 
     pub(crate) fn help(self, help: impl Into<String>) -> Problem {
@@ -49,7 +49,7 @@ impl Problem {
 }
 
 /// The value that `level` names, if it is one of `words`.
-pub(crate) fn word<T: Scalar>(level: &Level, words: &[(&str, T)]) -> Result<T, Problem> {
+pub(crate) fn keyword<T: Scalar>(level: &Level, words: &[(&str, T)]) -> Result<T, Problem> {
     let named = words.iter().find(|(word, _)| matches!(level, Level::Text(text) if text == word));
     let wrong = || {
         let near = did_you_mean(&level.to_string(), words.iter().map(|(word, _)| *word));
@@ -65,7 +65,7 @@ pub(crate) fn number_after(word: &str, text: &str) -> Option<f64> {
 }
 
 /// The value of `node`, or a fault that says why it has none.
-pub(crate) fn scalar<T: Scalar>(
+pub(crate) fn read_scalar<T: Scalar>(
     node: &Node<'_>,
     faults: &mut Faults,
     take: impl Fn(&Level) -> Result<T, Problem>,
@@ -74,11 +74,11 @@ pub(crate) fn scalar<T: Scalar>(
         faults.add(node.wrong_type(T::EXPECTED));
         return None;
     };
-    let fault = |problem: Problem| problem.fault(&node.span, &node.path).label(in_words(&level));
+    let fault = |problem: Problem| problem.fault(&node.span, &node.path).label(level_in_words(&level));
     take(&level).map_err(|problem| faults.add(fault(problem))).ok()
 }
 
-/// A value that is the same for every trial.
+/// A value that stands in the study as it is, without placeholders: the same for every trial.
 #[derive(Clone, Debug)]
 pub(crate) struct Literal<T> {
     pub(crate) value: T,
@@ -88,7 +88,7 @@ pub(crate) struct Literal<T> {
 
 impl<T: Scalar> FromToml for Literal<T> {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
-        let value = scalar(node, faults, T::from_level)?;
+        let value = read_scalar(node, faults, T::from_level)?;
         Some(Literal { value, span: node.span.clone(), path: node.path.clone() })
     }
 }

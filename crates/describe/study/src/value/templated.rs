@@ -1,15 +1,15 @@
 //! Values that placeholders fill in for each trial.
 
-use super::scalar::{Problem, Scalar, scalar};
+use super::scalar::{Problem, Scalar, read_scalar};
 use super::scope::Scope;
 use super::template::Template;
-use super::user_values::misplaced;
-use crate::document::{Faults, FromToml, Node, Span, in_words};
+use super::user_values::misplaced_value;
+use crate::document::{Faults, FromToml, Node, Span, level_in_words};
 use plimsoll_model::factor::{Assignment, Level};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 
-/// A value that may hold placeholders.
+/// A value whose text may hold placeholders, which are filled in for each trial.
 #[derive(Clone, Debug)]
 pub(crate) struct Templated<T> {
     pub(crate) span: Span,
@@ -31,7 +31,7 @@ impl<T: Scalar> Templated<T> {
             Filling::Fixed(value) => Some(value.clone()),
             Filling::Template(template) => {
                 let level = scope.fill(template, &self.span, faults)?;
-                let becomes = || format!("becomes {}", in_words(&level));
+                let becomes = || format!("becomes {}", level_in_words(&level));
                 let fault = |problem: Problem| problem.fault(&self.span, &self.path).label(becomes());
                 // Where a text is wanted, a level that is a number does as well: `{n}` as `v{n}`.
                 let as_text = || T::from_level(&Level::Text(level.to_string())).ok();
@@ -41,7 +41,7 @@ impl<T: Scalar> Templated<T> {
         }
     }
 
-    /// The value, if no placeholder is to fill it in.
+    /// The value, if it has no placeholders.
     pub(crate) fn fixed(&self) -> Option<&T> {
         match &self.filling {
             Filling::Fixed(value) => Some(value),
@@ -68,36 +68,35 @@ impl<T: Scalar> FromToml for Templated<T> {
         let templated =
             |filling, written| Templated { span: node.span.clone(), path: node.path.clone(), filling, written };
         let Some(Level::Text(text)) = node.scalar() else {
-            let value = scalar(node, faults, T::from_level)?;
+            let value = read_scalar(node, faults, T::from_level)?;
             let written = node.scalar().as_ref().map(Level::to_string).unwrap_or_default();
             return Some(templated(Filling::Fixed(value), written));
         };
         // A stray brace has been reported where all placeholders are looked at.
         let template = Template::parse(&text).ok()?;
         if let Some(value) = template.values().next() {
-            faults.add(misplaced(value, &node.span, faults));
+            faults.add(misplaced_value(value, &node.span, faults));
             return None;
         }
         if template.names().next().is_some() {
             return Some(templated(Filling::Template(template), text));
         }
-        let value = scalar(node, faults, |_| T::from_level(&template.fill(|_| None).expect("no placeholder")))?;
+        let value = read_scalar(node, faults, |_| T::from_level(&template.fill(|_| None).expect("no placeholder")))?;
         Some(templated(Filling::Fixed(value), text))
     }
 }
 
-/// Resolves what the study may leave out. What is left out is fine, and `Some(None)`; what is there
-/// must be fine, too.
-pub(crate) fn optional<T, U>(asked: Option<&T>, resolve: impl FnOnce(&T) -> Option<U>) -> Option<Option<U>> {
-    match asked {
+/// Resolves a value that the study may leave out: `Some(None)` if it does, `None` if it is wrong.
+pub(crate) fn resolve_optional<T, U>(values: Option<&T>, resolve: impl FnOnce(&T) -> Option<U>) -> Option<Option<U>> {
+    match values {
         None => Some(None),
-        Some(asked) => resolve(asked).map(Some),
+        Some(values) => resolve(values).map(Some),
     }
 }
 
-/// Resolves every one of `asked`, so that all faults are named.
-pub(crate) fn all<T, U>(asked: &[T], resolve: impl FnMut(&T) -> Option<U>) -> Option<Vec<U>> {
-    let resolved: Vec<Option<U>> = asked.iter().map(resolve).collect();
+/// Resolves all of `values`, so that all faults are reported; `None` if one is wrong.
+pub(crate) fn resolve_all<T, U>(values: &[T], resolve: impl FnMut(&T) -> Option<U>) -> Option<Vec<U>> {
+    let resolved: Vec<Option<U>> = values.iter().map(resolve).collect();
     resolved.into_iter().collect()
 }
 

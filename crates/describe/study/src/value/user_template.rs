@@ -1,17 +1,17 @@
-//! Texts of a flow: factors fill them in for each trial, and values of its users for each request.
+//! Texts of a flow, which factors fill in for each trial, and values of users for each request.
 
-use super::scalar::{Problem, Scalar, scalar};
+use super::scalar::{Problem, Scalar, read_scalar};
 use super::scope::Scope;
 use super::template::{FilledSegment, Template, UserValue};
 use super::user_values::{ValueNames, ValueUse};
-use crate::document::{Fault, Faults, FromToml, Node, Span, in_words};
+use crate::document::{Fault, Faults, FromToml, Node, Span, level_in_words};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Piece, Text};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-/// A text with values of users in it. What is checked of a `T` holds for its literals.
+/// A text that users fill in with their values at run time. Its literals are checked as a `T`.
 #[derive(Clone, Debug)]
 pub(crate) struct UserTemplate<T> {
     pub(crate) span: Span,
@@ -27,7 +27,7 @@ impl<T: Scalar> UserTemplate<T> {
         let filled = scope.filled(&self.template, &self.span, faults)?;
         if self.template.names().next().is_some() {
             let level = sample(&filled);
-            let fault = |problem| self.fault(problem).label(format!("becomes {}", in_words(&level)));
+            let fault = |problem| self.fault(problem).label(format!("becomes {}", level_in_words(&level)));
             T::from_level(&level).map_err(|problem| faults.add(fault(problem))).ok()?;
         }
         let pieces: Option<Vec<Piece>> = filled.into_iter().map(|part| piece(part, values)).collect();
@@ -93,7 +93,7 @@ impl<T: Scalar> FromToml for UserTemplate<T> {
         let text = match node.scalar() {
             Some(Level::Text(text)) => text,
             _ => {
-                scalar(node, faults, T::from_level)?;
+                read_scalar(node, faults, T::from_level)?;
                 // A number or a boolean as a text has no braces.
                 node.scalar()?.to_string()
             }
@@ -102,7 +102,7 @@ impl<T: Scalar> FromToml for UserTemplate<T> {
         let template = Template::parse(&text).ok()?;
         if template.names().next().is_none() {
             let filled = template.filled(|_| None).expect("no placeholder");
-            scalar(node, faults, |_| T::from_level(&sample(&filled)))?;
+            read_scalar(node, faults, |_| T::from_level(&sample(&filled)))?;
         }
         let (span, path) = (node.span.clone(), node.path.clone());
         Some(UserTemplate { span, path, template, written: text, kind: PhantomData })

@@ -5,7 +5,7 @@ use super::template::{Template, UserValue};
 use crate::document::{Fault, Faults, Span};
 use plimsoll_model::flow::{Reference, ValueId};
 
-/// What every user knows without being told.
+/// The values that every user knows.
 pub(crate) const BUILT_IN: [&str; 4] = ["user", "iteration", "uuid", "now"];
 
 /// The names of the values of a flow, by number.
@@ -13,7 +13,7 @@ pub(crate) const BUILT_IN: [&str; 4] = ["user", "iteration", "uuid", "now"];
 pub(crate) struct ValueNames(pub(crate) Vec<String>);
 
 impl ValueNames {
-    /// What a name stands for; none where a fault says that nothing has it.
+    /// The value of this name; `None` if there is none, which a fault says.
     pub(crate) fn reference(&self, name: &str) -> Option<Reference> {
         Some(match name {
             "user" => Reference::User,
@@ -38,7 +38,7 @@ impl ValueNames {
     }
 }
 
-/// A value in the text at `span`.
+/// A place that uses a value of users.
 #[derive(Clone, Debug)]
 pub(crate) struct ValueUse {
     pub(crate) value: UserValue,
@@ -50,14 +50,14 @@ impl ValueUse {
         template.values().map(|value| ValueUse { value: value.clone(), span: span.clone() }).collect()
     }
 
-    /// Where the value itself stands.
+    /// The place of the value itself.
     pub(crate) fn place(&self, faults: &Faults) -> Span {
         place_of(&self.value.to_string(), &self.span, faults)
     }
 }
 
-/// The fault for a value of a user in the text at `span`, which is the same for all of them.
-pub(crate) fn misplaced(value: &UserValue, span: &Span, faults: &Faults) -> Fault {
+/// The fault for a value of users in a text that is the same for all of them.
+pub(crate) fn misplaced_value(value: &UserValue, span: &Span, faults: &Faults) -> Fault {
     let message = format!("`{value}` cannot stand here");
     let help = "values of users stand in the paths, headers, bodies, conditions and checks of an HTTP workload; for a \
                 factor write its name without `$`";
