@@ -20,6 +20,7 @@ pub mod sql;
 pub mod storage;
 pub mod study;
 pub mod system;
+mod target;
 pub mod trial;
 pub mod units;
 pub mod words;

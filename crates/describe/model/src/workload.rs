@@ -4,6 +4,7 @@ use crate::flow::Flow;
 use crate::script::Script;
 use crate::sql::{Sql, SqlWork, TPCC_STEPS};
 use crate::storage::Storage;
+pub use crate::target::{Target, Tls};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -21,28 +22,6 @@ pub struct Workload {
     pub timeout: Duration,
     /// The steps, by protocol.
     pub steps: Steps,
-}
-
-/// Where requests go.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Target {
-    /// Host name or address, without port.
-    pub host: String,
-    /// Port.
-    pub port: u16,
-    /// Encryption, if any.
-    pub tls: Option<Tls>,
-}
-
-/// How a TLS server is checked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Tls {
-    /// PEM file with the authorities to trust; the system's when there is none.
-    pub ca: Option<PathBuf>,
-    /// Name that the certificate must carry; the host's when there is none.
-    pub server_name: Option<String>,
-    /// Accept any certificate. Off unless the study asks for it.
-    pub insecure: bool,
 }
 
 /// When connections are made, and who shares them. Connecting is timed apart from the exchanges.

@@ -30,6 +30,7 @@ mod combination_check;
 mod document;
 mod placeholder_check;
 mod quick;
+mod quick_load;
 mod read;
 mod sample_size;
 mod schema;

@@ -1,7 +1,7 @@
 //! A study that has been read: what it is about, and what each of its trials is.
 
 use crate::document::{Diagnostic, Fault, Faults, Severity, Source, Span, did_you_mean};
-use crate::quick;
+use crate::quick_load::shortened;
 use crate::table::database::{DatabaseTable, check_connections};
 use crate::table::load::LoadTable;
 use crate::table::sql;
@@ -132,7 +132,7 @@ impl Study {
     pub fn resolve(&self, assignment: &Assignment, bindings: &Bindings) -> Result<TrialSpec, Vec<Diagnostic>> {
         let mut faults = Faults::new(self.tables.source.clone());
         match self.tables.resolve(assignment, bindings, &mut faults) {
-            Some(spec) if self.quick => Ok(TrialSpec { load: quick::shortened(spec.load), ..spec }),
+            Some(spec) if self.quick => Ok(TrialSpec { load: shortened(spec.load), ..spec }),
             Some(spec) => Ok(spec),
             None => Err(faults.into_diagnostics()),
         }
@@ -145,7 +145,7 @@ impl Study {
         let mut ignored = Faults::new(self.tables.source.clone());
         let load =
             self.tables.load(&baseline.and(condition), &mut ignored).expect("a study that has been read resolves");
-        length_of(&if self.quick { quick::shortened(load) } else { load })
+        length_of(&if self.quick { shortened(load) } else { load })
     }
 
     /// Whether the study may load `host`, which resolves to `addresses`: always if they are this
