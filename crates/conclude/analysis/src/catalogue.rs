@@ -5,7 +5,7 @@ use crate::input::Input;
 use crate::measure::Reader;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::{Metric, Part, Subject};
-use plimsoll_model::sql::TPCC_STEPS;
+use plimsoll_model::sql::{NEW_ORDER, NEW_ORDER_ROLLBACK};
 use plimsoll_model::study::{Decision, StudyFacts};
 use std::collections::BTreeSet;
 
@@ -22,9 +22,6 @@ const OF_DURATIONS: [Statistic; 7] = [
 
 /// What of a part of a request.
 const OF_PARTS: [Statistic; 3] = [Statistic::Avg, Statistic::Med, Statistic::Percentile(95.0)];
-
-/// New orders that are rolled back by intent.
-const ROLLBACK: &str = TPCC_STEPS[5];
 
 /// What decides when the study does not say: p95 of the iteration, with the margin of a tail.
 #[must_use]
@@ -82,7 +79,7 @@ fn of_every_report(input: &Input, readers: &[Reader<'_>]) -> Vec<Measure> {
     if recorded(readers).any(|subject| matches!(subject, Subject::Part(Part::Subrequest, _))) {
         counts.push(Series::Subrequests);
     }
-    if recorded(readers).any(|subject| *subject == Subject::Request(TPCC_STEPS[0].to_owned())) {
+    if recorded(readers).any(|subject| *subject == Subject::Request(NEW_ORDER.to_owned())) {
         counts.push(Series::NewOrders);
     }
     for series in counts {
@@ -162,7 +159,7 @@ fn request_names(readers: &[Reader<'_>]) -> BTreeSet<String> {
     recorded(readers)
         .filter_map(|subject| match subject {
             // A handful in each trial: too few for any percentile.
-            Subject::Request(name) if name == ROLLBACK => None,
+            Subject::Request(name) if name == NEW_ORDER_ROLLBACK => None,
             Subject::Request(name) => Some(name.clone()),
             _ => None,
         })

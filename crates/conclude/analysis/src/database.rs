@@ -38,7 +38,7 @@ use crate::words;
 use plimsoll_model::database::DatabaseFacts;
 use plimsoll_model::measure::{self, Measure, Series};
 use plimsoll_model::record::Subject;
-use plimsoll_model::sql::TPCC_STEPS;
+use plimsoll_model::sql::NEW_ORDER;
 
 /// What a study found of its databases.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,7 +146,7 @@ fn work<'a>(reader: &Reader<'a>) -> Option<&'a DatabaseFacts> {
 }
 
 fn throughput(readers: &[Reader<'_>]) -> Measure {
-    let new_order = Subject::Request(TPCC_STEPS[0].to_owned());
+    let new_order = Subject::Request(NEW_ORDER.to_owned());
     let is_tpcc = readers.iter().any(|reader| reader.tally(&new_order).is_some());
     let series = if is_tpcc { Series::NewOrders } else { Series::Iterations };
     Measure::new(series, measure::Statistic::Rate)

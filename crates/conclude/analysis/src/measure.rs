@@ -26,7 +26,6 @@ use std::collections::BTreeMap;
 pub const BEYOND: f64 = 10.0;
 
 /// TPC-C's new order, as the seconds of a trial name it.
-const NEW_ORDER: &str = "request:new_order";
 
 /// Reads measures from one trial; merges its requests once.
 #[derive(Debug)]
@@ -73,8 +72,10 @@ impl<'a> Reader<'a> {
             Series::ResponseTime(name) => self.of_requests(name.as_ref(), Clock::Response, statistic),
             Series::FirstByte(name) => self.of_requests(name.as_ref(), Clock::FirstByte, statistic),
             Series::PartDuration(part, name) => self.of_part(*part, name.as_ref(), statistic),
-            Series::Iterations => self.how_many(statistic, |subject| subject == "iteration", |second| second.count),
-            Series::Requests => self.how_many(statistic, is_request, |second| second.count),
+            Series::Iterations => {
+                self.how_many(statistic, |subject| *subject == Subject::Iteration, |second| second.count)
+            }
+            Series::Requests => self.how_many(statistic, Subject::is_request, |second| second.count),
             Series::Subrequests => self.how_many(statistic, is_subrequest, |second| second.count),
             Series::NewOrders => self.new_orders(statistic),
             Series::DataReceived => self.how_many(statistic, is_exchange, |second| second.bytes_in),
@@ -168,9 +169,7 @@ impl<'a> Reader<'a> {
     pub fn out_of(&self, series: &Series) -> u64 {
         match series {
             Series::Iterations | Series::FailedIterations => self.tally(&Subject::Iteration).map_or(0, Tally::count),
-            Series::NewOrders => {
-                self.sample_size(&Series::RequestDuration(Some(TPCC_STEPS[0].to_owned()))).unwrap_or(0)
-            }
+            Series::NewOrders => self.sample_size(&Series::RequestDuration(Some(NEW_ORDER.to_owned()))).unwrap_or(0),
             Series::Checks(name) => self.made(name.as_ref()).map(Tally::count).sum(),
             Series::Custom(..) => self.sample_size(series).unwrap_or(0),
             _ => self.requests.count(),
@@ -218,7 +217,7 @@ impl<'a> Reader<'a> {
     fn how_many(
         &self,
         statistic: Statistic,
-        of: impl Fn(&str) -> bool,
+        of: impl Fn(&Subject) -> bool,
         amount: impl Fn(&LoadSecond) -> u64,
     ) -> OrReason<f64> {
         let window = self.load().counted_seconds();
@@ -327,22 +326,18 @@ fn noun(series: &Series) -> &'static str {
     }
 }
 
-fn is_request(subject: &str) -> bool {
-    subject.starts_with("request:")
-}
-
-fn is_subrequest(subject: &str) -> bool {
-    subject.starts_with("subrequest:")
+fn is_subrequest(subject: &Subject) -> bool {
+    matches!(subject, Subject::Part(Part::Subrequest, _))
 }
 
 /// What moves bytes: an iteration only contains what does.
-fn is_exchange(subject: &str) -> bool {
-    is_request(subject) || subject == "connect"
+fn is_exchange(subject: &Subject) -> bool {
+    matches!(subject, Subject::Request(_) | Subject::Connect)
 }
 
 fn all_requests(tallies: &BTreeMap<Subject, Tally>) -> Cow<'_, Tally> {
     let requests: Vec<&Tally> =
-        tallies.iter().filter(|(subject, _)| matches!(subject, Subject::Request(_))).map(|(_, tally)| tally).collect();
+        tallies.iter().filter(|(subject, _)| subject.is_request()).map(|(_, tally)| tally).collect();
     match requests[..] {
         [one] => Cow::Borrowed(one),
         _ => Cow::Owned(merged(requests)),

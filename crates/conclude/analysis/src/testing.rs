@@ -161,7 +161,7 @@ fn facts() -> StudyFacts {
         decide: vec![decide("iteration_duration.p95", 0.1), decide("iterations.rate", 0.05)],
         floor_rule: FloorRule::default(),
         report: ReportSpec::default(),
-        protocol: "HTTP/1.1".to_owned(),
+        protocol: Protocol::Http,
         open_load: false,
         load: "closed loop, 10 users, no think time".to_owned(),
         mean_think: Some(0.0),

@@ -121,7 +121,7 @@ fn levels(levels: &[Level]) -> String {
         })
         .collect();
     let in_words = levels.iter().any(|level| matches!(level, Level::Text(_)));
-    if in_words { shown.join(", ") } else { list(&shown) }
+    if in_words { shown.join(", ") } else { and_list(&shown) }
 }
 
 /// A measure: `p95 of iteration_duration`, `iterations per second`.

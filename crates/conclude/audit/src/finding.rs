@@ -46,13 +46,10 @@ pub(crate) fn lines(numbers: &[u64]) -> String {
     match numbers.as_slice() {
         [] => String::new(),
         [one] => format!("line {one}"),
-        [first, second] => format!("lines {first} and {second}"),
+        [_, _] => format!("lines {}", and_list(&numbers)),
         [first, .., last] if in_a_row => format!("lines {first} to {last}"),
         [first, .., last] if numbers.len() > 6 => format!("{} lines from {first} to {last}", numbers.len()),
-        [rest @ .., last] => {
-            let rest: Vec<String> = rest.iter().map(u64::to_string).collect();
-            format!("lines {} and {last}", rest.join(", "))
-        }
+        several => format!("lines {}", and_list(several)),
     }
 }
 

@@ -121,14 +121,12 @@ fn load(variant: usize, window: Nanos, seconds: i64, scale: f64) -> LoadResult {
 
 fn rows(second: i64, seconds: i64, scale: f64) -> [LoadSecond; 3] {
     let ended = ITERATIONS as f64 / scale / seconds.max(1) as f64;
-    ["iteration", "connect", "request:call"].map(|subject| LoadSecond {
-        second,
-        subject: subject.to_owned(),
+    [Subject::Iteration, Subject::Connect, Subject::Request("call".to_owned())].map(|subject| LoadSecond {
         count: ended as u64,
         bytes_out: (ended as u64).saturating_mul(10),
         bytes_in: (ended as u64).saturating_mul(20),
         mean: 50.5e6 * scale,
-        ..LoadSecond::default()
+        ..LoadSecond::empty(second, subject)
     })
 }
 
@@ -152,7 +150,7 @@ fn facts(shape: Shape) -> StudyFacts {
         decide: vec![decide("iteration_duration.p95"), decide("iterations.rate")],
         floor_rule: FloorRule::default(),
         report: ReportSpec::default(),
-        protocol: "HTTP/1.1".to_owned(),
+        protocol: Protocol::Http,
         open_load: false,
         load: "closed loop, 10 users".to_owned(),
         mean_think: None,

@@ -14,6 +14,7 @@ use plimsoll_analysis::quantity::Notation;
 use plimsoll_analysis::samples;
 use plimsoll_analysis::{Analysis, Input, decisions, estimate, words};
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
+use plimsoll_model::record::Subject;
 use plimsoll_model::result::TrialResult;
 use std::collections::BTreeMap;
 
@@ -367,7 +368,7 @@ fn durations(trial: TrialResult<'_>, of: impl Fn(&plimsoll_model::result::LoadSe
         .load
         .seconds
         .iter()
-        .filter(|row| row.subject == "iteration" && row.count > 0)
+        .filter(|row| row.subject == Subject::Iteration && row.count > 0)
         .filter(|row| row.second >= 0 && (row.second as f64) < window)
         .map(|row| (row.second, of(row) as f64 / 1e9))
         .collect()

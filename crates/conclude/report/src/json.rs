@@ -234,7 +234,7 @@ pub(crate) fn json(input: &Input, analysis: &Analysis) -> String {
         storage: analysis.storage.as_ref().map(|report| storage::storage(input, report)),
         database: analysis.database.as_ref().map(|report| database::database(input, report)),
         findings: findings(analysis),
-        protocol: &facts.protocol,
+        protocol: facts.protocol.name(),
         load: &facts.load,
         workload: &facts.workload,
         host: &input.host,

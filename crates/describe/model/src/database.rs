@@ -150,7 +150,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// What lies in a database before every trial.
+/// The data of a database before every trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dataset {
@@ -158,7 +158,7 @@ pub enum Dataset {
     Tpcc {
         /// How many warehouses.
         warehouses: u32,
-        /// What its random content follows from.
+        /// Seed of its random content.
         seed: u64,
     },
     /// The tables of sysbench's OLTP tests.
@@ -167,7 +167,7 @@ pub enum Dataset {
         tables: u32,
         /// Rows of each.
         rows: u64,
-        /// What its random content follows from.
+        /// Seed of its random content.
         seed: u64,
     },
     /// What these SQL files make, one after the other.
@@ -177,7 +177,7 @@ pub enum Dataset {
 }
 
 impl fmt::Display for Dataset {
-    /// As people are told: `TPC-C of 2 warehouses`.
+    /// As in `TPC-C of 2 warehouses`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = |count: u64| if count == 1 { "" } else { "s" };
         match self {
@@ -243,7 +243,7 @@ pub struct Setting {
     pub risk: Option<String>,
 }
 
-/// Something that must hold of the data after a trial.
+/// A consistency condition of the data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
     /// What it says: `1: w_ytd = sum(d_ytd)`.

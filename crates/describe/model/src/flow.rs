@@ -1,7 +1,7 @@
-//! Flows: HTTP users that keep what they were told, branch, and wait.
+//! Flows: HTTP users that keep values of replies, branch, and wait.
 //!
-//! Values have names in a study and numbers here. What a step inserts is a [`Piece`] between
-//! literals, so that whoever runs a flow never looks for a placeholder.
+//! Values have names in a study and indices here. A text of a step is a list of [`Piece`]s, so that the
+//! generator never parses a placeholder.
 
 use crate::load::Think;
 use crate::sql::Parameter;
@@ -31,10 +31,9 @@ pub struct Flow {
     pub cookies: bool,
     /// How many redirects in a row are followed.
     pub redirects: u8,
-    /// What may be done to bodies of replies, as `Accept-Encoding` says it; nothing is asked for
-    /// when it is empty.
+    /// Content codings that `Accept-Encoding` offers; empty to send no such header.
     pub compression: Vec<ContentCoding>,
-    /// How long a user keeps what it knows.
+    /// How long a user keeps values and cookies.
     pub lifetime: Lifetime,
 }
 
@@ -54,8 +53,8 @@ impl Flow {
         requests.into_iter().map(|request| self.requests[request].name.as_str()).collect()
     }
 
-    /// The values that end with an iteration: what its steps capture and no capture keeps, unless
-    /// `on_start` gives it too.
+    /// The values that are dropped at the end of an iteration: those that its steps capture, unless
+    /// `on_start` captures them too or a capture has `keep`.
     #[must_use]
     pub fn passing(&self) -> BTreeSet<ValueId> {
         let captures = self.requests.iter().flat_map(|request| &request.captures);
@@ -76,7 +75,7 @@ impl Flow {
         captures.map(|capture| capture.into).chain(items).collect()
     }
 
-    /// Whether a pause stands inside an iteration: then its duration does not say how long it took.
+    /// Returns true if iterations contain pauses, which their durations leave out.
     #[must_use]
     pub fn pauses(&self) -> bool {
         self.actions.iter().any(|action| action.steps.pauses())
@@ -131,8 +130,7 @@ impl Block {
     }
 }
 
-/// One step, or steps under a condition or in a loop. Loops lie in one another at most
-/// [`MOST_LOOPS`] deep.
+/// One step, or steps under a condition or in a loop. Loops nest at most [`MOST_LOOPS`] deep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Instruction {
@@ -192,10 +190,10 @@ impl Instruction {
     }
 }
 
-/// How deep loops may lie in one another.
+/// How deep loops may nest.
 pub const MOST_LOOPS: usize = 4;
 
-/// A request, what of the reply is kept, and what it must be.
+/// A request, the captures from its reply, and the checks of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowRequest {
     /// Name in the results, which other requests may have too.
@@ -208,7 +206,7 @@ pub struct FlowRequest {
     pub headers: Vec<(String, Text)>,
     /// What is sent.
     pub body: Body,
-    /// As whom, if the request says so.
+    /// The credentials that it sends, if any.
     pub auth: Option<Auth>,
     /// What is kept of the reply.
     pub captures: Vec<Capture>,
@@ -235,7 +233,7 @@ pub enum Piece {
     },
 }
 
-/// What can be inserted.
+/// A value that a text can contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reference {
@@ -306,7 +304,7 @@ pub enum PartContent {
     File(PathBuf),
 }
 
-/// As whom a request is made.
+/// The credentials of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Auth {
@@ -333,7 +331,7 @@ pub enum Password {
     Value(ValueId),
 }
 
-/// What is kept of a reply. Where nothing matches and there is no default, the step fails.
+/// A value that is taken from a reply. Where nothing matches and there is no default, the step fails.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Capture {
     /// Where it is kept.
@@ -408,7 +406,7 @@ pub struct Condition {
     pub test: Test,
 }
 
-/// A test of a value. One that is absent passes [`Test::Absent`] and [`Comparison::NotEqual`] alone.
+/// A test of a value. An absent value passes only [`Test::Absent`] and [`Comparison::NotEqual`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Test {
@@ -447,7 +445,7 @@ pub enum Comparison {
     AtLeast,
 }
 
-/// A part of a flow or of a script's workload, for whoever says what is wrong with it.
+/// A part of a flow or of a script's workload, to which a diagnostic can point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkloadPart {
     /// The request of this index.
@@ -500,7 +498,7 @@ pub enum FeedEnd {
     Stop,
 }
 
-/// What may be done to the body of a reply to make it smaller.
+/// A content coding of the body of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentCoding {
@@ -512,7 +510,7 @@ pub enum ContentCoding {
     Brotli,
 }
 
-/// How long a user keeps what it knows: values, cookies, what `on_start` did.
+/// How long a user keeps its values, its cookies and the effects of `on_start`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifetime {

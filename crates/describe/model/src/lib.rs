@@ -24,4 +24,5 @@ pub mod study;
 pub mod suggestion;
 pub mod system;
 pub mod units;
+pub mod words;
 pub mod workload;

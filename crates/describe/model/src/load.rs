@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The least pause of a user in closed load after a failure that may show that nothing works, so
-/// that what is broken is not answered with a busy loop: after every connection that could not be
+/// The least pause of a user in closed load after a failure, so that users of a broken system do not
+/// retry in a busy loop: after every connection that could not be
 /// made; where calls block, after every failure that is no [conflict](crate::record::ErrorKind::is_conflict).
 pub const AFTER_FAILURE: Duration = Duration::from_millis(10);
 
@@ -60,7 +60,7 @@ pub enum Overflow {
 }
 
 impl LoadProfile {
-    /// Whether the load stays the same all the time, and time ends it: such a trial is to be steady.
+    /// Returns true if the load is constant and ends by time: such a trial must reach a steady state.
     #[must_use]
     pub fn is_constant(&self) -> bool {
         let (LoadModel::Closed { users: profile, .. } | LoadModel::Open { rate: profile, .. }) = &self.model;

@@ -178,7 +178,7 @@ impl Measure {
         Measure { series, statistic, timed: false }
     }
 
-    /// Takes note of the scripts' own metrics that hold times.
+    /// Marks the measure as a time if its metric is one of `times`.
     pub fn note_times(&mut self, times: &BTreeSet<String>) {
         self.timed =
             matches!(&self.series, Series::Custom(Metric::Gauge | Metric::Trend, name) if times.contains(name));
@@ -249,7 +249,7 @@ impl fmt::Display for Measure {
 }
 
 impl Series {
-    /// What the values of a series that has a name are recorded under.
+    /// The subject under which the values of a named series are recorded.
     #[must_use]
     pub fn named_subject(&self) -> Option<Subject> {
         Some(match self {
@@ -312,7 +312,7 @@ impl fmt::Display for Statistic {
     }
 }
 
-/// A text that is no measure.
+/// A text that does not name a measure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a measure; expected {FORMS}")]
 pub struct UnknownMeasure(pub String);
@@ -378,7 +378,7 @@ fn series_of(word: &str, name: Option<String>, statistic: Statistic) -> Option<S
     (takes_name || !named).then_some(series)
 }
 
-/// A metric of a script's own of this name, where it has the statistic.
+/// The kind of script metric with this name, if it has the statistic.
 fn custom(word: &str, statistic: Statistic) -> Option<Metric> {
     use Statistic::{Avg, Count, Max, Med, Min, Percentile, Rate, Ratio};
     let metric = Metric::ALL.into_iter().find(|metric| metric.name() == word)?;

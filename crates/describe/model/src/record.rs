@@ -169,9 +169,9 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// What a series of records is about.
+/// What a series of records is about. Files name it as it prints itself.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(try_from = "String", into = "String")]
 pub enum Subject {
     /// Whole iterations, from the first step's schedule to the last step's end; with a new
     /// connection per iteration, connecting and closing are part of it. Thinking is not, nor are
@@ -268,6 +268,18 @@ impl Subject {
         }
     }
 
+    /// Returns true for the exchanges of a step, whatever its name.
+    #[must_use]
+    pub fn is_request(&self) -> bool {
+        matches!(self, Subject::Request(_))
+    }
+
+    /// Returns true for the exchanges of the step of this name.
+    #[must_use]
+    pub fn is_request_named(&self, name: &str) -> bool {
+        matches!(self, Subject::Request(step) if step == name)
+    }
+
     /// The subject of the same kind and another name.
     #[must_use]
     pub fn renamed(&self, name: &str) -> Subject {
@@ -320,6 +332,20 @@ impl std::str::FromStr for Subject {
         }
         let kind = Metric::ALL.into_iter().find(|kind| kind.name() == word);
         kind.map(|kind| Subject::Custom(kind, name)).ok_or_else(|| UnknownSubject(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Subject {
+    type Error = UnknownSubject;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Subject> for String {
+    fn from(subject: Subject) -> String {
+        subject.to_string()
     }
 }
 

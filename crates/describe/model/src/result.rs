@@ -300,15 +300,15 @@ impl<'a> TrialResult<'a> {
 }
 
 /// What ended in one second for one subject, whatever phase scheduled it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadSecond {
     /// The number of the load on its start.
     #[serde(default = "first_load")]
     pub load: u32,
     /// The second, from the start of the measure phase.
     pub second: i64,
-    /// The subject, as [`Subject`] prints it.
-    pub subject: String,
+    /// What it is about.
+    pub subject: Subject,
     /// How many ended.
     pub count: u64,
     /// How many of them failed.

@@ -82,11 +82,16 @@ pub enum SqlWork {
     Own(Vec<Transaction>),
 }
 
-/// The names of TPC-C's transactions, in the order of the specification; last the new order that is
-/// rolled back as the specification demands it of one in a hundred. It is a step of its own, so
-/// that it is neither a new order that was made nor an error.
-pub const TPCC_STEPS: [&str; 6] =
-    ["new_order", "payment", "order_status", "delivery", "stock_level", "new_order_rollback"];
+/// The step of TPC-C whose commits are its throughput.
+pub const NEW_ORDER: &str = "new_order";
+
+/// The new order that TPC-C has rolled back, one in a hundred. It is a step of its own: it counts
+/// neither as a new order nor as an error.
+pub const NEW_ORDER_ROLLBACK: &str = "new_order_rollback";
+
+/// The steps of TPC-C: its transactions in the order of the specification, and
+/// [`NEW_ORDER_ROLLBACK`].
+pub const TPCC_STEPS: [&str; 6] = [NEW_ORDER, "payment", "order_status", "delivery", "stock_level", NEW_ORDER_ROLLBACK];
 
 /// TPC-C as users run it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! Storage as a workload: where objects are kept, what users do with them, and what is known of
 //! the place afterwards.
 
-use crate::workload::Target;
+use crate::target::Target;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;

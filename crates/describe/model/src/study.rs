@@ -3,6 +3,7 @@
 use crate::factor::Factor;
 use crate::measure::Measure;
 use crate::units::Processors;
+use crate::workload::Protocol;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -22,8 +23,8 @@ pub struct StudyFacts {
     pub floor_rule: FloorRule,
     /// What the report is to show.
     pub report: ReportSpec,
-    /// The protocol, as in `gRPC` or `HTTP/1.1`.
-    pub protocol: String,
+    /// What its workload speaks.
+    pub protocol: Protocol,
     /// Whether load is open.
     pub open_load: bool,
     /// The load in words: `closed loop, {users} users, no think time`.

@@ -4,7 +4,9 @@ use crate::flow::Flow;
 use crate::script::Script;
 use crate::sql::{Sql, SqlWork, TPCC_STEPS};
 use crate::storage::Storage;
+pub use crate::target::{Target, Tls};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,28 +24,6 @@ pub struct Workload {
     pub steps: Steps,
 }
 
-/// Where requests go.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Target {
-    /// Host name or address, without port.
-    pub host: String,
-    /// Port.
-    pub port: u16,
-    /// Encryption, if any.
-    pub tls: Option<Tls>,
-}
-
-/// How a TLS server is checked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Tls {
-    /// PEM file with the authorities to trust; the system's when there is none.
-    pub ca: Option<PathBuf>,
-    /// Name that the certificate must carry; the host's when there is none.
-    pub server_name: Option<String>,
-    /// Accept any certificate. Off unless the study asks for it.
-    pub insecure: bool,
-}
-
 /// When connections are made, and who shares them. Connecting is timed apart from the exchanges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -55,6 +35,65 @@ pub enum Connect {
     /// This many for all users together. HTTP/1.1 users wait for a free one; gRPC calls share one
     /// up to the server's limit of concurrent streams.
     Shared(u32),
+}
+
+/// The protocol of a workload, under the name that bundles and reports have for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Protocol {
+    /// Calls over HTTP/2.
+    Grpc,
+    /// Requests over HTTP/1.1.
+    Http,
+    /// A script, which chooses its protocols itself.
+    Script,
+    /// Transactions on a database.
+    Sql,
+    /// Operations on files or objects.
+    Storage,
+    /// A protocol of another version of the bundle, by its name.
+    Other(String),
+}
+
+impl Protocol {
+    const KNOWN: [Protocol; 5] = [Protocol::Grpc, Protocol::Http, Protocol::Script, Protocol::Sql, Protocol::Storage];
+
+    /// The name in bundles and reports.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Protocol::Grpc => "gRPC",
+            Protocol::Http => "HTTP/1.1",
+            Protocol::Script => "script",
+            Protocol::Sql => "SQL",
+            Protocol::Storage => "storage",
+            Protocol::Other(name) => name,
+        }
+    }
+
+    /// Returns true for every version of HTTP.
+    #[must_use]
+    pub fn is_http(&self) -> bool {
+        self.name().to_ascii_lowercase().starts_with("http")
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl From<String> for Protocol {
+    fn from(name: String) -> Protocol {
+        Protocol::KNOWN.into_iter().find(|known| known.name() == name).unwrap_or(Protocol::Other(name))
+    }
+}
+
+impl From<Protocol> for String {
+    fn from(protocol: Protocol) -> String {
+        protocol.name().to_owned()
+    }
 }
 
 /// The steps of an iteration; never empty.
@@ -181,4 +220,31 @@ pub struct Sequence {
     pub field: String,
     /// The text before the number, where the field is a string.
     pub after: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Protocol;
+
+    #[test]
+    fn protocols_are_the_texts_of_bundles_and_unknown_ones_stay() {
+        for (text, protocol) in [
+            ("gRPC", Protocol::Grpc),
+            ("HTTP/1.1", Protocol::Http),
+            ("script", Protocol::Script),
+            ("SQL", Protocol::Sql),
+            ("storage", Protocol::Storage),
+            ("HTTP/3", Protocol::Other("HTTP/3".to_owned())),
+        ] {
+            let json = serde_json::json!(text);
+            assert_eq!(serde_json::to_value(&protocol).expect("a text"), json);
+            assert_eq!(serde_json::from_value::<Protocol>(json).expect("a protocol"), protocol);
+        }
+    }
+
+    #[test]
+    fn every_version_of_http_is_http() {
+        assert!(Protocol::Http.is_http() && Protocol::Other("http/3".to_owned()).is_http());
+        assert!(!Protocol::Grpc.is_http());
+    }
 }

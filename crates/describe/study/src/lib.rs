@@ -17,44 +17,33 @@
 //! );
 //! ```
 //!
-//! The way of a study through this crate: [`read`](mod@read) parses the text into a document of
-//! nodes that know where they stand; each module in `table` reads one table of it; `placeholders`
-//! looks at every `{placeholder}`; then every combination of levels is resolved once. A [`Study`]
-//! resolves its trials again when they run, with the ports that the runner has picked.
+//! The way of a study through this crate: [`read`](mod@read) parses the text into a `document` of
+//! nodes that know where they stand; each module in `table` reads one table of it, out of the kinds of
+//! `value`; `placeholder_check` checks every `{placeholder}`; then `combination_check` resolves every
+//! combination of levels once. A [`Study`] resolves its trials again when they run, with the ports that
+//! the runner has picked.
 //!
 //! Nothing here does IO: neither the study file nor what it names is opened.
 
 mod against_itself;
-mod bytes;
-mod command;
-mod diagnostic;
-mod faults;
-mod flowing;
-mod masked;
-mod metrics;
-mod node;
-mod pairs;
-mod placeholders;
-mod processors;
-mod profile;
+mod combination_check;
+mod document;
+mod placeholder_check;
 mod quick;
-mod reach;
+mod quick_load;
 mod read;
-mod scalar;
+mod sample_size;
 mod schema;
-mod scope;
+mod script_metrics;
 mod study;
 mod table;
-mod template;
-#[cfg(test)]
-mod testing;
 mod value;
 
 pub use against_itself::against_itself;
-pub use diagnostic::{Diagnostic, Severity, Span, Style, render};
-pub use metrics::ScriptMetrics;
+pub use document::{Diagnostic, Severity, Span, Style, render};
 pub use quick::quick;
 pub use read::read;
 pub use schema::json_schema;
-pub use scope::Bindings;
+pub use script_metrics::ScriptMetrics;
 pub use study::{PortChoice, Study, TrialSpec};
+pub use value::Bindings;

@@ -2,12 +2,8 @@
 
 use crate::study::Study;
 use plimsoll_model::factor::{Factor, Level};
-use plimsoll_model::load::{LoadModel, LoadProfile, Stop};
-use std::time::Duration;
 
 const REPEATS: u32 = 3;
-const WARMUP: Duration = Duration::from_secs(1);
-const MEASURE: Duration = Duration::from_secs(3);
 
 /// The study cut down to a first look: of each numeric condition with more than three levels the
 /// first, the middle and the last; three repeats at most, without looks in between; a warm-up of at
@@ -29,21 +25,4 @@ fn thin_out(factor: &mut Factor) {
     if numeric && !factor.is_compared() && count > 3 {
         factor.levels = [0, count / 2, count - 1].map(|index| factor.levels[index].clone()).into();
     }
-}
-
-/// The load of a trial in a first look.
-pub(crate) fn shortened(mut load: LoadProfile) -> LoadProfile {
-    let full = load.stop.limit();
-    load.warmup = load.warmup.min(WARMUP);
-    match &mut load.stop {
-        Stop::After(limit) | Stop::IterationsPerUser { limit, .. } | Stop::Iterations { limit, .. } => {
-            *limit = (*limit).min(MEASURE);
-        }
-    }
-    let share = load.stop.limit().as_secs_f64() / full.as_secs_f64();
-    let (LoadModel::Closed { users: profile, .. } | LoadModel::Open { rate: profile, .. }) = &mut load.model;
-    for stage in &mut profile.stages {
-        stage.length = stage.length.mul_f64(share);
-    }
-    load
 }

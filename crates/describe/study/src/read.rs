@@ -1,16 +1,13 @@
 //! Reading a study: from text to a [`Study`], with every fault named at once.
 
-use crate::diagnostic::{Diagnostic, Fault, Severity, Source, Span};
-use crate::faults::Faults;
-use crate::node::{FromToml, Node};
-use crate::placeholders;
-use crate::profile;
-use crate::reach;
-use crate::study::{Parts, PortChoice, Study, TrialSpec, host_of, hosts, length_of, may_load};
-use crate::table::database::{DatabaseTables, kept};
+use crate::combination_check;
+use crate::document::{Diagnostic, Fault, Faults, FromToml, Node, Severity, Source, profile};
+use crate::placeholder_check;
+use crate::sample_size;
+use crate::study::{Study, TrialTables};
 use crate::table::decide::{check_once, decisions};
-use crate::table::factors::{Factors, Named};
 use crate::table::generator::{self, TargetsTable};
+use crate::table::location_of_key;
 use crate::table::report::ReportTable;
 use crate::table::root::StudyTable;
 use crate::table::store::Stores;
@@ -53,12 +50,12 @@ pub fn read(
             diagnostics.extend(found.into_iter().filter(|found| found.severity == Severity::Error));
             study = study.filter(|_| changed.is_some());
         }
-        diagnostics = each_once(diagnostics);
+        diagnostics = without_duplicates(diagnostics);
     }
     (study, diagnostics)
 }
 
-fn each_once(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+fn without_duplicates(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut kept: Vec<Diagnostic> = Vec::new();
     for diagnostic in diagnostics {
         let same = |other: &Diagnostic| (&other.message, &other.span) == (&diagnostic.message, &diagnostic.span);
@@ -70,46 +67,19 @@ fn each_once(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
 }
 
 fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], faults: &mut Faults) -> Option<Study> {
-    let (document, syntax) = DeTable::parse_recoverable(text);
-    for error in syntax {
-        let span = error.span().unwrap_or(0..0);
-        faults.add_syntax(Fault::error(&span, format!("not TOML: {}", error.message())));
-    }
-    let document = DeValue::Table(profile::apply(document.into_inner(), profile, faults)?);
-    let root = Node::root(&document);
+    let document = document(text, profile, faults)?;
+    let root = Node::root(&document, location_of_key);
     let table = StudyTable::from_toml(&root, faults)?;
     table.check_references(faults);
-    let listening = match (table.factors(), table.systems(), table.databases(), table.stores()) {
-        (Some(factors), Some(systems), Some(databases), Some(stores)) => {
-            placeholders::check(&root.table(faults)?, factors, systems, databases, stores, faults)
-        }
-        _ => BTreeSet::new(),
-    };
-    if let Some(systems) = table.systems() {
-        systems.check_readiness(&listening, faults);
-    }
+    let listening = check_placeholders(&root, &table, faults)?;
     let decide = decisions(table.decide(), faults);
     check_once(table.report().and_then(|report| report.measures.as_ref()).into_iter().flatten(), faults);
     let generator = generator::spec(table.generator(), processors, faults);
-    let factors = table.factors()?.whole()?;
-    let targets_allow = table.targets().map(TargetsTable::allowed).unwrap_or_default();
-    let parts = Parts {
-        systems: table.systems()?.whole()?,
-        databases: table.databases()?.whole()?,
-        stores: table.stores()?.whole()?,
-        workload: table.workload()?.clone(),
-        load: table.load()?.clone(),
-        listening,
-        seed: table.seed().unwrap_or_default(),
-        dir: dir.to_owned(),
-        processors: processors.to_vec(),
-        source: faults.source().clone(),
-        allowed: targets_allow.clone(),
-    };
-    check_variants(table.factors()?, faults)?;
-    let tried = try_every_combination(&factors, &parts, &targets_allow, faults)?;
-    warn_of_unused_stores(table.stores()?, &tried.stores, faults);
-    warn_of_idle_databases(table.databases()?, &tried.idle_databases, faults);
+    let factors = table.factors()?.all_valid()?;
+    let tables = trial_tables(&table, listening, dir, processors, faults)?;
+    combination_check::check_variants(table.factors()?, faults)?;
+    let trials = combination_check::resolve_every_combination(&factors, &tables, faults)?;
+    trials.warn_of_unused(table.stores()?, table.databases()?, faults);
     let study = Study {
         title: table.title()?,
         question: table.question()?,
@@ -119,67 +89,40 @@ fn study(text: &str, profile: Option<&str>, dir: &Path, processors: &[usize], fa
         spare_blocks: table.spare_blocks()?,
         looks: table.looks()?,
         factors,
-        targets_allow,
+        targets_allow: tables.allowed.clone(),
         generator: generator?,
         decide: decide?,
         report: table.report().map(ReportTable::spec).unwrap_or_default(),
-        parts,
-        loopback: tried.loopback,
+        tables,
+        loopback: trials.loopback,
         profile: profile.map(str::to_owned),
         quick: false,
     };
-    warn_of_long_study(&study, faults);
-    reach::warn(&study, faults);
+    combination_check::warn_of_long_study(&study, faults);
+    sample_size::warn(&study, faults);
     Some(study)
 }
 
-/// The most variants that a study can compare: what a reader can still hold against one another,
-/// and a block that is over before the machine has changed.
-const MOST_VARIANTS: usize = 40;
-
-fn check_variants(factors: &Factors, faults: &mut Faults) -> Option<()> {
-    let compared: Vec<(&Named, usize)> = factors
-        .0
-        .iter()
-        .filter_map(|named| Some((named, named.factor.as_ref().filter(|factor| factor.is_compared())?.levels.len())))
-        .collect();
-    let variants = compared.iter().try_fold(1_usize, |count, (_, levels)| count.checked_mul(*levels));
-    if variants.is_some_and(|variants| variants <= MOST_VARIANTS) {
-        return Some(());
+/// Parses the file and applies the profile. Places that are no TOML are faults; the rest is read.
+fn document<'a>(text: &'a str, profile: Option<&str>, faults: &mut Faults) -> Option<DeValue<'a>> {
+    let (document, syntax) = DeTable::parse_recoverable(text);
+    for error in syntax {
+        let span = error.span().unwrap_or(0..0);
+        faults.add_syntax(Fault::error(&span, format!("not TOML: {}", error.message())));
     }
-    let place = compared.iter().max_by_key(|(_, levels)| levels).map_or(0..0, |(named, _)| named.place.clone());
-    let message = match variants {
-        Some(variants) => format!("the study compares {variants} variants; {MOST_VARIANTS} are the most"),
-        None => format!("the study compares more than {MOST_VARIANTS} variants"),
+    Some(DeValue::Table(profile::apply(document.into_inner(), profile, faults)?))
+}
+
+/// Checks placeholders and what depends on them. Returns the systems that have a port.
+fn check_placeholders(root: &Node<'_>, table: &StudyTable, faults: &mut Faults) -> Option<BTreeSet<String>> {
+    let listening = match (table.factors(), table.systems(), table.databases(), table.stores()) {
+        (Some(factors), Some(systems), Some(databases), Some(stores)) => {
+            placeholder_check::check(&root.table(faults)?, factors, systems, databases, stores, faults)
+        }
+        _ => BTreeSet::new(),
     };
-    let help =
-        "compare fewer levels, or make a condition of a factor whose levels need not be held against one another";
-    faults.add(Fault::error(&place, message).help(help));
-    None
-}
-
-/// The most combinations of levels that a study can have: at a second each, hours of trials.
-const MOST_COMBINATIONS: usize = 10_000;
-
-/// What the trials of a study have in common.
-struct Tried {
-    /// Whether all targets are this machine.
-    loopback: bool,
-    /// The stores that objects go to.
-    stores: BTreeSet<String>,
-    /// The databases that run in trials whose users work with another one.
-    idle_databases: BTreeSet<String>,
-    /// The data of databases that is kept, by its folder.
-    kept: BTreeMap<PathBuf, Database>,
-}
-
-/// Resolves every trial; `None` when something cannot be resolved.
-fn try_every_combination(factors: &[Factor], parts: &Parts, allow: &[String], faults: &mut Faults) -> Option<Tried> {
-    let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
-    if count.is_none_or(|count| count > MOST_COMBINATIONS) {
-        let message = format!("the levels make more than {MOST_COMBINATIONS} combinations");
-        faults.add(Fault::error(&(0..0), message).help("name fewer levels, or make two studies of it"));
-        return None;
+    if let Some(systems) = table.systems() {
+        systems.check_readiness(&listening, faults);
     }
     let variants = combinations(factors.iter().filter(|factor| factor.is_compared()));
     let mut fine = true;

@@ -1,9 +1,9 @@
 //! The JSON Schema of the study file, for editors.
 
 use crate::table::root::StudyTable;
+use schemars::Schema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
-use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
 /// The JSON Schema of `study.toml`, made from the tables that read it.
@@ -13,14 +13,6 @@ pub fn json_schema() -> Value {
     let mut schema = settings.into_generator().into_root_schema_for::<StudyTable>();
     schema.insert("title".to_owned(), "Plimsoll study".into());
     schema.to_value()
-}
-
-/// What a key of a table means, as its part of the schema says it, to follow a colon.
-pub(crate) fn meaning<T: JsonSchema>(key: &str) -> Option<String> {
-    let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>();
-    let meaning = schema.get("properties")?.get(key)?.get("description")?.as_str()?.trim_end_matches('.');
-    let (first, rest) = meaning.split_at_checked(1)?;
-    Some(first.to_lowercase() + rest)
 }
 
 /// TOML has no null: what may be left out is left out.

@@ -1,17 +1,14 @@
 //! A study that has been read: what it is about, and what each of its trials is.
 
-use crate::diagnostic::{Diagnostic, Fault, Severity, Source, Span};
-use crate::faults::{Faults, did_you_mean};
-use crate::quick;
-use crate::scalar::Port;
-use crate::scope::{Bindings, Scope};
+use crate::document::{Diagnostic, Fault, Faults, Severity, Source, Span, did_you_mean};
+use crate::quick_load::shortened;
 use crate::table::database::{DatabaseTable, check_connections};
 use crate::table::load::LoadTable;
 use crate::table::sql;
 use crate::table::store::StoreTable;
 use crate::table::system::SystemTable;
-use crate::table::workload::{Given, WorkloadTable};
-use crate::value::Slot;
+use crate::table::workload::{StudyContext, WorkloadTable};
+use crate::value::{Bindings, Port, Scope, Templated};
 use plimsoll_model::database::{Address, Database, Origin};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
 use plimsoll_model::flow::WorkloadPart;
@@ -51,7 +48,7 @@ pub struct Study {
     pub(crate) generator: GeneratorSpec,
     pub(crate) decide: Vec<Decision>,
     pub(crate) report: ReportSpec,
-    pub(crate) parts: Parts,
+    pub(crate) tables: TrialTables,
     /// Whether every target is this machine by its very name.
     pub(crate) loopback: bool,
     /// The profile that it was read with.
@@ -59,9 +56,9 @@ pub struct Study {
     pub(crate) quick: bool,
 }
 
-/// The parts that become something else in each trial.
+/// The tables of the file that are resolved for each trial.
 #[derive(Clone, Debug)]
-pub(crate) struct Parts {
+pub(crate) struct TrialTables {
     pub(crate) systems: Vec<(String, SystemTable)>,
     pub(crate) databases: Vec<(String, DatabaseTable)>,
     pub(crate) stores: Vec<(String, StoreTable)>,
@@ -114,15 +111,15 @@ impl Study {
     /// already.
     #[must_use]
     pub fn system_ports(&self, assignment: &Assignment) -> Vec<(String, PortChoice)> {
-        let mut unheard = Faults::new(self.parts.source.clone()); // reported by `resolve`
-        self.parts.ports(assignment, &mut unheard)
+        let mut ignored = Faults::new(self.tables.source.clone()); // reported by `resolve`
+        self.tables.ports(assignment, &mut ignored)
     }
 
     /// A key pair that nobody is to believe, for checking the study: one for each store whose
     /// credentials are generated.
     #[must_use]
     pub fn stand_in_keys(&self) -> BTreeMap<String, KeyPair> {
-        self.parts.stand_in_keys()
+        self.tables.stand_in_keys()
     }
 
     /// What the trial with these levels is. `bindings` has the port of each system that has one,
@@ -133,9 +130,9 @@ impl Study {
     /// What the placeholders make of the study cannot be run. [`read`](crate::read) has tried
     /// every combination of levels, so this happens only when `bindings` lack something.
     pub fn resolve(&self, assignment: &Assignment, bindings: &Bindings) -> Result<TrialSpec, Vec<Diagnostic>> {
-        let mut faults = Faults::new(self.parts.source.clone());
-        match self.parts.resolve(assignment, bindings, &mut faults) {
-            Some(spec) if self.quick => Ok(TrialSpec { load: quick::shortened(spec.load), ..spec }),
+        let mut faults = Faults::new(self.tables.source.clone());
+        match self.tables.resolve(assignment, bindings, &mut faults) {
+            Some(spec) if self.quick => Ok(TrialSpec { load: shortened(spec.load), ..spec }),
             Some(spec) => Ok(spec),
             None => Err(faults.into_diagnostics()),
         }
@@ -145,10 +142,10 @@ impl Study {
     #[must_use]
     pub fn phase_lengths(&self, condition: &Assignment) -> PhaseLengths {
         let baseline = combinations(self.factors.iter().filter(|factor| factor.is_compared())).swap_remove(0);
-        let mut unheard = Faults::new(self.parts.source.clone());
+        let mut ignored = Faults::new(self.tables.source.clone());
         let load =
-            self.parts.load(&baseline.and(condition), &mut unheard).expect("a study that has been read resolves");
-        length_of(&if self.quick { quick::shortened(load) } else { load })
+            self.tables.load(&baseline.and(condition), &mut ignored).expect("a study that has been read resolves");
+        length_of(&if self.quick { shortened(load) } else { load })
     }
 
     /// Whether the study may load `host`, which resolves to `addresses`: always if they are this
@@ -161,13 +158,13 @@ impl Study {
     /// The folder of the study, to which the paths in it are relative.
     #[must_use]
     pub fn folder(&self) -> &Path {
-        &self.parts.dir
+        &self.tables.dir
     }
 
     /// A warning with the place where the study says where load goes, or which script sends it.
     #[must_use]
     pub fn warning_of_workload(&self, message: &str) -> Diagnostic {
-        self.parts.source.diagnostic(Fault::warning(self.parts.workload.target_span(), message))
+        self.tables.source.diagnostic(Fault::warning(self.tables.workload.target_span(), message))
     }
 
     /// What is wrong with, or to be known of, a part of the workload, with its place in the study. `known` is what
@@ -180,15 +177,15 @@ impl Study {
         message: &str,
         known: &[String],
     ) -> Option<Diagnostic> {
-        let place = self.parts.workload.place_of(part, &Faults::new(self.parts.source.clone()))?;
-        let wanted = self.parts.source.text().get(place.clone()).unwrap_or_default();
+        let place = self.tables.workload.place_of(part, &Faults::new(self.tables.source.clone()))?;
+        let wanted = self.tables.source.text().get(place.clone()).unwrap_or_default();
         let wanted = wanted.trim_start_matches("{$").trim_end_matches('}');
         let fault = match severity {
             Severity::Warning => Fault::warning(&place, message),
             Severity::Error => Fault::error(&place, message),
         };
         let help = did_you_mean(wanted, known.iter().map(String::as_str));
-        Some(self.parts.source.diagnostic(fault.maybe_help(help)))
+        Some(self.tables.source.diagnostic(fault.maybe_help(help)))
     }
 
     /// What a report needs to know.
@@ -201,13 +198,13 @@ impl Study {
             decide: self.decide.clone(),
             floor_rule: self.noise_floor.unwrap_or_default(),
             report: self.report.clone(),
-            protocol: self.parts.workload.protocol().to_owned(),
-            open_load: self.parts.load.is_open(),
-            load: self.parts.load.in_words(self.has_waits()),
-            mean_think: self.parts.load.mean_think().filter(|_| !self.has_waits()),
-            workload: self.parts.workload.in_words(),
+            protocol: self.tables.workload.protocol(),
+            open_load: self.tables.load.is_open(),
+            load: self.tables.load.in_words(self.has_waits()),
+            mean_think: self.tables.load.mean_think().filter(|_| !self.has_waits()),
+            workload: self.tables.workload.in_words(),
             generator: self.generator.clone(),
-            systems: self.parts.names_of_started(),
+            systems: self.tables.names_of_started(),
             commands: self.commands(),
             loopback: self.loopback,
             profile: self.profile.clone(),
@@ -217,22 +214,22 @@ impl Study {
 
     /// Whether users may pause between iterations because the workload says so, not the load.
     fn has_waits(&self) -> bool {
-        self.parts.workload.has_waits()
+        self.tables.workload.has_waits()
     }
 
     /// What the databases of each variant are, and what starts its systems.
     fn commands(&self) -> Vec<Vec<String>> {
         let variants = combinations(self.factors.iter().filter(|factor| factor.is_compared()));
         let of = |levels: &Assignment| {
-            let databases = self.parts.databases_in(levels).flat_map(|(name, table)| table.shown(name, levels));
-            let systems = self.parts.running(levels).flat_map(|(name, table)| table.shown(name, levels));
+            let databases = self.tables.databases_in(levels).flat_map(|(name, table)| table.shown(name, levels));
+            let systems = self.tables.running_systems(levels).flat_map(|(name, table)| table.shown(name, levels));
             databases.chain(systems).collect()
         };
         variants.iter().map(of).collect()
     }
 }
 
-impl Parts {
+impl TrialTables {
     pub(crate) fn resolve(
         &self,
         assignment: &Assignment,
@@ -240,14 +237,17 @@ impl Parts {
         faults: &mut Faults,
     ) -> Option<TrialSpec> {
         let bindings = self.with_fixed_ports(assignment, bindings, faults);
-        let resting = self.resting(assignment);
-        let scope = Scope { resting: &resting, ..self.scope(assignment, &bindings) };
-        let systems: Vec<Option<SystemSpec>> =
-            self.running(assignment).map(|(name, table)| table.resolve(name, &scope.inside(name), faults)).collect();
+        let not_running = self.not_running(assignment);
+        let scope = Scope { not_running: &not_running, ..self.scope(assignment, &bindings) };
+        let systems: Vec<Option<SystemSpec>> = self
+            .running_systems(assignment)
+            .map(|(name, table)| table.resolve(name, &scope.inside(name), faults))
+            .collect();
         let databases: Vec<Option<Database>> =
             self.databases_in(assignment).map(|(name, table)| table.resolve(name, &scope, faults)).collect();
-        let given = Given { stores: &self.stores, databases: &self.databases, seed: self.seed, allowed: &self.allowed };
-        let workload = self.workload.resolve(&scope, given, faults);
+        let context =
+            StudyContext { stores: &self.stores, databases: &self.databases, seed: self.seed, allowed: &self.allowed };
+        let workload = self.workload.resolve(&scope, context, faults);
         let load = self.load.resolve(&scope, faults);
         let mut spec = TrialSpec {
             systems: systems.into_iter().collect::<Option<_>>()?,
@@ -255,13 +255,13 @@ impl Parts {
             workload: workload?,
             load: load?,
         };
-        self.join_database(&mut spec, faults)?;
+        self.prepare_workload_database(&mut spec, faults)?;
         Some(spec)
     }
 
     /// Gives the database of a SQL workload the data that this workload needs, and checks that the
     /// load fits.
-    fn join_database(&self, spec: &mut TrialSpec, faults: &mut Faults) -> Option<()> {
+    fn prepare_workload_database(&self, spec: &mut TrialSpec, faults: &mut Faults) -> Option<()> {
         let (Steps::Sql(sql), Some(table)) = (&spec.workload.steps, self.workload.sql()) else { return Some(()) };
         table.check_load(sql, &spec.load, faults)?;
         let database = spec.databases.iter_mut().find(|database| database.name == sql.database)?;
@@ -279,12 +279,12 @@ impl Parts {
     }
 
     pub(crate) fn load(&self, assignment: &Assignment, faults: &mut Faults) -> Option<LoadProfile> {
-        let bindings = self.stand_ins(assignment, faults);
+        let bindings = self.stand_in_bindings(assignment, faults);
         self.load.resolve(&self.scope(assignment, &bindings), faults)
     }
 
     /// The systems that run in trials with these levels.
-    pub(crate) fn running(&self, levels: &Assignment) -> impl Iterator<Item = &(String, SystemTable)> {
+    pub(crate) fn running_systems(&self, levels: &Assignment) -> impl Iterator<Item = &(String, SystemTable)> {
         self.systems.iter().filter(|(_, table)| table.runs(levels))
     }
 
@@ -309,7 +309,7 @@ impl Parts {
     }
 
     /// The systems and databases that do not run.
-    fn resting(&self, levels: &Assignment) -> Vec<(&str, &str)> {
+    fn not_running(&self, levels: &Assignment) -> Vec<(&str, &str)> {
         let systems = self.systems.iter().filter(|(_, table)| !table.runs(levels));
         let databases = self.databases.iter().filter(|(_, table)| !table.runs(levels));
         let systems = systems.map(|(name, _)| ("system", name.as_str()));
@@ -324,8 +324,8 @@ impl Parts {
 
     /// Bindings for checking, when nothing runs yet: port 1 for every system and database that has no
     /// other. Even for those that are never told a port: that has been reported.
-    pub(crate) fn stand_ins(&self, assignment: &Assignment, faults: &mut Faults) -> Bindings {
-        let systems = self.running(assignment).map(|(name, _)| name);
+    pub(crate) fn stand_in_bindings(&self, assignment: &Assignment, faults: &mut Faults) -> Bindings {
+        let systems = self.running_systems(assignment).map(|(name, _)| name);
         let databases = self.started().filter(|(_, table)| table.runs(assignment)).map(|(name, _)| name);
         let mut ports: BTreeMap<String, u16> = systems.chain(databases).map(|name| (name.clone(), 1)).collect();
         for (name, choice) in self.ports(assignment, faults) {
@@ -340,7 +340,7 @@ impl Parts {
         // No port can depend on another one.
         let none = Bindings::default();
         let scope = self.scope(assignment, &none);
-        let systems = self.running(assignment).filter(|(name, _)| self.listening.contains(name));
+        let systems = self.running_systems(assignment).filter(|(name, _)| self.listening.contains(name));
         let databases = self.started().filter(|(_, table)| table.runs(assignment));
         let mut choices = Vec::new();
         for name in systems.map(|(name, _)| name).chain(databases.map(|(name, _)| name)) {
@@ -354,7 +354,7 @@ impl Parts {
     }
 
     /// The port that the study gives a system or a database.
-    pub(crate) fn port_of(&self, name: &str) -> Option<&Slot<Port>> {
+    pub(crate) fn port_of(&self, name: &str) -> Option<&Templated<Port>> {
         let system = || self.systems.iter().find(|(known, _)| known == name)?.1.port.as_ref();
         self.database(name).map_or_else(system, |table| table.started()?.port.as_ref())
     }
@@ -370,7 +370,7 @@ impl Parts {
     }
 
     fn scope<'a>(&'a self, assignment: &'a Assignment, bindings: &'a Bindings) -> Scope<'a> {
-        Scope { assignment, bindings, resting: &[], system: None, dir: &self.dir, processors: &self.processors }
+        Scope { assignment, bindings, not_running: &[], system: None, dir: &self.dir, processors: &self.processors }
     }
 
     /// Where the study says where `workload` goes.

@@ -41,8 +41,8 @@ pub(crate) struct Record<'a> {
 
 impl Record<'_> {
     /// One of the errors of a subject in words.
-    fn example_of(&self, subject: &str) -> Option<&str> {
-        self.examples.get(subject)?.values().next().map(String::as_str)
+    fn example_of(&self, subject: &Subject) -> Option<&str> {
+        self.examples.get(&subject.to_string())?.values().next().map(String::as_str)
     }
 
     /// One of all errors in words; a request's before a connection's, which it repeats.
@@ -258,7 +258,7 @@ impl Watch {
             failures.push(format!("nothing was measured: {why}"));
         } else if self.never_right().next().is_some() {
             let of = |(name, made): (&String, u64)| {
-                let why = record.example_of(&format!("request:{name}")).unwrap_or(UNKNOWN);
+                let why = record.example_of(&Subject::Request(name.clone())).unwrap_or(UNKNOWN);
                 format!("all {made} exchanges of `{name}` failed: {why}")
             };
             failures.extend(self.never_right().map(of));
@@ -272,13 +272,13 @@ impl Watch {
     /// What an iteration failed by itself, or else the request that failed most often: one that follows redirects in
     /// vain makes exchanges that go right before the one that does not.
     fn why_iterations_failed(&self, record: &Record<'_>) -> String {
-        if let Some(why) = record.example_of("iteration") {
+        if let Some(why) = record.example_of(&Subject::Iteration) {
             // Of users that were stopped for good it is told beside.
             let is_told = record.broken.iter().any(|broken| broken == why);
             return if is_told { String::new() } else { format!(": {why}") };
         }
         let known = |(name, (_, failed)): (&'_ String, &(u64, u64))| {
-            let why = record.example_of(&format!("request:{name}"))?;
+            let why = record.example_of(&Subject::Request(name.clone()))?;
             Some((*failed, format!(", as in `{name}`: {why}")))
         };
         let worst = self.requests.iter().filter_map(known).max_by_key(|(failed, _)| *failed);

@@ -7,6 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::progress::time;
 use crate::say;
 use plimsoll_model::trial::Plan;
+use plimsoll_model::words::and_list;
 use std::fmt::Write as _;
 
 pub(super) fn plan(file: &StudyFile, extent: Extent) -> Result<Exit, Failure> {
@@ -76,13 +77,11 @@ pub(super) fn in_short(plan: &Plan) -> String {
 
 /// `after 5, 7 and 10 repeats; the run ends at the first at which every verdict is reached`.
 pub(super) fn looks(plan: &Plan) -> String {
-    let numbers: Vec<String> = plan.looks.iter().map(u32::to_string).collect();
-    let listed = match numbers.as_slice() {
-        [] => return "none".to_owned(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    };
-    format!("after {listed} repeats; the run ends at the first at which every verdict is reached")
+    if plan.looks.is_empty() {
+        return "none".to_owned();
+    }
+    let looks = and_list(&plan.looks);
+    format!("after {looks} repeats; the run ends at the first at which every verdict is reached")
 }
 
 /// What may come on top because trials do not count; nothing where no block is spare.

@@ -93,7 +93,7 @@ fn unsent(Refused { hosts, all }: &Refused) -> String {
     let names: Vec<&str> = hosts.iter().map(String::as_str).collect();
     let flags: Vec<String> = hosts.iter().map(|host| format!("--allow {host}")).collect();
     let what = if *all { "nothing was sent: the script asks only for" } else { "nothing was sent to" };
-    format!("{what} {}; if that is yours to load, say `{}`", listed(&names), flags.join(" "))
+    format!("{what} {}; if that is yours to load, say `{}`", and_list(quoted(&names)), flags.join(" "))
 }
 
 /// The script with all its modules.
@@ -218,13 +218,4 @@ fn failed(function: &str, why: &CallError, timed_out: Exit) -> (Exit, String) {
 
 fn aborted(message: &str) -> String {
     format!("the script ended the run: {message}")
-}
-
-/// Names as words: `a`, `b` and `c`.
-fn listed(names: &[&str]) -> String {
-    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-    match names.split_last() {
-        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-        _ => names.concat(),
-    }
 }

@@ -305,7 +305,7 @@ pub(super) fn measured(facts: &StudyFacts) -> Vec<Named> {
     let mut measures: Vec<String> = facts.decide.iter().map(|decision| decision.measure.to_string()).collect();
     measures.sort();
     let mut all = vec![
-        named("protocol", &facts.protocol),
+        named("protocol", facts.protocol.name()),
         named("kind of load", if facts.open_load { "open" } else { "closed" }),
         named("deciding measures", measures.join(", ")),
     ];

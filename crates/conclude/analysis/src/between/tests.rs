@@ -8,7 +8,7 @@ use crate::verdict::Outcome;
 use plimsoll_model::host::Version;
 use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, StopSignal};
-use plimsoll_model::workload::{Connect, HttpStep, Steps, Target};
+use plimsoll_model::workload::{Connect, HttpStep, Protocol, Steps, Target};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -270,7 +270,7 @@ fn several_differences_cannot_be_told_apart() {
 #[test]
 fn what_does_not_mean_the_same_is_refused_with_every_reason() {
     let mut two = Two::of(&FIRST, &Run { hour: 30, ..FIRST });
-    two.inputs[1].facts.protocol = "gRPC".to_owned();
+    two.inputs[1].facts.protocol = Protocol::Grpc;
     two.inputs[1].facts.decide[0].margin = 0.05;
     for cell in two.second_cells() {
         cell.load.warmup = Duration::from_secs(3);

@@ -3,7 +3,7 @@
 use super::bottleneck::{self, Means};
 use super::{Scene, Statement, Statistic, Suspect, Transaction, statements, statistics, transactions, work};
 use crate::measure::Reader;
-use plimsoll_model::record::{ErrorKind, Subject};
+use plimsoll_model::record::ErrorKind;
 use std::collections::BTreeMap;
 
 /// A variant under a condition, over the trials that count.

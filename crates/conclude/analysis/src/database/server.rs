@@ -3,9 +3,9 @@
 use super::{Scene, all, distinct};
 use crate::measure::Reader;
 use crate::quantity::show;
-use crate::words::list;
 use plimsoll_model::database::DatabaseFacts;
 use plimsoll_model::measure::Unit;
+use plimsoll_model::words::and_list;
 use plimsoll_statistics::median;
 
 /// A server, or several that are alike in all that is told.
@@ -35,7 +35,7 @@ fn of_name(scene: &Scene<'_>, name: &str) -> Vec<Server> {
         }
     }
     let one = groups.len() == 1;
-    let named = |labels: &[String]| if one { name.to_owned() } else { format!("{name}, {}", list(labels)) };
+    let named = |labels: &[String]| if one { name.to_owned() } else { format!("{name}, {}", and_list(labels)) };
     let restored = restored(scene, name);
     groups
         .into_iter()
@@ -70,6 +70,6 @@ fn restored(scene: &Scene<'_>, name: &str) -> Option<String> {
     let largest = seconds.iter().copied().fold(0.0, f64::max);
     let time = |seconds: f64| show(seconds, Unit::Seconds);
     (!how.is_empty()).then(|| {
-        format!("restored before each trial: {} (median {}, at most {})", list(&how), time(median), time(largest))
+        format!("restored before each trial: {} (median {}, at most {})", and_list(&how), time(median), time(largest))
     })
 }

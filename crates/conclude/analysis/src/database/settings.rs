@@ -2,9 +2,10 @@
 //! differ.
 
 use super::{Scene, distinct};
-use crate::words::{list, of_factor};
+use crate::words::of_factor;
 use plimsoll_model::database::Setting;
 use plimsoll_model::factor::{Assignment, Level};
+use plimsoll_model::words::and_list;
 
 /// A setting of a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +103,7 @@ fn place(groups: &[Vec<&Seen<'_>>], group: &[&Seen<'_>]) -> String {
     match factors.iter().find(tells_apart) {
         Some(factor) => {
             let levels = levels(group, factor);
-            list(&levels.iter().map(|level| of_factor(factor, level)).collect::<Vec<_>>())
+            and_list(&levels.iter().map(|level| of_factor(factor, level)).collect::<Vec<_>>())
         }
         None => crate::words::counted(group.len(), "trial"),
     }

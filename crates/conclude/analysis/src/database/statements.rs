@@ -1,13 +1,12 @@
 //! What the statements of a transaction took.
 
-use super::transactions::ROLLBACK;
 use super::{distinct, work};
 use crate::estimate::summarise;
 use crate::measure::{Reader, values_needed};
 use plimsoll_model::database::StatementFacts;
 use plimsoll_model::measure;
 use plimsoll_model::record::Subject;
-use plimsoll_model::sql::TPCC_STEPS;
+use plimsoll_model::sql::{NEW_ORDER, NEW_ORDER_ROLLBACK};
 
 /// A statement of a transaction, over the measure phases of the trials that count.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +52,7 @@ impl Statement {
 pub(super) fn statements(readers: &[&Reader<'_>]) -> Vec<Statement> {
     let facts = readers.iter().filter_map(|reader| work(reader)).flat_map(|facts| &facts.work.statements);
     let facts: Vec<&StatementFacts> = facts.collect();
-    let rollbacks_apart = facts.iter().any(|one| one.transaction == ROLLBACK);
+    let rollbacks_apart = facts.iter().any(|one| one.transaction == NEW_ORDER_ROLLBACK);
     let statement = |known| {
         let of_trials: Vec<&StatementFacts> = facts.iter().copied().filter(|one| place(one) == known).collect();
         statement(&of_trials, readers.len(), &transaction(readers, known.0, rollbacks_apart))
@@ -74,8 +73,8 @@ struct Ended {
 }
 
 fn transaction(readers: &[&Reader<'_>], name: &str, rollbacks_apart: bool) -> Ended {
-    let with_rollbacks = name == TPCC_STEPS[0] && !rollbacks_apart;
-    let names = [name].into_iter().chain(with_rollbacks.then_some(ROLLBACK));
+    let with_rollbacks = name == NEW_ORDER && !rollbacks_apart;
+    let names = [name].into_iter().chain(with_rollbacks.then_some(NEW_ORDER_ROLLBACK));
     let subjects: Vec<Subject> = names.map(|name| Subject::Request(name.to_owned())).collect();
     let all: Vec<(u64, f64)> = readers
         .iter()

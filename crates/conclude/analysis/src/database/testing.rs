@@ -44,7 +44,7 @@ pub(crate) fn grid(settings: &[i64], loads: &[i64], repeats: u32, rate: impl Fn(
     if settings.len() == 1 {
         input.facts.factors.remove(1);
     }
-    input.facts.protocol = "SQL".to_owned();
+    input.facts.protocol = Protocol::Sql;
     input.facts.commands = Vec::new();
     let conditions = combinations(&input.facts.factors[1..]);
     let starts = blocks(2, conditions.len(), repeats);
@@ -108,7 +108,7 @@ pub(crate) fn record(load: &mut LoadResult, step: &str, count: u64, milliseconds
     load.tallies.entry(Subject::Iteration).or_default().merge(&tally);
     load.tallies.insert(Subject::Request(step.to_owned()), tally);
     for second in 0..SECONDS as i64 {
-        let subject = format!("request:{step}");
+        let subject = Subject::Request(step.to_owned());
         let (count, mean) = (count / SECONDS, milliseconds as f64 * 1e6);
         load.seconds.push(LoadSecond { second, subject, count, mean, ..LoadSecond::default() });
     }

@@ -3,7 +3,7 @@
 use super::testing::{change_facts, grid, record, study};
 use super::*;
 use crate::analyse;
-use plimsoll_model::record::{ErrorKind, Tally};
+use plimsoll_model::record::{ErrorKind, Subject, Tally};
 use plimsoll_model::result::LoadSecond;
 use plimsoll_model::start::Validity;
 use proptest::prelude::*;
@@ -112,8 +112,8 @@ proptest! {
                 tally.service.record(nanos).expect("in range");
                 total += (nanos as f64 * part) as u64;
             }
-            let (second, subject) = ((began + took).div_euclid(1000), "request:new_order".to_owned());
-            seconds.push(LoadSecond { second, subject, count: 1, mean: nanos as f64, ..LoadSecond::default() });
+            let (second, subject) = ((began + took).div_euclid(1000), Subject::Request(NEW_ORDER.to_owned()));
+            seconds.push(LoadSecond { count: 1, mean: nanos as f64, ..LoadSecond::empty(second, subject) });
         }
         let mut input = change_facts(study(), |_, facts| {
             facts.work.statements.truncate(1);

@@ -3,7 +3,7 @@
 use crate::measure::{Reader, merged, values_needed};
 use plimsoll_model::measure::Statistic;
 use plimsoll_model::record::{Subject, Tally};
-use plimsoll_model::sql::TPCC_STEPS;
+use plimsoll_model::sql::{NEW_ORDER, NEW_ORDER_ROLLBACK, TPCC_STEPS};
 use std::collections::BTreeSet;
 
 /// A transaction in the trials that count, failed and rolled back ones included.
@@ -56,9 +56,6 @@ const DBT2: [(&str, &str, f64); 5] = [
     ("stock_level", "Stock Level", 20.0),
 ];
 
-/// A new order that is rolled back because its input asks for it.
-pub(super) const ROLLBACK: &str = TPCC_STEPS[5];
-
 /// What the trials recorded of each transaction.
 pub(super) fn transactions(readers: &[&Reader<'_>]) -> Vec<Transaction> {
     let names: BTreeSet<&str> = readers.iter().flat_map(|reader| names(reader)).collect();
@@ -66,7 +63,9 @@ pub(super) fn transactions(readers: &[&Reader<'_>]) -> Vec<Transaction> {
     let all: u64 = names.iter().map(|name| of(name).count()).sum();
     let is_tpcc = !names.is_empty() && names.iter().all(|name| TPCC_STEPS.contains(name));
     let rows: Vec<Transaction> = if is_tpcc {
-        DBT2.iter().map(|(name, title, limit)| of_tpcc((name, title, *limit), of(name), &of(ROLLBACK), all)).collect()
+        DBT2.iter()
+            .map(|(name, title, limit)| of_tpcc((name, title, *limit), of(name), &of(NEW_ORDER_ROLLBACK), all))
+            .collect()
     } else {
         names.iter().map(|name| row((name, name), &of(name), all)).collect()
     };
@@ -82,7 +81,7 @@ fn names<'a>(reader: &Reader<'a>) -> impl Iterator<Item = &'a str> {
 
 fn of_tpcc((name, title, limit): (&str, &str, f64), mut tally: Tally, rolled_back: &Tally, all: u64) -> Transaction {
     let mut rollbacks = 0;
-    if name == TPCC_STEPS[0] {
+    if name == NEW_ORDER {
         tally.merge(rolled_back);
         rollbacks = rolled_back.count() - rolled_back.failed();
     }

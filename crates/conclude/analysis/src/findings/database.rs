@@ -12,6 +12,8 @@ use crate::words::{counted, list};
 use plimsoll_model::database::DatabaseFacts;
 use plimsoll_model::measure::{Series, Unit};
 use plimsoll_model::record::ErrorKind;
+use plimsoll_model::sql::NEW_ORDER;
+use plimsoll_model::words::and_list;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Orders of a warehouse of TPC-C before a trial.
@@ -204,7 +206,7 @@ fn unequal(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
             let unequal = row.unequal();
             let of = |value: &&SettingValue| {
                 let names: Vec<String> = value.variants.iter().map(|variant| context.variant(*variant)).collect();
-                format!("{} ({})", value.in_force, list(&names))
+                format!("{} ({})", value.in_force, and_list(&names))
             };
             let values: Vec<String> = unequal.iter().map(of).collect();
             (!values.is_empty()).then(|| format!("{} of {}: {}", row.name, row.database, values.join(", ")))
@@ -485,7 +487,6 @@ mod tests {
     use crate::database::testing::{change_facts, grid, study};
     use crate::finding::Finding;
     use plimsoll_model::database::{Condition, MixLine};
-    use plimsoll_model::record::Subject;
     use plimsoll_model::units::Nanos;
 
     fn finding(input: &Input, topic: &str) -> Option<Finding> {

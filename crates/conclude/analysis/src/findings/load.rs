@@ -7,6 +7,7 @@ use crate::words;
 use plimsoll_model::load::AFTER_FAILURE;
 use plimsoll_model::measure::{Measure, Series, Unit};
 use plimsoll_model::record::{ErrorKind, Subject, Tally};
+use plimsoll_model::workload::Protocol;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
@@ -37,9 +38,6 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// What the facts of a study say in place of a protocol where users run a script.
-const SCRIPT: &str = "script";
-
 /// The requests' share of the iteration, where iterations decide and there is much more in them.
 fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
     let of_iterations = |measure: &Measure| matches!(measure.series, Series::IterationDuration | Series::Iterations);
@@ -49,7 +47,7 @@ fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
         return None;
     }
     let protocol = &context.input.facts.protocol;
-    let request = if protocol.to_ascii_lowercase().starts_with("http") { "request" } else { "call" };
+    let request = if protocol.is_http() { "request" } else { "call" };
     let mut shares: Vec<(Shares, String)> = (0..context.input.plan.conditions.len())
         .flat_map(|condition| shares_at(context, condition))
         .filter(|(shares, _)| shares.requests < MAINLY)
@@ -57,7 +55,7 @@ fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
     shares.sort_by(|one, other| one.0.requests.total_cmp(&other.0.requests));
     let (least, place) = shares.first()?;
     // An iteration of a script is all that the script does.
-    let is_script = protocol == SCRIPT;
+    let is_script = *protocol == Protocol::Script;
     let (rest, remedy) = match (is_script, least.connecting > 0.5) {
         (false, true) => ("mostly connecting", ", or keep connections open between iterations"),
         (false, false) => ("connecting, waiting and closing", ", or keep connections open between iterations"),
@@ -205,7 +203,7 @@ fn busy<'a>(context: &'a Context<'_>) -> Vec<(&'a Reader<'a>, Busy)> {
     let Some(think) = context.input.facts.mean_think.filter(|_| !context.input.facts.open_load) else {
         return Vec::new();
     };
-    let blocks = context.analysis.storage.is_some() || context.input.facts.protocol == "SQL";
+    let blocks = context.analysis.storage.is_some() || context.input.facts.protocol == Protocol::Sql;
     let busy = |reader: &Reader<'_>| Busy::of(reader, think, paused_after_failures(reader, think, blocks));
     context.counted().filter_map(|reader| Some((reader, busy(reader)?))).collect()
 }
@@ -448,11 +446,9 @@ mod tests {
             }
         }
         let row = |(second, took): (i64, Vec<f64>)| LoadSecond {
-            second,
-            subject: "iteration".to_owned(),
             count: took.len() as u64,
             mean: took.iter().sum::<f64>() / took.len() as f64,
-            ..LoadSecond::default()
+            ..LoadSecond::empty(second, Subject::Iteration)
         };
         result.loads[0].seconds = ended.into_iter().map(row).collect();
         result.loads[0].tallies = [(Subject::Iteration, tally)].into();
@@ -521,14 +517,14 @@ mod tests {
             tally.errors = [(kind, 200)].into();
         };
         for (kind, protocol, off) in [
-            (ErrorKind::Connect, "gRPC", false),
-            (ErrorKind::Status, "gRPC", true),
-            (ErrorKind::Constraint, "SQL", false),
-            (ErrorKind::Deadlock, "SQL", true),
+            (ErrorKind::Connect, Protocol::Grpc, false),
+            (ErrorKind::Status, Protocol::Grpc, true),
+            (ErrorKind::Constraint, Protocol::Sql, false),
+            (ErrorKind::Deadlock, Protocol::Sql, true),
         ] {
             failed(&mut result, kind);
             let mut input = alike(&result);
-            input.facts.protocol = protocol.to_owned();
+            input.facts.protocol = protocol.clone();
             let found = analyse(&input).findings.iter().any(|finding| finding.topic == "idle users");
             assert_eq!(found, off, "{kind} over {protocol}");
         }

@@ -9,6 +9,7 @@ use crate::samples;
 use crate::words;
 use plimsoll_model::measure::Unit;
 use plimsoll_model::sample::HostSample;
+use plimsoll_model::words::and_list;
 use plimsoll_statistics::{mean, median};
 
 /// Cores, as a share of all, by which a trial must stand out from those that should look like it.
@@ -130,7 +131,7 @@ fn host(context: &Context<'_>, trials: &[Seen<'_>]) -> Option<Finding> {
         sentence: format!(
             "In some trials {}: the machine was not the same for all, or not the study's alone. Differences between \
              trials may come of that.",
-            words::list(&what)
+            and_list(&what)
         ),
         evidence,
     })

@@ -18,6 +18,7 @@ use crate::input::Input;
 use crate::measure::Reader;
 use crate::words;
 use plimsoll_model::record::ErrorKind;
+use plimsoll_model::words::and_list;
 use std::collections::BTreeMap;
 
 /// What a finding can look at.
@@ -102,11 +103,10 @@ fn which(trials: &[u32]) -> String {
 const MANY: usize = 6;
 
 fn named(trials: &[u32]) -> String {
-    let numbers: Vec<String> = trials.iter().map(u32::to_string).collect();
-    match numbers.as_slice() {
-        [one] => format!("trial {one}"),
-        [first @ .., last] => format!("trials {} and {last}", first.join(", ")),
+    match trials {
         [] => "no trial".to_owned(),
+        [one] => format!("trial {one}"),
+        several => format!("trials {}", and_list(several)),
     }
 }
 

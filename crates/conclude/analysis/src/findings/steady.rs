@@ -5,6 +5,7 @@ use crate::measure::Reader;
 use crate::quantity::{change, grouped, percent, show};
 use crate::words;
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
+use plimsoll_model::record::Subject;
 use plimsoll_model::result::LoadSecond;
 use plimsoll_statistics::{Growth, growth, halves as halves_of};
 use std::collections::BTreeMap;
@@ -176,10 +177,10 @@ impl BySecond {
 
     fn is_about(&self, row: &LoadSecond) -> bool {
         match &self.measure.series {
-            Series::ConnectDuration => row.subject == "connect",
-            Series::RequestDuration(Some(name)) => row.subject.strip_prefix("request:") == Some(name),
-            Series::RequestDuration(None) | Series::Requests => row.subject.starts_with("request:"),
-            _ => row.subject == "iteration",
+            Series::ConnectDuration => row.subject == Subject::Connect,
+            Series::RequestDuration(Some(name)) => row.subject.is_request_named(name),
+            Series::RequestDuration(None) | Series::Requests => row.subject.is_request(),
+            _ => row.subject == Subject::Iteration,
         }
     }
 }
@@ -272,11 +273,9 @@ mod tests {
         let mut result = start(1.0);
         result.loads[0].summary.timing.window = Nanos(20_000_000_000);
         let row = |second| LoadSecond {
-            second,
-            subject: "iteration".to_owned(),
             count: 100,
             mean: milliseconds(second) * 1e6,
-            ..LoadSecond::default()
+            ..LoadSecond::empty(second, Subject::Iteration)
         };
         result.loads[0].seconds = (0..20).map(row).collect();
         result

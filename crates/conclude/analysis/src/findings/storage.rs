@@ -5,8 +5,9 @@ use super::{Context, Finding, Gravity};
 use crate::measure::Reader;
 use crate::quantity::{grouped, percent};
 use crate::storage::{Cell, LOOPBACK, Row, StorageReport, Table, is_loopback};
-use crate::words::{self, list};
+use crate::words;
 use plimsoll_model::storage::{FileSystem, StorageFacts};
+use plimsoll_model::words::and_list;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
@@ -93,7 +94,7 @@ fn loopback(context: &Context<'_>) -> Option<Finding> {
         sentence: format!(
             "{LOOPBACK} for {}: the server is on this machine, so the numbers tell what protocol and processors cost, and \
              nothing of a network or of another disk.",
-            list(&names)
+            and_list(&names)
         ),
         evidence: Vec::new(),
     })
@@ -111,7 +112,7 @@ fn one_file_system(context: &Context<'_>) -> Option<Finding> {
     let evidence: Vec<String> = variants
         .into_iter()
         .filter(|(_, names)| names.len() > 1)
-        .map(|(source, names)| format!("{source}: {}", list(&names.into_iter().collect::<Vec<_>>())))
+        .map(|(source, names)| format!("{source}: {}", and_list(&names.into_iter().collect::<Vec<_>>())))
         .collect();
     (!evidence.is_empty()).then(|| Finding {
         gravity: Gravity::Note,
@@ -140,7 +141,7 @@ fn content(context: &Context<'_>) -> Option<Finding> {
         sentence: format!(
             "Objects held content that is easy to compress ({}): a back end that compresses, or leaves out zeros, looks \
              faster than with content that is not.",
-            list(&easy)
+            and_list(&easy)
         ),
         evidence: Vec::new(),
     })

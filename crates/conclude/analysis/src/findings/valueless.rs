@@ -1,8 +1,8 @@
 //! Measures that the study names and no trial has: a name that is misspelt, or of what never happened.
 
 use super::{Context, Finding, Gravity};
-use crate::words::list;
 use plimsoll_model::measure::{Measure, Series};
+use plimsoll_model::words::and_list;
 use std::collections::BTreeSet;
 
 /// How many names are told of what was recorded instead.
@@ -26,7 +26,9 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         [(_, reason)] => {
             (format!("The study names {}, and no trial has a value for it: {reason}.", names[0]), Vec::new())
         }
-        _ => (format!("The study names measures for which no trial has a value: {}.", list(&names)), told.collect()),
+        _ => {
+            (format!("The study names measures for which no trial has a value: {}.", and_list(&names)), told.collect())
+        }
     };
     vec![Finding { gravity: Gravity::Problem, topic: "measures without a value", sentence, evidence }]
 }
@@ -55,6 +57,6 @@ fn instead(context: &Context<'_>, series: &Series) -> Option<String> {
         0 => "; there was none at all".to_owned(),
         count if count > MOST_NAMES => format!("; there are {}, and {} others", told.join(", "), count - MOST_NAMES),
         1 => format!("; there is {}", told[0]),
-        _ => format!("; there are {}", list(&told)),
+        _ => format!("; there are {}", and_list(&told)),
     })
 }

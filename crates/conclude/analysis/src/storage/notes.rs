@@ -12,6 +12,7 @@ use crate::ranks::{Standing, runs, standing};
 use crate::reason::OrReason;
 use crate::words::{self, counted, list};
 use plimsoll_model::measure::Unit;
+use plimsoll_model::words::and_list;
 use std::ops::Range;
 
 /// Operations below which a cell has no quantile beside the median.
@@ -62,7 +63,7 @@ impl Notes<'_> {
     }
 
     fn names(&self, variants: &[usize]) -> String {
-        list(&variants.iter().map(|variant| self.name(*variant)).collect::<Vec<_>>())
+        and_list(&variants.iter().map(|variant| self.name(*variant)).collect::<Vec<_>>())
     }
 
     fn is_known(&self, variant: usize) -> bool {

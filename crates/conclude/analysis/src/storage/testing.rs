@@ -38,7 +38,7 @@ pub(crate) fn study(
         Factor { name: "backend".to_owned(), levels: levels(back_ends), role },
         Factor { name: "size".to_owned(), levels: levels(&labels[..sizes]), role: factor },
     ];
-    input.facts.protocol = "storage".to_owned();
+    input.facts.protocol = Protocol::Storage;
     input.facts.commands = Vec::new();
     let starts = blocks(back_ends.len(), sizes, repeats);
     input.starts = starts.iter().map(|place| result(place, back_ends, &times)).collect();

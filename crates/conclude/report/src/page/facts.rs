@@ -113,8 +113,8 @@ fn generator(input: &Input) -> String {
         format!("processor{plural} {cpus}")
     });
     // Users whose calls block have a thread each.
-    let threads = match input.facts.protocol.as_str() {
-        "SQL" | "storage" => "a thread for each user".to_owned(),
+    let threads = match input.facts.protocol {
+        Protocol::Sql | Protocol::Storage => "a thread for each user".to_owned(),
         _ => counted(spec.threads, "thread"),
     };
     format!(

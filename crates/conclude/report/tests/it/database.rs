@@ -12,6 +12,7 @@ use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
 use plimsoll_model::start::Start;
 use plimsoll_model::study::Decision;
 use plimsoll_model::units::Nanos;
+use plimsoll_model::workload::Protocol;
 use plimsoll_report::Document;
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -41,7 +42,7 @@ fn study() -> Input {
     input.facts.decide = vec![decide("new_orders.rate", 0.05), decide("request_duration:new_order.p90", 0.1)];
     input.facts.report.measures.clear();
     input.facts.report.axis = Some("threads".to_owned());
-    input.facts.protocol = "SQL".to_owned();
+    input.facts.protocol = Protocol::Sql;
     input.facts.load = "closed loop, {threads} users, no think time".to_owned();
     input.facts.workload = "TPC-C, 2 warehouses, waits zero on db".to_owned();
     input.facts.systems = Vec::new();
@@ -170,7 +171,7 @@ fn record(load: &mut LoadResult, step: &str, rate: f64, mean: f64, noise: &mut N
     load.tallies.entry(Subject::Iteration).or_default().merge(&tally);
     for second in 0..SECONDS {
         let count = (count as f64 / SECONDS as f64 * noise.around_one(0.02)).round() as u64;
-        for subject in [subject.to_string(), "iteration".to_owned()] {
+        for subject in [subject.clone(), Subject::Iteration] {
             let p50 = mean as u64;
             load.seconds.push(LoadSecond { second, subject, count, mean, p50, p95: p50 * 2, ..LoadSecond::default() });
         }

@@ -12,6 +12,7 @@ use plimsoll_model::sample::ProcessSample;
 use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, Origin, ReportSpec, StudyFacts};
 use plimsoll_model::units::{Nanos, Processors};
+use plimsoll_model::workload::Protocol;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -137,7 +138,7 @@ fn facts() -> StudyFacts {
             ),
             action_items: vec!["Keep the mutex & measure again with 8 cores".to_owned()],
         },
-        protocol: "gRPC".to_owned(),
+        protocol: Protocol::Grpc,
         open_load: false,
         load: "closed loop, {users} users, no think time".to_owned(),
         mean_think: Some(0.0),
@@ -298,14 +299,14 @@ fn seconds(truth: &Truth, noise: &mut Noise) -> Vec<LoadSecond> {
     for second in -2..SECONDS {
         let count = (truth.rate * noise.around_one(0.01)) as u64;
         let mean = (truth.call + truth.connect.unwrap_or(0.0)) * 1e9 * noise.around_one(0.04);
-        let mut subjects = vec![("iteration", 0, 0), ("request:increment", 150, 120)];
+        let mut subjects = vec![(Subject::Iteration, 0, 0), (Subject::Request("increment".to_owned()), 150, 120)];
         if truth.connect.is_some() {
-            subjects.push(("connect", 90, 60));
+            subjects.push((Subject::Connect, 90, 60));
         }
         for (subject, out, back) in subjects {
             rows.push(LoadSecond {
                 second,
-                subject: subject.to_owned(),
+                subject,
                 count,
                 bytes_out: count * out,
                 bytes_in: count * back,

@@ -38,7 +38,7 @@ fn study() -> Input {
     input.facts.report = plimsoll_model::study::ReportSpec::default();
     input.facts.decide.truncate(1);
     input.facts.decide[0].measure = "iteration_duration.avg".parse().expect("a measure");
-    input.facts.protocol = "storage".to_owned();
+    input.facts.protocol = Protocol::Storage;
     input.facts.load = "closed loop, 1 user, no think time".to_owned();
     input.facts.workload = "storage: write, then read objects of {size} in {backend}".to_owned();
     input.facts.systems = Vec::new();

@@ -1,13 +1,8 @@
 //! `auth`: as whom requests are made. No secret stands in a study: it is a value that users have, or a
 //! variable of the environment.
 
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
-use crate::flowing::{BUILT_IN, Flowing, Use, ValueNames};
-use crate::node::{FromToml, Node, table};
-use crate::scalar::{Text, Word};
-use crate::scope::Scope;
-use crate::value::Slot;
+use crate::document::{Fault, Faults, FromToml, Node, table};
+use crate::value::{BUILT_IN, Scope, Templated, Text, UserTemplate, ValueNames, ValueUse, Word};
 use plimsoll_model::flow::{Auth, Password, Reference};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -26,15 +21,15 @@ table! {
     /// A bearer token, or a user with a password.
     struct AuthTable {
         /// The token: a value such as "{$token}".
-        bearer: Option<Flowing<Word>>,
+        bearer: Option<UserTemplate<Word>>,
         /// The variable of Plimsoll's environment that has the token.
-        bearer_env: Option<Slot<Text>>,
+        bearer_env: Option<Templated<Text>>,
         /// The name of the user, for basic authentication.
-        user: Option<Flowing<Text>>,
+        user: Option<UserTemplate<Text>>,
         /// The password: a value such as "{$account.password}".
-        password: Option<Flowing<Word>>,
+        password: Option<UserTemplate<Word>>,
         /// The variable of Plimsoll's environment that has the password.
-        password_env: Option<Slot<Text>>,
+        password_env: Option<Templated<Text>>,
     }
 }
 
@@ -42,10 +37,10 @@ const FORMS: &str = "write `{ bearer = \"{$token}\" }`, `{ bearer_env = \"VARIAB
                      `{ user = \"{$account.name}\", password = \"{$account.password}\" }`";
 
 impl AuthValue {
-    pub(crate) fn uses(&self) -> Vec<Use> {
+    pub(crate) fn uses(&self) -> Vec<ValueUse> {
         let AuthValue::Somebody(table) = self else { return Vec::new() };
-        let user = table.user.iter().flat_map(Flowing::uses);
-        let secrets = table.bearer.iter().chain(&table.password).flat_map(Flowing::uses);
+        let user = table.user.iter().flat_map(UserTemplate::uses);
+        let secrets = table.bearer.iter().chain(&table.password).flat_map(UserTemplate::uses);
         user.chain(secrets).collect()
     }
 
@@ -98,7 +93,7 @@ fn faults_of(table: &AuthTable) -> Option<Fault> {
         let help = "write `bearer_env` with a variable of the environment, or a value such as \"{$token}\"";
         return Some(Fault::error(&bearer.span, "a token does not stand in a study").help(help));
     }
-    let is_one_value = |text: &Flowing<Word>| text.single_value().is_some_and(|name| !BUILT_IN.contains(&name));
+    let is_one_value = |text: &UserTemplate<Word>| text.single_value().is_some_and(|name| !BUILT_IN.contains(&name));
     let password = password.as_ref().filter(|password| !is_one_value(password))?;
     let help = "write `password_env` with a variable of the environment, or a value such as \"{$account.password}\"";
     Some(Fault::error(&password.span, "a password does not stand in a study").help(help))

@@ -1,38 +1,34 @@
 //! The body of a request of a flow.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
-use crate::flowing::{Flowing, Use, ValueNames};
-use crate::node::table;
-use crate::pairs::{AnyJson, Entries};
-use crate::scalar::{Text, Word};
-use crate::scope::Scope;
-use crate::table::http::uses_of;
-use crate::value::{Slot, all, optional};
+use crate::document::{Fault, Faults, Span, table};
+use crate::table::http::value_uses;
+use crate::value::{
+    AnyJson, Entries, Scope, Templated, Text, UserTemplate, ValueNames, ValueUse, Word, resolve_all, resolve_optional,
+};
 use plimsoll_model::flow::{Body, MultipartPart, PartContent, Piece};
 
 table! {
     /// A field of a form, or a file in it.
     struct PartTable {
         /// The name of the field.
-        name: Slot<Text>,
+        name: Templated<Text>,
         /// What the field holds.
-        value: Option<Flowing<Word>>,
+        value: Option<UserTemplate<Word>>,
         /// A file, relative to the study's folder.
-        file: Option<Slot<Text>>,
+        file: Option<Templated<Text>>,
         /// The media type. Default: none is sent for a field.
-        r#type: Option<Slot<Text>>,
+        r#type: Option<Templated<Text>>,
     }
 }
 
 /// What a step says of its body, in one of five ways.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestBody<'a> {
-    pub(crate) text: Option<&'a Flowing<Word>>,
+    pub(crate) text: Option<&'a UserTemplate<Word>>,
     pub(crate) json: Option<&'a AnyJson>,
-    pub(crate) form: Option<&'a Entries<Flowing<Word>>>,
+    pub(crate) form: Option<&'a Entries<UserTemplate<Word>>>,
     pub(crate) multipart: Option<&'a [PartTable]>,
-    pub(crate) file: Option<&'a Slot<Text>>,
+    pub(crate) file: Option<&'a Templated<Text>>,
 }
 
 impl RequestBody<'_> {
@@ -43,11 +39,12 @@ impl RequestBody<'_> {
         }
         if let Some(form) = self.form {
             let literal = |name: &String| plimsoll_model::flow::Text(vec![Piece::Literal(name.clone())]);
-            let fields = all(&form.0, |(name, _, text)| Some((literal(name), text.resolve(scope, values, faults)?)));
+            let fields =
+                resolve_all(&form.0, |(name, _, text)| Some((literal(name), text.resolve(scope, values, faults)?)));
             return fields.map(Body::Form);
         }
         if let Some(parts) = self.multipart {
-            return all(parts, |part| part.resolve(scope, values, faults)).map(Body::Multipart);
+            return resolve_all(parts, |part| part.resolve(scope, values, faults)).map(Body::Multipart);
         }
         if let Some(file) = self.file {
             return file.resolve(scope, faults).map(|file| Body::File(scope.dir.join(file.0)));
@@ -59,12 +56,12 @@ impl RequestBody<'_> {
     }
 
     /// The values in it.
-    pub(crate) fn uses(&self) -> Vec<Use> {
-        let text = self.text.map(Flowing::uses).into_iter().flatten();
+    pub(crate) fn uses(&self) -> Vec<ValueUse> {
+        let text = self.text.map(UserTemplate::uses).into_iter().flatten();
         let json = self.json.map(|json| json.0.uses()).into_iter().flatten();
-        let form = self.form.map(uses_of).into_iter().flatten();
+        let form = self.form.map(value_uses).into_iter().flatten();
         let parts = self.multipart.unwrap_or_default().iter().filter_map(|part| part.value.as_ref());
-        text.chain(json).chain(form).chain(parts.flat_map(Flowing::uses)).collect()
+        text.chain(json).chain(form).chain(parts.flat_map(UserTemplate::uses)).collect()
     }
 
     /// Faults that no level changes, of the step at `place`.
@@ -93,7 +90,7 @@ impl PartTable {
             (None, Some(file)) => file.resolve(scope, faults).map(|file| PartContent::File(scope.dir.join(file.0))),
             (None, None) => None,
         };
-        let content_type = optional(self.r#type.as_ref(), |is| is.resolve(scope, faults));
+        let content_type = resolve_optional(self.r#type.as_ref(), |is| is.resolve(scope, faults));
         Some(MultipartPart { name: name?.0, content: content?, content_type: content_type?.map(|is| is.0) })
     }
 

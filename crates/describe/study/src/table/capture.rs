@@ -1,13 +1,9 @@
 //! `capture` of a request: what is kept of its reply.
 
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
-use crate::flowing::ValueNames;
-use crate::node::table;
-use crate::pairs::AnyJson;
-use crate::scalar::{Text, Whole};
-use crate::scope::Scope;
-use crate::value::{Problem, Scalar, Slot, optional, word};
+use crate::document::{Fault, Faults, table};
+use crate::value::{
+    AnyJson, Problem, Scalar, Scope, Templated, Text, ValueNames, WholeNumber, keyword, resolve_optional,
+};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Capture, Pick, Source};
 use regex::bytes::Regex;
@@ -17,25 +13,25 @@ table! {
     /// Where a value is found in a reply: by exactly one of `json`, `header`, `regex` and `cookie`.
     struct CaptureTable {
         /// A JSONPath into the body, such as "$.items[0].id".
-        json: Option<Slot<JsonPath>>,
+        json: Option<Templated<JsonPath>>,
         /// The name of a header.
-        header: Option<Slot<Text>>,
+        header: Option<Templated<Text>>,
         /// A regular expression, looked for in the body.
-        regex: Option<Slot<Pattern>>,
+        regex: Option<Templated<Pattern>>,
         /// The group of the regular expression; 0 is all that matches. Default: 1 where it has groups, else 0.
-        group: Option<Slot<Group>>,
+        group: Option<Templated<Group>>,
         /// The name of a cookie.
-        cookie: Option<Slot<Text>>,
+        cookie: Option<Templated<Text>>,
         /// Which, where several match: "first", "last", "random" or "all", which makes a list. Default: "first".
-        pick: Option<Slot<Pick>>,
+        pick: Option<Templated<Pick>>,
         /// What is kept where nothing matches. Default: none, and the step fails.
         default: Option<AnyJson>,
         /// Whether the value outlives the iteration, as what `on_start` captures does. Default: false.
-        keep: Option<Slot<bool>>,
+        keep: Option<Templated<bool>>,
     }
 }
 
-type Group = Whole<0, 1000>;
+type Group = WholeNumber<0, 1000>;
 
 const FORMS: &str =
     "write one of `json = \"$.id\"`, `header = \"X-Token\"`, `regex = 'id=(\\d+)'` and `cookie = \"session\"`";
@@ -50,22 +46,22 @@ impl CaptureTable {
         faults: &mut Faults,
     ) -> Option<Capture> {
         let from = self.source(scope, faults);
-        let pick = optional(self.pick.as_ref(), |pick| pick.resolve(scope, faults));
-        let default = optional(self.default.as_ref(), |default| default.0.without_values(scope, faults));
-        let keep = optional(self.keep.as_ref(), |keep| keep.resolve(scope, faults));
+        let pick = resolve_optional(self.pick.as_ref(), |pick| pick.resolve(scope, faults));
+        let default = resolve_optional(self.default.as_ref(), |default| default.0.without_values(scope, faults));
+        let keep = resolve_optional(self.keep.as_ref(), |keep| keep.resolve(scope, faults));
         let (into, pick, keep) = (values.id(name)?, pick?.unwrap_or_default(), keep?.unwrap_or_default());
         Some(Capture { into, from: from?, pick, default: default?, keep })
     }
 
     fn source(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Source> {
-        let mut text = |slot: &Slot<Text>| slot.resolve(scope, faults).map(|text| text.0);
+        let mut text = |templated: &Templated<Text>| templated.resolve(scope, faults).map(|text| text.0);
         match (&self.json, &self.header, &self.regex, &self.cookie) {
             (None, Some(header), None, None) => text(header).map(Source::Header),
             (None, None, None, Some(cookie)) => text(cookie).map(Source::Cookie),
             (Some(json), None, None, None) => json.resolve(scope, faults).map(|path| Source::Json(path.0)),
             (None, None, Some(regex), None) => {
                 let pattern = regex.resolve(scope, faults);
-                let group = optional(self.group.as_ref(), |group| group.resolve(scope, faults));
+                let group = resolve_optional(self.group.as_ref(), |group| group.resolve(scope, faults));
                 let Pattern { text, groups } = pattern?;
                 let group = group?.map_or(groups.min(1), |group| group.u16().into());
                 if group > groups {
@@ -175,7 +171,7 @@ impl Scalar for Pick {
     const EXPECTED: &'static str = "\"first\", \"last\", \"random\" or \"all\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &[("first", Pick::First), ("last", Pick::Last), ("random", Pick::Random), ("all", Pick::All)])
+        keyword(level, &[("first", Pick::First), ("last", Pick::Last), ("random", Pick::Random), ("all", Pick::All)])
     }
 
     fn schema() -> Schema {

@@ -1,19 +1,13 @@
 //! `when` and `while`: what must hold of values.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, nearest};
-use crate::flowing::{Flowing, Use, ValueNames};
-use crate::pairs::Entries;
-use crate::scalar::Word;
-use crate::scope::Scope;
+use crate::document::{Fault, Faults, Span, nearest};
 use crate::table::capture::Pattern;
-use crate::table::http::uses_of;
-use crate::template::Value;
-use crate::value::Problem;
+use crate::table::http::value_uses;
+use crate::value::{Entries, Problem, Scope, UserTemplate, UserValue, ValueNames, ValueUse, Word};
 use plimsoll_model::flow::{Comparison, Condition, Piece, Test, Text};
 
 /// Values by name, each with a test; all must hold.
-pub(crate) type Conditions = Entries<Flowing<Word>>;
+pub(crate) type Conditions = Entries<UserTemplate<Word>>;
 
 const COMPARISONS: [(&str, Comparison); 6] = [
     ("==", Comparison::Equal),
@@ -53,10 +47,10 @@ impl Conditions {
         values: &ValueNames,
         faults: &mut Faults,
     ) -> Option<Vec<Condition>> {
-        let mut resolve = |(name, flowing): (&str, &Flowing<Word>)| {
-            let text = flowing.resolve(scope, values, faults)?;
-            slip(&text).into_iter().for_each(|meant| faults.add(doubt(meant, flowing)));
-            let test = test(text).map_err(|problem| faults.add(flowing.fault(problem))).ok()?;
+        let mut resolve = |(name, template): (&str, &UserTemplate<Word>)| {
+            let text = template.resolve(scope, values, faults)?;
+            misspelt_operator(&text).into_iter().for_each(|meant| faults.add(likely_operator(meant, template)));
+            let test = test(text).map_err(|problem| faults.add(template.fault(problem))).ok()?;
             Some(Condition { value: values.reference(name)?, test })
         };
         let conditions: Vec<Option<Condition>> = self.iter().map(&mut resolve).collect();
@@ -65,8 +59,8 @@ impl Conditions {
 
     /// `page is 3 and token exists`, for people.
     pub(crate) fn in_words(&self) -> String {
-        let one = |(name, flowing): (&str, &Flowing<Word>)| {
-            let written = flowing.as_written();
+        let one = |(name, template): (&str, &UserTemplate<Word>)| {
+            let written = template.as_written();
             let first = written.split(' ').next().unwrap_or_default();
             let has_operator = written.starts_with(|c| SIGNS.contains(c)) || WORDS.contains(&first);
             format!("{name} {}{written}", if has_operator { "" } else { "is " })
@@ -75,17 +69,17 @@ impl Conditions {
     }
 
     /// The values that are tested.
-    pub(crate) fn subjects(&self) -> Vec<Use> {
-        let subject = |(name, place): (&str, &Span)| Use {
-            value: Value { name: name.to_owned(), raw: false },
+    pub(crate) fn subjects(&self) -> Vec<ValueUse> {
+        let subject = |(name, place): (&str, &Span)| ValueUse {
+            value: UserValue { name: name.to_owned(), raw: false },
             span: place.clone(),
         };
         self.names().map(subject).collect()
     }
 
     /// The values that they are compared with.
-    pub(crate) fn uses(&self) -> Vec<Use> {
-        uses_of(self)
+    pub(crate) fn uses(&self) -> Vec<ValueUse> {
+        value_uses(self)
     }
 }
 
@@ -152,14 +146,15 @@ fn is_markup(text: &str) -> bool {
 }
 
 /// The word of [`WORDS`] that a text seems to be meant to begin with, though it does not.
-fn slip(text: &Text) -> Option<&'static str> {
+fn misspelt_operator(text: &Text) -> Option<&'static str> {
     let first = begin(text).trim_start().split(' ').next().filter(|first| !WORDS.contains(first))?;
     nearest(first, WORDS)
 }
 
-fn doubt(meant: &str, flowing: &Flowing<Word>) -> Fault {
-    let written = flowing.as_written();
-    Fault::warning(&flowing.span, format!("the value is compared with the text `{written}`"))
+/// Warns that a text is compared as it is, though it looks like the operator `meant`.
+fn likely_operator(meant: &str, template: &UserTemplate<Word>) -> Fault {
+    let written = template.as_written();
+    Fault::warning(&template.span, format!("the value is compared with the text `{written}`"))
         .help(format!("did you mean `{meant}`? if not, write `== {written}`"))
 }
 
@@ -280,7 +275,7 @@ mod tests {
             ("done", None),
             ("== exist", None),
         ] {
-            assert_eq!(slip(&literal(written)), meant, "{written}");
+            assert_eq!(misspelt_operator(&literal(written)), meant, "{written}");
         }
     }
 

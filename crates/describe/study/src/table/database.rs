@@ -1,19 +1,14 @@
 //! `[database.NAME]`: a database that is started for each trial, or one that runs already.
 
-use crate::command::Command;
-use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
-use crate::node::{FromToml, Node, table};
-use crate::pairs::Pairs;
-use crate::processors::CpuSet;
-use crate::scalar::{Length, Port, PositiveLength, Text};
-use crate::scope::Scope;
-use crate::table::named::{AllOf, Named};
+use crate::document::{Fault, Faults, FromToml, Node, Span, table};
+use crate::table::named_tables::{NamedTable, NamedTables};
 use crate::table::only::Only;
 use crate::table::settings::{SettingValue, check_settings, one_line};
 use crate::table::url::{Url, Variable};
-use crate::template::Template;
-use crate::value::{Fixed, Problem, Scalar, Slot, all, optional, word};
+use crate::value::{
+    Command, CpuSet, Length, Literal, Pairs, Port, PositiveTimeSpan, Problem, Scalar, Scope, Template, Templated, Text,
+    keyword, resolve_all, resolve_optional,
+};
 use plimsoll_model::database::{Database, Dataset, Engine, External, Origin, Server, Snapshot};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::load::{LoadModel, LoadProfile};
@@ -26,33 +21,33 @@ table! {
     /// A database server that is initialised and loaded once, and started for each trial.
     struct ServerTable {
         /// What it is: "postgresql", "mariadb" or "mysql".
-        server: Slot<Engine>,
+        server: Templated<Engine>,
         /// Folder with the server's programs, relative to the study's. Default: where the system's packages have them.
-        programs: Option<Slot<Text>>,
+        programs: Option<Templated<Text>>,
         /// The user of the operating system who runs it. Default: whoever runs Plimsoll, and "nobody" for root.
-        user: Option<Slot<Text>>,
+        user: Option<Templated<Text>>,
         /// Arguments for the program that initialises the data, for what cannot be changed later.
-        init: Option<Vec<Slot<Text>>>,
+        init: Option<Vec<Templated<Text>>>,
         /// Settings of the server, by their own names. They are read back from it.
         settings: Option<Pairs<SettingValue>>,
         /// Folder in which the loaded data is kept between runs, relative to the study's. Default: it is removed after the run.
-        data: Option<Slot<Text>>,
+        data: Option<Templated<Text>>,
         /// How the loaded data is restored before a trial: "copy" of the files, or from a "template" database (PostgreSQL). Default: "copy".
-        snapshot: Option<Slot<Snapshot>>,
+        snapshot: Option<Templated<Snapshot>>,
         /// SQL files that make the data, one after the other, relative to the study's folder.
-        load: Option<Vec<Slot<Text>>>,
+        load: Option<Vec<Templated<Text>>>,
         /// Whether all tables are read once before the load. Default: false.
-        warm: Option<Slot<bool>>,
+        warm: Option<Templated<bool>>,
         /// Processors it may use: "0-2,5", "lower half" or "upper half". Default: all.
-        cpus: Option<Slot<CpuSet>>,
+        cpus: Option<Templated<CpuSet>>,
         /// The port it listens on. Default: a free one.
-        port: Option<Slot<Port>>,
+        port: Option<Templated<Port>>,
         /// The trials in which it is started: those in which a factor has this level, or one of these. Default: all.
         only: Option<Only>,
         /// How long it may take to get ready, recovery included. Default: "60s".
-        ready_within: Option<Slot<PositiveLength>>,
+        ready_within: Option<Templated<PositiveTimeSpan>>,
         /// How long it may take to end before it is killed. Default: "60s".
-        stop_grace: Option<Slot<Length>>,
+        stop_grace: Option<Templated<Length>>,
     }
 }
 
@@ -60,17 +55,17 @@ table! {
     /// A database server that runs already.
     struct ExternalTable {
         /// Where it is, and who connects: postgresql://USER@HOST:PORT/DATABASE, mariadb://… or mysql://…; with ?socket=/PATH instead of HOST:PORT by its UNIX socket.
-        url: Slot<Url>,
+        url: Templated<Url>,
         /// The variable of Plimsoll's environment that has the password. Default: there is no password.
-        password_env: Option<Fixed<Variable>>,
+        password_env: Option<Literal<Variable>>,
         /// Run before every trial, in the study's folder: brings the data into the state before a trial.
         restore: Option<Command>,
         /// Whether a workload of SQL may write to it without `restore`. Default: false.
-        may_write: Option<Slot<bool>>,
+        may_write: Option<Templated<bool>>,
         /// Settings that must be in force, by the server's own names. They are not set, but read back.
         settings: Option<Pairs<SettingValue>>,
         /// Whether all tables are read once before the load. Default: false.
-        warm: Option<Slot<bool>>,
+        warm: Option<Templated<bool>>,
         /// The trials in which it is used: those in which a factor has this level, or one of these. Default: all.
         only: Option<Only>,
     }
@@ -155,22 +150,23 @@ impl DatabaseTable {
 
 impl ServerTable {
     fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<Database> {
-        let path = |written: &Slot<Text>, faults: &mut Faults| Some(scope.dir.join(written.resolve(scope, faults)?.0));
+        let path =
+            |written: &Templated<Text>, faults: &mut Faults| Some(scope.dir.join(written.resolve(scope, faults)?.0));
         let engine = self.server.resolve(scope, faults);
-        let programs = optional(self.programs.as_ref(), |programs| path(programs, faults));
-        let user = optional(self.user.as_ref(), |user| user.resolve(scope, faults));
-        let init = all(self.init.as_deref().unwrap_or_default(), |argument| argument.resolve(scope, faults));
-        let settings = optional(self.settings.as_ref(), |settings| one_line(settings, scope, faults));
-        let data = optional(self.data.as_ref(), |data| path(data, faults));
-        let snapshot = optional(self.snapshot.as_ref(), |snapshot| snapshot.resolve(scope, faults));
-        let load = all(self.load.as_deref().unwrap_or_default(), |file| path(file, faults));
-        let warm = optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
-        let cpus = optional(self.cpus.as_ref(), |cpus| {
+        let programs = resolve_optional(self.programs.as_ref(), |programs| path(programs, faults));
+        let user = resolve_optional(self.user.as_ref(), |user| user.resolve(scope, faults));
+        let init = resolve_all(self.init.as_deref().unwrap_or_default(), |argument| argument.resolve(scope, faults));
+        let settings = resolve_optional(self.settings.as_ref(), |settings| one_line(settings, scope, faults));
+        let data = resolve_optional(self.data.as_ref(), |data| path(data, faults));
+        let snapshot = resolve_optional(self.snapshot.as_ref(), |snapshot| snapshot.resolve(scope, faults));
+        let load = resolve_all(self.load.as_deref().unwrap_or_default(), |file| path(file, faults));
+        let warm = resolve_optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
+        let cpus = resolve_optional(self.cpus.as_ref(), |cpus| {
             let set = cpus.resolve(scope, faults)?.among(scope.processors);
             set.map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()
         });
-        let ready_within = optional(self.ready_within.as_ref(), |within| within.resolve(scope, faults));
-        let stop_grace = optional(self.stop_grace.as_ref(), |grace| grace.resolve(scope, faults));
+        let ready_within = resolve_optional(self.ready_within.as_ref(), |within| within.resolve(scope, faults));
+        let stop_grace = resolve_optional(self.stop_grace.as_ref(), |grace| grace.resolve(scope, faults));
         let port = scope.bindings.ports.get(name).copied();
         if port.is_none() {
             faults.add(Fault::error(&self.place, format!("no port was chosen for database `{name}`")));
@@ -223,10 +219,10 @@ impl ExternalTable {
     fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<Database> {
         let url = self.url.resolve(scope, faults);
         self.check_settings_vary(faults)?;
-        let restore = optional(self.restore.as_ref(), |restore| restore.resolve(scope, faults));
-        let may_write = optional(self.may_write.as_ref(), |may| may.resolve(scope, faults));
-        let settings = optional(self.settings.as_ref(), |settings| one_line(settings, scope, faults));
-        let warm = optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
+        let restore = resolve_optional(self.restore.as_ref(), |restore| restore.resolve(scope, faults));
+        let may_write = resolve_optional(self.may_write.as_ref(), |may| may.resolve(scope, faults));
+        let settings = resolve_optional(self.settings.as_ref(), |settings| one_line(settings, scope, faults));
+        let warm = resolve_optional(self.warm.as_ref(), |warm| warm.resolve(scope, faults));
         let endpoint = url?.0;
         let engine = endpoint.engine;
         let external = External {
@@ -251,7 +247,7 @@ impl ExternalTable {
     fn check_settings_vary(&self, faults: &mut Faults) -> Option<()> {
         let restore = self.restore.as_ref().map(|restore| restore.shown(&Assignment::default()));
         let changing = format!("{} {}", self.url.as_written(), restore.unwrap_or_default());
-        let idle = |value: &Slot<SettingValue>| {
+        let idle = |value: &Templated<SettingValue>| {
             let template = Template::parse(value.as_written()).ok()?;
             template.names().find(|name| !changing.contains(&format!("{{{name}}}"))).map(str::to_owned)
         };
@@ -303,7 +299,7 @@ pub(crate) fn check_connections(
 
 /// Where the data of a database is kept, and what it is made from: all but what only matters to a server
 /// that runs. None where it is not kept.
-pub(crate) fn kept(database: &Database) -> Option<(PathBuf, Database)> {
+pub(crate) fn kept_data(database: &Database) -> Option<(PathBuf, Database)> {
     let Origin::Started(server) = &database.origin else { return None };
     let folder = server.data.clone()?;
     let (ready_within, stop_grace) = (MINUTE, MINUTE);
@@ -359,13 +355,13 @@ impl JsonSchema for DatabaseTable {
     }
 }
 
-impl Named for DatabaseTable {
+impl NamedTable for DatabaseTable {
     const KIND: &'static str = "database";
-    const MARKS: &'static [&'static str] = &ORIGINS;
+    const IDENTIFYING_KEYS: &'static [&'static str] = &ORIGINS;
 }
 
 /// All databases.
-pub(crate) type DatabaseTables = AllOf<DatabaseTable>;
+pub(crate) type DatabaseTables = NamedTables<DatabaseTable>;
 
 impl DatabaseTables {
     /// Those that the run starts, or may start: nothing is known of one that is wrong.
@@ -385,7 +381,7 @@ impl Scalar for Engine {
     const EXPECTED: &'static str = "\"postgresql\", \"mariadb\" or \"mysql\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &[("postgresql", Engine::Postgresql), ("mariadb", Engine::Mariadb), ("mysql", Engine::Mysql)])
+        keyword(level, &[("postgresql", Engine::Postgresql), ("mariadb", Engine::Mariadb), ("mysql", Engine::Mysql)])
     }
 
     fn schema() -> Schema {
@@ -397,7 +393,7 @@ impl Scalar for Snapshot {
     const EXPECTED: &'static str = "\"copy\" or \"template\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &[("copy", Snapshot::Copy), ("template", Snapshot::Template)])
+        keyword(level, &[("copy", Snapshot::Copy), ("template", Snapshot::Template)])
     }
 
     fn schema() -> Schema {
@@ -408,8 +404,8 @@ impl Scalar for Snapshot {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scope::Bindings;
-    use crate::testing::{faults_of, no_faults, read_table};
+    use crate::table::testing::{faults_of, no_faults, read_table};
+    use crate::value::Bindings;
     use plimsoll_model::database::Address;
     use plimsoll_model::system::CommandLine;
     use plimsoll_model::units::Processors;
@@ -422,7 +418,7 @@ mod tests {
         let scope = Scope {
             assignment: &assignment,
             bindings: &bindings,
-            resting: &[],
+            not_running: &[],
             system: None,
             dir: Path::new("/study"),
             processors: &[0, 1],

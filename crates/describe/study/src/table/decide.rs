@@ -1,10 +1,7 @@
 //! `[decide]`: the measures that answer the question, and the smallest difference that matters.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, all_of, did_you_mean};
-use crate::node::{FromToml, Node, in_words, table};
-use crate::scalar::Margin;
-use crate::value::{Fixed, Scalar};
+use crate::document::{Fault, Faults, FromToml, Node, Span, all_of, did_you_mean, level_in_words, table};
+use crate::value::{Literal, Margin, Scalar};
 use plimsoll_model::factor::Level;
 use plimsoll_model::measure::{Effect, Measure, Series, Statistic};
 use plimsoll_model::study::Decision;
@@ -16,11 +13,11 @@ table! {
     /// What decides the answer.
     struct DecideTable {
         /// The measure that decides. Default: "iteration_duration.p95".
-        measure: Option<Fixed<Measure>>,
+        measure: Option<Literal<Measure>>,
         /// Several measures that decide, instead of `measure`; the first is the headline.
-        measures: Option<Vec<Fixed<Measure>>>,
+        measures: Option<Vec<Literal<Measure>>>,
         /// The smallest difference that matters, as a share of the baseline; for shares such as `errors.ratio` in their own unit ("0.1%" of all exchanges), for `errors.count` and `failed_iterations.count` a number. Where measures of both kinds decide, it is that of the others. Default: "10%" for percentiles from the 90th on and maxima, "0.1%" for shares such as `errors.ratio`, "5%" for anything else.
-        margin: Option<Fixed<Margin>>,
+        margin: Option<Literal<Margin>>,
         /// The margins of single measures, by their names in quotes; they come before `margin`.
         margins: Option<Margins>,
     }
@@ -28,7 +25,7 @@ table! {
 
 /// Margins by measure, in the order of the file.
 #[derive(Clone, Debug)]
-pub(crate) struct Margins(Vec<(String, Span, Fixed<Margin>)>);
+pub(crate) struct Margins(Vec<(String, Span, Literal<Margin>)>);
 
 impl FromToml for Margins {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
@@ -39,7 +36,7 @@ impl FromToml for Margins {
                 faults.add(fault.help(format!("write measures in quotes, as in `\"{name}.ratio\" = \"0.1%\"`")));
                 return None;
             }
-            Some(((*name).to_owned(), node.place(), Fixed::from_toml(node, faults)?))
+            Some(((*name).to_owned(), node.place(), Literal::from_toml(node, faults)?))
         };
         let margins: Vec<Option<_>> = table.entries().iter().map(read).collect();
         margins.into_iter().collect::<Option<_>>().map(Margins)
@@ -56,13 +53,13 @@ impl JsonSchema for Margins {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<Fixed<Margin>>() })
+        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<Literal<Margin>>() })
     }
 }
 
 impl Margins {
     /// The margin of a measure, if it has one of its own.
-    fn of(&self, measure: &Measure) -> Option<&Fixed<Margin>> {
+    fn of(&self, measure: &Measure) -> Option<&Literal<Margin>> {
         let named = |name: &str| name.parse::<Measure>().is_ok_and(|named| named == *measure);
         self.0.iter().find(|(name, ..)| named(name)).map(|(.., margin)| margin)
     }
@@ -117,7 +114,7 @@ pub(crate) fn decisions(table: Option<&DecideTable>, faults: &mut Faults) -> Opt
 }
 
 /// Refuses measures that are named twice, were it by two names.
-pub(crate) fn check_once<'a>(measures: impl Iterator<Item = &'a Fixed<Measure>>, faults: &mut Faults) {
+pub(crate) fn check_once<'a>(measures: impl Iterator<Item = &'a Literal<Measure>>, faults: &mut Faults) {
     let mut seen: Vec<&Measure> = Vec::new();
     for measure in measures {
         if seen.contains(&&measure.value) {
@@ -172,12 +169,12 @@ fn is_meant(measure: &Measure, all: &[Measure]) -> bool {
     measure.effect() == Effect::Ratio || all.iter().all(|other| other.effect() == Effect::Difference)
 }
 
-fn in_its_unit(margin: &Fixed<Margin>, measure: &Measure, faults: &mut Faults) -> Option<f64> {
+fn in_its_unit(margin: &Literal<Margin>, measure: &Measure, faults: &mut Faults) -> Option<f64> {
     let value = match is_count_of_errors(measure) {
         true => margin.value.number(),
         false => margin.value.share(),
     };
-    let label = || in_words(margin.value.as_written());
+    let label = || level_in_words(margin.value.as_written());
     value.map_err(|problem| faults.add(problem.fault(&margin.span, &margin.path).label(label()))).ok()
 }
 
@@ -205,7 +202,7 @@ fn default_margin(measure: &Measure) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{faults_of, no_faults, read_table};
+    use crate::table::testing::{faults_of, no_faults, read_table};
 
     fn read(text: &str) -> Vec<(String, f64)> {
         let table: DecideTable = read_table(text);

@@ -1,11 +1,8 @@
 //! `[factors]`: what the study varies.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, all_of, one_of};
-use crate::node::{FromToml, Node, table};
+use crate::document::{Fault, Faults, FromToml, Node, Span, all_of, one_of, table};
 use crate::table::root::StudyTable;
-use crate::template::is_name;
-use crate::value::Fixed;
+use crate::value::{Literal, is_name};
 use plimsoll_model::factor::{Factor, Level, Role};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
@@ -16,21 +13,21 @@ table! {
     /// A factor whose levels are compared, or held fixed while others are compared.
     struct FactorTable {
         /// The values it takes.
-        levels: Vec<Fixed<Level>>,
+        levels: Vec<Literal<Level>>,
         /// Whether its levels are compared. Default: false, a condition.
-        compare: Option<Fixed<bool>>,
+        compare: Option<Literal<bool>>,
         /// The level that the others are compared with; required with `compare = true`.
-        baseline: Option<Fixed<Level>>,
+        baseline: Option<Literal<Level>>,
     }
 }
 
 /// All factors in the order of the file. Names are known even where the rest is wrong.
 #[derive(Clone, Debug)]
-pub(crate) struct Factors(pub(crate) Vec<Named>);
+pub(crate) struct Factors(pub(crate) Vec<NamedFactor>);
 
 /// A factor and its name.
 #[derive(Clone, Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedFactor {
     pub(crate) name: String,
     /// Where the name stands.
     pub(crate) place: Span,
@@ -39,8 +36,8 @@ pub(crate) struct Named {
 }
 
 impl Factors {
-    /// The factors, if all are as they should be.
-    pub(crate) fn whole(&self) -> Option<Vec<Factor>> {
+    /// The factors; `None` if one is wrong.
+    pub(crate) fn all_valid(&self) -> Option<Vec<Factor>> {
         self.0.iter().map(|named| named.factor.clone()).collect()
     }
 
@@ -56,7 +53,7 @@ impl FromToml for Factors {
         for (name, node) in table.entries() {
             check_name(name, node, faults);
             let factor = factor(name, node, faults);
-            named.push(Named { name: (*name).to_owned(), place: node.place(), factor });
+            named.push(NamedFactor { name: (*name).to_owned(), place: node.place(), factor });
         }
         let all_read = named.iter().all(|named| named.factor.is_some());
         let compared = named.iter().filter_map(|named| named.factor.as_ref()).any(Factor::is_compared);
@@ -77,7 +74,7 @@ impl JsonSchema for Factors {
         json_schema!({
             "type": "object",
             "additionalProperties": { "anyOf": [
-                { "type": "array", "minItems": 1, "items": generator.subschema_for::<Fixed<Level>>() },
+                { "type": "array", "minItems": 1, "items": generator.subschema_for::<Literal<Level>>() },
                 generator.subschema_for::<FactorTable>(),
             ] },
         })
@@ -99,13 +96,13 @@ fn check_name(name: &str, node: &Node<'_>, faults: &mut Faults) {
 
 fn factor(name: &str, node: &Node<'_>, faults: &mut Faults) -> Option<Factor> {
     if let DeValue::Array(_) = node.value {
-        let levels: Vec<Fixed<Level>> = Vec::from_toml(node, faults)?;
+        let levels: Vec<Literal<Level>> = Vec::from_toml(node, faults)?;
         let levels = distinct(levels, &node.span, &node.path, faults)?;
         return Some(Factor { name: name.to_owned(), levels, role: Role::Condition });
     }
     if !matches!(node.value, DeValue::Table(_)) {
         let fault = node.wrong_type("an array of levels, or a table with `levels`");
-        faults.add(fault.maybe_help(misplaced(name)));
+        faults.add(fault.maybe_help(misplaced_key(name)));
         return None;
     }
     let table = FactorTable::from_toml(node, faults)?;
@@ -114,9 +111,9 @@ fn factor(name: &str, node: &Node<'_>, faults: &mut Faults) -> Option<Factor> {
     Some(Factor { name: name.to_owned(), levels, role })
 }
 
-/// What stands below `[factors]` belongs to it. A key of the study that stands there is read as a
-/// factor, which nobody means.
-pub(crate) fn misplaced(name: &str) -> Option<String> {
+/// Help for a factor that has the name of a key of the study: the key probably stands below `[factors]`
+/// by mistake.
+pub(crate) fn misplaced_key(name: &str) -> Option<String> {
     let meant = StudyTable::KEYS.contains(&name);
     meant.then(|| {
         format!("below `[factors]`, `{name}` is a factor; if you mean the study's, write it above `[factors]`")
@@ -125,7 +122,7 @@ pub(crate) fn misplaced(name: &str) -> Option<String> {
 
 /// The levels, if there are any and each is there once. Levels that read the same are the same:
 /// in a report nobody could tell them apart.
-fn distinct(levels: Vec<Fixed<Level>>, span: &Span, path: &str, faults: &mut Faults) -> Option<Vec<Level>> {
+fn distinct(levels: Vec<Literal<Level>>, span: &Span, path: &str, faults: &mut Faults) -> Option<Vec<Level>> {
     if levels.is_empty() {
         faults.add(Fault::error(span, format!("`{path}` has no levels")).help("name at least one"));
         return None;

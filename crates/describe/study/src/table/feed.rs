@@ -1,12 +1,7 @@
 //! `[workload.feeds.NAME]`: files whose rows the users of a flow take.
 
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
-use crate::flowing::ValueNames;
-use crate::node::table;
-use crate::scalar::Text;
-use crate::scope::Scope;
-use crate::value::{Problem, Scalar, Slot, optional, word, written_or};
+use crate::document::{Fault, Faults, table};
+use crate::value::{Problem, Scalar, Scope, Templated, Text, ValueNames, keyword, resolve_optional, written_or};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Feed, FeedEnd, FeedOrder};
 use schemars::{Schema, json_schema};
@@ -15,11 +10,11 @@ table! {
     /// A file of rows, whose columns are the values {$NAME.COLUMN}.
     struct FeedTable {
         /// The file, relative to the study's folder: CSV with names in its first line, or .json with an array of objects.
-        file: Slot<Text>,
+        file: Templated<Text>,
         /// Who takes which row: "per user", "in order", "random" or "unique". Default: "per user".
-        order: Option<Slot<FeedOrder>>,
+        order: Option<Templated<FeedOrder>>,
         /// What happens when all rows were taken: "start over" or "stop". Default: "start over"; required with "unique", where it is "stop".
-        at_end: Option<Slot<FeedEnd>>,
+        at_end: Option<Templated<FeedEnd>>,
     }
 }
 
@@ -33,8 +28,8 @@ impl FeedTable {
         faults: &mut Faults,
     ) -> Option<Feed> {
         let file = self.file.resolve(scope, faults);
-        let order = optional(self.order.as_ref(), |order| order.resolve(scope, faults));
-        let at_end = optional(self.at_end.as_ref(), |at_end| at_end.resolve(scope, faults));
+        let order = resolve_optional(self.order.as_ref(), |order| order.resolve(scope, faults));
+        let at_end = resolve_optional(self.at_end.as_ref(), |at_end| at_end.resolve(scope, faults));
         let order = order?.unwrap_or(FeedOrder::PerUser);
         let at_end = self.end_of(order, at_end?, faults)?;
         let column = |value: &String| {
@@ -83,7 +78,7 @@ impl Scalar for FeedOrder {
             ("random", FeedOrder::Random),
             ("unique", FeedOrder::Unique),
         ];
-        word(level, &words)
+        keyword(level, &words)
     }
 
     fn schema() -> Schema {
@@ -95,7 +90,7 @@ impl Scalar for FeedEnd {
     const EXPECTED: &'static str = "\"start over\" or \"stop\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &[("start over", FeedEnd::StartOver), ("stop", FeedEnd::Stop)])
+        keyword(level, &[("start over", FeedEnd::StartOver), ("stop", FeedEnd::Stop)])
     }
 
     fn schema() -> Schema {

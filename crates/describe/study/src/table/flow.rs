@@ -1,20 +1,16 @@
 //! What makes a flow of an HTTP workload: users that keep values, branch and wait.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
-use crate::flowing::ValueNames;
-use crate::pairs::Entries;
-use crate::scope::Scope;
-use crate::table::http::{HttpActionTable, HttpTable, OfAll};
-use crate::table::known;
+use crate::document::{Fault, Faults, Span};
+use crate::table::http::{HttpActionTable, HttpTable, RequestDefaults};
 use crate::table::step::{Compiler, StepTable, problem_of_name, requests, walk};
-use crate::value::{Slot, all, optional, written_or};
+use crate::table::value_check;
+use crate::value::{Entries, Scope, Templated, ValueNames, resolve_all, resolve_optional, written_or};
 use plimsoll_model::flow::{Flow, FlowAction, Lifetime, MOST_LOOPS, ValueId, WorkloadPart};
 use plimsoll_model::sql::Parameter;
 use std::collections::BTreeSet;
 
-/// One kind of iteration as the study has it.
-pub(crate) struct Kind<'a> {
+/// A kind of iteration: an action with its weight, or the steps of the only kind.
+pub(crate) struct IterationKind<'a> {
     pub(crate) name: Option<&'a str>,
     weight: Option<&'a HttpActionTable>,
     pub(crate) steps: &'a [StepTable],
@@ -23,7 +19,7 @@ pub(crate) struct Kind<'a> {
 
 // What is known before any trial.
 impl HttpTable {
-    /// Whether users do more than send the same requests each time.
+    /// Returns true if users do more than send the same requests each time.
     pub(crate) fn is_flow(&self) -> bool {
         let own = [
             self.headers.is_some(),
@@ -42,10 +38,11 @@ impl HttpTable {
     }
 
     /// The kinds of iteration.
-    pub(crate) fn kinds(&self) -> Vec<Kind<'_>> {
-        let alone = self.steps.iter().map(|steps| Kind { name: None, weight: None, steps, place: &self.place });
-        let several = self.actions.iter().flatten().map(|action| Kind {
-            name: action.name.as_ref().map(Slot::as_written),
+    pub(crate) fn kinds(&self) -> Vec<IterationKind<'_>> {
+        let alone =
+            self.steps.iter().map(|steps| IterationKind { name: None, weight: None, steps, place: &self.place });
+        let several = self.actions.iter().flatten().map(|action| IterationKind {
+            name: action.name.as_ref().map(Templated::as_written),
             weight: Some(action),
             steps: &action.steps,
             place: &action.place,
@@ -99,7 +96,7 @@ impl HttpTable {
     pub(crate) fn value_names(&self) -> ValueNames {
         let mut names = ValueNames::default();
         self.draw.iter().flat_map(Entries::names).for_each(|(name, _)| names.add(name));
-        for one in known::uses(self) {
+        for one in value_check::uses(self) {
             let feed = one.value.name.split_once('.').map(|(feed, _)| feed);
             if self.feeds.iter().flat_map(Entries::names).any(|(name, _)| Some(name) == feed) {
                 names.add(&one.value.name);
@@ -134,7 +131,7 @@ impl HttpTable {
             requests(steps).into_iter().for_each(|request| request.check(faults));
             check_loops(steps, 0, faults);
         }
-        known::check(self, faults);
+        value_check::check(self, faults);
         Some(())
     }
 
@@ -187,7 +184,7 @@ impl HttpTable {
 
     /// Nothing can be kept for another user.
     fn check_kept(&self, faults: &mut Faults) {
-        if self.state.as_ref().and_then(Slot::fixed) != Some(&Lifetime::Iteration) {
+        if self.state.as_ref().and_then(Templated::fixed) != Some(&Lifetime::Iteration) {
             return;
         }
         let requests = self.blocks().into_iter().flat_map(requests);
@@ -200,15 +197,15 @@ impl HttpTable {
 
     /// What is drawn has no parameters before it, and no file.
     fn check_draws(&self, faults: &mut Faults) {
-        for (name, slot) in self.draw.iter().flat_map(Entries::iter) {
-            let help = match slot.fixed() {
+        for (name, templated) in self.draw.iter().flat_map(Entries::iter) {
+            let help = match templated.fixed() {
                 Some(Parameter::Same(_)) => format!("write `{{${name}}}` wherever the same value is wanted"),
                 Some(Parameter::Feed { .. }) => {
                     "give the workload a feed: `[workload.feeds.NAME]` with `file`".to_owned()
                 }
                 _ => continue,
             };
-            let fault = Fault::error(&slot.span, format!("`{}` is of transactions", slot.as_written()));
+            let fault = Fault::error(&templated.span, format!("`{}` is of transactions", templated.as_written()));
             faults.add(fault.help(help));
         }
     }
@@ -232,21 +229,22 @@ impl HttpTable {
     /// The flow of the trial that `scope` stands for.
     pub(crate) fn flow(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Flow> {
         let names = self.value_names();
-        let of_all = OfAll { headers: self.headers.as_ref(), auth: self.auth.as_ref(), values: &names };
-        let mut compiler = Compiler { scope, of_all, requests: Vec::new() };
+        let defaults = RequestDefaults { headers: self.headers.as_ref(), auth: self.auth.as_ref(), values: &names };
+        let mut compiler = Compiler { scope, defaults, requests: Vec::new() };
         let on_start = compiler.block(self.on_start.as_deref().unwrap_or_default(), faults);
         let actions: Vec<Option<FlowAction>> =
             self.kinds().iter().zip(1..).map(|(kind, number)| kind.resolve(number, &mut compiler, faults)).collect();
         let on_stop = compiler.block(self.on_stop.as_deref().unwrap_or_default(), faults);
         let requests = compiler.requests;
         let draws = self.draws(scope, &names, faults);
-        let feeds = optional(self.feeds.as_ref(), |feeds| {
-            all(&feeds.0, |(name, _, feed)| feed.resolve(name, scope, &names, faults))
+        let feeds = resolve_optional(self.feeds.as_ref(), |feeds| {
+            resolve_all(&feeds.0, |(name, _, feed)| feed.resolve(name, scope, &names, faults))
         });
-        let cookies = optional(self.cookies.as_ref(), |cookies| cookies.resolve(scope, faults));
-        let redirects = optional(self.redirects.as_ref(), |most| most.resolve(scope, faults));
-        let compression = optional(self.compression.as_ref(), |all_of| all(all_of, |one| one.resolve(scope, faults)));
-        let lifetime = optional(self.state.as_ref(), |state| state.resolve(scope, faults));
+        let cookies = resolve_optional(self.cookies.as_ref(), |cookies| cookies.resolve(scope, faults));
+        let redirects = resolve_optional(self.redirects.as_ref(), |most| most.resolve(scope, faults));
+        let compression =
+            resolve_optional(self.compression.as_ref(), |all_of| resolve_all(all_of, |one| one.resolve(scope, faults)));
+        let lifetime = resolve_optional(self.state.as_ref(), |state| state.resolve(scope, faults));
         Some(Flow {
             requests,
             actions: actions.into_iter().collect::<Option<_>>()?,
@@ -264,7 +262,7 @@ impl HttpTable {
 
     fn draws(&self, scope: &Scope<'_>, names: &ValueNames, faults: &mut Faults) -> Option<Vec<(ValueId, Parameter)>> {
         let Some(draw) = &self.draw else { return Some(Vec::new()) };
-        all(&draw.0, |(name, _, slot)| Some((names.id(name)?, slot.resolve(scope, faults)?)))
+        resolve_all(&draw.0, |(name, _, templated)| Some((names.id(name)?, templated.resolve(scope, faults)?)))
     }
 
     /// Where a part of the flow stands: the step of a request, the file of a feed, the first use of a column.
@@ -279,7 +277,7 @@ impl HttpTable {
             WorkloadPart::Value(value) => {
                 let names = self.value_names();
                 let name = names.0.get(usize::from(value.0))?;
-                let used = || known::uses(self).into_iter().find(|one| one.value.name == *name);
+                let used = || value_check::uses(self).into_iter().find(|one| one.value.name == *name);
                 let drawn = self.draw.iter().flat_map(Entries::names).find(|(known, _)| known == name);
                 drawn.map(|(_, place)| place.clone()).or_else(|| Some(used()?.place(faults)))
             }
@@ -290,7 +288,7 @@ impl HttpTable {
     /// What users do and keep, as reports say it.
     pub(crate) fn work_in_words(&self) -> String {
         let kinds = self.kinds();
-        let words = |kind: &Kind<'_>| kind.in_words(kinds.len() > 1);
+        let words = |kind: &IterationKind<'_>| kind.in_words(kinds.len() > 1);
         let mut work = kinds.iter().map(words).collect::<Vec<_>>().join(" or ");
         if !self.is_flow() {
             return work;
@@ -307,7 +305,7 @@ impl HttpTable {
             work += &format!("; {} redirects followed, each an exchange of its own", most.as_written());
         }
         if let Some(codings) = &self.compression {
-            let codings: Vec<&str> = codings.iter().map(Slot::as_written).collect();
+            let codings: Vec<&str> = codings.iter().map(Templated::as_written).collect();
             work += &format!("; compressed by {}", codings.join(" or "));
         }
         if let Some(state) = &self.state {
@@ -321,17 +319,17 @@ impl HttpTable {
     }
 }
 
-impl Kind<'_> {
+impl IterationKind<'_> {
     fn resolve(&self, number: usize, compiler: &mut Compiler<'_>, faults: &mut Faults) -> Option<FlowAction> {
         let scope = compiler.scope;
         let name = self.weight.and_then(|table| table.name.as_ref());
-        let name = optional(name, |name| name.resolve(scope, faults));
+        let name = resolve_optional(name, |name| name.resolve(scope, faults));
         let weight = self.weight.and_then(|table| table.weight.as_ref());
-        let weight = optional(weight, |weight| weight.resolve(scope, faults));
+        let weight = resolve_optional(weight, |weight| weight.resolve(scope, faults));
         let steps = compiler.block(self.steps, faults);
         Some(FlowAction {
             name: name?.map_or_else(|| number.to_string(), |name| name.0),
-            weight: weight?.map_or(1, super::super::scalar::Whole::u32),
+            weight: weight?.map_or(1, crate::value::WholeNumber::u32),
             steps: steps?,
         })
     }

@@ -1,10 +1,7 @@
 //! `[generator]` and `[targets]`: what sends the load, its own limits, and where it may go.
 
-use crate::faults::Faults;
-use crate::node::table;
-use crate::processors::CpuSet;
-use crate::scalar::{PositiveLength, Share, Text, Threads};
-use crate::value::{Fixed, optional};
+use crate::document::{Faults, table};
+use crate::value::{CpuSet, Literal, PositiveTimeSpan, Share, Text, Threads, resolve_optional};
 use plimsoll_model::study::GeneratorSpec;
 use std::time::Duration;
 
@@ -12,13 +9,13 @@ table! {
     /// The generator of load and its own limits.
     struct GeneratorTable {
         /// Threads that send load. Default: one for each of `cpus`; without `cpus`, one for every two processors.
-        threads: Option<Fixed<Threads>>,
+        threads: Option<Literal<Threads>>,
         /// Processors they are bound to: "0-2,5", "lower half" or "upper half". Default: all.
-        cpus: Option<Fixed<CpuSet>>,
+        cpus: Option<Literal<CpuSet>>,
         /// Share of a processor above which the generator's busiest thread counts as the limit, which makes a trial void. Default: 0.7.
-        max_cpu: Option<Fixed<Share>>,
+        max_cpu: Option<Literal<Share>>,
         /// Lateness at the 99th percentile above which the schedule counts as missed, which makes a trial void. Default: "5ms".
-        max_lateness: Option<Fixed<PositiveLength>>,
+        max_lateness: Option<Literal<PositiveTimeSpan>>,
     }
 }
 
@@ -26,7 +23,7 @@ table! {
     /// Where load may go, besides this machine.
     struct TargetsTable {
         /// Host names and addresses, besides this machine's own, that the study may load. Name only hosts that are yours to load. Default: none.
-        allow: Option<Vec<Fixed<Text>>>,
+        allow: Option<Vec<Literal<Text>>>,
     }
 }
 
@@ -38,7 +35,7 @@ impl TargetsTable {
 
 /// The generator as the study asks for it; `table` is missing when it says nothing.
 pub(crate) fn spec(table: Option<&GeneratorTable>, processors: &[usize], faults: &mut Faults) -> Option<GeneratorSpec> {
-    let cpus = optional(table.and_then(|table| table.cpus.as_ref()), |cpus| {
+    let cpus = resolve_optional(table.and_then(|table| table.cpus.as_ref()), |cpus| {
         let among = cpus.value.among(processors);
         among.map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()
     })?;
@@ -57,16 +54,16 @@ pub(crate) fn spec(table: Option<&GeneratorTable>, processors: &[usize], faults:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{faults_of, read_table};
+    use crate::table::testing::{faults_of, read_table};
 
     fn read(text: &str) -> GeneratorSpec {
         let table: GeneratorTable = read_table(text);
-        spec(Some(&table), &[0, 1, 2, 3], &mut crate::testing::no_faults()).expect("a generator")
+        spec(Some(&table), &[0, 1, 2, 3], &mut crate::table::testing::no_faults()).expect("a generator")
     }
 
     #[test]
     fn the_generator_has_defaults() {
-        let spec = spec(None, &[0, 1, 2, 3], &mut crate::testing::no_faults()).expect("a generator");
+        let spec = spec(None, &[0, 1, 2, 3], &mut crate::table::testing::no_faults()).expect("a generator");
         assert_eq!((spec.threads, spec.cpus, spec.max_cpu), (2, None, 0.7));
         assert_eq!(spec.max_lateness, Duration::from_millis(5));
     }

@@ -1,14 +1,11 @@
 //! `[workload]` with `protocol = "grpc"`: unary calls.
 
-use crate::diagnostic::Fault;
-use crate::faults::{Faults, did_you_mean};
-use crate::node::table;
-use crate::pairs::{Json, Pairs};
-use crate::scalar::{PositiveLength, Text, Word};
-use crate::scope::Scope;
+use crate::document::{Fault, Faults, did_you_mean, table};
 use crate::table::target::{Address, TlsTable};
 use crate::table::workload::{Common, Protocol};
-use crate::value::{Fixed, Problem, Scalar, Slot, optional};
+use crate::value::{
+    Json, Literal, Pairs, PositiveTimeSpan, Problem, Scalar, Scope, Templated, Text, Word, resolve_optional,
+};
 use plimsoll_model::factor::Level;
 use plimsoll_model::workload::{Connect, GRPC_STATUSES, GrpcSchema, GrpcStep, Sequence, Steps};
 use schemars::{Schema, json_schema};
@@ -19,21 +16,21 @@ table! {
     struct GrpcTable {
         /// What is spoken with the target.
         #[allow(dead_code)] // read before, to choose this table
-        protocol: Fixed<Protocol>,
+        protocol: Literal<Protocol>,
         /// Where calls go: HOST:PORT, http://HOST:PORT or https://HOST:PORT; "{NAME.address}" for a system.
-        target: Slot<Address>,
+        target: Templated<Address>,
         /// Encryption and how the server is checked. Default: none, unless the target is https://.
         tls: Option<TlsTable>,
         /// When connections are made: "per user", "every iteration" or "shared N". Default: "per user".
-        connect: Option<Slot<Connect>>,
+        connect: Option<Templated<Connect>>,
         /// The longest that one call, or connecting, may take. Default: "10s".
-        timeout: Option<Slot<PositiveLength>>,
+        timeout: Option<Templated<PositiveTimeSpan>>,
         /// The .proto files that define the calls, relative to the study's folder.
-        proto: Option<Vec<Slot<Text>>>,
+        proto: Option<Vec<Templated<Text>>>,
         /// Folders in which imports of the .proto files are looked up. Default: the folder of each file.
-        include: Option<Vec<Slot<Text>>>,
+        include: Option<Vec<Templated<Text>>>,
         /// Ask the server for its definitions instead of reading .proto files. Default: false.
-        reflection: Option<Fixed<bool>>,
+        reflection: Option<Literal<bool>>,
         /// The calls of an iteration.
         steps: Vec<GrpcStepTable>,
     }
@@ -43,15 +40,15 @@ table! {
     /// One unary call and what must come back.
     struct GrpcStepTable {
         /// Name in the results. Default: the method.
-        name: Option<Slot<Text>>,
+        name: Option<Templated<Text>>,
         /// The method: package.Service/Method.
-        call: Slot<Call>,
+        call: Templated<Call>,
         /// The request message, in protobuf's JSON form. Default: an empty message.
         message: Option<Json>,
         /// Metadata sent with the call.
         metadata: Option<Pairs>,
         /// Deadline sent to the server. Default: none is sent.
-        deadline: Option<Slot<PositiveLength>>,
+        deadline: Option<Templated<PositiveTimeSpan>>,
         /// What must come back. Default: status OK.
         expect: Option<GrpcExpectTable>,
     }
@@ -61,7 +58,7 @@ table! {
     /// What must come back from a call.
     struct GrpcExpectTable {
         /// The status, by name or number. Default: "OK".
-        status: Option<Slot<Status>>,
+        status: Option<Templated<Status>>,
         /// Demands that the numbers in the replies of a trial are 1, 2, … N, each once.
         sequence: Option<SequenceTable>,
     }
@@ -71,9 +68,9 @@ table! {
     /// Where the number of a reply stands.
     struct SequenceTable {
         /// Name of the reply's field: a string or an integer.
-        field: Slot<Text>,
+        field: Templated<Text>,
         /// The text before the number, where the field is a string. Default: none.
-        after: Option<Slot<Word>>,
+        after: Option<Templated<Word>>,
     }
 }
 
@@ -118,8 +115,8 @@ impl GrpcTable {
     }
 }
 
-fn paths(slots: &[Slot<Text>], scope: &Scope<'_>, faults: &mut Faults) -> Option<Vec<PathBuf>> {
-    slots.iter().map(|slot| Some(scope.dir.join(slot.resolve(scope, faults)?.0))).collect()
+fn paths(templated: &[Templated<Text>], scope: &Scope<'_>, faults: &mut Faults) -> Option<Vec<PathBuf>> {
+    templated.iter().map(|templated| Some(scope.dir.join(templated.resolve(scope, faults)?.0))).collect()
 }
 
 /// The folder of each file, once.
@@ -144,14 +141,14 @@ impl GrpcStepTable {
 
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<GrpcStep> {
         let call = self.call.resolve(scope, faults);
-        let name = optional(self.name.as_ref(), |name| name.resolve(scope, faults));
-        let message = optional(self.message.as_ref(), |message| message.resolve(scope, faults));
-        let metadata = optional(self.metadata.as_ref(), |metadata| checked_metadata(metadata, scope, faults));
-        let deadline = optional(self.deadline.as_ref(), |deadline| deadline.resolve(scope, faults));
+        let name = resolve_optional(self.name.as_ref(), |name| name.resolve(scope, faults));
+        let message = resolve_optional(self.message.as_ref(), |message| message.resolve(scope, faults));
+        let metadata = resolve_optional(self.metadata.as_ref(), |metadata| checked_metadata(metadata, scope, faults));
+        let deadline = resolve_optional(self.deadline.as_ref(), |deadline| deadline.resolve(scope, faults));
         let status = self.expect.as_ref().and_then(|expect| expect.status.as_ref());
-        let status = optional(status, |status| status.resolve(scope, faults));
+        let status = resolve_optional(status, |status| status.resolve(scope, faults));
         let sequence = self.expect.as_ref().and_then(|expect| expect.sequence.as_ref());
-        let sequence = optional(sequence, |sequence| sequence.resolve(scope, faults));
+        let sequence = resolve_optional(sequence, |sequence| sequence.resolve(scope, faults));
         Some(GrpcStep {
             name: name?.map_or_else(|| self.name(), |name| name.0),
             call: call?.0,
@@ -167,7 +164,7 @@ impl GrpcStepTable {
 impl SequenceTable {
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Sequence> {
         let field = self.field.resolve(scope, faults);
-        let after = optional(self.after.as_ref(), |after| after.resolve(scope, faults));
+        let after = resolve_optional(self.after.as_ref(), |after| after.resolve(scope, faults));
         Some(Sequence { field: field?.0, after: after?.map(|after| after.0).unwrap_or_default() })
     }
 }
@@ -247,8 +244,8 @@ impl Scalar for Status {
 
 #[cfg(test)]
 mod tests {
+    use crate::table::testing::{faults_of, read_table};
     use crate::table::workload::WorkloadTable;
-    use crate::testing::{faults_of, read_table};
 
     const START: &str = "protocol = 'grpc'\ntarget = 'a:1'\nreflection = true\n";
 

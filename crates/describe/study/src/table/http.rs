@@ -1,12 +1,6 @@
 //! `[workload]` with `protocol = "http"`: HTTP/1.1 requests, one after the other, or a flow.
 
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
-use crate::flowing::{Flowing, Use, ValueNames, literal};
-use crate::node::{OneOrMore, table};
-use crate::pairs::{AnyJson, Entries};
-use crate::scalar::{HttpStatus, PositiveLength, Text, Weight, Whole, Word};
-use crate::scope::Scope;
+use crate::document::{Fault, Faults, OneOrMore, table};
 use crate::table::auth::AuthValue;
 use crate::table::body::{PartTable, RequestBody};
 use crate::table::capture::{CaptureTable, JsonPath, Pattern};
@@ -15,7 +9,10 @@ use crate::table::feed::FeedTable;
 use crate::table::step::StepTable;
 use crate::table::target::{Address, TlsTable};
 use crate::table::workload::{Common, Protocol};
-use crate::value::{Fixed, Problem, Scalar, Slot, all, optional, word};
+use crate::value::{
+    AnyJson, Entries, HttpStatus, Literal, PositiveTimeSpan, Problem, Scalar, Scope, Templated, Text, UserTemplate,
+    ValueNames, ValueUse, Weight, WholeNumber, Word, keyword, literal, resolve_all, resolve_optional,
+};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Body, Checks, ContentCoding, FlowRequest, Lifetime, Piece};
 use plimsoll_model::sql::Parameter;
@@ -27,29 +24,29 @@ table! {
     struct HttpTable {
         /// What is spoken with the target.
         #[allow(dead_code)] // read before, to choose this table
-        protocol: Fixed<Protocol>,
+        protocol: Literal<Protocol>,
         /// Where requests go: HOST:PORT, http://HOST[:PORT] or https://HOST[:PORT]; "{NAME.address}" for a system.
-        target: Slot<Address>,
+        target: Templated<Address>,
         /// Encryption and how the server is checked. Default: none, unless the target is https://.
         tls: Option<TlsTable>,
         /// When connections are made: "per user", "every iteration" or "shared N". Default: "per user".
-        connect: Option<Slot<Connect>>,
+        connect: Option<Templated<Connect>>,
         /// The longest that one request, or connecting, may take. Default: "10s".
-        timeout: Option<Slot<PositiveLength>>,
+        timeout: Option<Templated<PositiveTimeSpan>>,
         /// Header lines of every request, unless its step has another one of the name.
-        headers: Option<Entries<Flowing<Word>>>,
+        headers: Option<Entries<UserTemplate<Word>>>,
         /// As whom requests are made. Default: as nobody.
         auth: Option<AuthValue>,
         /// Whether users keep cookies and send them back. Default: false.
-        cookies: Option<Slot<bool>>,
+        cookies: Option<Templated<bool>>,
         /// How many redirects in a row are followed, to the same target. Default: 0.
-        redirects: Option<Slot<Redirects>>,
+        redirects: Option<Templated<Redirects>>,
         /// Content codings that are asked for, and undone before captures and checks: "gzip", "deflate", "br". Default: none.
-        compression: Option<Vec<Slot<ContentCoding>>>,
+        compression: Option<Vec<Templated<ContentCoding>>>,
         /// How long users keep values, cookies and what `on_start` did: "per user", or anew "every iteration". Default: "per user".
-        state: Option<Slot<Lifetime>>,
+        state: Option<Templated<Lifetime>>,
         /// Values that are drawn anew for each iteration: "1 to 100", "zipf 0.9 1 to 10000", "text 16" or "constant x".
-        draw: Option<Entries<Slot<Parameter>>>,
+        draw: Option<Entries<Templated<Parameter>>>,
         /// Files whose rows users take.
         feeds: Option<Entries<FeedTable>>,
         /// What a user does before its first iteration. Default: nothing.
@@ -67,9 +64,9 @@ table! {
     /// One kind of iteration.
     struct HttpActionTable {
         /// Its name in reports. Default: its number.
-        name: Option<Slot<Text>>,
+        name: Option<Templated<Text>>,
         /// How often it is drawn, beside the other weights. Default: 1.
-        weight: Option<Slot<Weight>>,
+        weight: Option<Templated<Weight>>,
         /// The steps of such an iteration.
         steps: Vec<StepTable>,
     }
@@ -79,25 +76,25 @@ table! {
     /// One request and what must come back.
     struct HttpStepTable {
         /// Name in the results. Default: method and path.
-        name: Option<Slot<Text>>,
+        name: Option<Templated<Text>>,
         /// Path of a GET, instead of `method` and `path`.
-        get: Option<Flowing<RequestPath>>,
+        get: Option<UserTemplate<RequestPath>>,
         /// GET, POST, or any other. Default: "GET".
-        method: Option<Slot<Method>>,
+        method: Option<Templated<Method>>,
         /// Path with query, starting with a slash.
-        path: Option<Flowing<RequestPath>>,
+        path: Option<UserTemplate<RequestPath>>,
         /// Header lines besides Host, User-Agent, Connection, Content-Length and Transfer-Encoding.
-        headers: Option<Entries<Flowing<Word>>>,
+        headers: Option<Entries<UserTemplate<Word>>>,
         /// The body. Default: none.
-        body: Option<Flowing<Word>>,
+        body: Option<UserTemplate<Word>>,
         /// A body in JSON. A text that is one value and nothing else has the type of this value.
         json: Option<AnyJson>,
         /// The fields of a form, as a body of type application/x-www-form-urlencoded.
-        form: Option<Entries<Flowing<Word>>>,
+        form: Option<Entries<UserTemplate<Word>>>,
         /// The fields and files of a form, as a body of type multipart/form-data.
         multipart: Option<Vec<PartTable>>,
         /// A file whose bytes are the body, relative to the study's folder.
-        body_file: Option<Slot<Text>>,
+        body_file: Option<Templated<Text>>,
         /// As whom this request is made; false for nobody. Default: as the workload says.
         auth: Option<AuthValue>,
         /// Values that are kept of the reply, by name.
@@ -113,11 +110,11 @@ table! {
     /// What must come back from a request.
     struct HttpExpectTable {
         /// The status, or several. Default: any below 400.
-        status: Option<OneOrMore<Slot<HttpStatus>>>,
+        status: Option<OneOrMore<Templated<HttpStatus>>>,
         /// How long the reply may take at most.
-        within: Option<Slot<PositiveLength>>,
+        within: Option<Templated<PositiveTimeSpan>>,
         /// Headers with the values that they must have.
-        header: Option<Entries<Flowing<Word>>>,
+        header: Option<Entries<UserTemplate<Word>>>,
         /// JSONPaths into the body with what must stand there.
         json: Option<Entries<AnyJson>>,
         /// What the body must hold.
@@ -129,13 +126,13 @@ table! {
     /// What a body must hold.
     struct BodyExpectTable {
         /// A text, or several.
-        contains: Option<OneOrMore<Flowing<Text>>>,
+        contains: Option<OneOrMore<UserTemplate<Text>>>,
         /// A regular expression that must match somewhere, or several.
-        matches: Option<OneOrMore<Slot<Pattern>>>,
+        matches: Option<OneOrMore<Templated<Pattern>>>,
     }
 }
 
-type Redirects = Whole<0, 50>;
+type Redirects = WholeNumber<0, 50>;
 
 impl HttpTable {
     pub(crate) fn common(&self) -> Common<'_> {
@@ -149,7 +146,7 @@ impl HttpTable {
 
     /// The steps of a workload that is no flow.
     pub(crate) fn plain_steps(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Vec<HttpStep>> {
-        all(self.steps.as_deref()?, |step| match step {
+        resolve_all(self.steps.as_deref()?, |step| match step {
             StepTable::Request(request) => request.plain(scope, faults),
             _ => None,
         })
@@ -164,7 +161,7 @@ impl HttpStepTable {
         self.name.as_ref().map_or_else(|| format!("{method} {path}"), |name| name.as_written().to_owned())
     }
 
-    /// Whether only a flow makes such a request.
+    /// Returns true if the request makes its workload a flow.
     pub(crate) fn is_of_flow(&self) -> bool {
         let own = [
             self.json.is_some(),
@@ -181,7 +178,7 @@ impl HttpStepTable {
 
     /// The request of a workload that is no flow: what it sends is always the same.
     fn plain(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<HttpStep> {
-        let request = self.resolve(scope, &OfAll::default(), faults)?;
+        let request = self.resolve(scope, &RequestDefaults::default(), faults)?;
         let body = match request.body {
             Body::Text(body) => literal(body).into_bytes(),
             _ => Vec::new(),
@@ -197,24 +194,29 @@ impl HttpStepTable {
     }
 
     /// The request, with what the workload says of all of them.
-    pub(crate) fn resolve(&self, scope: &Scope<'_>, of_all: &OfAll<'_>, faults: &mut Faults) -> Option<FlowRequest> {
-        let values = of_all.values;
+    pub(crate) fn resolve(
+        &self,
+        scope: &Scope<'_>,
+        defaults: &RequestDefaults<'_>,
+        faults: &mut Faults,
+    ) -> Option<FlowRequest> {
+        let values = defaults.values;
         let path = self.path(faults).and_then(|path| path.resolve(scope, values, faults));
-        let name = optional(self.name.as_ref(), |name| name.resolve(scope, faults));
-        let method = optional(self.method.as_ref(), |method| method.resolve(scope, faults));
-        let own = optional(self.headers.as_ref(), |headers| checked_headers(headers, scope, values, faults));
-        let shared = optional(of_all.headers, |headers| checked_headers(headers, scope, values, faults));
+        let name = resolve_optional(self.name.as_ref(), |name| name.resolve(scope, faults));
+        let method = resolve_optional(self.method.as_ref(), |method| method.resolve(scope, faults));
+        let own = resolve_optional(self.headers.as_ref(), |headers| checked_headers(headers, scope, values, faults));
+        let shared = resolve_optional(defaults.headers, |headers| checked_headers(headers, scope, values, faults));
         let body = self.body().resolve(scope, values, faults);
-        let auth = optional(self.auth.as_ref().or(of_all.auth), |auth| auth.resolve(scope, values, faults));
-        let captures = optional(self.capture.as_ref(), |captures| {
-            all(&captures.0, |(name, _, capture)| capture.resolve(name, scope, values, faults))
+        let auth = resolve_optional(self.auth.as_ref().or(defaults.auth), |auth| auth.resolve(scope, values, faults));
+        let captures = resolve_optional(self.capture.as_ref(), |captures| {
+            resolve_all(&captures.0, |(name, _, capture)| capture.resolve(name, scope, values, faults))
         });
-        let checks = optional(self.expect.as_ref(), |expect| expect.resolve(scope, values, faults));
+        let checks = resolve_optional(self.expect.as_ref(), |expect| expect.resolve(scope, values, faults));
         Some(FlowRequest {
             name: name?.map_or_else(|| self.name(), |name| name.0),
             method: method?.map_or_else(|| "GET".to_owned(), |method| method.0),
             path: path?,
-            headers: together(shared?.unwrap_or_default(), own?.unwrap_or_default()),
+            headers: merged_headers(shared?.unwrap_or_default(), own?.unwrap_or_default()),
             body: body?,
             auth: auth?.flatten(),
             captures: captures?.unwrap_or_default(),
@@ -241,9 +243,9 @@ impl HttpStepTable {
     }
 
     /// The values that the request itself needs, before anything is captured of its reply.
-    pub(crate) fn uses(&self) -> Vec<Use> {
-        let paths = self.get.iter().chain(&self.path).flat_map(Flowing::uses);
-        let headers = self.headers.iter().flat_map(uses_of);
+    pub(crate) fn uses(&self) -> Vec<ValueUse> {
+        let paths = self.get.iter().chain(&self.path).flat_map(UserTemplate::uses);
+        let headers = self.headers.iter().flat_map(value_uses);
         let body = self.body().uses();
         let auth = self.auth.iter().flat_map(AuthValue::uses);
         let expected = self.expect.iter().flat_map(HttpExpectTable::uses);
@@ -251,7 +253,7 @@ impl HttpStepTable {
     }
 
     /// The one path that the step must have.
-    fn path(&self, faults: &mut Faults) -> Option<&Flowing<RequestPath>> {
+    fn path(&self, faults: &mut Faults) -> Option<&UserTemplate<RequestPath>> {
         let fault = match (&self.get, &self.path) {
             (Some(get), None) if self.method.is_none() => return Some(get),
             (None, Some(path)) => return Some(path),
@@ -265,23 +267,23 @@ impl HttpStepTable {
     }
 }
 
-/// What holds for all requests of a workload.
+/// What a workload says of all its requests, and the values that they may use.
 #[derive(Clone, Copy)]
-pub(crate) struct OfAll<'a> {
-    pub(crate) headers: Option<&'a Entries<Flowing<Word>>>,
+pub(crate) struct RequestDefaults<'a> {
+    pub(crate) headers: Option<&'a Entries<UserTemplate<Word>>>,
     pub(crate) auth: Option<&'a AuthValue>,
     pub(crate) values: &'a ValueNames,
 }
 
-impl Default for OfAll<'_> {
+impl Default for RequestDefaults<'_> {
     /// Nothing.
     fn default() -> Self {
         static NONE: ValueNames = ValueNames(Vec::new());
-        OfAll { headers: None, auth: None, values: &NONE }
+        RequestDefaults { headers: None, auth: None, values: &NONE }
     }
 }
 
-pub(crate) fn uses_of<T: Scalar>(texts: &Entries<Flowing<T>>) -> Vec<Use> {
+pub(crate) fn value_uses<T: Scalar>(texts: &Entries<UserTemplate<T>>) -> Vec<ValueUse> {
     texts.iter().flat_map(|(_, text)| text.uses()).collect()
 }
 
@@ -291,11 +293,11 @@ impl HttpExpectTable {
         self.within.is_some() || self.header.is_some() || self.json.is_some() || self.body.is_some() || statuses > 1
     }
 
-    fn uses(&self) -> Vec<Use> {
-        let headers = self.header.iter().flat_map(uses_of);
+    fn uses(&self) -> Vec<ValueUse> {
+        let headers = self.header.iter().flat_map(value_uses);
         let json = self.json.iter().flat_map(Entries::iter).flat_map(|(_, json)| json.0.uses());
         let texts = self.body.iter().filter_map(|body| body.contains.as_ref()).flat_map(|texts| &texts.0);
-        headers.chain(json).chain(texts.flat_map(Flowing::uses)).collect()
+        headers.chain(json).chain(texts.flat_map(UserTemplate::uses)).collect()
     }
 
     fn check(&self, faults: &mut Faults) {
@@ -313,11 +315,13 @@ impl HttpExpectTable {
 
     fn resolve(&self, scope: &Scope<'_>, values: &ValueNames, faults: &mut Faults) -> Option<Checks> {
         let statuses = self.status.as_ref().map_or(&[][..], |status| &status.0);
-        let status = all(statuses, |status| status.resolve(scope, faults).map(HttpStatus::u16));
-        let within = optional(self.within.as_ref(), |within| within.resolve(scope, faults));
-        let header = optional(self.header.as_ref(), |header| header.each(|text| text.resolve(scope, values, faults)));
-        let json = optional(self.json.as_ref(), |json| json.each(|json| json.0.with_values(scope, values, faults)));
-        let body = optional(self.body.as_ref(), |body| body.resolve(scope, values, faults));
+        let status = resolve_all(statuses, |status| status.resolve(scope, faults).map(HttpStatus::u16));
+        let within = resolve_optional(self.within.as_ref(), |within| within.resolve(scope, faults));
+        let header =
+            resolve_optional(self.header.as_ref(), |header| header.each(|text| text.resolve(scope, values, faults)));
+        let json =
+            resolve_optional(self.json.as_ref(), |json| json.each(|json| json.0.with_values(scope, values, faults)));
+        let body = resolve_optional(self.body.as_ref(), |body| body.resolve(scope, values, faults));
         let (contains, matches) = body?.unwrap_or_default();
         Some(Checks {
             status: status?,
@@ -338,10 +342,11 @@ impl BodyExpectTable {
         values: &ValueNames,
         faults: &mut Faults,
     ) -> Option<(Vec<plimsoll_model::flow::Text>, Vec<String>)> {
-        let contains =
-            optional(self.contains.as_ref(), |texts| all(&texts.0, |text| text.resolve(scope, values, faults)));
-        let matches = optional(self.matches.as_ref(), |patterns| {
-            all(&patterns.0, |pattern| pattern.resolve(scope, faults).map(|pattern| pattern.text))
+        let contains = resolve_optional(self.contains.as_ref(), |texts| {
+            resolve_all(&texts.0, |text| text.resolve(scope, values, faults))
+        });
+        let matches = resolve_optional(self.matches.as_ref(), |patterns| {
+            resolve_all(&patterns.0, |pattern| pattern.resolve(scope, faults).map(|pattern| pattern.text))
         });
         Some((contains?.unwrap_or_default(), matches?.unwrap_or_default()))
     }
@@ -349,8 +354,8 @@ impl BodyExpectTable {
 
 type Header = (String, plimsoll_model::flow::Text);
 
-/// The headers of all requests and those of one, which come before them.
-fn together(shared: Vec<Header>, own: Vec<Header>) -> Vec<Header> {
+/// Merges the headers of all requests with those of one, which replace those of the same name.
+fn merged_headers(shared: Vec<Header>, own: Vec<Header>) -> Vec<Header> {
     let is_own = |name: &str| own.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
     let mut headers: Vec<Header> = shared.into_iter().filter(|(name, _)| !is_own(name)).collect();
     headers.extend(own);
@@ -359,7 +364,7 @@ fn together(shared: Vec<Header>, own: Vec<Header>) -> Vec<Header> {
 
 /// Headers that HTTP can carry and the generator does not write itself.
 fn checked_headers(
-    headers: &Entries<Flowing<Word>>,
+    headers: &Entries<UserTemplate<Word>>,
     scope: &Scope<'_>,
     values: &ValueNames,
     faults: &mut Faults,
@@ -439,7 +444,7 @@ impl Scalar for ContentCoding {
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
         let words = [("gzip", ContentCoding::Gzip), ("deflate", ContentCoding::Deflate), ("br", ContentCoding::Brotli)];
-        word(level, &words)
+        keyword(level, &words)
     }
 
     fn schema() -> Schema {
@@ -451,7 +456,7 @@ impl Scalar for Lifetime {
     const EXPECTED: &'static str = "\"per user\" or \"every iteration\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &[("per user", Lifetime::Trial), ("every iteration", Lifetime::Iteration)])
+        keyword(level, &[("per user", Lifetime::Trial), ("every iteration", Lifetime::Iteration)])
     }
 
     fn schema() -> Schema {
@@ -462,9 +467,9 @@ impl Scalar for Lifetime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scope::Bindings;
-    use crate::table::workload::{Given, WorkloadTable};
-    use crate::testing::{faults_of, no_faults, read_table};
+    use crate::table::testing::{faults_of, no_faults, read_table};
+    use crate::table::workload::{StudyContext, WorkloadTable};
+    use crate::value::Bindings;
     use plimsoll_model::factor::Assignment;
     use plimsoll_model::workload::{Steps, Target, Tls, Workload};
     use std::path::Path;
@@ -477,12 +482,12 @@ mod tests {
         let scope = Scope {
             assignment: &assignment,
             bindings: &bindings,
-            resting: &[],
+            not_running: &[],
             system: None,
             dir: Path::new("/s"),
             processors: &[0],
         };
-        table.resolve(&scope, Given::default(), faults)
+        table.resolve(&scope, StudyContext::default(), faults)
     }
 
     #[test]

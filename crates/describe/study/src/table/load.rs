@@ -1,12 +1,10 @@
 //! `[load]`: how many users, or arrivals, over time, and what ends a trial.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
-use crate::node::table;
-use crate::scalar::{Iterations, Length, PositiveLength, Rate, Users};
-use crate::scope::Scope;
+use crate::document::{Fault, Faults, Span, table};
 use crate::table::stage::{StageTable, ThinkValue, profile};
-use crate::value::{Problem, Scalar, Slot, optional};
+use crate::value::{
+    Iterations, Length, PositiveTimeSpan, Problem, Rate, Scalar, Scope, Templated, Users, resolve_optional,
+};
 use plimsoll_model::factor::Level;
 use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Stop, Think};
 use schemars::{Schema, json_schema};
@@ -16,27 +14,27 @@ table! {
     /// How load is offered in a trial: by users that wait for each reply (`users`), or by arrivals that do not (`rate`).
     struct LoadTable {
         /// Closed load: the number of virtual users; with `stages`, the number at the start.
-        users: Option<Slot<Users>>,
+        users: Option<Templated<Users>>,
         /// The pause of a user between two iterations: a duration, `{ uniform = ["1s", "3s"] }`, `{ exponential = "2s" }` or `{ log_normal = { median = "2s", sigma = 0.5 } }`. Default: none.
         think: Option<ThinkValue>,
         /// Open load: iterations that start per second; with `stages`, the rate at the start.
-        rate: Option<Slot<Rate>>,
+        rate: Option<Templated<Rate>>,
         /// How arrivals are spaced: "constant" or "poisson". Default: "constant".
-        arrivals: Option<Slot<Arrivals>>,
+        arrivals: Option<Templated<Arrivals>>,
         /// The most users at work at once in open load; arrivals beyond it wait, and the wait counts. Default: 1000.
-        max_users: Option<Slot<Users>>,
+        max_users: Option<Templated<Users>>,
         /// How the load changes in the measure phase: ramps `{ ramp = "10s", to = 100 }` and holds `{ hold = "30s", at = 100 }`. Default: it does not.
         stages: Option<Vec<StageTable>>,
         /// Load before the measure phase. Default: "2s".
-        warmup: Option<Slot<Length>>,
+        warmup: Option<Templated<Length>>,
         /// The measure phase, or its limit where a number of iterations ends it. Default: as long as all stages; required without any.
-        duration: Option<Slot<PositiveLength>>,
+        duration: Option<Templated<PositiveTimeSpan>>,
         /// How long exchanges under way may take to finish after the measure phase. Default: "10s".
-        drain: Option<Slot<Length>>,
+        drain: Option<Templated<Length>>,
         /// Ends the measure phase after this many iterations in all.
-        iterations: Option<Slot<Iterations>>,
+        iterations: Option<Templated<Iterations>>,
         /// Ends the measure phase when every user has done this many iterations.
-        iterations_per_user: Option<Slot<Iterations>>,
+        iterations_per_user: Option<Templated<Iterations>>,
     }
 }
 
@@ -47,8 +45,8 @@ const MAX_USERS: u32 = 1000;
 impl LoadTable {
     pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<LoadProfile> {
         let model = self.model(scope, faults);
-        let warmup = optional(self.warmup.as_ref(), |warmup| warmup.resolve(scope, faults));
-        let drain = optional(self.drain.as_ref(), |drain| drain.resolve(scope, faults));
+        let warmup = resolve_optional(self.warmup.as_ref(), |warmup| warmup.resolve(scope, faults));
+        let drain = resolve_optional(self.drain.as_ref(), |drain| drain.resolve(scope, faults));
         let limit = self.limit(scope, faults);
         let count = self.count(scope, faults);
         let stop = count?.stop(limit?);
@@ -86,14 +84,14 @@ impl LoadTable {
         };
         let mut words = match &self.rate {
             Some(rate) => {
-                let arrivals = self.arrivals.as_ref().map_or("constant", Slot::as_written);
+                let arrivals = self.arrivals.as_ref().map_or("constant", Templated::as_written);
                 let most =
                     self.max_users.as_ref().map_or_else(|| MAX_USERS.to_string(), |most| most.as_written().to_owned());
                 let rate = rate.as_written();
                 format!("open load, {rate} arrivals per second ({arrivals}){stages}, at most {most} users at once")
             }
             None => {
-                let users = self.users.as_ref().map_or("", Slot::as_written);
+                let users = self.users.as_ref().map_or("", Templated::as_written);
                 let none = if waits { "pauses as the workload has them" } else { "no think time" };
                 let think = self.think.as_ref().map(ThinkValue::in_words);
                 let think = think.map_or_else(|| none.to_owned(), |think| format!("think time {think}"));
@@ -128,22 +126,22 @@ impl LoadTable {
         }
     }
 
-    fn closed(&self, users: &Slot<Users>, scope: &Scope<'_>, faults: &mut Faults) -> Option<LoadModel> {
-        refuse(self.arrivals.as_ref().map(|slot| &slot.span), "arrivals", "open load (`rate`)", faults);
-        refuse(self.max_users.as_ref().map(|slot| &slot.span), "max_users", "open load (`rate`)", faults);
+    fn closed(&self, users: &Templated<Users>, scope: &Scope<'_>, faults: &mut Faults) -> Option<LoadModel> {
+        refuse(self.arrivals.as_ref().map(|templated| &templated.span), "arrivals", "open load (`rate`)", faults);
+        refuse(self.max_users.as_ref().map(|templated| &templated.span), "max_users", "open load (`rate`)", faults);
         let start = users.resolve(scope, faults).map(|users| users.0 as f64);
-        let think = optional(self.think.as_ref(), |think| think.resolve(scope, faults));
+        let think = resolve_optional(self.think.as_ref(), |think| think.resolve(scope, faults));
         let users = self.profile(start?, scope, faults);
         Some(LoadModel::Closed { users: users?, think: think?.unwrap_or(Think::Constant(Duration::ZERO)) })
     }
 
-    fn open(&self, rate: &Slot<Rate>, scope: &Scope<'_>, faults: &mut Faults) -> Option<LoadModel> {
+    fn open(&self, rate: &Templated<Rate>, scope: &Scope<'_>, faults: &mut Faults) -> Option<LoadModel> {
         refuse(self.think.as_ref().map(|_| &self.place), "think", "closed load (`users`)", faults);
-        let per_user = self.iterations_per_user.as_ref().map(|slot| &slot.span);
+        let per_user = self.iterations_per_user.as_ref().map(|templated| &templated.span);
         refuse(per_user, "iterations_per_user", "closed load (`users`)", faults);
         let start = rate.resolve(scope, faults).map(|rate| rate.0);
-        let arrivals = optional(self.arrivals.as_ref(), |arrivals| arrivals.resolve(scope, faults));
-        let max_users = optional(self.max_users.as_ref(), |most| most.resolve(scope, faults));
+        let arrivals = resolve_optional(self.arrivals.as_ref(), |arrivals| arrivals.resolve(scope, faults));
+        let max_users = resolve_optional(self.max_users.as_ref(), |most| most.resolve(scope, faults));
         warn_of_high_rate(start?, &rate.span, faults);
         let rate = self.profile(start?, scope, faults);
         Some(LoadModel::Open {
@@ -250,8 +248,8 @@ fn warn_of_high_rate(rate: f64, span: &Span, faults: &mut Faults) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scope::Bindings;
-    use crate::testing::{faults_of, no_faults, read_table};
+    use crate::table::testing::{faults_of, no_faults, read_table};
+    use crate::value::Bindings;
     use plimsoll_model::factor::Assignment;
     use std::path::Path;
 
@@ -261,7 +259,7 @@ mod tests {
         let scope = Scope {
             assignment: &assignment,
             bindings: &bindings,
-            resting: &[],
+            not_running: &[],
             system: None,
             dir: Path::new("/"),
             processors: &[0],

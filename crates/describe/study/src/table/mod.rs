@@ -13,9 +13,8 @@ pub(crate) mod flow;
 pub(crate) mod generator;
 pub(crate) mod grpc;
 pub(crate) mod http;
-pub(crate) mod known;
 pub(crate) mod load;
-pub(crate) mod named;
+pub(crate) mod named_tables;
 pub(crate) mod oltp;
 pub(crate) mod only;
 pub(crate) mod ready;
@@ -30,9 +29,12 @@ pub(crate) mod storage;
 pub(crate) mod store;
 pub(crate) mod system;
 pub(crate) mod target;
+#[cfg(test)]
+pub(crate) mod testing;
 pub(crate) mod tpcc;
 pub(crate) mod transaction;
 pub(crate) mod url;
+pub(crate) mod value_check;
 pub(crate) mod workload;
 
 use database::{ExternalTable, ServerTable};
@@ -53,7 +55,7 @@ use tpcc::TpccTable;
 use transaction::{StatementTable, TransactionTable};
 
 /// Where keys belong. What every workload has stands before what only some have.
-const HOMES: [(&str, &[&str]); 26] = [
+const KEY_LOCATIONS: [(&str, &[&str]); 26] = [
     ("at the top level of the file", StudyTable::KEYS),
     ("in [targets]", TargetsTable::KEYS),
     ("in [generator]", GeneratorTable::KEYS),
@@ -83,20 +85,20 @@ const HOMES: [(&str, &[&str]); 26] = [
 ];
 
 /// Where `key` belongs, if any table has it: `in [generator] or in [system.NAME]`.
-pub(crate) fn home_of(key: &str) -> Option<String> {
+pub(crate) fn location_of_key(key: &str) -> Option<String> {
     // What looks like the user of a database is a slip for the users of a load.
     let has = |keys: &[&str]| keys.contains(&key) && key != "user";
-    let mut homes: Vec<&str> = HOMES.iter().filter(|(_, keys)| has(keys)).map(|(home, _)| *home).collect();
-    homes.dedup_by(|later, earlier| later.starts_with(*earlier));
-    (!homes.is_empty()).then(|| homes.join(" or "))
+    let mut places: Vec<&str> = KEY_LOCATIONS.iter().filter(|(_, keys)| has(keys)).map(|(place, _)| *place).collect();
+    places.dedup_by(|later, earlier| later.starts_with(*earlier));
+    (!places.is_empty()).then(|| places.join(" or "))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::home_of;
+    use super::location_of_key;
 
     #[test]
-    fn keys_find_their_homes() {
+    fn a_key_is_located_in_every_table_that_has_it() {
         for (key, home) in [
             ("cpus", "in [generator] or in [system.NAME] or in [database.NAME]"),
             ("warehouses", "in `tpcc` of a SQL workload"),
@@ -106,8 +108,8 @@ mod tests {
             ("proto", "in [workload] with `protocol = \"grpc\"`"),
             ("repeats", "at the top level of the file"),
         ] {
-            assert_eq!(home_of(key).as_deref(), Some(home), "{key}");
+            assert_eq!(location_of_key(key).as_deref(), Some(home), "{key}");
         }
-        assert_eq!(home_of("colour"), None);
+        assert_eq!(location_of_key("colour"), None);
     }
 }

@@ -1,11 +1,9 @@
 //! `oltp` of a SQL workload, and how rows are chosen.
 
-use crate::diagnostic::Span;
-use crate::faults::{Faults, all_of, did_you_mean};
-use crate::node::table;
-use crate::scalar::Whole;
-use crate::scope::Scope;
-use crate::value::{Problem, Scalar, Slot, number_after, optional, word, written_or};
+use crate::document::{Faults, Span, all_of, did_you_mean, table};
+use crate::value::{
+    Problem, Scalar, Scope, Templated, WholeNumber, keyword, number_after, resolve_optional, written_or,
+};
 use plimsoll_model::factor::Level;
 use plimsoll_model::sql::{Distribution, Oltp, OltpTest};
 use schemars::{Schema, json_schema};
@@ -14,27 +12,28 @@ table! {
     /// One of sysbench's OLTP tests.
     struct OltpTable {
         /// Which: "point_select", "read_only", "read_write", "write_only", "update_index", "update_non_index", "insert" or "delete".
-        test: Slot<OltpTest>,
+        test: Templated<OltpTest>,
         /// How many tables there are. Default: 1.
-        tables: Option<Slot<Tables>>,
+        tables: Option<Templated<Tables>>,
         /// Rows of each. Default: 10000.
-        rows: Option<Slot<Rows>>,
+        rows: Option<Templated<Rows>>,
         /// How rows are chosen: "uniform", "special", "pareto N" or "zipf N". Default: "special", as sysbench.
-        distribution: Option<Slot<Distribution>>,
+        distribution: Option<Templated<Distribution>>,
     }
 }
 
-type Tables = Whole<1, 10_000>;
-type Rows = Whole<1, 10_000_000_000>;
+type Tables = WholeNumber<1, 10_000>;
+type Rows = WholeNumber<1, 10_000_000_000>;
 
 const ROWS: u64 = 10_000;
 
 impl OltpTable {
     pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Oltp> {
         let test = self.test.resolve(scope, faults);
-        let tables = optional(self.tables.as_ref(), |tables| tables.resolve(scope, faults));
-        let rows = optional(self.rows.as_ref(), |rows| rows.resolve(scope, faults));
-        let distribution = optional(self.distribution.as_ref(), |distribution| distribution.resolve(scope, faults));
+        let tables = resolve_optional(self.tables.as_ref(), |tables| tables.resolve(scope, faults));
+        let rows = resolve_optional(self.rows.as_ref(), |rows| rows.resolve(scope, faults));
+        let distribution =
+            resolve_optional(self.distribution.as_ref(), |distribution| distribution.resolve(scope, faults));
         Some(Oltp {
             test: test?,
             tables: tables?.map_or(1, Tables::u32),
@@ -68,7 +67,7 @@ impl Scalar for OltpTest {
         let names = OltpTest::ALL.map(OltpTest::name);
         let all = format!("the tests are {}", all_of(names));
         let help = did_you_mean(&level.to_string(), names).map_or(all.clone(), |near| format!("{near} {all}"));
-        word(level, &OltpTest::ALL.map(|test| (test.name(), test))).map_err(|problem| problem.help(help))
+        keyword(level, &OltpTest::ALL.map(|test| (test.name(), test))).map_err(|problem| problem.help(help))
     }
 
     fn schema() -> Schema {

@@ -1,25 +1,24 @@
 //! `only`: the trials in which a system is started.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, all_of, did_you_mean, unknown};
-use crate::node::{FromToml, Node};
+use crate::document::{Fault, Faults, FromToml, Node, Span, all_of, did_you_mean, unknown};
 use crate::table::factors::Factors;
-use crate::value::Fixed;
+use crate::value::Literal;
 use plimsoll_model::factor::{Assignment, Level};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use toml::de::DeValue;
 
-/// The levels that factors must have; never empty.
+/// The levels that factors must have for a system to be started; never empty.
 #[derive(Clone, Debug)]
-pub(crate) struct Only(Vec<Limit>);
+pub(crate) struct Only(Vec<AllowedLevels>);
 
+/// The levels of one factor.
 #[derive(Clone, Debug)]
-struct Limit {
+struct AllowedLevels {
     factor: String,
     /// Where the name of the factor stands.
     place: Span,
-    levels: Vec<Fixed<Level>>,
+    levels: Vec<Literal<Level>>,
 }
 
 impl Only {
@@ -43,7 +42,7 @@ impl Only {
     }
 }
 
-impl Limit {
+impl AllowedLevels {
     fn names(&self, level: &Level) -> bool {
         // Levels that read the same are the same, as in `baseline`.
         self.levels.iter().any(|named| named.value.to_string() == level.to_string())
@@ -76,22 +75,23 @@ impl FromToml for Only {
             faults.add(fault.help("write `only = { FACTOR = \"LEVEL\" }`, or leave it out"));
             return None;
         }
-        let limits: Vec<Option<Limit>> = table.entries().iter().map(|(name, node)| limit(name, node, faults)).collect();
+        let limits: Vec<Option<AllowedLevels>> =
+            table.entries().iter().map(|(name, node)| limit(name, node, faults)).collect();
         limits.into_iter().collect::<Option<_>>().map(Only)
     }
 }
 
-fn limit(factor: &str, node: &Node<'_>, faults: &mut Faults) -> Option<Limit> {
+fn limit(factor: &str, node: &Node<'_>, faults: &mut Faults) -> Option<AllowedLevels> {
     let levels = match node.value {
         DeValue::Array(_) => Vec::from_toml(node, faults)?,
-        _ => vec![Fixed::from_toml(node, faults)?],
+        _ => vec![Literal::from_toml(node, faults)?],
     };
     if levels.is_empty() {
         let fault = Fault::error(&node.span, format!("{} has no levels", node.name()));
         faults.add(fault.help("the system would never be started: name a level"));
         return None;
     }
-    Some(Limit { factor: factor.to_owned(), place: node.place(), levels })
+    Some(AllowedLevels { factor: factor.to_owned(), place: node.place(), levels })
 }
 
 impl JsonSchema for Only {
@@ -104,7 +104,7 @@ impl JsonSchema for Only {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let level = generator.subschema_for::<Fixed<Level>>();
+        let level = generator.subschema_for::<Literal<Level>>();
         json_schema!({
             "type": "object",
             "minProperties": 1,

@@ -1,13 +1,8 @@
 //! `ready`: when a started system counts as ready for load.
 
-use crate::command::Command;
-use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
-use crate::node::{FromToml, Node, table};
-use crate::scalar::{PositiveLength, Text};
-use crate::scope::Scope;
+use crate::document::{Fault, Faults, FromToml, Node, Span, table};
 use crate::table::target::is_host_and_port;
-use crate::value::{Problem, Scalar, Slot, optional};
+use crate::value::{Command, PositiveTimeSpan, Problem, Scalar, Scope, Templated, Text, resolve_optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::system::{Probe, Ready};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -19,15 +14,15 @@ table! {
     /// When a system counts as ready: one of `tcp`, `http`, `log` and `command`.
     struct ReadyTable {
         /// When a connection to this HOST:PORT is accepted.
-        tcp: Option<Slot<HostPort>>,
+        tcp: Option<Templated<HostPort>>,
         /// When a GET of this http:// URL gives a status below 400.
-        http: Option<Slot<HttpUrl>>,
+        http: Option<Templated<HttpUrl>>,
         /// When its output has a line with this text.
-        log: Option<Slot<Text>>,
+        log: Option<Templated<Text>>,
         /// When this command ends with exit code 0.
         command: Option<Command>,
         /// How long it may take. Default: "10s".
-        within: Option<Slot<PositiveLength>>,
+        within: Option<Templated<PositiveTimeSpan>>,
     }
 }
 
@@ -35,7 +30,7 @@ table! {
 #[derive(Clone, Debug)]
 pub(crate) enum ReadyValue {
     /// HOST:PORT or a URL.
-    Short(Slot<Endpoint>),
+    Short(Templated<Endpoint>),
     /// All of it.
     Table(Box<ReadyTable>),
 }
@@ -67,15 +62,15 @@ impl ReadyTable {
         } else {
             self.command.as_ref()?.resolve(scope, faults).map(Probe::Command)
         };
-        let within = optional(self.within.as_ref(), |within| within.resolve(scope, faults));
+        let within = resolve_optional(self.within.as_ref(), |within| within.resolve(scope, faults));
         Some(Ready { probe: probe?, within: within?.map_or(WITHIN, |within| within.0) })
     }
 
     /// Where each kind that is given stands.
     fn kinds(&self) -> Vec<&Span> {
-        let tcp = self.tcp.as_ref().map(|slot| &slot.span);
-        let http = self.http.as_ref().map(|slot| &slot.span);
-        let log = self.log.as_ref().map(|slot| &slot.span);
+        let tcp = self.tcp.as_ref().map(|templated| &templated.span);
+        let http = self.http.as_ref().map(|templated| &templated.span);
+        let log = self.log.as_ref().map(|templated| &templated.span);
         let command = self.command.as_ref().map(|command| &command.span);
         [tcp, http, log, command].into_iter().flatten().collect()
     }
@@ -84,7 +79,7 @@ impl ReadyTable {
 impl FromToml for ReadyValue {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
         if !matches!(node.value, DeValue::Table(_)) {
-            return Slot::from_toml(node, faults).map(ReadyValue::Short);
+            return Templated::from_toml(node, faults).map(ReadyValue::Short);
         }
         let table = ReadyTable::from_toml(node, faults)?;
         const KINDS: [&str; 4] = ["tcp", "http", "log", "command"];
@@ -189,7 +184,7 @@ fn is_http_url(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::faults_of;
+    use crate::table::testing::faults_of;
 
     #[test]
     fn readiness_is_one_thing() {

@@ -1,8 +1,7 @@
 //! `[report]`: what the report is to show besides the answer.
 
-use crate::node::table;
-use crate::scalar::Text;
-use crate::value::Fixed;
+use crate::document::table;
+use crate::value::{Literal, Text};
 use plimsoll_model::measure::Measure;
 use plimsoll_model::study::ReportSpec;
 
@@ -10,13 +9,13 @@ table! {
     /// What the report shows besides the answer.
     struct ReportTable {
         /// Measures shown beside those that decide.
-        measures: Option<Vec<Fixed<Measure>>>,
+        measures: Option<Vec<Literal<Measure>>>,
         /// The factor on the horizontal axis of charts. Default: the last numeric condition.
-        axis: Option<Fixed<Text>>,
+        axis: Option<Literal<Text>>,
         /// The author's own words, as paragraphs.
-        comments: Option<Fixed<Text>>,
+        comments: Option<Literal<Text>>,
         /// What the author wants done.
-        action_items: Option<Vec<Fixed<Text>>>,
+        action_items: Option<Vec<Literal<Text>>>,
     }
 }
 
@@ -34,7 +33,7 @@ impl ReportTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::read_table;
+    use crate::table::testing::read_table;
 
     #[test]
     fn a_report_is_described() {

@@ -1,66 +1,65 @@
 //! The study file as a whole: its tables, and what they must be to one another.
 
-use crate::diagnostic::Fault;
-use crate::faults::{Faults, unknown};
-use crate::node::{Part, table};
-use crate::profile::Profiles;
-use crate::scalar::{Look, NoiseFloor, Repeats, Seed, SpareBlocks, Text};
+use crate::document::profile::Profiles;
+use crate::document::{Fault, Faults, Section, did_you_mean, table, unknown};
 use crate::table::database::DatabaseTables;
 use crate::table::decide::DecideTable;
 use crate::table::factors::Factors;
 use crate::table::generator::{GeneratorTable, TargetsTable};
 use crate::table::load::LoadTable;
-use crate::table::named::AllOf;
+use crate::table::named_tables::NamedTables;
 use crate::table::report::ReportTable;
 use crate::table::sql::SqlTable;
 use crate::table::store::Stores;
 use crate::table::system::Systems;
 use crate::table::workload::WorkloadTable;
-use crate::value::{Fixed, optional};
+use crate::value::{InterimLook, Literal, Problem, Repeats, Scalar, Seed, SpareBlocks, Text, resolve_optional};
+use plimsoll_model::factor::Level;
 use plimsoll_model::measure::{Measure, Series};
 use plimsoll_model::study::FloorRule;
+use schemars::{Schema, json_schema};
 use std::ops::RangeInclusive;
 
 table! {
     /// A performance study: one question, and the trials that answer it.
     struct StudyTable {
         /// What the study is about, in one line.
-        title: Part<Fixed<Text>>,
+        title: Section<Literal<Text>>,
         /// The question that it answers.
-        question: Part<Fixed<Text>>,
+        question: Section<Literal<Text>>,
         /// How often every comparison is repeated under each condition. Default: 5.
-        repeats: Option<Part<Fixed<Repeats>>>,
+        repeats: Option<Section<Literal<Repeats>>>,
         /// Seed of everything random: the order of trials, arrivals, think times. Default: 1.
-        seed: Option<Part<Fixed<Seed>>>,
+        seed: Option<Section<Literal<Seed>>>,
         /// Whether each block holds the baseline a second time, to measure by how much two runs of the same thing differ. Where they differ too much, no verdict stands; with "beyond", differences that lie wholly beyond that still do. Default: true.
-        noise_floor: Option<Part<Fixed<NoiseFloor>>>,
+        noise_floor: Option<Section<Literal<NoiseFloor>>>,
         /// How many blocks may be run again because a trial in them did not count. Default: a quarter of them, at least 1.
-        spare_blocks: Option<Part<Fixed<SpareBlocks>>>,
+        spare_blocks: Option<Section<Literal<SpareBlocks>>>,
         /// The repeats after which `run --until-decided` may end: 2 to 5 numbers, ascending; the last one is `repeats`.
-        looks: Option<Part<Vec<Fixed<Look>>>>,
+        looks: Option<Section<Vec<Literal<InterimLook>>>>,
         /// What the study varies.
-        factors: Part<Factors>,
+        factors: Section<Factors>,
         /// Where load may go, besides this machine.
-        targets: Option<Part<TargetsTable>>,
+        targets: Option<Section<TargetsTable>>,
         /// The generator of load and its own limits.
-        generator: Option<Part<GeneratorTable>>,
+        generator: Option<Section<GeneratorTable>>,
         /// The processes that are started for each trial, by name.
-        system: Option<Part<Systems>>,
+        system: Option<Section<Systems>>,
         /// The databases of each trial, by name: started from data of their own, or running already.
-        database: Option<Part<DatabaseTables>>,
+        database: Option<Section<DatabaseTables>>,
         /// Where objects are kept, by name, for storage workloads.
-        store: Option<Part<Stores>>,
+        store: Option<Section<Stores>>,
         /// What one virtual user does in an iteration.
-        workload: Part<WorkloadTable>,
+        workload: Section<WorkloadTable>,
         /// How load is offered in a trial.
-        load: Part<LoadTable>,
+        load: Section<LoadTable>,
         /// What decides the answer.
-        decide: Option<Part<DecideTable>>,
+        decide: Option<Section<DecideTable>>,
         /// What the report shows besides the answer.
-        report: Option<Part<ReportTable>>,
+        report: Option<Section<ReportTable>>,
         /// The same study in another size, by name: keys that take the place of the study's with `--profile NAME`.
         #[allow(dead_code)] // applied before the study is read
-        profile: Option<Part<Profiles>>,
+        profile: Option<Section<Profiles>>,
     }
 }
 
@@ -74,19 +73,19 @@ const LOOKS_HELP: &str = "write the repeats after which the run may end, as in `
 /// The first look that keeps to the level of the intervals, which is made for larger samples.
 const EARLY_LOOK: i64 = 5;
 
-// Each part, if it is as it should be.
+// Each section; `None` if it is wrong.
 impl StudyTable {
     pub(crate) fn title(&self) -> Option<String> {
-        self.title.as_whole().map(|title| title.value.0.clone())
+        self.title.valid().map(|title| title.value.0.clone())
     }
 
     pub(crate) fn question(&self) -> Option<String> {
-        self.question.as_whole().map(|question| question.value.0.clone())
+        self.question.valid().map(|question| question.value.0.clone())
     }
 
     pub(crate) fn repeats(&self) -> Option<u32> {
         match &self.repeats {
-            Some(repeats) => repeats.as_whole().map(|repeats| repeats.value.u32()),
+            Some(repeats) => repeats.valid().map(|repeats| repeats.value.u32()),
             None => Some(self.looks()?.last().copied().unwrap_or(REPEATS)),
         }
     }
@@ -94,68 +93,68 @@ impl StudyTable {
     /// The looks; none when the study has none.
     pub(crate) fn looks(&self) -> Option<Vec<u32>> {
         let Some(looks) = &self.looks else { return Some(Vec::new()) };
-        Some(looks.as_whole()?.iter().map(|look| look.value.u32()).collect())
+        Some(looks.valid()?.iter().map(|look| look.value.u32()).collect())
     }
 
     /// The rule of the noise floor; none within for a study without one.
     pub(crate) fn noise_floor(&self) -> Option<Option<FloorRule>> {
         let default = Some(Some(FloorRule::default()));
-        self.noise_floor.as_ref().map_or(default, |floor| floor.as_whole().map(|floor| floor.value.0))
+        self.noise_floor.as_ref().map_or(default, |floor| floor.valid().map(|floor| floor.value.0))
     }
 
     /// How many blocks are spare, if the study says so.
     pub(crate) fn spare_blocks(&self) -> Option<Option<u32>> {
-        optional(self.spare_blocks.as_ref(), |spare| spare.as_whole().map(|spare| spare.value.u32()))
+        resolve_optional(self.spare_blocks.as_ref(), |spare| spare.valid().map(|spare| spare.value.u32()))
     }
 
     pub(crate) fn seed(&self) -> Option<u64> {
-        self.seed.as_ref().map_or(Some(SEED), |seed| seed.as_whole().map(|seed| seed.value.u64()))
+        self.seed.as_ref().map_or(Some(SEED), |seed| seed.valid().map(|seed| seed.value.u64()))
     }
 
     pub(crate) fn targets(&self) -> Option<&TargetsTable> {
-        self.targets.as_ref()?.as_whole()
+        self.targets.as_ref()?.valid()
     }
 
     pub(crate) fn generator(&self) -> Option<&GeneratorTable> {
-        self.generator.as_ref()?.as_whole()
+        self.generator.as_ref()?.valid()
     }
 
     pub(crate) fn factors(&self) -> Option<&Factors> {
-        self.factors.as_whole()
+        self.factors.valid()
     }
 
     /// The systems; none when the study has none.
     pub(crate) fn systems(&self) -> Option<&Systems> {
-        static NONE: Systems = AllOf(Vec::new());
-        self.system.as_ref().map_or(Some(&NONE), Part::as_whole)
+        static NONE: Systems = NamedTables(Vec::new());
+        self.system.as_ref().map_or(Some(&NONE), Section::valid)
     }
 
     /// The databases; none when the study has none.
     pub(crate) fn databases(&self) -> Option<&DatabaseTables> {
-        static NONE: DatabaseTables = AllOf(Vec::new());
-        self.database.as_ref().map_or(Some(&NONE), Part::as_whole)
+        static NONE: DatabaseTables = NamedTables(Vec::new());
+        self.database.as_ref().map_or(Some(&NONE), Section::valid)
     }
 
     /// The stores; none when the study has none.
     pub(crate) fn stores(&self) -> Option<&Stores> {
-        static NONE: Stores = AllOf(Vec::new());
-        self.store.as_ref().map_or(Some(&NONE), Part::as_whole)
+        static NONE: Stores = NamedTables(Vec::new());
+        self.store.as_ref().map_or(Some(&NONE), Section::valid)
     }
 
     pub(crate) fn workload(&self) -> Option<&WorkloadTable> {
-        self.workload.as_whole()
+        self.workload.valid()
     }
 
     pub(crate) fn load(&self) -> Option<&LoadTable> {
-        self.load.as_whole()
+        self.load.valid()
     }
 
     pub(crate) fn decide(&self) -> Option<&DecideTable> {
-        self.decide.as_ref()?.as_whole()
+        self.decide.as_ref()?.valid()
     }
 
     pub(crate) fn report(&self) -> Option<&ReportTable> {
-        self.report.as_ref()?.as_whole()
+        self.report.as_ref()?.valid()
     }
 }
 
@@ -177,7 +176,7 @@ impl StudyTable {
         self.check_looks(faults);
     }
 
-    fn check_measure(&self, measure: &Fixed<Measure>, faults: &mut Faults) {
+    fn check_measure(&self, measure: &Literal<Measure>, faults: &mut Faults) {
         let (kind, name, known) = match &measure.value.series {
             Series::PartDuration(..) | Series::Subrequests
                 if self.workload().is_some_and(|work| !work.is_storage()) =>
@@ -227,7 +226,7 @@ impl StudyTable {
         faults.add(unknown(kind, name, known.iter().map(String::as_str), &measure.span));
     }
 
-    fn check_axis(&self, axis: &Fixed<Text>, faults: &mut Faults) {
+    fn check_axis(&self, axis: &Literal<Text>, faults: &mut Faults) {
         let Some(names) = self.factors().map(Factors::names) else { return };
         if !names.contains(&axis.value.0.as_str()) {
             faults.add(unknown("factor", &axis.value.0, names, &axis.span));
@@ -255,7 +254,7 @@ impl StudyTable {
     }
 
     fn check_repeats(&self, faults: &mut Faults) {
-        let repeats = self.repeats.as_ref().and_then(Part::as_whole);
+        let repeats = self.repeats.as_ref().and_then(Section::valid);
         if let Some(repeats) = repeats.filter(|repeats| repeats.value.0 < 3) {
             let fault = Fault::warning(&repeats.span, "fewer than 3 repeats cannot give a verdict");
             faults.add(fault.help("5 repeats are usual, and 10 find small differences"));
@@ -265,7 +264,7 @@ impl StudyTable {
     /// Looks are declared before anything runs, so that the level of the intervals can allow for
     /// them (Pocock, 1977).
     fn check_looks(&self, faults: &mut Faults) {
-        let Some(looks) = self.looks.as_ref().and_then(Part::as_whole) else { return };
+        let Some(looks) = self.looks.as_ref().and_then(Section::valid) else { return };
         let (Some(first), Some(last)) = (looks.first(), looks.last()) else {
             faults.add(Fault::error(&self.place, "`looks` is empty").help(LOOKS_HELP));
             return;
@@ -279,7 +278,7 @@ impl StudyTable {
             let fault = Fault::error(&pair[1].span, "`looks` must ascend");
             faults.add(fault.label("not above the one before it").help(LOOKS_HELP));
         }
-        let repeats = self.repeats.as_ref().and_then(Part::as_whole);
+        let repeats = self.repeats.as_ref().and_then(Section::valid);
         if let Some(repeats) = repeats.filter(|repeats| repeats.value.0 != last.value.0) {
             let message = format!("the last of `looks` is {}, but `repeats` is {}", last.value.0, repeats.value.0);
             faults.add(Fault::error(&last.span, message).help("leave `repeats` out, or end with it"));
@@ -291,5 +290,26 @@ impl StudyTable {
                  look after {EARLY_LOOK} repeats first"
             )));
         }
+    }
+}
+
+/// Whether a study has a noise floor, and by which rule.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NoiseFloor(pub(crate) Option<FloorRule>);
+
+impl Scalar for NoiseFloor {
+    const EXPECTED: &'static str = "true, false or \"beyond\"";
+
+    fn from_level(level: &Level) -> Result<Self, Problem> {
+        if matches!(level, Level::Text(text) if text == "beyond") {
+            return Ok(NoiseFloor(Some(FloorRule::Beyond)));
+        }
+        let wrong = || Problem::wrong::<Self>(level).maybe_help(did_you_mean(&level.to_string(), ["beyond"]));
+        let measured = bool::from_level(level).map_err(|_| wrong())?;
+        Ok(NoiseFloor(measured.then(FloorRule::default)))
+    }
+
+    fn schema() -> Schema {
+        json_schema!({ "enum": [true, false, "beyond"] })
     }
 }

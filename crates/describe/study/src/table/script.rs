@@ -1,13 +1,9 @@
 //! `[workload]` with `script`: users that run a script for k6.
 
-use crate::bytes::Bytes;
-use crate::diagnostic::Span;
-use crate::faults::Faults;
-use crate::node::table;
-use crate::pairs::Pairs;
-use crate::scalar::{PositiveLength, Text};
-use crate::scope::Scope;
-use crate::value::{Problem, Scalar, Slot, all, optional, written_or};
+use crate::document::{Faults, Span, table};
+use crate::value::{
+    Bytes, Pairs, PositiveTimeSpan, Problem, Scalar, Scope, Templated, Text, resolve_all, resolve_optional, written_or,
+};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::script::{Script, ScriptLimits};
 use plimsoll_model::workload::{Connect, Steps, Workload};
@@ -19,19 +15,19 @@ table! {
     /// A script for k6 that each user runs, again and again.
     struct ScriptTable {
         /// The script, .js or .ts, relative to the study's folder.
-        script: Slot<ScriptFile>,
+        script: Templated<ScriptFile>,
         /// The function that is an iteration: "default", or another one that the script exports. Default: "default".
-        exec: Option<Slot<Text>>,
+        exec: Option<Templated<Text>>,
         /// What the script sees as `__ENV`; of Plimsoll's own environment it sees nothing.
         env: Option<Pairs>,
         /// Folders besides the script's own from which it may read, relative to the study's folder.
-        files: Option<Vec<Slot<Text>>>,
+        files: Option<Vec<Templated<Text>>>,
         /// What a user may use up before it is stopped.
         limits: Option<LimitsTable>,
         /// Tags of everything that the script measures.
         tags: Option<Pairs>,
         /// The longest that one request may take where the script does not say. Default: "60s".
-        timeout: Option<Slot<PositiveLength>>,
+        timeout: Option<Templated<PositiveTimeSpan>>,
     }
 }
 
@@ -39,13 +35,13 @@ table! {
     /// What one user of a script may use up before it is stopped for good.
     struct LimitsTable {
         /// Memory of the script. Default: "64MiB".
-        memory: Option<Slot<Memory>>,
+        memory: Option<Templated<Memory>>,
         /// Stack of the script: how deep calls may go. Default: "1MiB".
-        stack: Option<Slot<Stack>>,
+        stack: Option<Templated<Stack>>,
         /// How long it may run without waiting for anything. Default: "1s".
-        busy: Option<Slot<PositiveLength>>,
+        busy: Option<Templated<PositiveTimeSpan>>,
         /// How long an iteration may take. Default: as long as it takes.
-        iteration: Option<Slot<PositiveLength>>,
+        iteration: Option<Templated<PositiveTimeSpan>>,
     }
 }
 
@@ -59,14 +55,14 @@ impl ScriptTable {
     /// The workload of the trial that `scope` stands for; `allowed` are hosts besides this machine.
     pub(crate) fn resolve(&self, scope: &Scope<'_>, allowed: &[String], faults: &mut Faults) -> Option<Workload> {
         let entry = self.script.resolve(scope, faults);
-        let exec = optional(self.exec.as_ref(), |exec| exec.resolve(scope, faults));
-        let env = optional(self.env.as_ref(), |env| env.resolve(scope, faults));
-        let tags = optional(self.tags.as_ref(), |tags| tags.resolve(scope, faults));
-        let files = optional(self.files.as_ref(), |folders| {
-            all(folders, |folder| Some(scope.dir.join(folder.resolve(scope, faults)?.0)))
+        let exec = resolve_optional(self.exec.as_ref(), |exec| exec.resolve(scope, faults));
+        let env = resolve_optional(self.env.as_ref(), |env| env.resolve(scope, faults));
+        let tags = resolve_optional(self.tags.as_ref(), |tags| tags.resolve(scope, faults));
+        let files = resolve_optional(self.files.as_ref(), |folders| {
+            resolve_all(folders, |folder| Some(scope.dir.join(folder.resolve(scope, faults)?.0)))
         });
-        let limits = optional(self.limits.as_ref(), |limits| limits.resolve(scope, faults));
-        let timeout = optional(self.timeout.as_ref(), |timeout| timeout.resolve(scope, faults));
+        let limits = resolve_optional(self.limits.as_ref(), |limits| limits.resolve(scope, faults));
+        let timeout = resolve_optional(self.timeout.as_ref(), |timeout| timeout.resolve(scope, faults));
         let script = Script {
             entry: scope.dir.join(entry?.0),
             exec: exec?.map_or_else(|| "default".to_owned(), |exec| exec.0),
@@ -113,10 +109,10 @@ fn in_order(pairs: Option<Vec<(String, String)>>) -> BTreeMap<String, String> {
 
 impl LimitsTable {
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<ScriptLimits> {
-        let memory = optional(self.memory.as_ref(), |memory| memory.resolve(scope, faults));
-        let stack = optional(self.stack.as_ref(), |stack| stack.resolve(scope, faults));
-        let busy = optional(self.busy.as_ref(), |busy| busy.resolve(scope, faults));
-        let iteration = optional(self.iteration.as_ref(), |iteration| iteration.resolve(scope, faults));
+        let memory = resolve_optional(self.memory.as_ref(), |memory| memory.resolve(scope, faults));
+        let stack = resolve_optional(self.stack.as_ref(), |stack| stack.resolve(scope, faults));
+        let busy = resolve_optional(self.busy.as_ref(), |busy| busy.resolve(scope, faults));
+        let iteration = resolve_optional(self.iteration.as_ref(), |iteration| iteration.resolve(scope, faults));
         let default = ScriptLimits::default();
         Some(ScriptLimits {
             memory: memory?.map_or(default.memory, |memory| memory.0),

@@ -1,10 +1,7 @@
 //! `settings` of a database.
 
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
-use crate::pairs::Pairs;
-use crate::scope::Scope;
-use crate::value::{Problem, Scalar};
+use crate::document::{Fault, Faults};
+use crate::value::{Pairs, Problem, Scalar, Scope};
 use plimsoll_model::factor::Level;
 use schemars::Schema;
 

@@ -1,17 +1,16 @@
 //! `[workload]` with `protocol = "sql"`: transactions on a database.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
-use crate::node::table;
-use crate::scalar::{Length, PositiveLength, Text, Whole};
-use crate::scope::Scope;
+use crate::document::{Fault, Faults, Span, table};
 use crate::table::database::DatabaseTable;
-use crate::table::named;
+use crate::table::named_tables;
 use crate::table::oltp::OltpTable;
 use crate::table::tpcc::TpccTable;
 use crate::table::transaction::TransactionTable;
 use crate::table::workload::Protocol;
-use crate::value::{Fixed, Problem, Scalar, Slot, all, optional, word, written_or};
+use crate::value::{
+    Length, Literal, PositiveTimeSpan, Problem, Scalar, Scope, Templated, Text, WholeNumber, keyword, resolve_all,
+    resolve_optional, written_or,
+};
 use plimsoll_model::database::{Address, Database, Dataset, External, Origin};
 use plimsoll_model::factor::Level;
 use plimsoll_model::load::LoadProfile;
@@ -26,9 +25,9 @@ table! {
     struct SqlTable {
         /// What is spoken with the target.
         #[allow(dead_code)] // read before, to choose this table
-        protocol: Fixed<Protocol>,
+        protocol: Literal<Protocol>,
         /// The name of a [database.NAME].
-        database: Slot<Text>,
+        database: Templated<Text>,
         /// The five transactions of TPC-C.
         tpcc: Option<TpccTable>,
         /// One of sysbench's OLTP tests.
@@ -36,15 +35,15 @@ table! {
         /// Transactions of the study's own, of which each iteration is one, drawn by weight.
         transactions: Option<Vec<TransactionTable>>,
         /// How a database that the study starts is reached: by its "unix" socket, or by "tcp" over the loopback. Default: "unix".
-        transport: Option<Slot<Transport>>,
+        transport: Option<Templated<Transport>>,
         /// How far transactions see one another: "read committed", "repeatable read" or "serializable". Default: the server's own.
-        isolation: Option<Slot<Isolation>>,
+        isolation: Option<Templated<Isolation>>,
         /// What is tried again, with the same input. Default: nothing.
         retry: Option<RetryTable>,
         /// How long the consistency conditions of TPC-C may be looked at after a trial; "0s" for not at all. Default: "60s".
-        check_within: Option<Slot<Length>>,
+        check_within: Option<Templated<Length>>,
         /// The longest that one transaction, or connecting, may take. Default: "10s".
-        timeout: Option<Slot<PositiveLength>>,
+        timeout: Option<Templated<PositiveTimeSpan>>,
     }
 }
 
@@ -52,13 +51,13 @@ table! {
     /// What is tried again.
     struct RetryTable {
         /// After which errors: "deadlock", "serialization" and "lock_timeout".
-        on: Vec<Slot<Retried>>,
+        on: Vec<Templated<Retried>>,
         /// Attempts in all. Default: 3.
-        attempts: Option<Slot<Attempts>>,
+        attempts: Option<Templated<Attempts>>,
     }
 }
 
-type Attempts = Whole<1, 100>;
+type Attempts = WholeNumber<1, 100>;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const CHECK_WITHIN: Duration = Duration::from_secs(60);
@@ -76,11 +75,11 @@ impl SqlTable {
     ) -> Option<Workload> {
         let database = self.database(scope, databases, faults);
         let work = self.work(scope, seed, faults);
-        let transport = optional(self.transport.as_ref(), |transport| transport.resolve(scope, faults));
-        let isolation = optional(self.isolation.as_ref(), |isolation| isolation.resolve(scope, faults));
-        let retry = optional(self.retry.as_ref(), |retry| retry.resolve(scope, faults));
-        let check_within = optional(self.check_within.as_ref(), |within| within.resolve(scope, faults));
-        let timeout = optional(self.timeout.as_ref(), |timeout| timeout.resolve(scope, faults));
+        let transport = resolve_optional(self.transport.as_ref(), |transport| transport.resolve(scope, faults));
+        let isolation = resolve_optional(self.isolation.as_ref(), |isolation| isolation.resolve(scope, faults));
+        let retry = resolve_optional(self.retry.as_ref(), |retry| retry.resolve(scope, faults));
+        let check_within = resolve_optional(self.check_within.as_ref(), |within| within.resolve(scope, faults));
+        let timeout = resolve_optional(self.timeout.as_ref(), |timeout| timeout.resolve(scope, faults));
         let (database, work) = (database?, work?);
         let (transport, target) = self.way_to(&database, transport?, faults)?;
         let checked = if matches!(work, SqlWork::Tpcc(_)) { CHECK_WITHIN } else { Duration::ZERO };
@@ -109,9 +108,9 @@ impl SqlTable {
         faults: &mut Faults,
     ) -> Option<Database> {
         let name = self.database.resolve(scope, faults)?.0;
-        let table = named::find(databases, &name, &self.database.span, faults)?;
+        let table = named_tables::find(databases, &name, &self.database.span, faults)?;
         if !table.runs(scope.assignment) {
-            faults.add(scope.not_running("database", &name, &self.database.span));
+            faults.add(scope.fault_not_running("database", &name, &self.database.span));
             return None;
         }
         table.resolve(&name, scope, faults)
@@ -148,19 +147,19 @@ impl SqlTable {
         if let Some(oltp) = &self.oltp {
             return oltp.resolve(scope, faults).map(SqlWork::Oltp);
         }
-        all(self.transactions.as_deref()?, |transaction| transaction.resolve(scope, faults)).map(SqlWork::Own)
+        resolve_all(self.transactions.as_deref()?, |transaction| transaction.resolve(scope, faults)).map(SqlWork::Own)
     }
 }
 
 impl RetryTable {
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Retry> {
-        let on = all(&self.on, |kind| kind.resolve(scope, faults).map(|kind| kind.0));
-        let attempts = optional(self.attempts.as_ref(), |attempts| attempts.resolve(scope, faults));
+        let on = resolve_all(&self.on, |kind| kind.resolve(scope, faults).map(|kind| kind.0));
+        let attempts = resolve_optional(self.attempts.as_ref(), |attempts| attempts.resolve(scope, faults));
         Some(Retry { on: on?, attempts: attempts?.map_or(ATTEMPTS, Attempts::u32) })
     }
 
     fn in_words(&self) -> String {
-        let kinds: Vec<&str> = self.on.iter().map(Slot::as_written).collect();
+        let kinds: Vec<&str> = self.on.iter().map(Templated::as_written).collect();
         format!("{} attempts after {}", written_or(self.attempts.as_ref(), "3"), kinds.join(" or "))
     }
 }
@@ -313,7 +312,7 @@ impl Scalar for Transport {
     const EXPECTED: &'static str = "\"unix\" or \"tcp\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &[("unix", Transport::Unix), ("tcp", Transport::Tcp)])
+        keyword(level, &[("unix", Transport::Unix), ("tcp", Transport::Tcp)])
     }
 
     fn schema() -> Schema {
@@ -330,7 +329,7 @@ impl Scalar for Isolation {
             ("repeatable read", Isolation::RepeatableRead),
             ("serializable", Isolation::Serializable),
         ];
-        word(level, &words)
+        keyword(level, &words)
     }
 
     fn schema() -> Schema {
@@ -349,7 +348,7 @@ impl Scalar for Retried {
     const EXPECTED: &'static str = "\"deadlock\", \"serialization\" or \"lock_timeout\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &RETRIED.map(|kind| (kind.name(), Retried(kind))))
+        keyword(level, &RETRIED.map(|kind| (kind.name(), Retried(kind))))
     }
 
     fn schema() -> Schema {
@@ -360,9 +359,9 @@ impl Scalar for Retried {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scope::Bindings;
-    use crate::table::workload::{Given, WorkloadTable};
-    use crate::testing::{faults_of, no_faults, read_table};
+    use crate::table::testing::{faults_of, no_faults, read_table};
+    use crate::table::workload::{StudyContext, WorkloadTable};
+    use crate::value::Bindings;
     use plimsoll_model::factor::Assignment;
     use plimsoll_model::sql::{Distribution, Oltp, Parameter, Tpcc, Waits};
     use std::path::Path;
@@ -382,13 +381,17 @@ mod tests {
         let scope = Scope {
             assignment: &assignment,
             bindings: &bindings,
-            resting: &[],
+            not_running: &[],
             system: None,
             dir: Path::new("/study"),
             processors: &[0],
         };
         let table: WorkloadTable = read_table(&format!("protocol = 'sql'\n{written}"));
-        table.resolve(&scope, Given { stores: &[], databases: &databases(), seed: 7, ..Given::default() }, faults)
+        table.resolve(
+            &scope,
+            StudyContext { stores: &[], databases: &databases(), seed: 7, ..StudyContext::default() },
+            faults,
+        )
     }
 
     fn sql(text: &str) -> Sql {

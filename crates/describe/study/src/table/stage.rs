@@ -1,11 +1,7 @@
 //! `load.stages` and `load.think`: load that changes, and the pauses of users.
 
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
-use crate::node::{FromToml, Node, table};
-use crate::scalar::{Amount, Length, PositiveLength};
-use crate::scope::Scope;
-use crate::value::{Problem, Scalar, Slot};
+use crate::document::{Fault, Faults, FromToml, Node, table};
+use crate::value::{Length, NonNegativeNumber, PositiveTimeSpan, Problem, Scalar, Scope, Templated};
 use plimsoll_model::factor::Level;
 use plimsoll_model::load::{Profile, Shape, Stage, Think};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -16,13 +12,13 @@ table! {
     /// One stage of a load that changes: a ramp or a hold.
     struct StageTable {
         /// How long the load moves, linearly, to `to`.
-        ramp: Option<Slot<PositiveLength>>,
+        ramp: Option<Templated<PositiveTimeSpan>>,
         /// The load at the end of the ramp.
-        to: Option<Slot<Amount>>,
+        to: Option<Templated<NonNegativeNumber>>,
         /// How long the load stays at `at`.
-        hold: Option<Slot<PositiveLength>>,
+        hold: Option<Templated<PositiveTimeSpan>>,
         /// The load while it is held. Default: what it was before.
-        at: Option<Slot<Amount>>,
+        at: Option<Templated<NonNegativeNumber>>,
     }
 }
 
@@ -66,7 +62,7 @@ impl StageTable {
 #[derive(Clone, Debug)]
 pub(crate) enum ThinkValue {
     /// Always the same.
-    Constant(Slot<Length>),
+    Constant(Templated<Length>),
     /// Drawn anew each time.
     Table(Box<ThinkTable>),
 }
@@ -75,9 +71,9 @@ table! {
     /// A pause that is drawn anew each time: one of `uniform`, `exponential` and `log_normal`.
     struct ThinkTable {
         /// Uniform between a least and a most: `["1s", "3s"]`.
-        uniform: Option<Vec<Slot<Length>>>,
+        uniform: Option<Vec<Templated<Length>>>,
         /// Exponential with this mean.
-        exponential: Option<Slot<PositiveLength>>,
+        exponential: Option<Templated<PositiveTimeSpan>>,
         /// Log-normal: the pauses that people make.
         log_normal: Option<LogNormalTable>,
     }
@@ -87,9 +83,9 @@ table! {
     /// A log-normal distribution.
     struct LogNormalTable {
         /// The pause that half of all stay below.
-        median: Slot<PositiveLength>,
+        median: Templated<PositiveTimeSpan>,
         /// The standard deviation of the logarithm: 0.5 spreads two thirds of all pauses from 0.6 to 1.6 times the median.
-        sigma: Slot<Sigma>,
+        sigma: Templated<Sigma>,
     }
 }
 
@@ -142,7 +138,7 @@ impl ThinkValue {
 
     /// The mean pause in seconds, if it is the same in every trial.
     pub(crate) fn mean(&self) -> Option<f64> {
-        let seconds = |length: &Slot<Length>| Some(length.fixed()?.0.as_secs_f64());
+        let seconds = |length: &Templated<Length>| Some(length.fixed()?.0.as_secs_f64());
         let table = match self {
             ThinkValue::Constant(pause) => return seconds(pause),
             ThinkValue::Table(table) => &**table,
@@ -169,14 +165,14 @@ impl ThinkValue {
         };
         match table {
             ThinkTable { uniform: Some(bounds), .. } => {
-                let bounds: Vec<&str> = bounds.iter().map(Slot::as_written).collect();
+                let bounds: Vec<&str> = bounds.iter().map(Templated::as_written).collect();
                 format!("uniform from {}", bounds.join(" to "))
             }
             ThinkTable { log_normal: Some(LogNormalTable { median, sigma, .. }), .. } => {
                 format!("log-normal with median {} and sigma {}", median.as_written(), sigma.as_written())
             }
             ThinkTable { exponential, .. } => {
-                format!("exponential with mean {}", exponential.as_ref().map_or("", Slot::as_written))
+                format!("exponential with mean {}", exponential.as_ref().map_or("", Templated::as_written))
             }
         }
     }
@@ -186,7 +182,7 @@ impl FromToml for ThinkValue {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
         match node.value {
             DeValue::Table(_) => ThinkTable::from_toml(node, faults).map(|table| ThinkValue::Table(Box::new(table))),
-            _ => Slot::from_toml(node, faults).map(ThinkValue::Constant),
+            _ => Templated::from_toml(node, faults).map(ThinkValue::Constant),
         }
     }
 }
@@ -202,7 +198,7 @@ impl JsonSchema for ThinkValue {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({ "anyOf": [
-            generator.subschema_for::<Slot<Length>>(),
+            generator.subschema_for::<Templated<Length>>(),
             generator.subschema_for::<ThinkTable>(),
         ] })
     }

@@ -1,16 +1,10 @@
 //! Steps of an HTTP workload: requests, pauses, branches and loops.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, all_of};
-use crate::flowing::BUILT_IN;
-use crate::node::{FromToml, Node, table};
-use crate::scalar::Whole;
-use crate::scope::Scope;
+use crate::document::{Fault, Faults, FromToml, Node, Span, all_of, table};
 use crate::table::condition::Conditions;
-use crate::table::http::{HttpStepTable, OfAll};
+use crate::table::http::{HttpStepTable, RequestDefaults};
 use crate::table::stage::ThinkValue;
-use crate::template::is_name;
-use crate::value::{Fixed, Problem, Scalar, Slot};
+use crate::value::{BUILT_IN, Literal, Problem, Scalar, Scope, Templated, WholeNumber, is_name};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{Block, FlowRequest, Instruction};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -51,7 +45,7 @@ table! {
     /// Steps so many times.
     struct RepeatTable {
         /// How often.
-        repeat: Slot<Times>,
+        repeat: Templated<Times>,
         /// What is done each time.
         steps: Vec<StepTable>,
     }
@@ -61,11 +55,11 @@ table! {
     /// Steps for each item of a list.
     struct EachTable {
         /// The name of a value that was captured with `pick = "all"`, or is an array of JSON.
-        each: Fixed<ValueName>,
+        each: Literal<ValueName>,
         /// The name under which the steps know the item.
-        r#as: Fixed<ValueName>,
+        r#as: Literal<ValueName>,
         /// How many items are gone through at most. Default: 1000.
-        at_most: Option<Slot<Times>>,
+        at_most: Option<Templated<Times>>,
         /// What is done for each.
         steps: Vec<StepTable>,
     }
@@ -77,13 +71,13 @@ table! {
         /// Values by name with what must hold of them, as in `when`.
         r#while: Conditions,
         /// How often at most; if the condition still holds then, the iteration fails.
-        at_most: Slot<Times>,
+        at_most: Templated<Times>,
         /// What is done each time.
         steps: Vec<StepTable>,
     }
 }
 
-pub(crate) type Times = Whole<1, 1_000_000>;
+pub(crate) type Times = WholeNumber<1, 1_000_000>;
 
 /// How many items of a list are gone through where the study does not say.
 const ITEMS: u32 = 1000;
@@ -148,7 +142,7 @@ pub(crate) fn walk<'a>(steps: &'a [StepTable], visit: &mut dyn FnMut(&'a StepTab
 /// Makes blocks of steps, and one list of all their requests.
 pub(crate) struct Compiler<'a> {
     pub(crate) scope: &'a Scope<'a>,
-    pub(crate) of_all: OfAll<'a>,
+    pub(crate) defaults: RequestDefaults<'a>,
     pub(crate) requests: Vec<FlowRequest>,
 }
 
@@ -160,7 +154,7 @@ impl Compiler<'_> {
     }
 
     fn instruction(&mut self, step: &StepTable, faults: &mut Faults) -> Option<Instruction> {
-        let (scope, values) = (self.scope, self.of_all.values);
+        let (scope, values) = (self.scope, self.defaults.values);
         match step {
             StepTable::Request(request) => self.request(request, faults),
             StepTable::Pause(table) => table.pause.resolve(scope, faults).map(Instruction::Pause),
@@ -193,9 +187,9 @@ impl Compiler<'_> {
 
     /// A request, under its own condition if it has one.
     fn request(&mut self, table: &HttpStepTable, faults: &mut Faults) -> Option<Instruction> {
-        let request = table.resolve(self.scope, &self.of_all, faults);
+        let request = table.resolve(self.scope, &self.defaults, faults);
         let conditions = match &table.when {
-            Some(when) => Some(when.resolve(self.scope, self.of_all.values, faults)),
+            Some(when) => Some(when.resolve(self.scope, self.defaults.values, faults)),
             None => None,
         };
         self.requests.push(request?);

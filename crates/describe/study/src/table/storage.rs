@@ -1,15 +1,13 @@
 //! `[workload]` with `protocol = "storage"`: objects that are written, read, listed and deleted.
 
-use crate::bytes::{Block, Size, aligned_instead, shown};
-use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
-use crate::node::table;
-use crate::scalar::{Objects, PositiveLength, Text, Weight};
-use crate::scope::Scope;
-use crate::table::named;
+use crate::document::{Fault, Faults, Span, table};
+use crate::table::named_tables;
 use crate::table::store::StoreTable;
 use crate::table::workload::Protocol;
-use crate::value::{Fixed, Problem, Scalar, Slot, optional, word, written_or};
+use crate::value::{
+    Block, Literal, Objects, PositiveTimeSpan, Problem, Scalar, Scope, Size, Templated, Text, Weight, aligned_instead,
+    keyword, resolve_optional, shown, written_or,
+};
 use plimsoll_model::factor::Level;
 use plimsoll_model::storage::{Action, Mode, Operation, Payload, S3, Storage, StorageStep, Store, Upload};
 use plimsoll_model::workload::{Connect, Steps, Workload};
@@ -21,27 +19,27 @@ table! {
     struct StorageTable {
         /// What is spoken with the target.
         #[allow(dead_code)] // read before, to choose this table
-        protocol: Fixed<Protocol>,
+        protocol: Literal<Protocol>,
         /// Where objects are kept: the name of a [store.NAME].
-        store: Slot<Text>,
+        store: Templated<Text>,
         /// Bytes of an object, such as "100KB", "1MiB" or 4096.
-        size: Slot<Size>,
+        size: Templated<Size>,
         /// What is done about caches and durability: "app", "durable", "cold" or "direct". Default: "app".
-        mode: Option<Slot<Mode>>,
+        mode: Option<Templated<Mode>>,
         /// In mode "durable": whether the directory that has an object's name is synced as well. Default: true.
-        sync_directory: Option<Slot<bool>>,
+        sync_directory: Option<Templated<bool>>,
         /// What objects hold: "random", "zeros" or "compressible N". Default: "random".
-        payload: Option<Slot<Payload>>,
+        payload: Option<Templated<Payload>>,
         /// Bytes that are written or read at once. Default: "1MiB".
-        block: Option<Slot<Block>>,
+        block: Option<Templated<Block>>,
         /// Objects that each user keeps. Default: 1.
-        objects: Option<Slot<Objects>>,
+        objects: Option<Templated<Objects>>,
         /// Whether a new object is written over the oldest, under its name. Default: false.
-        overwrite: Option<Slot<bool>>,
+        overwrite: Option<Templated<bool>>,
         /// Whether what is read is held against what was written. Default: false.
-        verify: Option<Slot<bool>>,
+        verify: Option<Templated<bool>>,
         /// The longest that one operation may take. Default: "10m".
-        timeout: Option<Slot<PositiveLength>>,
+        timeout: Option<Templated<PositiveTimeSpan>>,
         /// The operations of an iteration.
         steps: Option<Vec<StorageStepTable>>,
         /// Instead of `steps`: several kinds of iteration, of which each iteration is one, drawn by weight.
@@ -53,9 +51,9 @@ table! {
     /// One timed operation.
     struct StorageStepTable {
         /// Name in the results. Default: the operation.
-        name: Option<Slot<Text>>,
+        name: Option<Templated<Text>>,
         /// What is done with an object: "write", "read", "list" or "delete".
-        r#do: Slot<Operation>,
+        r#do: Templated<Operation>,
     }
 }
 
@@ -63,7 +61,7 @@ table! {
     /// One kind of iteration.
     struct ActionTable {
         /// How often it is drawn, beside the other weights. Default: 1.
-        weight: Option<Slot<Weight>>,
+        weight: Option<Templated<Weight>>,
         /// The operations of such an iteration.
         steps: Vec<StorageStepTable>,
     }
@@ -85,14 +83,14 @@ impl StorageTable {
     ) -> Option<Workload> {
         let store = self.store(scope, stores, faults);
         let size = self.size.resolve(scope, faults);
-        let mode = optional(self.mode.as_ref(), |mode| mode.resolve(scope, faults));
-        let sync_directory = optional(self.sync_directory.as_ref(), |sync| sync.resolve(scope, faults));
-        let payload = optional(self.payload.as_ref(), |payload| payload.resolve(scope, faults));
-        let block = optional(self.block.as_ref(), |block| block.resolve(scope, faults));
-        let objects = optional(self.objects.as_ref(), |objects| objects.resolve(scope, faults));
-        let overwrite = optional(self.overwrite.as_ref(), |overwrite| overwrite.resolve(scope, faults));
-        let verify = optional(self.verify.as_ref(), |verify| verify.resolve(scope, faults));
-        let timeout = optional(self.timeout.as_ref(), |timeout| timeout.resolve(scope, faults));
+        let mode = resolve_optional(self.mode.as_ref(), |mode| mode.resolve(scope, faults));
+        let sync_directory = resolve_optional(self.sync_directory.as_ref(), |sync| sync.resolve(scope, faults));
+        let payload = resolve_optional(self.payload.as_ref(), |payload| payload.resolve(scope, faults));
+        let block = resolve_optional(self.block.as_ref(), |block| block.resolve(scope, faults));
+        let objects = resolve_optional(self.objects.as_ref(), |objects| objects.resolve(scope, faults));
+        let overwrite = resolve_optional(self.overwrite.as_ref(), |overwrite| overwrite.resolve(scope, faults));
+        let verify = resolve_optional(self.verify.as_ref(), |verify| verify.resolve(scope, faults));
+        let timeout = resolve_optional(self.timeout.as_ref(), |timeout| timeout.resolve(scope, faults));
         let work = self.work(scope, faults);
         let ((name, store), (actions, steps), mode) = (store?, work?, mode?.unwrap_or(Mode::App));
         let sync_directory = sync_directory?.unwrap_or(true);
@@ -130,14 +128,14 @@ impl StorageTable {
         faults: &mut Faults,
     ) -> Option<(String, Store)> {
         let name = self.store.resolve(scope, faults)?.0;
-        let table = named::find(stores, &name, &self.store.span, faults)?;
+        let table = named_tables::find(stores, &name, &self.store.span, faults)?;
         table.resolve(&name, scope, faults).map(|store| (name, store))
     }
 
     /// What an iteration does, and the steps of all actions in one list.
     fn work(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<(Vec<Action>, Vec<StorageStep>)> {
-        let mut resolve = |(weight, steps): (Option<&Slot<Weight>>, &[StorageStepTable])| {
-            let weight = optional(weight, |weight| weight.resolve(scope, faults));
+        let mut resolve = |(weight, steps): (Option<&Templated<Weight>>, &[StorageStepTable])| {
+            let weight = resolve_optional(weight, |weight| weight.resolve(scope, faults));
             let steps: Vec<Option<StorageStep>> = steps.iter().map(|step| step.resolve(scope, faults)).collect();
             Some((weight?.map_or(1, Weight::u32), steps.into_iter().collect::<Option<Vec<_>>>()?))
         };
@@ -151,7 +149,7 @@ impl StorageTable {
     }
 
     /// The kinds of iteration: weight and steps.
-    fn kinds(&self) -> Vec<(Option<&Slot<Weight>>, &[StorageStepTable])> {
+    fn kinds(&self) -> Vec<(Option<&Templated<Weight>>, &[StorageStepTable])> {
         let alone = self.steps.iter().map(|steps| (None, steps.as_slice()));
         let several = self.actions.iter().flatten().map(|action| (action.weight.as_ref(), action.steps.as_slice()));
         alone.chain(several).collect()
@@ -159,15 +157,15 @@ impl StorageTable {
 
     /// Directories are synced in mode `durable` alone, and only where there are some.
     fn check_sync(&self, mode: Mode, asked: bool, (name, store): (&str, &Store), faults: &mut Faults) -> Option<()> {
-        let Some(slot) = &self.sync_directory else { return Some(()) };
+        let Some(templated) = &self.sync_directory else { return Some(()) };
         if mode != Mode::Durable {
             let message = format!("`workload.sync_directory` is of mode `durable`; the mode is `{mode}`");
-            faults.add(Fault::error(&slot.span, message).help("leave it out, or write `mode = \"durable\"`"));
+            faults.add(Fault::error(&templated.span, message).help("leave it out, or write `mode = \"durable\"`"));
             return None;
         }
         if !asked && !matches!(store, Store::Directory(_)) {
             let message = format!("this changes nothing for store `{name}`: no directory is synced there");
-            faults.add(Fault::warning(&slot.span, message).help("leave it out, or use a store with `directory`"));
+            faults.add(Fault::warning(&templated.span, message).help("leave it out, or use a store with `directory`"));
         }
         Some(())
     }
@@ -306,11 +304,12 @@ impl StorageTable {
 
     /// Warns of what only matters to an operation that no trial has.
     fn warn_of_idle_keys(&self, faults: &mut Faults) {
-        let is_on = |slot: &&Slot<bool>| slot.fixed() == Some(&true);
-        let overwrite = self.overwrite.as_ref().filter(is_on).map(|slot| (&slot.span, Operation::Write, "writes"));
-        let verify = self.verify.as_ref().filter(is_on).map(|slot| (&slot.span, Operation::Read, "reads"));
+        let is_on = |templated: &&Templated<bool>| templated.fixed() == Some(&true);
+        let overwrite =
+            self.overwrite.as_ref().filter(is_on).map(|templated| (&templated.span, Operation::Write, "writes"));
+        let verify = self.verify.as_ref().filter(is_on).map(|templated| (&templated.span, Operation::Read, "reads"));
         let cold = self.mode.as_ref().filter(|mode| mode.fixed() == Some(&Mode::Cold));
-        let cold = cold.map(|slot| (&slot.span, Operation::Read, "reads"));
+        let cold = cold.map(|templated| (&templated.span, Operation::Read, "reads"));
         for (span, needed, does) in [overwrite, verify, cold].into_iter().flatten() {
             if !self.all_steps().any(|step| step.r#do.fixed().is_none_or(|operation| *operation == needed)) {
                 let fault = Fault::warning(span, format!("this changes nothing: no step {does}"));
@@ -323,11 +322,11 @@ impl StorageTable {
 impl StorageStepTable {
     /// The name as the study has it, placeholders and all.
     fn name(&self) -> &str {
-        self.name.as_ref().map_or_else(|| self.r#do.as_written(), Slot::as_written)
+        self.name.as_ref().map_or_else(|| self.r#do.as_written(), Templated::as_written)
     }
 
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<StorageStep> {
-        let name = optional(self.name.as_ref(), |name| name.resolve(scope, faults));
+        let name = resolve_optional(self.name.as_ref(), |name| name.resolve(scope, faults));
         let operation = self.r#do.resolve(scope, faults);
         Some(StorageStep { name: name?.map_or_else(|| self.name().to_owned(), |name| name.0), operation: operation? })
     }
@@ -337,7 +336,7 @@ impl Scalar for Mode {
     const EXPECTED: &'static str = "\"app\", \"durable\", \"cold\" or \"direct\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &[Mode::App, Mode::Durable, Mode::Cold, Mode::Direct].map(|mode| (mode.name(), mode)))
+        keyword(level, &[Mode::App, Mode::Durable, Mode::Cold, Mode::Direct].map(|mode| (mode.name(), mode)))
     }
 
     fn schema() -> Schema {
@@ -349,7 +348,7 @@ impl Scalar for Operation {
     const EXPECTED: &'static str = "\"write\", \"read\", \"list\" or \"delete\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &Operation::ALL.map(|operation| (operation.name(), operation)))
+        keyword(level, &Operation::ALL.map(|operation| (operation.name(), operation)))
     }
 
     fn schema() -> Schema {
@@ -364,7 +363,7 @@ impl Scalar for Payload {
     const EXPECTED: &'static str = "\"random\", \"zeros\" or \"compressible N\" with a ratio above 1";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        if let Ok(payload) = word(level, &[("random", Payload::Random), ("zeros", Payload::Zeros)]) {
+        if let Ok(payload) = keyword(level, &[("random", Payload::Random), ("zeros", Payload::Zeros)]) {
             return Ok(payload);
         }
         let text = level.to_string();
@@ -381,9 +380,9 @@ impl Scalar for Payload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scope::Bindings;
-    use crate::table::workload::{Given, WorkloadTable};
-    use crate::testing::{faults_of, no_faults, read_table};
+    use crate::table::testing::{faults_of, no_faults, read_table};
+    use crate::table::workload::{StudyContext, WorkloadTable};
+    use crate::value::Bindings;
     use plimsoll_model::factor::Assignment;
     use std::path::Path;
 
@@ -402,13 +401,13 @@ mod tests {
         let scope = Scope {
             assignment: &assignment,
             bindings: &bindings,
-            resting: &[],
+            not_running: &[],
             system: None,
             dir: Path::new("/study"),
             processors: &[0],
         };
         let table: WorkloadTable = read_table(&format!("protocol = 'storage'\n{written}"));
-        let given = Given { stores: &stores(), databases: &[], seed: 1, ..Given::default() };
+        let given = StudyContext { stores: &stores(), databases: &[], seed: 1, ..StudyContext::default() };
         table.resolve(&scope, given, faults)
     }
 

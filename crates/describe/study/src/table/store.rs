@@ -1,14 +1,11 @@
 //! `[store.NAME]`: where objects are kept.
 
-use crate::bytes::{PartSize, Size};
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, one_of};
-use crate::node::{FromToml, Node, table};
-use crate::scalar::{Retries, Text};
-use crate::scope::Scope;
-use crate::table::named::{AllOf, Named};
+use crate::document::{Fault, Faults, FromToml, Node, Span, one_of, table};
+use crate::table::named_tables::{NamedTable, NamedTables};
 use crate::table::target::{Address, TlsTable, host_and_port};
-use crate::value::{Fixed, Problem, Scalar, Slot, optional, word};
+use crate::value::{
+    Literal, PartSize, Problem, Retries, Scalar, Scope, Size, Templated, Text, keyword, resolve_optional,
+};
 use plimsoll_model::factor::Level;
 use plimsoll_model::storage::{BucketStyle, Credentials, NFS_PORT, Nfs, NfsPorts, S3, Store, Upload};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -18,7 +15,7 @@ table! {
     /// A directory of this machine, or of a network file system that is mounted here.
     struct DirectoryTable {
         /// The directory, relative to the study's folder; made if it is missing.
-        directory: Slot<Text>,
+        directory: Templated<Text>,
     }
 }
 
@@ -26,7 +23,7 @@ table! {
     /// The export of an NFSv3 server, by a client of Plimsoll's own.
     struct NfsTable {
         /// nfs://HOST[:PORT]/EXPORT. With a port, NFS and mount service are both there; without, the portmapper is asked.
-        nfs: Slot<NfsAddress>,
+        nfs: Templated<NfsAddress>,
     }
 }
 
@@ -34,25 +31,25 @@ table! {
     /// A bucket behind the API of S3.
     struct S3Table {
         /// The server: http://HOST[:PORT] or https://HOST[:PORT].
-        s3: Slot<S3Address>,
+        s3: Templated<S3Address>,
         /// The bucket, which must be there.
-        bucket: Slot<Bucket>,
+        bucket: Templated<Bucket>,
         /// The region that requests are signed for. Default: "us-east-1".
-        region: Option<Slot<Text>>,
+        region: Option<Templated<Text>>,
         /// Where the bucket's name stands in requests: "path" or "virtual host". Default: "path".
-        style: Option<Slot<BucketStyle>>,
+        style: Option<Templated<BucketStyle>>,
         /// What requests are signed with: keys of Plimsoll's "environment", keys "generated" for a server that the study starts, or "none". Default: "environment".
-        credentials: Option<Fixed<CredentialsFrom>>,
+        credentials: Option<Literal<CredentialsFrom>>,
         /// How objects are written: "single", "multipart serial" or "multipart parallel N". Default: "single".
-        upload: Option<Slot<Upload>>,
+        upload: Option<Templated<Upload>>,
         /// Bytes of a part of a multipart upload. Default: "16MiB".
-        part_size: Option<Slot<PartSize>>,
+        part_size: Option<Templated<PartSize>>,
         /// Bytes of one GET. Default: whole objects.
-        range: Option<Slot<Size>>,
+        range: Option<Templated<Size>>,
         /// Whether signatures cover what is sent. Default: false.
-        signed_payload: Option<Slot<bool>>,
+        signed_payload: Option<Templated<bool>>,
         /// How often a request is sent again after a status of 500 and above or a lost connection. Default: 0.
-        retries: Option<Slot<Retries>>,
+        retries: Option<Templated<Retries>>,
         /// How the server is checked. Default: by the system's authorities, if it is https://.
         tls: Option<TlsTable>,
     }
@@ -105,15 +102,15 @@ impl StoreTable {
 impl S3Table {
     fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<S3> {
         let address = self.s3.resolve(scope, faults);
-        let tls = optional(self.tls.as_ref(), |tls| tls.resolve(scope, faults));
+        let tls = resolve_optional(self.tls.as_ref(), |tls| tls.resolve(scope, faults));
         let bucket = self.bucket.resolve(scope, faults);
-        let region = optional(self.region.as_ref(), |region| region.resolve(scope, faults));
-        let style = optional(self.style.as_ref(), |style| style.resolve(scope, faults));
-        let upload = optional(self.upload.as_ref(), |upload| upload.resolve(scope, faults));
-        let part_size = optional(self.part_size.as_ref(), |size| size.resolve(scope, faults));
-        let range = optional(self.range.as_ref(), |range| range.resolve(scope, faults));
-        let signed_payload = optional(self.signed_payload.as_ref(), |signed| signed.resolve(scope, faults));
-        let retries = optional(self.retries.as_ref(), |retries| retries.resolve(scope, faults));
+        let region = resolve_optional(self.region.as_ref(), |region| region.resolve(scope, faults));
+        let style = resolve_optional(self.style.as_ref(), |style| style.resolve(scope, faults));
+        let upload = resolve_optional(self.upload.as_ref(), |upload| upload.resolve(scope, faults));
+        let part_size = resolve_optional(self.part_size.as_ref(), |size| size.resolve(scope, faults));
+        let range = resolve_optional(self.range.as_ref(), |range| range.resolve(scope, faults));
+        let signed_payload = resolve_optional(self.signed_payload.as_ref(), |signed| signed.resolve(scope, faults));
+        let retries = resolve_optional(self.retries.as_ref(), |retries| retries.resolve(scope, faults));
         let credentials = self.credentials(name, scope, faults);
         Some(S3 {
             endpoint: address?.0.target(tls?, &self.s3.span, &format!("store.{name}"), faults)?,
@@ -204,15 +201,15 @@ impl JsonSchema for StoreTable {
     }
 }
 
-impl Named for StoreTable {
+impl NamedTable for StoreTable {
     const KIND: &'static str = "store";
-    const MARKS: &'static [&'static str] = &PLACES;
-    const SAYS: &'static str = "where it is";
-    const TAKEN: &'static [&'static str] = &[];
+    const IDENTIFYING_KEYS: &'static [&'static str] = &PLACES;
+    const CONTENT: &'static str = "where it is";
+    const RESERVED_NAMES: &'static [&'static str] = &[];
 }
 
 /// All stores.
-pub(crate) type Stores = AllOf<StoreTable>;
+pub(crate) type Stores = NamedTables<StoreTable>;
 
 impl Stores {
     /// Those that have a key pair, or may have one: nothing is known of a store that is wrong.
@@ -306,7 +303,7 @@ impl Scalar for CredentialsFrom {
         ];
         let help = "keys never stand in a study: put them into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the \
                     environment that Plimsoll runs in";
-        word(level, &words).map_err(|problem| problem.help(help))
+        keyword(level, &words).map_err(|problem| problem.help(help))
     }
 
     fn schema() -> Schema {
@@ -318,7 +315,7 @@ impl Scalar for BucketStyle {
     const EXPECTED: &'static str = "\"path\" or \"virtual host\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        word(level, &[("path", BucketStyle::Path), ("virtual host", BucketStyle::VirtualHost)])
+        keyword(level, &[("path", BucketStyle::Path), ("virtual host", BucketStyle::VirtualHost)])
     }
 
     fn schema() -> Schema {
@@ -333,7 +330,7 @@ impl Scalar for Upload {
     const EXPECTED: &'static str = "\"single\", \"multipart serial\" or \"multipart parallel N\"";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        if let Ok(upload) = word(level, &[("single", Upload::Single), ("multipart serial", Upload::Multipart(1))]) {
+        if let Ok(upload) = keyword(level, &[("single", Upload::Single), ("multipart serial", Upload::Multipart(1))]) {
             return Ok(upload);
         }
         let text = level.to_string();
@@ -350,8 +347,8 @@ impl Scalar for Upload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scope::Bindings;
-    use crate::testing::{faults_of, no_faults, read_table};
+    use crate::table::testing::{faults_of, no_faults, read_table};
+    use crate::value::Bindings;
     use plimsoll_model::factor::Assignment;
     use plimsoll_model::storage::{KeyPair, Secret};
     use plimsoll_model::workload::{Target, Tls};
@@ -371,7 +368,7 @@ mod tests {
         let scope = Scope {
             assignment: &assignment,
             bindings: &bindings,
-            resting: &[],
+            not_running: &[],
             system: None,
             dir: Path::new("/study"),
             processors: &[0],

@@ -1,17 +1,10 @@
 //! `[system.NAME]`: a process that is started for each trial.
 
-use crate::command::Command;
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
-use crate::node::table;
-use crate::pairs::Pairs;
-use crate::processors::CpuSet;
-use crate::scalar::{Length, Port, Text};
-use crate::scope::Scope;
-use crate::table::named::{AllOf, Named};
+use crate::document::{Fault, Faults, table};
+use crate::table::named_tables::{NamedTable, NamedTables};
 use crate::table::only::Only;
 use crate::table::ready::{ReadyValue, ready_by_default};
-use crate::value::{Problem, Scalar, Slot, optional};
+use crate::value::{Command, CpuSet, Length, Pairs, Port, Problem, Scalar, Scope, Templated, Text, resolve_optional};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::system::{StopPolicy, StopSignal, SystemSpec};
 use schemars::{Schema, json_schema};
@@ -22,7 +15,7 @@ table! {
     /// A process that is started for each trial and stopped after it.
     struct SystemTable {
         /// Folder in which its commands run, relative to the study's. Default: the study's folder.
-        dir: Option<Slot<Text>>,
+        dir: Option<Templated<Text>>,
         /// Run once before the first trial that needs it. Default: nothing is built.
         build: Option<Command>,
         /// Starts the system; must stay in the foreground.
@@ -34,11 +27,11 @@ table! {
         /// Environment added to Plimsoll's own.
         env: Option<Pairs>,
         /// Processors it may use: "0-2,5", "lower half" or "upper half". Default: all.
-        cpus: Option<Slot<CpuSet>>,
+        cpus: Option<Templated<CpuSet>>,
         /// Prints its version. Default: none is recorded beside the hash of the program.
         version: Option<Command>,
         /// The port it listens on. Default: a free one wherever `{port}` or `{address}` is used.
-        port: Option<Slot<Port>>,
+        port: Option<Templated<Port>>,
         /// The trials in which it is started: those in which a factor has this level, or one of these. Default: all.
         only: Option<Only>,
     }
@@ -48,9 +41,9 @@ table! {
     /// How a system is stopped, with all the processes that it started.
     struct StopTable {
         /// The signal that asks it to end: "TERM", "INT", "QUIT" or "KILL". Default: "TERM".
-        signal: Option<Slot<StopSignal>>,
+        signal: Option<Templated<StopSignal>>,
         /// How long it may take to end before it is killed. Default: "5s".
-        grace: Option<Slot<Length>>,
+        grace: Option<Templated<Length>>,
     }
 }
 
@@ -58,20 +51,20 @@ impl SystemTable {
     /// The system for the trial that `scope` stands for, which is inside the system.
     pub(crate) fn resolve(&self, name: &str, scope: &Scope<'_>, faults: &mut Faults) -> Option<SystemSpec> {
         let port = scope.bindings.ports.get(name).copied();
-        let dir = optional(self.dir.as_ref(), |dir| dir.resolve(scope, faults));
-        let build = optional(self.build.as_ref(), |build| build.resolve(scope, faults));
+        let dir = resolve_optional(self.dir.as_ref(), |dir| dir.resolve(scope, faults));
+        let build = resolve_optional(self.build.as_ref(), |build| build.resolve(scope, faults));
         let start = self.start.resolve(scope, faults);
         let ready = match &self.ready {
             Some(ready) => ready.resolve(scope, faults),
             None => Some(ready_by_default(port)),
         };
         let stop = stop_policy(self.stop.as_ref(), scope, faults);
-        let env = optional(self.env.as_ref(), |env| env.resolve(scope, faults));
-        let cpus = optional(self.cpus.as_ref(), |cpus| {
+        let env = resolve_optional(self.env.as_ref(), |env| env.resolve(scope, faults));
+        let cpus = resolve_optional(self.cpus.as_ref(), |cpus| {
             let set = cpus.resolve(scope, faults)?.among(scope.processors);
             set.map_err(|problem| faults.add(problem.fault(&cpus.span, &cpus.path))).ok()
         });
-        let version = optional(self.version.as_ref(), |version| version.resolve(scope, faults));
+        let version = resolve_optional(self.version.as_ref(), |version| version.resolve(scope, faults));
         Some(SystemSpec {
             name: name.to_owned(),
             dir: dir?.map_or_else(|| scope.dir.to_owned(), |dir| scope.dir.join(dir.0)),
@@ -104,9 +97,9 @@ impl SystemTable {
 
 fn stop_policy(table: Option<&StopTable>, scope: &Scope<'_>, faults: &mut Faults) -> Option<StopPolicy> {
     let signal = table.and_then(|table| table.signal.as_ref());
-    let signal = optional(signal, |signal| signal.resolve(scope, faults));
+    let signal = resolve_optional(signal, |signal| signal.resolve(scope, faults));
     let grace = table.and_then(|table| table.grace.as_ref());
-    let grace = optional(grace, |grace| grace.resolve(scope, faults));
+    let grace = resolve_optional(grace, |grace| grace.resolve(scope, faults));
     Some(StopPolicy {
         signal: signal?.unwrap_or(StopSignal::Term),
         grace: grace?.map_or(Duration::from_secs(5), |grace| grace.0),
@@ -132,13 +125,13 @@ impl Scalar for StopSignal {
     }
 }
 
-impl Named for SystemTable {
+impl NamedTable for SystemTable {
     const KIND: &'static str = "system";
-    const MARKS: &'static [&'static str] = SystemTable::KEYS;
+    const IDENTIFYING_KEYS: &'static [&'static str] = SystemTable::KEYS;
 }
 
 /// All systems.
-pub(crate) type Systems = AllOf<SystemTable>;
+pub(crate) type Systems = NamedTables<SystemTable>;
 
 impl Systems {
     pub(crate) fn names(&self) -> Vec<&str> {
@@ -163,8 +156,8 @@ impl Systems {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scope::Bindings;
-    use crate::testing::{faults_of, no_faults, read_table};
+    use crate::table::testing::{faults_of, no_faults, read_table};
+    use crate::value::Bindings;
     use plimsoll_model::factor::Assignment;
     use plimsoll_model::system::{CommandLine, Probe};
     use plimsoll_model::units::Processors;
@@ -178,7 +171,7 @@ mod tests {
         let scope = Scope {
             assignment: &assignment,
             bindings: &bindings,
-            resting: &[],
+            not_running: &[],
             system: Some("db"),
             dir: Path::new("/study"),
             processors: &[0, 1],

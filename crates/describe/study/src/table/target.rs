@@ -1,11 +1,7 @@
 //! `target` and `tls`: where requests go.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
-use crate::node::table;
-use crate::scalar::Text;
-use crate::scope::Scope;
-use crate::value::{Fixed, Problem, Scalar, Slot, optional};
+use crate::document::{Fault, Faults, Span, table};
+use crate::value::{Literal, Problem, Scalar, Scope, Templated, Text, resolve_optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::workload::{Target, Tls};
 use schemars::{Schema, json_schema};
@@ -15,18 +11,18 @@ table! {
     /// Encryption with TLS, and how the server is checked.
     struct TlsTable {
         /// PEM file with the authorities to trust. Default: the system's.
-        ca: Option<Slot<Text>>,
+        ca: Option<Templated<Text>>,
         /// The name that the certificate must carry. Default: the target's host.
-        server_name: Option<Slot<Text>>,
+        server_name: Option<Templated<Text>>,
         /// Accept any certificate. Default: false.
-        insecure: Option<Fixed<bool>>,
+        insecure: Option<Literal<bool>>,
     }
 }
 
 impl TlsTable {
     pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Tls> {
-        let ca = optional(self.ca.as_ref(), |ca| ca.resolve(scope, faults));
-        let server_name = optional(self.server_name.as_ref(), |name| name.resolve(scope, faults));
+        let ca = resolve_optional(self.ca.as_ref(), |ca| ca.resolve(scope, faults));
+        let server_name = resolve_optional(self.server_name.as_ref(), |name| name.resolve(scope, faults));
         Some(Tls {
             ca: ca?.map(|ca| scope.dir.join(ca.0)),
             server_name: server_name?.map(|name| name.0),

@@ -1,11 +1,10 @@
 //! `tpcc` of a SQL workload.
 
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
-use crate::node::table;
-use crate::scalar::{Amount, Whole};
-use crate::scope::Scope;
-use crate::value::{Problem, Scalar, Slot, all, number_after, optional, word, written_or};
+use crate::document::{Fault, Faults, table};
+use crate::value::{
+    NonNegativeNumber, Problem, Scalar, Scope, Templated, WholeNumber, keyword, number_after, resolve_all,
+    resolve_optional, written_or,
+};
 use plimsoll_model::factor::Level;
 use plimsoll_model::load::{LoadModel, LoadProfile, Think};
 use plimsoll_model::sql::{Tpcc, Waits};
@@ -16,17 +15,17 @@ table! {
     /// TPC-C.
     struct TpccTable {
         /// How many warehouses the data has.
-        warehouses: Slot<Warehouses>,
+        warehouses: Templated<Warehouses>,
         /// Keying and think times: as the "spec" has them, "zero", or "scaled N" for N times those. Default: "zero".
-        waits: Option<Slot<Waits>>,
+        waits: Option<Templated<Waits>>,
         /// Weights of new order, payment, order status, delivery and stock level. Default: [45, 43, 4, 4, 4].
-        mix: Option<Vec<Slot<Amount>>>,
+        mix: Option<Vec<Templated<NonNegativeNumber>>>,
         /// Whether the lines of an order are sorted, so that orders cannot wait for one another in a circle. Default: false.
-        sorted_lines: Option<Slot<bool>>,
+        sorted_lines: Option<Templated<bool>>,
     }
 }
 
-type Warehouses = Whole<1, 100_000>;
+type Warehouses = WholeNumber<1, 100_000>;
 
 const MIX: [f64; 5] = [45.0, 43.0, 4.0, 4.0, 4.0];
 
@@ -36,9 +35,9 @@ const TERMINALS: f64 = 10.0;
 impl TpccTable {
     pub(crate) fn resolve(&self, scope: &Scope<'_>, seed: u64, faults: &mut Faults) -> Option<Tpcc> {
         let warehouses = self.warehouses.resolve(scope, faults);
-        let waits = optional(self.waits.as_ref(), |waits| waits.resolve(scope, faults));
-        let mix = optional(self.mix.as_ref(), |mix| self.mix(mix, scope, faults));
-        let sorted_lines = optional(self.sorted_lines.as_ref(), |sorted| sorted.resolve(scope, faults));
+        let waits = resolve_optional(self.waits.as_ref(), |waits| waits.resolve(scope, faults));
+        let mix = resolve_optional(self.mix.as_ref(), |mix| self.mix(mix, scope, faults));
+        let sorted_lines = resolve_optional(self.sorted_lines.as_ref(), |sorted| sorted.resolve(scope, faults));
         Some(Tpcc {
             warehouses: warehouses?.u32(),
             waits: waits?.unwrap_or(Waits::Zero),
@@ -48,8 +47,8 @@ impl TpccTable {
         })
     }
 
-    fn mix(&self, mix: &[Slot<Amount>], scope: &Scope<'_>, faults: &mut Faults) -> Option<[f64; 5]> {
-        let weights = all(mix, |weight| weight.resolve(scope, faults).map(|weight| weight.0))?;
+    fn mix(&self, mix: &[Templated<NonNegativeNumber>], scope: &Scope<'_>, faults: &mut Faults) -> Option<[f64; 5]> {
+        let weights = resolve_all(mix, |weight| weight.resolve(scope, faults).map(|weight| weight.0))?;
         let found = <[f64; 5]>::try_from(weights).ok().filter(|weights| weights.iter().sum::<f64>() > 0.0);
         if found.is_none() {
             let place = mix.first().map_or(&self.place, |first| &first.span);
@@ -100,7 +99,7 @@ impl TpccTable {
         let waits = written_or(self.waits.as_ref(), "zero");
         let mut words = format!("TPC-C, {warehouses} warehouse{plural}, waits {waits}");
         if let Some(mix) = &self.mix {
-            let weights: Vec<&str> = mix.iter().map(Slot::as_written).collect();
+            let weights: Vec<&str> = mix.iter().map(Templated::as_written).collect();
             words += &format!(", mix {}", weights.join(" : "));
         }
         match written_or(self.sorted_lines.as_ref(), "false") {
@@ -119,7 +118,7 @@ impl Scalar for Waits {
     const EXPECTED: &'static str = "\"spec\", \"zero\" or \"scaled N\" with a number above 0";
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
-        if let Ok(waits) = word(level, &[("spec", Waits::Spec), ("zero", Waits::Zero)]) {
+        if let Ok(waits) = keyword(level, &[("spec", Waits::Spec), ("zero", Waits::Zero)]) {
             return Ok(waits);
         }
         let factor = number_after("scaled", &level.to_string()).filter(|factor| *factor <= LONGEST_WAITS);

@@ -1,12 +1,8 @@
 //! `transactions` of a SQL workload: the study's own SQL, and what its parameters are.
 
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
-use crate::node::table;
-use crate::scalar::{Text, Weight, Whole};
-use crate::scope::Scope;
+use crate::document::{Fault, Faults, table};
 use crate::table::oltp::distribution;
-use crate::value::{Problem, Scalar, Slot, all, optional};
+use crate::value::{Problem, Scalar, Scope, Templated, Text, Weight, WholeNumber, resolve_all, resolve_optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::sql::{OwnStatement, Parameter, Transaction};
 use schemars::{Schema, json_schema};
@@ -15,11 +11,11 @@ table! {
     /// A transaction of the study's own.
     struct TransactionTable {
         /// Name in the results.
-        name: Slot<Text>,
+        name: Templated<Text>,
         /// How often it is drawn, beside the other weights. Default: 1.
-        weight: Option<Slot<Weight>>,
+        weight: Option<Templated<Weight>>,
         /// Whether its statements are between BEGIN and COMMIT. Default: true.
-        atomic: Option<Slot<bool>>,
+        atomic: Option<Templated<bool>>,
         /// Its statements, one after the other.
         statements: Vec<StatementTable>,
     }
@@ -29,22 +25,22 @@ table! {
     /// A statement.
     struct StatementTable {
         /// The SQL, with ? where parameters go; for PostgreSQL also $1, $2, …, and ?? for its operator ?.
-        sql: Slot<Text>,
+        sql: Templated<Text>,
         /// What the parameters are, in order, each time anew: "1 to 100", "zipf 0.9 1 to 10000", "text 16", "constant x", "same 2" or "feed users.csv:name".
-        parameters: Option<Vec<Slot<Parameter>>>,
+        parameters: Option<Vec<Templated<Parameter>>>,
         /// How many rows it must give or change. Default: any number.
-        rows: Option<Slot<RowCount>>,
+        rows: Option<Templated<RowCount>>,
     }
 }
 
-type RowCount = Whole<0, { i64::MAX }>;
+type RowCount = WholeNumber<0, { i64::MAX }>;
 
 impl TransactionTable {
     pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Transaction> {
         let name = self.name.resolve(scope, faults);
-        let weight = optional(self.weight.as_ref(), |weight| weight.resolve(scope, faults));
-        let atomic = optional(self.atomic.as_ref(), |atomic| atomic.resolve(scope, faults));
-        let statements = all(&self.statements, |statement| statement.resolve(scope, faults));
+        let weight = resolve_optional(self.weight.as_ref(), |weight| weight.resolve(scope, faults));
+        let atomic = resolve_optional(self.atomic.as_ref(), |atomic| atomic.resolve(scope, faults));
+        let statements = resolve_all(&self.statements, |statement| statement.resolve(scope, faults));
         let statements = statements?;
         self.check_same(&statements, faults)?;
         Some(Transaction {
@@ -58,15 +54,15 @@ impl TransactionTable {
     /// A parameter can be the same as one before it, and not as one that is not known yet.
     fn check_same(&self, statements: &[OwnStatement], faults: &mut Faults) -> Option<()> {
         let values = statements.iter().flat_map(|statement| &statement.parameters);
-        let slots = self.statements.iter().flat_map(|statement| statement.parameters.iter().flatten());
-        for ((value, slot), number) in values.zip(slots).zip(1..) {
+        let templated = self.statements.iter().flat_map(|statement| statement.parameters.iter().flatten());
+        for ((value, templated), number) in values.zip(templated).zip(1..) {
             let Parameter::Same(other) = value else { continue };
             if *other < number {
                 continue;
             }
             let message = format!("parameter {number} of this transaction cannot be the same as parameter {other}");
             let help = "parameters are counted from 1 over all statements of the transaction: name an earlier one";
-            faults.add(Fault::error(&slot.span, message).help(help));
+            faults.add(Fault::error(&templated.span, message).help(help));
             return None;
         }
         Some(())
@@ -82,13 +78,13 @@ impl TransactionTable {
 impl StatementTable {
     fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<OwnStatement> {
         let sql = self.sql.resolve(scope, faults);
-        let parameters = all(self.parameters.as_deref().unwrap_or_default(), |parameter| {
+        let parameters = resolve_all(self.parameters.as_deref().unwrap_or_default(), |parameter| {
             Some(match parameter.resolve(scope, faults)? {
                 Parameter::Feed { file, column } => Parameter::Feed { file: scope.dir.join(file), column },
                 other => other,
             })
         });
-        let rows = optional(self.rows.as_ref(), |rows| rows.resolve(scope, faults));
+        let rows = resolve_optional(self.rows.as_ref(), |rows| rows.resolve(scope, faults));
         Some(OwnStatement { sql: sql?.0, parameters: parameters?, rows: rows?.map(RowCount::u64) })
     }
 }

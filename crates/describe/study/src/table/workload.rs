@@ -1,21 +1,17 @@
 //! `[workload]`: what one virtual user does in an iteration. Its keys depend on the protocol.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, did_you_mean};
-use crate::node::{FromToml, Node, TableNode};
-use crate::scalar::PositiveLength;
-use crate::scope::Scope;
+use crate::document::{Fault, Faults, FromToml, Node, Span, TableNode, did_you_mean};
 use crate::table::database::DatabaseTable;
 use crate::table::grpc::GrpcTable;
-use crate::table::home_of;
 use crate::table::http::HttpTable;
-use crate::table::known;
+use crate::table::location_of_key;
 use crate::table::script::ScriptTable;
 use crate::table::sql::SqlTable;
 use crate::table::storage::StorageTable;
 use crate::table::store::StoreTable;
 use crate::table::target::{Address, TlsTable};
-use crate::value::{Fixed, Problem, Scalar, Slot, optional, word};
+use crate::table::value_check;
+use crate::value::{Literal, PositiveTimeSpan, Problem, Scalar, Scope, Templated, keyword, resolve_optional};
 use plimsoll_model::factor::Level;
 use plimsoll_model::flow::WorkloadPart;
 use plimsoll_model::workload::{Connect, Steps, Target, Workload};
@@ -40,7 +36,7 @@ pub(crate) enum WorkloadTable {
 
 /// What the study has beside the workload, and the workload may name.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Given<'a> {
+pub(crate) struct StudyContext<'a> {
     pub(crate) stores: &'a [(String, StoreTable)],
     pub(crate) databases: &'a [(String, DatabaseTable)],
     /// The study's seed.
@@ -51,30 +47,35 @@ pub(crate) struct Given<'a> {
 
 /// The keys that every protocol with a target has.
 pub(crate) struct Common<'a> {
-    pub(crate) target: &'a Slot<Address>,
+    pub(crate) target: &'a Templated<Address>,
     pub(crate) tls: Option<&'a TlsTable>,
-    pub(crate) connect: Option<&'a Slot<Connect>>,
-    pub(crate) timeout: Option<&'a Slot<PositiveLength>>,
+    pub(crate) connect: Option<&'a Templated<Connect>>,
+    pub(crate) timeout: Option<&'a Templated<PositiveTimeSpan>>,
 }
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl WorkloadTable {
     /// The workload of the trial that `scope` stands for.
-    pub(crate) fn resolve(&self, scope: &Scope<'_>, given: Given<'_>, faults: &mut Faults) -> Option<Workload> {
+    pub(crate) fn resolve(
+        &self,
+        scope: &Scope<'_>,
+        context: StudyContext<'_>,
+        faults: &mut Faults,
+    ) -> Option<Workload> {
         let (common, steps) = match self {
             WorkloadTable::Grpc(table) => (table.common(), table.steps(scope, faults)),
             WorkloadTable::Http(table) if table.is_flow() => {
                 (table.common(), table.flow(scope, faults).map(|flow| Steps::Flow(Box::new(flow))))
             }
             WorkloadTable::Http(table) => (table.common(), table.plain_steps(scope, faults).map(Steps::Http)),
-            WorkloadTable::Script(table) => return table.resolve(scope, given.allowed, faults),
-            WorkloadTable::Sql(table) => return table.resolve(scope, given.databases, given.seed, faults),
-            WorkloadTable::Storage(table) => return table.resolve(scope, given.stores, faults),
+            WorkloadTable::Script(table) => return table.resolve(scope, context.allowed, faults),
+            WorkloadTable::Sql(table) => return table.resolve(scope, context.databases, context.seed, faults),
+            WorkloadTable::Storage(table) => return table.resolve(scope, context.stores, faults),
         };
         let target = common.target(scope, faults);
-        let connect = optional(common.connect, |connect| connect.resolve(scope, faults));
-        let timeout = optional(common.timeout, |timeout| timeout.resolve(scope, faults));
+        let connect = resolve_optional(common.connect, |connect| connect.resolve(scope, faults));
+        let timeout = resolve_optional(common.timeout, |timeout| timeout.resolve(scope, faults));
         Some(Workload {
             target: Some(target?),
             connect: connect?.unwrap_or(Connect::PerUser),
@@ -156,13 +157,14 @@ impl WorkloadTable {
     }
 
     /// As reports name it.
-    pub(crate) fn protocol(&self) -> &'static str {
+    pub(crate) fn protocol(&self) -> plimsoll_model::workload::Protocol {
+        use plimsoll_model::workload::Protocol;
         match self {
-            WorkloadTable::Grpc(_) => "gRPC",
-            WorkloadTable::Http(_) => "HTTP/1.1",
-            WorkloadTable::Script(_) => "script",
-            WorkloadTable::Sql(_) => "SQL",
-            WorkloadTable::Storage(_) => "storage",
+            WorkloadTable::Grpc(_) => Protocol::Grpc,
+            WorkloadTable::Http(_) => Protocol::Http,
+            WorkloadTable::Script(_) => Protocol::Script,
+            WorkloadTable::Sql(_) => Protocol::Sql,
+            WorkloadTable::Storage(_) => Protocol::Storage,
         }
     }
 
@@ -201,7 +203,7 @@ impl WorkloadTable {
 impl Common<'_> {
     fn target(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Target> {
         let address = self.target.resolve(scope, faults);
-        let tls = optional(self.tls, |tls| tls.resolve(scope, faults));
+        let tls = resolve_optional(self.tls, |tls| tls.resolve(scope, faults));
         address?.target(tls?, &self.target.span, "workload", faults)
     }
 }
@@ -220,11 +222,11 @@ impl FromToml for WorkloadTable {
         if table.get("protocol").is_none() && is_misspelt(&table, faults) {
             return None;
         }
-        let workload = match table.read::<Fixed<Protocol>>("protocol", &[], faults)?.value {
+        let workload = match table.read::<Literal<Protocol>>("protocol", &[], faults)?.value {
             Protocol::Grpc => WorkloadTable::Grpc(Box::new(GrpcTable::from_toml(node, faults)?)),
             Protocol::Http => {
                 let Some(table) = HttpTable::from_toml(node, faults) else {
-                    known::check_document(node, faults);
+                    value_check::check_document(node, faults);
                     return None;
                 };
                 table.check(faults)?;
@@ -248,7 +250,7 @@ impl FromToml for WorkloadTable {
 
 /// Whether the key that says what users do is only misspelt, which is a fault.
 fn is_misspelt(table: &TableNode<'_>, faults: &mut Faults) -> bool {
-    let strange = table.entries().iter().filter(|(key, _)| home_of(key).is_none());
+    let strange = table.entries().iter().filter(|(key, _)| location_of_key(key).is_none());
     let slip = strange.filter_map(|(key, node)| Some((key, node, did_you_mean(key, ["protocol", "script"])?))).next();
     let Some((key, node, near)) = slip else { return false };
     let fault = Fault::error(&node.place(), format!("unknown key `{key}` in `workload`"));
@@ -324,7 +326,7 @@ impl Scalar for Protocol {
             ("sql", Protocol::Sql),
             ("storage", Protocol::Storage),
         ];
-        word(level, &words)
+        keyword(level, &words)
     }
 
     fn schema() -> Schema {
@@ -356,7 +358,7 @@ impl Scalar for Connect {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::faults_of;
+    use crate::table::testing::faults_of;
 
     #[test]
     fn what_says_who_works_how_is_found_where_it_is_misspelt() {

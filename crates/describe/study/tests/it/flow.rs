@@ -6,7 +6,7 @@ use plimsoll_model::flow::{
     Auth, Block, Body, Condition, Flow, Instruction, JsonPiece, Lifetime, Piece, Reference, Test, Text, ValueId,
 };
 use plimsoll_model::script::{Script, ScriptLimits};
-use plimsoll_model::workload::{Steps, Workload};
+use plimsoll_model::workload::{Protocol, Steps, Workload};
 use plimsoll_study::Bindings;
 use std::path::Path;
 use std::time::Duration;
@@ -120,7 +120,7 @@ fn a_flow_says_what_it_is_about() {
          that log in, then POST /plan; at the end DELETE /plan/{$plan}; cookies kept; 5 redirects followed, each an exchange \
          of its own; compressed by gzip or br; feeds account of accounts.csv (per user); one connection per user; time-out 10s"
     );
-    assert_eq!((facts.protocol.as_str(), facts.mean_think), ("HTTP/1.1", None), "nobody knows how long users pause");
+    assert_eq!((facts.protocol, facts.mean_think), (Protocol::Http, None), "nobody knows how long users pause");
     assert_eq!(facts.load, "closed loop, {users} users, pauses as the workload has them");
     let polls = FLOW.replace("repeat = 3", "while = { next = 'busy', plan = '!= 1' }, at_most = 5");
     let facts = study(&polls).facts();
@@ -193,5 +193,5 @@ fn a_script_says_what_it_is_about() {
         facts.workload,
         "the script load-{version}.js, function main, with TARGET=http://{api.address}; time-out 60s where it says nothing else"
     );
-    assert_eq!((facts.protocol.as_str(), facts.mean_think), ("script", None));
+    assert_eq!((facts.protocol, facts.mean_think), (Protocol::Script, None));
 }

@@ -4,7 +4,7 @@ use crate::{read_text, study};
 use plimsoll_model::database::{Dataset, Engine, Origin};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::sql::SqlWork;
-use plimsoll_model::workload::Steps;
+use plimsoll_model::workload::{Protocol, Steps};
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
 
 /// Two databases, one in each variant.
@@ -71,7 +71,7 @@ fn data_is_kept_where_it_is_the_same_in_all_trials() {
 #[test]
 fn a_study_of_databases_says_what_it_is_about() {
     let facts = study(SQL).facts();
-    assert_eq!((facts.protocol.as_str(), facts.loopback, facts.mean_think), ("SQL", true, Some(0.0)));
+    assert_eq!((facts.protocol, facts.loopback, facts.mean_think), (Protocol::Sql, true, Some(0.0)));
     assert_eq!(facts.systems, ["mariadb", "postgresql"]);
     let started = ["mariadb: MariaDB", "mariadb: with innodb_buffer_pool_size=256M"];
     assert_eq!(facts.commands[0][..2], started);

@@ -3,7 +3,7 @@
 use crate::{read_text, study};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::storage::{Credentials, KeyPair, Nfs, Secret, Store};
-use plimsoll_model::workload::{Steps, Target};
+use plimsoll_model::workload::{Protocol, Steps, Target};
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
 
 /// Three back ends, two of which are systems of the study.
@@ -43,7 +43,7 @@ fn said(old: &str, new: &str) -> Vec<String> {
 #[test]
 fn a_study_of_storage_says_what_it_is_about() {
     let facts = study(STORAGE).facts();
-    assert_eq!((facts.protocol.as_str(), facts.loopback), ("storage", true));
+    assert_eq!((facts.protocol, facts.loopback), (Protocol::Storage, true));
     assert_eq!(
         facts.workload,
         "storage: write, then read objects of {size} in {backend}; mode app, random content, blocks of 1MiB; time-out 10m"

@@ -5,7 +5,7 @@ use plimsoll_model::factor::{Assignment, Level, Role};
 use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
 use plimsoll_model::study::FloorRule;
 use plimsoll_model::system::Probe;
-use plimsoll_model::workload::{GrpcSchema, Sequence, Steps, Target};
+use plimsoll_model::workload::{GrpcSchema, Protocol, Sequence, Steps, Target};
 use plimsoll_study::{Bindings, PortChoice, Severity, Study, TrialSpec, quick};
 use std::net::IpAddr;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn a_study_says_what_it_is_about() {
     let facts = study.facts();
     assert_eq!(facts.load, "closed loop, {users} users, no think time");
     assert_eq!(facts.workload, "gRPC to {counter.address}: increment; one connection per user; time-out 10s");
-    assert_eq!((facts.protocol.as_str(), facts.open_load, facts.loopback, facts.quick), ("gRPC", false, true, false));
+    assert_eq!((facts.protocol, facts.open_load, facts.loopback, facts.quick), (Protocol::Grpc, false, true, false));
     assert_eq!(
         (facts.decide[0].measure.to_string().as_str(), facts.decide[0].margin),
         ("iteration_duration.p95", 0.05)

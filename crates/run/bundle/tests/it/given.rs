@@ -34,7 +34,7 @@ pub(crate) fn facts() -> StudyFacts {
         decide: vec![Decision { measure: "iteration_duration.p95".parse().expect("a measure"), margin: 0.05 }],
         floor_rule: FloorRule::default(),
         report: ReportSpec::default(),
-        protocol: "HTTP/1.1".to_owned(),
+        protocol: Protocol::Http,
         open_load: false,
         load: "closed loop, 2 users".to_owned(),
         mean_think: Some(0.25),

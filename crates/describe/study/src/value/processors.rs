@@ -1,6 +1,6 @@
 //! Sets of processors as a study writes them: `"0-2,5"`, `"lower half"`, `"upper half"`.
 
-use crate::value::{Problem, Scalar};
+use super::scalar::{Problem, Scalar};
 use plimsoll_model::factor::Level;
 use plimsoll_model::units::Processors;
 use schemars::{Schema, json_schema};

@@ -1,7 +1,6 @@
-//! Whether trials can have as many values as the percentiles that decide take.
+//! Warns where trials cannot have as many values as the percentiles that decide take.
 
-use crate::diagnostic::Fault;
-use crate::faults::Faults;
+use crate::document::{Fault, Faults};
 use crate::study::Study;
 use plimsoll_model::factor::combinations;
 use plimsoll_model::load::{LoadModel, LoadProfile, Stop, Think};
@@ -11,17 +10,17 @@ use std::time::Duration;
 
 /// Values that must lie beyond a percentile, on its farther side, for it to mean something: the
 /// analysis gives no value of a trial that has fewer.
-const BEYOND: f64 = 10.0;
+const VALUES_BEYOND: f64 = 10.0;
 
 /// Warns where think time, rate or a number of iterations leaves a trial too few values for a
 /// percentile among the measures that decide, once for each of these, with the load that falls short
 /// the most. Only load that stays the same is looked at.
 pub(crate) fn warn(study: &Study, faults: &mut Faults) {
-    let steps = study.parts.workload.most_steps();
-    let mut least: Option<Reach> = None;
+    let steps = study.tables.workload.most_steps();
+    let mut least: Option<MaxIterations> = None;
     for assignment in combinations(study.factors.iter()) {
         // What cannot be resolved has been reported.
-        let reach = study.parts.load(&assignment, faults).and_then(|load| Reach::of(&load));
+        let reach = study.tables.load(&assignment, faults).and_then(|load| MaxIterations::of(&load));
         least = match (least, reach) {
             (Some(least), Some(reach)) if reach.iterations < least.iterations => Some(reach),
             (None, reach) => reach,
@@ -30,21 +29,21 @@ pub(crate) fn warn(study: &Study, faults: &mut Faults) {
     }
     let Some(least) = least else { return };
     for measure in study.decide.iter().map(|decision| &decision.measure) {
-        let Some((values, noun, in_iteration)) = taken(measure, steps) else { continue };
+        let Some((values, noun, in_iteration)) = values_needed(measure, steps) else { continue };
         let most = (least.iterations * in_iteration + 1e-6).floor();
         if most < values {
             let message = format!("{} takes {values} {noun}; {}", measure.statistic, least.in_words(most));
             let help = "measure for longer or load more, or decide by a percentile nearer to the median: where a trial has \
                         fewer, it has no value";
-            faults.add(Fault::warning(&study.parts.load.length_span(), message).help(help));
+            faults.add(Fault::warning(&study.tables.load.length_span(), message).help(help));
         }
     }
 }
 
 /// How many values a percentile takes, what they are, and how many of them an iteration has.
-fn taken(measure: &Measure, steps: Option<usize>) -> Option<(f64, &'static str, f64)> {
+fn values_needed(measure: &Measure, steps: Option<usize>) -> Option<(f64, &'static str, f64)> {
     let Statistic::Percentile(percentile) = measure.statistic else { return None };
-    let values = (BEYOND / (1.0 - percentile.max(100.0 - percentile) / 100.0)).round();
+    let values = (VALUES_BEYOND / (1.0 - percentile.max(100.0 - percentile) / 100.0)).round();
     match &measure.series {
         Series::IterationDuration => Some((values, "iterations", 1.0)),
         // Nobody knows how many requests an exchange of storage takes.
@@ -60,8 +59,8 @@ fn taken(measure: &Measure, steps: Option<usize>) -> Option<(f64, &'static str, 
     }
 }
 
-/// The most iterations that a trial can have, and why.
-struct Reach {
+/// The most iterations that a trial can have, and what limits them.
+struct MaxIterations {
     iterations: f64,
     /// What does them: `1 user with 100 ms of thinking does`.
     does: String,
@@ -69,24 +68,24 @@ struct Reach {
     within: Option<Duration>,
 }
 
-impl Reach {
+impl MaxIterations {
     /// None where nothing but the system limits them, or the load changes.
-    fn of(load: &LoadProfile) -> Option<Reach> {
+    fn of(load: &LoadProfile) -> Option<MaxIterations> {
         let (LoadModel::Closed { users: profile, .. } | LoadModel::Open { rate: profile, .. }) = &load.model;
         if !profile.is_constant() {
             return None;
         }
-        let by_time = Reach::by_time(&load.model, load.stop.limit());
+        let by_time = MaxIterations::by_time(&load.model, load.stop.limit());
         let count = match (load.stop, &load.model) {
             (Stop::Iterations { count, .. }, _) => count as f64,
             (Stop::IterationsPerUser { count, .. }, LoadModel::Closed { users, .. }) => count as f64 * users.start,
             _ => return by_time,
         };
-        let by_count = Reach { iterations: count, does: "a trial of this study does".to_owned(), within: None };
+        let by_count = MaxIterations { iterations: count, does: "a trial of this study does".to_owned(), within: None };
         Some(by_time.filter(|by_time| by_time.iterations < count).unwrap_or(by_count))
     }
 
-    fn by_time(model: &LoadModel, limit: Duration) -> Option<Reach> {
+    fn by_time(model: &LoadModel, limit: Duration) -> Option<MaxIterations> {
         let (each, does) = match model {
             LoadModel::Closed { users, think } => {
                 let (Think::Constant(least) | Think::Uniform { from: least, .. }) = think else { return None };
@@ -102,7 +101,7 @@ impl Reach {
             }
         };
         // Without think time, only the system limits them.
-        each.is_finite().then_some(Reach { iterations: each * limit.as_secs_f64(), does, within: Some(limit) })
+        each.is_finite().then_some(MaxIterations { iterations: each * limit.as_secs_f64(), does, within: Some(limit) })
     }
 
     /// What does how many at most, and in which time.
@@ -120,7 +119,7 @@ fn span(span: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::diagnostic::Severity;
+    use crate::document::Severity;
     use std::path::Path;
 
     /// What is said of a study with this load that decides by these measures.

@@ -1,8 +1,7 @@
 //! For tests of single tables: reads one from the text of its keys.
 
-use crate::diagnostic::Source;
-use crate::faults::Faults;
-use crate::node::{FromToml, Node};
+use crate::document::{Faults, FromToml, Node, Source};
+use crate::table::location_of_key;
 use toml::de::{DeTable, DeValue};
 
 /// A collector for what must not collect anything.
@@ -25,6 +24,6 @@ pub(crate) fn faults_of<T: FromToml>(text: &str) -> Vec<String> {
 fn read<T: FromToml>(text: &str) -> (Option<T>, Vec<String>) {
     let mut faults = Faults::new(Source::new("table.toml", text));
     let document = DeValue::Table(DeTable::parse(text).expect("TOML").into_inner());
-    let table = T::from_toml(&Node { path: "table".to_owned(), ..Node::root(&document) }, &mut faults);
+    let table = T::from_toml(&Node { path: "table".to_owned(), ..Node::root(&document, location_of_key) }, &mut faults);
     (table, faults.into_diagnostics().iter().map(ToString::to_string).collect())
 }

@@ -1,6 +1,7 @@
 //! Collects every fault of a study file, each once.
 
-use crate::diagnostic::{Diagnostic, Fault, Severity, Source, Span};
+use super::diagnostic::{Diagnostic, Fault, Severity, Source, Span};
+use plimsoll_model::words::{and_list, or_list, quoted};
 
 /// The faults found so far.
 #[derive(Debug)]
@@ -28,14 +29,14 @@ impl Faults {
         }
     }
 
-    /// A place that is no TOML. What else is found on its line is a consequence, and not told.
+    /// Adds a fault of syntax. Other faults on its line are consequences, and are not reported.
     pub(crate) fn add_syntax(&mut self, fault: Fault) {
         let span = fault.span.clone();
         self.add(fault);
         self.unreadable.push(span);
     }
 
-    /// Whether the whole file is TOML. If not, what seems to be missing may stand in the part
+    /// Returns true if the whole file is TOML. If not, what seems to be missing may stand in the part
     /// that could not be read.
     pub(crate) fn well_formed(&self) -> bool {
         self.unreadable.is_empty()
@@ -88,21 +89,16 @@ fn score(word: &str, candidate: &str) -> f64 {
 
 /// `` `a`, `b` or `c` ``, for messages that list what is allowed.
 pub(crate) fn one_of<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
-    listed(words, "or")
+    none_if_empty(or_list(quoted(words)))
 }
 
 /// `` `a`, `b` and `c` ``, for messages that list what there is.
 pub(crate) fn all_of<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
-    listed(words, "and")
+    none_if_empty(and_list(quoted(words)))
 }
 
-fn listed<'a>(words: impl IntoIterator<Item = &'a str>, joined_by: &str) -> String {
-    let quoted: Vec<String> = words.into_iter().map(|word| format!("`{word}`")).collect();
-    match quoted.as_slice() {
-        [] => "none".to_owned(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} {joined_by} {last}", first.join(", ")),
-    }
+fn none_if_empty(list: String) -> String {
+    if list.is_empty() { "none".to_owned() } else { list }
 }
 
 #[cfg(test)]

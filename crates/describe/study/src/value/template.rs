@@ -7,18 +7,18 @@ use std::fmt;
 
 /// Text whose placeholders are filled in for each trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Template(Vec<Part>);
+pub(crate) struct Template(Vec<Segment>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum Segment {
     Literal(String),
     Placeholder(String),
-    Value(Value),
+    Value(UserValue),
 }
 
 /// A value that users know at run time, where it stands in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Value {
+pub(crate) struct UserValue {
     pub(crate) name: String,
     /// Whether it goes in as it is, `{$name|raw}`.
     pub(crate) raw: bool,
@@ -26,9 +26,9 @@ pub(crate) struct Value {
 
 /// A part of a text that a trial has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Filled {
+pub(crate) enum FilledSegment {
     Literal(String),
-    Value(Value),
+    Value(UserValue),
 }
 
 /// A brace that neither opens a placeholder nor stands for itself.
@@ -55,14 +55,14 @@ impl Template {
             }
             let (part, end) = placeholder(at)?;
             if !literal.is_empty() {
-                parts.push(Part::Literal(std::mem::take(&mut literal)));
+                parts.push(Segment::Literal(std::mem::take(&mut literal)));
             }
             parts.push(part);
             rest = &at[end + 1..];
         }
         literal.push_str(rest);
         if !literal.is_empty() {
-            parts.push(Part::Literal(literal));
+            parts.push(Segment::Literal(literal));
         }
         Ok(Template(parts))
     }
@@ -70,16 +70,16 @@ impl Template {
     /// The names of its placeholders, in order.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
-            Part::Placeholder(name) => Some(name.as_str()),
-            Part::Literal(_) | Part::Value(_) => None,
+            Segment::Placeholder(name) => Some(name.as_str()),
+            Segment::Literal(_) | Segment::Value(_) => None,
         })
     }
 
     /// The values of users that it has, in order.
-    pub(crate) fn values(&self) -> impl Iterator<Item = &Value> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = &UserValue> {
         self.0.iter().filter_map(|part| match part {
-            Part::Value(value) => Some(value),
-            Part::Literal(_) | Part::Placeholder(_) => None,
+            Segment::Value(value) => Some(value),
+            Segment::Literal(_) | Segment::Placeholder(_) => None,
         })
     }
 
@@ -91,14 +91,14 @@ impl Template {
     /// The name of the first placeholder for which `value` has nothing.
     pub(crate) fn fill(&self, value: impl Fn(&str) -> Option<Level>) -> Result<Level, String> {
         let known = |name: &String| value(name).ok_or_else(|| name.clone());
-        if let [Part::Placeholder(name)] = self.0.as_slice() {
+        if let [Segment::Placeholder(name)] = self.0.as_slice() {
             return known(name);
         }
         let mut text = String::new();
         for part in self.filled(value)? {
             match part {
-                Filled::Literal(literal) => text.push_str(&literal),
-                Filled::Value(value) => text.push_str(&value.to_string()),
+                FilledSegment::Literal(literal) => text.push_str(&literal),
+                FilledSegment::Value(value) => text.push_str(&value.to_string()),
             }
         }
         Ok(Level::Text(text))
@@ -109,20 +109,20 @@ impl Template {
     /// # Errors
     ///
     /// The name of the first placeholder for which `value` has nothing.
-    pub(crate) fn filled(&self, value: impl Fn(&str) -> Option<Level>) -> Result<Vec<Filled>, String> {
+    pub(crate) fn filled(&self, value: impl Fn(&str) -> Option<Level>) -> Result<Vec<FilledSegment>, String> {
         let mut filled = Vec::new();
         for part in &self.0 {
             let text = match part {
-                Part::Literal(literal) => literal.clone(),
-                Part::Placeholder(name) => value(name).ok_or_else(|| name.clone())?.to_string(),
-                Part::Value(value) => {
-                    filled.push(Filled::Value(value.clone()));
+                Segment::Literal(literal) => literal.clone(),
+                Segment::Placeholder(name) => value(name).ok_or_else(|| name.clone())?.to_string(),
+                Segment::Value(value) => {
+                    filled.push(FilledSegment::Value(value.clone()));
                     continue;
                 }
             };
             match filled.last_mut() {
-                Some(Filled::Literal(before)) => before.push_str(&text),
-                _ => filled.push(Filled::Literal(text)),
+                Some(FilledSegment::Literal(before)) => before.push_str(&text),
+                _ => filled.push(FilledSegment::Literal(text)),
             }
         }
         Ok(filled)
@@ -142,16 +142,16 @@ impl fmt::Display for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for part in &self.0 {
             match part {
-                Part::Literal(text) => f.write_str(&text.replace('{', "{{").replace('}', "}}"))?,
-                Part::Placeholder(name) => write!(f, "{{{name}}}")?,
-                Part::Value(value) => value.fmt(f)?,
+                Segment::Literal(text) => f.write_str(&text.replace('{', "{{").replace('}', "}}"))?,
+                Segment::Placeholder(name) => write!(f, "{{{name}}}")?,
+                Segment::Value(value) => value.fmt(f)?,
             }
         }
         Ok(())
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for UserValue {
     /// As a study writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{{${}{}}}", self.name, if self.raw { "|raw" } else { "" })
@@ -159,7 +159,7 @@ impl fmt::Display for Value {
 }
 
 /// The placeholder that a text starts with, and where its closing brace is.
-fn placeholder(text: &str) -> Result<(Part, usize), StrayBrace> {
+fn placeholder(text: &str) -> Result<(Segment, usize), StrayBrace> {
     let stray = |message: &str, end: usize| StrayBrace { message: message.to_owned(), found: text[..end].to_owned() };
     if text.starts_with('}') {
         return Err(stray("has a `}` that closes nothing", 1));
@@ -168,21 +168,21 @@ fn placeholder(text: &str) -> Result<(Part, usize), StrayBrace> {
         return Err(stray("has a `{` that nothing closes", 1));
     };
     let part = match text[1..end].strip_prefix('$') {
-        Some(value) => runtime_value(value).map(Part::Value),
-        None => is_name(&text[1..end].replacen('.', "_", 1)).then(|| Part::Placeholder(text[1..end].to_owned())),
+        Some(value) => runtime_value(value).map(Segment::Value),
+        None => is_name(&text[1..end].replacen('.', "_", 1)).then(|| Segment::Placeholder(text[1..end].to_owned())),
     };
     let part = part.ok_or_else(|| stray("has braces around something that is not a name", end + 1))?;
     Ok((part, end))
 }
 
 /// `name`, `feed.column` or `name|raw`. Columns have the names that a file gives them.
-fn runtime_value(text: &str) -> Option<Value> {
+fn runtime_value(text: &str) -> Option<UserValue> {
     let (name, raw) = text.strip_suffix("|raw").map_or((text, false), |name| (name, true));
     let is_value = match name.split_once('.') {
         Some((feed, column)) => is_name(feed) && !column.is_empty() && !column.contains(['{', '|']),
         None => is_name(name),
     };
-    is_value.then(|| Value { name: name.to_owned(), raw })
+    is_value.then(|| UserValue { name: name.to_owned(), raw })
 }
 
 /// Whether a factor or a system can have this name: a letter, then letters, digits, `_` and `-`.
@@ -227,8 +227,8 @@ mod tests {
     fn values_of_users_stay_where_they_are() {
         let filled =
             Template::parse("/{users}/{$plan}?a={$account.first name}{$next|raw}").expect("text").filled(value);
-        let value = |name: &str, raw| Filled::Value(Value { name: name.to_owned(), raw });
-        let literal = |text: &str| Filled::Literal(text.to_owned());
+        let value = |name: &str, raw| FilledSegment::Value(UserValue { name: name.to_owned(), raw });
+        let literal = |text: &str| FilledSegment::Literal(text.to_owned());
         let parts = [
             literal("/10/"),
             value("plan", false),
@@ -242,12 +242,12 @@ mod tests {
         }
     }
 
-    fn part() -> impl Strategy<Value = Part> {
+    fn part() -> impl Strategy<Value = Segment> {
         prop_oneof![
-            "[a-z{} é\"]{1,8}".prop_map(Part::Literal),
-            "[a-z][a-z0-9_]{0,5}(\\.port)?".prop_map(Part::Placeholder),
+            "[a-z{} é\"]{1,8}".prop_map(Segment::Literal),
+            "[a-z][a-z0-9_]{0,5}(\\.port)?".prop_map(Segment::Placeholder),
             ("[a-z][a-z0-9_]{0,5}(\\.[a-z ]{1,4})?", any::<bool>())
-                .prop_map(|(name, raw)| Part::Value(Value { name, raw })),
+                .prop_map(|(name, raw)| Segment::Value(UserValue { name, raw })),
         ]
     }
 

@@ -1,9 +1,10 @@
 //! `[profile.NAME]`: the same study in another size. What a profile says takes the place of what
 //! the study says, key by key.
 
-use crate::diagnostic::Fault;
-use crate::faults::{Faults, did_you_mean, one_of};
-use crate::node::{FromToml, Node};
+use super::diagnostic::Fault;
+use super::faults::{Faults, did_you_mean, one_of};
+use super::from_toml::FromToml;
+use super::node::Node;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use toml::de::{DeTable, DeValue};

@@ -1,25 +1,21 @@
-//! Whether users know a value where a step of a flow uses it.
+//! Checks that users know a value where a step of a flow uses it.
 //!
 //! A value is known from the step that captures it to the end of the iteration; before the first step
 //! users know what is drawn, fed, built in, captured by `on_start`, and kept. Where it depends on a branch,
 //! or on an earlier iteration, whether a step has been made, that is a warning; a value that nothing gives,
 //! or nothing before the step, is an error.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, all_of, nearest};
-use crate::flowing::{BUILT_IN, Use};
-use crate::node::Node;
-use crate::pairs::Entries;
+use crate::document::{Fault, Faults, Node, Span, all_of, nearest};
 use crate::table::capture::CaptureTable;
 use crate::table::condition::Conditions;
-use crate::table::http::{HttpStepTable, HttpTable, uses_of};
+use crate::table::http::{HttpStepTable, HttpTable, value_uses};
 use crate::table::step::{EachTable, StepTable, walk};
-use crate::template::Template;
+use crate::value::{BUILT_IN, Entries, Template, ValueUse};
 use std::collections::BTreeSet;
 use toml::de::DeValue;
 
 /// All uses of values in a workload.
-pub(crate) fn uses(table: &HttpTable) -> Vec<Use> {
+pub(crate) fn uses(table: &HttpTable) -> Vec<ValueUse> {
     let mut uses = of_all_requests(table);
     for steps in table.blocks() {
         walk(steps, &mut |step| match step {
@@ -35,28 +31,29 @@ pub(crate) fn uses(table: &HttpTable) -> Vec<Use> {
     uses
 }
 
-fn named_in(conditions: &Conditions) -> Vec<Use> {
+fn named_in(conditions: &Conditions) -> Vec<ValueUse> {
     [conditions.subjects(), conditions.uses()].concat()
 }
 
 /// What the workload says of all requests.
-fn of_all_requests(table: &HttpTable) -> Vec<Use> {
+fn of_all_requests(table: &HttpTable) -> Vec<ValueUse> {
     let auth = table.auth.iter().flat_map(super::auth::AuthValue::uses);
-    table.headers.iter().flat_map(uses_of).chain(auth).collect()
+    table.headers.iter().flat_map(value_uses).chain(auth).collect()
 }
 
 /// Faults for values that nothing gives, and warnings for those that may not be known.
 pub(crate) fn check(table: &HttpTable, faults: &mut Faults) {
-    let given = Given::of(table);
-    let mut check = Check { table, given: &given, faults };
-    let mut known = Known { surely: given.always.clone(), perhaps: given.always.clone() };
+    let sources = ValueSources::of(table);
+    let mut check = ValueCheck { table, sources: &sources, faults };
+    let mut known =
+        KnownValues { definite: sources.before_first_step.clone(), possible: sources.before_first_step.clone() };
     check.steps(table.on_start.as_deref().unwrap_or_default(), &mut known);
     // What an earlier iteration has kept may be there, and may not: it was another action.
-    known.perhaps.extend(given.kept.iter().cloned());
+    known.possible.extend(sources.kept.iter().cloned());
     let mut at_the_end = known.clone();
     for kind in table.kinds() {
         check.steps(kind.steps, &mut known.clone());
-        at_the_end.perhaps.extend(captured_in(kind.steps));
+        at_the_end.possible.extend(captured_in(kind.steps));
     }
     check.steps(table.on_stop.as_deref().unwrap_or_default(), &mut at_the_end);
 }
@@ -79,68 +76,69 @@ fn captured_by(request: &HttpStepTable) -> impl Iterator<Item = String> {
 /// The faults for values that nothing in the document gives, for a workload that cannot be read as a whole: so
 /// that what else is wrong does not hide them.
 pub(crate) fn check_document(workload: &Node<'_>, faults: &mut Faults) {
-    let (given, uses) = Document::read(workload, faults);
+    let (sources, uses) = DocumentValues::read(workload, faults);
     for one in uses {
         let place = one.place(faults);
-        given.fault_of(&one.value.name, &place).into_iter().for_each(|fault| faults.add(fault));
+        sources.fault_of(&one.value.name, &place).into_iter().for_each(|fault| faults.add(fault));
     }
 }
 
-/// Whether users of a workload know a value of this name somewhere, as far as its document says.
-pub(crate) fn is_given(name: &str, workload: &Node<'_>, faults: &mut Faults) -> bool {
-    Document::read(workload, faults).0.fault_of(name, &workload.span).is_none()
+/// Returns true if something in the document of a workload gives a value of this name.
+pub(crate) fn is_defined(name: &str, workload: &Node<'_>, faults: &mut Faults) -> bool {
+    DocumentValues::read(workload, faults).0.fault_of(name, &workload.span).is_none()
 }
 
-/// What a document says of values, whatever else it says.
+/// The values that a document gives and uses, found without reading its tables.
 #[derive(Default)]
-struct Document {
-    somewhere: BTreeSet<String>,
+struct DocumentValues {
+    anywhere: BTreeSet<String>,
     feeds: BTreeSet<String>,
-    uses: Vec<Use>,
+    uses: Vec<ValueUse>,
 }
 
-impl Document {
-    /// What gives values below this node, and the uses of values.
-    fn read(workload: &Node<'_>, faults: &mut Faults) -> (Given, Vec<Use>) {
-        let mut found = Document { somewhere: BUILT_IN.map(str::to_owned).into(), ..Document::default() };
-        found.look_at(workload, "", faults);
-        (Given { somewhere: found.somewhere, feeds: found.feeds, ..Given::default() }, found.uses)
+impl DocumentValues {
+    /// Finds the values that are given below this node, and those that are used.
+    fn read(workload: &Node<'_>, faults: &mut Faults) -> (ValueSources, Vec<ValueUse>) {
+        let mut found = DocumentValues { anywhere: BUILT_IN.map(str::to_owned).into(), ..DocumentValues::default() };
+        found.collect(workload, "", faults);
+        (ValueSources { anywhere: found.anywhere, feeds: found.feeds, ..ValueSources::default() }, found.uses)
     }
 
-    /// Looks at what stands below `key`.
-    fn look_at(&mut self, node: &Node<'_>, key: &str, faults: &mut Faults) {
+    /// Collects what stands below `key`.
+    fn collect(&mut self, node: &Node<'_>, key: &str, faults: &mut Faults) {
         match node.value {
             DeValue::Array(_) => {
-                node.items(faults).into_iter().flatten().for_each(|item| self.look_at(&item, key, faults));
+                node.items(faults).into_iter().flatten().for_each(|item| self.collect(&item, key, faults));
             }
             DeValue::Table(_) => {
-                for (name, entry) in node.table(faults).iter().flat_map(super::super::node::TableNode::entries) {
+                for (name, entry) in node.table(faults).iter().flat_map(crate::document::TableNode::entries) {
                     match key {
-                        "capture" | "draw" => drop(self.somewhere.insert((*name).to_owned())),
+                        "capture" | "draw" => drop(self.anywhere.insert((*name).to_owned())),
                         "feeds" => drop(self.feeds.insert((*name).to_owned())),
                         _ => {}
                     }
-                    self.look_at(entry, name, faults);
+                    self.collect(entry, name, faults);
                 }
             }
             DeValue::String(text) => {
                 if key == "as" {
-                    self.somewhere.insert(text.to_string());
+                    self.anywhere.insert(text.to_string());
                 }
-                self.uses.extend(Template::parse(text).iter().flat_map(|template| Use::all_in(template, &node.span)));
+                self.uses
+                    .extend(Template::parse(text).iter().flat_map(|template| ValueUse::all_in(template, &node.span)));
             }
             _ => {}
         }
     }
 }
 
-/// What gives values.
+/// The names of the values that a workload gives, by how it gives them.
 #[derive(Default)]
-struct Given {
+struct ValueSources {
     /// Known before the first step.
-    always: BTreeSet<String>,
+    before_first_step: BTreeSet<String>,
     /// Known at some place.
-    somewhere: BTreeSet<String>,
+    anywhere: BTreeSet<String>,
     /// Values that outlive an iteration because a capture says so.
     kept: BTreeSet<String>,
     /// Values that are, or may be, lists.
@@ -148,32 +146,33 @@ struct Given {
     feeds: BTreeSet<String>,
 }
 
-impl Given {
-    fn of(table: &HttpTable) -> Given {
+impl ValueSources {
+    fn of(table: &HttpTable) -> ValueSources {
         let drawn = table.draw.iter().flat_map(Entries::names).map(|(name, _)| name.to_owned());
-        let always: BTreeSet<String> = BUILT_IN.map(str::to_owned).into_iter().chain(drawn).collect();
+        let before_first_step: BTreeSet<String> = BUILT_IN.map(str::to_owned).into_iter().chain(drawn).collect();
         let feeds = table.feeds.iter().flat_map(Entries::names).map(|(name, _)| name.to_owned()).collect();
-        let mut given = Given { somewhere: always.clone(), always, feeds, ..Given::default() };
+        let mut sources =
+            ValueSources { anywhere: before_first_step.clone(), before_first_step, feeds, ..ValueSources::default() };
         for steps in table.blocks() {
             walk(steps, &mut |step| match step {
                 StepTable::Request(request) => {
                     for (name, capture) in request.capture.iter().flat_map(Entries::iter) {
-                        given.capture(name, capture);
+                        sources.capture(name, capture);
                     }
                 }
                 StepTable::Each(each) => {
-                    given.somewhere.insert(each.r#as.value.0.clone());
+                    sources.anywhere.insert(each.r#as.value.0.clone());
                     // An item of JSON may be an array itself.
-                    given.lists.insert(each.r#as.value.0.clone());
+                    sources.lists.insert(each.r#as.value.0.clone());
                 }
                 _ => {}
             });
         }
-        given
+        sources
     }
 
     fn capture(&mut self, name: &str, capture: &CaptureTable) {
-        self.somewhere.insert(name.to_owned());
+        self.anywhere.insert(name.to_owned());
         if capture.is_kept() {
             self.kept.insert(name.to_owned());
         }
@@ -183,12 +182,12 @@ impl Given {
     }
 }
 
-impl Given {
-    /// Why nobody ever knows a value of this name, if so.
+impl ValueSources {
+    /// The fault for a name to which nothing gives a value; none if something does.
     fn fault_of(&self, name: &str, place: &Span) -> Option<Fault> {
         match name.split_once('.') {
             Some((feed, _)) => (!self.feeds.contains(feed)).then(|| self.no_feed(feed, place)),
-            None => (!self.somewhere.contains(name)).then(|| self.nothing_gives(name, place)),
+            None => (!self.anywhere.contains(name)).then(|| self.nothing_gives(name, place)),
         }
     }
 
@@ -204,7 +203,7 @@ impl Given {
     fn nothing_gives(&self, name: &str, place: &Span) -> Fault {
         let help = match self.near(name) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("values here are {}", all_of(self.somewhere.iter().map(String::as_str))),
+            None => format!("values here are {}", all_of(self.anywhere.iter().map(String::as_str))),
         };
         Fault::error(place, format!("nothing gives a value named `{name}`"))
             .label("nothing fills this value")
@@ -212,54 +211,54 @@ impl Given {
     }
 
     fn near(&self, name: &str) -> Option<&str> {
-        nearest(name, self.somewhere.iter().map(String::as_str))
+        nearest(name, self.anywhere.iter().map(String::as_str))
     }
 }
 
 /// The values without which conditions do not hold: only two tests pass without one.
-fn needed(conditions: &Conditions) -> impl Iterator<Item = Use> {
+fn values_needed(conditions: &Conditions) -> impl Iterator<Item = ValueUse> {
     let passes_without = |test: &str| test == "absent" || test.starts_with("!=");
     let tests = conditions.iter().map(move |(_, test)| passes_without(test.as_written().trim()));
     conditions.subjects().into_iter().zip(tests).filter(|(_, passes)| !passes).map(|(subject, _)| subject)
 }
 
-/// Goes through the steps as a user does.
-struct Check<'a> {
+/// Goes through the steps in the order in which a user makes them.
+struct ValueCheck<'a> {
     table: &'a HttpTable,
-    given: &'a Given,
+    sources: &'a ValueSources,
     faults: &'a mut Faults,
 }
 
-/// What users know at a place.
+/// The values that users know at a step.
 #[derive(Clone)]
-struct Known {
-    /// Whatever has happened before.
-    surely: BTreeSet<String>,
-    /// Where certain steps have been made before; all of `surely` too.
-    perhaps: BTreeSet<String>,
+struct KnownValues {
+    /// Known whichever branches were taken before.
+    definite: BTreeSet<String>,
+    /// Known if certain steps were made before; includes all of `definite`.
+    possible: BTreeSet<String>,
 }
 
-impl Known {
+impl KnownValues {
     fn add(&mut self, name: String) {
-        self.perhaps.insert(name.clone());
-        self.surely.insert(name);
+        self.possible.insert(name.clone());
+        self.definite.insert(name);
     }
 
-    /// The same inside of a loop, where an earlier round may have captured something.
-    fn in_rounds_of(&self, steps: &[StepTable]) -> Known {
-        Known { surely: self.surely.clone(), perhaps: &self.perhaps | &captured_in(steps) }
+    /// What is known inside a loop over `steps`: an earlier round may have captured something.
+    fn inside_loop_of(&self, steps: &[StepTable]) -> KnownValues {
+        KnownValues { definite: self.definite.clone(), possible: &self.possible | &captured_in(steps) }
     }
 
-    /// The same where conditions hold.
-    fn where_holds(&self, conditions: &Conditions) -> Known {
+    /// What is known where `conditions` hold.
+    fn where_true(&self, conditions: &Conditions) -> KnownValues {
         let mut known = self.clone();
-        needed(conditions).for_each(|one| known.add(one.value.name));
+        values_needed(conditions).for_each(|one| known.add(one.value.name));
         known
     }
 
-    /// The fault for a value that is given somewhere, but not surely known at `place`.
-    fn doubt(&self, name: &str, place: &Span) -> Fault {
-        if self.perhaps.contains(name) {
+    /// The fault for a value that something gives, but that is not definitely known at `place`.
+    fn fault_if_indefinite(&self, name: &str, place: &Span) -> Fault {
+        if self.possible.contains(name) {
             return Fault::warning(place, format!("`{name}` may not be known here"))
                 .label("a step without its value fails")
                 .help("capture it before on every way to this step, draw it, or ask first: `when = { NAME = \"exists\" }`");
@@ -271,55 +270,55 @@ impl Known {
     }
 }
 
-impl Check<'_> {
-    fn steps(&mut self, steps: &[StepTable], known: &mut Known) {
+impl ValueCheck<'_> {
+    fn steps(&mut self, steps: &[StepTable], known: &mut KnownValues) {
         for step in steps {
             match step {
                 StepTable::Request(request) => self.request(request, known),
                 StepTable::Pause(_) => {}
                 StepTable::When(table) => {
                     self.conditions(&table.when, known);
-                    let (mut then, mut otherwise) = (known.where_holds(&table.when), known.clone());
+                    let (mut then, mut otherwise) = (known.where_true(&table.when), known.clone());
                     self.steps(&table.steps, &mut then);
                     self.steps(table.otherwise.as_deref().unwrap_or_default(), &mut otherwise);
-                    known.surely = &then.surely & &otherwise.surely;
-                    known.perhaps = &then.perhaps | &otherwise.perhaps;
+                    known.definite = &then.definite & &otherwise.definite;
+                    known.possible = &then.possible | &otherwise.possible;
                 }
                 StepTable::Repeat(table) => {
-                    *known = known.in_rounds_of(&table.steps);
+                    *known = known.inside_loop_of(&table.steps);
                     self.steps(&table.steps, known);
                 }
                 StepTable::Each(table) => {
-                    *known = known.in_rounds_of(std::slice::from_ref(step));
+                    *known = known.inside_loop_of(std::slice::from_ref(step));
                     self.each(table, known);
                 }
                 StepTable::While(table) => {
                     self.first_round(&table.r#while, known);
-                    *known = known.in_rounds_of(&table.steps);
+                    *known = known.inside_loop_of(&table.steps);
                     self.conditions(&table.r#while, known);
-                    self.steps(&table.steps, &mut known.where_holds(&table.r#while));
+                    self.steps(&table.steps, &mut known.where_true(&table.r#while));
                 }
             }
         }
     }
 
-    fn request(&mut self, request: &HttpStepTable, known: &mut Known) {
+    fn request(&mut self, request: &HttpStepTable, known: &mut KnownValues) {
         let mut inside = known.clone();
         if let Some(when) = &request.when {
             self.conditions(when, known);
-            inside = known.where_holds(when);
+            inside = known.where_true(when);
         }
         self.uses(request.uses(), &inside);
         self.uses(self.inherited(request), &inside);
         // Without a reply nothing is captured; a capture that fails ends the iteration.
         if request.when.is_none() {
-            known.surely.extend(captured_by(request));
+            known.definite.extend(captured_by(request));
         }
-        known.perhaps.extend(captured_by(request));
+        known.possible.extend(captured_by(request));
     }
 
     /// The values that a request needs for what the workload says of all of them.
-    fn inherited(&self, request: &HttpStepTable) -> Vec<Use> {
+    fn inherited(&self, request: &HttpStepTable) -> Vec<ValueUse> {
         let is_own = |name: &str| {
             request.headers.iter().flat_map(Entries::names).any(|(known, _)| known.eq_ignore_ascii_case(name))
         };
@@ -329,23 +328,23 @@ impl Check<'_> {
         headers.chain(auth).collect()
     }
 
-    fn each(&mut self, table: &EachTable, known: &Known) {
+    fn each(&mut self, table: &EachTable, known: &KnownValues) {
         let list = &table.each;
-        if !self.given.somewhere.contains(&list.value.0) {
+        if !self.sources.anywhere.contains(&list.value.0) {
             let fault = Fault::error(&list.span, format!("nothing gives a value named `{}`", list.value.0));
             let help = format!(
                 "capture it before, as in `capture = {{ {} = {{ json = \"$.ids[*]\", pick = \"all\" }} }}`",
                 list.value.0
             );
-            self.faults.add(match self.given.near(&list.value.0) {
+            self.faults.add(match self.sources.near(&list.value.0) {
                 Some(near) => fault.help(format!("did you mean `{near}`?")),
                 None => fault.help(help),
             });
-        } else if !self.given.lists.contains(&list.value.0) {
+        } else if !self.sources.lists.contains(&list.value.0) {
             let fault = Fault::error(&list.span, format!("`{}` is no list", list.value.0));
             self.faults.add(fault.help("capture it with `pick = \"all\"`"));
-        } else if !known.surely.contains(&list.value.0) {
-            self.faults.add(known.doubt(&list.value.0, &list.span));
+        } else if !known.definite.contains(&list.value.0) {
+            self.faults.add(known.fault_if_indefinite(&list.value.0, &list.span));
         }
         let mut inside = known.clone();
         inside.add(table.r#as.value.0.clone());
@@ -353,26 +352,29 @@ impl Check<'_> {
     }
 
     /// A condition may well ask for a value that is not known, if anything before it can give it.
-    fn conditions(&mut self, conditions: &Conditions, known: &Known) {
-        self.uses(conditions.subjects(), &Known { surely: known.perhaps.clone(), perhaps: known.perhaps.clone() });
+    fn conditions(&mut self, conditions: &Conditions, known: &KnownValues) {
+        self.uses(
+            conditions.subjects(),
+            &KnownValues { definite: known.possible.clone(), possible: known.possible.clone() },
+        );
         self.uses(conditions.uses(), known);
     }
 
     /// Before the first round of a loop nothing is known that only its steps capture.
-    fn first_round(&mut self, conditions: &Conditions, known: &Known) {
-        let perhaps = || known.perhaps.clone();
-        self.uses(needed(conditions).collect(), &Known { surely: perhaps(), perhaps: perhaps() });
+    fn first_round(&mut self, conditions: &Conditions, known: &KnownValues) {
+        let possible = || known.possible.clone();
+        self.uses(values_needed(conditions).collect(), &KnownValues { definite: possible(), possible: possible() });
     }
 
-    fn uses(&mut self, uses: Vec<Use>, known: &Known) {
+    fn uses(&mut self, uses: Vec<ValueUse>, known: &KnownValues) {
         for one in uses {
             let name = &one.value.name;
-            if known.surely.contains(name) {
+            if known.definite.contains(name) {
                 continue;
             }
             let place = one.place(self.faults);
-            let perhaps = || (!name.contains('.')).then(|| known.doubt(name, &place));
-            let fault = self.given.fault_of(name, &place).or_else(perhaps);
+            let possible = || (!name.contains('.')).then(|| known.fault_if_indefinite(name, &place));
+            let fault = self.sources.fault_of(name, &place).or_else(possible);
             fault.into_iter().for_each(|fault| self.faults.add(fault));
         }
     }

@@ -1,7 +1,6 @@
-//! Measures of scripts' own metrics, held against what the scripts make: that is known once they were loaded.
+//! Checks measures of scripts' own metrics against the metrics that the loaded scripts make.
 
-use crate::diagnostic::{Diagnostic, Fault, Span};
-use crate::faults::{all_of, did_you_mean};
+use crate::document::{Diagnostic, Fault, Span, all_of, did_you_mean};
 use crate::study::Study;
 use plimsoll_model::measure::{Measure, Series};
 use plimsoll_model::record::Metric;
@@ -68,12 +67,12 @@ impl Study {
         let first = lacking.first().filter(|_| decides || lacking.len() == scripts.len())?;
         let message = format!("`{}` has no {} `{name}`", first.script, metric.name());
         let fault = Fault::error(&self.place_of(&measure.to_string()), message);
-        Some(self.parts.source.diagnostic(fault.help(first.instead(measure, name))))
+        Some(self.tables.source.diagnostic(fault.help(first.instead(measure, name))))
     }
 
     /// Where a measure stands in the study; its begin, where it is written in another way.
     fn place_of(&self, measure: &str) -> Span {
-        let start = self.parts.source.text().find(measure);
+        let start = self.tables.source.text().find(measure);
         start.map_or(0..0, |start| start..start + measure.len())
     }
 }

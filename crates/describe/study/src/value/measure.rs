@@ -1,7 +1,7 @@
 //! Measures, as studies name them, and what was meant by other names.
 
-use crate::faults::did_you_mean;
-use crate::value::{Problem, Scalar};
+use super::scalar::{Problem, Scalar};
+use crate::document::did_you_mean;
 use plimsoll_model::factor::Level;
 use plimsoll_model::measure::{FORMS, Measure, PERCENTILES, Series};
 use schemars::{Schema, json_schema};
@@ -17,7 +17,7 @@ impl Scalar for Measure {
             problem.help(meant.unwrap_or_else(|| format!("measures are {FORMS}")))
         })?;
         match &measure.series {
-            Series::Custom(_, name) if of_k6(name).is_some() => {
+            Series::Custom(_, name) if counterpart_of_k6(name).is_some() => {
                 let problem =
                     Problem::new(format!("must be a metric of the script's own, and `{name}` is one of k6's"));
                 Err(problem.maybe_help(common_measure(&format!("{name}.{}", measure.statistic))))
@@ -41,10 +41,10 @@ fn common_measure(text: &str) -> Option<String> {
         "throughput" | "rps" | "qps" | "tps" => return Some("did you mean `iterations.rate`?".to_owned()),
         "notpm" | "tpmc" => return Some("did you mean `new_orders.rate`?".to_owned()),
         "latency" | "latencies" => "request_duration",
-        other => match of_k6(other) {
-            Some(Ours::Series(series)) => series,
-            Some(Ours::Measure(measure)) => return Some(format!("did you mean `{measure}`?")),
-            Some(Ours::Nothing(instead)) => return Some(instead.to_owned()),
+        other => match counterpart_of_k6(other) {
+            Some(Counterpart::Series(series)) => series,
+            Some(Counterpart::Measure(measure)) => return Some(format!("did you mean `{measure}`?")),
+            Some(Counterpart::Nothing(instead)) => return Some(instead.to_owned()),
             None => other,
         },
     };
@@ -57,9 +57,9 @@ fn common_measure(text: &str) -> Option<String> {
     meant.parse::<Measure>().ok().map(|_| format!("did you mean `{meant}`?"))
 }
 
-/// What there is for a metric of k6.
+/// The counterpart of a metric of k6.
 #[derive(Clone, Copy)]
-enum Ours {
+enum Counterpart {
     /// A series with the same statistics.
     Series(&'static str),
     /// One measure, whatever the statistic.
@@ -68,23 +68,23 @@ enum Ours {
     Nothing(&'static str),
 }
 
-/// What there is for k6's own metric of this name, where that is called something else.
-fn of_k6(name: &str) -> Option<Ours> {
+/// The counterpart of k6's own metric of this name, where it has another name here.
+fn counterpart_of_k6(name: &str) -> Option<Counterpart> {
     Some(match name {
-        "http_req_duration" | "grpc_req_duration" => Ours::Series("request_duration"),
-        "http_req_waiting" => Ours::Series("time_to_first_byte"),
-        "http_req_connecting" | "http_req_tls_handshaking" => Ours::Series("connect_duration"),
-        "http_req_blocked" | "http_req_sending" | "http_req_receiving" => Ours::Nothing(
+        "http_req_duration" | "grpc_req_duration" => Counterpart::Series("request_duration"),
+        "http_req_waiting" => Counterpart::Series("time_to_first_byte"),
+        "http_req_connecting" | "http_req_tls_handshaking" => Counterpart::Series("connect_duration"),
+        "http_req_blocked" | "http_req_sending" | "http_req_receiving" => Counterpart::Nothing(
             "it is not kept apart: measure `request_duration.p95`, `time_to_first_byte.p95` or `connect_duration.p95`",
         ),
-        "http_reqs" => Ours::Measure("requests.rate"),
-        "http_req_failed" => Ours::Measure("errors.ratio"),
-        "dropped_iterations" => Ours::Measure("failed_iterations.count"),
-        "checks" => Ours::Measure("checks.ratio"),
-        "group_duration" => Ours::Nothing(
+        "http_reqs" => Counterpart::Measure("requests.rate"),
+        "http_req_failed" => Counterpart::Measure("errors.ratio"),
+        "dropped_iterations" => Counterpart::Measure("failed_iterations.count"),
+        "checks" => Counterpart::Measure("checks.ratio"),
+        "group_duration" => Counterpart::Nothing(
             "groups are not timed apart: let the script add their times to a Trend, and measure `trend:NAME.p95`",
         ),
-        "vus" | "vus_max" => Ours::Nothing("how many users there are is what `load` says, and no result"),
+        "vus" | "vus_max" => Counterpart::Nothing("how many users there are is what `load` says, and no result"),
         _ => return None,
     })
 }

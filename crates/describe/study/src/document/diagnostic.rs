@@ -1,6 +1,6 @@
 //! Diagnostics: what is wrong in a study file, where, and what to write instead.
 
-use crate::masked::masked;
+use super::redact::masked;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
 use std::fmt;
 use std::ops::Range;

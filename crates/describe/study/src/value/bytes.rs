@@ -1,6 +1,6 @@
 //! Numbers of bytes as a study writes them: `"100KB"`, `"1.5MiB"`, `4096`.
 
-use crate::value::{Problem, Scalar};
+use super::scalar::{Problem, Scalar};
 use plimsoll_model::factor::Level;
 use schemars::{Schema, json_schema};
 

@@ -1,66 +1,64 @@
 //! Tables of which a study has as many as it likes: `[system.NAME]`, `[database.NAME]`, `[store.NAME]`.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, unknown};
-use crate::node::{FromToml, Node, TableNode};
-use crate::template::is_name;
+use crate::document::{Fault, Faults, FromToml, Node, Span, TableNode, unknown};
+use crate::value::is_name;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 use toml::de::DeValue;
 
-/// A table that has a name.
-pub(crate) trait Named: FromToml + JsonSchema + Clone {
+/// A table that the study names: `[system.NAME]`.
+pub(crate) trait NamedTable: FromToml + JsonSchema + Clone {
     /// `system`, `database` or `store`.
     const KIND: &'static str;
-    /// Keys that tell such a table from the one around it.
-    const MARKS: &'static [&'static str];
-    /// What it says in the first place.
-    const SAYS: &'static str = "what it is";
-    /// Names that mean something else.
-    const TAKEN: &'static [&'static str] = &["plimsoll"];
+    /// Keys that only such a table has, and not the one around it.
+    const IDENTIFYING_KEYS: &'static [&'static str];
+    /// What it says first of all, for messages.
+    const CONTENT: &'static str = "what it is";
+    /// Names that are reserved.
+    const RESERVED_NAMES: &'static [&'static str] = &["plimsoll"];
 }
 
-/// All tables of a kind in the order of the file, which is the order in which systems start. Names are
-/// known even where the rest is wrong.
+/// All tables of a kind, in the order of the file, which is the order in which systems start: name, its
+/// place, and the table unless it is wrong.
 #[derive(Clone, Debug)]
-pub(crate) struct AllOf<T>(pub(crate) Vec<(String, Span, Option<T>)>);
+pub(crate) struct NamedTables<T>(pub(crate) Vec<(String, Span, Option<T>)>);
 
-impl<T: Named> AllOf<T> {
-    /// The tables, if all are as they should be.
-    pub(crate) fn whole(&self) -> Option<Vec<(String, T)>> {
+impl<T: NamedTable> NamedTables<T> {
+    /// The tables; `None` if one is wrong.
+    pub(crate) fn all_valid(&self) -> Option<Vec<(String, T)>> {
         self.0.iter().map(|(name, _, table)| Some((name.clone(), table.clone()?))).collect()
     }
 }
 
-impl<T: Named> FromToml for AllOf<T> {
+impl<T: NamedTable> FromToml for NamedTables<T> {
     fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
         let table = node.table(faults)?;
         let kind = T::KIND;
-        if let Some(key) = first_mark::<T>(&table) {
+        if let Some(key) = first_identifying_key::<T>(&table) {
             let fault = Fault::error(&node.place(), format!("`{kind}` has `{key}`, but no name"));
             faults.add(fault.help(format!("write `[{kind}.NAME]`, with a name of your choice")));
             return None;
         }
         let mut all = Vec::new();
         for (name, node) in table.entries() {
-            if !is_name(name) || T::TAKEN.contains(name) {
+            if !is_name(name) || T::RESERVED_NAMES.contains(name) {
                 let fault = Fault::error(&node.place(), format!("a {kind} cannot be named `{name}`"));
-                let taken: String = T::TAKEN.iter().map(|name| format!("; `{name}` is taken")).collect();
+                let taken: String = T::RESERVED_NAMES.iter().map(|name| format!("; `{name}` is taken")).collect();
                 faults.add(fault.help(format!("a name is a letter, then letters, digits, `_` and `-`{taken}")));
             }
             all.push(((*name).to_owned(), node.place(), T::from_toml(node, faults)));
         }
-        Some(AllOf(all))
+        Some(NamedTables(all))
     }
 }
 
-/// A key that should stand in a table with a name, and not in the one around it.
-fn first_mark<'a, T: Named>(all: &TableNode<'a>) -> Option<&'a str> {
+/// The first key that belongs into a table with a name, but stands in the one around it.
+fn first_identifying_key<'a, T: NamedTable>(all: &TableNode<'a>) -> Option<&'a str> {
     let is_table = |node: &Node<'_>| matches!(node.value, DeValue::Table(_));
-    all.entries().iter().find(|(key, node)| T::MARKS.contains(key) && !is_table(node)).map(|(key, _)| *key)
+    all.entries().iter().find(|(key, node)| T::IDENTIFYING_KEYS.contains(key) && !is_table(node)).map(|(key, _)| *key)
 }
 
-impl<T: Named> JsonSchema for AllOf<T> {
+impl<T: NamedTable> JsonSchema for NamedTables<T> {
     fn inline_schema() -> bool {
         true
     }
@@ -75,7 +73,7 @@ impl<T: Named> JsonSchema for AllOf<T> {
 }
 
 /// The table called `name`, which stands at `span`.
-pub(crate) fn find<'a, T: Named>(
+pub(crate) fn find<'a, T: NamedTable>(
     all: &'a [(String, T)],
     name: &str,
     span: &Span,
@@ -84,7 +82,7 @@ pub(crate) fn find<'a, T: Named>(
     let found = all.iter().find(|(known, _)| known == name);
     if found.is_none() {
         let fault = unknown(T::KIND, name, all.iter().map(|(name, _)| name.as_str()), span);
-        let first = format!("say {} in `[{}.{name}]`", T::SAYS, T::KIND);
+        let first = format!("say {} in `[{}.{name}]`", T::CONTENT, T::KIND);
         faults.add(if all.is_empty() { fault.help(first) } else { fault });
     }
     found.map(|(_, table)| table)

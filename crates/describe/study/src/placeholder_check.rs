@@ -1,19 +1,16 @@
-//! Looks at every placeholder of a study at once: names that nothing has, factors that nothing
-//! uses, and systems that are told their port.
+//! Checks all placeholders of a study: unknown names, factors that nothing uses, and the systems that
+//! are given their port.
 //!
 //! It reads the document rather than the tables, so that a fault elsewhere in a table does not
 //! make a factor look unused.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, nearest};
-use crate::flowing;
-use crate::node::{Node, TableNode};
-use crate::scope::{known_names, place_of, unknown_placeholder};
-use crate::table::factors::{Factors, misplaced};
+use crate::document::{Fault, Faults, Node, Span, TableNode, nearest};
+use crate::table::factors::{Factors, misplaced_key};
 use crate::table::store::Stores;
 use crate::table::system::Systems;
 use crate::table::{self, database::DatabaseTables};
-use crate::template::{Template, is_name};
+use crate::value;
+use crate::value::{Template, is_name, known_names, place_of, unknown_placeholder};
 use std::collections::BTreeSet;
 use toml::de::DeValue;
 
@@ -55,7 +52,7 @@ pub(crate) fn check(
 }
 
 /// A placeholder in the text at `span`.
-struct Use {
+struct PlaceholderUse {
     name: String,
     span: Span,
     /// The system in whose table it stands.
@@ -65,16 +62,16 @@ struct Use {
 }
 
 /// What to write for a value of users that stands in the braces of a factor, or in those of a script: `${name}`.
-fn value_meant(one: &Use, known: &[String], root: &TableNode<'_>, faults: &mut Faults) -> Option<String> {
-    let Use { name, span, .. } = one;
+fn value_meant(one: &PlaceholderUse, known: &[String], root: &TableNode<'_>, faults: &mut Faults) -> Option<String> {
+    let PlaceholderUse { name, span, .. } = one;
     let workload = root.get("workload").filter(|_| one.with_values)?;
     let of_script = faults.source().text().get(span.clone())?.contains(&format!("${{{name}}}"));
     let no_factor_near = nearest(name, known.iter().map(String::as_str)).is_none();
-    let meant = table::known::is_given(name, workload, faults) || of_script && no_factor_near;
+    let meant = table::value_check::is_defined(name, workload, faults) || of_script && no_factor_near;
     meant.then(|| format!("write `{{${name}}}`: the dollar sign of users' values stands within the braces"))
 }
 
-fn uses(root: &TableNode<'_>, faults: &mut Faults) -> Vec<Use> {
+fn uses(root: &TableNode<'_>, faults: &mut Faults) -> Vec<PlaceholderUse> {
     let mut uses = Vec::new();
     for section in ["store", "workload", "load"] {
         if let Some(node) = root.get(section) {
@@ -133,14 +130,14 @@ fn entries<'a>(node: &Node<'a>, faults: &mut Faults) -> Vec<(&'a str, Node<'a>)>
     }
 }
 
-fn collect(node: &Node<'_>, place: Place<'_>, uses: &mut Vec<Use>, faults: &mut Faults) {
+fn collect(node: &Node<'_>, place: Place<'_>, uses: &mut Vec<PlaceholderUse>, faults: &mut Faults) {
     match node.value {
         DeValue::String(text) => match Template::parse(text) {
             Ok(template) => {
                 for value in template.values().filter(|_| !place.with_values) {
-                    faults.add(flowing::misplaced(value, &node.span, faults));
+                    faults.add(value::misplaced_value(value, &node.span, faults));
                 }
-                uses.extend(template.names().map(|name| Use {
+                uses.extend(template.names().map(|name| PlaceholderUse {
                     name: name.to_owned(),
                     span: node.span.clone(),
                     system: place.system.map(str::to_owned),
@@ -171,7 +168,7 @@ fn collect(node: &Node<'_>, place: Place<'_>, uses: &mut Vec<Use>, faults: &mut 
 }
 
 /// Reports factors that nothing uses; those that are `meant` in another way are used.
-fn report_unused(factors: &Factors, uses: &[Use], meant: &BTreeSet<String>, faults: &mut Faults) {
+fn report_unused(factors: &Factors, uses: &[PlaceholderUse], meant: &BTreeSet<String>, faults: &mut Faults) {
     // In a file that is not all TOML, the use may stand in the part that could not be read.
     if !faults.well_formed() {
         return;
@@ -179,7 +176,7 @@ fn report_unused(factors: &Factors, uses: &[Use], meant: &BTreeSet<String>, faul
     for factor in &factors.0 {
         let used = uses.iter().any(|one| one.name == factor.name) || meant.contains(&factor.name);
         // A key of the study that stands below `[factors]` and is no list has been reported as that.
-        let elsewhere = misplaced(&factor.name);
+        let elsewhere = misplaced_key(&factor.name);
         let reported = elsewhere.is_some() && factor.factor.is_none();
         if !used && is_name(&factor.name) && !reported {
             let fault = Fault::error(&factor.place, format!("factor `{}` is used nowhere", factor.name));
@@ -191,7 +188,7 @@ fn report_unused(factors: &Factors, uses: &[Use], meant: &BTreeSet<String>, faul
 }
 
 /// The systems that are told their port, or say which one they have.
-fn listening(systems: &Systems, uses: &[Use]) -> BTreeSet<String> {
+fn listening(systems: &Systems, uses: &[PlaceholderUse]) -> BTreeSet<String> {
     let told = uses.iter().filter(|one| {
         let own = one.system.as_deref().and_then(|system| one.name.strip_prefix(system)?.strip_prefix('.'));
         matches!(own.unwrap_or(&one.name), "port" | "address")
@@ -201,7 +198,7 @@ fn listening(systems: &Systems, uses: &[Use]) -> BTreeSet<String> {
 }
 
 /// `{counter.address}` makes sense only if the counter knows the port.
-fn report_missing_ports(systems: &Systems, listening: &BTreeSet<String>, uses: &[Use], faults: &mut Faults) {
+fn report_missing_ports(systems: &Systems, listening: &BTreeSet<String>, uses: &[PlaceholderUse], faults: &mut Faults) {
     for one in uses {
         let Some((system, "port" | "address")) = one.name.split_once('.') else { continue };
         // Nothing is known about a system whose table is wrong.

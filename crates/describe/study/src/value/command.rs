@@ -1,10 +1,8 @@
 //! Commands: a program and its arguments, split as a shell would, but without a shell.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
-use crate::node::{FromToml, Node, in_words};
-use crate::scope::{Scope, place_of};
-use crate::template::Template;
+use super::scope::{Scope, place_of};
+use super::template::Template;
+use crate::document::{Fault, Faults, FromToml, Node, Span, level_in_words};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::system::CommandLine;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -68,7 +66,7 @@ impl FromToml for Command {
         };
         let Ok(words) = shell_words::split(&text) else {
             let message = format!("{} has a quote that is not closed", node.name());
-            faults.add(Fault::error(&node.span, message).label(in_words(&Level::Text(text))));
+            faults.add(Fault::error(&node.span, message).label(level_in_words(&Level::Text(text))));
             return None;
         };
         if words.first().is_none_or(String::is_empty) {
@@ -115,7 +113,7 @@ impl JsonSchema for Command {
 mod tests {
     use super::port_at_end;
     use crate::table::system::SystemTable;
-    use crate::testing::faults_of;
+    use crate::table::testing::faults_of;
 
     #[test]
     fn a_port_is_recognised() {

@@ -1,11 +1,9 @@
-//! Passwords that an author has written into the study all the same: what is said of the study does
-//! not repeat them.
+//! Hides passwords that an author has written into the study, so that no message repeats them.
 
 use std::ops::Range;
 
-/// The text with stars for passwords in addresses, `SCHEME://USER:PASSWORD@…` and `password=…`, and for those
-/// that stand as the value of a key. What
-/// stands where remains as it is, to the byte.
+/// Replaces passwords by stars: in addresses, `SCHEME://USER:PASSWORD@…` and `password=…`, and as the
+/// value of a key. Every other byte keeps its position.
 pub(crate) fn masked(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for (begin, _) in text.match_indices("://") {
@@ -34,7 +32,7 @@ pub(crate) fn masked(text: &str) -> String {
 /// Keys whose values are secrets.
 const SECRETS: [&str; 2] = ["password", "bearer"];
 
-/// Where the text lies that is the value of the key that ends at `from`.
+/// The range of the quoted value whose key ends at `from`.
 fn quoted_value(text: &str, from: usize) -> Option<Range<usize>> {
     let rest = text[from..].trim_start().strip_prefix('=')?.trim_start();
     let inside = rest.strip_prefix(['"', '\''])?;
@@ -42,7 +40,7 @@ fn quoted_value(text: &str, from: usize) -> Option<Range<usize>> {
     Some(begin..begin + inside.find(['"', '\''])?)
 }
 
-/// From there to the end of what is quoted, or written in one piece.
+/// The text from `from` to the next space or quote.
 fn word(text: &str, from: usize) -> &str {
     let rest = &text[from..];
     &rest[..rest.find(|c: char| c.is_whitespace() || "\"'`".contains(c)).unwrap_or(rest.len())]

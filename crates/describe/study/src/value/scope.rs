@@ -1,14 +1,13 @@
-//! What placeholders stand for in one trial.
+//! The values of placeholders in one trial.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::{Faults, all_of, nearest};
-use crate::template::{Filled, Template};
+use super::template::{FilledSegment, Template};
+use crate::document::{Fault, Faults, Span, all_of, nearest};
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::storage::KeyPair;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What only the runner knows, and placeholders can name.
+/// Values of placeholders that only the runner knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bindings {
     /// The port of each system that has one: `{NAME.port}`, and `{NAME.address}`, which is
@@ -29,7 +28,7 @@ pub(crate) struct Scope<'a> {
     /// Ports of the systems, and the running program.
     pub(crate) bindings: &'a Bindings,
     /// The systems and databases that do not run in the trial, each after what it is: `system`.
-    pub(crate) resting: &'a [(&'a str, &'a str)],
+    pub(crate) not_running: &'a [(&'a str, &'a str)],
     /// The system whose own strings are looked at.
     pub(crate) system: Option<&'a str>,
     /// The study's folder.
@@ -50,21 +49,21 @@ impl<'a> Scope<'a> {
     }
 
     /// Fills a template that stands at `span`, between the values of users.
-    pub(crate) fn filled(&self, template: &Template, span: &Span, faults: &mut Faults) -> Option<Vec<Filled>> {
+    pub(crate) fn filled(&self, template: &Template, span: &Span, faults: &mut Faults) -> Option<Vec<FilledSegment>> {
         template.filled(|name| self.value(name)).map_err(|name| faults.add(self.unfilled(&name, span, faults))).ok()
     }
 
     /// The fault for a placeholder to which the trial gives no value.
     fn unfilled(&self, name: &str, span: &Span, faults: &Faults) -> Fault {
         let owner = name.split_once('.').map(|(owner, _)| owner);
-        if let Some((kind, owner)) = self.resting.iter().find(|(_, resting)| owner == Some(resting)) {
-            return self.not_running(kind, owner, &place_of(&format!("{{{name}}}"), span, faults));
+        if let Some((kind, owner)) = self.not_running.iter().find(|(_, not_running)| owner == Some(not_running)) {
+            return self.fault_not_running(kind, owner, &place_of(&format!("{{{name}}}"), span, faults));
         }
         unknown_placeholder(name, self.names().iter().map(String::as_str), span, faults)
     }
 
     /// The fault for naming a system or a database that does not run in this trial.
-    pub(crate) fn not_running(&self, kind: &str, name: &str, place: &Span) -> Fault {
+    pub(crate) fn fault_not_running(&self, kind: &str, name: &str, place: &Span) -> Fault {
         Fault::error(place, format!("{kind} `{name}` does not run in every trial that names it"))
             .label(format!("not where {}", self.assignment))
             .help(format!("`{kind}.{name}.only` leaves it out; let what names it depend on the same factor"))

@@ -1,6 +1,6 @@
 //! Spans of time, as studies write them: `20s`, `1m30s`.
 
-use crate::value::{Problem, Scalar};
+use super::scalar::{Problem, Scalar};
 use plimsoll_model::factor::Level;
 use schemars::{Schema, json_schema};
 use std::time::Duration;
@@ -11,7 +11,7 @@ pub(crate) struct Length(pub(crate) Duration);
 
 /// A span of time above zero.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct PositiveLength(pub(crate) Duration);
+pub(crate) struct PositiveTimeSpan(pub(crate) Duration);
 
 /// The longest span that a study may ask for: a year.
 const LONGEST: Duration = Duration::from_secs(365 * 86_400);
@@ -40,13 +40,13 @@ impl Scalar for Length {
     }
 }
 
-impl Scalar for PositiveLength {
+impl Scalar for PositiveTimeSpan {
     const EXPECTED: &'static str = Length::EXPECTED;
 
     fn from_level(level: &Level) -> Result<Self, Problem> {
         match Length::from_level(level)?.0 {
             Duration::ZERO => Err(Problem::new(format!("must be above zero, but is \"{level}\""))),
-            length => Ok(PositiveLength(length)),
+            length => Ok(PositiveTimeSpan(length)),
         }
     }
 
@@ -138,7 +138,7 @@ mod tests {
             assert!(Length::from_level(&text(wrong)).is_err(), "{wrong}");
         }
         assert!(Length::from_level(&Integer(20)).is_err(), "a number has no unit");
-        assert!(PositiveLength::from_level(&text("0ms")).is_err());
+        assert!(PositiveTimeSpan::from_level(&text("0ms")).is_err());
     }
 
     #[test]

@@ -1,86 +1,15 @@
-//! Tables of names and texts, such as environments and headers, and messages in JSON's form.
+//! Messages in JSON's form, whose texts may hold placeholders and values of users.
 
-use crate::diagnostic::{Fault, Span};
-use crate::faults::Faults;
-use crate::flowing::{Use, ValueNames, misplaced};
-use crate::node::{FromToml, Node};
-use crate::scalar::Word;
-use crate::scope::Scope;
-use crate::template::{Filled, Template};
-use crate::value::{Scalar, Slot};
-use plimsoll_model::factor::{Assignment, Level};
+use super::scope::Scope;
+use super::template::{FilledSegment, Template};
+use super::user_values::{ValueNames, ValueUse, misplaced_value};
+use crate::document::{Fault, Faults, FromToml, Node, Span};
+use plimsoll_model::factor::Level;
 use plimsoll_model::flow::{JsonPiece, JsonText};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use toml::de::DeValue;
-
-/// A table whose names are the author's own, in the order of the file.
-#[derive(Clone, Debug)]
-pub(crate) struct Entries<V>(pub(crate) Vec<(String, Span, V)>);
-
-/// Names and texts.
-pub(crate) type Pairs<T = Word> = Entries<Slot<T>>;
-
-impl<V> Entries<V> {
-    /// The names and where they stand.
-    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &Span)> {
-        self.0.iter().map(|(name, place, _)| (name.as_str(), place))
-    }
-
-    /// The names with their values.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &V)> {
-        self.0.iter().map(|(name, _, value)| (name.as_str(), value))
-    }
-
-    /// What becomes of every one, so that all faults are named.
-    pub(crate) fn each<U>(&self, mut resolve: impl FnMut(&V) -> Option<U>) -> Option<Vec<(String, U)>> {
-        let resolved: Vec<Option<(String, U)>> =
-            self.0.iter().map(|(name, _, value)| Some((name.clone(), resolve(value)?))).collect();
-        resolved.into_iter().collect()
-    }
-}
-
-impl<T: Scalar + Into<String>> Pairs<T> {
-    /// The pairs for the trial that `scope` stands for.
-    pub(crate) fn resolve(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Vec<(String, String)>> {
-        self.each(|value| value.resolve(scope, faults).map(Into::into))
-    }
-
-    /// `NAME=value` for each, for people, with the levels that are known.
-    pub(crate) fn shown(&self, levels: &Assignment) -> impl Iterator<Item = String> {
-        self.0.iter().map(|(name, _, value)| format!("{name}={}", value.shown(levels)))
-    }
-
-    /// Where the value of `name` stands.
-    pub(crate) fn place_of(&self, name: &str) -> Option<&Span> {
-        self.0.iter().find(|(known, ..)| known == name).map(|(_, _, value)| &value.span)
-    }
-}
-
-impl<V: FromToml> FromToml for Entries<V> {
-    fn from_toml(node: &Node<'_>, faults: &mut Faults) -> Option<Self> {
-        let table = node.table(faults)?;
-        let read =
-            |(name, node): &(&str, Node<'_>)| Some(((*name).to_owned(), node.place(), V::from_toml(node, faults)?));
-        let entries: Vec<Option<_>> = table.entries().iter().map(read).collect();
-        entries.into_iter().collect::<Option<_>>().map(Entries)
-    }
-}
-
-impl<V: JsonSchema> JsonSchema for Entries<V> {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Entries".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "additionalProperties": generator.subschema_for::<V>() })
-    }
-}
 
 /// A message in JSON's form, whose texts may hold placeholders.
 #[derive(Clone, Debug)]
@@ -148,10 +77,10 @@ impl Json {
     }
 
     /// The values of users in it.
-    pub(crate) fn uses(&self) -> Vec<Use> {
+    pub(crate) fn uses(&self) -> Vec<ValueUse> {
         match self {
             Json::Plain(_) => Vec::new(),
-            Json::Text(template, span) => Use::all_in(template, span),
+            Json::Text(template, span) => ValueUse::all_in(template, span),
             Json::Array(items) => items.iter().flat_map(Json::uses).collect(),
             Json::Object(entries) => entries.iter().flat_map(|(_, item)| item.uses()).collect(),
         }
@@ -160,7 +89,7 @@ impl Json {
     /// The JSON where it can hold no value of a user.
     pub(crate) fn without_values(&self, scope: &Scope<'_>, faults: &mut Faults) -> Option<Value> {
         let uses = self.uses();
-        uses.iter().for_each(|one| faults.add(misplaced(&one.value, &one.span, faults)));
+        uses.iter().for_each(|one| faults.add(misplaced_value(&one.value, &one.span, faults)));
         if uses.is_empty() { self.resolve(scope, faults) } else { None }
     }
 }
@@ -178,19 +107,19 @@ impl JsonWriter {
     }
 
     /// A text with values in it: one that is a value alone is what that value is.
-    fn text(&mut self, parts: &[Filled], values: &ValueNames) -> Option<()> {
-        if let [Filled::Value(value)] = parts {
+    fn text(&mut self, parts: &[FilledSegment], values: &ValueNames) -> Option<()> {
+        if let [FilledSegment::Value(value)] = parts {
             self.0.push(JsonPiece::Whole(values.reference(&value.name)?));
             return Some(());
         }
         self.literal("\"");
         for part in parts {
             match part {
-                Filled::Literal(text) => {
+                FilledSegment::Literal(text) => {
                     let quoted = Value::from(text.as_str()).to_string();
                     self.literal(&quoted[1..quoted.len() - 1]);
                 }
-                Filled::Value(value) => self.0.push(JsonPiece::Inside(values.reference(&value.name)?)),
+                FilledSegment::Value(value) => self.0.push(JsonPiece::Inside(values.reference(&value.name)?)),
             }
         }
         self.literal("\"");

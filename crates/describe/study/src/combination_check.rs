@@ -1,0 +1,223 @@
+//! Checks that look at all trials of a study: every combination of levels resolves, and what the trials
+//! need of one another holds.
+
+use crate::document::{Fault, Faults, Span};
+use crate::study::{PortChoice, Study, TrialSpec, TrialTables, host_of, hosts, length_of, may_load};
+use crate::table::database::{DatabaseTables, kept_data};
+use crate::table::factors::{Factors, NamedFactor};
+use crate::table::store::Stores;
+use crate::table::target::is_loopback;
+use plimsoll_model::database::Database;
+use plimsoll_model::factor::{Assignment, Factor, combinations};
+use plimsoll_model::trial::TrialLength;
+use plimsoll_model::workload::Steps;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// The most variants that a study can compare: what a reader can still hold against one another,
+/// and a block that is over before the machine has changed.
+const MOST_VARIANTS: usize = 40;
+
+/// Refuses a study with more variants than that.
+pub(crate) fn check_variants(factors: &Factors, faults: &mut Faults) -> Option<()> {
+    let compared: Vec<(&NamedFactor, usize)> = factors
+        .0
+        .iter()
+        .filter_map(|named| Some((named, named.factor.as_ref().filter(|factor| factor.is_compared())?.levels.len())))
+        .collect();
+    let variants = compared.iter().try_fold(1_usize, |count, (_, levels)| count.checked_mul(*levels));
+    if variants.is_some_and(|variants| variants <= MOST_VARIANTS) {
+        return Some(());
+    }
+    let place = compared.iter().max_by_key(|(_, levels)| levels).map_or(0..0, |(named, _)| named.place.clone());
+    let message = match variants {
+        Some(variants) => format!("the study compares {variants} variants; {MOST_VARIANTS} are the most"),
+        None => format!("the study compares more than {MOST_VARIANTS} variants"),
+    };
+    let help =
+        "compare fewer levels, or make a condition of a factor whose levels need not be held against one another";
+    faults.add(Fault::error(&place, message).help(help));
+    None
+}
+
+/// The most combinations of levels that a study can have: at a second each, hours of trials.
+const MOST_COMBINATIONS: usize = 10_000;
+
+/// What is known of all trials of a study together.
+pub(crate) struct AllTrials {
+    /// Whether all targets are this machine.
+    pub(crate) loopback: bool,
+    /// The stores that objects go to.
+    stores: BTreeSet<String>,
+    /// The databases that run in trials whose users work with another one.
+    idle_databases: BTreeSet<String>,
+    /// The data of databases that is kept, by its folder.
+    kept: BTreeMap<PathBuf, Database>,
+}
+
+/// Resolves every trial. `None` when one cannot be resolved; the faults say why.
+pub(crate) fn resolve_every_combination(
+    factors: &[Factor],
+    tables: &TrialTables,
+    faults: &mut Faults,
+) -> Option<AllTrials> {
+    let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
+    if count.is_none_or(|count| count > MOST_COMBINATIONS) {
+        let message = format!("the levels make more than {MOST_COMBINATIONS} combinations");
+        faults.add(Fault::error(&(0..0), message).help("name fewer levels, or make two studies of it"));
+        return None;
+    }
+    let variants = combinations(factors.iter().filter(|factor| factor.is_compared()));
+    let mut fine = true;
+    let mut trials =
+        AllTrials { loopback: true, stores: BTreeSet::new(), idle_databases: BTreeSet::new(), kept: BTreeMap::new() };
+    for condition in combinations(factors.iter().filter(|factor| !factor.is_compared())) {
+        let mut lengths: Vec<TrialLength> = Vec::new();
+        for variant in &variants {
+            let assignment = variant.and(&condition);
+            check_ports(tables, &assignment, faults);
+            let bindings = tables.stand_in_bindings(&assignment, faults);
+            match tables.resolve(&assignment, &bindings, faults) {
+                Some(spec) => {
+                    // A script says only when it runs where it goes.
+                    let at_home =
+                        hosts(&spec).all(is_loopback) && (!tables.workload.is_script() || tables.allowed.is_empty());
+                    trials.loopback &= at_home;
+                    match &spec.workload.steps {
+                        Steps::Storage(storage) => drop(trials.stores.insert(storage.name.clone())),
+                        Steps::Sql(sql) => trials.idle_databases.extend(spec.databases_beside(&sql.database)),
+                        Steps::Http(_) | Steps::Grpc { .. } | Steps::Flow(_) | Steps::Script(_) => {}
+                    }
+                    check_targets(&spec, tables, faults);
+                    check_kept_data(&spec, tables, &mut trials.kept, faults);
+                    lengths.push(length_of(&spec.load));
+                }
+                None => fine = false,
+            }
+        }
+        if lengths.windows(2).any(|pair| pair[0] != pair[1]) {
+            let fault = Fault::error(
+                &tables.load.length_span(),
+                "the variants would be measured for different lengths of time",
+            );
+            faults.add(fault.help("let the lengths in `load` depend on conditions only, not on a compared factor"));
+        }
+    }
+    fine.then_some(trials)
+}
+
+impl AllTrials {
+    /// Warns of stores and databases that no trial uses.
+    pub(crate) fn warn_of_unused(&self, stores: &Stores, databases: &DatabaseTables, faults: &mut Faults) {
+        warn_of_unused_stores(stores, &self.stores, faults);
+        warn_of_idle_databases(databases, &self.idle_databases, faults);
+    }
+}
+
+fn warn_of_unused_stores(stores: &Stores, used: &BTreeSet<String>, faults: &mut Faults) {
+    for (name, place, _) in stores.0.iter().filter(|(name, ..)| !used.contains(name)) {
+        let fault = Fault::warning(place, format!("store `{name}` is used in no trial"));
+        faults.add(fault.help(format!("storage workloads name it: `store = \"{name}\"`, or a level of a factor")));
+    }
+}
+
+/// A database that users do not work with takes memory and processors all the same, unless something
+/// that names it works with it.
+fn warn_of_idle_databases(databases: &DatabaseTables, idle: &BTreeSet<String>, faults: &mut Faults) {
+    for (name, place, _) in databases.0.iter().filter(|(name, ..)| idle.contains(name)) {
+        if !faults.source().text().contains(&format!("{{{name}.")) {
+            let fault = Fault::warning(place, format!("database `{name}` runs in trials that do not use it"));
+            faults.add(fault.help("give it `only = { FACTOR = \"LEVEL\" }` with the trials that do"));
+        }
+    }
+}
+
+/// A month: whoever wants to wait longer than that should know it.
+const LONG: f64 = 30.0 * DAY;
+const DAY: f64 = 86_400.0;
+
+/// Warns of a study that takes longer than that under load.
+pub(crate) fn warn_of_long_study(study: &Study, faults: &mut Faults) {
+    let variants: usize =
+        study.factors.iter().filter(|factor| factor.is_compared()).map(|factor| factor.levels.len()).product();
+    let conditions = combinations(study.factors.iter().filter(|factor| !factor.is_compared()));
+    let once: f64 = conditions
+        .iter()
+        .map(|condition| {
+            let length = study.trial_length(condition);
+            (length.warmup + length.measure).as_secs_f64()
+        })
+        .sum();
+    let in_block = variants + usize::from(study.noise_floor.is_some());
+    let total = once * in_block as f64 * f64::from(study.repeats);
+    if total > LONG {
+        let message = format!("the trials take {} under load", long_span(total));
+        let fault = Fault::warning(&study.tables.load.length_span(), message);
+        faults
+            .add(fault.help(
+                "shorten `duration`, or name fewer levels or repeats; `plimsoll plan` shows what they add up to",
+            ));
+    }
+}
+
+/// Days or years, as people say them.
+fn long_span(seconds: f64) -> String {
+    let days = seconds / DAY;
+    if days < 2.0 * 365.0 { format!("{days:.0} days") } else { format!("{:.0} years", days / 365.0) }
+}
+
+fn check_targets(spec: &TrialSpec, tables: &TrialTables, faults: &mut Faults) {
+    let allow = &tables.allowed;
+    if let Some(target) = &spec.workload.target {
+        check_target(&target.host, tables.target_span(&spec.workload), allow, faults);
+    }
+    for (database, host) in spec.databases.iter().filter_map(|database| Some((database, host_of(database)?))) {
+        check_target(host, tables.span_of_database(&database.name), allow, faults);
+    }
+}
+
+/// A target that is an address can be judged at once. So can a name, and before anybody is asked for
+/// its addresses, unless the study lists addresses: then all of the name's may be among them.
+fn check_target(host: &str, span: &Span, allow: &[String], faults: &mut Faults) {
+    let is_address = |text: &str| text.parse::<IpAddr>().is_ok();
+    let refused = match host.parse::<IpAddr>() {
+        Ok(address) => !may_load(allow, host, &[address]),
+        Err(_) => !is_loopback(host) && !may_load(allow, host, &[]) && !allow.iter().any(|allowed| is_address(allowed)),
+    };
+    if refused {
+        let message = format!("load may not go to {host}, which is not this machine");
+        let help = format!("if that host is yours to load, say so: `[targets]` with `allow = [\"{host}\"]`");
+        faults.add(Fault::error(span, message).help(help));
+    }
+}
+
+/// A folder can keep the data of all trials only if it is the same in all of them.
+fn check_kept_data(
+    spec: &TrialSpec,
+    tables: &TrialTables,
+    seen: &mut BTreeMap<PathBuf, Database>,
+    faults: &mut Faults,
+) {
+    for (folder, database) in spec.databases.iter().filter_map(kept_data) {
+        let known = seen.entry(folder).or_insert_with(|| database.clone());
+        if *known != database {
+            let message = format!("`database.{}.data` would keep different data in different trials", database.name);
+            let help = "let the name of the folder depend on what differs, as in \"data/{FACTOR}\"";
+            faults.add(Fault::error(tables.span_of_data(&database.name), message).help(help));
+        }
+    }
+}
+
+fn check_ports(tables: &TrialTables, assignment: &Assignment, faults: &mut Faults) {
+    let mut taken: Vec<(u16, String)> = Vec::new();
+    for (name, choice) in tables.ports(assignment, faults) {
+        let PortChoice::Fixed(port) = choice else { continue };
+        if let Some((_, other)) = taken.iter().find(|(known, _)| *known == port) {
+            let span = tables.port_of(&name).map_or(0..0, |port| port.span.clone());
+            let fault = Fault::error(&span, format!("`{other}` and `{name}` both have port {port}"));
+            faults.add(fault.help("give them different ports, or leave `port` out and let Plimsoll pick free ones"));
+        }
+        taken.push((port, name));
+    }
+}

@@ -1,0 +1,24 @@
+//! The load of a first look: shorter than the study asks for.
+
+use plimsoll_model::load::{LoadModel, LoadProfile, Stop};
+use std::time::Duration;
+
+const WARMUP: Duration = Duration::from_secs(1);
+const MEASURE: Duration = Duration::from_secs(3);
+
+/// The load of a trial in a first look.
+pub(crate) fn shortened(mut load: LoadProfile) -> LoadProfile {
+    let full = load.stop.limit();
+    load.warmup = load.warmup.min(WARMUP);
+    match &mut load.stop {
+        Stop::After(limit) | Stop::IterationsPerUser { limit, .. } | Stop::Iterations { limit, .. } => {
+            *limit = (*limit).min(MEASURE);
+        }
+    }
+    let share = load.stop.limit().as_secs_f64() / full.as_secs_f64();
+    let (LoadModel::Closed { users: profile, .. } | LoadModel::Open { rate: profile, .. }) = &mut load.model;
+    for stage in &mut profile.stages {
+        stage.length = stage.length.mul_f64(share);
+    }
+    load
+}
