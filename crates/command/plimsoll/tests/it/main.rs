@@ -3,6 +3,7 @@
 
 mod audit;
 mod bad_input;
+mod bundles_of_earlier_versions;
 mod check_and_plan;
 mod common;
 mod compare;
