@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_analysis::quantity;
 use plimsoll_model::event::Event;
 use plimsoll_model::measure::Unit;
-use plimsoll_model::trial::{Phase, Validity};
+use plimsoll_model::start::{Phase, Validity};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -45,8 +45,8 @@ impl Progress {
     /// Shows one event.
     pub(crate) fn show(&mut self, event: &Event) {
         match event {
-            Event::RunStarted { trials, already_done, time_under_load } => {
-                self.begin(*trials, *already_done, *time_under_load);
+            Event::RunStarted { starts, already_done, time_under_load } => {
+                self.begin(*starts, *already_done, *time_under_load);
             }
             Event::BuildStarted { system, command } => self.bar.set_message(format!("building {system}: {command}")),
             Event::BuildFinished { system, took } => self.say(&format!("built {system} in {}", time(*took))),
@@ -59,9 +59,9 @@ impl Progress {
                     if *kept { "kept from an earlier run".to_owned() } else { format!("made in {}", time(*took)) };
                 self.say(&format!("data of {database}: {}, {how}", quantity::show(*size as f64, Unit::Bytes)));
             }
-            Event::TrialStarted { trial, variant, condition } => {
+            Event::StartBegun { start, variants, condition } => {
                 let condition = if condition.is_empty() { String::new() } else { format!(" · {condition}") };
-                self.current = format!("{}/{} {variant}{condition}", trial.number, self.trials);
+                self.current = format!("{}/{} {variants}{condition}", start.number, self.trials);
                 self.data = None;
                 self.output.clear();
                 self.bar.set_message(self.current.clone());
@@ -70,16 +70,17 @@ impl Progress {
                 self.phase = Some(*phase);
                 self.bar.set_message(format!("{} · {phase}", self.current));
             }
-            Event::SecondPassed { iterations, errors, median, .. } => self.second(*iterations, *errors, *median),
-            Event::TrialFinished { validity, iterations, errors, .. } => {
+            Event::LoadBegun { .. } => {}
+            Event::SecondPassed(second) => self.second(second.iterations, second.errors, second.median),
+            Event::StartFinished { validity, iterations, errors, .. } => {
                 self.say(&trial_line(&self.current, validity, *iterations, *errors));
                 self.output = outputs(validity);
             }
-            Event::BlockRepeated { of, trials, time_under_load, extended, .. } => {
-                self.trials += trials;
+            Event::BlockRepeated { of, starts, time_under_load, extended, .. } => {
+                self.trials += starts;
                 self.bar.inc_length(time_under_load.as_secs());
                 let longer = if *extended { ", with a longer warm-up" } else { "" };
-                let (trials, time) = (counted((*trials).into(), "more trial"), time(*time_under_load));
+                let (trials, time) = (counted((*starts).into(), "more trial"), time(*time_under_load));
                 self.say(&format!("block {of} does not count and runs again{longer}: {trials}, {time} under load"));
             }
             Event::LookTaken { repeats, decided } => self.say(&match decided {

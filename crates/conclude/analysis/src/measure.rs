@@ -16,7 +16,7 @@ use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::{ErrorKind, METRIC_SCALE, Metric, Part, Subject, Tally};
 use plimsoll_model::result::{LoadResult, LoadSecond, TrialResult};
 use plimsoll_model::sample::ProcessSample;
-use plimsoll_model::sql::TPCC_STEPS;
+use plimsoll_model::sql::NEW_ORDER;
 use plimsoll_statistics::mean;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
 
     /// TPC-C's new orders that were committed: a number, or a rate per minute.
     fn new_orders(&self, statistic: Statistic) -> OrReason<f64> {
-        let is_new_order = |subject: &str| subject == NEW_ORDER;
+        let is_new_order = |subject: &Subject| subject.is_request_named(NEW_ORDER);
         if !self.load().seconds.iter().any(|second| is_new_order(&second.subject)) {
             return Err("no new_order was recorded: that is a transaction of TPC-C".to_owned());
         }

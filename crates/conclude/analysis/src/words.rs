@@ -6,6 +6,7 @@ use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::start::{Plan, Validity};
 use plimsoll_model::study::StudyFacts;
+use plimsoll_model::words::and_list;
 
 /// A condition: `10 users`, or `10 users, connect = per user`; `all trials` without conditions.
 #[must_use]
@@ -74,16 +75,6 @@ pub(crate) fn too_few(n: usize) -> String {
         0 => "no repeat counts".to_owned(),
         1 => "one repeat has no spread".to_owned(),
         _ => format!("{n} repeats give a range, not an interval; it takes {LEAST}"),
-    }
-}
-
-/// `a`, `a and b`, `a, b and c`.
-#[must_use]
-pub fn list(parts: &[impl AsRef<str>]) -> String {
-    let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
-    match parts.as_slice() {
-        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-        parts => parts.concat(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A finding: what is wrong with a table or weakens what it says, with its evidence.
 
 use plimsoll_analysis::finding::Gravity;
+use plimsoll_model::words::and_list;
 
 /// One thing that a reader of the table should know.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use plimsoll_model::sample::{HostSample, ProcessSample};
 use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, Origin, ReportSpec, StudyFacts};
 use plimsoll_model::units::Nanos;
+use plimsoll_model::workload::Protocol;
 use std::time::Duration;
 
 /// How large a study is.

@@ -23,6 +23,7 @@ pub mod storage;
 pub mod study;
 pub mod suggestion;
 pub mod system;
+mod target;
 pub mod units;
 pub mod words;
 pub mod workload;

@@ -337,6 +337,26 @@ fn first_load() -> u32 {
 }
 
 impl LoadSecond {
+    /// A second of a start's first load in which nothing of this subject ended.
+    #[must_use]
+    pub fn empty(second: i64, subject: Subject) -> LoadSecond {
+        LoadSecond {
+            load: first_load(),
+            second,
+            subject,
+            count: 0,
+            failed: 0,
+            bytes_out: 0,
+            bytes_in: 0,
+            mean: 0.0,
+            p50: 0,
+            p95: 0,
+            p99: 0,
+            max: 0,
+            response_p95: 0,
+        }
+    }
+
     /// The row for what ended for `subject` in a second of the load with this number.
     #[must_use]
     pub fn of(load: u32, second: i64, subject: &Subject, tally: &Tally) -> LoadSecond {
@@ -344,7 +364,7 @@ impl LoadSecond {
         LoadSecond {
             load,
             second,
-            subject: subject.to_string(),
+            subject: subject.clone(),
             count: tally.count(),
             failed: tally.failed(),
             bytes_out: tally.bytes_out,

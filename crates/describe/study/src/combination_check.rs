@@ -9,7 +9,7 @@ use crate::table::store::Stores;
 use crate::table::target::is_loopback;
 use plimsoll_model::database::Database;
 use plimsoll_model::factor::{Assignment, Factor, combinations};
-use plimsoll_model::trial::TrialLength;
+use plimsoll_model::start::PhaseLengths;
 use plimsoll_model::workload::Steps;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -73,7 +73,7 @@ pub(crate) fn resolve_every_combination(
     let mut trials =
         AllTrials { loopback: true, stores: BTreeSet::new(), idle_databases: BTreeSet::new(), kept: BTreeMap::new() };
     for condition in combinations(factors.iter().filter(|factor| !factor.is_compared())) {
-        let mut lengths: Vec<TrialLength> = Vec::new();
+        let mut lengths: Vec<PhaseLengths> = Vec::new();
         for variant in &variants {
             let assignment = variant.and(&condition);
             check_ports(tables, &assignment, faults);
@@ -145,7 +145,7 @@ pub(crate) fn warn_of_long_study(study: &Study, faults: &mut Faults) {
     let once: f64 = conditions
         .iter()
         .map(|condition| {
-            let length = study.trial_length(condition);
+            let length = study.phase_lengths(condition);
             (length.warmup + length.measure).as_secs_f64()
         })
         .sum();

@@ -10,15 +10,8 @@ use crate::table::generator::{self, TargetsTable};
 use crate::table::location_of_key;
 use crate::table::report::ReportTable;
 use crate::table::root::StudyTable;
-use crate::table::store::Stores;
-use crate::table::target::is_loopback;
-use plimsoll_model::database::Database;
-use plimsoll_model::factor::{Assignment, Factor, combinations};
-use plimsoll_model::start::PhaseLengths;
-use plimsoll_model::workload::Steps;
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 /// Reads a study from the text of its file.
@@ -124,138 +117,28 @@ fn check_placeholders(root: &Node<'_>, table: &StudyTable, faults: &mut Faults) 
     if let Some(systems) = table.systems() {
         systems.check_readiness(&listening, faults);
     }
-    let variants = combinations(factors.iter().filter(|factor| factor.is_compared()));
-    let mut fine = true;
-    let mut tried =
-        Tried { loopback: true, stores: BTreeSet::new(), idle_databases: BTreeSet::new(), kept: BTreeMap::new() };
-    for condition in combinations(factors.iter().filter(|factor| !factor.is_compared())) {
-        let mut lengths: Vec<PhaseLengths> = Vec::new();
-        for variant in &variants {
-            let assignment = variant.and(&condition);
-            check_ports(parts, &assignment, faults);
-            let bindings = parts.stand_ins(&assignment, faults);
-            match parts.resolve(&assignment, &bindings, faults) {
-                Some(spec) => {
-                    // A script says only when it runs where it goes.
-                    let at_home = hosts(&spec).all(is_loopback) && (!parts.workload.is_script() || allow.is_empty());
-                    tried.loopback &= at_home;
-                    match &spec.workload.steps {
-                        Steps::Storage(storage) => drop(tried.stores.insert(storage.name.clone())),
-                        Steps::Sql(sql) => tried.idle_databases.extend(spec.databases_beside(&sql.database)),
-                        Steps::Http(_) | Steps::Grpc { .. } | Steps::Flow(_) | Steps::Script(_) => {}
-                    }
-                    check_targets(&spec, parts, allow, faults);
-                    check_kept_data(&spec, parts, &mut tried.kept, faults);
-                    lengths.push(length_of(&spec.load));
-                }
-                None => fine = false,
-            }
-        }
-        if lengths.windows(2).any(|pair| pair[0] != pair[1]) {
-            let fault =
-                Fault::error(&parts.load.length_span(), "the variants would be measured for different lengths of time");
-            faults.add(fault.help("let the lengths in `load` depend on conditions only, not on a compared factor"));
-        }
-    }
-    fine.then_some(tried)
+    Some(listening)
 }
 
-fn warn_of_unused_stores(stores: &Stores, used: &BTreeSet<String>, faults: &mut Faults) {
-    for (name, place, _) in stores.0.iter().filter(|(name, ..)| !used.contains(name)) {
-        let fault = Fault::warning(place, format!("store `{name}` is used in no trial"));
-        faults.add(fault.help(format!("storage workloads name it: `store = \"{name}\"`, or a level of a factor")));
-    }
-}
-
-/// A database that users do not work with takes memory and processors all the same, unless something
-/// that names it works with it.
-fn warn_of_idle_databases(databases: &DatabaseTables, idle: &BTreeSet<String>, faults: &mut Faults) {
-    for (name, place, _) in databases.0.iter().filter(|(name, ..)| idle.contains(name)) {
-        if !faults.source().text().contains(&format!("{{{name}.")) {
-            let fault = Fault::warning(place, format!("database `{name}` runs in trials that do not use it"));
-            faults.add(fault.help("give it `only = { FACTOR = \"LEVEL\" }` with the trials that do"));
-        }
-    }
-}
-
-/// A month: whoever wants to wait longer than that should know it.
-const LONG: f64 = 30.0 * DAY;
-const DAY: f64 = 86_400.0;
-
-fn warn_of_long_study(study: &Study, faults: &mut Faults) {
-    let variants: usize =
-        study.factors.iter().filter(|factor| factor.is_compared()).map(|factor| factor.levels.len()).product();
-    let conditions = combinations(study.factors.iter().filter(|factor| !factor.is_compared()));
-    let once: f64 = conditions
-        .iter()
-        .map(|condition| {
-            let length = study.phase_lengths(condition);
-            (length.warmup + length.measure).as_secs_f64()
-        })
-        .sum();
-    let in_block = variants + usize::from(study.noise_floor.is_some());
-    let total = once * in_block as f64 * f64::from(study.repeats);
-    if total > LONG {
-        let message = format!("the trials take {} under load", long_span(total));
-        let fault = Fault::warning(&study.parts.load.length_span(), message);
-        faults
-            .add(fault.help(
-                "shorten `duration`, or name fewer levels or repeats; `plimsoll plan` shows what they add up to",
-            ));
-    }
-}
-
-/// Days or years, as people say them.
-fn long_span(seconds: f64) -> String {
-    let days = seconds / DAY;
-    if days < 2.0 * 365.0 { format!("{days:.0} days") } else { format!("{:.0} years", days / 365.0) }
-}
-
-fn check_targets(spec: &TrialSpec, parts: &Parts, allow: &[String], faults: &mut Faults) {
-    if let Some(target) = &spec.workload.target {
-        check_target(&target.host, parts.target_span(&spec.workload), allow, faults);
-    }
-    for (database, host) in spec.databases.iter().filter_map(|database| Some((database, host_of(database)?))) {
-        check_target(host, parts.span_of_database(&database.name), allow, faults);
-    }
-}
-
-/// A target that is an address can be judged at once. So can a name, and before anybody is asked for
-/// its addresses, unless the study lists addresses: then all of the name's may be among them.
-fn check_target(host: &str, span: &Span, allow: &[String], faults: &mut Faults) {
-    let is_address = |text: &str| text.parse::<IpAddr>().is_ok();
-    let strange = match host.parse::<IpAddr>() {
-        Ok(address) => !may_load(allow, host, &[address]),
-        Err(_) => !is_loopback(host) && !may_load(allow, host, &[]) && !allow.iter().any(|allowed| is_address(allowed)),
-    };
-    if strange {
-        let message = format!("load may not go to {host}, which is not this machine");
-        let help = format!("if that host is yours to load, say so: `[targets]` with `allow = [\"{host}\"]`");
-        faults.add(Fault::error(span, message).help(help));
-    }
-}
-
-/// A folder can keep the data of all trials only if it is the same in all of them.
-fn check_kept_data(spec: &TrialSpec, parts: &Parts, seen: &mut BTreeMap<PathBuf, Database>, faults: &mut Faults) {
-    for (folder, database) in spec.databases.iter().filter_map(kept) {
-        let known = seen.entry(folder).or_insert_with(|| database.clone());
-        if *known != database {
-            let message = format!("`database.{}.data` would keep different data in different trials", database.name);
-            let help = "let the name of the folder depend on what differs, as in \"data/{FACTOR}\"";
-            faults.add(Fault::error(parts.span_of_data(&database.name), message).help(help));
-        }
-    }
-}
-
-fn check_ports(parts: &Parts, assignment: &Assignment, faults: &mut Faults) {
-    let mut taken: Vec<(u16, String)> = Vec::new();
-    for (name, choice) in parts.ports(assignment, faults) {
-        let PortChoice::Fixed(port) = choice else { continue };
-        if let Some((_, other)) = taken.iter().find(|(known, _)| *known == port) {
-            let span = parts.port_of(&name).map_or(0..0, |port| port.span.clone());
-            let fault = Fault::error(&span, format!("`{other}` and `{name}` both have port {port}"));
-            faults.add(fault.help("give them different ports, or leave `port` out and let Plimsoll pick free ones"));
-        }
-        taken.push((port, name));
-    }
+/// The tables that are resolved for each trial; `None` if one is wrong.
+fn trial_tables(
+    table: &StudyTable,
+    listening: BTreeSet<String>,
+    dir: &Path,
+    processors: &[usize],
+    faults: &Faults,
+) -> Option<TrialTables> {
+    Some(TrialTables {
+        systems: table.systems()?.all_valid()?,
+        databases: table.databases()?.all_valid()?,
+        stores: table.stores()?.all_valid()?,
+        workload: table.workload()?.clone(),
+        load: table.load()?.clone(),
+        listening,
+        seed: table.seed().unwrap_or_default(),
+        dir: dir.to_owned(),
+        processors: processors.to_vec(),
+        source: faults.source().clone(),
+        allowed: table.targets().map(TargetsTable::allowed).unwrap_or_default(),
+    })
 }

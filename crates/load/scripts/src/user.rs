@@ -2,7 +2,7 @@
 
 use super::{Console, Limits, RunContext};
 use plimsoll_engine::clock::Clock;
-use plimsoll_javascript::{Call, Argument, Exception, Host, Level, Limit, Place, Setup, Vm, ResultFormat};
+use plimsoll_javascript::{Argument, Call, Exception, Host, Level, Limit, Place, ResultFormat, Setup, Vm};
 use plimsoll_k6::operations::K6;
 use plimsoll_k6::user::User;
 use plimsoll_model::units::Instant;

@@ -8,11 +8,11 @@ use plimsoll_engine::event_loop::context::{AfterIteration, EndedIteration, LoopC
 use plimsoll_engine::event_loop::work::Work;
 use plimsoll_engine::recorder::ITERATION;
 use plimsoll_engine::timers::Alarm;
-use plimsoll_javascript::{End, Wakeup, Exception, Level, OpId, Parked, Request};
+use plimsoll_javascript::{End, Exception, Level, OpId, Parked, Request, Wakeup};
+use plimsoll_k6::user::IterationEnd;
+use plimsoll_k6::user::{Purpose, Recording, ScriptRecord};
 use plimsoll_k6_run::metrics::Kind;
 use plimsoll_k6_run::metrics::builtin::DROPPED_ITERATIONS;
-use plimsoll_k6::user::{ScriptRecord, Purpose, Recording};
-use plimsoll_k6::user::IterationEnd;
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome, Subject};
 use plimsoll_model::units::{Instant, Nanos};
 use rustix::event::epoll::EventFlags;

@@ -82,7 +82,7 @@ pub struct TerminalUser {
     /// The step of the iteration under way.
     step: usize,
     /// The session whose time was up: the server may still work for it.
-    given_up: Option<Session>,
+    given_up: Option<SessionId>,
     counts: UserStatistics,
     /// What statements took, as far as it is not filed.
     durations: Vec<(usize, u64)>,
@@ -187,7 +187,7 @@ impl BlockingWorkload for TerminalUsers {
     fn call(&self, user: &mut TerminalUser, step: usize, call: &mut Call) -> Result<(), Failure> {
         let TerminalUser { terminal, counts, durations, bytes, given_up, .. } = user;
         let Ok(ready) = terminal else { return Ok(()) };
-        ready.connection().until(Some(call.deadline()));
+        ready.connection().set_deadline(Some(call.deadline()));
         let UserStatistics { statements, retries, .. } = counts;
         let mut watch = Stopwatch { times: statements, noted: durations, measured: call.is_measured() };
         let result = persist(&self.sql.retry, retries, call, || ready.run(&mut watch));

@@ -6,7 +6,7 @@ use crate::arguments::StudyFile;
 use crate::exit::{Exit, Failure};
 use crate::progress::time;
 use crate::say;
-use plimsoll_model::trial::Plan;
+use plimsoll_model::start::Plan;
 use plimsoll_model::words::and_list;
 use std::fmt::Write as _;
 
@@ -43,15 +43,15 @@ pub(super) fn describe(title: &str, plan: &Plan, databases: &[String]) -> String
         "{:>5}  {:>5}  {:>6}  {:variant_width$}  {:condition_width$}  load",
         "trial", "block", "repeat", "variant", "condition"
     );
-    for trial in &plan.trials {
-        let length = plan.length(trial);
+    for start in &plan.starts {
+        let length = plan.lengths(start);
         let line = format!(
             "{:>5}  {:>5}  {:>6}  {:variant_width$}  {:condition_width$}  {} + {}",
-            trial.number,
-            trial.block,
-            trial.repeat,
-            labels[trial.variant],
-            conditions[trial.condition],
+            start.number,
+            start.block,
+            start.repeat,
+            plan.start_label(start),
+            conditions[start.condition],
             time(length.warmup),
             time(length.measure)
         );
@@ -67,12 +67,16 @@ pub(super) fn describe(title: &str, plan: &Plan, databases: &[String]) -> String
 /// How many trials there are and what they take: `30 trials, 10 of them of mutex (duplicate), 2 min
 /// under load`.
 pub(super) fn in_short(plan: &Plan) -> String {
-    let of_duplicate = plan.trials.iter().filter(|trial| Some(trial.variant) == plan.duplicate()).count();
+    let of_duplicate = plan
+        .starts
+        .iter()
+        .filter(|start| start.only_variant().is_some_and(|variant| Some(variant) == plan.duplicate()))
+        .count();
     let duplicates = match plan.duplicate() {
         Some(duplicate) => format!(", {of_duplicate} of them of {}", plan.label(duplicate)),
         None => String::new(),
     };
-    format!("{} trials{duplicates}, {} under load", plan.trials.len(), time(plan.time_under_load()))
+    format!("{} trials{duplicates}, {} under load", plan.starts.len(), time(plan.time_under_load(&plan.starts)))
 }
 
 /// `after 5, 7 and 10 repeats; the run ends at the first at which every verdict is reached`.

@@ -5,7 +5,7 @@ use crate::say;
 use anyhow::Context;
 use plimsoll_analysis::{Analysis, Input, analyse};
 use plimsoll_bundle::Contents;
-use plimsoll_model::trial::Validity;
+use plimsoll_model::start::Validity;
 use std::path::{Path, PathBuf};
 
 /// What was written.
@@ -76,9 +76,8 @@ pub(super) fn write(bundle: &Path, out: &Path) -> Result<Written, Failure> {
         say::note(&format!("{}: {problem}", bundle.display()));
     }
     let input = input_of(contents);
-    let summaries = input.trials.iter().map(|result| &result.summary);
-    let stand = summaries.filter(|summary| !input.plan.is_superseded(&summary.trial));
-    let validities = stand.map(|summary| summary.validity.clone()).collect();
+    let stand = input.trials().filter(|result| !input.plan.is_superseded(result.identity()));
+    let validities = stand.map(|result| result.validity()).collect();
     let analysis = analyse(&input);
     remove_old_charts(out)?;
     for document in plimsoll_report::render(&input, &analysis) {
@@ -97,7 +96,8 @@ pub(super) fn input_of(contents: Contents) -> Input {
     Input {
         facts: contents.facts,
         plan: contents.plan,
-        trials: contents.trials,
+        starts: contents.starts,
+        origin: contents.origin,
         host: contents.host,
         versions: contents.versions,
         problems: contents.problems,

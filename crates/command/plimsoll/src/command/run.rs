@@ -11,7 +11,7 @@ use crate::say;
 use plimsoll_analysis::analyse;
 use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_model::event::Event;
-use plimsoll_model::trial::Plan;
+use plimsoll_model::start::Plan;
 use plimsoll_runner::{Ending, Run, RunError};
 use plimsoll_study::Study;
 use plimsoll_system::Launcher;
@@ -139,7 +139,7 @@ fn tell_interrupted(task: &Task<'_>) {
 fn decided(bundle: &Path, repeats: u32) -> anyhow::Result<bool> {
     let mut contents = plimsoll_bundle::read(bundle)?;
     contents.plan = contents.plan.up_to(repeats);
-    contents.trials.retain(|trial| trial.summary.trial.repeat <= repeats);
+    contents.starts.retain(|start| start.summary.start.repeat <= repeats);
     let analysis = analyse(&report::input_of(contents));
     Ok(analysis.verdicts().next().is_some() && analysis.is_decided())
 }

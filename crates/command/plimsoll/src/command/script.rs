@@ -23,6 +23,7 @@ use plimsoll_javascript::{Entry, Fault, Files, Level, Program};
 use plimsoll_k6::user::RunState;
 use plimsoll_k6_run::duration;
 use plimsoll_k6_run::scenario;
+use plimsoll_model::words::{and_list, quoted};
 use settle::{Settled, settle};
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -185,7 +186,7 @@ fn processors() -> usize {
 
 /// How the command ends, and why it does not end well. What ended the run counts more than thresholds.
 fn conclude(terminal: &Terminal, plan: &RunState, ran: &RunOutcome, crossed: &[&str], refused: &Refused) -> Exit {
-    let crossed_says = || format!("thresholds on {} do not hold", listed(crossed));
+    let crossed_says = || format!("thresholds on {} do not hold", and_list(quoted(crossed)));
     let (exit, why) = match &ran.end {
         End::Interrupted => (Exit::Interrupted, "the run was interrupted".to_owned()),
         End::Setup(why) => failed("setup", why, Exit::SetupTimeout),

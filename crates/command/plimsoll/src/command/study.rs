@@ -4,7 +4,7 @@ use super::{databases, plan};
 use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::{Context, anyhow};
-use plimsoll_model::trial::Plan;
+use plimsoll_model::start::Plan;
 use plimsoll_runner::{Found, preflight};
 use plimsoll_study::{Diagnostic, Severity, Study, Style};
 use std::io::IsTerminal;

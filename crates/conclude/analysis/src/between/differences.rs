@@ -183,14 +183,14 @@ fn of_studies(first: &Side<'_>, second: &Side<'_>) -> Vec<Difference> {
 
 /// Why two bundles share no cell.
 fn nothing_in_common(first: &Side<'_>, second: &Side<'_>, shared: &[(Assignment, Assignment)]) -> Option<Difference> {
-    let list = |all: &[Assignment]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | ");
+    let labels = |all: &[Assignment]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | ");
     let differs = |what: &str, one: &[Assignment], other: &[Assignment]| {
         let none_shared = !one.iter().any(|assignment| place(other, assignment).is_some());
         none_shared.then(|| Difference {
             kind: Kind::Study,
             what: what.to_owned(),
-            first: list(one),
-            second: list(other),
+            first: labels(one),
+            second: labels(other),
             variants: None,
         })
     };

@@ -8,7 +8,7 @@ use crate::order;
 use crate::quantity::{show, size_of_change};
 use crate::ranks::{runs, standing};
 use crate::reason::OrReason;
-use crate::words::list;
+use plimsoll_model::words::and_list;
 use std::ops::Range;
 
 /// What is to be said of each setting.

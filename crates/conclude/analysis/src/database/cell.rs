@@ -104,7 +104,7 @@ fn errors(readers: &[&Reader<'_>]) -> BTreeMap<ErrorKind, u64> {
     let mut errors = BTreeMap::new();
     for reader in readers {
         for (subject, tally) in &reader.load().tallies {
-            if matches!(subject, Subject::Request(_)) {
+            if subject.is_request() {
                 tally.errors.iter().for_each(|(kind, count)| *errors.entry(*kind).or_default() += count);
             }
         }

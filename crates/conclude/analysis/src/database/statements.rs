@@ -92,8 +92,7 @@ fn counts_and_means(reader: &Reader<'_>, subject: &Subject) -> Vec<(u64, f64)> {
     if reader.load().cut <= 0 {
         return reader.tally(subject).map(|tally| (tally.count(), tally.service.mean())).into_iter().collect();
     }
-    let name = subject.to_string();
-    let rows = reader.load().seconds.iter().filter(|row| row.second >= 0 && row.subject == name);
+    let rows = reader.load().seconds.iter().filter(|row| row.second >= 0 && row.subject == *subject);
     rows.map(|row| (row.count, row.mean)).collect()
 }
 

@@ -8,7 +8,7 @@ use crate::database::{
 use crate::measure::Reader;
 use crate::quantity::{Notation, grouped, percent, show};
 use crate::reason::OrReason;
-use crate::words::{counted, list};
+use crate::words::counted;
 use plimsoll_model::database::DatabaseFacts;
 use plimsoll_model::measure::{Series, Unit};
 use plimsoll_model::record::ErrorKind;
@@ -407,7 +407,7 @@ fn statistic(cell: &Cell, name: &str) -> Option<f64> {
 fn grew(context: &Context<'_>) -> Option<Finding> {
     let growth = |reader: &Reader<'_>, facts: &DatabaseFacts| {
         let warehouses = warehouses(&facts.work.workload)?;
-        let seconds = reader.load().seconds.iter().filter(|second| second.subject == "request:new_order");
+        let seconds = reader.load().seconds.iter().filter(|second| second.subject.is_request_named(NEW_ORDER));
         let orders: u64 = seconds.map(|second| second.count.saturating_sub(second.failed)).sum();
         Some((orders as f64 / (ORDERS * warehouses), orders as f64, reader.trial().number()))
     };

@@ -188,7 +188,7 @@ impl Edges {
     fn of(reader: &Reader<'_>) -> Edges {
         let load = reader.load();
         let ended = |when: &dyn Fn(i64) -> bool| -> f64 {
-            let rows = load.seconds.iter().filter(|row| row.subject == "iteration" && when(row.second));
+            let rows = load.seconds.iter().filter(|row| row.subject == Subject::Iteration && when(row.second));
             rows.map(|row| row.count as f64 * row.mean / 1e9).sum()
         };
         let within = ended(&|second| load.counts_second(second));
@@ -302,7 +302,8 @@ fn between_operations(context: &Context<'_>) -> Option<Finding> {
 /// attempt was recorded.
 fn connections(reader: &Reader<'_>) -> Option<u64> {
     let window = reader.load().summary.timing.window.seconds();
-    let rows = reader.load().seconds.iter().filter(|row| row.subject == "connect" && (row.second as f64) < window);
+    let rows =
+        reader.load().seconds.iter().filter(|row| row.subject == Subject::Connect && (row.second as f64) < window);
     rows.map(|row| row.count - row.failed.min(row.count)).reduce(|one, other| one + other)
 }
 

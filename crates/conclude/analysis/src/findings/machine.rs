@@ -6,7 +6,6 @@ use crate::input::Input;
 use crate::measure::Reader;
 use crate::quantity::{change, percent, show};
 use crate::samples;
-use crate::words;
 use plimsoll_model::measure::Unit;
 use plimsoll_model::sample::HostSample;
 use plimsoll_model::words::and_list;

@@ -214,7 +214,7 @@ fn unfinished(context: &Context<'_>, reader: &Reader<'_>) -> Option<(Vec<f64>, f
     let load = reader.load();
     let rows = load.generator.iter().filter(|row| load.counts_second(row.second));
     let unfinished: Vec<f64> = rows.map(|row| (row.users + row.backlog) as f64).collect();
-    let ended = load.seconds.iter().filter(|row| row.subject == "iteration" && load.counts_second(row.second));
+    let ended = load.seconds.iter().filter(|row| row.subject == Subject::Iteration && load.counts_second(row.second));
     let finished: f64 = ended.map(|row| row.count as f64).sum();
     Some((unfinished, finished))
 }

@@ -3,7 +3,6 @@
 use super::sizes::in_units;
 use super::{Place, distinct};
 use crate::input::Input;
-use crate::words::list;
 use plimsoll_model::storage::{FileSystem, StorageFacts};
 use plimsoll_model::words::and_list;
 

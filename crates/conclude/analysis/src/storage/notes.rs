@@ -10,7 +10,7 @@ use crate::order;
 use crate::quantity::{grouped, multiple, percent, show, size_of_change};
 use crate::ranks::{Standing, runs, standing};
 use crate::reason::OrReason;
-use crate::words::{self, counted, list};
+use crate::words::{self, counted};
 use plimsoll_model::measure::Unit;
 use plimsoll_model::words::and_list;
 use std::ops::Range;

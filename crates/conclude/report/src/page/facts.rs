@@ -9,6 +9,7 @@ use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::measure::Unit;
 use plimsoll_model::start::{Plan, Start};
 use plimsoll_model::study::{FloorRule, Origin};
+use plimsoll_model::workload::Protocol;
 
 /// A name and what there is to say of it.
 #[derive(Clone)]
