@@ -11,6 +11,7 @@ use plimsoll_model::result::{
 use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, Origin, ReportSpec, StudyFacts};
 use plimsoll_model::units::{Instant, Nanos};
+use plimsoll_model::workload::Protocol;
 use std::time::Duration;
 
 /// What a load of the tests is to take.
@@ -50,6 +51,7 @@ pub(crate) fn input(repeats: u32, make: impl Fn(u32) -> StartResult) -> Input {
 pub(crate) fn start(scale: f64) -> StartResult {
     let start = numbered(1);
     StartResult {
+        folder: "starts/0001".to_owned(),
         loads: vec![load(Load { number: 1, variant: 0, lengths: LENGTHS }, scale)],
         summary: StartSummary {
             start,
@@ -106,9 +108,8 @@ pub(crate) fn only_trial(start: &StartResult) -> TrialResult<'_> {
 
 /// Adds a second in which `count` iterations of one call ended, with 10 bytes out for each.
 pub(crate) fn with_second(load: &mut LoadResult, second: i64, count: u64) {
-    for (subject, bytes_out) in [("iteration", 0), ("request:call", count * 10)] {
-        let subject = subject.to_owned();
-        load.seconds.push(LoadSecond { second, subject, count, bytes_out, ..LoadSecond::default() });
+    for (subject, bytes_out) in [(Subject::Iteration, 0), (Subject::Request("call".to_owned()), count * 10)] {
+        load.seconds.push(LoadSecond { count, bytes_out, ..LoadSecond::empty(second, subject) });
     }
 }
 

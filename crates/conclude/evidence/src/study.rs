@@ -78,6 +78,7 @@ pub fn start(start: &Start, seconds: i64, scale: f64) -> StartResult {
     let variant = start.variants[0];
     let window = Nanos(u64::try_from(seconds).unwrap_or(0) * 1_000_000_000);
     StartResult {
+        folder: format!("starts/{:04}", start.number),
         summary: StartSummary {
             start: start.clone(),
             validity: Validity::Valid,

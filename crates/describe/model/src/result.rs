@@ -179,6 +179,8 @@ pub struct Headroom {
 /// Everything that a start left behind.
 #[derive(Clone, Debug)]
 pub struct StartResult {
+    /// The folder of its files, relative to that of the bundle: `starts/0001`.
+    pub folder: String,
     /// The short facts.
     pub summary: StartSummary,
     /// Its loads, in order.
@@ -192,6 +194,12 @@ pub struct StartResult {
 }
 
 impl StartResult {
+    /// Whether the start with all of its loads counts.
+    #[must_use]
+    pub fn validity(&self) -> Validity {
+        self.loads.iter().fold(self.summary.validity.clone(), |known, load| known.and(&load.summary.validity))
+    }
+
     /// Its loads, each with the start.
     pub fn trials(&self) -> impl Iterator<Item = TrialResult<'_>> {
         self.loads.iter().map(move |load| TrialResult { start: self, load })

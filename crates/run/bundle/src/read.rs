@@ -143,7 +143,8 @@ fn read_starts(folder: &Path, manifest: &Manifest, plan: &Plan, problems: &mut V
     for (folder, finished) in whole {
         let start = &finished.summary.start;
         let (number, cut) = (start.number, cuts.get(&start.condition).copied().unwrap_or(0));
-        let reader = StartReader { folder: &folder, numbered_loads: layout.numbered_loads, cut };
+        let reader =
+            StartReader { folder: &folder, of_starts: layout.folder, numbered_loads: layout.numbered_loads, cut };
         match reader.read(finished) {
             Ok(start) => starts.push(start),
             Err(fault) => problems.push(format!("trial {number} is left out: {fault}")),
@@ -198,6 +199,8 @@ fn unlisted(folder: &Path, manifest: &Manifest) -> Vec<String> {
 struct StartReader<'a> {
     /// The folder of the start.
     folder: &'a Path,
+    /// The folder of all starts, relative to the bundle's.
+    of_starts: &'a str,
     /// True if histograms are marked with the number of their load.
     numbered_loads: bool,
     /// The first second of each measure phase that counts.
@@ -223,6 +226,7 @@ impl StartReader<'_> {
         };
         let loads = loads.into_iter().map(|load| self.read_load(load, &tables)).collect::<Result<_, String>>()?;
         let mut start = StartResult {
+            folder: format!("{}/{:04}", self.of_starts, summary.start.number),
             summary,
             loads,
             processes: table(self.folder, files::PROCESSES)?,

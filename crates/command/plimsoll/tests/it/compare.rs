@@ -67,7 +67,7 @@ fn what_differs_is_named_and_another_load_is_refused() {
 #[test]
 fn damaged_bundles_are_read_as_far_as_they_go() {
     let place = two_runs();
-    std::fs::write(place.path("second/trials/0001/trial.json"), "{").unwrap();
+    std::fs::write(place.path("second/starts/0001/start.json"), "{").unwrap();
     std::fs::remove_file(place.path("second/study.toml")).unwrap();
     place.plimsoll(&["compare", "first", "second"]).with(4).prints(&[
         "problem: A bundle is damaged, was changed after the run, or is not complete",

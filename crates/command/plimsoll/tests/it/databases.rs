@@ -163,14 +163,15 @@ fn a_study_of_a_setting_runs_from_study_to_report_on_each_server() {
 
 /// Looks at what a bundle has of a study with [`study`]'s four trials.
 fn assert_whole(server: &Server, bundle: &Contents) {
-    assert_eq!(bundle.trials.len(), 4);
+    assert_eq!(bundle.starts.len(), 4);
     let version = bundle.versions.iter().find(|version| version.program.ends_with(server.program));
     let version = version.unwrap_or_else(|| panic!("{:?}", bundle.versions));
     assert!(version.sha256.is_some() && version.version.as_ref().is_some_and(|text| text.starts_with(server.shown)));
-    for trial in &bundle.trials {
+    for trial in &bundle.starts {
         let summary = &trial.summary;
-        assert!(summary.validity.counts(), "{:?}", summary.validity);
-        let [facts] = summary.databases.as_slice() else { panic!("{:?}", summary.databases) };
+        assert!(trial.validity().counts(), "{:?}", trial.validity());
+        let databases = &summary.systems[0].databases;
+        let [facts] = databases.as_slice() else { panic!("{databases:?}") };
         assert!(facts.version.starts_with(server.shown), "{facts:?}");
         assert!(facts.transport.contains("UNIX") && !facts.isolation.is_empty(), "{facts:?}");
         let setting = facts.settings.iter().find(|setting| setting.name == server.setting).unwrap();
@@ -191,9 +192,9 @@ fn tpc_c_is_held_to_its_conditions_and_its_input() {
         let tpcc = edited(&edited(&tpcc, "repeats  = 2", "repeats  = 1"), "\"1s\"", "\"3s\"");
         let Some(place) = place(&tpcc) else { continue };
         place.plimsoll(&RUN).with_any_verdict();
-        for trial in bundle(&place).trials {
-            let facts = &trial.summary.databases[0];
-            assert!(trial.summary.validity.counts(), "{:?}", trial.summary.validity);
+        for trial in bundle(&place).starts {
+            let facts = &trial.summary.systems[0].databases[0];
+            assert!(trial.validity().counts(), "{:?}", trial.validity());
             assert!(facts.conditions.len() >= 11, "{:?}", facts.conditions);
             assert!(facts.conditions.iter().all(|condition| condition.holds == Some(true)), "{:?}", facts.conditions);
             assert!(facts.work.mix.len() >= 5 && facts.work.mix.iter().all(|line| line.holds), "{:?}", facts.work.mix);
@@ -216,7 +217,7 @@ fn data_that_breaks_a_condition_fails_the_trial_and_the_block_runs_again() {
         "block 1 does not count and runs again",
         "4/4",
     ]);
-    let counted: Vec<bool> = bundle(&place).trials.iter().map(|trial| trial.summary.validity.counts()).collect();
+    let counted: Vec<bool> = bundle(&place).starts.iter().map(|trial| trial.validity().counts()).collect();
     assert_eq!(counted, [false, true, true, true], "the data was restored");
 }
 
@@ -297,12 +298,12 @@ fn a_server_that_is_killed_fails_its_trial_and_the_block_runs_again() {
         place.nothing_runs();
         let bundle = bundle(&place);
         let failed = |number: u32| {
-            let trial = bundle.trials.iter().find(|trial| trial.summary.trial.number == number).unwrap();
-            (!trial.summary.validity.counts()).then(|| trial.summary.clone())
+            let trial = bundle.starts.iter().find(|trial| trial.summary.start.number == number).unwrap();
+            (!trial.validity().counts()).then(|| trial.clone())
         };
-        assert_eq!([1, 2, 4, 5, 6].map(|number| failed(number).map(|summary| summary.validity)), [const { None }; 5]);
+        assert_eq!([1, 2, 4, 5, 6].map(|number| failed(number).map(|trial| trial.validity())), [const { None }; 5]);
         let killed = failed(3).expect("its server was killed");
-        assert!(!killed.databases[0].version.is_empty(), "what was known of it before stands there");
+        assert!(!killed.summary.systems[0].databases[0].version.is_empty(), "what was known of it before stands there");
         let report = place.read("bundle/report/report.md");
         assert!(report.contains("the system `db` ended by itself"), "{report}");
     }
@@ -322,7 +323,7 @@ fn a_server_that_crashes_and_recovers_fails_its_trial() {
         "6/6",
     ]);
     place.nothing_runs();
-    let counted: Vec<bool> = bundle(&place).trials.iter().map(|trial| trial.summary.validity.counts()).collect();
+    let counted: Vec<bool> = bundle(&place).starts.iter().map(|trial| trial.validity().counts()).collect();
     assert_eq!(counted, [true, true, false, true, true, true]);
 }
 
@@ -369,7 +370,7 @@ fn kill_9_leaves_no_server_and_the_run_that_goes_on_removes_the_data() {
         assert!(data.is_dir(), "nobody was there to remove it");
         place.plimsoll(&RESUME).with_any_verdict().says(&["1 of them done before", "4/4"]);
         is_gone(&place, &data);
-        assert_eq!(bundle(&place).trials.len(), 4);
+        assert_eq!(bundle(&place).starts.len(), 4);
     }
 }
 
@@ -432,11 +433,15 @@ fn a_server_that_runs_already_is_loaded_and_its_password_stands_nowhere() {
     let ended = run_with_password(&place, PASSWORD).with_any_verdict();
     is_nowhere(PASSWORD, &place.path("bundle"));
     assert!(!format!("{ended:?}").contains(PASSWORD));
-    let log = place.read("bundle/trials/0001/output-chatty.log");
+    let log = place.read("bundle/starts/0001/output-chatty.log");
     assert_eq!(log, format!("password {}\n", "*".repeat(PASSWORD.len())));
-    for trial in bundle(&place).trials {
-        assert!(trial.summary.validity.counts(), "{:?}", trial.summary.validity);
-        assert!(trial.summary.databases[0].transport.starts_with("TCP"), "{:?}", trial.summary.databases);
+    for trial in bundle(&place).starts {
+        assert!(trial.validity().counts(), "{:?}", trial.validity());
+        assert!(
+            trial.summary.systems[0].databases[0].transport.starts_with("TCP"),
+            "{:?}",
+            trial.summary.systems[0].databases
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! Systems that do not come up, die under load, or reply wrongly: exit code 3, and why.
 
 use crate::common::{Place, START, TINY, WAIT_FOR_USERS, edited};
-use plimsoll_model::trial::Validity;
+use plimsoll_model::start::Validity;
 
 /// Serves until it is stopped; in the mode `dying` until it has users.
 const SERVER: &str = r#"
@@ -18,8 +18,8 @@ wait
 "#;
 
 fn validities(place: &Place) -> Vec<(usize, Validity)> {
-    let trials = plimsoll_bundle::read(&place.path("bundle")).unwrap().trials;
-    trials.into_iter().map(|trial| (trial.summary.trial.variant, trial.summary.validity)).collect()
+    let trials = plimsoll_bundle::read(&place.path("bundle")).unwrap().starts;
+    trials.into_iter().map(|trial| (trial.summary.start.variants[0], trial.validity())).collect()
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_system_that_does_not_come_up_takes_the_others_with_it() {
         "no backend",
     ]);
     place.nothing_runs();
-    assert!(place.has("bundle/trials/0001/output-counter.log"), "the other one had been started");
+    assert!(place.has("bundle/starts/0001/output-counter.log"), "the other one had been started");
 }
 
 #[test]

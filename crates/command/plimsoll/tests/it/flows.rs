@@ -75,14 +75,14 @@ fn the_flow_of_the_guide_runs_from_its_file_to_the_report() {
 
     let contents = bundle(&place, "bundle");
     assert_eq!(contents.problems, Vec::<String>::new());
-    for trial in &contents.trials {
-        let names: Vec<String> = trial.tallies.keys().map(ToString::to_string).collect();
+    for trial in &contents.starts {
+        let names: Vec<String> = trial.loads[0].tallies.keys().map(ToString::to_string).collect();
         for name in ["request:GET /next?ticket={$ticket}", "request:finish"] {
             assert!(names.iter().any(|known| known == name), "{names:?}");
         }
-        assert!(trial.tallies.values().all(|tally| tally.failed() == 0), "{names:?}");
+        assert!(trial.loads[0].tallies.values().all(|tally| tally.failed() == 0), "{names:?}");
         // The median of the pauses in an iteration alone is 20 ms.
-        let iteration = &trial.tallies[&Subject::Iteration];
+        let iteration = &trial.loads[0].tallies[&Subject::Iteration];
         assert!(iteration.service.value_at_quantile(0.05) < 20_000_000, "pauses are no part of an iteration");
     }
     let report = place.read("bundle/report/report.md");
@@ -162,15 +162,15 @@ fn a_step_that_no_iteration_came_to_is_named() {
         ]";
     let place = Place::with_study(&study(server.address(), steps));
     run(&place).with_any_verdict();
-    for trial in bundle(&place, "bundle").trials {
-        let count = |name: &str| trial.tallies.get(&Subject::Request(name.to_owned())).map_or(0, Tally::count);
-        let iterations = trial.tallies[&Subject::Iteration].count();
+    for trial in bundle(&place, "bundle").starts {
+        let count = |name: &str| trial.loads[0].tallies.get(&Subject::Request(name.to_owned())).map_or(0, Tally::count);
+        let iterations = trial.loads[0].tallies[&Subject::Iteration].count();
         assert_eq!(
             (count("GET /state"), count("GET /never")),
             (iterations, 0),
             "the loop goes round in each iteration"
         );
-        let warnings = &trial.summary.warnings;
+        let warnings = &trial.loads[0].summary.warnings;
         assert!(warnings.iter().any(|warning| warning.contains("`GET /never`")), "{warnings:?}");
     }
     assert!(place.read("bundle/report/report.md").contains("`GET /never`"), "the report names it");
@@ -186,7 +186,7 @@ fn a_run_whose_users_find_no_row_ends_with_the_reason() {
     place.write("rows.csv", "id\n1\n2\n3\n4\n");
     let told = ["nothing was measured: all 4 rows of feed `row`", "before the measure phase", "the run was broken off"];
     run(&place).with(3).says(&told);
-    assert_eq!(bundle(&place, "bundle").trials.len(), 1, "the block is not run again in vain");
+    assert_eq!(bundle(&place, "bundle").starts.len(), 1, "the block is not run again in vain");
 }
 
 #[test]
@@ -204,9 +204,9 @@ fn a_capture_without_a_match_keeps_the_reason_with_what_was_there() {
     let place = Place::with_study(&study(server.address(), steps));
     run(&place).with(3).says(&["all", "exchanges failed", "please log in again"]);
     let contents = bundle(&place, "bundle");
-    let failed = &contents.trials[0];
-    assert!(failed.tallies[&Subject::Request("GET /".to_owned())].errors.contains_key(&ErrorKind::Capture));
-    let example = &failed.summary.error_examples["request:GET /"][&ErrorKind::Capture];
+    let failed = &contents.starts[0];
+    assert!(failed.loads[0].tallies[&Subject::Request("GET /".to_owned())].errors.contains_key(&ErrorKind::Capture));
+    let example = &failed.loads[0].summary.replies.error_examples["request:GET /"][&ErrorKind::Capture];
     assert!(example.contains("id") && example.contains("please log in again"), "{example}");
 }
 
@@ -221,17 +221,17 @@ fn users_stop_where_rows_that_are_taken_once_are_used_up() {
     let rows: String = (0..12).map(|row| format!("{row}\n")).collect();
     place.write("rows.csv", format!("id\n{rows}"));
     run(&place);
-    for trial in bundle(&place, "bundle").trials {
-        let all: u64 = trial
+    for trial in bundle(&place, "bundle").starts {
+        let all: u64 = trial.loads[0]
             .seconds
             .iter()
             .filter(|row| row.subject.is_request_named("GET /{$row.id}"))
             .map(|row| row.count)
             .sum();
         assert_eq!(all, 12, "every row once");
-        let warnings = &trial.summary.warnings;
+        let warnings = &trial.loads[0].summary.warnings;
         assert!(warnings.iter().any(|warning| warning.contains("all 12 rows of feed `row`")), "{warnings:?}");
-        assert!(trial.summary.window.seconds() < 30.0, "the phase ends with the last iteration");
+        assert!(trial.loads[0].summary.timing.window.seconds() < 30.0, "the phase ends with the last iteration");
     }
 }
 
@@ -277,8 +277,8 @@ fn a_script_is_what_the_users_of_a_study_do() {
     let contents = bundle(&place, "bundle");
     let files: Vec<&str> = contents.versions.iter().map(|version| version.program.as_str()).collect();
     assert!(["load-1.js", "load-2.js", "paths.js"].iter().all(|file| files.contains(file)), "{files:?}");
-    for trial in &contents.trials {
-        let tally = |subject: &str| &trial.tallies[&subject.parse::<Subject>().unwrap()];
+    for trial in &contents.starts {
+        let tally = |subject: &str| &trial.loads[0].tallies[&subject.parse::<Subject>().unwrap()];
         let iterations = tally("iteration");
         assert!(iterations.service.value_at_quantile(0.5) > 10_000_000, "sleeping is part of an iteration");
         assert!(iterations.errors[&ErrorKind::Script] >= 1, "an exception is counted: {:?}", iterations.errors);

@@ -1,7 +1,7 @@
 //! A run that was broken off goes on where it was.
 
 use crate::common::{Place, TINY, edited};
-use plimsoll_model::trial::Trial;
+use plimsoll_model::start::Start;
 use rustix::process::Signal;
 use std::fs;
 
@@ -39,8 +39,8 @@ fn goes_on(place: &Place, before: &str) {
     let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
     assert!(bundle.complete);
     assert_eq!(bundle.problems, Vec::<String>::new());
-    let ran: Vec<Trial> = bundle.trials.iter().map(|trial| trial.summary.trial).collect();
-    assert_eq!(ran, bundle.plan.trials);
+    let ran: Vec<Start> = bundle.starts.iter().map(|trial| trial.summary.start.clone()).collect();
+    assert_eq!(ran, bundle.plan.starts);
 }
 
 #[test]
@@ -110,17 +110,17 @@ fn two_runs_do_not_write_one_bundle() {
 fn a_damaged_bundle_is_named_and_the_rest_is_reported() {
     let place = Place::with_study(TINY);
     place.plimsoll(&RUN).with_any_verdict();
-    let path = place.path("bundle/trials/0002/load.csv");
+    let path = place.path("bundle/starts/0002/load.csv");
     let table = fs::read_to_string(&path).unwrap();
     fs::write(&path, table.replacen("increment", "excrement", 1)).unwrap();
-    fs::remove_file(place.path("bundle/trials/0003/totals.csv")).unwrap();
+    fs::remove_file(place.path("bundle/starts/0003/totals.csv")).unwrap();
     place
         .plimsoll(&["report", "bundle"])
         .with(0)
         .says(&[
-            "trials/0002/load.csv was changed after the run",
+            "starts/0002/load.csv was changed after the run",
             "trial 2 is left out",
-            "trials/0003/totals.csv cannot be read",
+            "starts/0003/totals.csv cannot be read",
             "trial 3 is left out",
         ])
         .prints(&["Does a channel cost more than a mutex?"]);

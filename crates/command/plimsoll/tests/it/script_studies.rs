@@ -63,15 +63,15 @@ fn what_scripts_measure_and_write_is_kept_and_told() {
         "there is `is fine`",
     ]);
     let report = place.read("bundle/report/report.md");
-    for text in ["2.50 ms", "1.25", "`trials/0001/console.log`"] {
+    for text in ["2.50 ms", "1.25", "`starts/0001/console.log`"] {
         assert!(report.contains(text), "`{text}` is not in:\n{report}");
     }
-    let console = place.read("bundle/trials/0001/console.log");
+    let console = place.read("bundle/starts/0001/console.log");
     assert!(console.starts_with("info bought\n") && console.contains("lines more are not kept"), "{console}");
     assert_eq!(console.matches("info bought").count(), 10);
     let contents = plimsoll_bundle::read(&place.path("bundle")).unwrap();
     assert_eq!(contents.problems, Vec::<String>::new());
-    let script = contents.trials[0].summary.script.as_ref().expect("a script ran");
+    let script = contents.starts[0].loads[0].summary.work.script().expect("a script ran");
     assert!(script.console > 10 && script.times.contains("lock") && !script.times.contains("depth"), "{script:?}");
 }
 
@@ -82,15 +82,15 @@ fn a_request_of_what_is_no_url_fails_with_its_reason() {
     let (place, _server) = place(script, "");
     place.plimsoll(&RUN).with(3);
     let contents = plimsoll_bundle::read(&place.path("bundle")).unwrap();
-    let trial = &contents.trials[0];
-    let reasons = trial.summary.validity.reasons().join("; ");
+    let trial = &contents.starts[0];
+    let reasons = trial.validity().reasons().join("; ");
     assert!(reasons.contains("\"undefined/cart\": unsupported protocol scheme"), "{reasons}");
     assert!(reasons.contains("a variable that `env` of the workload does not name"), "{reasons}");
-    let unsent = &trial.tallies[&Subject::Request("(not sent)".to_owned())];
+    let unsent = &trial.loads[0].tallies[&Subject::Request("(not sent)".to_owned())];
     assert_eq!(unsent.failed(), unsent.count());
-    let examples = &trial.summary.error_examples["iteration"];
+    let examples = &trial.loads[0].summary.replies.error_examples["iteration"];
     assert!(examples.contains_key(&ErrorKind::Script), "{examples:?}");
-    assert!(place.read("bundle/trials/0001/console.log").contains("Request Failed"));
+    assert!(place.read("bundle/starts/0001/console.log").contains("Request Failed"));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_user_that_breaks_a_limit_of_the_script_breaks_off_the_run() {
     place.write("study.toml", limited);
     let told = ["user 2 was stopped for good: it ran for more than 0.1 s", "shop.js:2:", "so the run was broken off"];
     place.plimsoll(&RUN).with(3).says(&told);
-    assert_eq!(plimsoll_bundle::read(&place.path("bundle")).unwrap().trials.len(), 1);
+    assert_eq!(plimsoll_bundle::read(&place.path("bundle")).unwrap().starts.len(), 1);
 }
 
 #[test]

@@ -37,13 +37,13 @@ fn bundle(place: &Place) -> Contents {
 /// Six trials as planned, and the first block once more.
 fn ran_again(bundle: &Contents) {
     let plan = &bundle.plan;
-    assert_eq!(bundle.trials.len(), 9);
-    for (first, second) in plan.trials[..3].iter().zip(&plan.trials[6..]) {
-        assert_eq!((first.variant, first.position), (second.variant, second.position), "in the same order");
+    assert_eq!(bundle.starts.len(), 9);
+    for (first, second) in plan.starts[..3].iter().zip(&plan.starts[6..]) {
+        assert_eq!((&first.variants, first.position), (&second.variants, second.position), "in the same order");
         assert_eq!((second.repeat, second.attempt, second.block), (1, 2, 3));
     }
-    let standing = bundle.trials.iter().filter(|trial| !plan.is_superseded(&trial.summary.trial));
-    assert!(standing.clone().all(|trial| trial.summary.validity.counts()), "one attempt was enough");
+    let standing = bundle.starts.iter().filter(|trial| !plan.is_superseded(&trial.summary.start));
+    assert!(standing.clone().all(|trial| trial.validity().counts()), "one attempt was enough");
     assert_eq!(standing.count(), 6);
 }
 
@@ -88,16 +88,16 @@ fn a_run_that_was_killed_amid_a_block_that_runs_again_goes_on_with_it() {
 fn a_trial_whose_files_changed_is_named_before_a_run_goes_on() {
     let place = place();
     killed_after(&place, "4/6");
-    let path = "bundle/trials/0002/load.csv";
+    let path = "bundle/starts/0002/load.csv";
     let table = place.read(path);
     place.write(path, table.replacen("iteration", "irritation", 1));
     let resume = [&RUN[..], &["--resume"]].concat();
     place.plimsoll(&resume).with(2).says(&[
         "cannot go on with bundle",
-        "trials/0002/load.csv was changed after the run",
+        "starts/0002/load.csv was changed after the run",
         "delete the folder of its trial, to have that run again",
     ]);
-    std::fs::remove_dir_all(place.path("bundle/trials/0002")).unwrap();
+    std::fs::remove_dir_all(place.path("bundle/starts/0002")).unwrap();
     place.plimsoll(&resume).says(&["done before"]);
-    assert_eq!(bundle(&place).trials.len(), 9);
+    assert_eq!(bundle(&place).starts.len(), 9);
 }

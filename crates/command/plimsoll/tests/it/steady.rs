@@ -2,8 +2,8 @@
 
 use crate::common::{Place, edited};
 use plimsoll_bundle::Contents;
-use plimsoll_model::result::TrialResult;
-use plimsoll_model::trial::Validity;
+use plimsoll_model::result::StartResult;
+use plimsoll_model::start::Validity;
 use plimsoll_model::units::Nanos;
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
 use std::time::Duration;
@@ -49,15 +49,15 @@ fn one_trial_that_settles_late_cuts_all_of_its_condition() {
     // A machine that does other things as well may keep a trial from settling; hardly three times.
     let (place, bundle) = (0..3)
         .map(|_| settling())
-        .find(|(_, bundle)| bundle.trials.iter().all(|trial| trial.summary.steady_from.is_some()))
+        .find(|(_, bundle)| bundle.starts.iter().all(|trial| trial.loads[0].summary.steadiness.from.is_some()))
         .expect("both trials become steady in one run of three");
-    let [slow, settled] = bundle.trials.as_slice() else { panic!("expected two trials") };
+    let [slow, settled] = bundle.starts.as_slice() else { panic!("expected two trials") };
     // The warm-up takes half a second of the 2.8 s. How much later it is steady depends on the machine.
-    let from = |trial: &TrialResult| trial.summary.steady_from.map_or(0.0, Nanos::seconds);
+    let from = |trial: &StartResult| trial.loads[0].summary.steadiness.from.map_or(0.0, Nanos::seconds);
     assert!(from(slow) >= 2.0, "steady from {} s on", from(slow));
     let cut = from(slow).max(from(settled)).ceil() as i64;
-    assert_eq!([slow.cut, settled.cut], [cut, cut], "one cut for all trials of a condition");
-    assert!(place.read("bundle/trials/0001/ticks.csv").lines().count() > 50);
+    assert_eq!([slow.loads[0].cut, settled.loads[0].cut], [cut, cut], "one cut for all trials of a condition");
+    assert!(place.read("bundle/starts/0001/ticks.csv").lines().count() > 50);
     assert!(place.read("bundle/report/report.md").contains("of the measure phase count for nothing"));
 }
 
@@ -76,9 +76,9 @@ fn a_trial_that_never_settles_is_void_and_says_so() {
     let server = Server::start(behaviour).unwrap();
     let place = Place::with_study(&edited(STUDY, "ADDRESS", &server.address().to_string()));
     let bundle = run(&place);
-    let summary = &bundle.trials[0].summary;
+    let summary = &bundle.starts[0].loads[0].summary;
     let Validity::Void(reasons) = &summary.validity else { panic!("{:?}", summary.validity) };
     assert!(reasons[0].starts_with("no steady state after a warm-up of 0.5 s: "), "{reasons:?}");
-    assert!(summary.unsteady && summary.steady_from.is_none());
-    assert_eq!(bundle.trials[0].cut, 0);
+    assert!(summary.steadiness.unsteady && summary.steadiness.from.is_none());
+    assert_eq!(bundle.starts[0].loads[0].cut, 0);
 }

@@ -1,7 +1,7 @@
 //! Storage studies from end to end, and what goes wrong with back ends.
 
 use crate::common::{Place, edited, files, is_nowhere};
-use plimsoll_model::trial::Validity;
+use plimsoll_model::start::Validity;
 use plimsoll_testkit::s3::{ACCESS_KEY, SECRET_KEY, Server};
 use std::fs;
 use std::path::Path;
@@ -71,11 +71,11 @@ fn a_directory_is_studied_from_study_to_report_and_left_as_it_was() {
         assert!(report.contains(text), "expected `{text}` in:\n{report}");
     }
     assert!(!place.has("data"), "the folder was made for the run");
-    let trials = plimsoll_bundle::read(&place.path("bundle")).unwrap().trials;
+    let trials = plimsoll_bundle::read(&place.path("bundle")).unwrap().starts;
     assert_eq!(trials.len(), 4);
     for trial in trials {
-        assert!(trial.summary.validity.counts(), "{:?}", trial.summary);
-        let storage = trial.summary.storage.expect("it was storage");
+        assert!(trial.validity().counts(), "{:?}", trial.summary);
+        let storage = trial.loads[0].summary.work.storage().expect("it was storage");
         assert_eq!((storage.size, storage.left_behind.len()), (100_000, 0));
     }
 }
@@ -89,7 +89,7 @@ fn no_secret_of_the_environment_stands_in_a_bundle_though_a_system_prints_it() {
     let ended = run_with_keys(&place, ACCESS_KEY, SECRET_KEY).with_any_verdict();
     is_nowhere(SECRET_KEY, &place.path("bundle"));
     assert!(!format!("{ended:?}").contains(SECRET_KEY));
-    let log = place.read("bundle/trials/0001/output-chatty.log");
+    let log = place.read("bundle/starts/0001/output-chatty.log");
     assert_eq!(log, format!("key {}\n", "*".repeat(SECRET_KEY.len())));
     let left: Vec<_> = files(&place.path("server/objects"));
     assert!(left.is_empty(), "{left:?}");
@@ -156,8 +156,8 @@ fn a_server_that_is_not_there_is_named() {
 fn a_directory_that_cannot_be_written_is_named() {
     let place = Place::with_study(&edited(DIRECTORY, "directory = \"data\"", "directory = \"/proc/objects\""));
     place.plimsoll(&RUN).with(3).says(&["failed to make /proc/objects"]);
-    let trials = plimsoll_bundle::read(&place.path("bundle")).unwrap().trials;
-    assert!(matches!(trials[0].summary.validity, Validity::Failed(_)));
+    let trials = plimsoll_bundle::read(&place.path("bundle")).unwrap().starts;
+    assert!(matches!(trials[0].validity(), Validity::Failed(_)));
 }
 
 #[test]
@@ -174,16 +174,16 @@ fn a_profile_is_the_same_study_in_another_size() {
 fn what_a_killed_run_left_is_named_by_the_one_that_goes_on() {
     let place = Place::with_study(&edited(DIRECTORY, "\"300ms\"", "\"20s\""));
     let mut run = place.start(&RUN);
-    run.wait_until("the load of the first trial", |_| place.has("bundle/trials/0001.partial/objects.txt"));
+    run.wait_until("the load of the first trial", |_| place.has("bundle/starts/0001.partial/objects.txt"));
     run.signal(rustix::process::Signal::KILL);
     run.end();
     place.wait_for_silence();
-    let left = place.read("bundle/trials/0001.partial/objects.txt");
+    let left = place.read("bundle/starts/0001.partial/objects.txt");
     assert!(Path::new(&left).is_dir(), "{left}");
     let mut again = place.start(&["run", "study.toml", "--resume", "--out", "bundle"]);
     again.wait_until("the warning", |run| run.stderr().contains("was broken off and left objects in"));
     again.signal(rustix::process::Signal::INT);
     again.end().with(130);
     assert!(Path::new(&left).is_dir(), "what another run wrote is not this one's to delete");
-    assert!(!place.has("bundle/trials/0001.partial/objects.txt"), "an interrupted trial removes its own");
+    assert!(!place.has("bundle/starts/0001.partial/objects.txt"), "an interrupted trial removes its own");
 }

@@ -33,7 +33,7 @@ fn a_run_ends_when_every_verdict_is_reached() {
     let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
     assert!(bundle.complete);
     assert_eq!(bundle.problems, Vec::<String>::new());
-    assert_eq!((bundle.plan.repeats, bundle.plan.trials.len(), bundle.trials.len()), (3, 9, 9));
+    assert_eq!((bundle.plan.repeats, bundle.plan.starts.len(), bundle.starts.len()), (3, 9, 9));
     assert_eq!(bundle.plan.looks, [3, 4]);
     place.plimsoll(&["report", "bundle"]).with(0).prints(&["equivalent"]);
     let resume = [&RUN[..], &["--resume"]].concat();
@@ -46,7 +46,7 @@ fn without_the_flag_all_repeats_run() {
     let ended = place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with(0).says(&["12/12"]);
     assert!(!ended.stderr.contains("verdict is reached"), "{}", ended.stderr);
     let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
-    assert_eq!((bundle.plan.repeats, bundle.plan.looks.len(), bundle.trials.len()), (4, 0, 12));
+    assert_eq!((bundle.plan.repeats, bundle.plan.looks.len(), bundle.starts.len()), (4, 0, 12));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_run_in_which_nothing_can_be_decided_goes_on_to_its_last_repeat() {
     let place = Place::with_study(&study);
     place.plimsoll(&RUN).with(4).says(&["after 3 repeats not every verdict is reached: the run goes on", "12/12"]);
     let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
-    assert_eq!((bundle.complete, bundle.plan.repeats, bundle.trials.len()), (true, 4, 12));
+    assert_eq!((bundle.complete, bundle.plan.repeats, bundle.starts.len()), (true, 4, 12));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::common::{Place, START, TINY, edited};
 use plimsoll_bundle::Contents;
-use plimsoll_model::trial::Trial;
+use plimsoll_model::start::Start;
 
 fn bundle(place: &Place, name: &str) -> Contents {
     plimsoll_bundle::read(&place.path(name)).unwrap()
@@ -28,17 +28,17 @@ fn a_study_runs_from_its_file_to_the_answer() {
     assert_eq!(bundle.problems, Vec::<String>::new());
     assert!(bundle.complete);
     assert_eq!(bundle.study, TINY, "the study is kept as written");
-    let ran: Vec<Trial> = bundle.trials.iter().map(|trial| trial.summary.trial).collect();
-    assert_eq!(ran, bundle.plan.trials, "every trial of the plan ran, in its order");
-    for trial in &bundle.trials {
-        let number = trial.summary.trial.number;
-        assert!(trial.summary.validity.counts(), "trial {number}: {:?}", trial.summary.validity);
-        let check = &trial.summary.sequences["increment"];
+    let ran: Vec<Start> = bundle.starts.iter().map(|trial| trial.summary.start.clone()).collect();
+    assert_eq!(ran, bundle.plan.starts, "every trial of the plan ran, in its order");
+    for trial in &bundle.starts {
+        let number = trial.summary.start.number;
+        assert!(trial.validity().counts(), "trial {number}: {:?}", trial.validity());
+        let check = &trial.loads[0].summary.replies.sequences["increment"];
         assert!(check.holds() && check.replies > 0, "trial {number}: {check:?}");
-        assert!(trial.tallies.values().all(|tally| tally.failed() == 0), "trial {number} has errors");
+        assert!(trial.loads[0].tallies.values().all(|tally| tally.failed() == 0), "trial {number} has errors");
         assert!(trial.processes.iter().any(|row| row.system == "counter" && row.processes >= 1), "trial {number}");
-        assert!(!trial.host.is_empty() && !trial.generator.is_empty(), "trial {number} lacks telemetry");
-        assert!(place.has(&format!("bundle/trials/{number:04}/output-counter.log")), "trial {number}");
+        assert!(!trial.host.is_empty() && !trial.loads[0].generator.is_empty(), "trial {number} lacks telemetry");
+        assert!(place.has(&format!("bundle/starts/{number:04}/output-counter.log")), "trial {number}");
     }
 }
 
@@ -63,9 +63,9 @@ start = "sh -c 'echo serving {mode}; exec \"$0\" demo-server --mode {mode} --lis
     let place = Place::with_study(&edited(TINY, START, commands));
     place.plimsoll(&["run", "study.toml", "--out", "bundle"]).with_any_verdict().says(&["built counter"]);
     assert_eq!(place.read("bundle/build-counter.log"), "building once\n", "one build for all trials");
-    for trial in bundle(&place, "bundle").trials.iter().map(|trial| trial.summary.trial) {
-        let mode = if trial.variant == 1 { "inputQ" } else { "mutex" };
-        let output = place.read(&format!("bundle/trials/{:04}/output-counter.log", trial.number));
+    for trial in bundle(&place, "bundle").starts.iter().map(|trial| &trial.summary.start) {
+        let mode = if trial.variants == [1] { "inputQ" } else { "mutex" };
+        let output = place.read(&format!("bundle/starts/{:04}/output-counter.log", trial.number));
         assert!(output.starts_with(&format!("serving {mode}\n")), "trial {}: {output}", trial.number);
     }
 }
@@ -102,7 +102,7 @@ fn a_generator_at_its_limit_makes_trials_void_and_the_run_inconclusive() {
         .with(4)
         .says(&["void: the generator was the limit: its busiest thread used", "above 1 %"])
         .prints(&["the generator was the limit"]);
-    let trials = bundle(&place, "bundle").trials;
+    let trials = bundle(&place, "bundle").starts;
     assert_eq!(trials.len(), 6 + 3, "a void trial does not end the run, and one block is spare");
-    assert!(trials.iter().all(|trial| !trial.summary.validity.counts()));
+    assert!(trials.iter().all(|trial| !trial.validity().counts()));
 }

@@ -9,6 +9,7 @@ use plimsoll_model::record::{Subject, Tally};
 use plimsoll_model::result::{GeneratorRow, LoadResult, LoadSecond, StartResult, StartSummary};
 use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
 use plimsoll_model::start::{Plan, Start};
+use plimsoll_model::workload::Protocol;
 
 /// Where a trial stands.
 #[derive(Clone, Copy)]
@@ -110,7 +111,7 @@ pub(crate) fn record(load: &mut LoadResult, step: &str, count: u64, milliseconds
     for second in 0..SECONDS as i64 {
         let subject = Subject::Request(step.to_owned());
         let (count, mean) = (count / SECONDS, milliseconds as f64 * 1e6);
-        load.seconds.push(LoadSecond { second, subject, count, mean, ..LoadSecond::default() });
+        load.seconds.push(LoadSecond { count, mean, ..LoadSecond::empty(second, subject) });
     }
 }
 

@@ -658,9 +658,7 @@ mod tests {
         let failing = |share: f64| {
             let mut input = study();
             let tallies = &mut input.starts[1].loads[0].tallies;
-            for tally in
-                tallies.iter_mut().filter(|(subject, _)| matches!(subject, Subject::Request(_))).map(|one| one.1)
-            {
+            for tally in tallies.iter_mut().filter(|(subject, _)| subject.is_request()).map(|one| one.1) {
                 tally.errors = [(ErrorKind::Deadlock, (tally.count() as f64 * share) as u64)].into();
             }
             finding(&input, "transactions that fail")

@@ -191,7 +191,7 @@ mod tests {
         let finding =
             analyse(&input).findings.into_iter().find(|finding| finding.topic == "console").expect("a finding");
         assert!(finding.sentence.contains("in trials 2 and 5 (2,400 lines)"), "{finding:?}");
-        assert!(finding.sentence.ends_with("`trials/0002/console.log`."), "{finding:?}");
+        assert!(finding.sentence.ends_with("`starts/0002/console.log`."), "{finding:?}");
     }
 
     #[test]
@@ -278,8 +278,8 @@ mod tests {
             result.loads[0].generator =
                 (0..2).map(|second| GeneratorRow { second, users: 10, ..GeneratorRow::default() }).collect();
             for (second, count, failed) in [(-1, 3, 1), (0, 1, 0)] {
-                let subject = "connect".to_owned();
-                result.loads[0].seconds.push(LoadSecond { second, subject, count, failed, ..LoadSecond::default() });
+                let nothing = LoadSecond::empty(second, Subject::Connect);
+                result.loads[0].seconds.push(LoadSecond { count, failed, ..nothing });
             }
         }
         let finding = analyse(&input).findings.into_iter().find(|finding| finding.topic == "idle users");

@@ -10,23 +10,20 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
 /// Where to look for what scripts wrote to their console: it may say why something went wrong.
 fn console(context: &Context<'_>) -> Option<Finding> {
     let written = |reader: &super::Reader<'_>| reader.load().summary.work.script().map_or(0, |script| script.console);
-    let wrote: Vec<(u32, u64)> = context
-        .readers
-        .iter()
-        .map(|reader| (reader.trial().number(), written(reader)))
-        .filter(|(_, lines)| *lines > 0)
-        .collect();
-    let (first, _) = wrote.first()?;
-    let trials: Vec<u32> = wrote.iter().map(|(trial, _)| *trial).collect();
-    let lines: u64 = wrote.iter().map(|(_, lines)| lines).sum();
+    let wrote: Vec<_> = context.readers.iter().filter(|reader| written(reader) > 0).collect();
+    let first = wrote.first()?.trial();
+    let trials: Vec<u32> = wrote.iter().map(|reader| reader.trial().number()).collect();
+    let lines: u64 = wrote.iter().map(|reader| written(reader)).sum();
     Some(Finding {
         gravity: Gravity::Note,
         topic: "console",
         sentence: format!(
-            "The script wrote to its console in {} ({} lines): the first of it is in the bundle, for trial {first} in \
-             `trials/{first:04}/console.log`.",
+            "The script wrote to its console in {} ({} lines): the first of it is in the bundle, for trial {} in \
+             `{}/console.log`.",
             which(&trials),
-            grouped(lines as f64)
+            grouped(lines as f64),
+            first.number(),
+            first.start.folder
         ),
         evidence: Vec::new(),
     })

@@ -261,6 +261,7 @@ mod tests {
     use crate::finding::{Finding, Gravity};
     use crate::testing::{input, start};
     use crate::{Input, analyse};
+    use plimsoll_model::record::Subject;
     use plimsoll_model::result::{GeneratorRow, LoadSecond, StartResult};
     use plimsoll_model::units::Nanos;
 

@@ -94,8 +94,8 @@ fn new_orders_are_those_that_were_committed_in_a_minute() {
     for (second, step, count, failed) in
         [(-1, "new_order", 90, 0), (0, "new_order", 10, 2), (1, "new_order", 9, 0), (1, "new_order_rollback", 5, 0)]
     {
-        let subject = format!("request:{step}");
-        result.loads[0].seconds.push(LoadSecond { second, subject, count, failed, ..LoadSecond::default() });
+        let subject = Subject::Request(step.to_owned());
+        result.loads[0].seconds.push(LoadSecond { count, failed, ..LoadSecond::empty(second, subject) });
     }
     assert_eq!(value(&result, "new_orders.count"), Ok(17.0), "neither failed ones nor those rolled back by intent");
     assert_eq!(value(&result, "new_orders.rate"), Ok(17.0 / 2.0 * 60.0));
@@ -164,8 +164,8 @@ fn parts_are_read_by_step_or_all_together() {
         let mut tally = Tally::default();
         tally.service.record_n(milliseconds * 1_000_000, 30).expect("in range");
         result.loads[0].tallies.insert(Subject::Part(Part::Sync, step.to_owned()), tally);
-        let subject = format!("subrequest:{step}");
-        result.loads[0].seconds.push(LoadSecond { second: 0, subject, count: 30, ..LoadSecond::default() });
+        let subject = Subject::Part(Part::Subrequest, step.to_owned());
+        result.loads[0].seconds.push(LoadSecond { count: 30, ..LoadSecond::empty(0, subject) });
     }
     for (measure, expected) in
         [("sync_duration:write.avg", 0.002), ("sync_duration.avg", 0.003), ("sync_duration.max", 0.004)]

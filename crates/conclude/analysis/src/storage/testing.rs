@@ -7,6 +7,7 @@ use plimsoll_model::record::{Subject, Tally};
 use plimsoll_model::result::{LoadResult, StartResult, Work};
 use plimsoll_model::start::{Plan, Start};
 use plimsoll_model::storage::{Operation, Residency, StorageFacts, StorageStep};
+use plimsoll_model::workload::Protocol;
 
 /// Where a trial stands.
 #[derive(Clone, Copy)]

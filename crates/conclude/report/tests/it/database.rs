@@ -173,7 +173,7 @@ fn record(load: &mut LoadResult, step: &str, rate: f64, mean: f64, noise: &mut N
         let count = (count as f64 / SECONDS as f64 * noise.around_one(0.02)).round() as u64;
         for subject in [subject.clone(), Subject::Iteration] {
             let p50 = mean as u64;
-            load.seconds.push(LoadSecond { second, subject, count, mean, p50, p95: p50 * 2, ..LoadSecond::default() });
+            load.seconds.push(LoadSecond { count, mean, p50, p95: p50 * 2, ..LoadSecond::empty(second, subject) });
         }
     }
     load.tallies.insert(subject, tally);

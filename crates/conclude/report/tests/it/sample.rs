@@ -262,8 +262,14 @@ pub(crate) fn empty_result(start: &Start) -> StartResult {
         timing: StartTiming { took: Nanos(13_500_000_000), ..StartTiming::default() },
         systems: vec![systems],
     };
-    let result =
-        StartResult { summary, loads: vec![load], processes: Vec::new(), host: Vec::new(), databases: Vec::new() };
+    let result = StartResult {
+        folder: format!("starts/{:04}", summary.start.number),
+        summary,
+        loads: vec![load],
+        processes: Vec::new(),
+        host: Vec::new(),
+        databases: Vec::new(),
+    };
     placed(result, start)
 }
 
@@ -305,8 +311,6 @@ fn seconds(truth: &Truth, noise: &mut Noise) -> Vec<LoadSecond> {
         }
         for (subject, out, back) in subjects {
             rows.push(LoadSecond {
-                second,
-                subject,
                 count,
                 bytes_out: count * out,
                 bytes_in: count * back,
@@ -315,7 +319,7 @@ fn seconds(truth: &Truth, noise: &mut Noise) -> Vec<LoadSecond> {
                 p95: (mean * 1.6 * noise.around_one(0.05)) as u64,
                 p99: (mean * 3.1) as u64,
                 max: (mean * 6.0) as u64,
-                ..LoadSecond::default()
+                ..LoadSecond::empty(second, subject)
             });
         }
     }

@@ -8,6 +8,7 @@ use plimsoll_model::record::{ErrorKind, Part, Subject, Tally};
 use plimsoll_model::result::{LoadResult, StartResult, Work};
 use plimsoll_model::start::{Start, Validity};
 use plimsoll_model::storage::{FileSystem, Operation, Residency, StorageFacts, StorageStep};
+use plimsoll_model::workload::Protocol;
 use serde_json::Value;
 
 const BACK_ENDS: [&str; 3] = ["local", "nfs", "s3"];

@@ -92,7 +92,7 @@ proptest! {
         let blocks = blocks(&plan);
         prop_assert_eq!(blocks.len(), conditions * repeats as usize);
         for trials in blocks.values() {
-            let held: BTreeSet<usize> = trials.iter().map(variant).collect();
+            let held: BTreeSet<usize> = trials.iter().map(|start| variant(start)).collect();
             prop_assert_eq!(held.len(), variants);
             prop_assert_eq!(trials.len(), variants);
             prop_assert!(trials.iter().all(|t| (t.condition, t.repeat) == (trials[0].condition, trials[0].repeat)));
@@ -145,7 +145,7 @@ proptest! {
         let blocks = blocks(&whole);
         prop_assert!(blocks.len() <= conditions * repeats as usize + spare as usize);
         for trials in blocks.values() {
-            let held: BTreeSet<usize> = trials.iter().map(variant).collect();
+            let held: BTreeSet<usize> = trials.iter().map(|start| variant(start)).collect();
             prop_assert_eq!((held.len(), trials.len()), (variants + 1, variants + 1));
             let one = |trial: &Start| (trial.condition, trial.repeat, trial.attempt, trial.extended);
             prop_assert!(trials.iter().all(|trial| one(trial) == one(trials[0])));

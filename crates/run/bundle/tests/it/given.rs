@@ -16,6 +16,7 @@ use plimsoll_model::storage::{FileSystem, Operation, Residency, StorageFacts, St
 use plimsoll_model::study::{Decision, FloorRule, GeneratorSpec, ReportSpec, StudyFacts};
 
 use plimsoll_model::units::{Instant, Nanos};
+use plimsoll_model::workload::Protocol;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;

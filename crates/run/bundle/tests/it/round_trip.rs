@@ -363,7 +363,7 @@ proptest! {
         }
         prop_assert_eq!(load.seconds.len(), expected.len());
         for (row, ((second, subject), tally)) in load.seconds.iter().zip(&expected) {
-            prop_assert_eq!((row.second, &row.subject), (*second, &subject.to_string()));
+            prop_assert_eq!((row.second, &row.subject), (*second, subject));
             prop_assert_eq!((row.count, row.failed), (tally.count(), tally.failed()));
             prop_assert_eq!((row.bytes_out, row.bytes_in), (tally.bytes_out, tally.bytes_in));
             prop_assert_eq!((row.mean, row.max), (tally.service.mean(), tally.service.max()));

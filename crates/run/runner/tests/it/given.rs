@@ -3,7 +3,7 @@
 use plimsoll_bundle::{BundleWriter, Contents};
 use plimsoll_model::event::Event;
 use plimsoll_model::host::Host;
-use plimsoll_model::trial::Plan;
+use plimsoll_model::start::Plan;
 use plimsoll_plan::Options;
 use plimsoll_runner::{Ending, Run};
 use plimsoll_study::Study;

@@ -14,7 +14,7 @@ fn looks(events: &[Event]) -> Vec<(u32, bool)> {
 }
 
 fn finished(events: &[Event]) -> usize {
-    events.iter().filter(|event| matches!(event, Event::TrialFinished { .. })).count()
+    events.iter().filter(|event| matches!(event, Event::StartFinished { .. })).count()
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn the_run_ends_at_the_first_look_at_which_everything_is_decided() {
     let given = Given::new(STUDY, &[3, 5, 7]);
     let mut sealed = Vec::new();
     let mut decided = |repeats| {
-        sealed.push(given.contents().trials.len());
+        sealed.push(given.contents().starts.len());
         repeats >= 5
     };
     let ran = given.run(&mut decided, &mut |_| false);
@@ -31,7 +31,7 @@ fn the_run_ends_at_the_first_look_at_which_everything_is_decided() {
     let contents = given.contents();
     assert!(contents.complete);
     assert_eq!(contents.problems, Vec::<String>::new());
-    assert_eq!((contents.plan.repeats, contents.plan.trials.len()), (5, 15));
+    assert_eq!((contents.plan.repeats, contents.plan.starts.len()), (5, 15));
     assert_eq!(contents.plan.looks, [3, 5, 7], "what was declared stays");
 }
 
@@ -80,7 +80,7 @@ fn step(event: &Event) -> Option<String> {
 fn a_look_that_was_taken_before_an_interruption_is_not_taken_again() {
     for (trial, asked_again) in [(3, true), (4, false)] {
         let given = Given::new(STUDY, &[1, 2]);
-        let mut stop = |event: &Event| matches!(event, Event::TrialFinished { trial: number, .. } if *number == trial);
+        let mut stop = |event: &Event| matches!(event, Event::StartFinished { start: number, .. } if *number == trial);
         let mut asked = 0;
         let mut undecided = |_| {
             asked += 1;

@@ -16,8 +16,8 @@ fn every_trial_of_the_plan_runs_once_and_in_its_order() {
     let contents = given.contents();
     assert_eq!(contents.problems, Vec::<String>::new());
     assert_eq!(contents.plan, given.plan);
-    let found: Vec<_> = contents.trials.iter().map(|trial| trial.summary.trial).collect();
-    assert_eq!(found, given.plan.trials, "the duplicate among them");
+    let found: Vec<_> = contents.starts.iter().map(|trial| trial.summary.start.clone()).collect();
+    assert_eq!(found, given.plan.starts, "the duplicate among them");
     let labels: Vec<String> = ran.events.iter().filter_map(label).collect();
     assert_eq!(labels.iter().filter(|label| *label == "a (duplicate)").count(), 2, "{labels:?}");
     assert_eq!(labels.iter().filter(|label| *label == "a").count(), 2, "{labels:?}");
@@ -25,7 +25,7 @@ fn every_trial_of_the_plan_runs_once_and_in_its_order() {
 
 fn label(event: &Event) -> Option<String> {
     match event {
-        Event::TrialStarted { variant, .. } => Some(variant.clone()),
+        Event::StartBegun { variants, .. } => Some(variants.clone()),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::given::{Given, STUDY, in_vain};
 use plimsoll_model::event::Event;
-use plimsoll_model::trial::Trial;
+use plimsoll_model::start::Start;
 use plimsoll_runner::Ending;
 
 fn repeated(events: &[Event]) -> Vec<(u32, u32, u32)> {
@@ -41,12 +41,12 @@ fn blocks_run_again_until_none_is_spare() {
     assert!(said.contains("the generator was the limit"), "{said}");
     let contents = given.contents();
     assert_eq!(contents.problems, Vec::<String>::new());
-    assert_eq!((contents.plan.trials.len(), contents.trials.len()), (15, 15));
-    let standing = |trial: &&Trial| !contents.plan.is_superseded(trial);
-    let standing: Vec<u32> = contents.plan.trials.iter().filter(standing).map(|trial| trial.block).collect();
+    assert_eq!((contents.plan.starts.len(), contents.starts.len()), (15, 15));
+    let standing = |trial: &&Start| !contents.plan.is_superseded(trial);
+    let standing: Vec<u32> = contents.plan.starts.iter().filter(standing).map(|trial| trial.block).collect();
     assert_eq!(standing, [4, 4, 4, 5, 5, 5]);
     let reasons = ran.events.iter().filter_map(|event| match event {
-        Event::BlockRepeated { reasons, trials, .. } => Some((reasons, trials)),
+        Event::BlockRepeated { reasons, starts, .. } => Some((reasons, starts)),
         _ => None,
     });
     for (reasons, trials) in reasons {
@@ -72,8 +72,8 @@ fn a_block_is_not_attempted_more_than_three_times() {
     let text = in_vain().replace("repeats  = 2", "repeats  = 1\nspare_blocks = 9");
     let given = Given::new(&text, &[]);
     given.run(&mut |_| false, &mut |_| false);
-    assert_eq!(given.contents().plan.trials.iter().map(|trial| trial.attempt).max(), Some(3));
-    assert_eq!(given.contents().plan.trials.len(), 9);
+    assert_eq!(given.contents().plan.starts.iter().map(|trial| trial.attempt).max(), Some(3));
+    assert_eq!(given.contents().plan.starts.len(), 9);
 }
 
 #[test]
@@ -98,12 +98,12 @@ fn a_run_that_is_interrupted_anywhere_comes_to_the_same_end() {
             assert_eq!(second.ending, Ending::Complete);
         }
         let contents = given.contents();
-        assert_eq!(contents.plan.trials, expected.trials, "after an interruption at moment {moment}");
-        assert_eq!((contents.problems, contents.trials.len()), (Vec::new(), expected.trials.len()));
+        assert_eq!(contents.plan.starts, expected.starts, "after an interruption at moment {moment}");
+        assert_eq!((contents.problems, contents.starts.len()), (Vec::new(), expected.starts.len()));
     }
 }
 
 /// An event at which the run can be interrupted between trials, or in the middle of one.
 fn is_moment(event: &Event) -> bool {
-    matches!(event, Event::TrialStarted { .. } | Event::TrialFinished { .. } | Event::BlockRepeated { .. })
+    matches!(event, Event::StartBegun { .. } | Event::StartFinished { .. } | Event::BlockRepeated { .. })
 }
