@@ -25,8 +25,6 @@ use std::collections::BTreeMap;
 /// of them, and p95 200.
 pub const BEYOND: f64 = 10.0;
 
-/// TPC-C's new order, as the seconds of a trial name it.
-
 /// Reads measures from one trial; merges its requests once.
 #[derive(Debug)]
 pub struct Reader<'a> {

@@ -137,6 +137,7 @@ pub struct Second {
     /// The second, from the begin of the load's measure phase.
     pub second: i64,
     /// What ended in it, by subject.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ended: Vec<LoadSecond>,
     /// Iterations that ended in it.
     pub iterations: u64,
@@ -147,7 +148,17 @@ pub struct Second {
     /// How the generator did.
     pub generator: GeneratorRow,
     /// The processes of the systems, as last sampled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessSample>,
     /// The machine, as last sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostSample>,
+}
+
+impl Second {
+    /// The same without the rows that tables have.
+    #[must_use]
+    pub fn without_rows(&self) -> Second {
+        Second { ended: Vec::new(), processes: Vec::new(), host: None, generator: self.generator.clone(), ..*self }
+    }
 }

@@ -10,11 +10,15 @@ pub(crate) fn local() -> String {
     LOCAL.to_owned()
 }
 
+fn is_local(machine: &str) -> bool {
+    machine.is_empty() || machine == LOCAL
+}
+
 /// The machine, before the first start. `None` is "could not be read", never a guess.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Host {
-    /// Its name in the run.
-    #[serde(default = "local")]
+    /// Its name in the run; not written where it is [`LOCAL`].
+    #[serde(default = "local", skip_serializing_if = "is_local")]
     pub machine: String,
     /// Processor model.
     pub cpu_model: Option<String>,

@@ -5,8 +5,8 @@ use crate::conceal::conceal_in_logs;
 use crate::earlier::Layout;
 use crate::error::BundleError;
 use crate::files::{
-    self, EVENTS, FACTS, HOST, PLAN, STARTS, STUDY, SUMMARY, VERSIONS, drop_cut_off_line, files_in, open_lines, plain,
-    read_json, start_folder, sync, sync_folder,
+    self, EVENTS, FACTS, HOST, PLAN, STARTS, STUDY, SUMMARY, VERSIONS, drop_cut_off_line, files_in, open_lines,
+    partial_folder, plain, read_json, start_folder, sync, sync_folder,
 };
 use crate::manifest::{self, Line, Manifest, ManifestWriter, STUDY_PART, VERSIONS_PART};
 use crate::note::Note;
@@ -163,6 +163,16 @@ impl BundleWriter {
         conceal_in_logs(&self.folder, secret)
     }
 
+    /// Writes asterisks over `secret` in what a start has left whose writer is gone and that was not
+    /// sealed.
+    ///
+    /// # Errors
+    /// Its output cannot be read or written.
+    pub fn conceal_in_unfinished(&self, start: u32, secret: &str) -> Result<(), BundleError> {
+        let folder = partial_folder(&self.folder, start);
+        if folder.is_dir() { conceal_in_logs(&folder, secret) } else { Ok(()) }
+    }
+
     /// The bundle's folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
@@ -207,7 +217,12 @@ impl BundleWriter {
     /// # Errors
     /// The disk does not take it.
     pub fn event(&mut self, event: &Event) -> Result<(), BundleError> {
-        let dated = Dated { at: Timestamp::now().to_string(), event };
+        // What ended in a second stands in the tables of its start.
+        let short = match event {
+            Event::SecondPassed(second) => Some(Event::SecondPassed(Box::new(second.without_rows()))),
+            _ => None,
+        };
+        let dated = Dated { at: Timestamp::now().to_string(), event: short.as_ref().unwrap_or(event) };
         let mut line = serde_json::to_vec(&dated).expect("an event is plain data");
         line.push(b'\n');
         self.events.write_all(&line).map_err(BundleError::io("append to", &self.folder.join(EVENTS)))

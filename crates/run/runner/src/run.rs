@@ -196,6 +196,8 @@ struct Walk<'a> {
     look: FirstLook,
     /// The blocks of which was told that they do not run again.
     left_out: BTreeSet<u32>,
+    /// The start that began last.
+    begun: Option<u32>,
 }
 
 impl<'a> Walk<'a> {
@@ -205,7 +207,8 @@ impl<'a> Walk<'a> {
         let first_block = if bundle.finished_starts().is_empty() { context.plan.block_size() } else { 0 };
         let look = FirstLook::new(context.facts, first_block);
         let (programs, working, left_out) = (Programs::default(), BTreeSet::new(), BTreeSet::new());
-        let mut walk = Walk { context, outcomes, bundle, on_event, programs, working, look, left_out };
+        let begun = None;
+        let mut walk = Walk { context, outcomes, bundle, on_event, programs, working, look, left_out, begun };
         let worked = walk.finished().filter(|finished| !has_failed(finished));
         walk.working =
             worked.flat_map(|finished| &finished.summary.start.variants).map(|one| walk.program_of(*one)).collect();
@@ -230,6 +233,20 @@ impl<'a> Walk<'a> {
     /// Carries out all steps. Returns after how many repeats every verdict was reached, if that was
     /// before the last.
     fn until_the_end(
+        &mut self,
+        databases: &mut Databases,
+        decided: &mut dyn FnMut(u32) -> bool,
+    ) -> Result<Option<u32>, Stop> {
+        let result = self.carry_out(databases, decided);
+        if let (Err(_), Some(start)) = (&result, self.begun) {
+            // Its systems have ended.
+            let secrets = self.context.keys.secrets(databases);
+            secrets.iter().try_for_each(|secret| self.bundle.conceal_in_unfinished(start, secret))?;
+        }
+        result
+    }
+
+    fn carry_out(
         &mut self,
         databases: &mut Databases,
         decided: &mut dyn FnMut(u32) -> bool,
@@ -280,6 +297,7 @@ impl<'a> Walk<'a> {
         let condition = context.plan.conditions[start.condition].to_string();
         self.tell(&Event::StartBegun { start: start.clone(), variants, condition })?;
         let writer = self.bundle.begin_start(&start)?;
+        self.begun = Some(start.number);
         if let Some(place) = writer.left_at() {
             let number = start.number;
             let message = format!("trial {number} was broken off and left objects in {place}: remove them by hand");
@@ -293,7 +311,7 @@ impl<'a> Walk<'a> {
 
     /// Enters a start that was not planned, and tells of the block that runs again with it.
     fn decide(&mut self, start: &Start) -> Result<(), BundleError> {
-        if self.context.plan.starts.contains(start) {
+        if self.context.plan.starts.contains(start) || self.bundle.decided_starts().contains(start) {
             return Ok(());
         }
         self.bundle.decide(start)?;

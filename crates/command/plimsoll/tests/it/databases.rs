@@ -125,7 +125,7 @@ fn data(place: &Place) -> PathBuf {
 /// Starts the study and waits for a second of load of trial `number`.
 fn under_load(place: &Place, arguments: &[&str], number: u32) -> Started {
     let mut run = place.start(arguments);
-    let second = format!("\"event\":\"second_passed\",\"trial\":{number},");
+    let second = format!("\"event\":\"second_passed\",\"start\":{number},");
     run.wait_until("a second of load", |_| {
         place.has("bundle/events.jsonl") && place.read("bundle/events.jsonl").contains(&second)
     });

@@ -19,7 +19,7 @@ fn broken_off_by(signal: Signal) -> (Place, String) {
     let manifest = place.read("bundle/manifest.jsonl");
     let whole = manifest.rfind('\n').map_or(0, |end| end + 1);
     assert!(!manifest.contains("complete"), "the run had ended already");
-    assert!(manifest.contains("\"trial 1\""), "{manifest}");
+    assert!(manifest.contains("\"start 1\""), "{manifest}");
     (place, manifest[..whole].to_owned())
 }
 
@@ -34,7 +34,7 @@ fn goes_on(place: &Place, before: &str) {
     let manifest = place.read("bundle/manifest.jsonl");
     assert!(manifest.starts_with(before), "sealed trials stay as they were:\n{before}\nis now\n{manifest}");
     for number in 1..=6 {
-        assert_eq!(manifest.matches(&format!("\"trial {number}\"")).count(), 1, "trial {number} is sealed once");
+        assert_eq!(manifest.matches(&format!("\"start {number}\"")).count(), 1, "trial {number} is sealed once");
     }
     let bundle = plimsoll_bundle::read(&place.path("bundle")).unwrap();
     assert!(bundle.complete);

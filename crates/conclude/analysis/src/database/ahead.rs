@@ -83,7 +83,7 @@ impl Ahead<'_> {
     fn sentence(&self, places: &Range<usize>, first: &OrReason<Vec<usize>>) -> String {
         let at = self.at(places);
         let names =
-            |variants: &[usize]| and_list(&variants.iter().map(|variant| self.name(*variant)).collect::<Vec<_>>());
+            |variants: &[usize]| and_list(variants.iter().map(|variant| self.name(*variant)).collect::<Vec<_>>());
         match first.as_ref().map(Vec::as_slice) {
             Err(reason) => format!("which variant carries most {at} cannot be said: {reason}."),
             Ok(&[only]) => {

@@ -103,7 +103,7 @@ fn place(groups: &[Vec<&Seen<'_>>], group: &[&Seen<'_>]) -> String {
     match factors.iter().find(tells_apart) {
         Some(factor) => {
             let levels = levels(group, factor);
-            and_list(&levels.iter().map(|level| of_factor(factor, level)).collect::<Vec<_>>())
+            and_list(levels.iter().map(|level| of_factor(factor, level)).collect::<Vec<_>>())
         }
         None => crate::words::counted(group.len(), "trial"),
     }

@@ -187,6 +187,7 @@ mod tests {
         for number in [1, 4] {
             let facts = ScriptFacts { console: 1200, ..ScriptFacts::default() };
             input.starts[number].loads[0].summary.work = Work::Script(facts);
+            input.starts[number].folder = format!("starts/{:04}", number + 1);
         }
         let finding =
             analyse(&input).findings.into_iter().find(|finding| finding.topic == "console").expect("a finding");

@@ -112,7 +112,7 @@ fn one_file_system(context: &Context<'_>) -> Option<Finding> {
     let evidence: Vec<String> = variants
         .into_iter()
         .filter(|(_, names)| names.len() > 1)
-        .map(|(source, names)| format!("{source}: {}", and_list(&names.into_iter().collect::<Vec<_>>())))
+        .map(|(source, names)| format!("{source}: {}", and_list(names.into_iter().collect::<Vec<_>>())))
         .collect();
     (!evidence.is_empty()).then(|| Finding {
         gravity: Gravity::Note,

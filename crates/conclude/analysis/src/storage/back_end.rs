@@ -30,7 +30,7 @@ pub(super) fn back_ends(input: &Input, places: &[Place<'_>]) -> Vec<BackEnd> {
 
 fn described(trials: &[&StorageFacts]) -> Option<Vec<String>> {
     let first = trials.first()?;
-    let each = |of: &dyn Fn(&StorageFacts) -> String| and_list(&distinct(trials.iter().map(|facts| of(facts))));
+    let each = |of: &dyn Fn(&StorageFacts) -> String| and_list(distinct(trials.iter().map(|facts| of(facts))));
     let mut facts = vec![format!("{} {}", first.kind, first.place)];
     facts.extend(first.file_system.as_ref().map(file_system));
     facts.extend(is_loopback(first).then(|| LOOPBACK.to_owned()));

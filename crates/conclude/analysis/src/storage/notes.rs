@@ -63,7 +63,7 @@ impl Notes<'_> {
     }
 
     fn names(&self, variants: &[usize]) -> String {
-        and_list(&variants.iter().map(|variant| self.name(*variant)).collect::<Vec<_>>())
+        and_list(variants.iter().map(|variant| self.name(*variant)).collect::<Vec<_>>())
     }
 
     fn is_known(&self, variant: usize) -> bool {

@@ -109,7 +109,7 @@ impl<'a> Compiler<'a> {
     pub(super) fn or_fault<T>(&mut self, of: Option<WorkloadPart>, result: Result<T, String>) -> Option<T> {
         result
             .map_err(|what| {
-                self.faults.push(WorkloadDiagnostic { part: of, ..WorkloadDiagnostic::new(self.named(of) + &what) })
+                self.faults.push(WorkloadDiagnostic { part: of, ..WorkloadDiagnostic::new(self.named(of) + &what) });
             })
             .ok()
     }
