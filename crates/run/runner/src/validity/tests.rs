@@ -188,7 +188,7 @@ fn condition(name: &str, holds: Option<bool>, detail: &str) -> Condition {
 }
 
 #[test]
-fn data_that_is_wrong_fails_a_trial_and_data_not_looked_at_is_told() {
+fn data_that_is_wrong_fails_a_start_and_data_not_looked_at_is_told() {
     let broken = condition("3: no gaps", Some(false), "district 1/7 has 2");
     let unseen = [condition("5: carriers", None, "60 s were up"), condition("6: lines", None, "60 s were up")];
     let facts = DatabaseFacts {
@@ -197,7 +197,7 @@ fn data_that_is_wrong_fails_a_trial_and_data_not_looked_at_is_told() {
         ..DatabaseFacts::default()
     };
     let reason = "wrong data in `db`: consistency condition 3: no gaps does not hold: district 1/7 has 2";
-    assert_eq!(judged_with(&facts), Validity::Failed(vec![reason.to_owned()]));
+    assert_eq!(wrong_data(&facts).collect::<Vec<_>>(), [reason]);
     let warning = "2 of 4 conditions on the data of `db` were not looked at: 60 s were up";
     assert_eq!(not_looked_at(&[facts]), [warning]);
     assert_eq!(not_looked_at(&[DatabaseFacts::default()]), Vec::<String>::new());
