@@ -1,7 +1,6 @@
 //! What happens in a run, told once and consumed by many: bundle, terminal, later a web page.
 
 use crate::result::{GeneratorRow, LoadSecond};
-use crate::sample::{HostSample, ProcessSample};
 use crate::start::{Load, Phase, Start, Validity};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -127,7 +126,7 @@ pub enum Event {
     },
 }
 
-/// One second of load: the rows that the bundle gets.
+/// One second of load: the rows of load and generator that the bundle gets. Telemetry has no part in it yet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Second {
     /// Number of the start.
@@ -147,18 +146,12 @@ pub struct Second {
     pub median: Option<f64>,
     /// How the generator did.
     pub generator: GeneratorRow,
-    /// The processes of the systems, as last sampled.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub processes: Vec<ProcessSample>,
-    /// The machine, as last sampled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<HostSample>,
 }
 
 impl Second {
     /// The same without the rows that tables have.
     #[must_use]
     pub fn without_rows(&self) -> Second {
-        Second { ended: Vec::new(), processes: Vec::new(), host: None, generator: self.generator.clone(), ..*self }
+        Second { ended: Vec::new(), generator: self.generator.clone(), ..*self }
     }
 }

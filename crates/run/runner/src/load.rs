@@ -264,7 +264,5 @@ fn second_passed(start: &Start, load: &Load, interval: &Interval) -> Event {
         errors: requests.failed(),
         median,
         generator: GeneratorRow::of(load.number, interval),
-        processes: Vec::new(),
-        host: None,
     }))
 }
