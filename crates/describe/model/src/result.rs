@@ -114,6 +114,16 @@ pub enum Work {
 }
 
 impl Work {
+    /// The kind of work of which these facts are known.
+    #[must_use]
+    pub fn of(storage: Option<StorageFacts>, script: Option<ScriptFacts>) -> Work {
+        match (storage, script) {
+            (Some(storage), _) => Work::Storage(Box::new(storage)),
+            (None, Some(script)) => Work::Script(script),
+            (None, None) => Work::Steps,
+        }
+    }
+
     /// The facts of the storage back end, where the work was storage.
     #[must_use]
     pub fn storage(&self) -> Option<&StorageFacts> {

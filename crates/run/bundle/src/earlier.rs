@@ -158,7 +158,7 @@ impl TrialSummary {
                 sequences: self.sequences,
                 error_examples: self.error_examples,
             },
-            work: work(self.storage, self.script),
+            work: Work::of(self.storage, self.script),
         };
         let systems = VariantSystems { variant, ready_after: self.ready_after, databases: self.databases };
         let summary = StartSummary {
@@ -169,14 +169,6 @@ impl TrialSummary {
             systems: vec![systems],
         };
         FinishedStart { summary, loads: vec![load] }
-    }
-}
-
-fn work(storage: Option<StorageFacts>, script: Option<ScriptFacts>) -> Work {
-    match (storage, script) {
-        (Some(storage), _) => Work::Storage(Box::new(storage)),
-        (None, Some(script)) => Work::Script(script),
-        (None, None) => Work::Steps,
     }
 }
 

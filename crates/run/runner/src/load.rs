@@ -200,11 +200,7 @@ fn sum_up(
             sequences: record.sequences,
             error_examples: record.error_examples,
         },
-        work: match (record.storage, record.script) {
-            (Some(storage), _) => Work::Storage(Box::new(storage)),
-            (None, Some(script)) => Work::Script(script),
-            (None, None) => Work::Steps,
-        },
+        work: Work::of(record.storage, record.script),
     }
 }
 
