@@ -18,7 +18,7 @@ enum Count {
     Now(f64),
 }
 
-/// What is asked, once a second.
+/// The statements that read the counters of one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CounterQuery {
     engine: Engine,
@@ -66,7 +66,7 @@ const DEADLOCKS: &str =
 const WAITS: [&str; 7] = ["Lock", "LWLock", "IO", "Client", "BufferPin", "IPC", "Timeout"];
 
 impl CounterQuery {
-    /// What to ask of a server about its database `name`.
+    /// Chooses the statements for a server of this version, about its database `name`.
     pub(crate) fn new(connection: &mut Connection, name: &str) -> Result<CounterQuery, SqlError> {
         let engine = connection.engine();
         let texts = match engine {
@@ -85,8 +85,8 @@ impl CounterQuery {
         Ok(CounterQuery { engine, texts })
     }
 
-    /// The counters by now.
-    pub(crate) fn ask(&self, connection: &mut Connection) -> Result<Counters, SqlError> {
+    /// Reads the counters.
+    pub(crate) fn run(&self, connection: &mut Connection) -> Result<Counters, SqlError> {
         let mut rows = Vec::new();
         for text in &self.texts {
             let table = connection.query(text)?;

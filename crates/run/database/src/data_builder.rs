@@ -154,7 +154,7 @@ impl DataBuilder<'_> {
 
     /// Says of a failure that the disk was full, where that is so.
     fn explained(&self, error: DatabaseError, folder: &Path) -> DatabaseError {
-        let free = disk::free(folder).unwrap_or(u64::MAX);
+        let free = disk::free_bytes(folder).unwrap_or(u64::MAX);
         let text = error.to_string();
         let full = [
             "No space left",

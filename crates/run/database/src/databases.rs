@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 /// How long an external server may take to answer.
 const EXTERNAL_WITHIN: Duration = Duration::from_secs(10);
 
-/// Hears of data that is made.
-pub type OnData<'a> = dyn FnMut(&Event) + 'a;
+/// Receives the events of data that is being made: progress, and when it is ready.
+pub type OnDataEvent<'a> = dyn FnMut(&Event) + 'a;
 
 /// The databases of a run. Whatever was made for it, and is not to be kept, is removed when this is
 /// dropped.
@@ -53,44 +53,45 @@ impl Databases {
         }
     }
 
-    /// The folder of everything that the run makes and does not keep. It is there once a database
-    /// was staged; [`remove_left`](crate::remove_left) removes it if the run was killed.
+    /// The folder of everything that the run makes and does not keep. It exists once a database was
+    /// prepared. [`remove_leftovers`](crate::remove_leftovers) removes it after a run that was killed.
     #[must_use]
-    pub fn place(&self) -> &Path {
+    pub fn scratch_folder(&self) -> &Path {
         self.scratch.path()
     }
 
-    /// What must not stand in a bundle.
+    /// Passwords of the databases, which a bundle must not contain.
     #[must_use]
     pub fn secrets(&self) -> Vec<Secret> {
         self.homes.values().map(|home| home.password.clone()).chain(self.passwords.iter().cloned()).collect()
     }
 
-    /// Readies a database for a trial: its data is initialised and loaded, if this is the first time;
-    /// restored; and what starts the server is made. For an external one, its data is restored.
+    /// Prepares a database for a start. The first time, initialises and loads its data. Then restores
+    /// the data, and composes the command that starts the server. Of an external server, only runs the
+    /// study's restore command.
     ///
     /// # Errors
     /// Programs are missing, the folder is not Plimsoll's, the disk is full, a snapshot does not fit
     /// the study, …
-    pub fn stage(
+    pub fn prepare(
         &mut self,
         database: &Database,
         interrupted: &AtomicBool,
-        on_data: &mut OnData<'_>,
-    ) -> Result<Staged, DatabaseError> {
+        on_data: &mut OnDataEvent<'_>,
+    ) -> Result<PreparedDatabase, DatabaseError> {
         match &database.origin {
-            Origin::Started(server) => self.stage_started(database, server, interrupted, on_data),
-            Origin::External(external) => self.stage_external(database, external, interrupted),
+            Origin::Started(server) => self.prepare_started(database, server, interrupted, on_data),
+            Origin::External(external) => self.prepare_external(database, external, interrupted),
         }
     }
 
-    fn stage_started(
+    fn prepare_started(
         &mut self,
         database: &Database,
         server: &Server,
         interrupted: &AtomicBool,
-        on_data: &mut OnData<'_>,
-    ) -> Result<Staged, DatabaseError> {
+        on_data: &mut OnDataEvent<'_>,
+    ) -> Result<PreparedDatabase, DatabaseError> {
         let first = |faults: Vec<String>| DatabaseError::failed(faults.join("; "));
         let installation = Installation::find(database.engine, server).map_err(first)?;
         let faults = engine::check_asked(database, server);
@@ -118,7 +119,7 @@ impl Databases {
             Snapshot::Template => (home.snapshot(), None, "template database"),
         };
         let place = home.place(data, server.port);
-        Ok(Staged {
+        Ok(PreparedDatabase {
             system: Some(system(
                 database,
                 server,
@@ -126,12 +127,13 @@ impl Databases {
                 &home,
                 installation.serve(&place, &database.settings),
             )),
-            restored: (how.to_owned(), begin.elapsed().as_secs_f64()),
-            data: if home.kept { "kept from an earlier run" } else { "initialised and loaded by the run" }.to_owned(),
+            restored: Restored { how: how.to_owned(), seconds: begin.elapsed().as_secs_f64() },
+            data_origin: if home.kept { "kept from an earlier run" } else { "initialised and loaded by the run" }
+                .to_owned(),
             size: Some(home.size),
             database: database.clone(),
             endpoint: endpoint(database, &place, &home.password, if copy.is_some() { LOADED } else { RUN }),
-            started: Some(Started {
+            started: Some(StartedServer {
                 port: server.port,
                 data: place.data.clone(),
                 within: server.ready_within,
@@ -143,22 +145,22 @@ impl Databases {
         })
     }
 
-    fn stage_external(
+    fn prepare_external(
         &mut self,
         database: &Database,
         external: &External,
         interrupted: &AtomicBool,
-    ) -> Result<Staged, DatabaseError> {
+    ) -> Result<PreparedDatabase, DatabaseError> {
         let password = external::password(database, external).map_err(DatabaseError::Failed)?;
         if let Some(password) = password.as_ref().filter(|password| !self.passwords.contains(password)) {
             self.passwords.push(password.clone());
         }
         let log = self.logs.join(format!("data-{}.log", database.name));
         let restored = external::restore(&self.launcher, database, external, &log, interrupted)?;
-        Ok(Staged {
+        Ok(PreparedDatabase {
             system: None,
             restored,
-            data: "external".to_owned(),
+            data_origin: "external".to_owned(),
             size: None,
             database: database.clone(),
             endpoint: Endpoint { password, ..external.endpoint.clone() },
@@ -200,7 +202,7 @@ fn data_folder_of(
     homes: &mut BTreeMap<(String, String), Arc<DataFolder>>,
     scratch: &mut Scratch,
     making: &DataBuilder<'_>,
-    on_data: &mut OnData<'_>,
+    on_data: &mut OnDataEvent<'_>,
 ) -> Result<Arc<DataFolder>, DatabaseError> {
     let (database, server) = (making.database, making.server);
     let made_from = made_from(making.installation, server, &database.dataset)?;
@@ -253,7 +255,7 @@ fn system(
         build: None,
         start: CommandLine(start),
         env: BTreeMap::new(),
-        // That it answers is asked in its own language, by `Staged::wait_ready`.
+        // That it answers is asked in its own language, by `PreparedDatabase::wait_ready`.
         ready: Ready { probe: Probe::Started, within: server.ready_within },
         stop: StopPolicy { signal: engine::stop_signal(database.engine), grace: server.stop_grace },
         cpus: server.cpus.clone(),
@@ -262,27 +264,36 @@ fn system(
     }
 }
 
-/// A database that is ready to be started for a trial. Dropped, it removes the trial's copy of the
-/// data.
+/// A database whose data is in the state before a start, and how to start and reach its server.
+/// Dropping it removes the copy of the data.
 #[derive(Debug)]
-pub struct Staged {
-    /// What starts it; none for an external one.
+pub struct PreparedDatabase {
+    /// The command that starts the server; none for an external one.
     pub system: Option<SystemSpec>,
-    /// How its data was restored, and how long that took in seconds.
-    pub restored: (String, f64),
-    /// `initialised and loaded by the run`, `kept from an earlier run`, `external`.
-    pub data: String,
+    /// How its data was restored.
+    pub restored: Restored,
+    /// Where the data comes from: `initialised and loaded by the run`, `kept from an earlier run`, `external`.
+    pub data_origin: String,
     /// Bytes of the data, where that is known.
     pub size: Option<u64>,
     database: Database,
     /// By its UNIX socket, if the run starts it.
     endpoint: Endpoint,
-    started: Option<Started>,
+    started: Option<StartedServer>,
 }
 
-/// What is known of a server that the run starts.
+/// How the data of a database was restored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Restored {
+    /// In words: `copied`, `template database`, the command of an external server.
+    pub how: String,
+    /// How long that took, in seconds.
+    pub seconds: f64,
+}
+
+/// What only a server that the run starts has.
 #[derive(Debug)]
-struct Started {
+struct StartedServer {
     port: u16,
     data: PathBuf,
     within: Duration,
@@ -294,22 +305,22 @@ struct Started {
     home: Arc<DataFolder>,
 }
 
-impl Staged {
-    /// Where it can be reached. An external one is where its URL says, whatever the transport.
+impl PreparedDatabase {
+    /// The endpoint of the database. That of an external one is its URL, whatever the transport.
     #[must_use]
-    pub fn endpoint(&self, transport: Transport) -> Option<Endpoint> {
-        let tcp = |started: &Started| Address::Tcp { host: "127.0.0.1".to_owned(), port: started.port };
-        Some(match (&self.started, transport) {
+    pub fn endpoint(&self, transport: Transport) -> Endpoint {
+        let tcp = |started: &StartedServer| Address::Tcp { host: "127.0.0.1".to_owned(), port: started.port };
+        match (&self.started, transport) {
             (Some(started), Transport::Tcp) => Endpoint { address: tcp(started), ..self.endpoint.clone() },
             _ => self.endpoint.clone(),
-        })
+        }
     }
 
     /// Waits until the server answers, compares the settings in force with those that the study asks
-    /// for, and warms the cache if it is to.
+    /// for, and warms the cache if the study says so.
     ///
     /// # Errors
-    /// It ends, does not get ready in time, or has another setting in force.
+    /// The server ends, is not ready in time, or has another value of a setting in force.
     pub fn wait_ready(&self, running: Option<&Running>, interrupted: &AtomicBool) -> Result<(), DatabaseError> {
         let within = self.started.as_ref().map_or(EXTERNAL_WITHIN, |started| started.within);
         let waiting = ReadyWait { running, within, interrupted };
@@ -321,7 +332,7 @@ impl Staged {
     fn ready(&self, waiting: &ReadyWait<'_>, over: &Arc<AtomicBool>) -> Result<(), DatabaseError> {
         let failed = |action| DatabaseError::sql(&self.database.name, action);
         if let Some(started) = self.started.as_ref().filter(|_| self.endpoint.database == RUN) {
-            let mut connection = connect(&self.service(), waiting, Arc::clone(over))?;
+            let mut connection = connect(&self.service_endpoint(), waiting, Arc::clone(over))?;
             let begin = Instant::now();
             engine::copy_template(&mut connection, started.version).map_err(failed("copy the template"))?;
             let _ = started.template_took.set(begin.elapsed().as_secs_f64());
@@ -343,8 +354,8 @@ impl Staged {
         Ok(())
     }
 
-    /// Where the server can be looked at without being counted among those who use the database.
-    pub(crate) fn service(&self) -> Endpoint {
+    /// The endpoint for queries that must not count as use of the measured database.
+    pub(crate) fn service_endpoint(&self) -> Endpoint {
         let database = match self.started {
             Some(_) => first_database(self.database.engine).to_owned(),
             None => self.endpoint.database.clone(),
@@ -352,14 +363,14 @@ impl Staged {
         Endpoint { database, ..self.endpoint.clone() }
     }
 
-    /// What held of the data when it was loaded; empty where the run did not load it.
-    pub(crate) fn loaded(&self) -> Vec<Condition> {
+    /// The conditions of the data right after it was loaded; empty where the run did not load it.
+    pub(crate) fn conditions_when_loaded(&self) -> Vec<Condition> {
         self.started.as_ref().map(|started| started.home.conditions()).unwrap_or_default()
     }
 
     /// How long restoring took, in seconds.
     pub(crate) fn restore_seconds(&self) -> f64 {
         let template = self.started.as_ref().and_then(|started| started.template_took.get());
-        template.copied().unwrap_or(self.restored.1)
+        template.copied().unwrap_or(self.restored.seconds)
     }
 }

@@ -1,8 +1,8 @@
-//! Room on a disk, and copies of folders.
+//! Copies of folders, and the disk space for them.
 
 use crate::account::Account;
 use crate::error::DatabaseError;
-use plimsoll_system::free_room;
+use plimsoll_system::free_space;
 use rustix::fs::{ioctl_ficlone, syncfs};
 use std::fs::{self, File};
 use std::io;
@@ -75,7 +75,7 @@ impl Copier<'_> {
         let mut target = File::create_new(to).map_err(DatabaseError::io("make", to))?;
         if self.method == Method::Reflink && ioctl_ficlone(&target, &source).is_err() {
             self.method = Method::Plain;
-            check_room(self.place, self.size, "a copy of the data, which every trial needs")?;
+            check_space(self.place, self.size, "a copy of the data, which every trial needs")?;
         }
         let mut rest = || {
             if self.method == Method::Plain {
@@ -111,9 +111,9 @@ fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, DatabaseError> {
     read().map_err(DatabaseError::io("list", folder))
 }
 
-/// Fails unless there is room for `size` bytes, and a little more, where `folder` lies.
-fn check_room(folder: &Path, size: u64, what: &str) -> Result<(), DatabaseError> {
-    let free = free(folder)?;
+/// Fails unless the disk of `folder` has `size` bytes free, and [`MARGIN`] more.
+fn check_space(folder: &Path, size: u64, what: &str) -> Result<(), DatabaseError> {
+    let free = free_bytes(folder)?;
     if free >= size + MARGIN {
         return Ok(());
     }
@@ -127,8 +127,8 @@ fn check_room(folder: &Path, size: u64, what: &str) -> Result<(), DatabaseError>
 }
 
 /// Bytes that are free where `folder` lies.
-pub(crate) fn free(folder: &Path) -> Result<u64, DatabaseError> {
-    free_room(folder).map_err(DatabaseError::io("look at the disk of", folder))
+pub(crate) fn free_bytes(folder: &Path) -> Result<u64, DatabaseError> {
+    free_space(folder).map_err(DatabaseError::io("look at the disk of", folder))
 }
 
 #[cfg(test)]
@@ -164,8 +164,8 @@ mod tests {
     #[test]
     fn a_disk_that_is_too_small_is_named_with_what_it_would_take() {
         let place = tempfile::tempdir().unwrap();
-        check_room(place.path(), 0, "nothing").unwrap();
-        let said = check_room(place.path(), 1 << 60, "a copy").unwrap_err().to_string();
+        check_space(place.path(), 0, "nothing").unwrap();
+        let said = check_space(place.path(), 1 << 60, "a copy").unwrap_err().to_string();
         assert!(said.starts_with("no space: a copy, takes 1099511627840 MiB, and "), "{said}");
     }
 }

@@ -1,5 +1,6 @@
 //! Servers that run already: nothing is made, dropped or loaded there but by the study's command.
 
+use crate::databases::Restored;
 use crate::error::DatabaseError;
 use plimsoll_model::database::{Database, External};
 use plimsoll_model::storage::Secret;
@@ -23,18 +24,18 @@ pub(crate) fn password(database: &Database, external: &External) -> Result<Optio
     }
 }
 
-/// Runs the study's command, if there is one: in words, and how many seconds it took.
+/// Restores the data with the study's command, if there is one.
 pub(crate) fn restore(
     launcher: &Launcher,
     database: &Database,
     external: &External,
     log: &Path,
     interrupted: &AtomicBool,
-) -> Result<(String, f64), DatabaseError> {
-    let Some(command) = &external.restore else { return Ok(("not restored".to_owned(), 0.0)) };
+) -> Result<Restored, DatabaseError> {
+    let Some(command) = &external.restore else { return Ok(Restored { how: "not restored".to_owned(), seconds: 0.0 }) };
     let spec = spec(database, external, command);
     let took = launcher.run(&spec, "restore", command, log, &|| interrupted.load(Ordering::Relaxed))?;
-    Ok((format!("`{command}`"), took.as_secs_f64()))
+    Ok(Restored { how: format!("`{command}`"), seconds: took.as_secs_f64() })
 }
 
 fn spec(database: &Database, external: &External, command: &CommandLine) -> SystemSpec {

@@ -1,25 +1,26 @@
 //! Databases as systems: initialised and loaded once, kept as a snapshot, restored before every
-//! trial, started with the study's settings, looked at while they run.
+//! start, started with the study's settings, sampled while they run.
 //!
-//! [`Databases`] belongs to a run and knows what lies on the disk; [`Databases::stage`] readies one
-//! database for one trial. Nothing of a server that was there before is touched: data lies in folders
-//! that Plimsoll made and marked, and a folder without that mark is refused.
+//! [`Databases`] belongs to a run and knows the data on the disk. [`Databases::prepare`] prepares one
+//! database for one start. Servers that were there before are not touched: data lies in folders that
+//! Plimsoll made and marked, and a folder without that mark is refused.
 
 mod account;
+mod counter_sampler;
 mod counters;
 mod data_builder;
 mod data_folder;
 mod databases;
 mod disk;
+mod disk_space;
 mod engine;
 mod error;
 mod external;
-mod look;
+mod inspect;
 mod mark;
 mod programs;
 mod ready;
 mod rejected_settings;
-mod room;
 mod run_program;
 mod safety;
 mod scratch;
@@ -27,9 +28,10 @@ mod settings;
 mod shared_memory;
 mod tables;
 
-pub use databases::{Databases, OnData, Staged, check};
+pub use counter_sampler::{CounterSampler, CounterSeries};
+pub use databases::{Databases, OnDataEvent, PreparedDatabase, Restored, check};
+pub use disk_space::{check_disk_space, expected_size};
 pub use error::DatabaseError;
-pub use look::{Look, Seen, after, check_connections, facts};
-pub use room::{check_room, expected_size};
-pub use safety::set_by_load;
-pub use scratch::remove_left;
+pub use inspect::{check_connections, evaluate_conditions, facts};
+pub use safety::risky_settings_of_load;
+pub use scratch::remove_leftovers;

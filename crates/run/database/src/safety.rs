@@ -11,9 +11,13 @@ use plimsoll_model::sql::{SqlWork, Transaction};
 
 pub(crate) use tables::tables;
 
-/// What to tell of settings: those that were asked for, in their order, then those on which it
-/// depends what a crash can lose.
-pub(crate) fn told(engine: Engine, asked: &[(String, String)], in_force: &EffectiveSettings) -> Vec<Setting> {
+/// The settings that a report lists: those of the study in its order, then those that decide what a
+/// crash can lose.
+pub(crate) fn reported_settings(
+    engine: Engine,
+    asked: &[(String, String)],
+    in_force: &EffectiveSettings,
+) -> Vec<Setting> {
     let of_study = asked.iter().map(|(name, value)| {
         let found = in_force.get(name);
         let name = crate::engine::plain(name);
@@ -21,25 +25,25 @@ pub(crate) fn told(engine: Engine, asked: &[(String, String)], in_force: &Effect
         let in_force = found.map_or_else(|| "not known to the server".to_owned(), |found| found.shown);
         Setting { name, asked: Some(value.clone()), in_force, risk }
     });
-    let mut told: Vec<Setting> = of_study.collect();
+    let mut reported: Vec<Setting> = of_study.collect();
     for rule in rules::of(engine) {
-        let is_told = told.iter().any(|setting| setting.name == rule.setting);
-        let Some(found) = in_force.get(rule.setting).filter(|_| !is_told) else { continue };
+        let is_reported = reported.iter().any(|setting| setting.name == rule.setting);
+        let Some(found) = in_force.get(rule.setting).filter(|_| !is_reported) else { continue };
         let risk = risk(engine, rule.setting, &found, in_force);
         if rule.always || risk.is_some() {
-            told.push(Setting { name: rule.setting.to_owned(), asked: None, in_force: found.shown, risk });
+            reported.push(Setting { name: rule.setting.to_owned(), asked: None, in_force: found.shown, risk });
         }
     }
-    told
+    reported
 }
 
-/// What the transactions of a study set themselves, where something can be lost with it, beside the
-/// settings that were `told`: no server says that afterwards, but it has taken the statement.
+/// The risky settings that the transactions of a study make themselves with `SET`, beside the settings
+/// `in_force`. A server that has taken such a statement does not show it afterwards.
 #[must_use]
-pub fn set_by_load(engine: Engine, work: &SqlWork, told: &[Setting]) -> Vec<Setting> {
+pub fn risky_settings_of_load(engine: Engine, work: &SqlWork, in_force: &[Setting]) -> Vec<Setting> {
     let SqlWork::Own(transactions) = work else { return Vec::new() };
-    let told = told.iter().map(|one| (one.name.as_str(), one.in_force.as_str()));
-    let in_force = EffectiveSettings::of(&told.collect::<Vec<_>>());
+    let in_force = in_force.iter().map(|one| (one.name.as_str(), one.in_force.as_str()));
+    let in_force = EffectiveSettings::of(&in_force.collect::<Vec<_>>());
     let of = |transaction: &Transaction| {
         let set = transaction.statements.iter().flat_map(|statement| statements::assignments(&statement.sql));
         let risky = set.filter_map(|(name, value)| {
@@ -71,7 +75,7 @@ mod tests {
     use plimsoll_model::sql::OwnStatement;
 
     #[test]
-    fn settings_that_trade_safety_are_told_with_what_can_be_lost_asked_for_or_not() {
+    fn settings_that_trade_safety_are_reported_with_what_can_be_lost_asked_for_or_not() {
         let in_force = EffectiveSettings::of(&[
             ("innodb_flush_log_at_trx_commit", "2"),
             ("innodb_doublewrite", "OFF"),
@@ -82,8 +86,8 @@ mod tests {
         ]);
         let asked = [("innodb-buffer-pool-size", "256M"), ("innodb_doublewrite", "0"), ("no_such", "1")];
         let asked = asked.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let told = told(Engine::Mariadb, &asked, &in_force);
-        let names: Vec<&str> = told.iter().map(|setting| setting.name.as_str()).collect();
+        let reported = reported_settings(Engine::Mariadb, &asked, &in_force);
+        let names: Vec<&str> = reported.iter().map(|setting| setting.name.as_str()).collect();
         assert_eq!(
             names,
             [
@@ -95,7 +99,7 @@ mod tests {
                 "innodb_flush_method"
             ]
         );
-        let of = |name: &str| told.iter().find(|setting| setting.name == name).unwrap().clone();
+        let of = |name: &str| reported.iter().find(|setting| setting.name == name).unwrap().clone();
         assert_eq!(of("innodb_buffer_pool_size").risk, None);
         assert_eq!(of("innodb_buffer_pool_size").asked.as_deref(), Some("256M"));
         assert_eq!(of("no_such").in_force, "not known to the server");
@@ -106,10 +110,10 @@ mod tests {
     }
 
     #[test]
-    fn what_depends_on_another_setting_is_told_only_with_it() {
+    fn what_depends_on_another_setting_is_reported_only_with_it() {
         let lost = |engine, values: &[(&str, &str)], name: &str| {
-            let told = told(engine, &[], &EffectiveSettings::of(values));
-            told.into_iter().find(|setting| setting.name == name).and_then(|setting| setting.risk)
+            let reported = reported_settings(engine, &[], &EffectiveSettings::of(values));
+            reported.into_iter().find(|setting| setting.name == name).and_then(|setting| setting.risk)
         };
         let timeout = |flush, seconds| {
             let values = [("innodb_flush_log_at_trx_commit", flush), ("innodb_flush_log_at_timeout", seconds)];
@@ -126,8 +130,9 @@ mod tests {
     }
 
     #[test]
-    fn kin_are_told_where_something_can_be_lost_and_not_otherwise() {
-        let told_of = |engine, name, value| told(engine, &[], &EffectiveSettings::of(&[(name, value)])).pop();
+    fn kin_are_reported_where_something_can_be_lost_and_not_otherwise() {
+        let reported_of =
+            |engine, name, value| reported_settings(engine, &[], &EffectiveSettings::of(&[(name, value)])).pop();
         for (engine, name, lost, safe) in [
             (Engine::Postgresql, "data_sync_retry", "on", "off"),
             (Engine::Postgresql, "zero_damaged_pages", "on", "off"),
@@ -139,18 +144,18 @@ mod tests {
             (Engine::Mariadb, "aria_group_commit", "soft", "none"),
             (Engine::Mariadb, "innodb_force_recovery", "1", "0"),
         ] {
-            let told = told_of(engine, name, lost).unwrap_or_else(|| panic!("{name} = {lost} is not told"));
-            assert!(told.risk.unwrap().contains(": "), "{name}: where it stands is not told");
-            assert_eq!(told_of(engine, name, safe), None, "{name} = {safe}");
+            let reported = reported_of(engine, name, lost).unwrap_or_else(|| panic!("{name} = {lost} is not reported"));
+            assert!(reported.risk.unwrap().contains(": "), "{name}: where it stands is not reported");
+            assert_eq!(reported_of(engine, name, safe), None, "{name} = {safe}");
         }
-        let detected = told_of(Engine::Mysql, "innodb_doublewrite", "DETECT_ONLY").unwrap();
+        let detected = reported_of(Engine::Mysql, "innodb_doublewrite", "DETECT_ONLY").unwrap();
         assert!(detected.risk.unwrap().starts_with("pages that a loss of power leaves half written are found"));
-        let mended = told_of(Engine::Mysql, "innodb_doublewrite", "DETECT_AND_RECOVER").unwrap();
+        let mended = reported_of(Engine::Mysql, "innodb_doublewrite", "DETECT_AND_RECOVER").unwrap();
         assert_eq!(mended.risk, None);
     }
 
     #[test]
-    fn what_the_load_sets_itself_is_told_with_its_transaction() {
+    fn what_the_load_sets_itself_is_reported_with_its_transaction() {
         let statement = |sql: &str| OwnStatement { sql: sql.to_owned(), parameters: Vec::new(), rows: None };
         let transaction = |name: &str, statements: &[&str]| Transaction {
             name: name.to_owned(),
@@ -162,22 +167,22 @@ mod tests {
             transaction("safe", &["SET LOCAL synchronous_commit TO on", "UPDATE t SET x = 1"]),
             transaction("fast", &["set local synchronous_commit = 'off'", "UPDATE t SET fsync = 'off'"]),
         ]);
-        let set = set_by_load(Engine::Postgresql, &work, &[]);
+        let set = risky_settings_of_load(Engine::Postgresql, &work, &[]);
         let names: Vec<(&str, &str)> = set.iter().map(|one| (one.name.as_str(), one.in_force.as_str())).collect();
         assert_eq!(names, [("synchronous_commit, set by `fast`", "off")]);
-        assert_eq!(set_by_load(Engine::Mariadb, &work, &[]), []);
+        assert_eq!(risky_settings_of_load(Engine::Mariadb, &work, &[]), []);
         let work = SqlWork::Own(vec![transaction("hidden", &["SET sql_log_bin = 0"])]);
         let log =
             |value: &str| Setting { name: "log_bin".to_owned(), in_force: value.to_owned(), ..Setting::default() };
-        assert_eq!(set_by_load(Engine::Mysql, &work, &[log("OFF")]), [], "there is no log to be missing in");
-        assert_eq!(set_by_load(Engine::Mysql, &work, &[log("ON")]).len(), 1);
+        assert_eq!(risky_settings_of_load(Engine::Mysql, &work, &[log("OFF")]), [], "there is no log to be missing in");
+        assert_eq!(risky_settings_of_load(Engine::Mysql, &work, &[log("ON")]).len(), 1);
     }
 
     #[test]
     fn a_binary_log_that_is_not_synced_is_a_risk_where_there_is_one() {
         let lost = |log: &[(&str, &str)], synced| {
             let in_force = EffectiveSettings::of(&[log, &[("sync_binlog", synced)]].concat());
-            told(Engine::Mariadb, &[], &in_force).into_iter().find_map(|setting| setting.risk)
+            reported_settings(Engine::Mariadb, &[], &in_force).into_iter().find_map(|setting| setting.risk)
         };
         assert_eq!(lost(&[("log_bin", "OFF")], "0"), None);
         assert_eq!(lost(&[("log_bin", "ON")], "1"), None);
@@ -196,9 +201,9 @@ mod tests {
             ),
         ];
         for (engine, values) in safe {
-            let told = told(engine, &[], &EffectiveSettings::of(&values));
-            assert_eq!(told.len(), 3);
-            assert!(told.iter().all(|setting| setting.risk.is_none()), "{told:?}");
+            let reported = reported_settings(engine, &[], &EffectiveSettings::of(&values));
+            assert_eq!(reported.len(), 3);
+            assert!(reported.iter().all(|setting| setting.risk.is_none()), "{reported:?}");
         }
     }
 }

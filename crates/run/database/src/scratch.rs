@@ -63,14 +63,14 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes what a killed run left at `place`, the folder that [`Databases::place`] named. Gives
-/// whether there was any.
+/// Removes the scratch folder of a run that was killed, at the path that
+/// [`Databases::scratch_folder`] gave. Returns false if it does not exist.
 ///
 /// # Errors
-/// The folder is not one of ours, or its run is alive.
+/// Plimsoll did not make the folder, or its run is alive.
 ///
-/// [`Databases::place`]: crate::Databases::place
-pub fn remove_left(place: &Path) -> Result<bool, DatabaseError> {
+/// [`Databases::scratch_folder`]: crate::Databases::scratch_folder
+pub fn remove_leftovers(place: &Path) -> Result<bool, DatabaseError> {
     match Mark::find(place) {
         FolderOwner::Empty if !place.exists() => return Ok(false),
         FolderOwner::Marked(_) => {}
@@ -100,7 +100,7 @@ fn sweep(place: &Path) {
         let ours = entry.file_name().to_string_lossy().starts_with(PREFIX)
             && entry.metadata().is_ok_and(|folder| folder.is_dir() && folder.uid() == own);
         if ours {
-            let _ = remove_left(&entry.path()); // of a run that lives, or of somebody else
+            let _ = remove_leftovers(&entry.path()); // of a run that lives, or of somebody else
         }
     }
 }
@@ -123,11 +123,11 @@ mod tests {
         let (first, second) = (scratch.folder().unwrap(), scratch.folder().unwrap());
         assert_ne!(first, second);
         assert!(first.starts_with(&path) && first.is_dir());
-        let said = remove_left(&path).unwrap_err().to_string();
+        let said = remove_leftovers(&path).unwrap_err().to_string();
         assert!(said.contains("in use by another run"), "{said}");
         drop(scratch);
         assert!(!path.exists());
-        assert!(!remove_left(&path).unwrap());
+        assert!(!remove_leftovers(&path).unwrap());
     }
 
     #[test]
@@ -145,6 +145,6 @@ mod tests {
         let _alive = lock(&alive).unwrap();
         sweep(place.path());
         assert_eq!([&left, &alive, &foreign, &other].map(|folder| folder.exists()), [false, true, true, true]);
-        assert!(remove_left(&foreign).unwrap_err().to_string().contains("was not made by Plimsoll"));
+        assert!(remove_leftovers(&foreign).unwrap_err().to_string().contains("was not made by Plimsoll"));
     }
 }

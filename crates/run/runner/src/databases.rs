@@ -10,7 +10,10 @@ use crate::run::Context;
 use crate::start::{Broken, Fault, Tell};
 use crate::target;
 use plimsoll_bundle::{BundleError, BundleWriter};
-use plimsoll_database::{DatabaseError, Databases, Look, Staged, after, check_connections, remove_left, set_by_load};
+use plimsoll_database::{
+    CounterSampler, DatabaseError, Databases, PreparedDatabase, check_connections, evaluate_conditions,
+    remove_leftovers, risky_settings_of_load,
+};
 use plimsoll_generator::RunRecord;
 use plimsoll_model::database::{Address, Database, DatabaseFacts, Origin, SqlFacts};
 use plimsoll_model::event::Event;
@@ -26,7 +29,7 @@ use std::time::{Duration, Instant};
 /// have ended by then.
 pub(crate) struct Served {
     database: Database,
-    staged: Staged,
+    staged: PreparedDatabase,
 }
 
 impl From<DatabaseError> for Fault {
@@ -47,13 +50,13 @@ pub(crate) fn note_place(
 ) -> Result<(), BundleError> {
     let note = bundle.data_note();
     if let Some(left) = note.read()
-        && let Err(error) = remove_left(Path::new(&left))
+        && let Err(error) = remove_leftovers(Path::new(&left))
     {
         let message = format!("a run that was killed left data in {left}: {error}");
         tell(bundle, on_event, &Event::Warning { message })?;
     }
     let starts_any = used.iter().any(|database| matches!(database.origin, Origin::Started(_)));
-    if starts_any { note.write(&databases.place().to_string_lossy()) } else { note.remove() }
+    if starts_any { note.write(&databases.scratch_folder().to_string_lossy()) } else { note.remove() }
 }
 
 /// Brings a database into the state before a start, and starts its server, which writes to `output`,
@@ -82,14 +85,14 @@ fn stage(
     databases: &mut Databases,
     database: &Database,
     tell: &mut Tell<'_>,
-) -> Result<Staged, Fault> {
+) -> Result<PreparedDatabase, Fault> {
     let mut untold = None;
     let mut on_data = |event: &Event| {
         if let Err(error) = tell(event) {
             untold.get_or_insert(error);
         }
     };
-    let staged = databases.stage(database, context.interrupted, &mut on_data);
+    let staged = databases.prepare(database, context.interrupted, &mut on_data);
     match untold {
         Some(error) => Err(Fault::Broken(Broken::Bundle(error))),
         None => Ok(staged?),
@@ -109,7 +112,7 @@ pub(crate) fn placed(workload: &Workload, served: &[Served]) -> Result<Workload,
     let mut workload = workload.clone();
     if let Steps::Sql(sql) = &mut workload.steps {
         let loaded = served.iter().find(|served| served.database.name == sql.database);
-        let endpoint = loaded.and_then(|served| served.staged.endpoint(sql.transport));
+        let endpoint = loaded.map(|served| served.staged.endpoint(sql.transport));
         sql.endpoint = Some(endpoint.ok_or_else(|| format!("the database `{}` cannot be reached", sql.database))?);
     }
     Ok(workload)
@@ -121,7 +124,7 @@ pub(crate) fn facts(served: &[Served], steps: &Steps) -> Result<Vec<DatabaseFact
         let load = load_on(steps, &database.name);
         let transport = load.map_or(Transport::Unix, |sql| sql.transport);
         let mut facts = plimsoll_database::facts(database, staged, transport)?;
-        let set = load.map(|sql| set_by_load(database.engine, &sql.work, &facts.settings));
+        let set = load.map(|sql| risky_settings_of_load(database.engine, &sql.work, &facts.settings));
         facts.settings.extend(set.unwrap_or_default());
         Ok(facts)
     };
@@ -129,8 +132,8 @@ pub(crate) fn facts(served: &[Served], steps: &Steps) -> Result<Vec<DatabaseFact
 }
 
 /// Begins to look at what all of them count.
-pub(crate) fn look(served: &[Served]) -> Result<Vec<Look>, Fault> {
-    let looks = served.iter().map(|served| Look::start(&served.database, &served.staged));
+pub(crate) fn look(served: &[Served]) -> Result<Vec<CounterSampler>, Fault> {
+    let looks = served.iter().map(|served| CounterSampler::start(&served.database, &served.staged));
     Ok(looks.collect::<Result<_, DatabaseError>>()?)
 }
 
@@ -144,12 +147,16 @@ pub(crate) fn check_users(served: &[Served], steps: &Steps, users: u32) -> Resul
 
 /// What they counted until the end of the measure phase, in order of time; and which of them ended
 /// their sessions meanwhile, as failures of the trial.
-pub(crate) fn seen(looks: Vec<Look>, served: &[Served], record: &RunRecord) -> (Vec<DatabaseSample>, Vec<String>) {
+pub(crate) fn seen(
+    looks: Vec<CounterSampler>,
+    served: &[Served],
+    record: &RunRecord,
+) -> (Vec<DatabaseSample>, Vec<String>) {
     let (mut samples, mut lost) = (Vec::new(), Vec::new());
     for (look, Served { database, .. }) in looks.into_iter().zip(served) {
         let seen = look.stop(record.zero, record.window.into());
         samples.extend(seen.samples);
-        if seen.was_lost {
+        if seen.session_lost {
             let name = &database.name;
             lost.push(format!(
                 "the server of the database `{name}` ended its sessions under load: it was restarted, or crashed and recovered"
@@ -178,9 +185,10 @@ pub(crate) fn add_conditions(
 ) -> Result<(), String> {
     for (facts, Served { database, staged }) in facts.iter_mut().zip(served) {
         let Some(sql) = load_on(steps, &database.name).filter(|sql| !sql.check_within.is_zero()) else { continue };
-        facts.conditions = after(database, staged, sql.check_within, context.interrupted).map_err(|error| {
-            format!("the data of `{}` could not be looked at after the load: {error}", database.name)
-        })?;
+        facts.conditions =
+            evaluate_conditions(database, staged, sql.check_within, context.interrupted).map_err(|error| {
+                format!("the data of `{}` could not be looked at after the load: {error}", database.name)
+            })?;
     }
     Ok(())
 }

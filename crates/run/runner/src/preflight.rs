@@ -162,5 +162,5 @@ fn faults_of(study: &Study, assignment: &Assignment, program: &Path) -> Vec<Foun
 /// Each is looked at once, however many trials use it.
 fn faults_of_databases(databases: &[Database]) -> Vec<String> {
     let faults = databases.iter().flat_map(plimsoll_database::check);
-    faults.chain(plimsoll_database::check_room(databases)).collect()
+    faults.chain(plimsoll_database::check_disk_space(databases)).collect()
 }

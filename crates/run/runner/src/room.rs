@@ -3,14 +3,14 @@
 use plimsoll_model::storage::{Storage, Store};
 use plimsoll_model::workload::Steps;
 use plimsoll_study::TrialSpec;
-use plimsoll_system::free_room;
+use plimsoll_system::free_space;
 
 /// What is wrong, if all objects of a trial are larger than what is free.
 pub(crate) fn check(spec: &TrialSpec) -> Option<String> {
     let Steps::Storage(storage) = &spec.workload.steps else { return None };
     let Storage { name, store: Store::Directory(path), size, objects, .. } = &**storage else { return None };
     let users = spec.load.most_users();
-    let (needed, free) = (size.saturating_mul((*objects).into()).saturating_mul(users.into()), free_room(path).ok()?);
+    let (needed, free) = (size.saturating_mul((*objects).into()).saturating_mul(users.into()), free_space(path).ok()?);
     (needed > free).then(|| {
         format!(
             "no space: {users} users, each with {objects} objects of {size} bytes, take {needed} bytes in `{name}`, and \

@@ -25,6 +25,7 @@ pub mod warden;
 
 mod command;
 mod control_channel;
+mod disk_space;
 mod error;
 mod exit;
 mod launcher;
@@ -33,10 +34,10 @@ mod port;
 mod program;
 mod random;
 mod ready;
-mod room;
 mod running;
 mod tree;
 
+pub use disk_space::free_space;
 pub use error::SystemError;
 pub use exit::Exit;
 pub use launcher::Launcher;
@@ -44,5 +45,4 @@ pub use output::LastOutput;
 pub use port::{check_port_free, free_port};
 pub use program::{check_command, check_commands, sha256};
 pub use random::random_text;
-pub use room::free_room;
 pub use running::{Running, Stopped};

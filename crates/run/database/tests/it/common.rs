@@ -1,6 +1,6 @@
 //! A database to be started, a run that starts it, and looks at what is left.
 
-use plimsoll_database::{DatabaseError, Databases, Staged, check};
+use plimsoll_database::{DatabaseError, Databases, PreparedDatabase, check};
 use plimsoll_model::database::{Database, Dataset, Engine, Origin, Server, Snapshot};
 use plimsoll_model::event::Event;
 use plimsoll_model::sql::Transport;
@@ -101,24 +101,24 @@ pub(crate) fn settings(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Starts what was staged, and waits until it is ready.
-pub(crate) fn start(staged: &Staged, place: &Place) -> Result<Running, DatabaseError> {
-    let spec = staged.system.as_ref().expect("the run starts it");
+/// Starts what was prepared, and waits until it is ready.
+pub(crate) fn start(prepared: &PreparedDatabase, place: &Place) -> Result<Running, DatabaseError> {
+    let spec = prepared.system.as_ref().expect("the run starts it");
     let running = launcher().start(spec, &place.path("logs/db.log"))?;
     running.wait_ready(&|| false)?;
-    staged.wait_ready(Some(&running), &NEVER)?;
+    prepared.wait_ready(Some(&running), &NEVER)?;
     Ok(running)
 }
 
 /// The accounts' numbers and amounts.
-pub(crate) fn accounts(staged: &Staged) -> Accounts {
-    let table = connect(staged).query("SELECT id, amount FROM account ORDER BY id").unwrap();
+pub(crate) fn accounts(prepared: &PreparedDatabase) -> Accounts {
+    let table = connect(prepared).query("SELECT id, amount FROM account ORDER BY id").unwrap();
     let number = |cell: &Option<String>| cell.as_ref().unwrap().parse().unwrap();
     table.rows.iter().map(|row| (number(&row[0]), number(&row[1]))).collect()
 }
 
-pub(crate) fn connect(staged: &Staged) -> Connection {
-    Connection::open(&staged.endpoint(Transport::Unix).unwrap(), CallLimits::timeout(PATIENCE)).unwrap()
+pub(crate) fn connect(prepared: &PreparedDatabase) -> Connection {
+    Connection::open(&prepared.endpoint(Transport::Unix), CallLimits::timeout(PATIENCE)).unwrap()
 }
 
 /// Events that tell of data being made, without those of progress.

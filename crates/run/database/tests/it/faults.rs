@@ -1,7 +1,7 @@
 //! What goes wrong while data is made, and before.
 
 use crate::common::{NEVER, Place, names_in, processes_with, server, settings};
-use plimsoll_database::{DatabaseError, check, check_room};
+use plimsoll_database::{DatabaseError, check, check_disk_space};
 use plimsoll_model::database::{Dataset, Engine};
 use plimsoll_model::event::Event;
 use std::path::Path;
@@ -34,7 +34,7 @@ fn a_disk_that_is_full_while_data_is_loaded_is_named_and_nothing_is_left() {
         let Some(_mounted) = Disk::mount(&disk, size) else { return };
         server(&mut database).data = Some(disk.join("data"));
         let mut databases = place.databases();
-        let error = databases.stage(&database, &NEVER, &mut |_| ()).unwrap_err();
+        let error = databases.prepare(&database, &NEVER, &mut |_| ()).unwrap_err();
         let said = error.to_string();
         assert!(said.starts_with(&format!("no space: the disk of {} is full", disk.join("data").display())), "{said}");
         assert_eq!(names_in(&disk), Vec::<String>::new());
@@ -51,12 +51,12 @@ fn an_interrupted_load_leaves_nothing() {
         server(&mut database).data = kept;
         let interrupted = AtomicBool::new(false);
         let mut databases = place.databases();
-        let run = databases.place().to_owned();
+        let run = databases.scratch_folder().to_owned();
         let mut on_data = |event: &Event| {
             let rests = matches!(event, Event::DataProgress { doing, .. } if doing == "bringing to rest");
             interrupted.store(rests, Ordering::Relaxed);
         };
-        let error = databases.stage(&database, &interrupted, &mut on_data).unwrap_err();
+        let error = databases.prepare(&database, &interrupted, &mut on_data).unwrap_err();
         assert!(matches!(error, DatabaseError::Interrupted), "{error}");
         drop(databases);
         assert!(!run.exists() && !folder.exists());
@@ -73,8 +73,8 @@ fn what_cannot_be_is_said_before_anything_is_started() {
             let mut changed = database.clone();
             change(&mut changed);
             let faults = check(&changed).join("; ");
-            let staged = place.databases().stage(&changed, &NEVER, &mut |_| panic!("nothing may be made"));
-            assert_eq!(staged.unwrap_err().to_string(), faults);
+            let prepared = place.databases().prepare(&changed, &NEVER, &mut |_| panic!("nothing may be made"));
+            assert_eq!(prepared.unwrap_err().to_string(), faults);
             faults
         };
         let said = fault_of(&|database| server(database).user = Some("no-such-user".to_owned()));
@@ -138,9 +138,9 @@ fn data_that_no_disk_has_room_for_is_refused_before_anything_is_made() {
         let Some(mut database) = place.database(engine, "") else { continue };
         let tpcc = |warehouses| Dataset::Tpcc { warehouses, seed: 1 };
         database.dataset = tpcc(1);
-        assert_eq!(check_room(&[database.clone()]), [""; 0]);
+        assert_eq!(check_disk_space(&[database.clone()]), [""; 0]);
         database.dataset = tpcc(1_000_000);
-        let told = check_room(&[database.clone(), database]).join("");
+        let told = check_disk_space(&[database.clone(), database]).join("");
         assert!(told.contains("`db`, TPC-C of 1000000 warehouses"), "{told}");
         assert!(told.contains("the disk of /var/tmp") && told.contains("`data` in `[database.NAME]`"), "{told}");
     }

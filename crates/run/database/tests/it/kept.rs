@@ -9,10 +9,10 @@ use std::fs;
 fn stage(place: &Place, database: &Database) -> (Result<Accounts, DatabaseError>, Vec<Event>) {
     let mut events = Vec::new();
     let mut databases = place.databases();
-    let found = databases.stage(database, &NEVER, &mut |event| events.push(event.clone())).and_then(|staged| {
-        let running = start(&staged, place)?;
-        let found = accounts(&staged);
-        connect(&staged).batch("DELETE FROM account").unwrap();
+    let found = databases.prepare(database, &NEVER, &mut |event| events.push(event.clone())).and_then(|prepared| {
+        let running = start(&prepared, place)?;
+        let found = accounts(&prepared);
+        connect(&prepared).batch("DELETE FROM account").unwrap();
         running.stop()?;
         Ok(found)
     });
@@ -99,7 +99,7 @@ fn two_runs_do_not_use_the_same_data() {
     let Some(mut database) = place.database(Engine::Postgresql, "") else { return };
     server(&mut database).data = Some(place.path("data"));
     let mut first = place.databases();
-    let _staged = first.stage(&database, &NEVER, &mut |_| ()).unwrap();
+    let _prepared = first.prepare(&database, &NEVER, &mut |_| ()).unwrap();
     let said = stage(&place, &database).0.unwrap_err().to_string();
     assert!(said.contains("is in use by another run (process "), "{said}");
 }

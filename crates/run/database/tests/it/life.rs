@@ -4,7 +4,9 @@ use crate::common::{
     NEVER, PATIENCE, Place, accounts, connect, files_with, launcher, processes_with, ready_events, server, settings,
     start,
 };
-use plimsoll_database::{Databases, Look, Seen, Staged, after, check, facts};
+use plimsoll_database::{
+    CounterSampler, CounterSeries, Databases, PreparedDatabase, check, evaluate_conditions, facts,
+};
 use plimsoll_model::database::{Database, Dataset, Engine, External, Origin, Snapshot};
 use plimsoll_model::event::Event;
 use plimsoll_model::sql::Transport;
@@ -55,7 +57,7 @@ fn live(engine: Engine, asked: &[(&str, &str)], risky: (&str, &str, &str)) {
     a_setting_that_is_not_in_force_is_named(&place, &mut databases, &database);
     a_server_that_runs_already_is_left_alone(&place, &mut databases, &database);
 
-    let run = databases.place().to_owned();
+    let run = databases.scratch_folder().to_owned();
     let passwords = databases.secrets();
     assert!(!passwords.is_empty());
     for password in &passwords {
@@ -75,17 +77,17 @@ fn a_trial_changes_the_data(
     risky: (&str, &str, &str),
     events: &mut Vec<Event>,
 ) {
-    let staged = databases.stage(database, &NEVER, &mut |event| events.push(event.clone())).unwrap();
-    assert_eq!(staged.data, "initialised and loaded by the run");
-    assert!(["copied", "copied (reflink)"].contains(&staged.restored.0.as_str()), "{:?}", staged.restored);
-    let running = start(&staged, place).unwrap();
-    assert_eq!(accounts(&staged), [(1, 10), (2, 20), (3, 30)]);
+    let prepared = databases.prepare(database, &NEVER, &mut |event| events.push(event.clone())).unwrap();
+    assert_eq!(prepared.data_origin, "initialised and loaded by the run");
+    assert!(["copied", "copied (reflink)"].contains(&prepared.restored.how.as_str()), "{:?}", prepared.restored);
+    let running = start(&prepared, place).unwrap();
+    assert_eq!(accounts(&prepared), [(1, 10), (2, 20), (3, 30)]);
     for password in databases.secrets() {
         assert_eq!(processes_with(&password.0), Vec::<String>::new());
     }
 
-    let look = Look::start(database, &staged).unwrap();
-    let mut connection = connect(&staged);
+    let sampler = CounterSampler::start(database, &prepared).unwrap();
+    let mut connection = connect(&prepared);
     for amount in 0..50 {
         connection.batch(&format!("UPDATE account SET amount = {amount} WHERE id = 1")).unwrap();
     }
@@ -93,8 +95,8 @@ fn a_trial_changes_the_data(
     std::thread::sleep(Duration::from_millis(1500)); // PostgreSQL's sessions tell what they did once a second
     connection.batch("DELETE FROM account WHERE id = 4").unwrap();
     std::thread::sleep(Duration::from_millis(1200)); // to the next whole second: there is no look at the end
-    let Seen { samples, was_lost } = look.stop(Instant::now(), Duration::ZERO);
-    assert!(!was_lost);
+    let CounterSeries { samples, session_lost } = sampler.stop(Instant::now(), Duration::ZERO);
+    assert!(!session_lost);
     let sum = |counter: &str| -> f64 {
         let of = samples.iter().filter(|sample| sample.counter == counter && sample.database == "db");
         of.map(|sample| sample.value).sum()
@@ -104,9 +106,9 @@ fn a_trial_changes_the_data(
     assert!(samples.iter().any(|sample| sample.counter == "lock_waits" && sample.value == 0.0), "{samples:?}");
     assert!(samples.iter().all(|sample| (-60.0..1.0).contains(&sample.at)), "{samples:?}");
 
-    a_session_that_the_server_ends_is_noticed(database, &staged, &mut connection);
+    a_session_that_the_server_ends_is_noticed(database, &prepared, &mut connection);
 
-    let facts = facts(database, &staged, Transport::Tcp).unwrap();
+    let facts = facts(database, &prepared, Transport::Tcp).unwrap();
     assert!(facts.version.starts_with(&database.engine.to_string()), "{facts:?}");
     assert!(facts.transport.starts_with("TCP to 127.0.0.1:"), "{facts:?}");
     assert!(["READ COMMITTED", "REPEATABLE READ"].contains(&facts.isolation.as_str()), "{facts:?}");
@@ -116,14 +118,18 @@ fn a_trial_changes_the_data(
     let setting = facts.settings.iter().find(|setting| setting.name == name).unwrap();
     assert_eq!(setting.in_force, value);
     assert!(setting.risk.as_ref().unwrap().contains(lost), "{setting:?}");
-    assert_eq!(after(database, &staged, PATIENCE, &NEVER).unwrap(), []);
+    assert_eq!(evaluate_conditions(database, &prepared, PATIENCE, &NEVER).unwrap(), []);
 
     let stopped = running.stop().unwrap();
     assert!(stopped.exit.unwrap().is_success() && stopped.killed == 0, "{stopped:?}");
 }
 
-fn a_session_that_the_server_ends_is_noticed(database: &Database, staged: &Staged, connection: &mut Connection) {
-    let look = Look::start(database, staged).unwrap();
+fn a_session_that_the_server_ends_is_noticed(
+    database: &Database,
+    prepared: &PreparedDatabase,
+    connection: &mut Connection,
+) {
+    let sampler = CounterSampler::start(database, prepared).unwrap();
     let (others, end) = match database.engine {
         Engine::Postgresql => (
             "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
@@ -136,7 +142,7 @@ fn a_session_that_the_server_ends_is_noticed(database: &Database, staged: &Stage
     for other in connection.query(others).unwrap().rows.into_iter().flatten().flatten() {
         connection.batch(&format!("{end}({other})")).unwrap();
     }
-    assert!(look.stop(Instant::now(), Duration::ZERO).was_lost);
+    assert!(sampler.stop(Instant::now(), Duration::ZERO).session_lost);
 }
 
 fn a_trial_with_a_killed_server_fails(
@@ -145,8 +151,8 @@ fn a_trial_with_a_killed_server_fails(
     database: &Database,
     events: &mut Vec<Event>,
 ) {
-    let staged = databases.stage(database, &NEVER, &mut |event| events.push(event.clone())).unwrap();
-    let running = start(&staged, place).unwrap();
+    let prepared = databases.prepare(database, &NEVER, &mut |event| events.push(event.clone())).unwrap();
+    let running = start(&prepared, place).unwrap();
     let first = running.processes().into_iter().min().unwrap();
     let data = std::fs::read_link(format!("/proc/{first}/cwd")).unwrap();
     let shared = std::fs::read_to_string(data.join("plimsoll-shared-memory")).unwrap_or_default();
@@ -157,13 +163,13 @@ fn a_trial_with_a_killed_server_fails(
         assert!(begin.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(5));
     }
-    let said = staged.wait_ready(Some(&running), &NEVER).unwrap_err().to_string();
+    let said = prepared.wait_ready(Some(&running), &NEVER).unwrap_err().to_string();
     assert!(said.contains("ended by itself") && said.contains("signal 9"), "{said}");
     assert!(!said.contains("--datadir") && !said.contains(" -D "), "the command is not the study's: {said}");
     if database.engine == Engine::Postgresql {
         assert_eq!((segments_of(first), shared.iter().any(|file| file.exists())), (1, true), "{shared:?}");
     }
-    drop((running, staged));
+    drop((running, prepared));
     assert_eq!(segments_of(first), 0, "what a killed server left goes with its data");
     assert!(shared.iter().all(|file| !file.exists()), "{shared:?}");
 }
@@ -180,24 +186,24 @@ fn the_next_finds_what_was_loaded(
     database: &Database,
     events: &mut Vec<Event>,
 ) {
-    let staged = databases.stage(database, &NEVER, &mut |event| events.push(event.clone())).unwrap();
-    let running = start(&staged, place).unwrap();
-    assert_eq!(accounts(&staged), [(1, 10), (2, 20), (3, 30)]);
-    let home = staged.system.as_ref().unwrap().dir.clone();
+    let prepared = databases.prepare(database, &NEVER, &mut |event| events.push(event.clone())).unwrap();
+    let running = start(&prepared, place).unwrap();
+    assert_eq!(accounts(&prepared), [(1, 10), (2, 20), (3, 30)]);
+    let home = prepared.system.as_ref().unwrap().dir.clone();
     let copies = || {
         let names = crate::common::names_in(&home);
         names.into_iter().filter(|name| name.starts_with("trial-")).count()
     };
     assert_eq!(copies(), 1);
     running.stop().unwrap();
-    drop(staged);
+    drop(prepared);
     assert_eq!(copies(), 0);
 }
 
 fn a_setting_that_is_unknown_is_named(place: &Place, databases: &mut Databases, database: &Database) {
     let database = Database { settings: settings(&[("no_such_setting", "1")]), ..database.clone() };
-    let staged = databases.stage(&database, &NEVER, &mut |_| ()).unwrap();
-    let said = start(&staged, place).unwrap_err().to_string();
+    let prepared = databases.prepare(&database, &NEVER, &mut |_| ()).unwrap();
+    let said = start(&prepared, place).unwrap_err().to_string();
     let expected = match database.engine {
         Engine::Postgresql => "FATAL:  unrecognized configuration parameter \"no_such_setting\"",
         Engine::Mariadb | Engine::Mysql => "unknown variable 'no-such-setting=1'",
@@ -214,25 +220,25 @@ fn a_setting_that_is_not_in_force_is_named(place: &Place, databases: &mut Databa
     };
     let mut database = database.clone();
     database.settings = settings(&[asked]);
-    let staged = databases.stage(&database, &NEVER, &mut |_| ()).unwrap();
+    let prepared = databases.prepare(&database, &NEVER, &mut |_| ()).unwrap();
     if database.engine == Engine::Postgresql {
         let plain = Database { settings: Vec::new(), ..database.clone() };
-        let before = databases.stage(&plain, &NEVER, &mut |_| ()).unwrap();
+        let before = databases.prepare(&plain, &NEVER, &mut |_| ()).unwrap();
         drop(before);
-        let spec = staged.system.as_ref().unwrap();
+        let spec = prepared.system.as_ref().unwrap();
         let running = launcher().start(spec, &place.path("logs/db.log")).unwrap();
-        staged.wait_ready(Some(&running), &NEVER).unwrap();
-        connect(&staged).batch("ALTER DATABASE plimsoll SET work_mem = '5MB'").unwrap();
-        let said = staged.wait_ready(Some(&running), &NEVER).unwrap_err().to_string();
+        prepared.wait_ready(Some(&running), &NEVER).unwrap();
+        connect(&prepared).batch("ALTER DATABASE plimsoll SET work_mem = '5MB'").unwrap();
+        let said = prepared.wait_ready(Some(&running), &NEVER).unwrap_err().to_string();
         assert!(said.contains(expected), "{said}");
         return;
     }
-    let said = start(&staged, place).unwrap_err().to_string();
+    let said = start(&prepared, place).unwrap_err().to_string();
     assert!(said.contains("the setting `table_definition_cache`") && said.contains(expected), "{said}");
     // A setting that this version knows only to say that it does nothing.
     let ignored = Database { settings: settings(&[("innodb_thread_concurrency", "8")]), ..database };
-    let staged = databases.stage(&ignored, &NEVER, &mut |_| ()).unwrap();
-    if let Err(error) = start(&staged, place) {
+    let prepared = databases.prepare(&ignored, &NEVER, &mut |_| ()).unwrap();
+    if let Err(error) = start(&prepared, place) {
         let said = error.to_string();
         assert!(said.contains("the setting `innodb_thread_concurrency` is not known to MariaDB"), "{said}");
         assert!(said.contains("does nothing"), "{said}");
@@ -241,10 +247,10 @@ fn a_setting_that_is_not_in_force_is_named(place: &Place, databases: &mut Databa
 
 fn a_server_that_runs_already_is_left_alone(place: &Place, databases: &mut Databases, database: &Database) {
     let plain = Database { settings: Vec::new(), ..database.clone() };
-    let own = databases.stage(&plain, &NEVER, &mut |_| ()).unwrap();
+    let own = databases.prepare(&plain, &NEVER, &mut |_| ()).unwrap();
     let running = start(&own, place).unwrap();
     let mut external = External {
-        endpoint: own.endpoint(Transport::Tcp).unwrap(),
+        endpoint: own.endpoint(Transport::Tcp),
         password_variable: None,
         may_write: false,
         restore: Some(CommandLine(["sh", "-c", "echo restored > restored"].map(str::to_owned).to_vec())),
@@ -259,21 +265,21 @@ fn a_server_that_runs_already_is_left_alone(place: &Place, databases: &mut Datab
     };
     let fitting =
         of(&external, &[("max_connections", if database.engine == Engine::Postgresql { "100" } else { "151" })]);
-    let staged = databases.stage(&fitting, &NEVER, &mut |_| panic!("nothing is made")).unwrap();
-    assert!(staged.system.is_none());
-    assert_eq!((staged.data.as_str(), staged.restored.0.contains("echo restored")), ("external", true));
+    let prepared = databases.prepare(&fitting, &NEVER, &mut |_| panic!("nothing is made")).unwrap();
+    assert!(prepared.system.is_none());
+    assert_eq!((prepared.data_origin.as_str(), prepared.restored.how.contains("echo restored")), ("external", true));
     assert!(place.path("restored").exists());
-    staged.wait_ready(None, &NEVER).unwrap();
-    assert_eq!(facts(&fitting, &staged, Transport::Unix).unwrap().restored, staged.restored.0);
-    assert_eq!(accounts(&staged), [(1, 10), (2, 20), (3, 30)]);
+    prepared.wait_ready(None, &NEVER).unwrap();
+    assert_eq!(facts(&fitting, &prepared, Transport::Unix).unwrap().restored, prepared.restored.how);
+    assert_eq!(accounts(&prepared), [(1, 10), (2, 20), (3, 30)]);
 
     let other = of(&external, &[("max_connections", "7")]);
-    let staged = databases.stage(&other, &NEVER, &mut |_| ()).unwrap();
-    let said = staged.wait_ready(None, &NEVER).unwrap_err().to_string();
+    let prepared = databases.prepare(&other, &NEVER, &mut |_| ()).unwrap();
+    let said = prepared.wait_ready(None, &NEVER).unwrap_err().to_string();
     assert!(said.contains("the setting `max_connections` is to be `7`"), "{said}");
 
     external.restore = Some(CommandLine(["sh", "-c", "echo no dump; exit 3"].map(str::to_owned).to_vec()));
-    let said = databases.stage(&of(&external, &[]), &NEVER, &mut |_| ()).unwrap_err().to_string();
+    let said = databases.prepare(&of(&external, &[]), &NEVER, &mut |_| ()).unwrap_err().to_string();
     assert!(
         said.contains("the restore command `sh -c echo no dump; exit 3`") && said.contains("exit code 3"),
         "{said}"
@@ -292,12 +298,12 @@ fn a_template_is_copied_by_the_server_itself() {
     server(&mut database).snapshot = Snapshot::Template;
     let mut databases = place.databases();
     for _trial in 0..2 {
-        let staged = databases.stage(&database, &NEVER, &mut |_| ()).unwrap();
-        let running = start(&staged, &place).unwrap();
-        assert_eq!(staged.endpoint(Transport::Unix).unwrap().database, "run");
-        assert_eq!(accounts(&staged), [(1, 10), (2, 20), (3, 30)]);
-        connect(&staged).batch("DELETE FROM account").unwrap();
-        let facts = facts(&database, &staged, Transport::Unix).unwrap();
+        let prepared = databases.prepare(&database, &NEVER, &mut |_| ()).unwrap();
+        let running = start(&prepared, &place).unwrap();
+        assert_eq!(prepared.endpoint(Transport::Unix).database, "run");
+        assert_eq!(accounts(&prepared), [(1, 10), (2, 20), (3, 30)]);
+        connect(&prepared).batch("DELETE FROM account").unwrap();
+        let facts = facts(&database, &prepared, Transport::Unix).unwrap();
         assert_eq!((facts.restored.as_str(), facts.transport.as_str()), ("template database", "UNIX socket"));
         assert!(facts.restore_seconds > 0.0);
         running.stop().unwrap();
@@ -318,12 +324,12 @@ fn nobody_enters_without_a_password(engine: Engine, may_stay: &[&str]) {
     let place = Place::new();
     let Some(database) = place.database(engine, "") else { return };
     let mut databases = place.databases();
-    let staged = databases.stage(&database, &NEVER, &mut |_| ()).unwrap();
-    let running = start(&staged, &place).unwrap();
-    let users = connect(&staged).query("SELECT DISTINCT user FROM mysql.user ORDER BY user").unwrap();
+    let prepared = databases.prepare(&database, &NEVER, &mut |_| ()).unwrap();
+    let running = start(&prepared, &place).unwrap();
+    let users = connect(&prepared).query("SELECT DISTINCT user FROM mysql.user ORDER BY user").unwrap();
     let users: Vec<String> = users.rows.into_iter().flatten().flatten().collect();
     assert!(users.iter().all(|user| may_stay.contains(&user.as_str())), "{users:?}");
-    let mut endpoint = staged.endpoint(Transport::Unix).unwrap();
+    let mut endpoint = prepared.endpoint(Transport::Unix);
     for user in ["root", "nobody", ""] {
         (endpoint.user, endpoint.password) = (user.to_owned(), None);
         let refused = Connection::open(&endpoint, plimsoll_sql::CallLimits::timeout(PATIENCE));

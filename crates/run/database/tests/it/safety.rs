@@ -10,9 +10,9 @@ fn risky(engine: Engine, script: &str) -> Option<Vec<(String, String)>> {
     let place = Place::new();
     let database = place.database(engine, script)?;
     let mut databases = place.databases();
-    let staged = databases.stage(&database, &NEVER, &mut |_| ()).unwrap();
-    let running = start(&staged, &place).unwrap();
-    let facts = facts(&database, &staged, Transport::Unix).unwrap();
+    let prepared = databases.prepare(&database, &NEVER, &mut |_| ()).unwrap();
+    let running = start(&prepared, &place).unwrap();
+    let facts = facts(&database, &prepared, Transport::Unix).unwrap();
     running.stop().unwrap();
     let risky = facts.settings.into_iter().filter(|setting| setting.risk.is_some());
     Some(risky.map(|setting| (setting.name, setting.in_force)).collect())

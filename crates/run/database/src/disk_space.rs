@@ -1,9 +1,9 @@
-//! How much room the data of a run will take, and whether the disks have it.
+//! How much disk space the data of a run takes, and which disks lack it.
 
 use crate::mark::{FolderOwner, Mark};
 use crate::scratch::PLACE;
 use plimsoll_model::database::{Database, Dataset, Engine, Origin, Server, Snapshot};
-use plimsoll_system::free_room;
+use plimsoll_system::free_space;
 use rustix::fs::statfs;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,8 +18,8 @@ fn empty(engine: Engine) -> u64 {
     }
 }
 
-/// About how many bytes loaded data takes, log included, as was measured of PostgreSQL 15 and
-/// MariaDB 10.11; none where only what makes the data knows it.
+/// About how many bytes loaded data takes, log included, as measured with PostgreSQL 15 and MariaDB
+/// 10.11. None for data of the study's own scripts.
 #[must_use]
 pub fn expected_size(engine: Engine, dataset: &Dataset) -> Option<u64> {
     let (warehouse, row) = match engine {
@@ -34,21 +34,21 @@ pub fn expected_size(engine: Engine, dataset: &Dataset) -> Option<u64> {
     Some(loaded.saturating_add(empty(engine)))
 }
 
-/// What a disk is to hold.
+/// What the databases of a run need on one disk.
 #[derive(Default)]
 struct DiskDemand {
     folder: PathBuf,
     /// All data that is kept during the run.
     loaded: u64,
-    /// The largest copy for a trial: there is one at a time at least.
+    /// The largest copy for a start: there is at least one at a time.
     copy: u64,
     what: BTreeSet<String>,
 }
 
-/// The disks that lack the room for what these databases take: the data of each, as often as it is
-/// made, and the copy that a trial works on.
+/// One fault for each disk that lacks the space for these databases: the data of each, as often as it
+/// is made, and the copy that a start works on.
 #[must_use]
-pub fn check_room(databases: &[Database]) -> Vec<String> {
+pub fn check_disk_space(databases: &[Database]) -> Vec<String> {
     let mut disks: BTreeMap<u64, DiskDemand> = BTreeMap::new();
     let mut seen = BTreeSet::new();
     for database in databases {
@@ -59,11 +59,12 @@ pub fn check_room(databases: &[Database]) -> Vec<String> {
         let Some(disk) = disk_of(&folder) else { continue };
         let needed =
             disks.entry(disk).or_insert_with(|| DiskDemand { folder: folder.clone(), ..DiskDemand::default() });
-        if seen.insert(made_alike(database, server)) && kept.is_none() {
+        if seen.insert(data_identity(database, server)) && kept.is_none() {
             needed.loaded = needed.loaded.saturating_add(size);
         }
         needed.what.insert(format!("`{}`, {}", database.name, database.dataset));
-        needed.copy = needed.copy.max(if server.snapshot == Snapshot::Copy && clones(&folder) { 0 } else { size });
+        needed.copy =
+            needed.copy.max(if server.snapshot == Snapshot::Copy && has_reflinks(&folder) { 0 } else { size });
     }
     disks.into_values().filter_map(DiskDemand::fault).collect()
 }
@@ -71,7 +72,7 @@ pub fn check_room(databases: &[Database]) -> Vec<String> {
 impl DiskDemand {
     fn fault(self) -> Option<String> {
         let DiskDemand { folder, loaded, copy, what } = self;
-        let (needed, free) = (loaded.saturating_add(copy), free_room(&folder).ok()?);
+        let (needed, free) = (loaded.saturating_add(copy), free_space(&folder).ok()?);
         if needed <= free {
             return None;
         }
@@ -79,21 +80,21 @@ impl DiskDemand {
         Some(format!(
             "no space: data and the copy for a trial take about {} on the disk of {} ({}), and {} are free there\n\
              take fewer warehouses or rows, or let `data` in `[database.NAME]` name a folder on another disk",
-            amount(needed),
+            human_bytes(needed),
             folder.display(),
             what.join("; "),
-            amount(free)
+            human_bytes(free)
         ))
     }
 }
 
-/// What of a database makes its data another.
-fn made_alike(database: &Database, server: &Server) -> String {
+/// A text that is equal for two databases if they share their data.
+fn data_identity(database: &Database, server: &Server) -> String {
     let Server { programs, user, init, data, snapshot, .. } = server;
     format!("{} {programs:?} {user:?} {init:?} {data:?} {snapshot:?} {:?}", database.name, database.dataset)
 }
 
-/// Bytes of the data that an earlier run has kept.
+/// Bytes of the data that an earlier run kept.
 fn kept_size(server: &Server) -> Option<u64> {
     match Mark::find(server.data.as_deref()?) {
         FolderOwner::Marked(mark) if mark.finished => Some(mark.size),
@@ -106,8 +107,8 @@ fn disk_of(folder: &Path) -> Option<u64> {
     nearest(folder).map(|folder| folder.1.dev())
 }
 
-/// Whether copies of files there are references to the same blocks.
-fn clones(folder: &Path) -> bool {
+/// True if copies of files there are references to the same blocks (reflinks).
+fn has_reflinks(folder: &Path) -> bool {
     const BTRFS: u64 = 0x9123_683e;
     const XFS: u64 = 0x5846_5342;
     let system = nearest(folder).and_then(|(folder, _)| statfs(&folder).ok());
@@ -119,8 +120,8 @@ fn nearest(folder: &Path) -> Option<(PathBuf, fs::Metadata)> {
     absolute.ancestors().find_map(|folder| Some((folder.to_owned(), fs::metadata(folder).ok()?)))
 }
 
-/// Bytes for people.
-fn amount(bytes: u64) -> String {
+/// Bytes as people read them: `1.5 GB`.
+fn human_bytes(bytes: u64) -> String {
     match bytes as f64 {
         few if few < 1e9 => format!("{:.0} MB", few / 1e6),
         more if more < 1e12 => format!("{:.1} GB", more / 1e9),

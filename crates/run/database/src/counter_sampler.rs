@@ -1,0 +1,156 @@
+//! Samples the counters of a database once a second while load runs.
+
+use crate::counters::{CounterQuery, Counters};
+use crate::databases::PreparedDatabase;
+use crate::error::DatabaseError;
+use plimsoll_model::database::Database;
+use plimsoll_model::record::ErrorKind;
+use plimsoll_model::sample::DatabaseSample;
+use plimsoll_model::sql::Transport;
+use plimsoll_sql::{CallLimits, Connection};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Time between two samples.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// How long the queries of one sample may take.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Samples the counters of a database once a second, on a thread and a connection of its own, until
+/// it is stopped or dropped.
+#[derive(Debug)]
+pub struct CounterSampler {
+    started: Instant,
+    cancelled: Arc<AtomicBool>,
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<CounterSeries>>,
+}
+
+/// The samples of one database, and how its session ended.
+#[derive(Debug, Default)]
+pub struct CounterSeries {
+    /// Rates and gauges in order of time.
+    pub samples: Vec<DatabaseSample>,
+    /// True if the server closed the sampler's session. It was stopped or restarted, or it recovered
+    /// from a crash, which ends the sessions of all users.
+    pub session_lost: bool,
+}
+
+impl CounterSampler {
+    /// Connects to the database and starts to sample.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub fn start(database: &Database, prepared: &PreparedDatabase) -> Result<CounterSampler, DatabaseError> {
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let failed = || DatabaseError::sql(&database.name, "look at the counters");
+        let limits = CallLimits { cancelled: Arc::clone(&cancelled), ..CallLimits::timeout(QUERY_TIMEOUT) };
+        let mut connection = Connection::open(&prepared.service_endpoint(), limits).map_err(failed())?;
+        let endpoint = prepared.endpoint(Transport::Unix);
+        let query = CounterQuery::new(&mut connection, &endpoint.database).map_err(failed())?;
+        let started = Instant::now();
+        let last = query.run(&mut connection).map_err(failed())?;
+        let (stop, stopped) = mpsc::channel();
+        let sampling = Sampling {
+            database: database.name.clone(),
+            connection,
+            query,
+            started,
+            last_at: started,
+            last,
+            samples: Vec::new(),
+        };
+        let thread = thread::Builder::new().name("counters".to_owned()).spawn(move || sampling.run(&stopped));
+        let thread = thread.map_err(|error| DatabaseError::Failed(format!("failed to start a thread: {error}")))?;
+        Ok(CounterSampler { started, cancelled, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Stops, and returns the samples up to the end of the measure phase. Their instants count from
+    /// its start, `zero`; `window` is its length. Of a server that died, samples end at its death.
+    #[must_use]
+    pub fn stop(mut self, zero: Instant, window: Duration) -> CounterSeries {
+        self.stop = None;
+        let shift = signed_seconds(self.started, zero);
+        let mut series = self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+        series.samples.iter_mut().for_each(|sample| sample.at -= shift);
+        // Sessions that end report what they had not reported yet: a peak that belongs to no second.
+        series.samples.retain(|sample| sample.at <= window.as_secs_f64());
+        series
+    }
+}
+
+impl Drop for CounterSampler {
+    fn drop(&mut self) {
+        self.stop = None;
+        self.cancelled.store(true, Ordering::Relaxed); // only `stop` waits for the last sample
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The work of the sampler's thread.
+struct Sampling {
+    database: String,
+    connection: Connection,
+    query: CounterQuery,
+    started: Instant,
+    last_at: Instant,
+    last: Counters,
+    /// Samples so far, with instants from `started`.
+    samples: Vec<DatabaseSample>,
+}
+
+impl Sampling {
+    /// Samples at each whole second from the start until told to stop. The query at the stop gives no
+    /// sample, as its span is too short for a rate: it only shows if the session is still there.
+    fn run(mut self, stopped: &Receiver<()>) -> CounterSeries {
+        loop {
+            let due = self.started + next_whole_second(self.started.elapsed());
+            let wait = stopped.recv_timeout(due.saturating_duration_since(Instant::now()));
+            let (is_last, now) = (wait != Err(RecvTimeoutError::Timeout), Instant::now());
+            match self.query.run(&mut self.connection) {
+                Ok(counters) if !is_last => self.add(now, counters),
+                Ok(_) => return CounterSeries { samples: self.samples, session_lost: false },
+                Err(error) => {
+                    return CounterSeries { samples: self.samples, session_lost: error.kind == ErrorKind::Closed };
+                }
+            }
+        }
+    }
+
+    /// Adds a sample of each counter, as it was at `now`.
+    fn add(&mut self, now: Instant, counters: Counters) {
+        let at = now.duration_since(self.started).as_secs_f64();
+        for (counter, value) in counters.since(&self.last, now.duration_since(self.last_at)) {
+            self.samples.push(DatabaseSample { at, database: self.database.clone(), variant: 0, counter, value });
+        }
+        (self.last_at, self.last) = (now, counters);
+    }
+}
+
+/// When the next sample is due, from the start. Seconds that were missed are skipped, so samples do
+/// not drift.
+fn next_whole_second(elapsed: Duration) -> Duration {
+    INTERVAL * (u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX - 1) + 1)
+}
+
+/// Seconds from `from` to `to`, negative if `to` is the earlier one.
+fn signed_seconds(from: Instant, to: Instant) -> f64 {
+    to.checked_duration_since(from).map_or_else(|| -from.duration_since(to).as_secs_f64(), |span| span.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_due_at_whole_seconds_whatever_the_delay() {
+        for (elapsed, due) in [(0, 1), (999, 1), (1000, 2), (1040, 2), (4100, 5)] {
+            assert_eq!(next_whole_second(Duration::from_millis(elapsed)), Duration::from_secs(due), "{elapsed} ms");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What a run reads from a database that is up: facts, the limit of connections, and conditions of the data.
+
+use crate::databases::PreparedDatabase;
+use crate::error::DatabaseError;
+use crate::ready::{open, with_interruption};
+use crate::safety;
+use crate::settings::EffectiveSettings;
+use plimsoll_model::database::{Address, Condition, Database, DatabaseFacts};
+use plimsoll_model::sql::Transport;
+use plimsoll_sql::CallLimits;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long a server may take to answer a query of this module.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Reads the facts of a database that is up: version, settings in force and their risks, how its data was restored.
+///
+/// # Errors
+/// The server does not answer.
+pub fn facts(
+    database: &Database,
+    prepared: &PreparedDatabase,
+    transport: Transport,
+) -> Result<DatabaseFacts, DatabaseError> {
+    let endpoint = prepared.endpoint(transport);
+    let mut connection = open(&endpoint, CallLimits::timeout(QUERY_TIMEOUT))?;
+    let unread = || DatabaseError::sql(&database.name, "read the settings");
+    let in_force = EffectiveSettings::read(&mut connection).map_err(unread())?;
+    let mut settings = safety::reported_settings(database.engine, &database.settings, &in_force);
+    settings.extend(safety::tables(&mut connection).map_err(unread())?);
+    Ok(DatabaseFacts {
+        name: database.name.clone(),
+        version: connection.version(),
+        transport: match &endpoint.address {
+            Address::Unix(_) => "UNIX socket".to_owned(),
+            tcp => format!("TCP to {tcp}"),
+        },
+        isolation: isolation(&in_force),
+        data: prepared.data_origin.clone(),
+        restored: prepared.restored.how.clone(),
+        restore_seconds: prepared.restore_seconds(),
+        size: prepared.size,
+        settings,
+        loaded: prepared.conditions_when_loaded(),
+        ..DatabaseFacts::default()
+    })
+}
+
+/// Connections that Plimsoll itself holds while users are connected: one, of [`CounterSampler`].
+///
+/// [`CounterSampler`]: crate::CounterSampler
+const OWN_CONNECTIONS: u32 = 1;
+/// Connections to spare in the `max_connections` that the error suggests.
+const SPARE_CONNECTIONS: u32 = 4;
+
+/// Fails if the server's `max_connections` is too low for the load: each user has a connection of
+/// its own from the start.
+///
+/// # Errors
+/// The server takes fewer connections than that, or does not answer.
+pub fn check_connections(database: &Database, prepared: &PreparedDatabase, users: u32) -> Result<(), DatabaseError> {
+    let mut connection = open(&prepared.endpoint(Transport::Unix), CallLimits::timeout(QUERY_TIMEOUT))?;
+    let in_force =
+        EffectiveSettings::read(&mut connection).map_err(DatabaseError::sql(&database.name, "read the settings"))?;
+    let most = in_force.get("max_connections").and_then(|most| most.shown.parse::<u32>().ok());
+    let needed = users.saturating_add(OWN_CONNECTIONS);
+    let Some(most) = most.filter(|most| *most < needed) else { return Ok(()) };
+    Err(DatabaseError::Failed(format!(
+        "{users} users take more than the {most} connections of the database `{}`\n\
+         set its `max_connections` to {}, or give the load fewer `users` (in open load `max_users`)",
+        database.name,
+        needed.saturating_add(SPARE_CONNECTIONS)
+    )))
+}
+
+/// The isolation level of transactions that ask for none: `READ COMMITTED`.
+fn isolation(in_force: &EffectiveSettings) -> String {
+    let names = ["default_transaction_isolation", "transaction_isolation", "tx_isolation"];
+    let level = names.iter().find_map(|name| in_force.get(name));
+    level.map(|level| level.shown.to_uppercase().replace('-', " ")).unwrap_or_default()
+}
+
+/// Evaluates the consistency conditions of the workload's data, usually after the load. The queries
+/// take `within` at most.
+///
+/// # Errors
+/// The server does not answer, or `interrupted` is set.
+pub fn evaluate_conditions(
+    database: &Database,
+    prepared: &PreparedDatabase,
+    within: Duration,
+    interrupted: &AtomicBool,
+) -> Result<Vec<Condition>, DatabaseError> {
+    let conditions = with_interruption(interrupted, |over| {
+        let limits = CallLimits { cancelled: over, ..CallLimits::timeout(within + QUERY_TIMEOUT) }; // the server ends it earlier
+        let mut connection = open(&prepared.endpoint(Transport::Unix), limits)?;
+        plimsoll_oltp::conditions(&database.dataset, &mut connection, false, within)
+            .map_err(DatabaseError::sql(&database.name, "look at the data"))
+    });
+    if interrupted.load(Ordering::Relaxed) { Err(DatabaseError::Interrupted) } else { conditions }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_isolation_level_is_told_alike_for_all_servers() {
+        for (name, value, told) in [
+            ("default_transaction_isolation", "read committed", "READ COMMITTED"),
+            ("tx_isolation", "REPEATABLE-READ", "REPEATABLE READ"),
+            ("transaction_isolation", "SERIALIZABLE", "SERIALIZABLE"),
+        ] {
+            assert_eq!(isolation(&EffectiveSettings::of(&[(name, value)])), told);
+        }
+    }
+}
