@@ -70,7 +70,6 @@ impl Progress {
                 self.phase = Some(*phase);
                 self.bar.set_message(format!("{} · {phase}", self.current));
             }
-            Event::LoadBegun { .. } => {}
             Event::SecondPassed(second) => self.second(second.iterations, second.errors, second.median),
             Event::StartFinished { validity, iterations, errors, .. } => {
                 self.say(&trial_line(&self.current, validity, *iterations, *errors));
@@ -89,8 +88,16 @@ impl Progress {
             }),
             Event::Warning { message } => self.say(&format!("warning: {}", in_one_line(message))),
             // What broke the run off is worth more than a line.
-            Event::RunFinished { complete: false } if self.output.contains('\n') => self.say(&self.output),
-            Event::RunFinished { .. } => {}
+            Event::RunFinished { complete: false, .. } if self.output.contains('\n') => self.say(&self.output),
+            Event::RunFinished { .. }
+            | Event::VersionsFound { .. }
+            | Event::StartDecided { .. }
+            | Event::LoadBegun { .. }
+            | Event::ObjectsPlaced { .. }
+            | Event::ConsoleWritten { .. }
+            | Event::LoadFinished { .. }
+            | Event::Sampled { .. }
+            | Event::ResultsComplete(_) => {}
         }
     }
 

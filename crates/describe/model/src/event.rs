@@ -1,7 +1,12 @@
-//! What happens in a run, told once and consumed by many: bundle, terminal, later a web page.
+//! What happens in a run. The runner tells each event once; the bundle, the terminal and whoever else wants to know
+//! subscribe to the same stream. What a bundle holds of a run, it has from these events.
 
-use crate::result::{GeneratorRow, LoadSecond};
+use crate::host::Version;
+use crate::record::{Interval, Subject, Tally};
+use crate::result::{FinishedStart, GeneratorRow, LoadSecond};
+use crate::sample::Samples;
 use crate::start::{Load, Phase, Start, Validity};
+use crate::units::{Instant, Nanos};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -17,6 +22,16 @@ pub enum Event {
         already_done: u32,
         /// Time under load of what is left.
         time_under_load: Duration,
+    },
+    /// The programs and files that are run, as far as they are known by now.
+    VersionsFound {
+        /// All of them.
+        versions: Vec<Version>,
+    },
+    /// The plan's strategy decided on a start that was not planned.
+    StartDecided {
+        /// Which.
+        start: Start,
     },
     /// A build command begins.
     BuildStarted {
@@ -77,8 +92,41 @@ pub enum Event {
         /// How long it will take, where that is known.
         length: Option<Duration>,
     },
+    /// Objects of a storage workload lie in a place, from now until the load is over.
+    ObjectsPlaced {
+        /// Number of the start.
+        start: u32,
+        /// The place.
+        place: String,
+    },
     /// One second of load is over.
     SecondPassed(Box<Second>),
+    /// Scripts wrote lines to their console.
+    ConsoleWritten {
+        /// Number of the start.
+        start: u32,
+        /// Number of the load on it.
+        load: u32,
+        /// The lines, each with its end.
+        lines: String,
+    },
+    /// A load is over, and has left no objects of its own behind.
+    LoadFinished {
+        /// Number of the start.
+        start: u32,
+        /// Number of the load on it.
+        load: u32,
+    },
+    /// Samples that belong to no second of load: of databases, when a load is over, and of systems and machines,
+    /// after the last second of the last load.
+    Sampled {
+        /// Number of the start.
+        start: u32,
+        /// The samples, on the clock of the start.
+        samples: Samples,
+    },
+    /// The results of a start are complete.
+    ResultsComplete(Box<FinishedStart>),
     /// A start is over, and in the bundle.
     StartFinished {
         /// Number of the start.
@@ -121,19 +169,42 @@ pub enum Event {
     },
     /// The run is over.
     RunFinished {
-        /// True if everything ran that the plan asks for.
+        /// True if everything ran that was needed.
         complete: bool,
+        /// After how many repeats every verdict was reached, where that was before the last.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        decided_after: Option<u32>,
     },
 }
 
-/// One second of load: the rows of load and generator that the bundle gets. Telemetry has no part in it yet.
+impl Event {
+    /// The event in short, for a log: without rows, samples and results, which stand in files of their own. None if
+    /// nothing is left.
+    #[must_use]
+    pub fn in_short(&self) -> Option<Event> {
+        match self {
+            Event::VersionsFound { .. }
+            | Event::StartDecided { .. }
+            | Event::ObjectsPlaced { .. }
+            | Event::ConsoleWritten { .. }
+            | Event::Sampled { .. }
+            | Event::ResultsComplete(_) => None,
+            Event::SecondPassed(second) => Some(Event::SecondPassed(Box::new(second.in_short()))),
+            event => Some(event.clone()),
+        }
+    }
+}
+
+/// One second of load, as the rows that the bundle gets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Second {
     /// Number of the start.
     pub start: u32,
     /// Number of the load on it.
     pub load: u32,
-    /// The second, from the begin of the load's measure phase.
+    /// The begin of the load's measure phase, on the clock of the start.
+    pub zero: Instant,
+    /// The second, from there.
     pub second: i64,
     /// What ended in it, by subject.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -146,12 +217,66 @@ pub struct Second {
     pub median: Option<f64>,
     /// How the generator did.
     pub generator: GeneratorRow,
+    /// What telemetry sampled since the second before, on the clock of the start.
+    #[serde(default, skip_serializing_if = "Samples::is_empty")]
+    pub samples: Samples,
+    /// What the generator recorded, with histograms.
+    #[serde(default, skip_serializing_if = "Interval::is_empty")]
+    pub recorded: Interval,
 }
 
 impl Second {
-    /// The same without the rows that tables have.
+    /// The rows of what a generator recorded under `load` of a start.
     #[must_use]
-    pub fn without_rows(&self) -> Second {
-        Second { ended: Vec::new(), generator: self.generator.clone(), ..*self }
+    pub fn of(start: u32, load: u32, zero: Instant, recorded: Interval) -> Second {
+        let by_subject = recorded.by_subject();
+        let mut requests = Tally::default();
+        let of_requests = by_subject.iter().filter(|(subject, _)| matches!(subject, Subject::Request(_)));
+        of_requests.for_each(|(_, tally)| requests.merge(tally));
+        let row = |(subject, tally): (&&Subject, &Tally)| LoadSecond::of(load, recorded.second, subject, tally);
+        Second {
+            start,
+            load,
+            zero,
+            second: recorded.second,
+            ended: by_subject.iter().map(row).collect(),
+            iterations: by_subject.get(&Subject::Iteration).map_or(0, Tally::count),
+            errors: requests.failed(),
+            median: (requests.count() > 0).then(|| Nanos(requests.service.value_at_quantile(0.5)).seconds()),
+            generator: GeneratorRow::of(load, &recorded),
+            samples: Samples::default(),
+            recorded,
+        }
+    }
+
+    /// The same without rows, samples and histograms.
+    fn in_short(&self) -> Second {
+        let generator = self.generator.clone();
+        Second { ended: Vec::new(), generator, samples: Samples::default(), recorded: Interval::default(), ..*self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{ErrorKind, RecordedPhase};
+
+    #[test]
+    fn a_second_has_its_rows_and_is_told_in_short_without_them() {
+        let mut recorded = Interval { second: 4, length: Nanos(1_000_000_000), ..Interval::default() };
+        for (subject, times) in [(Subject::Request("a".to_owned()), 3), (Subject::Iteration, 2)] {
+            let mut tally = Tally::default();
+            (0..times).for_each(|_| tally.service.record(2_000_000).expect("in range"));
+            tally.errors.insert(ErrorKind::Status, 1);
+            recorded.tallies.insert((RecordedPhase::Measure, subject), tally);
+        }
+        let second = Second::of(1, 2, Instant(5), recorded);
+        assert_eq!((second.iterations, second.errors, second.ended.len()), (2, 1, 2));
+        assert!((second.median.expect("requests ended") - 0.002).abs() < 1e-5);
+        let event = Event::SecondPassed(Box::new(second));
+        let text = serde_json::to_string(&event).expect("plain data");
+        assert_eq!(serde_json::from_str::<Event>(&text).expect("its own text"), event);
+        let Some(Event::SecondPassed(short)) = event.in_short() else { panic!("it is told") };
+        assert_eq!((short.iterations, short.ended.len(), short.recorded.is_empty()), (2, 0, true));
     }
 }

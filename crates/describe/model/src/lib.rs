@@ -10,6 +10,7 @@ pub mod event;
 pub mod factor;
 pub mod flow;
 pub mod host;
+pub mod job;
 pub mod json;
 pub mod load;
 pub mod measure;

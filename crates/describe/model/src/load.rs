@@ -131,6 +131,28 @@ impl Profile {
     }
 }
 
+/// A part of a load: its users and arrivals `index`, `index + of`, …
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// The number of the part, from 0.
+    pub index: usize,
+    /// Parts in all.
+    pub of: usize,
+}
+
+/// The whole load.
+pub const WHOLE: Share = Share { index: 0, of: 1 };
+
+impl Share {
+    /// The number of the first `total` members that belong to this share.
+    #[must_use]
+    #[inline]
+    pub fn of_first(self, total: u64) -> u64 {
+        let (index, of) = (self.index as u64, self.of as u64);
+        total.saturating_sub(index).div_ceil(of)
+    }
+}
+
 /// One part of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stage {

@@ -10,6 +10,17 @@ use crate::units::{Instant, Nanos};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// What a bundle has of a run by now: with it, an interrupted run comes to the same next step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecordedRun {
+    /// The starts that are complete, by their numbers.
+    pub starts: BTreeMap<u32, FinishedStart>,
+    /// The starts that the plan's strategy decided on beside those of the plan, in order.
+    pub decided: Vec<Start>,
+    /// The looks that were taken: after how many repeats, and true if every verdict was reached.
+    pub looks: Vec<(u32, bool)>,
+}
+
 /// The short facts of a finished start, without those of its loads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartSummary {
@@ -114,16 +125,6 @@ pub enum Work {
 }
 
 impl Work {
-    /// The kind of work of which these facts are known.
-    #[must_use]
-    pub fn of(storage: Option<StorageFacts>, script: Option<ScriptFacts>) -> Work {
-        match (storage, script) {
-            (Some(storage), _) => Work::Storage(Box::new(storage)),
-            (None, Some(script)) => Work::Script(script),
-            (None, None) => Work::Steps,
-        }
-    }
-
     /// The facts of the storage back end, where the work was storage.
     #[must_use]
     pub fn storage(&self) -> Option<&StorageFacts> {

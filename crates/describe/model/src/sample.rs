@@ -77,6 +77,28 @@ pub struct DatabaseSample {
     pub value: f64,
 }
 
+/// What was sampled over some span, in order of time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Samples {
+    /// The processes of the systems.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ProcessSample>,
+    /// The machines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host: Vec<HostSample>,
+    /// The counters of databases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub databases: Vec<DatabaseSample>,
+}
+
+impl Samples {
+    /// True if nothing was sampled.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.processes.is_empty() && self.host.is_empty() && self.databases.is_empty()
+    }
+}
+
 /// What is counted alike on all servers: name, unit for people, and what it means.
 pub const DATABASE_COUNTERS: [(&str, &str, &str); 11] = [
     ("commits", "/s", "transactions committed"),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Nanoseconds on the monotonic clock: an instant, counted from the start of a trial's measure
 /// phase. Negative before it, so warm-up instants sort first and second 0 is the first measured.
@@ -26,6 +26,26 @@ impl Instant {
     #[must_use]
     pub fn second(self) -> i64 {
         self.0.div_euclid(1_000_000_000)
+    }
+}
+
+/// Nanoseconds since 1970, UTC: an instant that means the same on every machine, as far as their clocks agree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct UnixTime(pub i64);
+
+impl UnixTime {
+    /// What a machine's clock has read.
+    #[must_use]
+    pub fn of(time: SystemTime) -> UnixTime {
+        let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+        UnixTime(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
+    }
+
+    /// The span from `earlier` to `self`; zero when `earlier` is the later one.
+    #[must_use]
+    pub fn since(self, earlier: UnixTime) -> Nanos {
+        Nanos(u64::try_from(self.0 - earlier.0).unwrap_or(0))
     }
 }
 

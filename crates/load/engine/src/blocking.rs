@@ -14,13 +14,13 @@ pub use crate::protocol::Failure;
 pub use call::Call;
 
 use crate::clock::Clock;
-use crate::job::{Job, RunError};
+use crate::job::LocalJob;
 use crate::offer::{Arrivals, Offering, Quota, SharedQuota};
 use crate::recorder::{Findings, Recorder, ThreadReport};
-use crate::schedule::{Random, Share};
+use crate::schedule::Random;
 use log::{SharedRecorder, UserLog};
-use plimsoll_model::load::{LoadModel, Profile, Think};
-use plimsoll_model::record::Interval;
+use plimsoll_model::job::{Job, JobError, Report};
+use plimsoll_model::load::{LoadModel, Profile, Share, Think};
 use plimsoll_model::units::Instant;
 use plimsoll_model::workload::Workload;
 use std::ops::Range;
@@ -120,7 +120,7 @@ enum Source {
 impl<'a, W: BlockingWorkload> BlockingUsers<'a, W> {
     /// The users of a job, with the steps of `of`.
     #[must_use]
-    pub fn new(workload: &Arc<W>, of: &'a Workload, job: &Job<'_>) -> BlockingUsers<'a, W> {
+    pub fn new(workload: &Arc<W>, of: &'a Workload, job: &Job) -> BlockingUsers<'a, W> {
         let users = usize::try_from(job.users()).unwrap_or(usize::MAX);
         BlockingUsers {
             workload: Arc::clone(workload),
@@ -131,15 +131,16 @@ impl<'a, W: BlockingWorkload> BlockingUsers<'a, W> {
         }
     }
 
-    /// Runs the users, handing each second over to `on_interval`.
+    /// Runs the users, reporting each second.
     ///
     /// # Errors
     /// Users cannot get ready.
     pub fn run(
         &self,
-        job: &Job<'_>,
-        on_interval: &mut dyn FnMut(Interval),
-    ) -> Result<(Vec<Findings>, Clock), RunError> {
+        local: LocalJob<'_>,
+        reports: &mut dyn FnMut(Report),
+    ) -> Result<(Vec<Findings>, Clock), JobError> {
+        let LocalJob { job, interrupted } = local;
         let shared = Arc::new(Shared::new(self, job));
         let (ready, readiness) = channel();
         let threads: Vec<_> = (0..self.users)
@@ -150,27 +151,26 @@ impl<'a, W: BlockingWorkload> BlockingUsers<'a, W> {
             })
             .collect();
         drop(ready);
-        let ready = wait_until_ready(&readiness, threads.len(), self.timeout + self.grace, job.interrupted);
-        if let Err(error) = ready {
+        let ready = wait_until_ready(&readiness, threads.len(), self.timeout + self.grace, interrupted);
+        let clock = ready.and_then(|()| Clock::start_at(job.begin, job.load.warmup, interrupted));
+        let clock = clock.inspect_err(|_| {
             shared.over.store(true, Ordering::Relaxed);
             threads.iter().for_each(|thread| thread.thread().unpark());
-            return Err(error);
-        }
-        let clock = Clock::start(job.load.warmup);
+        })?;
         let receiver = shared.open_logs(&self.names, clock);
         shared.clock.set(clock).expect("the clock starts once");
         threads.iter().for_each(|thread| thread.thread().unpark());
-        Ok((Supervisor::new(&shared, self, job, clock, receiver, threads).run(on_interval), clock))
+        Ok((Supervisor::new(&shared, self, local, clock, receiver, threads).run(reports), clock))
     }
 }
 
 /// Waits until every user is ready.
 fn wait_until_ready(
-    readiness: &Receiver<Result<(), RunError>>,
+    readiness: &Receiver<Result<(), JobError>>,
     users: usize,
     patience: Duration,
     interrupted: &AtomicBool,
-) -> Result<(), RunError> {
+) -> Result<(), JobError> {
     let mut waited = Duration::ZERO;
     let mut ready = 0;
     while ready < users && !interrupted.load(Ordering::Relaxed) {
@@ -181,7 +181,7 @@ fn wait_until_ready(
             }
             Err(_) if waited > patience => {
                 let seconds = waited.as_secs();
-                return Err(RunError::Users(format!(
+                return Err(JobError::Users(format!(
                     "nothing came back from it for {seconds} s while users got ready"
                 )));
             }
@@ -192,7 +192,7 @@ fn wait_until_ready(
 }
 
 impl Shared {
-    fn new<W>(users: &BlockingUsers<'_, W>, job: &Job<'_>) -> Shared {
+    fn new<W>(users: &BlockingUsers<'_, W>, job: &Job) -> Shared {
         let offering = Offering::of(job);
         let source = match &offering.model {
             LoadModel::Closed { users, think } => Source::Closed { users: users.clone(), think: *think },

@@ -1,15 +1,20 @@
 //! The generator's clock: monotonic nanoseconds around the start of the measure phase.
 
-use plimsoll_model::units::Instant;
+use plimsoll_model::job::JobError;
+use plimsoll_model::units::{Instant, Nanos, UnixTime};
 use rustix::time::{ClockId, clock_gettime};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// How soon an interruption is noticed while a load waits for its begin.
+const POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// Reads instants of one trial. Copies agree with each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     started: std::time::Instant,
-    /// The same moment in nanoseconds since 1970.
-    started_unix: i64,
+    /// The same moment by the machine's date.
+    started_unix: UnixTime,
     /// When the measure phase starts, by the kernel's own count: most readings are of nothing else.
     zero: i64,
     warmup: i64,
@@ -18,9 +23,34 @@ pub struct Clock {
 impl Clock {
     /// A clock whose warm-up starts now and whose measure phase starts `warmup` later.
     pub fn start(warmup: Duration) -> Clock {
-        let started_unix = nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
-        let (started, warmup) = (std::time::Instant::now(), nanos(warmup));
-        Clock { started, started_unix, zero: monotonic() + warmup, warmup }
+        Clock::starting_at(UnixTime::of(SystemTime::now()), Nanos(0), warmup)
+    }
+
+    /// The same where warm-up starts at `begin`, until when this waits, unless it is interrupted; without `begin` now.
+    ///
+    /// # Errors
+    /// That instant has passed.
+    pub fn start_at(begin: Option<UnixTime>, warmup: Duration, interrupted: &AtomicBool) -> Result<Clock, JobError> {
+        let Some(begin) = begin else { return Ok(Clock::start(warmup)) };
+        let now = UnixTime::of(SystemTime::now());
+        if begin < now {
+            return Err(JobError::Late(now.since(begin)));
+        }
+        let clock = Clock::starting_at(begin, begin.since(now), warmup);
+        while !interrupted.load(Ordering::Relaxed) {
+            let left = clock.first().since(clock.now());
+            if left == Nanos(0) {
+                break;
+            }
+            std::thread::sleep(Duration::from(left).min(POLL_EVERY));
+        }
+        Ok(clock)
+    }
+
+    /// A clock whose warm-up starts at `started_unix`, which is so long from now.
+    fn starting_at(started_unix: UnixTime, wait: Nanos, warmup: Duration) -> Clock {
+        let (started, warmup) = (std::time::Instant::now() + Duration::from(wait), nanos(warmup));
+        Clock { started, started_unix, zero: monotonic() + nanos(wait.into()) + warmup, warmup }
     }
 
     /// The present instant.
@@ -39,10 +69,10 @@ impl Clock {
         self.at(Instant(0))
     }
 
-    /// An instant in nanoseconds since 1970, whatever is done to the machine's own date meanwhile.
+    /// An instant by the date, whatever is done to the machine's own date meanwhile.
     #[inline]
-    pub fn unix(&self, instant: Instant) -> i64 {
-        self.started_unix + self.warmup + instant.0
+    pub fn unix(&self, instant: Instant) -> UnixTime {
+        UnixTime(self.started_unix.0 + self.warmup + instant.0)
     }
 
     /// An instant from the start of warm-up on, on the system's monotonic clock.

@@ -12,8 +12,9 @@ pub(crate) use arrivals::Arrivals;
 pub(crate) use quota::Quota;
 pub use quota::SharedQuota;
 
-use crate::job::Job;
-use crate::schedule::{ThreadShare, WHOLE, users_at};
+use crate::schedule::{ThreadShare, users_at};
+use plimsoll_model::job::Job;
+use plimsoll_model::load::WHOLE;
 use plimsoll_model::load::{LoadModel, LoadProfile, Profile, Stop};
 use plimsoll_model::units::{Instant, Nanos};
 use source::Source;
@@ -120,7 +121,7 @@ pub enum Start {
 impl Offering {
     /// The load of a job.
     #[must_use]
-    pub fn of(job: &Job<'_>) -> Offering {
+    pub fn of(job: &Job) -> Offering {
         let LoadProfile { model, warmup, stop, drain } = job.load.clone();
         Offering { model, stop, start: Instant(0), warmup, drain, leave: None, k6_arrivals: None, seed: job.seed }
     }

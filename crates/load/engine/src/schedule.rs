@@ -4,17 +4,12 @@
 //! load offered is the same however many threads send it.
 
 use crate::clock::nanos;
-use plimsoll_model::load::{Arrivals, Profile, Shape, Think};
+use plimsoll_model::load::{Arrivals, Profile, Shape, Share, Think};
 use plimsoll_model::units::Instant;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use std::f64::consts::TAU;
 use std::time::Duration;
-
-pub use plimsoll_feed::Share;
-
-/// The whole load.
-pub const WHOLE: Share = Share { index: 0, of: 1 };
 
 /// The part of the load that one thread carries: every `threads`-th member of its machine's share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

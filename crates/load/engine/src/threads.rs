@@ -1,8 +1,9 @@
 //! The threads of the generator: bound to processors, each with its share of the load, their seconds merged.
 
-use crate::job::RunError;
 use crate::recorder::{Findings, ThreadReport};
-use crate::schedule::{Share, ThreadShare};
+use crate::schedule::ThreadShare;
+use plimsoll_model::job::JobError;
+use plimsoll_model::load::Share;
 use plimsoll_model::record::Interval;
 use plimsoll_model::units::Processors;
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -22,8 +23,8 @@ pub fn on_threads(
     threads: usize,
     cpus: Option<&Processors>,
     on_interval: &mut dyn FnMut(Interval),
-    generate: impl Fn(ThreadShare, Sender<ThreadReport>) -> Result<(), RunError> + Sync,
-) -> Result<Vec<Findings>, RunError> {
+    generate: impl Fn(ThreadShare, Sender<ThreadReport>) -> Result<(), JobError> + Sync,
+) -> Result<Vec<Findings>, JobError> {
     let (sender, receiver) = channel();
     std::thread::scope(|scope| {
         let handles: Vec<_> = (0..threads)
@@ -40,12 +41,12 @@ pub fn on_threads(
         receiver.into_iter().for_each(|report| merger.take(report, on_interval));
         let findings = merger.finish(on_interval);
         let results = handles.into_iter().map(|thread| thread.join().expect("a generator thread does not panic"));
-        results.collect::<Result<Vec<()>, RunError>>().map(|_| findings)
+        results.collect::<Result<Vec<()>, JobError>>().map(|_| findings)
     })
 }
 
 /// Raises the soft limit of open files as far as the load needs and the hard limit allows.
-pub fn allow_descriptors(connections: u64) -> Result<(), RunError> {
+pub fn allow_descriptors(connections: u64) -> Result<(), JobError> {
     let needed = connections + SPARE_DESCRIPTORS;
     let mut limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
@@ -54,16 +55,16 @@ pub fn allow_descriptors(connections: u64) -> Result<(), RunError> {
     if let Some(maximum) = limit.maximum
         && maximum < needed
     {
-        return Err(RunError::TooFewDescriptors { needed, limit: maximum });
+        return Err(JobError::TooFewDescriptors { needed, limit: maximum });
     }
     limit.current = Some(needed);
-    setrlimit(Resource::Nofile, limit).map_err(|error| RunError::Loop(error.to_string()))
+    setrlimit(Resource::Nofile, limit).map_err(|error| JobError::Loop(error.to_string()))
 }
 
 /// Binds the thread to its processor and asks for wake-ups as exact as the kernel has them.
-pub fn settle(cpus: Option<&Processors>, index: usize) -> Result<(), RunError> {
+pub fn settle(cpus: Option<&Processors>, index: usize) -> Result<(), JobError> {
     // The default slack lets the kernel wake the thread 50 µs late to save a wake-up.
-    rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).map_err(|error| RunError::Loop(error.to_string()))?;
+    rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).map_err(|error| JobError::Loop(error.to_string()))?;
     let Some(Processors(cpus)) = cpus.filter(|cpus| !cpus.0.is_empty()) else { return Ok(()) };
     let processor = cpus[index % cpus.len()];
     let mut set = rustix::thread::CpuSet::new();
@@ -73,7 +74,7 @@ pub fn settle(cpus: Option<&Processors>, index: usize) -> Result<(), RunError> {
     } else {
         Err(rustix::io::Errno::INVAL)
     };
-    bound.map_err(|error| RunError::Pinning { processor, error: error.to_string() })
+    bound.map_err(|error| JobError::Pinning { processor, error: error.to_string() })
 }
 
 /// Merges the seconds of all threads, and hands each on when the last thread has passed it.

@@ -4,6 +4,8 @@
 //! takes the arrivals, users and connections of the load. So no two threads take the same position,
 //! without a lock, and the number of threads does not change which rows a load takes.
 
+use plimsoll_model::load::Share;
+
 /// The rule by which users take rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -24,24 +26,6 @@ pub enum AtEnd {
     StartOver,
     /// Users that need a row stop.
     Stop,
-}
-
-/// The part of the load of one thread: members `index`, `index + of`, …
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
-    /// The thread, from 0.
-    pub index: usize,
-    /// Threads in all.
-    pub of: usize,
-}
-
-impl Share {
-    /// The number of the first `total` members that belong to this share.
-    #[must_use]
-    pub fn of_first(self, total: u64) -> u64 {
-        let (index, of) = (self.index as u64, self.of as u64);
-        total.saturating_sub(index).div_ceil(of)
-    }
 }
 
 /// The user and iteration for which a row is taken.

@@ -10,7 +10,7 @@ mod fault;
 mod json;
 mod table;
 
-pub use cursor::{AtEnd, Cursor, Order, Share, Turn};
+pub use cursor::{AtEnd, Cursor, Order, Turn};
 pub use draft::Cell;
 pub use fault::{FeedFault, Place};
 pub use table::Table;

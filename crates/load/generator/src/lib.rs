@@ -1,14 +1,12 @@
 //! The generator: compiles a workload once, and runs it on the engine.
 //!
-//! [`Prepared::new`] finds whatever is wrong with a workload before any load is sent; [`Prepared::run`] offers a load
-//! profile and hands over one [`Interval`](plimsoll_model::record::Interval) a second.
+//! [`Prepared::new`] finds whatever is wrong with a workload before any load is sent; [`Prepared::run`] carries out
+//! a [`Job`](plimsoll_model::job::Job) and reports one [`Interval`](plimsoll_model::record::Interval) a second.
 
 mod prepared;
 mod protocol_users;
 
 pub use plimsoll_engine::diagnostic::WorkloadDiagnostic;
-pub use plimsoll_engine::job::{Job, RunError, RunRecord};
-pub use plimsoll_engine::schedule::{Share, WHOLE};
 pub use plimsoll_protocols::flow::diagnostics;
 pub use plimsoll_scripts as script;
 pub use plimsoll_scripts::study::{metrics, notes, sources};

@@ -3,11 +3,11 @@
 use crate::protocol_users::ProtocolUsers;
 use plimsoll_engine::blocking::BlockingUsers;
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
-use plimsoll_engine::job::{Job, RunError, RunRecord};
+use plimsoll_engine::job::LocalJob;
 use plimsoll_engine::threads::allow_descriptors;
 use plimsoll_engine::tls;
 use plimsoll_engine::transport::Dialer;
-use plimsoll_model::record::Interval;
+use plimsoll_model::job::{Job, JobError, JobRecord, Report, WorkFacts};
 use plimsoll_model::workload::{GrpcSchema, Steps, Target, Workload};
 use plimsoll_protocols::flow::{CompiledFlow, Flows, StepsNotMade};
 use plimsoll_protocols::grpc::Grpc;
@@ -16,6 +16,7 @@ use plimsoll_scripts::study::CompiledScript;
 use plimsoll_storage::CompiledStorage;
 use plimsoll_terminals::CompiledSql;
 use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
 
 /// A workload that is ready to be run.
 pub struct Prepared {
@@ -105,49 +106,58 @@ impl Prepared {
         Ok(Prepared { workload: workload.clone(), compiled })
     }
 
-    /// Offers the load, handing each second over to `on_interval` when all threads have passed
-    /// it, in order of time.
+    /// Offers the load of a job, until it is over or `interrupted` is set. Each second is reported when all threads
+    /// have passed it, in order of time.
     ///
     /// # Errors
     /// The machine does not allow what the load needs.
-    pub fn run(&self, job: &Job<'_>, on_interval: &mut dyn FnMut(Interval)) -> Result<RunRecord, RunError> {
-        let users = ProtocolUsers { workload: &self.workload, job };
+    pub fn run(
+        &self,
+        job: &Job,
+        interrupted: &AtomicBool,
+        reports: &mut dyn FnMut(Report),
+    ) -> Result<JobRecord, JobError> {
+        let local = LocalJob { job, interrupted };
+        let users = ProtocolUsers { workload: &self.workload, local };
         allow_descriptors(users.most_connections())?;
         match &self.compiled {
-            Compiled::Http(http, dialer) => users.run::<Http, _>(|_, _| http, dialer, on_interval),
-            Compiled::Grpc(grpc, dialer) => users.run::<Grpc, _>(|_, _| grpc, dialer, on_interval),
-            Compiled::Flow(flow, dialer) => run_flow(flow, dialer, users, on_interval),
-            Compiled::Script(script) => script.run(job, on_interval),
-            Compiled::Storage(storage) => self.run_storage(storage, job, on_interval),
-            Compiled::Sql(sql) => self.run_sql(sql, job, on_interval),
+            Compiled::Http(http, dialer) => users.run::<Http, _>(|_, _| http, dialer, reports),
+            Compiled::Grpc(grpc, dialer) => users.run::<Grpc, _>(|_, _| grpc, dialer, reports),
+            Compiled::Flow(flow, dialer) => run_flow(flow, dialer, users, reports),
+            Compiled::Script(script) => script.run(local, reports),
+            Compiled::Storage(storage) => self.run_storage(storage, local, reports),
+            Compiled::Sql(sql) => self.run_sql(sql, local, reports),
         }
     }
 
     fn run_storage(
         &self,
         storage: &CompiledStorage,
-        job: &Job<'_>,
-        on_interval: &mut dyn FnMut(Interval),
-    ) -> Result<RunRecord, RunError> {
-        let users = storage.users(job.seed, job.users()).map_err(|failure| RunError::Users(failure.detail))?;
-        (job.on_place)(&users.place());
-        let run = BlockingUsers::new(&users, &self.workload, job).run(job, on_interval);
+        local: LocalJob<'_>,
+        reports: &mut dyn FnMut(Report),
+    ) -> Result<JobRecord, JobError> {
+        let job = local.job;
+        let users = storage.users(job.seed, job.users()).map_err(|failure| JobError::Users(failure.detail))?;
+        reports(Report::ObjectsPlaced(users.place()));
+        let run = BlockingUsers::new(&users, &self.workload, job).run(local, reports);
         // A run that failed leaves objects behind too.
         let facts = users.finish();
         let (findings, clock) = run?;
-        Ok(RunRecord { storage: Some(facts), ..RunRecord::new(findings, &self.workload.steps, job, clock) })
+        let facts = WorkFacts::Storage(Box::new(facts));
+        Ok(JobRecord { facts, ..local.record(findings, &self.workload.steps, clock) })
     }
 
     fn run_sql(
         &self,
         sql: &CompiledSql,
-        job: &Job<'_>,
-        on_interval: &mut dyn FnMut(Interval),
-    ) -> Result<RunRecord, RunError> {
-        let users = sql.users(job.seed, job.load.most_users()).map_err(RunError::Users)?;
-        let (findings, clock) = BlockingUsers::new(&users, &self.workload, job).run(job, on_interval)?;
-        let facts = users.facts(&self.workload.steps.names());
-        Ok(RunRecord { sql: Some(facts), ..RunRecord::new(findings, &self.workload.steps, job, clock) })
+        local: LocalJob<'_>,
+        reports: &mut dyn FnMut(Report),
+    ) -> Result<JobRecord, JobError> {
+        let job = local.job;
+        let users = sql.users(job.seed, job.load.most_users()).map_err(JobError::Users)?;
+        let (findings, clock) = BlockingUsers::new(&users, &self.workload, job).run(local, reports)?;
+        let facts = WorkFacts::Sql(Box::new(users.facts(&self.workload.steps.names())));
+        Ok(JobRecord { facts, ..local.record(findings, &self.workload.steps, clock) })
     }
 }
 
@@ -155,16 +165,18 @@ fn run_flow(
     flow: &CompiledFlow,
     dialer: &Dialer,
     users: ProtocolUsers<'_>,
-    on_interval: &mut dyn FnMut(Interval),
-) -> Result<RunRecord, RunError> {
-    let seed = users.job.seed;
+    reports: &mut dyn FnMut(Report),
+) -> Result<JobRecord, JobError> {
+    let seed = users.local.job.seed;
     let flows = |share, clock| Flows::new(flow, share, clock, seed);
     let mut not_made = StepsNotMade::of(&users.workload.steps);
-    let mut on_interval = |interval: Interval| {
-        not_made.see(&interval);
-        on_interval(interval);
+    let mut reports = |report: Report| {
+        if let Report::Second { interval, .. } = &report {
+            not_made.see(interval);
+        }
+        reports(report);
     };
-    let mut record = users.run::<Flows<'_>, _>(flows, dialer, &mut on_interval)?;
+    let mut record = users.run::<Flows<'_>, _>(flows, dialer, &mut reports)?;
     record.stopped = flow.stopped();
     record.warnings.extend(not_made.warning());
     Ok(record)

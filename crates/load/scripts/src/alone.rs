@@ -4,16 +4,15 @@ use super::run::Run;
 use super::threads::{Load, LoadResult, ScenarioUsers, settle};
 use super::user::{CallError, ThreadHost};
 use super::{Console, Limits, network};
-use plimsoll_engine::job::RunError;
 use plimsoll_engine::offer::Offering;
-use plimsoll_engine::schedule::WHOLE;
 use plimsoll_javascript::{End, Host, Parked, Program, ResultFormat, Setup, Vm};
 use plimsoll_k6::operations::K6;
 use plimsoll_k6::user::RunState;
 use plimsoll_k6::user::User;
 use plimsoll_k6::user::{Purpose, Recording};
 use plimsoll_k6_run::metrics::Registry;
-use plimsoll_model::load::{LoadModel, Profile, Stop, Think};
+use plimsoll_model::job::JobError;
+use plimsoll_model::load::{LoadModel, Profile, Stop, Think, WHOLE};
 use plimsoll_model::units::Instant;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -81,7 +80,7 @@ pub fn call_alone(
     arguments: Vec<String>,
     timeout: Duration,
 ) -> Result<Option<String>, CallError> {
-    let unmade = |error: RunError| CallError::Unmade(error.to_string());
+    let unmade = |error: JobError| CallError::Unmade(error.to_string());
     let network = Arc::new(run.network().map_err(unmade)?);
     let left = call(run, &network, function, arguments, timeout, &AtomicBool::new(false)).map_err(unmade)?;
     left.called
@@ -95,7 +94,7 @@ pub(super) fn call(
     arguments: Vec<String>,
     timeout: Duration,
     interrupted: &AtomicBool,
-) -> Result<LoadResult, RunError> {
+) -> Result<LoadResult, JobError> {
     let halt = AtomicBool::new(false);
     let common = run.common(network, interrupted, &halt);
     let model = LoadModel::Closed { users: Profile::constant(1.0), think: Think::Constant(Duration::ZERO) };
@@ -125,6 +124,7 @@ pub(super) fn call(
         threads: 1,
         cpus: None,
         warmup: Duration::ZERO,
+        begin: None,
         copies: None,
     };
     let mut left = load.run(&mut |_| ())?;

@@ -1,12 +1,9 @@
-//! The console of scripts in a study: the first of what they write is kept in a file.
+//! The console of scripts in a study: the first of what they write is kept.
 
 use super::Console;
 use plimsoll_javascript::Level;
 use std::collections::HashMap;
-use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How often the same text is kept: what each iteration says is known after a few of them.
@@ -18,17 +15,20 @@ const MOST_TEXTS: usize = 10_000;
 /// Bytes that are kept in all.
 const MOST_BYTES: usize = 1 << 20;
 
-/// A file for the console of all users of a trial, which is there from the first line on.
-pub(super) struct ConsoleFile(Arc<Mutex<ConsoleLog>>);
+/// The console of all users of a load.
+#[derive(Default)]
+pub(super) struct KeptConsole(Arc<Mutex<ConsoleLog>>);
 
-/// The state of the file.
+/// The lines so far.
+#[derive(Default)]
 struct ConsoleLog {
-    path: PathBuf,
-    file: io::Result<Option<BufWriter<File>>>,
+    /// Kept lines that nobody has taken yet.
+    untaken: String,
     /// How often each text was written, by its hash.
     known: HashMap<u64, u32>,
+    /// Bytes kept so far.
     bytes: usize,
-    written: LineCounts,
+    counts: LineCounts,
 }
 
 /// How many lines were written to a console.
@@ -39,27 +39,21 @@ pub(super) struct LineCounts {
     pub(super) left_out: u64,
 }
 
-impl ConsoleFile {
-    /// A console whose lines go to a file of this path.
-    pub(super) fn at(path: PathBuf) -> ConsoleFile {
-        let (known, written) = (HashMap::new(), LineCounts::default());
-        ConsoleFile(Arc::new(Mutex::new(ConsoleLog { path, file: Ok(None), known, bytes: 0, written })))
-    }
-
-    /// What takes the lines, from whatever thread.
+impl KeptConsole {
+    /// The sink of the lines, for all threads.
     pub(super) fn console(&self) -> Console {
         let log = Arc::clone(&self.0);
-        Arc::new(move |level, text| open(&log).note(level, text))
+        Arc::new(move |level, text| open(&log).add(level, text))
     }
 
-    /// Ends the file, with how much it leaves out.
-    ///
-    /// # Errors
-    /// The disk does not take it.
-    pub(super) fn finish(&self) -> Result<LineCounts, String> {
-        let mut log = open(&self.0);
-        log.end().map_err(|error| format!("failed to write `{}`: {error}", log.path.display()))?;
-        Ok(log.written)
+    /// The lines that were kept since the last call, each with its end; none where there are none.
+    pub(super) fn take(&self) -> Option<String> {
+        Some(std::mem::take(&mut open(&self.0).untaken)).filter(|lines| !lines.is_empty())
+    }
+
+    /// Adds a last line that says how much was left out.
+    pub(super) fn finish(&self) -> LineCounts {
+        open(&self.0).end()
     }
 }
 
@@ -68,14 +62,14 @@ fn open(log: &Mutex<ConsoleLog>) -> MutexGuard<'_, ConsoleLog> {
 }
 
 impl ConsoleLog {
-    fn note(&mut self, level: Level, text: &str) {
-        self.written.lines += 1;
+    fn add(&mut self, level: Level, text: &str) {
+        self.counts.lines += 1;
         let line = format!("{} {text}\n", word(level));
         if self.bytes + line.len() > MOST_BYTES || self.times(&line) > MOST_OF_A_TEXT {
-            self.written.left_out += 1;
+            self.counts.left_out += 1;
         } else {
             self.bytes += line.len();
-            self.write(&line);
+            self.untaken.push_str(&line);
         }
     }
 
@@ -91,29 +85,14 @@ impl ConsoleLog {
         *times
     }
 
-    /// Writes a line, unless the disk has refused one before.
-    fn write(&mut self, line: &str) {
-        let Ok(file) = &mut self.file else { return };
-        let written = match file {
-            Some(file) => file.write_all(line.as_bytes()),
-            None => {
-                File::create(&self.path).and_then(|made| file.insert(BufWriter::new(made)).write_all(line.as_bytes()))
-            }
-        };
-        if let Err(error) = written {
-            self.file = Err(error);
-        }
-    }
-
-    fn end(&mut self) -> io::Result<()> {
-        if self.written.left_out > 0 {
-            let (left_out, bytes) = (self.written.left_out, MOST_BYTES >> 20);
-            self.write(&format!(
+    fn end(&mut self) -> LineCounts {
+        if self.counts.left_out > 0 {
+            let (left_out, bytes) = (self.counts.left_out, MOST_BYTES >> 20);
+            self.untaken.push_str(&format!(
                 "… {left_out} lines more are not kept: at most {MOST_OF_A_TEXT} of one text, and {bytes} MiB in all\n"
             ));
         }
-        let file = std::mem::replace(&mut self.file, Ok(None))?;
-        file.map_or(Ok(()), |mut file| file.flush())
+        self.counts
     }
 }
 
@@ -130,44 +109,45 @@ fn word(level: Level) -> &'static str {
 mod tests {
     use super::*;
 
-    /// What is kept of these lines, in a file.
+    /// What is kept of these lines.
     fn kept(lines: impl IntoIterator<Item = String>) -> (LineCounts, Option<String>) {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("console.log");
-        let kept = ConsoleFile::at(path.clone());
+        let kept = KeptConsole::default();
         let console = kept.console();
         lines.into_iter().for_each(|line| console(Level::Info, &line));
-        (kept.finish().expect("there is room"), std::fs::read_to_string(path).ok())
+        (kept.finish(), kept.take())
     }
 
     #[test]
-    fn a_silent_script_leaves_no_file() {
+    fn a_silent_script_has_no_lines() {
         assert_eq!(kept([]), (LineCounts::default(), None));
+    }
+
+    #[test]
+    fn lines_are_taken_once() {
+        let kept = KeptConsole::default();
+        let console = kept.console();
+        console(Level::Warn, "one");
+        assert_eq!(kept.take().as_deref(), Some("warn one\n"));
+        assert_eq!(kept.take(), None);
+        console(Level::Debug, "two");
+        assert_eq!(kept.take().as_deref(), Some("debug two\n"));
     }
 
     #[test]
     fn the_same_text_is_kept_a_few_times_and_others_beside_it() {
         let (written, text) = kept((0..1000).map(|_| "again".to_owned()).chain(["once".to_owned()]));
         assert_eq!(written, LineCounts { lines: 1001, left_out: 990 });
-        let text = text.expect("a file");
+        let text = text.expect("lines");
         assert_eq!(text.matches("info again\n").count(), 10);
         assert!(text.contains("info once\n… 990 lines more are not kept: "), "{text}");
     }
 
     #[test]
-    fn the_file_has_an_end() {
+    fn there_is_an_end_to_what_is_kept() {
         let long = "x".repeat(1000);
         let (written, text) = kept((0..20_000).map(|number| format!("{number} {long}")));
-        let text = text.expect("a file");
+        let text = text.expect("lines");
         assert!(text.len() <= MOST_BYTES + 200 && text.len() > MOST_BYTES - 2000, "{} bytes", text.len());
         assert_eq!(text.lines().count() as u64, written.lines - written.left_out + 1);
-    }
-
-    #[test]
-    fn a_disk_that_does_not_take_it_is_told() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let kept = ConsoleFile::at(folder.path().join("no such folder/console.log"));
-        kept.console()(Level::Warn, "lost");
-        assert!(kept.finish().expect_err("no folder").contains("console.log"));
     }
 }

@@ -9,9 +9,7 @@ use super::threads::{Load, LoadResult, SampleCopy, ScenarioUsers, allow_users};
 use super::tls::TlsConfigurations;
 use super::user::CallError;
 use super::{Allowed, Console, Limits, RunContext};
-use plimsoll_engine::job::RunError;
 use plimsoll_engine::offer::{K6Arrivals, Offering};
-use plimsoll_engine::schedule::WHOLE;
 use plimsoll_engine::threads::allow_descriptors;
 use plimsoll_javascript::{Level, Program, ResultFormat};
 use plimsoll_k6::user::Purpose;
@@ -21,7 +19,8 @@ use plimsoll_k6_run::metrics::Sinks;
 use plimsoll_k6_run::options::Options;
 use plimsoll_k6_run::scenario::{Curve, Executor, Quota, Reserve, Scenario, Source};
 use plimsoll_k6_run::threshold::Threshold;
-use plimsoll_model::load::{Arrivals, LoadModel, Overflow, Profile, Shape, Stage, Stop, Think};
+use plimsoll_model::job::{JobError, Report};
+use plimsoll_model::load::{Arrivals, LoadModel, Overflow, Profile, Shape, Stage, Stop, Think, WHOLE};
 use plimsoll_model::record::GeneratorSecond;
 use plimsoll_model::units::{Instant, Nanos, Processors};
 use std::sync::Arc;
@@ -119,7 +118,7 @@ pub enum End {
 ///
 /// # Errors
 /// The machine does not allow what the run needs.
-pub fn run(run: &Run<'_>, on_tick: &mut dyn FnMut(Tick) -> Go) -> Result<RunOutcome, RunError> {
+pub fn run(run: &Run<'_>, on_tick: &mut dyn FnMut(Tick) -> Go) -> Result<RunOutcome, JobError> {
     let users: u64 = run.plan.scenarios.iter().map(|scenario| scenario.executor.most_vus()).sum();
     allow_users(users)?;
     allow_descriptors(users)?;
@@ -159,7 +158,7 @@ impl Run<'_> {
         network: &Arc<network::Shared>,
         ran: &mut RunOutcome,
         on_tick: &mut dyn FnMut(Tick) -> Go,
-    ) -> Result<(), RunError> {
+    ) -> Result<(), JobError> {
         let (halt, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
         let common = self.common(network, self.interrupted, &halt);
         let offered = self.offered(ran.setup_data.as_deref());
@@ -174,10 +173,12 @@ impl Run<'_> {
             threads,
             cpus: self.cpus,
             warmup: Duration::ZERO,
+            begin: None,
             copies,
         };
         let mut copied = SampleCopies { receiver, latest: vec![None; threads] };
-        let left = load.run(&mut |interval| {
+        let left = load.run(&mut |report| {
+            let Report::Second { interval, .. } = report else { return };
             let elapsed =
                 Duration::from_secs(u64::try_from(interval.second).unwrap_or(0)) + Duration::from(interval.length);
             if on_tick(self.tick(elapsed, copied.merged(), interval.generator)) == Go::Abort {
@@ -230,8 +231,8 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn network(&self) -> Result<network::Shared, RunError> {
-        network::Shared::new(&self.plan.options, self.allowed.clone(), self.limits.vm.memory).map_err(RunError::Users)
+    pub(super) fn network(&self) -> Result<network::Shared, JobError> {
+        network::Shared::new(&self.plan.options, self.allowed.clone(), self.limits.vm.memory).map_err(JobError::Users)
     }
 
     /// The users of all scenarios, numbered one after the other.

@@ -1,13 +1,13 @@
 //! Scripts as the load of a study: who begins iterations, and when, is the study's affair.
 
 use super::alone::{self, Inspected};
-use super::console::{ConsoleFile, LineCounts};
+use super::console::KeptConsole;
 use super::network;
 use super::systems::Systems;
 use super::threads::{Load, ScenarioUsers, allow_users};
 use super::{Allowed, Console, Limits, Run};
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
-use plimsoll_engine::job::{Job, RunError, RunRecord};
+use plimsoll_engine::job::LocalJob;
 use plimsoll_engine::offer::Offering;
 use plimsoll_javascript::{Entry, Files, Program, ResultFormat};
 use plimsoll_k6::user::Purpose;
@@ -16,8 +16,9 @@ use plimsoll_k6_run::metrics::{Contains, Metric};
 use plimsoll_k6_run::options::{Options, no_such_function};
 use plimsoll_k6_run::scenario::{Executor, Scenario};
 use plimsoll_model::flow::WorkloadPart;
+use plimsoll_model::job::{Job, JobError, JobRecord, Report, WorkFacts};
 use plimsoll_model::load::LoadProfile;
-use plimsoll_model::record::{self, Interval};
+use plimsoll_model::record;
 use plimsoll_model::script::{Script, ScriptFacts};
 use plimsoll_model::units::Nanos;
 use plimsoll_model::workload::{Steps, Workload};
@@ -71,30 +72,30 @@ impl CompiledScript {
     ///
     /// # Errors
     /// `setup` fails, users cannot be made, or the machine does not allow what the loop needs.
-    pub fn run(&self, job: &Job<'_>, on_interval: &mut dyn FnMut(Interval)) -> Result<RunRecord, RunError> {
-        let kept = job.console.clone().map(ConsoleFile::at);
-        let console = kept.as_ref().map_or_else(silent, ConsoleFile::console);
-        let ran = self.run_with(console, job, on_interval);
-        // Also what failed may have said why.
-        let written = kept.map_or(Ok(LineCounts::default()), |kept| kept.finish());
-        let mut record = ran?;
-        let LineCounts { lines, left_out } = written.unwrap_or_else(|lost| {
-            record.warnings.push(lost);
-            LineCounts::default()
-        });
-        record.script = Some(ScriptFacts { times: self.times(), console: lines, left_out });
-        Ok(record)
+    pub fn run(&self, local: LocalJob<'_>, reports: &mut dyn FnMut(Report)) -> Result<JobRecord, JobError> {
+        let console = KeptConsole::default();
+        let mut with_console = |report: Report| {
+            reports(report);
+            console.take().into_iter().for_each(|lines| reports(Report::Console(lines)));
+        };
+        let ran = self.run_with(console.console(), local, &mut with_console);
+        let counts = console.finish();
+        // A script that failed may have said why.
+        console.take().into_iter().for_each(|lines| reports(Report::Console(lines)));
+        let facts = ScriptFacts { times: self.times(), console: counts.lines, left_out: counts.left_out };
+        Ok(JobRecord { facts: WorkFacts::Script(facts), ..ran? })
     }
 
     fn run_with(
         &self,
         console: Console,
-        job: &Job<'_>,
-        on_interval: &mut dyn FnMut(Interval),
-    ) -> Result<RunRecord, RunError> {
+        local: LocalJob<'_>,
+        reports: &mut dyn FnMut(Report),
+    ) -> Result<JobRecord, JobError> {
+        let LocalJob { job, interrupted } = local;
         let users = job.share.of_first(u64::from(job.load.most_users()));
         allow_users(users)?;
-        let plan = Arc::new(self.plan(job.load));
+        let plan = Arc::new(self.plan(&job.load));
         let run = Run {
             program: &self.program,
             plan: &plan,
@@ -104,21 +105,22 @@ impl CompiledScript {
             cpus: job.generator.cpus.as_ref(),
             seed: job.seed,
             console,
-            interrupted: job.interrupted,
+            interrupted,
         };
         let network = run.network()?;
         let systems = Systems(self.script.systems.clone());
         let network = Arc::new(network::Shared { longest: self.timeout.into(), systems, ..network });
-        let data = self.set_up(&run, &network, job.interrupted)?;
+        let data = self.set_up(&run, &network, interrupted)?;
         let halt = AtomicBool::new(false);
-        let common = run.common(&network, job.interrupted, &halt);
+        let common = run.common(&network, interrupted, &halt);
         let common = super::RunContext { purpose: Purpose::Study, least_iteration: Nanos(0), ..common };
         let offered = [self.offered(job, data.clone())];
         let (threads, cpus, warmup) = (run.threads, run.cpus, job.load.warmup);
-        let load = Load { common: &common, offered: &offered, share: job.share, threads, cpus, warmup, copies: None };
-        let left = load.run(on_interval)?;
+        let (share, begin, copies) = (job.share, job.begin, None);
+        let load = Load { common: &common, offered: &offered, share, threads, cpus, warmup, begin, copies };
+        let left = load.run(reports)?;
         let unended = self.tear_down(&run, &network, data)?;
-        let mut record = RunRecord::new(left.findings, &Steps::Script(Box::new(self.script.clone())), job, left.clock);
+        let mut record = local.record(left.findings, &Steps::Script(Box::new(self.script.clone())), left.clock);
         record.warnings.extend(unended);
         record.broken = left.broken;
         Ok(record)
@@ -129,13 +131,13 @@ impl CompiledScript {
         run: &Run<'_>,
         network: &Arc<network::Shared>,
         interrupted: &AtomicBool,
-    ) -> Result<Option<String>, RunError> {
+    ) -> Result<Option<String>, JobError> {
         if !self.exports("setup") {
             return Ok(None);
         }
         let timeout = self.options.setup_timeout.unwrap_or(Duration::MAX);
         let left = alone::call(run, network, "setup", Vec::new(), timeout, interrupted)?;
-        let failed = |why| RunError::Users(format!("`setup` of the script failed: {why}"));
+        let failed = |why| JobError::Users(format!("`setup` of the script failed: {why}"));
         left.called.map_err(failed)
     }
 
@@ -145,7 +147,7 @@ impl CompiledScript {
         run: &Run<'_>,
         network: &Arc<network::Shared>,
         data: Option<String>,
-    ) -> Result<Option<String>, RunError> {
+    ) -> Result<Option<String>, JobError> {
         if !self.exports("teardown") {
             return Ok(None);
         }
@@ -185,7 +187,7 @@ impl CompiledScript {
         self.inspected.plan.configured(self.options.clone(), vec![scenario], self.inspected.registry.clone())
     }
 
-    fn offered(&self, job: &Job<'_>, data: Option<String>) -> ScenarioUsers {
+    fn offered(&self, job: &Job, data: Option<String>) -> ScenarioUsers {
         ScenarioUsers {
             offering: Offering::of(job),
             function: self.script.exec.clone(),

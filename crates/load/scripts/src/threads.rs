@@ -7,10 +7,9 @@ use super::users::Users;
 use plimsoll_engine::clock::{Clock, nanos};
 use plimsoll_engine::event_loop;
 use plimsoll_engine::event_loop::context::LoopContext;
-use plimsoll_engine::job::RunError;
 use plimsoll_engine::offer::{Offer, Offering, SharedQuota};
 use plimsoll_engine::recorder::{Findings, Recorder, ThreadReport};
-use plimsoll_engine::schedule::{Share, ThreadShare};
+use plimsoll_engine::schedule::ThreadShare;
 use plimsoll_engine::threads::on_threads;
 use plimsoll_javascript::{Argument, End, Parked, Request, ResultFormat, Vm, Wakeup, fibre};
 use plimsoll_k6::operations::K6;
@@ -19,8 +18,10 @@ use plimsoll_k6::user::User;
 use plimsoll_k6::user::{Purpose, Recording};
 use plimsoll_k6_run::checks::Checks;
 use plimsoll_k6_run::metrics::Sinks;
+use plimsoll_model::job::{JobError, Report};
+use plimsoll_model::load::Share;
 use plimsoll_model::record::Interval;
-use plimsoll_model::units::{Instant, Processors};
+use plimsoll_model::units::{Instant, Processors, UnixTime};
 use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -51,6 +52,8 @@ pub(super) struct Load<'a> {
     pub(super) threads: usize,
     pub(super) cpus: Option<&'a Processors>,
     pub(super) warmup: Duration,
+    /// When warm-up begins; without it as soon as the users are made.
+    pub(super) begin: Option<UnixTime>,
     /// Who hears of samples while it runs.
     pub(super) copies: Option<Sender<SampleCopy>>,
 }
@@ -94,8 +97,15 @@ impl Load<'_> {
     ///
     /// # Errors
     /// Users cannot be made, or the machine does not allow what the loop needs.
-    pub(super) fn run(&self, on_interval: &mut dyn FnMut(Interval)) -> Result<LoadResult, RunError> {
-        let (barrier, clock) = (Barrier::new(self.threads), OnceLock::new());
+    pub(super) fn run(&self, reports: &mut dyn FnMut(Report)) -> Result<LoadResult, JobError> {
+        let (barrier, clock) = (Barrier::new(self.threads), OnceLock::<Result<Clock, JobError>>::new());
+        // It has started before the first second is over.
+        let zero = || match clock.get() {
+            Some(Ok(clock)) => clock.unix(Instant(0)),
+            _ => UnixTime::default(),
+        };
+        let on_interval =
+            &mut |interval: Interval| reports(Report::Second { zero: zero(), interval: Box::new(interval) });
         let left = Mutex::new((Samples::new(self.common.plan), Vec::new(), None));
         let quotas: Vec<SharedQuota> =
             self.offered.iter().map(|offered| SharedQuota::of(&offered.offering, self.share)).collect();
@@ -104,7 +114,8 @@ impl Load<'_> {
             // The others need not begin what this thread cannot take part in.
             self.common.halt.fetch_or(users.is_err(), Relaxed);
             barrier.wait();
-            let clock = *clock.get_or_init(|| Clock::start(self.warmup));
+            let clock =
+                clock.get_or_init(|| Clock::start_at(self.begin, self.warmup, self.common.interrupted)).clone()?;
             let users = users?;
             let recording = Rc::clone(&users.recording);
             let (broken, called) = users.run(self, clock, part.thread, report)?;
@@ -116,7 +127,7 @@ impl Load<'_> {
             Ok(())
         })?;
         let (samples, broken, called) = left.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let clock = clock.into_inner().unwrap_or_else(|| Clock::start(self.warmup));
+        let clock = clock.into_inner().unwrap_or_else(|| Ok(Clock::start(self.warmup)))?;
         self.common.plan.counts.finished_parts.fetch_add(nanos(clock.zero().elapsed()).unsigned_abs(), Relaxed);
         Ok(LoadResult { samples, broken, called: called.unwrap_or(Err(CallError::Stopped)), findings, clock })
     }
@@ -140,7 +151,7 @@ struct ThreadUsers {
 }
 
 impl ThreadUsers {
-    fn make(load: &Load<'_>, quotas: &[SharedQuota], part: ThreadShare) -> Result<ThreadUsers, RunError> {
+    fn make(load: &Load<'_>, quotas: &[SharedQuota], part: ThreadShare) -> Result<ThreadUsers, JobError> {
         let share = part.share();
         let common = load.common;
         let recording = Recording::new(common.plan, common.purpose);
@@ -154,7 +165,7 @@ impl ThreadUsers {
                 let id = offered.first_id + place * share.of as u64 + share.index as u64;
                 let mut script_user = ScriptUser::new(User::new(&recording, id, common.seed), index);
                 if place < made_before && !common.interrupted.load(Relaxed) {
-                    let unmade = |error| RunError::Users(format!("failed to make user {id}: {error}"));
+                    let unmade = |error| JobError::Users(format!("failed to make user {id}: {error}"));
                     load_now(common, script_user.make(common, &host).map_err(unmade)?, &host)?;
                 }
                 users.push(script_user);
@@ -169,9 +180,9 @@ impl ThreadUsers {
         clock: Clock,
         thread: usize,
         report: Sender<ThreadReport>,
-    ) -> Result<(Vec<String>, Option<Called>), RunError> {
+    ) -> Result<(Vec<String>, Option<Called>), JobError> {
         self.host.clock.set(clock);
-        let broke = |error: rustix::io::Errno| RunError::Loop(error.to_string());
+        let broke = |error: rustix::io::Errno| JobError::Loop(error.to_string());
         let is_open = self.offers.iter().all(Offer::is_open);
         let recorder = Recorder::new(&[], is_open, clock.first(), load.window_end(), thread, report);
         // What is run for its own sake has all of that in its metrics.
@@ -212,12 +223,12 @@ impl ScenarioUsers {
 ///
 /// # Errors
 /// They are fewer than `users`.
-pub(super) fn allow_users(users: u64) -> Result<(), RunError> {
+pub(super) fn allow_users(users: u64) -> Result<(), JobError> {
     let Ok(most) = fibre::most() else { return Ok(()) };
     if users <= most as u64 {
         return Ok(());
     }
-    Err(RunError::Users(format!(
+    Err(JobError::Users(format!(
         "the load needs {users} users, but scripts have a stack each, of which this machine allows {most} \
          (half of `vm.max_map_count`); raise it (`sysctl -w vm.max_map_count={}`) or use fewer users",
         (users + 1000) * 2
@@ -225,15 +236,15 @@ pub(super) fn allow_users(users: u64) -> Result<(), RunError> {
 }
 
 /// Lets a user run its modules, which may wait for timers but not for the network.
-fn load_now(common: &RunContext<'_>, vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> Result<(), RunError> {
+fn load_now(common: &RunContext<'_>, vm: &mut Vm<K6>, host: &Rc<ThreadHost>) -> Result<(), JobError> {
     match settle(vm, host) {
         Parked::Over(_) => Ok(()),
-        Parked::Ended(End::NotLoaded(exception)) => Err(RunError::Users(exception.to_string())),
+        Parked::Ended(End::NotLoaded(exception)) => Err(JobError::Users(exception.to_string())),
         Parked::Ended(End::Limit(limit, place)) => {
-            Err(RunError::Users(format!("while the script is loaded, {}", common.limits.broken(limit, place))))
+            Err(JobError::Users(format!("while the script is loaded, {}", common.limits.broken(limit, place))))
         }
         Parked::Ended(End::Stopped) | Parked::Waiting => {
-            Err(RunError::Users("the script waits while it is loaded for what never comes".to_owned()))
+            Err(JobError::Users("the script waits while it is loaded for what never comes".to_owned()))
         }
     }
 }

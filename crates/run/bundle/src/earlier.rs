@@ -158,7 +158,11 @@ impl TrialSummary {
                 sequences: self.sequences,
                 error_examples: self.error_examples,
             },
-            work: Work::of(self.storage, self.script),
+            work: match (self.storage, self.script) {
+                (Some(storage), _) => Work::Storage(Box::new(storage)),
+                (None, Some(script)) => Work::Script(script),
+                (None, None) => Work::Steps,
+            },
         };
         let systems = VariantSystems { variant, ready_after: self.ready_after, databases: self.databases };
         let summary = StartSummary {

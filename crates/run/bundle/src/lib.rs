@@ -15,7 +15,7 @@
 //!
 //! It only ever grows. A start is written into a folder of another name, synced, renamed, and only
 //! then entered in the manifest: `kill -9` at any instant leaves whole starts whole.
-//! [`BundleWriter`] writes, [`read`] reads back whatever is whole and names what is not.
+//! [`BundleWriter`] subscribes to the events of a run and writes what they say, [`read`] reads back whatever is whole and names what is not.
 //! docs/bundle.md describes every file for those who want to read it with other tools.
 
 mod conceal;
@@ -27,6 +27,7 @@ mod manifest;
 mod note;
 mod origin;
 mod read;
+mod run_folder;
 mod start;
 mod tables;
 mod writer;
@@ -35,7 +36,7 @@ pub use error::BundleError;
 pub use note::Note;
 pub use origin::written_by;
 pub use read::{Contents, read};
-pub use start::{Series, StartWriter};
+pub use run_folder::RunFolder;
 pub use writer::{BundleWriter, folder_time};
 
 /// The version of the format that this program writes, and the newest that it reads.

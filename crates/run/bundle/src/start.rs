@@ -1,51 +1,37 @@
 //! Writes one start with its loads, second by second, with bounded memory.
 
-use crate::conceal;
 use crate::error::BundleError;
-use crate::files::{self, partial_folder, plain};
+use crate::files::{self, partial_folder};
 use crate::interval_log::IntervalLog;
 use crate::note::Note;
 use crate::tables::{ErrorRow, TotalRow, tick_rows, to_csv};
+use plimsoll_model::event::{Event, Second};
 use plimsoll_model::record::{Interval, RecordedPhase, Subject, Tally};
-use plimsoll_model::result::{FinishedStart, GeneratorRow, LoadSecond};
-use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
+use plimsoll_model::result::FinishedStart;
+use plimsoll_model::sample::Samples;
 use plimsoll_model::start::Start;
-use plimsoll_model::units::Instant;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 /// A start that is being written. Dropped without being sealed, it leaves a folder that readers
 /// name as unfinished and a resumed run removes.
-pub struct StartWriter {
+pub(crate) struct StartWriter {
     folder: PathBuf,
     number: u32,
-    /// Where an attempt that was broken off kept its objects.
-    left_at: Option<String>,
     load: csv::Writer<File>,
     errors: csv::Writer<File>,
     ticks: csv::Writer<File>,
     generator: csv::Writer<File>,
+    processes: csv::Writer<File>,
+    host: csv::Writer<File>,
+    databases: csv::Writer<File>,
     logs: Option<Logs>,
     totals: BTreeMap<(u32, RecordedPhase, Subject), TotalRow>,
-    /// The number of the load under way.
-    current: u32,
-    /// The begin of its measure phase in seconds, on the clock of the start.
-    zero: f64,
-}
-
-/// What was sampled on a start, about once a second.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Series<'a> {
-    /// The processes of the systems.
-    pub processes: &'a [ProcessSample],
-    /// The machine.
-    pub host: &'a [HostSample],
-    /// What databases counted.
-    pub databases: &'a [DatabaseSample],
 }
 
 /// The interval logs, which begin with the first interval of the first load.
@@ -56,10 +42,15 @@ struct Logs {
     first_second: i64,
 }
 
+impl fmt::Debug for StartWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StartWriter").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
 impl StartWriter {
     pub(crate) fn begin(bundle: &Path, start: &Start) -> Result<StartWriter, BundleError> {
         let folder = partial_folder(bundle, start.number);
-        let left_at = Note::at(folder.join(files::OBJECTS)).read();
         if folder.exists() {
             fs::remove_dir_all(&folder).map_err(BundleError::io("remove the unfinished", &folder))?;
         }
@@ -74,77 +65,79 @@ impl StartWriter {
             errors: table(files::ERRORS)?,
             ticks: table(files::TICKS)?,
             generator: table(files::GENERATOR)?,
+            processes: table(files::PROCESSES)?,
+            host: table(files::HOST_SERIES)?,
+            databases: table(files::DATABASES)?,
             logs: None,
             totals: BTreeMap::new(),
-            current: 1,
-            zero: 0.0,
             number: start.number,
-            left_at,
             folder,
         })
     }
 
     /// The number of the start.
-    #[must_use]
-    pub fn number(&self) -> u32 {
+    pub(crate) fn number(&self) -> u32 {
         self.number
     }
 
-    /// Where an attempt at this start that was broken off kept objects that nobody has removed.
-    #[must_use]
-    pub fn left_at(&self) -> Option<&str> {
-        self.left_at.as_deref()
-    }
-
-    /// Takes note of where a load keeps objects, as long as the start is under way.
-    #[must_use]
-    pub fn objects_note(&self) -> Note {
+    /// The note of where a load keeps objects, as long as the start is under way.
+    fn objects_note(&self) -> Note {
         Note::at(self.folder.join(files::OBJECTS))
     }
 
-    /// The file for what the system `name` writes.
-    #[must_use]
-    pub fn output_path(&self, name: &str) -> PathBuf {
-        self.folder.join(format!("output-{}.log", plain(name)))
+    /// Writes what an event says about this start.
+    pub(crate) fn hear(&mut self, event: &Event) -> Result<(), BundleError> {
+        match event {
+            Event::SecondPassed(second) => self.second(second),
+            Event::Sampled { samples, .. } => self.samples(samples),
+            Event::ConsoleWritten { load, lines, .. } => self.console(*load, lines),
+            Event::ObjectsPlaced { place, .. } => self.objects_note().write(place),
+            Event::LoadFinished { .. } => self.objects_note().remove(),
+            _ => Ok(()),
+        }
     }
 
-    /// The file for what a script writes to its console during the load `number`.
-    #[must_use]
-    pub fn console_path(&self, number: u32) -> PathBuf {
-        self.folder.join(if number == 1 { "console.log".to_owned() } else { format!("console-{number}.log") })
-    }
-
-    /// Writes asterisks over `secret` wherever the systems have written it. To be called
-    /// when they have ended.
+    /// Adds lines that scripts wrote to their console during the load of this number.
     ///
     /// # Errors
-    /// Their output cannot be read or written.
-    pub fn conceal(&self, secret: &str) -> Result<(), BundleError> {
-        conceal::conceal_in_logs(&self.folder, secret)
-    }
-
-    /// Begins the load `number`, whose measure phase begins at `zero` on the clock of the start.
-    pub fn begin_load(&mut self, number: u32, zero: Instant) {
-        self.current = number;
-        self.zero = zero.0 as f64 / 1e9;
+    /// The disk does not take them.
+    fn console(&self, load: u32, lines: &str) -> Result<(), BundleError> {
+        let name = if load == 1 { "console.log".to_owned() } else { format!("console-{load}.log") };
+        let path = self.folder.join(name);
+        let file = OpenOptions::new().append(true).create(true).open(&path);
+        file.and_then(|mut file| file.write_all(lines.as_bytes())).map_err(BundleError::io("write to", &path))
     }
 
     /// Adds a second of the load under way. Seconds come in order.
     ///
     /// # Errors
     /// The disk does not take it.
-    pub fn interval(&mut self, interval: &Interval) -> Result<(), BundleError> {
-        self.write_interval(interval).map_err(BundleError::io("write to", &self.folder))
+    fn second(&mut self, second: &Second) -> Result<(), BundleError> {
+        self.write_second(second).map_err(BundleError::io("write to", &self.folder))?;
+        self.samples(&second.samples)
     }
 
-    fn write_interval(&mut self, interval: &Interval) -> io::Result<()> {
+    /// Adds samples, which come in order of time for each table.
+    ///
+    /// # Errors
+    /// The disk does not take them.
+    fn samples(&mut self, samples: &Samples) -> Result<(), BundleError> {
+        let mut write = || -> csv::Result<()> {
+            samples.processes.iter().try_for_each(|sample| self.processes.serialize(sample))?;
+            samples.host.iter().try_for_each(|sample| self.host.serialize(sample))?;
+            samples.databases.iter().try_for_each(|sample| self.databases.serialize(sample))
+        };
+        write().map_err(io::Error::from).map_err(BundleError::io("write to", &self.folder))
+    }
+
+    fn write_second(&mut self, second: &Second) -> io::Result<()> {
+        let (load, interval) = (second.load, &second.recorded);
         if self.logs.is_none() {
             self.logs = Some(Logs::begin(&self.folder, interval)?);
         }
         let logs = self.logs.as_mut().expect("they have just begun");
-        let (load, zero) = (self.current, self.zero);
         for ((phase, subject), tally) in &interval.tallies {
-            logs.write(load, *phase, subject, tally, zero, interval)?;
+            logs.write(second, *phase, subject, tally)?;
             let key = (load, *phase, subject.clone());
             self.totals.entry(key).or_insert_with(|| TotalRow::new(load, *phase, subject)).add(tally);
             for (kind, count) in &tally.errors {
@@ -154,26 +147,22 @@ impl StartWriter {
                 self.errors.serialize(row)?;
             }
         }
-        for (subject, tally) in interval.by_subject() {
-            self.load.serialize(LoadSecond::of(load, interval.second, subject, &tally))?;
-        }
-        for row in tick_rows(load, interval) {
-            self.ticks.serialize(row)?;
-        }
-        self.generator.serialize(GeneratorRow::of(load, interval))?;
+        second.ended.iter().try_for_each(|row| self.load.serialize(row))?;
+        tick_rows(load, interval).try_for_each(|row| self.ticks.serialize(row))?;
+        self.generator.serialize(&second.generator)?;
         Ok(())
     }
 
     /// Writes the rest. Returns the folder, whose files are yet to be synced.
-    pub(crate) fn finish(self, finished: &FinishedStart, series: &Series<'_>) -> Result<PathBuf, BundleError> {
-        let StartWriter { folder, load, errors, ticks, generator, logs, totals, .. } = self;
+    pub(crate) fn finish(self, finished: &FinishedStart) -> Result<PathBuf, BundleError> {
+        let StartWriter { folder, load, errors, ticks, generator, processes, host, databases, logs, totals, .. } = self;
         let logs = match logs {
             Some(logs) => logs,
             // A start without load has empty logs.
             None => Logs::begin(&folder, &Interval::default()).map_err(BundleError::io("write to", &folder))?,
         };
         let end = || -> io::Result<()> {
-            for table in [load, errors, ticks, generator] {
+            for table in [load, errors, ticks, generator, processes, host, databases] {
                 table.into_inner().map_err(csv::IntoInnerError::into_error)?;
             }
             for log in [logs.measure, logs.warmup] {
@@ -184,9 +173,6 @@ impl StartWriter {
         end().map_err(BundleError::io("write to", &folder))?;
         let totals: Vec<TotalRow> = totals.into_values().collect();
         write_table(&folder, files::TOTALS, &totals)?;
-        write_table(&folder, files::PROCESSES, series.processes)?;
-        write_table(&folder, files::HOST_SERIES, series.host)?;
-        write_table(&folder, files::DATABASES, series.databases)?;
         files::write_json(&folder.join(files::SUMMARY), finished)?;
         Ok(folder)
     }
@@ -203,20 +189,12 @@ impl Logs {
         Ok(Logs { measure: log(files::MEASURE_LOG)?, warmup: log(files::WARMUP_LOG)?, first_second: first.second })
     }
 
-    fn write(
-        &mut self,
-        load: u32,
-        phase: RecordedPhase,
-        subject: &Subject,
-        tally: &Tally,
-        zero: f64,
-        interval: &Interval,
-    ) -> io::Result<()> {
+    fn write(&mut self, second: &Second, phase: RecordedPhase, subject: &Subject, tally: &Tally) -> io::Result<()> {
         let log = match phase {
             RecordedPhase::Measure => &mut self.measure,
             RecordedPhase::Warmup => &mut self.warmup,
         };
-        let start = zero + (interval.second - self.first_second) as f64;
-        log.write(load, subject, tally, start, interval.length.seconds())
+        let start = second.zero.0 as f64 / 1e9 + (second.second - self.first_second) as f64;
+        log.write(second.load, subject, tally, start, second.recorded.length.seconds())
     }
 }

@@ -1,22 +1,21 @@
 //! Writes a bundle: begun once, grown by starts, gone on with after an interruption.
 
 use crate::FORMAT;
-use crate::conceal::conceal_in_logs;
 use crate::earlier::Layout;
 use crate::error::BundleError;
 use crate::files::{
     self, EVENTS, FACTS, HOST, PLAN, STARTS, STUDY, SUMMARY, VERSIONS, drop_cut_off_line, files_in, open_lines,
-    partial_folder, plain, read_json, start_folder, sync, sync_folder,
+    read_json, start_folder, sync, sync_folder,
 };
 use crate::manifest::{self, Line, Manifest, ManifestWriter, STUDY_PART, VERSIONS_PART};
-use crate::note::Note;
 use crate::read::{faults_of, read_plan};
-use crate::start::{Series, StartWriter};
+use crate::run_folder::RunFolder;
+use crate::start::StartWriter;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use plimsoll_model::event::Event;
 use plimsoll_model::host::{Host, Version};
-use plimsoll_model::result::FinishedStart;
+use plimsoll_model::result::{FinishedStart, RecordedRun};
 use plimsoll_model::start::{Plan, Start};
 use plimsoll_model::study::StudyFacts;
 use serde::Serialize;
@@ -31,17 +30,17 @@ pub struct BundleWriter {
     folder: PathBuf,
     manifest: ManifestWriter,
     events: File,
-    finished: BTreeMap<u32, FinishedStart>,
-    decided: Vec<Start>,
-    looks: Vec<(u32, bool)>,
+    recorded: RecordedRun,
+    /// The start under way.
+    start: Option<StartWriter>,
 }
 
 /// An event with its time.
 #[derive(Serialize)]
-struct Dated<'a> {
+struct Dated {
     at: String,
     #[serde(flatten)] // nobody but the program writes it, and events are read by other tools
-    event: &'a Event,
+    event: Event,
 }
 
 impl BundleWriter {
@@ -74,8 +73,8 @@ impl BundleWriter {
         if let Some(above) = folder.canonicalize().ok().as_deref().and_then(Path::parent) {
             sync_folder(above)?;
         }
-        let (finished, decided, looks) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Ok(BundleWriter { folder: folder.to_owned(), manifest, events, finished, decided, looks })
+        let recorded = RecordedRun::default();
+        Ok(BundleWriter { folder: folder.to_owned(), manifest, events, recorded, start: None })
     }
 
     /// Opens a bundle that an interrupted run has left, to go on with the same study.
@@ -101,8 +100,8 @@ impl BundleWriter {
         if manifest.complete {
             return Err(BundleError::Complete(folder.to_owned()));
         }
-        let finished = finished(folder, &manifest)?;
-        let (decided, looks) = (manifest.decided.clone(), manifest.looks.clone());
+        let starts = finished(folder, &manifest)?;
+        let recorded = RecordedRun { starts, decided: manifest.decided.clone(), looks: manifest.looks.clone() };
         let study_is_sealed = manifest.sealed.contains_key(STUDY_PART);
         let mut manifest = ManifestWriter::open(folder)?;
         if !study_is_sealed {
@@ -110,25 +109,43 @@ impl BundleWriter {
         }
         manifest.append(&Line::Resumed { at: Timestamp::now().to_string() })?;
         let events = open_events(folder)?;
-        Ok(BundleWriter { folder: folder.to_owned(), manifest, events, finished, decided, looks })
+        Ok(BundleWriter { folder: folder.to_owned(), manifest, events, recorded, start: None })
     }
 
-    /// The starts that are in the bundle, by their numbers.
+    /// What the bundle has of the run by now.
     #[must_use]
-    pub fn finished_starts(&self) -> &BTreeMap<u32, FinishedStart> {
-        &self.finished
+    pub fn recorded(&self) -> &RecordedRun {
+        &self.recorded
     }
 
-    /// The looks that were taken: after how many repeats, and whether every verdict was reached.
+    /// The bundle's folder, for those who put files of their own there.
     #[must_use]
-    pub fn looks(&self) -> &[(u32, bool)] {
-        &self.looks
+    pub fn folder(&self) -> RunFolder {
+        RunFolder::at(&self.folder)
     }
 
-    /// The starts that the run decided on beside those of the plan, in order.
-    #[must_use]
-    pub fn decided_starts(&self) -> &[Start] {
-        &self.decided
+    /// Writes what an event says. When this comes back from the results of a start, from a decision or a look, they are
+    /// on the disk and stay there.
+    ///
+    /// # Errors
+    /// The disk does not take it.
+    pub fn hear(&mut self, event: &Event) -> Result<(), BundleError> {
+        match event {
+            Event::VersionsFound { versions } => self.versions(versions)?,
+            Event::StartDecided { start } => self.decide(start)?,
+            Event::LookTaken { repeats, decided } => self.look(*repeats, *decided)?,
+            Event::StartBegun { start, .. } => self.start = Some(self.begin_start(start)?),
+            Event::ResultsComplete(finished) => {
+                let start = self.start.take().expect("a start has begun that has results");
+                self.seal_start(start, finished)?;
+            }
+            event => self.start.as_mut().map_or(Ok(()), |start| start.hear(event))?,
+        }
+        self.log(event)?;
+        match event {
+            Event::RunFinished { complete: true, decided_after } => self.complete(*decided_after),
+            _ => Ok(()),
+        }
     }
 
     /// Adds a start that the plan does not have. When this comes back, readers know it, whether it
@@ -136,11 +153,11 @@ impl BundleWriter {
     ///
     /// # Errors
     /// The disk does not take it.
-    pub fn decide(&mut self, start: &Start) -> Result<(), BundleError> {
-        if !self.decided.contains(start) {
+    fn decide(&mut self, start: &Start) -> Result<(), BundleError> {
+        if !self.recorded.decided.contains(start) {
             self.manifest.append(&Line::Decided { start: start.clone() })?;
-            self.decided.retain(|known| known.number != start.number);
-            self.decided.push(start.clone());
+            self.recorded.decided.retain(|known| known.number != start.number);
+            self.recorded.decided.push(start.clone());
         }
         Ok(())
     }
@@ -149,47 +166,10 @@ impl BundleWriter {
     ///
     /// # Errors
     /// The disk does not take it.
-    pub fn look(&mut self, repeats: u32, decided: bool) -> Result<(), BundleError> {
+    fn look(&mut self, repeats: u32, decided: bool) -> Result<(), BundleError> {
         self.manifest.append(&Line::Looked { repeats, decided })?;
-        self.looks.push((repeats, decided));
+        self.recorded.looks.push((repeats, decided));
         Ok(())
-    }
-
-    /// Writes asterisks over `secret` wherever builds and the making of data have written it.
-    ///
-    /// # Errors
-    /// Their output cannot be read or written.
-    pub fn conceal(&self, secret: &str) -> Result<(), BundleError> {
-        conceal_in_logs(&self.folder, secret)
-    }
-
-    /// Writes asterisks over `secret` in what a start has left whose writer is gone and that was not
-    /// sealed.
-    ///
-    /// # Errors
-    /// Its output cannot be read or written.
-    pub fn conceal_in_unfinished(&self, start: u32, secret: &str) -> Result<(), BundleError> {
-        let folder = partial_folder(&self.folder, start);
-        if folder.is_dir() { conceal_in_logs(&folder, secret) } else { Ok(()) }
-    }
-
-    /// The bundle's folder.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    /// Where the run keeps the data of its databases. What a run has noted that was killed is still
-    /// there when it goes on.
-    #[must_use]
-    pub fn data_note(&self) -> Note {
-        Note::at(self.folder.join(files::DATA))
-    }
-
-    /// The file for what the build of the system `name` writes.
-    #[must_use]
-    pub fn build_log(&self, name: &str) -> PathBuf {
-        self.folder.join(format!("build-{}.log", plain(name)))
     }
 
     /// Adds what is run now to what an interrupted run may have entered: a program that has
@@ -197,7 +177,7 @@ impl BundleWriter {
     ///
     /// # Errors
     /// The disk does not take it.
-    pub fn versions(&mut self, versions: &[Version]) -> Result<(), BundleError> {
+    fn versions(&mut self, versions: &[Version]) -> Result<(), BundleError> {
         let path = self.folder.join(VERSIONS);
         let mut all: Vec<Version> = read_json(&path).unwrap_or_default();
         for version in versions {
@@ -212,18 +192,10 @@ impl BundleWriter {
         self.manifest.seal(&self.folder, VERSIONS_PART.to_owned(), &[path])
     }
 
-    /// Appends an event, with the time.
-    ///
-    /// # Errors
-    /// The disk does not take it.
-    pub fn event(&mut self, event: &Event) -> Result<(), BundleError> {
-        // What ended in a second stands in the tables of its start.
-        let short = match event {
-            Event::SecondPassed(second) => Some(Event::SecondPassed(Box::new(second.without_rows()))),
-            _ => None,
-        };
-        let dated = Dated { at: Timestamp::now().to_string(), event: short.as_ref().unwrap_or(event) };
-        let mut line = serde_json::to_vec(&dated).expect("an event is plain data");
+    /// Appends an event in short, with the time.
+    fn log(&mut self, event: &Event) -> Result<(), BundleError> {
+        let Some(event) = event.in_short() else { return Ok(()) };
+        let mut line = serde_json::to_vec(&Dated { at: Timestamp::now().to_string(), event }).expect("plain data");
         line.push(b'\n');
         self.events.write_all(&line).map_err(BundleError::io("append to", &self.folder.join(EVENTS)))
     }
@@ -232,7 +204,7 @@ impl BundleWriter {
     ///
     /// # Errors
     /// Its folder cannot be made.
-    pub fn begin_start(&self, start: &Start) -> Result<StartWriter, BundleError> {
+    fn begin_start(&self, start: &Start) -> Result<StartWriter, BundleError> {
         StartWriter::begin(&self.folder, start)
     }
 
@@ -240,14 +212,9 @@ impl BundleWriter {
     ///
     /// # Errors
     /// The disk does not take it.
-    pub fn seal_start(
-        &mut self,
-        writer: StartWriter,
-        finished: &FinishedStart,
-        series: &Series<'_>,
-    ) -> Result<(), BundleError> {
+    fn seal_start(&mut self, writer: StartWriter, finished: &FinishedStart) -> Result<(), BundleError> {
         let number = writer.number();
-        let partial = writer.finish(finished, series)?;
+        let partial = writer.finish(finished)?;
         let written = files_in(&partial).map_err(BundleError::io("read", &partial))?;
         // The outputs of systems among them, which nobody has synced yet.
         written.iter().try_for_each(|file| sync(file))?;
@@ -262,28 +229,16 @@ impl BundleWriter {
         self.events.sync_data().map_err(BundleError::io("sync", &self.folder.join(EVENTS)))?;
         let files: Vec<PathBuf> = written.iter().filter_map(|file| Some(folder.join(file.file_name()?))).collect();
         self.manifest.seal(&self.folder, Layout::of(FORMAT).part_of(number), &files)?;
-        self.finished.insert(number, finished.clone());
+        self.recorded.starts.insert(number, finished.clone());
         Ok(())
     }
 
-    /// The run has come to its end.
-    ///
-    /// # Errors
-    /// The disk does not take it.
-    pub fn complete(&mut self) -> Result<(), BundleError> {
-        self.end(None)
-    }
-
-    /// The run has come to its end after so many repeats, because every verdict is reached. Later
+    /// The run has come to its end: after so many repeats, where every verdict was reached before the last. Later
     /// repeats are not missing then.
     ///
     /// # Errors
     /// The disk does not take it.
-    pub fn complete_after(&mut self, repeats: u32) -> Result<(), BundleError> {
-        self.end(Some(repeats))
-    }
-
-    fn end(&mut self, decided_after: Option<u32>) -> Result<(), BundleError> {
+    fn complete(&mut self, decided_after: Option<u32>) -> Result<(), BundleError> {
         self.manifest.append(&Line::Complete { at: Timestamp::now().to_string(), decided_after })
     }
 }

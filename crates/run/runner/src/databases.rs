@@ -5,20 +5,19 @@
 //! [`Databases`](plimsoll_database::Databases): it belongs to the run, and each trial is lent it.
 //! What belongs to a trial is [`Served`].
 
-use crate::programs::{OnEvent, tell};
-use crate::run::Context;
-use crate::start::{Broken, Fault, Tell};
+use crate::run::{Context, Tell};
+use crate::start::{Broken, Fault};
 use crate::target;
-use plimsoll_bundle::{BundleError, BundleWriter};
+use plimsoll_bundle::{BundleError, RunFolder};
 use plimsoll_database::{
     CounterSampler, DatabaseError, Databases, PreparedDatabase, check_connections, evaluate_conditions,
     remove_leftovers, risky_settings_of_load,
 };
-use plimsoll_generator::RunRecord;
 use plimsoll_model::database::{Address, Database, DatabaseFacts, Origin, SqlFacts};
 use plimsoll_model::event::Event;
 use plimsoll_model::sample::DatabaseSample;
 use plimsoll_model::sql::{Sql, Transport};
+use plimsoll_model::units::Nanos;
 use plimsoll_model::workload::{Steps, Target, Workload};
 use plimsoll_study::Study;
 use plimsoll_system::Running;
@@ -45,15 +44,15 @@ impl From<DatabaseError> for Fault {
 pub(crate) fn note_place(
     databases: &Databases,
     used: &[Database],
-    bundle: &mut BundleWriter,
-    on_event: &mut OnEvent<'_>,
+    folder: &RunFolder,
+    tell: &mut Tell<'_>,
 ) -> Result<(), BundleError> {
-    let note = bundle.data_note();
+    let note = folder.data_note();
     if let Some(left) = note.read()
         && let Err(error) = remove_leftovers(Path::new(&left))
     {
         let message = format!("a run that was killed left data in {left}: {error}");
-        tell(bundle, on_event, &Event::Warning { message })?;
+        tell(&Event::Warning { message })?;
     }
     let starts_any = used.iter().any(|database| matches!(database.origin, Origin::Started(_)));
     if starts_any { note.write(&databases.scratch_folder().to_string_lossy()) } else { note.remove() }
@@ -74,7 +73,7 @@ pub(crate) fn serve(
     let start = |system| context.launcher.start(system, output);
     let running = staged.system.as_ref().map(start).transpose()?;
     if let Some(running) = &running {
-        running.wait_ready(&context.is_interrupted())?;
+        running.wait_ready(&|| context.is_interrupted())?;
     }
     staged.wait_ready(running.as_ref(), context.interrupted)?;
     Ok((Served { database: database.clone(), staged }, running, began.elapsed()))
@@ -131,10 +130,10 @@ pub(crate) fn facts(served: &[Served], steps: &Steps) -> Result<Vec<DatabaseFact
     served.iter().map(facts).collect()
 }
 
-/// Begins to look at what all of them count.
-pub(crate) fn look(served: &[Served]) -> Result<Vec<CounterSampler>, Fault> {
-    let looks = served.iter().map(|served| CounterSampler::start(&served.database, &served.staged));
-    Ok(looks.collect::<Result<_, DatabaseError>>()?)
+/// Starts to sample the counters of all of them.
+pub(crate) fn sample(served: &[Served]) -> Result<Vec<CounterSampler>, Fault> {
+    let samplers = served.iter().map(|served| CounterSampler::start(&served.database, &served.staged));
+    Ok(samplers.collect::<Result<_, DatabaseError>>()?)
 }
 
 /// Fails if a server takes fewer connections than the load has users.
@@ -145,18 +144,19 @@ pub(crate) fn check_users(served: &[Served], steps: &Steps, users: u32) -> Resul
     Ok(())
 }
 
-/// What they counted until the end of the measure phase, in order of time; and which of them ended
-/// their sessions meanwhile, as failures of the trial.
-pub(crate) fn seen(
-    looks: Vec<CounterSampler>,
+/// Stops sampling. Returns the samples until the end of the measure phase, which began at `zero`, in order of time; and
+/// which databases ended their sessions meanwhile, as failures of the trial.
+pub(crate) fn stop_sampling(
+    samplers: Vec<CounterSampler>,
     served: &[Served],
-    record: &RunRecord,
+    zero: Instant,
+    window: Nanos,
 ) -> (Vec<DatabaseSample>, Vec<String>) {
     let (mut samples, mut lost) = (Vec::new(), Vec::new());
-    for (look, Served { database, .. }) in looks.into_iter().zip(served) {
-        let seen = look.stop(record.zero, record.window.into());
-        samples.extend(seen.samples);
-        if seen.session_lost {
+    for (sampler, Served { database, .. }) in samplers.into_iter().zip(served) {
+        let series = sampler.stop(zero, window.into());
+        samples.extend(series.samples);
+        if series.session_lost {
             let name = &database.name;
             lost.push(format!(
                 "the server of the database `{name}` ended its sessions under load: it was restarted, or crashed and recovered"

@@ -5,6 +5,7 @@
 //! can be interrupted at any instant without leaving a process behind.
 
 mod databases;
+pub mod generator;
 mod keys;
 mod load;
 mod preflight;
@@ -19,4 +20,4 @@ mod validity;
 
 pub use plimsoll_database::expected_size;
 pub use preflight::{Found, databases, notes, preflight};
-pub use run::{Ending, Run, RunError, run};
+pub use run::{Ending, Run, RunError, Tell, run};

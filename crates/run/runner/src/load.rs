@@ -1,25 +1,24 @@
 //! One load on a start: prepare it, offer it, judge.
 
 use crate::databases;
-use crate::run::Context;
-use crate::start::{Broken, Fault, RunningVariant, Tell, phase};
+use crate::generator::{JobMessage, PreparedWorkload};
+use crate::run::{Context, Tell};
+use crate::start::{Broken, Fault, RunningVariant, phase};
 use crate::target;
 use crate::validity::{self, Judgement, Watch};
-use plimsoll_bundle::StartWriter;
-use plimsoll_generator::{Job, Prepared, RunRecord};
+use plimsoll_bundle::BundleError;
 use plimsoll_model::event::{Event, Second};
-use plimsoll_model::load::LoadModel;
-use plimsoll_model::record::{Interval, Subject, Tally};
-use plimsoll_model::result::{GeneratorRow, LoadSecond, LoadSummary, LoadTiming, Replies, Steadiness, Work};
-use plimsoll_model::sample::DatabaseSample;
+use plimsoll_model::job::{Job, JobRecord, Report, WorkFacts};
+use plimsoll_model::load::{LoadModel, WHOLE};
+use plimsoll_model::record::Subject;
+use plimsoll_model::result::{LoadSummary, LoadTiming, Replies, Steadiness};
+use plimsoll_model::sample::Samples;
 use plimsoll_model::start::{Load, Phase, PhaseLengths, Start};
-use plimsoll_model::storage::StorageFacts;
-use plimsoll_model::units::{self, Nanos};
+use plimsoll_model::units::{self, Nanos, UnixTime};
 use plimsoll_model::workload::Steps;
-use plimsoll_system::Running;
+use plimsoll_telemetry::Sampler;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How often the systems are looked after while load runs.
 const CHECK_EVERY: Duration = Duration::from_millis(50);
@@ -41,127 +40,155 @@ pub(crate) struct Offered {
     pub(crate) outcome: LoadOutcome,
     /// The begin of its measure phase.
     pub(crate) zero: Instant,
-    /// What databases counted, on the clock of the start.
-    pub(crate) counters: Vec<DatabaseSample>,
     /// Which databases ended their sessions, as failures.
     pub(crate) lost: Vec<String>,
 }
 
-/// Offers `load` to the systems of a variant. `first_zero` is the begin of the measure phase of the
-/// start's first load, if there was one.
+/// The load that is next on a start.
+#[derive(Clone, Copy)]
+pub(crate) struct NextLoad<'a> {
+    pub(crate) start: &'a Start,
+    pub(crate) load: &'a Load,
+    /// The begin of the measure phase of the start's first load, if there was one: the clock of the start counts from
+    /// there.
+    pub(crate) first_zero: Option<Instant>,
+    pub(crate) sampler: &'a Sampler,
+}
+
+/// Offers a load to the systems of a variant.
 pub(crate) fn offer(
     context: &Context<'_>,
-    start: &Start,
+    next: NextLoad<'_>,
     running: &mut RunningVariant,
-    load: &Load,
-    first_zero: Option<Instant>,
-    writer: &mut StartWriter,
     tell: &mut Tell<'_>,
 ) -> Result<Offered, Fault> {
-    running.spec.load.warmup = load.lengths.warmup;
+    running.spec.load.warmup = next.load.lengths.warmup;
     let prepared = prepare(context, running)?;
     databases::check_users(&running.databases, &running.spec.workload.steps, running.spec.load.most_users())?;
     running.facts = databases::facts(&running.databases, &running.spec.workload.steps)?;
-    let looks = databases::look(&running.databases)?;
-    let (mut record, watch) = run(context, start, running, load, &prepared, writer, tell)?;
-    let (mut counters, lost) = databases::seen(looks, &running.databases, &record);
-    if let Some(work) = record.sql.take() {
-        databases::add_work(&mut running.facts, &running.spec.workload.steps, work);
+    let samplers = databases::sample(&running.databases)?;
+    let Ran { mut record, watch, zero } = run(context, next, running, &*prepared, tell)?;
+    let (mut counters, lost) = databases::stop_sampling(samplers, &running.databases, zero, record.window);
+    if let WorkFacts::Sql(facts) = &mut record.facts {
+        databases::add_work(&mut running.facts, &running.spec.workload.steps, std::mem::take(&mut **facts));
     }
-    let zero = on_clock_of_start(record.zero, first_zero.unwrap_or(record.zero));
+    let zero_of_start = on_clock_of_start(zero, next.first_zero.unwrap_or(zero));
     for sample in &mut counters {
         sample.variant = running.variant;
-        sample.at += zero.0 as f64 / 1e9;
+        sample.at += zero_of_start.0 as f64 / 1e9;
     }
+    let samples = Samples { databases: counters, ..Samples::default() };
+    tell(&Event::Sampled { start: next.start.number, samples })?;
     let judgement = judge(context, running, &record, &watch);
     let worked = watch.worked() && record.broken.is_empty() && (record.stopped.is_none() || !watch.measured_nothing());
-    let zero_instant = record.zero;
-    let summary = sum_up(running, load, zero, record, &watch, judgement);
+    let summary = sum_up(running, next.load, zero_of_start, record, &watch, judgement);
     let outcome = LoadOutcome { iterations: watch.iterations, errors: watch.errors, worked, subjects: watch.subjects };
-    Ok(Offered { summary, outcome, zero: zero_instant, counters, lost })
+    Ok(Offered { summary, outcome, zero, lost })
 }
 
 /// Compiles the workload for the systems that are up.
-fn prepare(context: &Context<'_>, running: &RunningVariant) -> Result<Prepared, Fault> {
+fn prepare(context: &Context<'_>, running: &RunningVariant) -> Result<Box<dyn PreparedWorkload>, Fault> {
     let target = running.spec.workload.target.as_ref();
     let address = target.map(|target| target::address(context.study, target)).transpose().map_err(Fault::Failed)?;
     let workload = databases::placed(&running.spec.workload, &running.databases).map_err(Fault::Failed)?;
-    Prepared::new(&workload, address).map_err(|error| Fault::Failed(error.to_string()))
+    context.generator.prepare(&workload, address).map_err(Fault::Failed)
 }
 
-/// Runs the load, whose seconds go to the bundle as they pass.
+/// A job that came to its end.
+struct Ran {
+    record: JobRecord,
+    watch: Watch,
+    /// The begin of the measure phase.
+    zero: Instant,
+}
+
+/// Runs the load, and tells of its course. It is broken off when the run is interrupted, or when a system has died: more
+/// load would only measure a refusal.
 fn run(
     context: &Context<'_>,
-    start: &Start,
+    next: NextLoad<'_>,
     running: &RunningVariant,
-    load: &Load,
-    prepared: &Prepared,
-    writer: &mut StartWriter,
+    prepared: &dyn PreparedWorkload,
     tell: &mut Tell<'_>,
-) -> Result<(RunRecord, Watch), Fault> {
+) -> Result<Ran, Fault> {
     let spec = &running.spec;
     let is_script = matches!(spec.workload.steps, Steps::Script(_));
-    let mut watch = Watch::new(&spec.load, start.extended).of_script(is_script);
-    let mut trouble = None;
-    let mut phases = PhaseTeller::new(start, load.lengths);
-    let note = writer.objects_note();
-    let unnoted = std::cell::RefCell::new(None);
-    let (over, stop) = (AtomicBool::new(false), AtomicBool::new(false));
-    let console = writer.console_path(load.number);
-    let record = std::thread::scope(|scope| {
-        scope.spawn(|| break_off_when_needed(&running.systems, context.interrupted, &stop, &over));
-        let job = Job {
-            load: &spec.load,
-            generator: &context.facts.generator,
-            seed: context.plan.seed ^ u64::from(start.block),
-            share: plimsoll_generator::WHOLE,
-            interrupted: &stop,
-            on_place: &|place| {
-                if let Err(error) = note.write(place) {
-                    unnoted.replace(Some(error));
-                }
-            },
-            console: Some(console),
-        };
-        let mut on_interval = |interval: Interval| {
-            watch.see(&interval);
-            let written = writer
-                .interval(&interval)
-                .and_then(|()| phases.follow(interval.second, tell))
-                .and_then(|()| tell(&second_passed(start, load, &interval)));
-            if let Err(error) = written {
-                trouble.get_or_insert(error);
-                stop.store(true, Ordering::Relaxed);
-            }
-        };
-        let record = prepared.run(&job, &mut on_interval);
-        over.store(true, Ordering::Relaxed);
-        record
+    let watch = Watch::new(&spec.load, next.start.extended).of_script(is_script);
+    let mut course = Course { next, date: Date::now(), phases: PhaseTeller::new(next.start, next.load.lengths), watch };
+    let mut job = prepared.begin(Job {
+        load: spec.load.clone(),
+        generator: context.facts.generator.clone(),
+        seed: context.plan.seed ^ u64::from(next.start.block),
+        share: WHOLE,
+        begin: None,
     });
-    let unnoted = unnoted.into_inner().or(note.remove().err());
-    if let Some(error) = trouble.or(unnoted) {
-        return Err(Fault::Broken(Broken::Bundle(error)));
-    }
-    if context.interrupted.load(Ordering::Relaxed) {
+    let ended = loop {
+        match job.next(CHECK_EVERY) {
+            Some(JobMessage::Report(report)) => course.tell(report, tell)?,
+            Some(JobMessage::Ended(ended)) => break ended,
+            None => {}
+        }
+        if context.is_interrupted() || running.systems.iter().any(|system| system.check().is_err()) {
+            job.stop();
+        }
+    };
+    let (start, load) = (next.start.number, next.load.number);
+    tell(&Event::LoadFinished { start, load })?;
+    if context.is_interrupted() {
         return Err(Fault::Broken(Broken::Interrupted));
     }
-    Ok((record.map_err(|error| Fault::Failed(error.to_string()))?, watch))
+    let record = ended.map_err(|error| Fault::Failed(error.to_string()))?;
+    let zero = course.date.instant(record.zero);
+    Ok(Ran { record, watch: course.watch, zero })
 }
 
-/// Breaks the load off when the run is interrupted, or when a system has died: more load would
-/// only measure a refusal.
-fn break_off_when_needed(systems: &[Running], interrupted: &AtomicBool, stop: &AtomicBool, over: &AtomicBool) {
-    while !over.load(Ordering::Relaxed) {
-        let died = || systems.iter().any(|system| system.check().is_err());
-        if interrupted.load(Ordering::Relaxed) || died() {
-            stop.store(true, Ordering::Relaxed);
-            return;
+/// The course of a load under way: what its job reports becomes events.
+struct Course<'a> {
+    next: NextLoad<'a>,
+    date: Date,
+    phases: PhaseTeller<'a>,
+    watch: Watch,
+}
+
+impl Course<'_> {
+    fn tell(&mut self, report: Report, tell: &mut Tell<'_>) -> Result<(), BundleError> {
+        let (start, load) = (self.next.start.number, self.next.load.number);
+        match report {
+            Report::ObjectsPlaced(place) => tell(&Event::ObjectsPlaced { start, place }),
+            Report::Console(lines) => tell(&Event::ConsoleWritten { start, load, lines }),
+            Report::Second { zero, interval } => {
+                self.watch.see(&interval);
+                self.phases.follow(interval.second, tell)?;
+                let zero = self.date.instant(zero);
+                let first_zero = self.next.first_zero.unwrap_or(zero);
+                let second = Second::of(start, load, on_clock_of_start(zero, first_zero), *interval);
+                let samples = self.next.sampler.take(first_zero);
+                tell(&Event::SecondPassed(Box::new(Second { samples, ..second })))
+            }
         }
-        std::thread::sleep(CHECK_EVERY);
     }
 }
 
-fn judge(context: &Context<'_>, running: &RunningVariant, record: &RunRecord, watch: &Watch) -> Judgement {
+/// An instant by the machine's date and by its monotonic clock: later dates are told from it, whatever is done to the
+/// date meanwhile.
+#[derive(Clone, Copy)]
+struct Date {
+    unix: UnixTime,
+    instant: Instant,
+}
+
+impl Date {
+    fn now() -> Date {
+        Date { unix: UnixTime::of(SystemTime::now()), instant: Instant::now() }
+    }
+
+    /// The instant of a date that is not earlier.
+    fn instant(self, date: UnixTime) -> Instant {
+        self.instant + Duration::from(date.since(self.unix))
+    }
+}
+
+fn judge(context: &Context<'_>, running: &RunningVariant, record: &JobRecord, watch: &Watch) -> Judgement {
     let found = validity::Record {
         faults: &record.faults,
         broken: &record.broken,
@@ -177,13 +204,13 @@ fn sum_up(
     running: &RunningVariant,
     load: &Load,
     zero: units::Instant,
-    mut record: RunRecord,
+    mut record: JobRecord,
     watch: &Watch,
     judgement: Judgement,
 ) -> LoadSummary {
     // Another load would come to the same end.
     record.warnings.extend(record.stopped.take().filter(|_| !watch.measured_nothing()));
-    let left_behind = left_behind(record.storage.as_ref());
+    let left_behind = left_behind(&record.facts);
     LoadSummary {
         load: *load,
         validity: judgement.validity,
@@ -200,7 +227,7 @@ fn sum_up(
             sequences: record.sequences,
             error_examples: record.error_examples,
         },
-        work: Work::of(record.storage, record.script),
+        work: record.facts.into(),
     }
 }
 
@@ -210,9 +237,9 @@ fn on_clock_of_start(instant: Instant, first_zero: Instant) -> units::Instant {
 }
 
 /// Objects that could not be removed.
-fn left_behind(storage: Option<&StorageFacts>) -> Vec<String> {
-    let texts = storage.into_iter().flat_map(|storage| &storage.left_behind);
-    texts.map(|text| format!("left behind: {text}")).collect()
+fn left_behind(facts: &WorkFacts) -> Vec<String> {
+    let WorkFacts::Storage(storage) = facts else { return Vec::new() };
+    storage.left_behind.iter().map(|text| format!("left behind: {text}")).collect()
 }
 
 /// Tells of the phases of load as their seconds pass.
@@ -235,30 +262,10 @@ impl<'a> PhaseTeller<'a> {
         PhaseTeller { start, ahead }
     }
 
-    fn follow(&mut self, second: i64, tell: &mut Tell<'_>) -> Result<(), plimsoll_bundle::BundleError> {
+    fn follow(&mut self, second: i64, tell: &mut Tell<'_>) -> Result<(), BundleError> {
         while let Some((_, begun, length)) = self.ahead.pop_if(|(first, ..)| *first <= second) {
             tell(&phase(self.start, begun, Some(length)))?;
         }
         Ok(())
     }
-}
-
-/// One second of load, as the rows that the bundle gets.
-fn second_passed(start: &Start, load: &Load, interval: &Interval) -> Event {
-    let by_subject = interval.by_subject();
-    let mut requests = Tally::default();
-    let of_requests = by_subject.iter().filter(|(subject, _)| matches!(subject, Subject::Request(_)));
-    of_requests.for_each(|(_, tally)| requests.merge(tally));
-    let median = (requests.count() > 0).then(|| Nanos(requests.service.value_at_quantile(0.5)).seconds());
-    let row = |(subject, tally): (&&Subject, &Tally)| LoadSecond::of(load.number, interval.second, subject, tally);
-    Event::SecondPassed(Box::new(Second {
-        start: start.number,
-        load: load.number,
-        second: interval.second,
-        ended: by_subject.iter().map(row).collect(),
-        iterations: by_subject.get(&Subject::Iteration).map_or(0, Tally::count),
-        errors: requests.failed(),
-        median,
-        generator: GeneratorRow::of(load.number, interval),
-    }))
 }

@@ -2,9 +2,9 @@
 //! a run, before the first trial that needs it.
 
 use crate::preflight::stand_in;
-use crate::run::{Context, Stop};
+use crate::run::{Context, Stop, Tell};
 use crate::start::Executable;
-use plimsoll_bundle::{BundleError, BundleWriter};
+use plimsoll_bundle::BundleError;
 use plimsoll_model::event::Event;
 use plimsoll_model::flow::{Body, PartContent};
 use plimsoll_model::host::{Version, WORKLOAD};
@@ -14,17 +14,6 @@ use plimsoll_model::workload::{Steps, Workload};
 use plimsoll_system::sha256;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
-
-/// Hears what happens, once the bundle has it.
-pub(crate) type OnEvent<'a> = dyn FnMut(&Event) + 'a;
-
-/// First the bundle, then everybody else.
-pub(crate) fn tell(bundle: &mut BundleWriter, on_event: &mut OnEvent<'_>, event: &Event) -> Result<(), BundleError> {
-    bundle.event(event)?;
-    on_event(event);
-    Ok(())
-}
 
 /// What has been built and described so far.
 #[derive(Default)]
@@ -53,12 +42,11 @@ impl Programs {
         &mut self,
         context: &Context<'_>,
         starts: impl IntoIterator<Item = &'t Start>,
-        bundle: &mut BundleWriter,
-        on_event: &mut OnEvent<'_>,
+        tell: &mut Tell<'_>,
     ) -> Result<(), Stop> {
         let (before, commands) = (self.versions.len(), self.commands.len());
         let new = self.unknown(context, starts);
-        self.build(context, &new, bundle, on_event)?;
+        self.build(context, &new, tell)?;
         for system in &new {
             let version = context.launcher.version_of(system)?;
             self.add(version);
@@ -71,7 +59,7 @@ impl Programs {
             return Ok(());
         }
         self.listed = true;
-        Ok(bundle.versions(&self.versions)?)
+        Ok(self.tell_versions(tell)?)
     }
 
     fn add(&mut self, version: Version) {
@@ -85,7 +73,7 @@ impl Programs {
     pub(crate) fn add_executables(
         &mut self,
         executables: &[Executable],
-        bundle: &mut BundleWriter,
+        tell: &mut Tell<'_>,
     ) -> Result<(), BundleError> {
         let before = self.versions.len();
         for Executable { system: name, file, version } in executables {
@@ -98,7 +86,11 @@ impl Programs {
                 self.versions.push(Version { name, program, version: version.clone(), sha256 });
             }
         }
-        if self.versions.len() > before { bundle.versions(&self.versions) } else { Ok(()) }
+        if self.versions.len() > before { self.tell_versions(tell) } else { Ok(()) }
+    }
+
+    fn tell_versions(&self, tell: &mut Tell<'_>) -> Result<(), BundleError> {
+        tell(&Event::VersionsFound { versions: self.versions.clone() })
     }
 
     /// The systems of `starts` that are not known yet, each program once. The files of what users do are
@@ -141,13 +133,7 @@ impl Programs {
     }
 
     /// Runs every distinct build command once.
-    fn build(
-        &mut self,
-        context: &Context<'_>,
-        systems: &[SystemSpec],
-        bundle: &mut BundleWriter,
-        on_event: &mut OnEvent<'_>,
-    ) -> Result<(), Stop> {
+    fn build(&mut self, context: &Context<'_>, systems: &[SystemSpec], tell: &mut Tell<'_>) -> Result<(), Stop> {
         for system in systems {
             let Some(command) = &system.build else { continue };
             let built = (command.clone(), system.dir.clone());
@@ -156,10 +142,10 @@ impl Programs {
             }
             self.built.push(built);
             let (name, shown) = (system.name.clone(), command.to_string());
-            tell(bundle, on_event, &Event::BuildStarted { system: name.clone(), command: shown })?;
-            let interrupted = || context.interrupted.load(Ordering::Relaxed);
-            let took = context.launcher.build(system, &bundle.build_log(&name), &interrupted)?;
-            tell(bundle, on_event, &Event::BuildFinished { system: name, took })?;
+            tell(&Event::BuildStarted { system: name.clone(), command: shown })?;
+            let log = context.folder.build_log(&name);
+            let took = context.launcher.build(system, &log, &|| context.is_interrupted())?;
+            tell(&Event::BuildFinished { system: name, took })?;
         }
         Ok(())
     }

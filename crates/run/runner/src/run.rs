@@ -1,15 +1,16 @@
 //! The run: carries out one step of the plan's strategy after the other.
 
 use crate::databases;
+use crate::generator::Generator;
 use crate::keys::{Keys, hidden};
 use crate::preflight;
-use crate::programs::{OnEvent, Programs, tell};
+use crate::programs::Programs;
 use crate::scripts::FirstLook;
 use crate::start::{Broken, EndedStart, RunningStart};
-use plimsoll_bundle::{BundleError, BundleWriter};
+use plimsoll_bundle::{BundleError, RunFolder};
 use plimsoll_database::Databases;
 use plimsoll_model::event::Event;
-use plimsoll_model::result::FinishedStart;
+use plimsoll_model::result::{FinishedStart, RecordedRun};
 use plimsoll_model::start::{Plan, Start, Validity};
 use plimsoll_model::study::StudyFacts;
 use plimsoll_plan::{Look, Outcome, Outcomes, Step, left_out, next, remaining};
@@ -29,9 +30,18 @@ pub struct Run<'a> {
     pub launcher: &'a Launcher,
     /// What `{plimsoll}` stands for in the study.
     pub program: &'a Path,
+    /// Generates the load.
+    pub generator: &'a dyn Generator,
+    /// Where systems, builds and databases put their files.
+    pub folder: &'a RunFolder,
+    /// What the bundle has of the run already.
+    pub recorded: &'a RecordedRun,
     /// Set from outside to stop.
     pub interrupted: &'a AtomicBool,
 }
+
+/// Tells subscribers of an event. The bundle is the first of them: what it cannot write breaks the run off.
+pub type Tell<'a> = dyn FnMut(&Event) -> Result<(), BundleError> + 'a;
 
 /// What every start needs to know.
 pub(crate) struct Context<'a> {
@@ -41,14 +51,16 @@ pub(crate) struct Context<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) launcher: &'a Launcher,
     pub(crate) program: &'a Path,
+    pub(crate) generator: &'a dyn Generator,
+    pub(crate) folder: &'a RunFolder,
     pub(crate) keys: &'a Keys,
     pub(crate) interrupted: &'a AtomicBool,
 }
 
 impl Context<'_> {
     /// True once the run is to stop.
-    pub(crate) fn is_interrupted(&self) -> impl Fn() -> bool {
-        || self.interrupted.load(Ordering::Relaxed)
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
     }
 }
 
@@ -96,18 +108,13 @@ pub enum RunError {
 /// Runs what the bundle does not have yet.
 ///
 /// Where the plan has looks, `decided` is asked after the repeats of each but the last, with their
-/// number, whether every verdict is reached; if so, the run ends there. `on_event` hears everything
-/// that happens, after the bundle has it.
+/// number, whether every verdict is reached; if so, the run ends there. `tell` hears everything
+/// that happens.
 ///
 /// # Errors
 /// A system does not come up at all, or the bundle cannot be written. Nothing that was started is
 /// left in either case.
-pub fn run(
-    run: &Run<'_>,
-    bundle: &mut BundleWriter,
-    decided: &mut dyn FnMut(u32) -> bool,
-    on_event: &mut dyn FnMut(&Event),
-) -> Result<Ending, RunError> {
+pub fn run(run: &Run<'_>, decided: &mut dyn FnMut(u32) -> bool, tell: &mut Tell<'_>) -> Result<Ending, RunError> {
     let facts = run.study.facts();
     let used = preflight::databases(run.study, run.plan, run.program);
     let of_users = preflight::secret_variables(run.study, run.plan, run.program);
@@ -119,41 +126,39 @@ pub fn run(
         plan: run.plan,
         launcher: run.launcher,
         program: run.program,
+        generator: run.generator,
+        folder: run.folder,
         keys: &keys,
         interrupted: run.interrupted,
     };
-    let mut databases = Databases::new(run.launcher, bundle.folder());
-    databases::note_place(&databases, &used, bundle, on_event)?;
-    let ending = walk(&context, &mut databases, bundle, decided, on_event);
+    let mut databases = Databases::new(run.launcher, run.folder.path());
+    databases::note_place(&databases, &used, run.folder, tell)?;
+    let ending = walk(&context, run.recorded, &mut databases, decided, tell);
     let secrets = keys.secrets(&databases);
     // Their data goes, however the run has ended.
     drop(databases);
-    bundle.data_note().remove()?;
-    secrets.iter().try_for_each(|secret| bundle.conceal(secret))?;
+    run.folder.data_note().remove()?;
+    secrets.iter().try_for_each(|secret| run.folder.conceal(secret))?;
     ending
 }
 
 /// Walks the plan to its end, or as far as it goes.
 fn walk(
     context: &Context<'_>,
+    recorded: &RecordedRun,
     databases: &mut Databases,
-    bundle: &mut BundleWriter,
     decided: &mut dyn FnMut(u32) -> bool,
-    on_event: &mut OnEvent<'_>,
+    tell: &mut Tell<'_>,
 ) -> Result<Ending, RunError> {
-    let mut walk = Walk::new(context, bundle, on_event);
+    let mut walk = Walk::new(context, recorded.clone(), tell);
     walk.tell_start()?;
     match walk.until_the_end(databases, decided) {
         Ok(decided_after) => {
-            walk.tell(&Event::RunFinished { complete: true })?;
-            match decided_after {
-                Some(repeats) => bundle.complete_after(repeats)?,
-                None => bundle.complete()?,
-            }
+            walk.tell(&Event::RunFinished { complete: true, decided_after })?;
             Ok(Ending::Complete)
         }
         Err(stop) => {
-            walk.tell(&Event::RunFinished { complete: false })?;
+            walk.tell(&Event::RunFinished { complete: false, decided_after: None })?;
             match stop {
                 Stop::Interrupted => Ok(Ending::Interrupted),
                 Stop::Broken(error) => Err(error),
@@ -187,8 +192,8 @@ impl From<SystemError> for Stop {
 struct Walk<'a> {
     context: &'a Context<'a>,
     outcomes: Outcomes,
-    bundle: &'a mut BundleWriter,
-    on_event: &'a mut OnEvent<'a>,
+    recorded: RecordedRun,
+    tell: &'a mut Tell<'a>,
     programs: Programs,
     /// The variants that worked at least once, the duplicate being the baseline.
     working: BTreeSet<usize>,
@@ -201,14 +206,14 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(context: &'a Context<'a>, bundle: &'a mut BundleWriter, on_event: &'a mut OnEvent<'a>) -> Walk<'a> {
-        let outcomes = outcomes(context.plan, bundle);
+    fn new(context: &'a Context<'a>, recorded: RecordedRun, tell: &'a mut Tell<'a>) -> Walk<'a> {
+        let outcomes = outcomes(context.plan, &recorded);
         // A run that goes on was looked at before.
-        let first_block = if bundle.finished_starts().is_empty() { context.plan.block_size() } else { 0 };
+        let first_block = if recorded.starts.is_empty() { context.plan.block_size() } else { 0 };
         let look = FirstLook::new(context.facts, first_block);
         let (programs, working, left_out) = (Programs::default(), BTreeSet::new(), BTreeSet::new());
         let begun = None;
-        let mut walk = Walk { context, outcomes, bundle, on_event, programs, working, look, left_out, begun };
+        let mut walk = Walk { context, outcomes, recorded, tell, programs, working, look, left_out, begun };
         let worked = walk.finished().filter(|finished| !has_failed(finished));
         walk.working =
             worked.flat_map(|finished| &finished.summary.start.variants).map(|one| walk.program_of(*one)).collect();
@@ -216,7 +221,7 @@ impl<'a> Walk<'a> {
     }
 
     fn tell(&mut self, event: &Event) -> Result<(), BundleError> {
-        tell(self.bundle, self.on_event, event)
+        (self.tell)(event)
     }
 
     fn tell_start(&mut self) -> Result<(), BundleError> {
@@ -241,7 +246,7 @@ impl<'a> Walk<'a> {
         if let (Err(_), Some(start)) = (&result, self.begun) {
             // Its systems have ended.
             let secrets = self.context.keys.secrets(databases);
-            secrets.iter().try_for_each(|secret| self.bundle.conceal_in_unfinished(start, secret))?;
+            secrets.iter().try_for_each(|secret| self.context.folder.conceal_in_start(start, secret))?;
         }
         result
     }
@@ -257,8 +262,7 @@ impl<'a> Walk<'a> {
                 Step::Start(start) => running = Some(self.begin(databases, start)?),
                 Step::Load(load) => {
                     let running = running.as_mut().expect("a load is on a start");
-                    let mut hear = |event: &Event| tell(self.bundle, self.on_event, event);
-                    running.load(context, &load, &mut hear)?;
+                    running.load(context, &load, self.tell)?;
                     self.outcomes.loaded(load);
                 }
                 Step::Stop => self.end(databases, running.take().expect("only a start is stopped"))?,
@@ -277,7 +281,6 @@ impl<'a> Walk<'a> {
     /// Asks whether every verdict is reached after so many repeats.
     fn look(&mut self, repeats: u32, decided: &mut dyn FnMut(u32) -> bool) -> Result<bool, Stop> {
         let decided = decided(repeats);
-        self.bundle.look(repeats, decided)?;
         self.tell(&Event::LookTaken { repeats, decided })?;
         self.outcomes.looked(Look { repeats, decided });
         Ok(decided)
@@ -289,32 +292,31 @@ impl<'a> Walk<'a> {
         self.decide(&start)?;
         // All that is planned is built before anything runs.
         let ahead = remaining(context.plan, &self.outcomes);
-        self.programs.make_ready(context, ahead.iter().chain([&start]), self.bundle, self.on_event)?;
-        if context.interrupted.load(Ordering::Relaxed) {
+        self.programs.make_ready(context, ahead.iter().chain([&start]), self.tell)?;
+        if context.is_interrupted() {
             return Err(Stop::Interrupted);
         }
         let variants = context.plan.start_label(&start);
         let condition = context.plan.conditions[start.condition].to_string();
+        let (number, left) = (start.number, context.folder.objects_left(start.number));
         self.tell(&Event::StartBegun { start: start.clone(), variants, condition })?;
-        let writer = self.bundle.begin_start(&start)?;
-        self.begun = Some(start.number);
-        if let Some(place) = writer.left_at() {
-            let number = start.number;
+        self.begun = Some(number);
+        if let Some(place) = left {
             let message = format!("trial {number} was broken off and left objects in {place}: remove them by hand");
             self.tell(&Event::Warning { message })?;
         }
-        let mut hear = |event: &Event| tell(self.bundle, self.on_event, event);
-        let running = RunningStart::begin(context, databases, &start, writer, &mut hear)?;
+        let running = RunningStart::begin(context, databases, &start, self.tell)?;
         self.outcomes.started(start);
         Ok(running)
     }
 
     /// Enters a start that was not planned, and tells of the block that runs again with it.
     fn decide(&mut self, start: &Start) -> Result<(), BundleError> {
-        if self.context.plan.starts.contains(start) || self.bundle.decided_starts().contains(start) {
+        if self.context.plan.starts.contains(start) || self.recorded.decided.contains(start) {
             return Ok(());
         }
-        self.bundle.decide(start)?;
+        self.tell(&Event::StartDecided { start: start.clone() })?;
+        self.recorded.decided.push(start.clone());
         if start.position == 1 { self.tell_again(start) } else { Ok(()) }
     }
 
@@ -366,23 +368,24 @@ impl<'a> Walk<'a> {
 
     /// Stops the systems of a start, and seals it in the bundle.
     fn end(&mut self, databases: &Databases, running: RunningStart) -> Result<(), Stop> {
-        let mut hear = |event: &Event| tell(self.bundle, self.on_event, event);
-        let ended = running.stop(self.context, &mut hear);
+        let ended = running.stop(self.context, self.tell);
         // The systems have ended, however the start did.
         let secrets = self.context.keys.secrets(databases);
-        let EndedStart { finished, outcomes, samples, executables, writer } = ended?;
-        secrets.iter().try_for_each(|secret| writer.conceal(secret))?;
+        let EndedStart { finished, outcomes, executables } = ended?;
+        let number = finished.summary.start.number;
+        secrets.iter().try_for_each(|secret| self.context.folder.conceal_in_start(number, secret))?;
         let finished = hidden(&secrets, finished);
-        self.bundle.seal_start(writer, &finished, &samples.series())?;
+        self.tell(&Event::ResultsComplete(Box::new(finished.clone())))?;
+        self.recorded.starts.insert(number, finished.clone());
         let start = finished.summary.start.clone();
         self.tell(&Event::StartFinished {
-            start: start.number,
+            start: number,
             validity: finished.validity(),
             iterations: outcomes.iter().map(|load| load.iterations).sum(),
             errors: outcomes.iter().map(|load| load.errors).sum(),
         })?;
         self.outcomes.stopped(start.clone(), outcome(&finished));
-        self.programs.add_executables(&executables, self.bundle)?;
+        self.programs.add_executables(&executables, self.tell)?;
         for message in self.look.see(outcomes.iter().flat_map(|load| load.subjects.clone()).collect()) {
             self.tell(&Event::Warning { message })?;
         }
@@ -416,7 +419,7 @@ impl<'a> Walk<'a> {
     /// The starts that the bundle has, of the plan and of what the run decided on. What it has of
     /// another with the same number is none of them.
     fn finished(&self) -> impl Iterator<Item = &FinishedStart> {
-        finished(self.context.plan, self.bundle)
+        finished(self.context.plan, &self.recorded)
     }
 
     /// The variant whose programs `variant` runs: that of the duplicate is the baseline.
@@ -434,18 +437,18 @@ impl From<Broken> for Stop {
     }
 }
 
-fn finished<'b>(plan: &'b Plan, bundle: &'b BundleWriter) -> impl Iterator<Item = &'b FinishedStart> {
-    let is_known = |start: &Start| plan.starts.contains(start) || bundle.decided_starts().contains(start);
-    bundle.finished_starts().values().filter(move |finished| is_known(&finished.summary.start))
+fn finished<'b>(plan: &'b Plan, recorded: &'b RecordedRun) -> impl Iterator<Item = &'b FinishedStart> {
+    let is_known = |start: &Start| plan.starts.contains(start) || recorded.decided.contains(start);
+    recorded.starts.values().filter(move |finished| is_known(&finished.summary.start))
 }
 
 /// What a bundle has of a run that was interrupted.
-fn outcomes(plan: &Plan, bundle: &BundleWriter) -> Outcomes {
+fn outcomes(plan: &Plan, recorded: &RecordedRun) -> Outcomes {
     let mut outcomes = Outcomes::default();
-    for known in finished(plan, bundle) {
+    for known in finished(plan, recorded) {
         outcomes.stopped(known.summary.start.clone(), outcome(known));
     }
-    for (repeats, decided) in bundle.looks() {
+    for (repeats, decided) in &recorded.looks {
         outcomes.looked(Look { repeats: *repeats, decided: *decided });
     }
     outcomes

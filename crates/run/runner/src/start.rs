@@ -1,22 +1,20 @@
 //! One start: set up the systems of its variants, offer the loads, stop the systems, and sum up.
 
 use crate::databases::{self, Served};
-use crate::load::{LoadOutcome, offer};
-use crate::run::Context;
+use crate::load::{LoadOutcome, NextLoad, offer};
+use crate::run::{Context, Tell};
 use crate::validity;
-use plimsoll_bundle::{Series, StartWriter};
 use plimsoll_database::Databases;
 use plimsoll_model::database::DatabaseFacts;
 use plimsoll_model::event::Event;
+use plimsoll_model::host::LOCAL;
 use plimsoll_model::result::{FinishedStart, LoadSummary, StartSummary, StartTiming, VariantSystems};
-use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
 use plimsoll_model::start::{Load, Phase, Start, Validity};
 use plimsoll_study::{Bindings, PortChoice, TrialSpec};
 use plimsoll_system::{Running, SystemError, free_port};
 use plimsoll_telemetry::{Sampler, Target};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// What a start left, ready for the bundle.
@@ -24,23 +22,7 @@ pub(crate) struct EndedStart {
     pub(crate) finished: FinishedStart,
     /// What was recorded of each load, in the same order.
     pub(crate) outcomes: Vec<LoadOutcome>,
-    pub(crate) samples: Samples,
     pub(crate) executables: Vec<Executable>,
-    pub(crate) writer: StartWriter,
-}
-
-/// What was sampled on a start.
-#[derive(Default)]
-pub(crate) struct Samples {
-    pub(crate) processes: Vec<ProcessSample>,
-    pub(crate) host: Vec<HostSample>,
-    pub(crate) databases: Vec<DatabaseSample>,
-}
-
-impl Samples {
-    pub(crate) fn series(&self) -> Series<'_> {
-        Series { processes: &self.processes, host: &self.host, databases: &self.databases }
-    }
 }
 
 /// The file that the first process of a system ran.
@@ -69,6 +51,12 @@ impl From<SystemError> for Fault {
     }
 }
 
+impl From<plimsoll_bundle::BundleError> for Fault {
+    fn from(error: plimsoll_bundle::BundleError) -> Self {
+        Fault::Broken(Broken::Bundle(error))
+    }
+}
+
 /// Why a run cannot go on.
 #[derive(Debug)]
 pub(crate) enum Broken {
@@ -84,29 +72,24 @@ impl From<plimsoll_bundle::BundleError> for Broken {
     }
 }
 
-/// Hears what happens.
-pub(crate) type Tell<'a> = dyn FnMut(&Event) -> Result<(), plimsoll_bundle::BundleError> + 'a;
-
 /// A start under way. Dropped, it ends everything that it started.
 pub(crate) struct RunningStart {
     start: Start,
     began: Instant,
     started_unix_ms: i64,
-    /// The variants whose systems are up. Dropped before `writer`, into whose files the systems write.
+    /// The variants whose systems are up.
     variants: Vec<RunningVariant>,
     sampler: Option<Sampler>,
     summaries: Vec<LoadSummary>,
     outcomes: Vec<LoadOutcome>,
     /// The begin of the first load's measure phase: what the samples of the start are counted from.
     zero: Option<Instant>,
-    counters: Vec<DatabaseSample>,
     /// Why the start has failed.
     failures: Vec<String>,
     /// What a reader should know of it.
     warnings: Vec<String>,
     /// The databases that ended their sessions under load, as failures.
     lost: Vec<String>,
-    writer: StartWriter,
 }
 
 /// The systems of a variant that are up. Its fields are dropped in this order: what runs ends before
@@ -128,7 +111,6 @@ impl RunningStart {
         context: &Context<'_>,
         databases: &mut Databases,
         start: &Start,
-        writer: StartWriter,
         tell: &mut Tell<'_>,
     ) -> Result<RunningStart, Broken> {
         let mut running = RunningStart {
@@ -140,27 +122,25 @@ impl RunningStart {
             summaries: Vec::new(),
             outcomes: Vec::new(),
             zero: None,
-            counters: Vec::new(),
             failures: Vec::new(),
             warnings: Vec::new(),
             lost: Vec::new(),
-            writer,
         };
         tell(&phase(start, Phase::Setup, None))?;
         let set_up = running.set_up(context, databases, tell);
-        running.note(set_up)?;
+        running.note(context, set_up)?;
         Ok(running)
     }
 
     fn set_up(&mut self, context: &Context<'_>, databases: &mut Databases, tell: &mut Tell<'_>) -> Result<(), Fault> {
         for variant in self.start.variants.clone() {
-            let names =
-                OutputNames { writer: &self.writer, variant: (self.start.variants.len() > 1).then_some(variant) };
+            let several = self.start.variants.len() > 1;
+            let outputs = OutputNames { context, start: self.start.number, variant: several.then_some(variant) };
             let spec = resolve(context, &self.start, variant)?;
-            self.variants.push(RunningVariant::start(context, databases, variant, spec, &names, tell)?);
+            self.variants.push(RunningVariant::start(context, databases, variant, spec, &outputs, tell)?);
         }
         let targets = self.variants.iter().flat_map(RunningVariant::targets).collect();
-        self.sampler = Some(Sampler::start(targets).map_err(|error| Fault::Failed(error.to_string()))?);
+        self.sampler = Some(Sampler::start(LOCAL, targets).map_err(|error| Fault::Failed(error.to_string()))?);
         Ok(())
     }
 
@@ -173,17 +153,18 @@ impl RunningStart {
         tell(&Event::LoadBegun { start: self.start.number, load: *load })?;
         let of_load = |running: &&mut RunningVariant| running.variant == load.variant;
         let running = self.variants.iter_mut().find(of_load).expect("a load is for a variant of its start");
-        match offer(context, &self.start, running, load, self.zero, &mut self.writer, tell) {
+        let sampler = self.sampler.as_ref().expect("a start whose systems are up is sampled");
+        let next = NextLoad { start: &self.start, load, first_zero: self.zero, sampler };
+        match offer(context, next, running, tell) {
             Ok(offered) => {
                 self.zero.get_or_insert(offered.zero);
-                self.counters.extend(offered.counters);
                 self.lost.extend(offered.lost);
                 self.add(offered.summary, offered.outcome);
                 Ok(())
             }
             Err(fault) => {
                 self.add(LoadSummary::not_offered(*load), LoadOutcome::default());
-                self.note(Err(fault))
+                self.note(context, Err(fault))
             }
         }
     }
@@ -194,11 +175,11 @@ impl RunningStart {
     }
 
     /// Takes note of a failure; passes on what ends the run.
-    fn note(&mut self, result: Result<(), Fault>) -> Result<(), Broken> {
+    fn note(&mut self, context: &Context<'_>, result: Result<(), Fault>) -> Result<(), Broken> {
         match result {
             Ok(()) => Ok(()),
             Err(Fault::Failed(reason)) => {
-                self.failures.push(as_sealed(&reason, &self.writer));
+                self.failures.push(context.folder.as_sealed(&reason, self.start.number));
                 Ok(())
             }
             Err(Fault::Broken(broken)) => Err(broken),
@@ -223,9 +204,8 @@ impl RunningStart {
     /// Stops the systems, and sums up.
     pub(crate) fn stop(mut self, context: &Context<'_>, tell: &mut Tell<'_>) -> Result<EndedStart, Broken> {
         tell(&phase(&self.start, Phase::Teardown, None))?;
-        let mut samples = Samples { databases: std::mem::take(&mut self.counters), ..Samples::default() };
         if let (Some(sampler), Some(zero)) = (self.sampler.take(), self.zero) {
-            (samples.processes, samples.host) = sampler.stop(zero);
+            tell(&Event::Sampled { start: self.start.number, samples: sampler.stop(zero) })?;
         }
         if self.zero.is_some() {
             self.check_data(context);
@@ -236,10 +216,10 @@ impl RunningStart {
         for running in self.variants.drain(..).rev() {
             let (summary, stopped) = running.stop();
             systems.push(summary);
-            died.extend(stopped.err().map(|reason| as_sealed(&reason, &self.writer)));
+            died.extend(stopped.err().map(|reason| context.folder.as_sealed(&reason, self.start.number)));
         }
         systems.reverse();
-        if context.interrupted.load(Ordering::Relaxed) {
+        if context.is_interrupted() {
             return Err(Broken::Interrupted);
         }
         // Of a server that has died it needs no saying that it ended its sessions.
@@ -253,13 +233,14 @@ impl RunningStart {
             systems,
         };
         let finished = FinishedStart { summary, loads: self.summaries };
-        Ok(EndedStart { finished, outcomes: self.outcomes, samples, executables, writer: self.writer })
+        Ok(EndedStart { finished, outcomes: self.outcomes, executables })
     }
 }
 
 /// The files for what systems write.
 struct OutputNames<'a> {
-    writer: &'a StartWriter,
+    context: &'a Context<'a>,
+    start: u32,
     /// The variant, where several are alive.
     variant: Option<usize>,
 }
@@ -267,8 +248,8 @@ struct OutputNames<'a> {
 impl OutputNames<'_> {
     fn path(&self, system: &str) -> PathBuf {
         match self.variant {
-            None => self.writer.output_path(system),
-            Some(variant) => self.writer.output_path(&format!("{variant}-{system}")),
+            None => self.context.folder.output(self.start, system),
+            Some(variant) => self.context.folder.output(self.start, &format!("{variant}-{system}")),
         }
     }
 }
@@ -295,7 +276,7 @@ impl RunningVariant {
         }
         for system in &running.spec.systems {
             let started = context.launcher.start(system, &outputs.path(&system.name))?;
-            running.ready_after += started.wait_ready(&context.is_interrupted())?;
+            running.ready_after += started.wait_ready(&|| context.is_interrupted())?;
             running.systems.push(started);
         }
         Ok(running)
@@ -355,14 +336,6 @@ fn resolve(context: &Context<'_>, start: &Start, variant: usize) -> Result<Trial
     context.study.resolve(&assignment, &bindings).map_err(|diagnostics| {
         Fault::Failed(diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })
-}
-
-/// A reason as it is read: after the start was sealed, when its files lie in a folder that is no
-/// longer `.partial`.
-pub(crate) fn as_sealed(reason: &str, writer: &StartWriter) -> String {
-    let output = writer.output_path("");
-    let folder = output.parent().expect("an output lies in the start's folder");
-    reason.replace(&*folder.to_string_lossy(), &folder.with_extension("").to_string_lossy())
 }
 
 pub(crate) fn phase(start: &Start, phase: Phase, length: Option<Duration>) -> Event {

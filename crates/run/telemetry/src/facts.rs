@@ -1,19 +1,19 @@
 //! What the machine is.
 
 use crate::cgroup::own_limits;
-use plimsoll_model::host::{Host, LOCAL};
+use plimsoll_model::host::Host;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use std::fs;
 use std::path::Path;
 
-/// Describes this machine, and the limits under which this process runs on it. What cannot be
-/// read is `None`.
+/// Describes this machine, whose name in the run is `machine`, and the limits under which this process runs on it.
+/// What cannot be read is `None`.
 #[must_use]
-pub fn host_facts() -> Host {
+pub fn host_facts(machine: &str) -> Host {
     let limits = own_limits();
     let cpu_facts = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     Host {
-        machine: LOCAL.to_owned(),
+        machine: machine.to_owned(),
         cpu_model: cpu_model(&cpu_facts),
         processors: allowed_processors().len(),
         memory: memory(&fs::read_to_string("/proc/meminfo").unwrap_or_default()),
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_the_facts_that_every_linux_has() {
-        let host = host_facts();
+        let host = host_facts("here");
         assert!(host.processors >= 1);
         assert_eq!(host.processors, allowed_processors().len());
         assert!(host.memory.unwrap() > 1 << 20);

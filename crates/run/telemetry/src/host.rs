@@ -1,6 +1,5 @@
 //! Counters of the whole machine.
 
-use plimsoll_model::host::LOCAL;
 use plimsoll_model::sample::HostSample;
 use procfs::{Current, CurrentSI, KernelStats, Meminfo, ProcResult};
 use std::time::Duration;
@@ -33,14 +32,14 @@ impl HostCounters {
         })
     }
 
-    /// What was used since `before`, `span` ago. Instant and clock frequency are left to the caller.
+    /// What was used since `before`, `span` ago. Instant, machine and clock frequency are left to the caller.
     /// The kernel may count IO wait backwards; that is no use.
     pub(crate) fn since(&self, before: &HostCounters, span: Duration, ticks_per_second: u64) -> HostSample {
         let cores =
             |now: u64, then: u64| now.saturating_sub(then) as f64 / ticks_per_second as f64 / span.as_secs_f64();
         HostSample {
             at: 0.0,
-            machine: LOCAL.to_owned(),
+            machine: String::new(),
             cpu_cores: cores(self.used, before.used),
             steal_cores: cores(self.steal, before.steal),
             iowait_cores: cores(self.iowait, before.iowait),
@@ -70,7 +69,7 @@ mod tests {
         let sample = after.since(&before, Duration::from_secs(2), 100);
         let expected = HostSample {
             at: 0.0,
-            machine: LOCAL.to_owned(),
+            machine: String::new(),
             cpu_cores: 1.5,
             steal_cores: 0.1,
             iowait_cores: 0.0,

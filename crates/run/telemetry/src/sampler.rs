@@ -4,8 +4,7 @@ use crate::frequency::Frequency;
 use crate::host::HostCounters;
 use crate::snapshot::{ProcessTree, Snapshot};
 use crate::usage::usage;
-use plimsoll_model::host::LOCAL;
-use plimsoll_model::sample::{HostSample, ProcessSample};
+use plimsoll_model::sample::{HostSample, ProcessSample, Samples};
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
@@ -27,41 +26,70 @@ pub struct Target {
     pub root: i32,
 }
 
-/// Looks at systems and host once a second, from its start until it is stopped.
+/// Samples systems and host once a second, from its start until it is stopped.
 #[derive(Debug)]
 pub struct Sampler {
     began: Instant,
     stop: Sender<()>,
-    thread: JoinHandle<Series>,
+    samples: Receiver<Samples>,
+    thread: JoinHandle<()>,
 }
 
 impl Sampler {
-    /// Takes the first look, from which the first second counts, and goes on in a thread. Fails if
-    /// the host's counters or a new thread cannot be had.
-    pub fn start(targets: Vec<Target>) -> io::Result<Sampler> {
+    /// Reads the counters, from which the first second counts, and goes on in a thread. `machine` is the name of this
+    /// machine in the run.
+    ///
+    /// # Errors
+    /// The host's counters cannot be read, or no thread is to be had.
+    pub fn start(machine: &str, targets: Vec<Target>) -> io::Result<Sampler> {
         let began = Instant::now();
         let first = Observation::take(&targets).map_err(|error| {
             io::Error::other(format!(
                 "the counters in /proc cannot be read: {error}; mount /proc, or allow access to it"
             ))
         })?;
-        let (stop, stopped) = mpsc::channel();
-        let watch = move || Series::new(targets, began, first).follow(&stopped);
-        let thread = thread::Builder::new().name("telemetry".to_owned()).spawn(watch)?;
-        Ok(Sampler { began, stop, thread })
+        let ((stop, stopped), (sender, samples)) = (mpsc::channel(), mpsc::channel());
+        let sampling = Sampling {
+            machine: machine.to_owned(),
+            targets,
+            began,
+            last: first,
+            ticks_per_second: procfs::ticks_per_second(),
+            frequency: Frequency::find(),
+            samples: sender,
+        };
+        let thread = thread::Builder::new().name("telemetry".to_owned()).spawn(move || sampling.run(&stopped))?;
+        Ok(Sampler { began, stop, samples, thread })
     }
 
-    /// Takes the last look and gives all samples, in order of time. Their instants count from
-    /// `zero`, the start of the measure phase, which may lie before or after the first look.
+    /// The samples that nobody has taken yet, in order of time. Their instants count from `zero`, the start of the
+    /// measure phase, which may lie before or after the start of sampling.
     #[must_use]
-    pub fn stop(self, zero: Instant) -> (Vec<ProcessSample>, Vec<HostSample>) {
-        drop(self.stop);
-        let mut series = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let shift = signed_seconds(self.began, zero);
-        series.processes.iter_mut().for_each(|sample| sample.at -= shift);
-        series.host.iter_mut().for_each(|sample| sample.at -= shift);
-        (series.processes, series.host)
+    pub fn take(&self, zero: Instant) -> Samples {
+        take(&self.samples, self.began, zero)
     }
+
+    /// Samples once more, and returns what nobody has taken yet.
+    #[must_use]
+    pub fn stop(self, zero: Instant) -> Samples {
+        let Sampler { began, stop, samples, thread } = self;
+        drop(stop);
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        take(&samples, began, zero)
+    }
+}
+
+/// The samples that have come, whose instants count from `began`, as they count from `zero`.
+fn take(samples: &Receiver<Samples>, began: Instant, zero: Instant) -> Samples {
+    let shift = signed_seconds(began, zero);
+    let mut all = Samples::default();
+    for samples in samples.try_iter() {
+        all.processes.extend(samples.processes);
+        all.host.extend(samples.host);
+    }
+    all.processes.iter_mut().for_each(|sample| sample.at -= shift);
+    all.host.iter_mut().for_each(|sample| sample.at -= shift);
+    all
 }
 
 /// Counters of all systems and of the host at one instant.
@@ -83,58 +111,57 @@ impl Observation {
     }
 }
 
-/// The samples so far, with instants from the first look.
-struct Series {
+/// The work of the thread. Instants of samples count from `began`.
+struct Sampling {
+    machine: String,
     targets: Vec<Target>,
     began: Instant,
     last: Observation,
     ticks_per_second: u64,
     frequency: Frequency,
-    processes: Vec<ProcessSample>,
-    host: Vec<HostSample>,
+    samples: Sender<Samples>,
 }
 
-impl Series {
-    fn new(targets: Vec<Target>, began: Instant, first: Observation) -> Series {
-        let ticks_per_second = procfs::ticks_per_second();
-        let frequency = Frequency::find();
-        Series { targets, began, last: first, ticks_per_second, frequency, processes: Vec::new(), host: Vec::new() }
-    }
-
-    /// Looks at each whole second from the start until told to stop, and then once more.
-    fn follow(mut self, stopped: &Receiver<()>) -> Series {
+impl Sampling {
+    /// Samples at each whole second from the start until told to stop, and then once more.
+    fn run(mut self, stopped: &Receiver<()>) {
         loop {
             let due = next_whole_second(self.began.elapsed());
             let left = (self.began + due).saturating_duration_since(Instant::now());
             match stopped.recv_timeout(left) {
-                Err(RecvTimeoutError::Timeout) => self.look(),
+                Err(RecvTimeoutError::Timeout) => self.sample(),
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
             }
         }
         if self.last.at.elapsed() >= SHORTEST {
-            self.look();
+            self.sample();
         }
-        self
     }
 
-    /// Adds a sample of each system and of the host. Counters that cannot be read this time are
-    /// made up for by the next look, over a longer span.
-    fn look(&mut self) {
+    /// Hands over a sample of each system and of the host. Counters that cannot be read this time are
+    /// made up for by the next sample, over a longer span.
+    fn sample(&mut self) {
         let Ok(now) = Observation::take(&self.targets) else { return };
         let span = now.at.duration_since(self.last.at);
         let at = now.at.duration_since(self.began).as_secs_f64();
-        for (target, (before, after)) in self.targets.iter().zip(self.last.systems.iter().zip(&now.systems)) {
-            let sample = usage(before, after, span, self.ticks_per_second);
-            let (system, variant) = (target.system.clone(), target.variant);
-            self.processes.push(ProcessSample { at, machine: LOCAL.to_owned(), system, variant, ..sample });
-        }
+        let pairs = self.targets.iter().zip(self.last.systems.iter().zip(&now.systems));
+        let processes = pairs.map(|(target, (before, after))| ProcessSample {
+            at,
+            machine: self.machine.clone(),
+            system: target.system.clone(),
+            variant: target.variant,
+            ..usage(before, after, span, self.ticks_per_second)
+        });
         let host = now.host.since(&self.last.host, span, self.ticks_per_second);
-        self.host.push(HostSample { at, frequency_mhz: self.frequency.read(), ..host });
+        let host = HostSample { at, machine: self.machine.clone(), frequency_mhz: self.frequency.read(), ..host };
+        let samples = Samples { processes: processes.collect(), host: vec![host], ..Samples::default() };
+        // Nobody listens once the start is over.
+        let _ = self.samples.send(samples);
         self.last = now;
     }
 }
 
-/// When the next look is due: seconds that were missed are not made up for, so looks never drift.
+/// When the next sample is due: seconds that were missed are not made up for, so samples never drift.
 fn next_whole_second(elapsed: Duration) -> Duration {
     EVERY * (u32::try_from(elapsed.as_secs()).unwrap_or(u32::MAX - 1) + 1)
 }
@@ -149,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_are_due_at_whole_seconds_whatever_the_delay() {
+    fn samples_are_due_at_whole_seconds_whatever_the_delay() {
         for (elapsed, due) in [(0, 1), (999, 1), (1000, 2), (1040, 2), (4100, 5)] {
             assert_eq!(next_whole_second(Duration::from_millis(elapsed)), Duration::from_secs(due), "{elapsed} ms");
         }

@@ -8,6 +8,7 @@ use crate::arguments;
 use crate::exit::{Exit, Failure};
 use crate::say;
 use checks::{Check, Grade, checks};
+use plimsoll_model::host::LOCAL;
 use plimsoll_telemetry::{host_facts, present};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -27,7 +28,7 @@ pub(super) fn doctor(arguments: &arguments::Doctor) -> Result<Exit, Failure> {
 
 fn examine() -> Result<Exit, Failure> {
     say::note(&format!("looking at this machine for {} s …", LOOK.as_secs()));
-    let checks = checks(&host_facts(), &present(LOOK));
+    let checks = checks(&host_facts(LOCAL), &present(LOOK));
     say::result(shown(&checks).trim_end())?;
     let fit = checks.iter().all(|check| check.grade != Grade::Problem);
     Ok(if fit { Exit::Fine } else { Exit::Worse })

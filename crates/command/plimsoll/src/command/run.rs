@@ -11,7 +11,9 @@ use crate::say;
 use plimsoll_analysis::analyse;
 use plimsoll_bundle::{BundleError, BundleWriter};
 use plimsoll_model::event::Event;
+use plimsoll_model::host::LOCAL;
 use plimsoll_model::start::Plan;
+use plimsoll_runner::generator::LocalThreads;
 use plimsoll_runner::{Ending, Run, RunError};
 use plimsoll_study::Study;
 use plimsoll_system::Launcher;
@@ -107,6 +109,9 @@ fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWrit
         plan,
         launcher: &Launcher::of_this_program(&[super::WARDEN]),
         program: &study::this_program()?,
+        generator: &LocalThreads,
+        folder: &bundle.folder(),
+        recorded: &bundle.recorded().clone(),
         interrupted: &interrupted,
     };
     let mut decided = |repeats| {
@@ -115,7 +120,13 @@ fn carry_out(task: &Task<'_>, study: &Study, plan: &Plan, mut bundle: BundleWrit
             false
         })
     };
-    let result = plimsoll_runner::run(&run, &mut bundle, &mut decided, &mut |event: &Event| progress.show(event));
+    let mut tell = |event: &Event| {
+        // What people see is in the bundle by then.
+        bundle.hear(event)?;
+        progress.show(event);
+        Ok(())
+    };
+    let result = plimsoll_runner::run(&run, &mut decided, &mut tell);
     progress.finish();
     result.map_err(|error| {
         let exit = match error {
@@ -149,6 +160,6 @@ fn open_bundle(task: &Task<'_>, study: &Study, plan: &Plan) -> Result<BundleWrit
     if task.resume {
         BundleWriter::resume(task.out, text, &facts, plan)
     } else {
-        BundleWriter::create(task.out, text, &facts, plan, &plimsoll_telemetry::host_facts())
+        BundleWriter::create(task.out, text, &facts, plan, &plimsoll_telemetry::host_facts(LOCAL))
     }
 }

@@ -4,9 +4,10 @@ use super::log::{Entry, PendingCall, SharedRecorder};
 use super::user::phase;
 use super::{BlockingUsers, POLL_EVERY, Shared, Source};
 use crate::clock::{Clock, nanos};
-use crate::job::Job;
+use crate::job::LocalJob;
 use crate::recorder::{Findings, ITERATION, ThreadReport, request};
 use crate::threads::IntervalMerger;
+use plimsoll_model::job::Report;
 use plimsoll_model::record::{ErrorKind, Exchange, Interval, Outcome};
 use plimsoll_model::units::Instant;
 use std::sync::atomic::Ordering;
@@ -17,7 +18,7 @@ use std::time::Duration;
 /// The thread beside the users.
 pub(super) struct Supervisor<'a> {
     shared: &'a Shared,
-    job: &'a Job<'a>,
+    job: LocalJob<'a>,
     names: Vec<String>,
     grace: Duration,
     clock: Clock,
@@ -29,7 +30,7 @@ impl<'a> Supervisor<'a> {
     pub(super) fn new<C>(
         shared: &'a Shared,
         users: &BlockingUsers<'_, C>,
-        job: &'a Job<'a>,
+        job: LocalJob<'a>,
         clock: Clock,
         receiver: Receiver<ThreadReport>,
         threads: Vec<JoinHandle<()>>,
@@ -39,7 +40,9 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Watches the load until it is over, handing over what was recorded.
-    pub(super) fn run(self, on_interval: &mut dyn FnMut(Interval)) -> Vec<Findings> {
+    pub(super) fn run(self, reports: &mut dyn FnMut(Report)) -> Vec<Findings> {
+        let zero = self.clock.unix(Instant(0));
+        let on_interval = &mut |interval: Interval| reports(Report::Second { zero, interval: Box::new(interval) });
         let mut merger = IntervalMerger::new(1);
         let mut oldest_call = None;
         while !self.is_over(oldest_call) {
@@ -61,9 +64,9 @@ impl<'a> Supervisor<'a> {
     /// it may that it cannot have heard that its time is up.
     fn is_over(&self, oldest_call: Option<Instant>) -> bool {
         let now = self.clock.now();
-        let drain_end = self.shared.window.end.after(self.job.load.drain.into());
+        let drain_end = self.shared.window.end.after(self.job.job.load.drain.into());
         let longest = nanos(self.shared.timeout + self.grace).unsigned_abs();
-        self.job.interrupted.load(Ordering::Relaxed)
+        self.job.is_interrupted()
             || now >= drain_end
             || self.threads.iter().all(JoinHandle::is_finished)
             || oldest_call.is_some_and(|sent| now.since(sent).0 > longest)
@@ -100,7 +103,7 @@ impl<'a> Supervisor<'a> {
     /// Records what never came to its end, and closes the logs.
     fn close(&self) {
         let Some(mut recorder) = self.shared.recorder().take() else { return };
-        let interrupted = self.job.interrupted.load(Ordering::Relaxed);
+        let interrupted = self.job.is_interrupted();
         let unsent = self.unsent();
         let unfinished = (0..self.threads.len()).filter_map(|index| {
             let mut log = self.shared.log(index);

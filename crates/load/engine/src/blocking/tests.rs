@@ -1,5 +1,5 @@
 use super::*;
-use crate::schedule::WHOLE;
+use plimsoll_model::load::WHOLE;
 use plimsoll_model::load::{Arrivals, LoadProfile, Overflow, Shape, Stage, Stop};
 use plimsoll_model::record::{ErrorKind, Part, RecordedPhase, Subject, Tally};
 use plimsoll_model::study::GeneratorSpec;
@@ -67,7 +67,7 @@ fn run_all(
     calls: Sleeps,
     users: usize,
     load: &LoadProfile,
-) -> Result<(BTreeMap<Subject, Tally>, Vec<String>), RunError> {
+) -> Result<(BTreeMap<Subject, Tally>, Vec<String>), JobError> {
     run_share(WHOLE, &AtomicBool::new(false), calls, users, load)
 }
 
@@ -78,16 +78,17 @@ fn run_share(
     calls: Sleeps,
     users: usize,
     load: &LoadProfile,
-) -> Result<(BTreeMap<Subject, Tally>, Vec<String>), RunError> {
+) -> Result<(BTreeMap<Subject, Tally>, Vec<String>), JobError> {
     // Only who hangs is waited for in vain; the others may be slow, on a busy machine.
     let grace = Duration::from_secs(if calls.hangs.is_some() { 1 } else { 60 });
     let (names, timeout) = (vec!["write", "read"], Duration::from_millis(400));
     let users = BlockingUsers { workload: Arc::new(calls), names, timeout, grace, users };
     let generator = GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) };
-    let job = Job { load, generator: &generator, seed: 1, share, interrupted, on_place: &|_| (), console: None };
+    let job = Job { load: load.clone(), generator, seed: 1, share, begin: None };
     let mut tallies: BTreeMap<Subject, Tally> = BTreeMap::new();
     let mut last = i64::MIN;
-    let (findings, _) = users.run(&job, &mut |interval| {
+    let (findings, _) = users.run(LocalJob { job: &job, interrupted }, &mut |report| {
+        let Report::Second { interval, .. } = report else { return };
         assert!(interval.second > last, "seconds come in order, each once");
         last = interval.second;
         for ((phase, subject), tally) in interval.tallies {
@@ -251,7 +252,7 @@ fn a_call_that_does_not_come_back_ends_the_load_and_is_named() {
 fn users_that_cannot_get_ready_say_why() {
     let stop = Stop::After(Duration::from_secs(60));
     let refused = run_all(Sleeps { refuses: true, ..Sleeps::default() }, 2, &closed(2.0, stop));
-    assert_eq!(refused.err(), Some(RunError::Users("failed to open: no permission".to_owned())));
+    assert_eq!(refused.err(), Some(JobError::Users("failed to open: no permission".to_owned())));
 }
 
 #[test]

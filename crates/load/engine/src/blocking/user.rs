@@ -4,11 +4,11 @@ use super::call::PartOfCall;
 use super::log::{Entry, PendingCall};
 use super::{BlockingWorkload, Call, Failure, POLL_EVERY, Shared, Source, own_thread};
 use crate::clock::{Clock, nanos};
-use crate::job::RunError;
 use crate::offer::Quota;
 use crate::recorder::{ITERATION, part, request};
 use crate::schedule::{Random, think_time, users_at};
 use crate::threads::settle;
+use plimsoll_model::job::JobError;
 use plimsoll_model::load::{AFTER_FAILURE, Profile};
 use plimsoll_model::record::{ErrorKind, Exchange, Outcome, RecordedPhase};
 use plimsoll_model::units::{Instant, Nanos, Processors};
@@ -55,10 +55,10 @@ impl<W: BlockingWorkload> UserThread<W> {
     }
 
     /// Gets ready, says so, waits for the clock, and works until nothing is due any more.
-    pub(super) fn run(self, cpus: Option<&Processors>, ready: &Sender<Result<(), RunError>>) {
+    pub(super) fn run(self, cpus: Option<&Processors>, ready: &Sender<Result<(), JobError>>) {
         let user = settle(cpus, self.index).and_then(|()| {
             let user = self.workload.user(self.shared.number(self.index) as u32, &self.shared.over);
-            user.map_err(|failure| RunError::Users(failure.detail))
+            user.map_err(|failure| JobError::Users(failure.detail))
         });
         let user = match user {
             Ok(user) => user,

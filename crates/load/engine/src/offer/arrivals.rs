@@ -2,7 +2,8 @@
 
 use super::Offering;
 use crate::clock::nanos;
-use crate::schedule::{ArrivalTimes, Share};
+use crate::schedule::ArrivalTimes;
+use plimsoll_model::load::Share;
 use plimsoll_model::load::{self, Profile};
 use plimsoll_model::units::Instant;
 use std::collections::VecDeque;

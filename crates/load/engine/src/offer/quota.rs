@@ -1,7 +1,7 @@
 //! How many iterations may still begin.
 
 use super::Offering;
-use crate::schedule::Share;
+use plimsoll_model::load::Share;
 use plimsoll_model::load::{LoadModel, Stop};
 use plimsoll_model::units::Instant;
 use std::ops::Range;

@@ -3,7 +3,8 @@
 use super::arrivals::Arrivals;
 use super::{Offering, Start};
 use crate::clock::nanos;
-use crate::schedule::{Random, Share, think_time, users_at};
+use crate::schedule::{Random, think_time, users_at};
+use plimsoll_model::load::Share;
 use plimsoll_model::load::{LoadModel, Overflow, Profile, Think};
 use plimsoll_model::units::{Instant, Nanos};
 use std::collections::VecDeque;

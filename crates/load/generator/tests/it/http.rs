@@ -1,10 +1,9 @@
 //! HTTP/1.1: counts, connections, phases, and every way to fail.
 
 use crate::support::{closed, each, get, http, iterations, run, run_prepared};
-use plimsoll_generator::{Job, Prepared};
+use plimsoll_generator::Prepared;
 use plimsoll_model::load::{LoadModel, LoadProfile, Profile, Shape, Stage, Stop, Think};
 use plimsoll_model::record::{ErrorKind, RecordedPhase, Subject, Tally};
-use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::workload::{Connect, HttpStep, Tls, Workload};
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
 use std::collections::BTreeMap;
@@ -13,7 +12,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-fn quick_server() -> Server {
+pub(crate) fn quick_server() -> Server {
     Server::start(Behaviour::at_once(Reply::of_size(20))).expect("a port")
 }
 
@@ -336,17 +335,9 @@ fn more_connections_than_descriptors_are_refused_before_any_load() {
     let server = quick_server();
     let workload = http(server.address(), Connect::PerUser, vec![get("page", "/")]);
     let prepared = Prepared::new(&workload, Some(server.address())).expect("in order");
-    let generator = GeneratorSpec { threads: 1, cpus: None, max_cpu: 0.7, max_lateness: Duration::from_millis(5) };
-    let job = Job {
-        load: &closed(u32::MAX, each(1)),
-        generator: &generator,
-        seed: 1,
-        share: plimsoll_generator::WHOLE,
-        interrupted: &AtomicBool::new(false),
-        on_place: &|_| (),
-        console: None,
-    };
-    let error = prepared.run(&job, &mut |_| {}).expect_err("nobody has four billion descriptors");
+    let error = prepared
+        .run(&crate::support::job(&closed(u32::MAX, each(1)), 1), &AtomicBool::new(false), &mut |_| {})
+        .expect_err("nobody has four billion descriptors");
     assert!(error.to_string().contains("open files"), "{error}");
     assert_eq!(server.record().connections(), 0);
 }

@@ -4,6 +4,7 @@ mod flow;
 mod grpc;
 mod held;
 mod http;
+mod job;
 mod script;
 mod sql;
 mod storage;

@@ -2,7 +2,8 @@
 
 use crate::support::{Outcome, closed, each, open, run_prepared, run_watched};
 use plimsoll_generator::{Prepared, check};
-use plimsoll_model::database::{Dataset, Endpoint, Engine, StatementFacts};
+use plimsoll_model::database::{Dataset, Endpoint, Engine, SqlFacts, StatementFacts};
+use plimsoll_model::job::{JobRecord, WorkFacts};
 use plimsoll_model::load::{Arrivals, LoadProfile, Stop};
 use plimsoll_model::record::{ErrorKind, Interval};
 use plimsoll_model::sql::{
@@ -86,8 +87,15 @@ fn one_cell(endpoint: &Endpoint, query: &str) -> String {
     rows.remove(0).remove(0).expect("a value")
 }
 
+fn sql_facts(record: &JobRecord) -> &SqlFacts {
+    match &record.facts {
+        WorkFacts::Sql(facts) => facts,
+        other => panic!("it was SQL: {other:?}"),
+    }
+}
+
 fn statement<'a>(outcome: &'a Outcome, name: &str) -> &'a StatementFacts {
-    let facts = outcome.record.sql.as_ref().expect("facts of the work");
+    let facts = sql_facts(&outcome.record);
     facts.statements.iter().find(|one| one.statement == name).unwrap_or_else(|| panic!("{:?}", facts.statements))
 }
 
@@ -104,7 +112,7 @@ fn transactions_that_meet_in_a_circle_are_tried_again_and_nothing_is_lost() {
             connection.batch("ALTER ROLE tester SET deadlock_timeout = '10ms'").expect("a setting");
         }
         let outcome = run(Sql { retry, ..sql(endpoint.clone(), transfer()) }, &closed(4, each(300)));
-        let facts = outcome.record.sql.as_ref().expect("facts of the work");
+        let facts = sql_facts(&outcome.record);
         assert_eq!((outcome.requests("transfer").count(), outcome.errors("transfer")), (1_200, vec![]), "{engine}");
         let retries = facts.retries.get(&ErrorKind::Deadlock).copied().unwrap_or_default();
         assert!(retries > 0, "{engine}: nobody met in a circle");
@@ -171,7 +179,7 @@ fn the_isolation_level_is_set_and_read_back() {
             (None, if engine == Engine::Postgresql { "READ COMMITTED" } else { "REPEATABLE READ" }),
         ] {
             let outcome = run(Sql { isolation, ..sql(server.unix(), transfer()) }, &closed(1, each(1)));
-            assert_eq!(outcome.record.sql.expect("facts of the work").isolation, expected, "{engine}");
+            assert_eq!(sql_facts(&outcome.record).isolation, expected, "{engine}");
         }
     });
 }
@@ -220,7 +228,7 @@ fn what_nobody_waits_for_any_more_is_ended_on_the_server() {
         let prepared = Prepared::new(&workload, None).expect("the workload is in order");
         let outcome = run_prepared(&prepared, &closed(1, each(2)), 1, &AtomicBool::new(false));
         assert_eq!(outcome.errors("long"), [(ErrorKind::Timeout, 2)], "{engine}");
-        let facts = outcome.record.sql.as_ref().expect("facts of the work");
+        let facts = sql_facts(&outcome.record);
         assert_eq!((facts.cancels, facts.cancels_failed), (2, 0), "{engine}");
         let begin = Instant::now();
         while at_work(&server.unix()) != "0" {
@@ -275,18 +283,10 @@ fn what_cannot_work_is_said_before_the_load() {
         ] {
             let prepared = Prepared::new(&workload(sql(endpoint, SqlWork::Oltp(oltp(rows)))), None).expect("in order");
             let load = closed(2, each(1));
-            let generator = crate::support::generator(1);
-            let interrupted = AtomicBool::new(false);
-            let job = plimsoll_generator::Job {
-                load: &load,
-                generator: &generator,
-                seed: 7,
-                share: plimsoll_generator::WHOLE,
-                interrupted: &interrupted,
-                on_place: &|_| (),
-                console: None,
-            };
-            let error = prepared.run(&job, &mut |_| ()).expect_err("it cannot work").to_string();
+            let error = prepared
+                .run(&crate::support::job(&load, 1), &AtomicBool::new(false), &mut |_| ())
+                .expect_err("it cannot work")
+                .to_string();
             assert!(error.contains(expected), "{engine}: {error}");
         }
     });

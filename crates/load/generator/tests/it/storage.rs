@@ -2,6 +2,7 @@
 
 use crate::support::{Outcome, run_prepared, run_watched};
 use plimsoll_generator::Prepared;
+use plimsoll_model::job::WorkFacts;
 use plimsoll_model::load::{LoadModel, LoadProfile, Profile, Stop, Think};
 use plimsoll_model::record::{ErrorKind, Interval, Part, Subject};
 use plimsoll_model::storage::{Action, Mode, Operation, Payload, Storage, StorageFacts, StorageStep, Store};
@@ -57,7 +58,10 @@ fn outcome(storage: Storage, users: f64, stop: Stop) -> Outcome {
 }
 
 fn facts(outcome: &Outcome) -> &StorageFacts {
-    outcome.record.storage.as_ref().expect("it was storage")
+    match &outcome.record.facts {
+        WorkFacts::Storage(facts) => facts,
+        other => panic!("it was storage: {other:?}"),
+    }
 }
 
 /// A directory with a file that is none of a trial's business.
@@ -161,17 +165,9 @@ fn more_than_there_is_room_for_is_refused_before_any_load() {
     let directory = directory();
     let storage = Storage { size: 1 << 50, ..storage(directory.path(), &[Operation::Write]) };
     let prepared = Prepared::new(&workload(storage, Duration::from_secs(20)), None).expect("in order");
-    let generator = crate::support::generator(1);
-    let job = plimsoll_generator::Job {
-        load: &load(2.0, iterations(10)),
-        generator: &generator,
-        seed: 1,
-        share: plimsoll_generator::WHOLE,
-        interrupted: &AtomicBool::new(false),
-        on_place: &|_| (),
-        console: None,
-    };
-    let error = prepared.run(&job, &mut |_| panic!("no load")).expect_err("no disk is that large");
+    let error = prepared
+        .run(&crate::support::job(&load(2.0, iterations(10)), 1), &AtomicBool::new(false), &mut |_| panic!("no load"))
+        .expect_err("no disk is that large");
     assert!(error.to_string().starts_with("expected room for "), "{error}");
     assert!(is_clean(directory.path()));
 }

@@ -2,8 +2,9 @@
 
 #![allow(dead_code, reason = "each of the two binaries uses its part")]
 
-use plimsoll_generator::{Job, Prepared, RunRecord};
-use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Stop, Think};
+use plimsoll_generator::Prepared;
+use plimsoll_model::job::{Job, JobRecord, Report};
+use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Stop, Think, WHOLE};
 use plimsoll_model::record::{ErrorKind, GeneratorSecond, Interval, RecordedPhase, Subject, Tally};
 use plimsoll_model::study::GeneratorSpec;
 use plimsoll_model::workload::{Connect, HttpStep, Steps, Target, Workload};
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 /// What a run gave, warm-up and measure phase apart.
 pub(crate) struct Outcome {
-    pub(crate) record: RunRecord,
+    pub(crate) record: JobRecord,
     pub(crate) warmup: BTreeMap<Subject, Tally>,
     pub(crate) measure: BTreeMap<Subject, Tally>,
     pub(crate) intervals: Vec<Interval>,
@@ -74,22 +75,14 @@ pub(crate) fn run_watched(
     interrupted: &AtomicBool,
     on_second: &dyn Fn(&Interval),
 ) -> Outcome {
-    let generator = generator(threads);
-    let job = Job {
-        load,
-        generator: &generator,
-        seed: 7,
-        share: plimsoll_generator::WHOLE,
-        interrupted,
-        on_place: &|_| (),
-        console: None,
+    let mut intervals: Vec<Interval> = Vec::new();
+    let reports = &mut |report| {
+        if let Report::Second { interval, .. } = report {
+            on_second(&interval);
+            intervals.push(*interval);
+        }
     };
-    let mut intervals = Vec::new();
-    let on_interval = &mut |interval| {
-        on_second(&interval);
-        intervals.push(interval);
-    };
-    let record = prepared.run(&job, on_interval).expect("the machine allows it");
+    let record = prepared.run(&job(load, threads), interrupted, reports).expect("the machine allows it");
     let (mut warmup, mut measure) = (BTreeMap::new(), BTreeMap::new());
     for ((phase, subject), tally) in intervals.iter().flat_map(|interval| &interval.tallies) {
         let into = match phase {
@@ -99,6 +92,11 @@ pub(crate) fn run_watched(
         into.entry(subject.clone()).or_insert_with(Tally::default).merge(tally);
     }
     Outcome { record, warmup, measure, intervals }
+}
+
+/// The whole of a load, as a job.
+pub(crate) fn job(load: &LoadProfile, threads: usize) -> Job {
+    Job { load: load.clone(), generator: generator(threads), seed: 7, share: WHOLE, begin: None }
 }
 
 pub(crate) fn generator(threads: usize) -> GeneratorSpec {

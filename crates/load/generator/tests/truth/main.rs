@@ -11,7 +11,8 @@
 mod support;
 
 use hdrhistogram::Histogram;
-use plimsoll_engine::schedule::{ArrivalTimes, Share};
+use plimsoll_engine::schedule::ArrivalTimes;
+use plimsoll_model::load::Share;
 use plimsoll_model::load::{Arrivals, LoadModel, Profile, Stop, Think};
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::units::Instant;

@@ -2,8 +2,9 @@
 
 use super::template::Place;
 use plimsoll_engine::diagnostic::WorkloadDiagnostic;
-use plimsoll_feed::{AtEnd, Cursor, Order, Share, Table, Turn};
+use plimsoll_feed::{AtEnd, Cursor, Order, Table, Turn};
 use plimsoll_model::flow::{Feed, FeedEnd, FeedOrder, WorkloadPart};
+use plimsoll_model::load::Share;
 use plimsoll_model::units::Instant;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -30,7 +30,7 @@ use capture::Seen;
 use feeds::Cursors;
 use plimsoll_engine::clock::Clock;
 use plimsoll_engine::protocol::{Failure, Next, Protocol, ReceivedReply, Sending, Signal, Violation};
-use plimsoll_feed::Share;
+use plimsoll_model::load::Share;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::units::Instant;
 use plimsoll_web::{Coding, Jar, UnixSeconds};
@@ -71,7 +71,7 @@ impl<'a> Flows<'a> {
             plan,
             clock,
             cursors: plan.feeds.cursors(seed, share),
-            born: clock.unix(clock.first()).unsigned_abs(),
+            born: clock.unix(clock.first()).0.unsigned_abs(),
             scratch: RefCell::default(),
             spare: RefCell::default(),
         }
@@ -79,7 +79,7 @@ impl<'a> Flows<'a> {
 
     /// An instant in milliseconds since 1970.
     fn unix_millis(&self, instant: Instant) -> i64 {
-        self.clock.unix(instant) / 1_000_000
+        self.clock.unix(instant).0 / 1_000_000
     }
 
     fn give_back(&self, mut reply: Box<Reply>) {

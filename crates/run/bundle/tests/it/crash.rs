@@ -78,9 +78,9 @@ fn go_on(folder: &Path) {
     let before = given::numbers(&read(folder).expect("a bundle"));
     assert!(!before.is_empty(), "no process got as far as a start");
     let mut bundle = given::resume(folder, PLANNED);
-    assert_eq!(bundle.finished_starts().keys().copied().collect::<Vec<_>>(), before);
+    assert_eq!(bundle.recorded().starts.keys().copied().collect::<Vec<_>>(), before);
     let next = before.len() as u32 + 1;
-    bundle.versions(&given::versions()).expect("disk");
+    given::tell_versions(&mut bundle, &given::versions());
     (next..next + 3).for_each(|number| seal(&mut bundle, number));
     let contents = read(folder).expect("a bundle");
     assert_eq!(given::numbers(&contents), (1..next + 3).collect::<Vec<_>>());
@@ -116,8 +116,8 @@ fn announced(journal: &Path) -> Vec<u32> {
 /// Runs a start, which is added to the plan if need be.
 fn seal(bundle: &mut BundleWriter, number: u32) {
     let known = |start: &Start| start.number == number;
-    if number > PLANNED && !bundle.decided_starts().iter().any(known) {
-        [number, number + 1].map(given::start).iter().for_each(|start| bundle.decide(start).expect("disk"));
+    if number > PLANNED && !bundle.recorded().decided.iter().any(known) {
+        [number, number + 1].map(given::start).iter().for_each(|start| given::decide(bundle, start));
     }
     given::seal(bundle, number);
 }
@@ -132,8 +132,8 @@ fn write_until_killed(folder: &Path) {
         let plan = given::plan(PLANNED);
         BundleWriter::create(folder, given::STUDY, &given::facts(), &plan, &given::host()).expect("disk")
     };
-    bundle.versions(&given::versions()).expect("disk");
-    for number in (1..=STARTS).filter(|number| !bundle.finished_starts().contains_key(number)).collect::<Vec<_>>() {
+    given::tell_versions(&mut bundle, &given::versions());
+    for number in (1..=STARTS).filter(|number| !bundle.recorded().starts.contains_key(number)).collect::<Vec<_>>() {
         seal(&mut bundle, number);
         journal.write_all(format!("{number}\n").as_bytes()).expect("disk");
     }

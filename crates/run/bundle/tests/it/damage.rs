@@ -240,7 +240,7 @@ fn a_start_that_was_dropped_in_the_middle_is_named_as_unfinished() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut bundle = given::create(folder.path(), 3);
     given::seal(&mut bundle, 1);
-    drop(given::begin(&bundle, 2));
+    given::begin(&mut bundle, 2);
     let contents = read(folder.path()).expect("a bundle");
     assert_eq!(given::numbers(&contents), [1]);
     assert!(named(&contents.problems, "starts/0002.partial was not finished and is left out"), "{contents:?}");

@@ -1,7 +1,6 @@
 //! docs/bundle.md describes what is there.
 
 use crate::given;
-use plimsoll_bundle::Series;
 use plimsoll_model::result::{FinishedStart, LoadSummary, Work};
 use plimsoll_model::start::Load;
 use serde_json::Value;
@@ -78,9 +77,9 @@ fn every_line_of_a_manifest_is_described() {
     let folder = tempfile::tempdir().expect("a folder");
     drop(given::create(folder.path(), 2));
     let mut bundle = given::resume(folder.path(), 2);
-    bundle.look(1, true).expect("disk");
-    bundle.decide(&given::start(1).again(3, 2, false)).expect("disk");
-    bundle.complete_after(1).expect("disk");
+    given::look(&mut bundle, 1, true);
+    given::decide(&mut bundle, &given::start(1).again(3, 2, false));
+    given::end(&mut bundle, Some(1));
     let text = fs::read_to_string(folder.path().join("manifest.jsonl")).expect("a manifest");
     let mut kinds = BTreeSet::new();
     for line in text.lines() {
@@ -100,10 +99,10 @@ fn every_line_of_a_manifest_is_described() {
 fn every_file_is_described() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut bundle = given::create(folder.path(), 1);
-    bundle.versions(&given::versions()).expect("disk");
-    let writer = given::begin(&bundle, 1);
-    [1, 2].iter().for_each(|load| fs::write(writer.console_path(*load), "a line\n").expect("a file"));
-    bundle.seal_start(writer, &given::finished(1), &Series::default()).expect("disk");
+    given::tell_versions(&mut bundle, &given::versions());
+    given::begin(&mut bundle, 1);
+    [1, 2].iter().for_each(|load| given::add_lines(&mut bundle, *load, "a line\n"));
+    given::seal_start(&mut bundle, &given::finished(1));
     for place in [folder.path().to_owned(), folder.path().join("starts/0001")] {
         for name in names(&place) {
             let name = name.replace("counter", "NAME").replace("console-2", "console-N");

@@ -1,7 +1,8 @@
 //! A small study and its starts, to be written into bundles.
 
-use plimsoll_bundle::{BundleWriter, Series, StartWriter};
+use plimsoll_bundle::BundleWriter;
 use plimsoll_model::database::{Condition, DatabaseFacts, MixLine, Setting, SqlFacts, StatementFacts};
+use plimsoll_model::event::{Event, Second};
 use plimsoll_model::factor::{Assignment, Factor, Level, Role};
 use plimsoll_model::host::{Host, LOCAL, Version};
 use plimsoll_model::record::{ErrorKind, Interval, RecordedPhase, Subject, TICKS, Tally, Tick};
@@ -9,7 +10,7 @@ use plimsoll_model::result::{
     FinishedStart, Headroom, LoadResult, LoadSummary, LoadTiming, Replies, StartResult, StartSummary, StartTiming,
     Steadiness, VariantSystems, Work,
 };
-use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
+use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample, Samples};
 use plimsoll_model::script::ScriptFacts;
 use plimsoll_model::start::{Load, PhaseLengths, Plan, Start, Validity};
 use plimsoll_model::storage::{FileSystem, Operation, Residency, StorageFacts, StorageStep};
@@ -224,28 +225,74 @@ pub(crate) fn resume(folder: &Path, starts: u32) -> BundleWriter {
     BundleWriter::resume(folder, STUDY, &facts(), &plan(starts)).expect("the same study")
 }
 
-/// Begins a start and writes its load and the output of its system.
-pub(crate) fn begin(bundle: &BundleWriter, number: u32) -> StartWriter {
-    let mut writer = bundle.begin_start(&start(number)).expect("a folder");
-    fs::write(writer.output_path("counter"), "listening\n").expect("a file");
-    for interval in intervals(number) {
-        writer.interval(&interval).expect("disk");
+/// Tells a bundle of an event.
+pub(crate) fn tell(bundle: &mut BundleWriter, event: &Event) {
+    bundle.hear(event).expect("disk");
+}
+
+pub(crate) fn tell_versions(bundle: &mut BundleWriter, versions: &[Version]) {
+    tell(bundle, &Event::VersionsFound { versions: versions.to_vec() });
+}
+
+pub(crate) fn decide(bundle: &mut BundleWriter, start: &Start) {
+    tell(bundle, &Event::StartDecided { start: start.clone() });
+}
+
+pub(crate) fn look(bundle: &mut BundleWriter, repeats: u32, decided: bool) {
+    tell(bundle, &Event::LookTaken { repeats, decided });
+}
+
+/// The run comes to its end.
+pub(crate) fn end(bundle: &mut BundleWriter, decided_after: Option<u32>) {
+    tell(bundle, &Event::RunFinished { complete: true, decided_after });
+}
+
+/// Begins a start.
+pub(crate) fn begin_start(bundle: &mut BundleWriter, start: &Start) {
+    let (variants, condition) = ("a".to_owned(), String::new());
+    tell(bundle, &Event::StartBegun { start: start.clone(), variants, condition });
+}
+
+/// Adds seconds of a load whose measure phase begins at `zero` on the clock of the start.
+pub(crate) fn add_seconds(bundle: &mut BundleWriter, load: u32, zero: Instant, intervals: &[Interval]) {
+    for interval in intervals {
+        tell(bundle, &Event::SecondPassed(Box::new(Second::of(1, load, zero, interval.clone()))));
     }
-    writer
+}
+
+pub(crate) fn add_samples(bundle: &mut BundleWriter, samples: Samples) {
+    tell(bundle, &Event::Sampled { start: 1, samples });
+}
+
+/// Adds lines of the console of a script.
+pub(crate) fn add_lines(bundle: &mut BundleWriter, load: u32, lines: &str) {
+    tell(bundle, &Event::ConsoleWritten { start: 1, load, lines: lines.to_owned() });
+}
+
+/// Seals the start under way.
+pub(crate) fn seal_start(bundle: &mut BundleWriter, finished: &FinishedStart) {
+    tell(bundle, &Event::ResultsComplete(Box::new(finished.clone())));
+}
+
+/// Begins a start and writes its load and the output of its system.
+pub(crate) fn begin(bundle: &mut BundleWriter, number: u32) {
+    begin_start(bundle, &start(number));
+    fs::write(bundle.folder().output(number, "counter"), "listening\n").expect("a file");
+    add_seconds(bundle, 1, Instant(0), &intervals(number));
 }
 
 pub(crate) fn seal(bundle: &mut BundleWriter, number: u32) {
-    let writer = begin(bundle, number);
-    let series = Series { processes: &processes(), host: &host_series(), databases: &counters() };
-    bundle.seal_start(writer, &finished(number), &series).expect("disk");
+    begin(bundle, number);
+    add_samples(bundle, Samples { processes: processes(), host: host_series(), databases: counters() });
+    seal_start(bundle, &finished(number));
 }
 
 /// A bundle whose run came to its end.
 pub(crate) fn complete(folder: &Path, starts: u32) {
     let mut bundle = create(folder, starts);
-    bundle.versions(&versions()).expect("disk");
+    tell_versions(&mut bundle, &versions());
     (1..=starts).for_each(|number| seal(&mut bundle, number));
-    bundle.complete().expect("disk");
+    end(&mut bundle, None);
 }
 
 /// The numbers of the starts that can be read.

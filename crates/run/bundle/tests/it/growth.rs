@@ -1,7 +1,7 @@
 //! A plan that grows while the run goes on, and a run that ends before its last repeat.
 
 use crate::given::{self, named};
-use plimsoll_bundle::{BundleError, BundleWriter, Series, read};
+use plimsoll_bundle::{BundleError, BundleWriter, read};
 use plimsoll_model::result::FinishedStart;
 use plimsoll_model::start::Start;
 use std::fs;
@@ -14,21 +14,21 @@ fn again() -> Vec<Start> {
 
 /// Adds the starts of a block that runs again.
 fn decide(bundle: &mut BundleWriter, starts: &[Start]) {
-    starts.iter().for_each(|start| bundle.decide(start).expect("disk"));
+    starts.iter().for_each(|start| given::decide(bundle, start));
 }
 
 /// Runs a start that was decided on.
 fn seal_decided(bundle: &mut BundleWriter, start: &Start) {
-    let writer = bundle.begin_start(start).expect("a folder");
+    given::begin_start(bundle, start);
     let FinishedStart { mut summary, loads } = given::finished(1);
     summary.start = start.clone();
-    bundle.seal_start(writer, &FinishedStart { summary, loads }, &Series::default()).expect("disk");
+    given::seal_start(bundle, &FinishedStart { summary, loads });
 }
 
 /// Four starts, then the first block again.
 fn grown(folder: &Path) -> BundleWriter {
     let mut bundle = given::create(folder, 4);
-    bundle.versions(&given::versions()).expect("disk");
+    given::tell_versions(&mut bundle, &given::versions());
     (1..=4).for_each(|number| given::seal(&mut bundle, number));
     decide(&mut bundle, &again());
     again().iter().for_each(|start| seal_decided(&mut bundle, start));
@@ -38,7 +38,7 @@ fn grown(folder: &Path) -> BundleWriter {
 #[test]
 fn a_reader_knows_the_starts_that_were_decided_on() {
     let folder = tempfile::tempdir().expect("a folder");
-    grown(folder.path()).complete().expect("disk");
+    given::end(&mut grown(folder.path()), None);
     let contents = read(folder.path()).expect("a bundle");
     assert_eq!(contents.problems, Vec::<String>::new());
     assert_eq!(contents.plan.starts, [given::plan(4).starts, again()].concat());
@@ -62,18 +62,18 @@ fn a_start_that_was_decided_on_twice_stands_there_once() {
     let mut bundle = given::create(folder.path(), 4);
     (1..=4).for_each(|number| given::seal(&mut bundle, number));
     decide(&mut bundle, &again());
-    drop(bundle.begin_start(&again()[0]).expect("a folder"));
+    given::begin_start(&mut bundle, &again()[0]);
     drop(bundle);
     // The first one never finished, and the run that goes on decides otherwise.
     let mut bundle = given::resume(folder.path(), 4);
     let otherwise = Start { extended: false, ..again()[0].clone() };
-    bundle.decide(&otherwise).expect("disk");
-    bundle.decide(&otherwise).expect("disk");
+    given::decide(&mut bundle, &otherwise);
+    given::decide(&mut bundle, &otherwise);
     let expected = [again()[1].clone(), otherwise.clone()];
-    assert_eq!(bundle.decided_starts(), expected);
+    assert_eq!(bundle.recorded().decided, expected);
     expected.iter().for_each(|start| seal_decided(&mut bundle, start));
     drop(bundle);
-    assert_eq!(given::resume(folder.path(), 4).decided_starts(), expected);
+    assert_eq!(given::resume(folder.path(), 4).recorded().decided, expected);
     let contents = read(folder.path()).expect("a bundle");
     assert_eq!(contents.plan.starts, [given::plan(4).starts, expected.to_vec()].concat());
     assert_eq!(given::numbers(&contents), [1, 2, 3, 4, 5, 6]);
@@ -84,17 +84,17 @@ fn a_start_that_was_decided_on_twice_stands_there_once() {
 /// The run goes on from whatever is left of the manifest, and comes to the same end.
 fn goes_on(folder: &Path) {
     let mut bundle = given::resume(folder, 4);
-    bundle.versions(&given::versions()).expect("disk");
-    let left = |bundle: &BundleWriter, number: u32| !bundle.finished_starts().contains_key(&number);
+    given::tell_versions(&mut bundle, &given::versions());
+    let left = |bundle: &BundleWriter, number: u32| !bundle.recorded().starts.contains_key(&number);
     for number in (1..=4).filter(|number| left(&bundle, *number)).collect::<Vec<_>>() {
         given::seal(&mut bundle, number);
     }
     decide(&mut bundle, &again());
-    assert_eq!(bundle.decided_starts(), again());
+    assert_eq!(bundle.recorded().decided, again());
     for start in again().iter().filter(|start| left(&bundle, start.number)).collect::<Vec<_>>() {
         seal_decided(&mut bundle, start);
     }
-    bundle.complete().expect("disk");
+    given::end(&mut bundle, None);
     drop(bundle);
     let contents = read(folder).expect("a bundle");
     assert_eq!(contents.problems, Vec::<String>::new());
@@ -122,7 +122,7 @@ fn a_run_that_died_at_any_line_of_its_manifest_goes_on() {
 #[test]
 fn a_damaged_line_of_a_decided_start_costs_that_only() {
     let folder = tempfile::tempdir().expect("a folder");
-    grown(folder.path()).complete().expect("disk");
+    given::end(&mut grown(folder.path()), None);
     let path = folder.path().join("manifest.jsonl");
     let text = fs::read_to_string(&path).expect("a manifest");
     fs::write(&path, text.replacen("{\"decided\"", "{\"decided", 1)).expect("a file");
@@ -138,7 +138,7 @@ fn decided_starts_that_no_variant_or_condition_fits_are_left_out() {
     {
         let folder = tempfile::tempdir().expect("a folder");
         let mut bundle = given::create(folder.path(), 4);
-        bundle.decide(&strange).expect("disk");
+        given::decide(&mut bundle, &strange);
         let contents = read(folder.path()).expect("a bundle");
         assert_eq!(contents.plan.starts.len(), 4);
         assert!(named(&contents.problems, "trial 5 was added to another plan"), "{contents:?}");
@@ -149,11 +149,11 @@ fn decided_starts_that_no_variant_or_condition_fits_are_left_out() {
 fn after_an_early_end_later_repeats_are_not_missing() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut bundle = given::create(folder.path(), 4);
-    bundle.versions(&given::versions()).expect("disk");
+    given::tell_versions(&mut bundle, &given::versions());
     (1..=2).for_each(|number| given::seal(&mut bundle, number));
     decide(&mut bundle, &again());
     again().iter().for_each(|start| seal_decided(&mut bundle, start));
-    bundle.complete_after(1).expect("disk");
+    given::end(&mut bundle, Some(1));
     drop(bundle);
     let contents = read(folder.path()).expect("a bundle");
     assert!(contents.complete);

@@ -2,10 +2,10 @@
 
 use crate::given::{self, SECOND};
 use crate::round_trip::{any_intervals, assert_same, merged};
-use plimsoll_bundle::{BundleWriter, Contents, Series, read};
+use plimsoll_bundle::{BundleWriter, Contents, read};
 use plimsoll_model::record::{ErrorKind, Interval, Subject, Tally};
 use plimsoll_model::result::{FinishedStart, LoadResult, LoadSummary, LoadTiming, Steadiness, Work};
-use plimsoll_model::sample::{DatabaseSample, ProcessSample};
+use plimsoll_model::sample::{DatabaseSample, ProcessSample, Samples};
 use plimsoll_model::start::{Load, Plan, Start, Validity};
 use plimsoll_model::units::{Instant, Nanos};
 use proptest::prelude::*;
@@ -84,15 +84,15 @@ fn finished(loads: &[Written]) -> FinishedStart {
 fn write(folder: &Path, loads: &[Written]) -> Contents {
     let mut bundle =
         BundleWriter::create(folder, given::STUDY, &given::facts(), &plan(), &given::host()).expect("an empty folder");
-    bundle.versions(&given::versions()).expect("disk");
-    let mut writer = bundle.begin_start(&start()).expect("a folder");
+    given::tell_versions(&mut bundle, &given::versions());
+    given::begin_start(&mut bundle, &start());
     for Written { summary, intervals } in loads {
-        writer.begin_load(summary.load.number, summary.timing.zero);
-        intervals.iter().for_each(|interval| writer.interval(interval).expect("disk"));
+        given::add_seconds(&mut bundle, summary.load.number, summary.timing.zero, intervals);
     }
-    let series = Series { processes: &processes(), host: &given::host_series(), databases: &counters() };
-    bundle.seal_start(writer, &finished(loads), &series).expect("disk");
-    bundle.complete().expect("disk");
+    let samples = Samples { processes: processes(), host: given::host_series(), databases: counters() };
+    given::add_samples(&mut bundle, samples);
+    given::seal_start(&mut bundle, &finished(loads));
+    given::end(&mut bundle, None);
     let contents = read(folder).expect("a bundle");
     assert_eq!(contents.problems, Vec::<String>::new());
     contents
@@ -172,9 +172,9 @@ fn a_load_that_was_not_offered_is_empty_beside_one_that_was() {
 fn each_load_has_a_console_of_its_own_that_is_sealed() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut bundle = given::create(folder.path(), 1);
-    let writer = bundle.begin_start(&given::start(1)).expect("a folder");
-    (1..=3).for_each(|number| fs::write(writer.console_path(number), format!("{number}\n")).expect("a file"));
-    bundle.seal_start(writer, &given::finished(1), &Series::default()).expect("disk");
+    given::begin_start(&mut bundle, &given::start(1));
+    (1..=3).for_each(|number| given::add_lines(&mut bundle, number, &format!("{number}\n")));
+    given::seal_start(&mut bundle, &given::finished(1));
     let manifest = fs::read_to_string(folder.path().join("manifest.jsonl")).expect("a manifest");
     for (number, name) in (1..).zip(["console.log", "console-2.log", "console-3.log"]) {
         let text = fs::read_to_string(folder.path().join("starts/0001").join(name)).expect("a file");

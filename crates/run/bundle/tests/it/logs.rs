@@ -6,7 +6,6 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogHistogram, IntervalLogIterator, LogEntry};
-use plimsoll_bundle::Series;
 use plimsoll_model::units::Instant;
 use std::fs;
 use std::path::Path;
@@ -87,12 +86,11 @@ fn the_warm_up_has_a_log_of_its_own() {
 fn each_load_has_its_number_in_its_tags_and_stands_where_it_ran() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut bundle = given::create(folder.path(), 2);
-    let mut writer = bundle.begin_start(&given::start(2)).expect("a folder");
+    given::begin_start(&mut bundle, &given::start(2));
     for (number, zero) in [(1, 0), (2, 8_250_000_000)] {
-        writer.begin_load(number, Instant(zero));
-        given::intervals(number).iter().for_each(|interval| writer.interval(interval).expect("disk"));
+        given::add_seconds(&mut bundle, number, Instant(zero), &given::intervals(number));
     }
-    bundle.seal_start(writer, &given::finished(2), &Series::default()).expect("disk");
+    given::seal_start(&mut bundle, &given::finished(2));
     for (name, first, second) in
         [("warmup.hlog", &[0_u128][..], &[8250_u128][..]), ("measure.hlog", &[1000, 2000], &[9250, 10_250])]
     {

@@ -12,7 +12,7 @@ use std::path::Path;
 fn interrupted(sealed: u32) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let mut bundle = given::create(folder.path(), 4);
-    bundle.versions(&given::versions()).expect("disk");
+    given::tell_versions(&mut bundle, &given::versions());
     (1..=sealed).for_each(|number| given::seal(&mut bundle, number));
     folder
 }
@@ -20,11 +20,11 @@ fn interrupted(sealed: u32) -> tempfile::TempDir {
 /// Goes on to the end, and asserts that nothing is lost or amiss, but for the problems of `known`.
 fn finish(folder: &Path, done: &[u32], known: &[&str]) {
     let mut bundle = given::resume(folder, 4);
-    assert_eq!(bundle.finished_starts().keys().copied().collect::<Vec<_>>(), done);
+    assert_eq!(bundle.recorded().starts.keys().copied().collect::<Vec<_>>(), done);
     let left: Vec<u32> = (1..=4).filter(|number| !done.contains(number)).collect();
-    bundle.versions(&given::versions()).expect("disk");
+    given::tell_versions(&mut bundle, &given::versions());
     left.iter().for_each(|number| given::seal(&mut bundle, *number));
-    bundle.complete().expect("disk");
+    given::end(&mut bundle, None);
     let contents = read(folder).expect("a bundle");
     assert_eq!(given::numbers(&contents), [1, 2, 3, 4], "{:?}", contents.problems);
     contents.starts.iter().for_each(given::assert_whole);
@@ -48,8 +48,8 @@ fn a_run_goes_on_with_the_starts_that_are_missing() {
 #[test]
 fn an_unfinished_start_is_run_again() {
     let folder = interrupted(1);
-    let bundle = given::resume(folder.path(), 4);
-    drop(given::begin(&bundle, 2));
+    let mut bundle = given::resume(folder.path(), 4);
+    given::begin(&mut bundle, 2);
     drop(bundle);
     finish(folder.path(), &[1], &[]);
     assert!(!folder.path().join("starts/0002.partial").exists());
@@ -136,7 +136,7 @@ fn an_event_that_was_cut_off_does_not_spoil_the_next() {
     let path = folder.path().join("events.jsonl");
     append(&path, b"{\"at\":\"2026-11-21T00:00:00Z\",\"event\":\"run_finished\",\"complete\":false}\n{\"at\":\"20");
     let mut bundle = given::resume(folder.path(), 4);
-    bundle.event(&Event::RunFinished { complete: true }).expect("disk");
+    given::tell(&mut bundle, &Event::RunFinished { complete: true, decided_after: None });
     let text = fs::read_to_string(&path).expect("events");
     assert_eq!(text.lines().count(), 2, "{text}");
     assert!(text.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{text}");
@@ -178,7 +178,7 @@ fn a_bundle_that_another_run_is_writing_is_refused() {
     assert!(matches!(refused, Err(BundleError::InUse(_))), "{refused:?}");
     given::seal(&mut bundle, 1);
     drop(bundle);
-    assert_eq!(given::resume(folder.path(), 2).finished_starts().len(), 1);
+    assert_eq!(given::resume(folder.path(), 2).recorded().starts.len(), 1);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_program_that_changed_in_between_is_kept_beside_the_first_and_named() {
     let folder = interrupted(1);
     let changed = Version { sha256: Some("cd".repeat(32)), ..given::versions()[0].clone() };
     let mut bundle = given::resume(folder.path(), 4);
-    bundle.versions(std::slice::from_ref(&changed)).expect("disk");
+    given::tell_versions(&mut bundle, std::slice::from_ref(&changed));
     drop(bundle);
     let contents = read(folder.path()).expect("a bundle");
     assert_eq!(contents.versions, [given::versions(), vec![changed]].concat());
@@ -199,13 +199,13 @@ fn a_program_behind_a_wrapper_that_shows_later_is_no_change() {
     for going_on in [false, true] {
         let folder = tempfile::tempdir().expect("a folder");
         let mut bundle = given::create(folder.path(), 4);
-        bundle.versions(&given::versions()).expect("disk");
+        given::tell_versions(&mut bundle, &given::versions());
         if going_on {
             drop(bundle);
             bundle = given::resume(folder.path(), 4);
-            bundle.versions(&given::versions()).expect("disk");
+            given::tell_versions(&mut bundle, &given::versions());
         }
-        bundle.versions(std::slice::from_ref(&wrapped)).expect("disk");
+        given::tell_versions(&mut bundle, std::slice::from_ref(&wrapped));
         drop(bundle);
         let contents = read(folder.path()).expect("a bundle");
         assert_eq!(contents.versions.len(), 2);
@@ -222,8 +222,8 @@ fn a_file_with_two_hashes_changed_even_if_nobody_interrupted_the_run() {
         sha256: Some(hash.repeat(32)),
         ..given::versions()[0].clone()
     };
-    bundle.versions(&[real("ab")]).expect("disk");
-    bundle.versions(&[real("cd")]).expect("disk");
+    given::tell_versions(&mut bundle, &[real("ab")]);
+    given::tell_versions(&mut bundle, &[real("cd")]);
     drop(bundle);
     let contents = read(folder.path()).expect("a bundle");
     assert!(named(&contents.problems, "/usr/bin/real changed during the run"), "{contents:?}");
@@ -233,7 +233,7 @@ fn a_file_with_two_hashes_changed_even_if_nobody_interrupted_the_run() {
 fn programs_that_are_left_to_run_do_not_displace_those_that_have_run() {
     let folder = interrupted(1);
     let mut bundle = given::resume(folder.path(), 4);
-    bundle.versions(&[]).expect("disk");
+    given::tell_versions(&mut bundle, &[]);
     drop(bundle);
     let contents = read(folder.path()).expect("a bundle");
     assert_eq!(contents.versions, given::versions());
@@ -244,11 +244,11 @@ fn programs_that_are_left_to_run_do_not_displace_those_that_have_run() {
 fn looks_that_were_taken_are_known_when_the_run_goes_on() {
     let folder = interrupted(2);
     let mut bundle = given::resume(folder.path(), 4);
-    assert_eq!(bundle.looks(), []);
-    bundle.look(1, false).expect("disk");
-    bundle.look(2, true).expect("disk");
-    assert_eq!(bundle.looks(), [(1, false), (2, true)]);
+    assert_eq!(bundle.recorded().looks, []);
+    given::look(&mut bundle, 1, false);
+    given::look(&mut bundle, 2, true);
+    assert_eq!(bundle.recorded().looks, [(1, false), (2, true)]);
     drop(bundle);
-    assert_eq!(given::resume(folder.path(), 4).looks(), [(1, false), (2, true)]);
+    assert_eq!(given::resume(folder.path(), 4).recorded().looks, [(1, false), (2, true)]);
     finish(folder.path(), &[1, 2], &[]);
 }

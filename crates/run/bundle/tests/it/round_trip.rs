@@ -1,15 +1,15 @@
 //! What is written is what is read.
 
 use crate::given::{self, SECOND};
-use plimsoll_bundle::{BundleError, BundleWriter, Series, read};
+use plimsoll_bundle::{BundleError, BundleWriter, read};
 use plimsoll_model::event::Event;
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::record::{
     ErrorKind, GeneratorSecond, Interval, LONGEST, RecordedPhase, Subject, TICKS, Tally, Tick, histogram,
 };
-use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
+use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample, Samples};
 use plimsoll_model::study::Origin;
-use plimsoll_model::units::Nanos;
+use plimsoll_model::units::{Instant, Nanos};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,10 +34,10 @@ fn a_whole_bundle_reads_back() {
 fn a_start_that_failed_in_setup_has_no_load_and_reads_back() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut bundle = given::create(folder.path(), 1);
-    bundle.versions(&[]).expect("disk");
-    let writer = bundle.begin_start(&given::start(1)).expect("a folder");
-    bundle.seal_start(writer, &given::finished(1), &Series::default()).expect("disk");
-    bundle.complete().expect("disk");
+    given::tell_versions(&mut bundle, &[]);
+    given::begin_start(&mut bundle, &given::start(1));
+    given::seal_start(&mut bundle, &given::finished(1));
+    given::end(&mut bundle, None);
     let contents = read(folder.path()).expect("a bundle");
     assert_eq!(contents.problems, Vec::<String>::new());
     let start = &contents.starts[0];
@@ -89,10 +89,10 @@ fn a_new_folder_is_made_with_those_above_it() {
 #[test]
 fn outputs_of_systems_keep_to_the_bundle_whatever_their_names() {
     let folder = tempfile::tempdir().expect("a folder");
-    let bundle = given::create(folder.path(), 1);
-    let writer = bundle.begin_start(&given::start(1)).expect("a folder");
+    let mut bundle = given::create(folder.path(), 1);
+    given::begin_start(&mut bundle, &given::start(1));
     for name in ["../../escape", "/etc/passwd", "a b,c", "größe", ".."] {
-        for path in [writer.output_path(name), bundle.build_log(name)] {
+        for path in [bundle.folder().output(1, name), bundle.folder().build_log(name)] {
             fs::write(&path, "x").expect("a plain name in a folder that is there");
             assert!(!path.to_string_lossy().contains(['/', ' ', ',']) || path.starts_with(folder.path()));
             assert!(
@@ -106,8 +106,8 @@ fn outputs_of_systems_keep_to_the_bundle_whatever_their_names() {
 fn events_stand_one_a_line_with_their_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut bundle = given::create(folder.path(), 1);
-    bundle.event(&Event::Warning { message: "two\nlines".to_owned() }).expect("disk");
-    bundle.event(&Event::RunFinished { complete: true }).expect("disk");
+    given::tell(&mut bundle, &Event::Warning { message: "two\nlines".to_owned() });
+    given::tell(&mut bundle, &Event::RunFinished { complete: true, decided_after: None });
     let text = fs::read_to_string(folder.path().join("events.jsonl")).expect("a file");
     let events: Vec<serde_json::Value> =
         text.lines().map(|line| serde_json::from_str(line).expect("an object")).collect();
@@ -252,13 +252,13 @@ proptest! {
     fn the_tallies_of_a_load_are_the_merge_of_what_was_measured(starts in prop::collection::vec(any_intervals(), 1..3)) {
         let folder = tempfile::tempdir().expect("a folder");
         let mut bundle = given::create(folder.path(), starts.len() as u32);
-        bundle.versions(&[]).expect("disk");
+        given::tell_versions(&mut bundle, &[]);
         for (number, intervals) in (1..).zip(&starts) {
-            let mut writer = bundle.begin_start(&given::start(number)).expect("a folder");
-            intervals.iter().for_each(|interval| writer.interval(interval).expect("disk"));
-            bundle.seal_start(writer, &given::finished(number), &Series::default()).expect("disk");
+            given::begin_start(&mut bundle, &given::start(number));
+            given::add_seconds(&mut bundle, 1, Instant(0), intervals);
+            given::seal_start(&mut bundle, &given::finished(number));
         }
-        bundle.complete().expect("disk");
+        given::end(&mut bundle, None);
         let contents = read(folder.path()).expect("a bundle");
         prop_assert_eq!(&contents.problems, &Vec::<String>::new());
         prop_assert_eq!(contents.starts.len(), starts.len());
@@ -279,17 +279,17 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().expect("a folder");
         let mut bundle = given::create(folder.path(), 2);
-        bundle.versions(&[]).expect("disk");
+        given::tell_versions(&mut bundle, &[]);
         for (number, intervals) in (1..).zip(&starts) {
-            let mut writer = bundle.begin_start(&given::start(number)).expect("a folder");
-            intervals.iter().for_each(|interval| writer.interval(interval).expect("disk"));
+            given::begin_start(&mut bundle, &given::start(number));
+            given::add_seconds(&mut bundle, 1, Instant(0), intervals);
             let mut finished = given::finished(number);
             if number == 2 {
                 finished.loads[0].steadiness.from = Some(Nanos(steady_from * 1_000_000));
             }
-            bundle.seal_start(writer, &finished, &Series::default()).expect("disk");
+            given::seal_start(&mut bundle, &finished);
         }
-        bundle.complete().expect("disk");
+        given::end(&mut bundle, None);
         let contents = read(folder.path()).expect("a bundle");
         let cut = steady_from.div_ceil(1000) as i64;
         for (start, intervals) in contents.starts.iter().zip(&starts) {
@@ -315,9 +315,9 @@ proptest! {
     fn ticks_are_written_as_they_passed(intervals in any_intervals()) {
         let folder = tempfile::tempdir().expect("a folder");
         let mut bundle = given::create(folder.path(), 1);
-        let mut writer = bundle.begin_start(&given::start(1)).expect("a folder");
-        intervals.iter().for_each(|interval| writer.interval(interval).expect("disk"));
-        bundle.seal_start(writer, &given::finished(1), &Series::default()).expect("disk");
+        given::begin_start(&mut bundle, &given::start(1));
+        given::add_seconds(&mut bundle, 1, Instant(0), &intervals);
+        given::seal_start(&mut bundle, &given::finished(1));
         let text = fs::read_to_string(folder.path().join("starts/0001/ticks.csv")).expect("a table");
         let mut expected = Vec::new();
         for interval in &intervals {
@@ -337,10 +337,11 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().expect("a folder");
         let mut bundle = given::create(folder.path(), 1);
-        let mut writer = bundle.begin_start(&given::start(1)).expect("a folder");
-        intervals.iter().for_each(|interval| writer.interval(interval).expect("disk"));
-        let series = Series { processes: &processes, host: &host, databases: &databases };
-        bundle.seal_start(writer, &given::finished(1), &series).expect("disk");
+        given::begin_start(&mut bundle, &given::start(1));
+        given::add_seconds(&mut bundle, 1, Instant(0), &intervals);
+        let samples = Samples { processes: processes.clone(), host: host.clone(), databases: databases.clone() };
+        given::add_samples(&mut bundle, samples);
+        given::seal_start(&mut bundle, &given::finished(1));
         let contents = read(folder.path()).expect("a bundle");
         let start = &contents.starts[0];
         prop_assert_eq!(&start.processes, &processes);

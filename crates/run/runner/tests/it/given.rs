@@ -5,6 +5,7 @@ use plimsoll_model::event::Event;
 use plimsoll_model::host::Host;
 use plimsoll_model::start::Plan;
 use plimsoll_plan::Options;
+use plimsoll_runner::generator::LocalThreads;
 use plimsoll_runner::{Ending, Run};
 use plimsoll_study::Study;
 use plimsoll_system::Launcher;
@@ -99,16 +100,21 @@ impl Given {
             plan: &self.plan,
             launcher: &Launcher::of_this_program(&["warden"]),
             program: Path::new("plimsoll"),
+            generator: &LocalThreads,
+            folder: &bundle.folder(),
+            recorded: &bundle.recorded().clone(),
             interrupted: &interrupted,
         };
         let mut events = Vec::new();
-        let mut on_event = |event: &Event| {
+        let mut tell = |event: &Event| {
+            bundle.hear(event)?;
             events.push(event.clone());
             if stop(event) {
                 interrupted.store(true, Ordering::Relaxed);
             }
+            Ok(())
         };
-        let ending = plimsoll_runner::run(&run, &mut bundle, decided, &mut on_event).expect("a run");
+        let ending = plimsoll_runner::run(&run, decided, &mut tell).expect("a run");
         Ran { ending, events }
     }
 }

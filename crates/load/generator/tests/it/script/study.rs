@@ -117,18 +117,8 @@ fn a_setup_that_fails_fails_the_trial() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = "export function setup() { throw new Error('no data'); } export default function () {}";
     let prepared = Prepared::new(&workload(folder.path(), text, ""), None).expect("the script is in order");
-    let generator = support::generator(1);
-    let (load, interrupted) = (closed(1, iterations(1)), AtomicBool::new(false));
-    let job = plimsoll_generator::Job {
-        load: &load,
-        generator: &generator,
-        seed: 7,
-        share: plimsoll_generator::WHOLE,
-        interrupted: &interrupted,
-        on_place: &|_| (),
-        console: None,
-    };
-    let error = prepared.run(&job, &mut |_| ()).expect_err("it throws");
+    let load = closed(1, iterations(1));
+    let error = prepared.run(&support::job(&load, 1), &AtomicBool::new(false), &mut |_| ()).expect_err("it throws");
     assert!(error.to_string().contains("`setup` of the script failed: Error: no data"), "{error}");
 }
 
