@@ -29,7 +29,7 @@ mod websocket;
 
 pub use allowed::{Allowed, Refused};
 pub use alone::{Inspected, call_alone, inspect};
-pub use run::{End, Go, Run, RunOutcome, Tick, run};
+pub use run::{End, Go, Observer, Progress, Run, RunOutcome, run};
 pub use user::{Broken, CallError};
 
 use plimsoll_engine::recorder::Names;

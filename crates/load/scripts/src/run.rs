@@ -17,16 +17,20 @@ use plimsoll_k6::user::RunState;
 use plimsoll_k6_run::checks::Checks;
 use plimsoll_k6_run::metrics::Sinks;
 use plimsoll_k6_run::options::Options;
-use plimsoll_k6_run::scenario::{Curve, Executor, Quota, Reserve, Scenario, Source};
+use plimsoll_k6_run::scenario::{self, Curve, Executor, Quota, Reserve, Scenario, Source};
 use plimsoll_k6_run::threshold::Threshold;
+use plimsoll_model::event::{Event, Second};
 use plimsoll_model::job::{JobError, Report};
 use plimsoll_model::load::{Arrivals, LoadModel, Overflow, Profile, Shape, Stage, Stop, Think, WHOLE};
-use plimsoll_model::record::GeneratorSecond;
+use plimsoll_model::start::Phase;
 use plimsoll_model::units::{Instant, Nanos, Processors};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
+
+/// The number of the only start of a run, and of the only load on it.
+const ONLY: u32 = 1;
 
 /// A script to run, and how to run it.
 pub struct Run<'a> {
@@ -50,9 +54,21 @@ pub struct Run<'a> {
     pub interrupted: &'a AtomicBool,
 }
 
-/// A second of a run.
+/// Follows a run.
+pub trait Observer {
+    /// Hears an event. Metrics of a script's own run are samples, not rows: of its seconds, events have the iterations
+    /// and how the generator did.
+    fn hear(&mut self, event: &Event);
+
+    /// Says after each second if the run goes on.
+    fn check(&mut self, _progress: &Progress) -> Go {
+        Go::On
+    }
+}
+
+/// How far a run is.
 #[derive(Debug)]
-pub struct Tick {
+pub struct Progress {
     /// How long scenarios have run.
     pub elapsed: Duration,
     /// All samples so far: every two seconds, where a threshold may end the run.
@@ -61,12 +77,6 @@ pub struct Tick {
     pub users: u64,
     /// Users that were made.
     pub users_made: u64,
-    /// Iterations that came to their end.
-    pub iterations: u64,
-    /// Iterations that were cut off.
-    pub interrupted: u64,
-    /// How the generator did in this second.
-    pub generator: GeneratorSecond,
 }
 
 /// True if a run goes on.
@@ -118,50 +128,63 @@ pub enum End {
 ///
 /// # Errors
 /// The machine does not allow what the run needs.
-pub fn run(run: &Run<'_>, on_tick: &mut dyn FnMut(Tick) -> Go) -> Result<RunOutcome, JobError> {
-    let users: u64 = run.plan.scenarios.iter().map(|scenario| scenario.executor.most_vus()).sum();
-    allow_users(users)?;
-    allow_descriptors(users)?;
-    // Batches have more; without them this is too many, and no fault.
-    let _ = allow_descriptors(users * run.plan.options.batch_per_host.unwrap_or(1));
-    let network = Arc::new(run.network()?);
-    let mut ran = RunOutcome::new(run.plan);
-    let exports = |name: &str| run.program.exports().iter().any(|export| export == name);
-    let options = &run.plan.options;
-    if exports("setup") && options.no_setup != Some(true) {
-        let timeout = options.setup_timeout.unwrap_or(Duration::MAX);
-        match ran.add(alone::call(run, &network, "setup", Vec::new(), timeout, run.interrupted)?) {
-            Ok(data) => ran.setup_data = data,
-            Err(why) => ran.end = run.ended(End::Setup(why)),
-        }
-    }
-    if ran.end == End::Finished {
-        run.scenarios(&network, &mut ran, on_tick)?;
-        if exports("teardown") && options.no_teardown != Some(true) {
-            let timeout = options.teardown_timeout.unwrap_or(Duration::MAX);
-            let data = ran.setup_data.iter().cloned().collect();
-            let called = alone::call(run, &network, "teardown", data, timeout, &AtomicBool::new(false))?;
-            match (ran.add(called), &ran.end) {
-                (Err(why), End::Finished) => ran.end = End::Teardown(why),
-                // What ended the run before counts more.
-                (Err(why), _) => (run.console)(Level::Error, &format!("`teardown` failed: {}", why.render())),
-                (Ok(_), _) => {}
-            }
-        }
-    }
-    Ok(ran)
+pub fn run(run: &Run<'_>, observer: &mut dyn Observer) -> Result<RunOutcome, JobError> {
+    let time_under_load = scenario::longest(&run.plan.scenarios);
+    observer.hear(&Event::RunStarted { starts: 1, already_done: 0, time_under_load });
+    let ran = run.whole(observer);
+    let complete = ran.as_ref().is_ok_and(|ran| ran.end == End::Finished);
+    observer.hear(&Event::RunFinished { complete, decided_after: None });
+    ran
 }
 
 impl Run<'_> {
+    fn whole(&self, observer: &mut dyn Observer) -> Result<RunOutcome, JobError> {
+        let users: u64 = self.plan.scenarios.iter().map(|scenario| scenario.executor.most_vus()).sum();
+        allow_users(users)?;
+        allow_descriptors(users)?;
+        // Batches have more; without them this is too many, and no fault.
+        let _ = allow_descriptors(users * self.plan.options.batch_per_host.unwrap_or(1));
+        let network = Arc::new(self.network()?);
+        let mut ran = RunOutcome::new(self.plan);
+        let exports = |name: &str| self.program.exports().iter().any(|export| export == name);
+        let options = &self.plan.options;
+        if exports("setup") && options.no_setup != Some(true) {
+            observer.hear(&phase(Phase::Setup));
+            let timeout = options.setup_timeout.unwrap_or(Duration::MAX);
+            match ran.add(alone::call(self, &network, "setup", Vec::new(), timeout, self.interrupted)?) {
+                Ok(data) => ran.setup_data = data,
+                Err(why) => ran.end = self.ended(End::Setup(why)),
+            }
+        }
+        if ran.end == End::Finished {
+            observer.hear(&phase(Phase::Measure));
+            self.scenarios(&network, &mut ran, observer)?;
+            if exports("teardown") && options.no_teardown != Some(true) {
+                observer.hear(&phase(Phase::Teardown));
+                let timeout = options.teardown_timeout.unwrap_or(Duration::MAX);
+                let data = ran.setup_data.iter().cloned().collect();
+                let called = alone::call(self, &network, "teardown", data, timeout, &AtomicBool::new(false))?;
+                match (ran.add(called), &ran.end) {
+                    (Err(why), End::Finished) => ran.end = End::Teardown(why),
+                    // What ended the run before counts more.
+                    (Err(why), _) => (self.console)(Level::Error, &format!("`teardown` failed: {}", why.render())),
+                    (Ok(_), _) => {}
+                }
+            }
+        }
+        Ok(ran)
+    }
+
     fn scenarios(
         &self,
         network: &Arc<network::Shared>,
         ran: &mut RunOutcome,
-        on_tick: &mut dyn FnMut(Tick) -> Go,
+        observer: &mut dyn Observer,
     ) -> Result<(), JobError> {
         let (halt, stopped) = (AtomicBool::new(false), AtomicBool::new(false));
         let common = self.common(network, self.interrupted, &halt);
         let offered = self.offered(ran.setup_data.as_deref());
+        let mut iterations_before = 0;
         let (sender, receiver) = channel();
         let aborts = |(_, thresholds): &(String, Vec<Threshold>)| thresholds.iter().any(|one| one.abort_on_fail);
         let copies = self.plan.options.thresholds.iter().flatten().any(aborts).then_some(sender);
@@ -181,7 +204,11 @@ impl Run<'_> {
             let Report::Second { interval, .. } = report else { return };
             let elapsed =
                 Duration::from_secs(u64::try_from(interval.second).unwrap_or(0)) + Duration::from(interval.length);
-            if on_tick(self.tick(elapsed, copied.merged(), interval.generator)) == Go::Abort {
+            let [users, users_made, iterations] = self.counts();
+            let ended = iterations - std::mem::replace(&mut iterations_before, iterations);
+            let second = Second { iterations: ended, ..Second::of(ONLY, ONLY, Instant(0), *interval) };
+            observer.hear(&Event::SecondPassed(Box::new(second)));
+            if observer.check(&Progress { elapsed, sinks: copied.merged(), users, users_made }) == Go::Abort {
                 stopped.store(true, Relaxed);
                 halt.store(true, Relaxed);
             }
@@ -191,12 +218,10 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn tick(&self, elapsed: Duration, sinks: Option<Sinks>, generator: GeneratorSecond) -> Tick {
+    /// Users that are part of a scenario, users that were made, and iterations that came to their end.
+    fn counts(&self) -> [u64; 3] {
         let counts = &self.plan.counts;
-        let [users, users_made, iterations, interrupted] =
-            [&counts.users, &counts.users_made, &counts.iterations, &counts.interrupted]
-                .map(|count| count.load(Relaxed));
-        Tick { elapsed, sinks, users, users_made, iterations, interrupted, generator }
+        [&counts.users, &counts.users_made, &counts.iterations].map(|count| count.load(Relaxed))
     }
 
     /// How a run ended, where neither the script nor somebody outside broke it off.
@@ -323,6 +348,10 @@ impl SampleCopies {
         all.for_each(|sinks| merged.merge(sinks));
         Some(merged)
     }
+}
+
+fn phase(phase: Phase) -> Event {
+    Event::PhaseStarted { start: ONLY, phase, length: None }
 }
 
 /// What a scenario is to the loop.

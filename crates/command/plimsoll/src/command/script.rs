@@ -71,7 +71,7 @@ fn run(flags: &Flags) -> Result<Exit, Failure> {
         interrupted: &interrupted,
     };
     let mut watch = Watch::new(&plan, &settled.limits, &terminal);
-    let ran = load::run(&run, &mut |tick| watch.look(&tick));
+    let ran = load::run(&run, &mut watch);
     terminal.finish();
     let mut ran = ran.context("failed to run the script")?;
     ran.sinks.merge(&watch.sinks());

@@ -4,11 +4,12 @@ mod requests;
 mod study;
 mod users;
 
-use plimsoll_generator::script::{Allowed, Console, Go, Limits, Run, RunOutcome, inspect, run};
+use plimsoll_generator::script::{Allowed, Console, Go, Limits, Observer, Progress, Run, RunOutcome, inspect, run};
 use plimsoll_javascript::{Entry, Files, Level, Program};
 use plimsoll_k6::user::RunState;
 use plimsoll_k6_run::metrics::Aggregation;
 use plimsoll_k6_run::options::Options;
+use plimsoll_model::event::Event;
 use plimsoll_testkit::http::{Behaviour, Reply, Server};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -28,6 +29,7 @@ pub(crate) struct Outcome {
     ran: RunOutcome,
     lines: Vec<(Level, String)>,
     plan: Arc<RunState>,
+    events: Vec<Event>,
 }
 
 impl Trial {
@@ -63,7 +65,8 @@ impl Trial {
         self.watched(|_| Go::On)
     }
 
-    fn watched(self, mut on_tick: impl FnMut(&AtomicBool) -> Go) -> Outcome {
+    /// Runs it; `check` says after each second if it goes on.
+    fn watched(self, check: impl FnMut(&AtomicBool) -> Go) -> Outcome {
         let job = Run {
             program: &self.program,
             plan: &self.plan,
@@ -75,9 +78,27 @@ impl Trial {
             console: console(&self.lines),
             interrupted: &self.interrupted,
         };
-        let ran = run(&job, &mut |_| on_tick(&self.interrupted)).expect("the machine allows it");
+        let mut watcher = Watcher { check, interrupted: &self.interrupted, events: Vec::new() };
+        let ran = run(&job, &mut watcher).expect("the machine allows it");
+        let events = watcher.events;
         let lines = self.lines.lock().expect("nobody panicked").clone();
-        Outcome { ran, lines, plan: self.plan }
+        Outcome { ran, lines, plan: self.plan, events }
+    }
+}
+
+struct Watcher<'a, C> {
+    check: C,
+    interrupted: &'a AtomicBool,
+    events: Vec<Event>,
+}
+
+impl<C: FnMut(&AtomicBool) -> Go> Observer for Watcher<'_, C> {
+    fn hear(&mut self, event: &Event) {
+        self.events.push(event.clone());
+    }
+
+    fn check(&mut self, _progress: &Progress) -> Go {
+        (self.check)(self.interrupted)
     }
 }
 

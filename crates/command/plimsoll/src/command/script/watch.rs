@@ -1,22 +1,24 @@
-//! Looks at a run under way: counts users, holds thresholds that may end it, and says how far it is.
+//! Follows a run: counts users, holds thresholds that may end it, and says how far it is.
 
 use super::terminal::Terminal;
-use plimsoll_generator::script::{Go, Tick};
+use plimsoll_generator::script::{Go, Observer, Progress};
 use plimsoll_k6::user::RunState;
 use plimsoll_k6::user::{Purpose, Recording};
 use plimsoll_k6_run::duration;
 use plimsoll_k6_run::metrics::{Sinks, TagSet, builtin};
 use plimsoll_k6_run::scenario;
 use plimsoll_k6_run::threshold::Limits;
+use plimsoll_model::event::{Event, Second};
 use plimsoll_model::units::Instant;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// How often users are counted.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
 
-/// One who watches a run.
+/// An observer of a run.
 pub(super) struct Watch<'a> {
     plan: &'a Arc<RunState>,
     /// Thresholds that may end it.
@@ -41,20 +43,6 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Looks once, and says whether the run goes on.
-    pub(super) fn look(&mut self, tick: &Tick) -> Go {
-        if tick.elapsed >= self.count_at {
-            self.count_at += COUNT_EVERY;
-            let at = Instant(i64::try_from(tick.elapsed.as_nanos()).unwrap_or(i64::MAX));
-            let users = [(builtin::VUS, tick.users as f64), (builtin::VUS_MAX, tick.users_made as f64)];
-            let tags = self.plan.options.tags.as_deref().unwrap_or_default();
-            self.recording.add(at, &users, &TagSet { user: tags, ..TagSet::default() });
-        }
-        self.tell(tick);
-        let ends = tick.sinks.as_ref().is_some_and(|sinks| self.ends(sinks, tick.elapsed));
-        if ends { Go::Abort } else { Go::On }
-    }
-
     fn ends(&self, sinks: &Sinks, elapsed: Duration) -> bool {
         let mut sinks = sinks.clone();
         sinks.merge(&self.recording.copy());
@@ -63,14 +51,18 @@ impl<'a> Watch<'a> {
         self.limits.iter().any(|limits| limits.aborts(&sinks, elapsed))
     }
 
-    fn tell(&self, tick: &Tick) {
-        let Tick { elapsed, users, users_made, iterations, interrupted, .. } = tick;
+    fn show(&self, second: &Second) {
+        let elapsed = Duration::from_secs(second.second.unsigned_abs()) + Duration::from(second.recorded.length);
+        let counts = &self.plan.counts;
+        let [users, users_made, iterations, interrupted] =
+            [&counts.users, &counts.users_made, &counts.iterations, &counts.interrupted]
+                .map(|count| count.load(Relaxed));
         let whole = Duration::from_millis((elapsed.as_millis() / 100 * 100) as u64);
         let line = format!(
             "running {}, {users}/{users_made} VUs, {iterations} complete and {interrupted} interrupted iterations",
             duration::format(whole)
         );
-        let parts = (0..self.plan.scenarios.len()).map(|index| self.plan.progress(index, *elapsed));
+        let parts = (0..self.plan.scenarios.len()).map(|index| self.plan.progress(index, elapsed));
         let part = parts.fold(1.0, f64::min).max(elapsed.as_secs_f64() / self.longest.as_secs_f64().max(1e-9));
         self.terminal.progress(&line, part.min(1.0));
     }
@@ -78,5 +70,26 @@ impl<'a> Watch<'a> {
     /// The users that were counted.
     pub(super) fn sinks(&self) -> Sinks {
         self.recording.take().0
+    }
+}
+
+impl Observer for Watch<'_> {
+    fn hear(&mut self, event: &Event) {
+        if let Event::SecondPassed(second) = event {
+            self.show(second);
+        }
+    }
+
+    fn check(&mut self, progress: &Progress) -> Go {
+        let Progress { elapsed, sinks, users, users_made } = progress;
+        if *elapsed >= self.count_at {
+            self.count_at += COUNT_EVERY;
+            let at = Instant(i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX));
+            let users = [(builtin::VUS, *users as f64), (builtin::VUS_MAX, *users_made as f64)];
+            let tags = self.plan.options.tags.as_deref().unwrap_or_default();
+            self.recording.add(at, &users, &TagSet { user: tags, ..TagSet::default() });
+        }
+        let ends = sinks.as_ref().is_some_and(|sinks| self.ends(sinks, *elapsed));
+        if ends { Go::Abort } else { Go::On }
     }
 }

@@ -3,6 +3,8 @@
 use super::{Trial, quick};
 use plimsoll_generator::script::{CallError, End, Go, Limits};
 use plimsoll_k6_run::metrics::Aggregation;
+use plimsoll_model::event::Event;
+use plimsoll_model::start::Phase;
 use plimsoll_model::units::Nanos;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -126,6 +128,29 @@ fn a_run_is_broken_off_from_outside() {
     assert_eq!((&interrupted.ran.end, interrupted.said()), (&End::Interrupted, vec!["teardown"]));
     let aborted = Trial::of(text, "").watched(|_| Go::Abort);
     assert_eq!((&aborted.ran.end, aborted.said()), (&End::Stopped, vec!["teardown"]));
+}
+
+#[test]
+fn a_run_tells_of_its_phases_and_seconds() {
+    let text = "import { sleep } from 'k6';
+        export const options = { vus: 2, iterations: 6 };
+        export function setup() {}
+        export default function () { sleep(0.01); }
+        export function teardown() {}";
+    let events = Trial::of(text, "").run().events;
+    let phase = |event: &Event| match event {
+        Event::PhaseStarted { phase, .. } => Some(*phase),
+        _ => None,
+    };
+    let phases: Vec<Phase> = events.iter().filter_map(phase).collect();
+    assert_eq!(phases, [Phase::Setup, Phase::Measure, Phase::Teardown]);
+    let iterations = |event: &Event| match event {
+        Event::SecondPassed(second) => second.iterations,
+        _ => 0,
+    };
+    assert_eq!(events.iter().map(iterations).sum::<u64>(), 6);
+    assert!(matches!(events.first(), Some(Event::RunStarted { starts: 1, .. })), "{events:?}");
+    assert!(matches!(events.last(), Some(Event::RunFinished { complete: true, .. })), "{events:?}");
 }
 
 #[test]
