@@ -170,11 +170,18 @@ pub struct FinishedStart {
     pub loads: Vec<LoadSummary>,
 }
 
+impl StartSummary {
+    /// The validity of the start with these loads.
+    fn validity_with<'a>(&self, loads: impl Iterator<Item = &'a LoadSummary>) -> Validity {
+        loads.fold(self.validity.clone(), |known, load| known.and(&load.validity))
+    }
+}
+
 impl FinishedStart {
-    /// Whether the start with all of its loads counts.
+    /// The validity of the start with all of its loads.
     #[must_use]
     pub fn validity(&self) -> Validity {
-        self.loads.iter().fold(self.summary.validity.clone(), |known, load| known.and(&load.validity))
+        self.summary.validity_with(self.loads.iter())
     }
 }
 
@@ -205,10 +212,10 @@ pub struct StartResult {
 }
 
 impl StartResult {
-    /// Whether the start with all of its loads counts.
+    /// The validity of the start with all of its loads.
     #[must_use]
     pub fn validity(&self) -> Validity {
-        self.loads.iter().fold(self.summary.validity.clone(), |known, load| known.and(&load.summary.validity))
+        self.summary.validity_with(self.loads.iter().map(|load| &load.summary))
     }
 
     /// Its loads, each with the start.
@@ -282,7 +289,7 @@ impl<'a> TrialResult<'a> {
         self.identity().condition
     }
 
-    /// Whether it counts: start and load together.
+    /// The validity of start and load together.
     #[must_use]
     pub fn validity(&self) -> Validity {
         self.start.summary.validity.and(&self.load.summary.validity)
