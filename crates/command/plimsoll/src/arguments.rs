@@ -1,6 +1,9 @@
 //! What can be said on the command line.
 
-use crate::command::Script;
+mod script;
+
+pub(crate) use script::{Flags, Script, Shown};
+
 use clap::{Args, Parser, Subcommand};
 use plimsoll_demo::Mode;
 use std::net::SocketAddr;

@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 mod audit;
+mod check;
 mod compare;
 mod databases;
 mod demo;
@@ -12,8 +13,6 @@ mod report;
 mod run;
 mod script;
 mod study;
-
-pub(crate) use script::Script;
 
 use crate::arguments::{Arguments, Command};
 use crate::exit::{Exit, Failure};
@@ -29,7 +28,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let exit = match arguments.command {
         Command::Demo(output) => demo::demo(&output)?,
         Command::Init { folder } => init::init(&folder)?,
-        Command::Check(file) => study::check(&file.study, file.profile.as_deref())?,
+        Command::Check(file) => check::check(&file.study, file.profile.as_deref())?,
         Command::Plan { file, quick, until_decided } => plan::plan(&file, study::Extent::of(quick, until_decided))?,
         Command::Run(arguments) => run::run(&arguments)?,
         Command::Report { bundle, out, gate } => report::report(&bundle, out.as_deref(), gate)?,

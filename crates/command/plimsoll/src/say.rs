@@ -1,16 +1,15 @@
 //! Results go to standard output, everything else to standard error. Whoever reads either may be
 //! gone, as in `plimsoll plan study.toml | head`; a run does not end because of that.
 
-use crate::exit::Failure;
 use anyhow::anyhow;
 use std::io::{ErrorKind, Write};
 
 /// Prints a result. A reader that went away has read enough.
-pub(crate) fn result(text: &str) -> Result<(), Failure> {
+pub(crate) fn result(text: &str) -> anyhow::Result<()> {
     let mut stdout = anstream::stdout();
     match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(anyhow!("failed to write to standard output: {error}").into())
+            Err(anyhow!("failed to write to standard output: {error}"))
         }
         _ => Ok(()),
     }

@@ -118,7 +118,7 @@ fn remove_old_charts(out: &Path) -> Result<(), Failure> {
 }
 
 /// Prints the answer and where the report is.
-pub(super) fn print_summary(written: &Written) -> Result<(), Failure> {
+pub(super) fn print_summary(written: &Written) -> anyhow::Result<()> {
     let (summary, folder) = (written.summary.trim_end(), written.folder.display());
     say::result(&format!("{summary}\n\nreport  {folder}/report.html\n        {folder}/report.md"))
 }

@@ -1,20 +1,17 @@
 //! `plimsoll script run`: runs a script for k6 on its own, as `k6 run` does.
 
 mod exit;
-mod flags;
 mod outputs;
 mod settle;
 mod summary;
 mod terminal;
 mod watch;
 
-pub(crate) use flags::Script;
-
 use super::interrupt::interruptible;
+use crate::arguments::{Flags, Script, Shown};
 use crate::say;
 use anyhow::Context;
 use exit::{Exit, Failure};
-use flags::{Flags, Shown};
 use outputs::Writers;
 use plimsoll_generator::script::{
     self as load, Allowed, CallError, Console, End, Inspected, Knobs, Limits, Refused, RunOutcome,

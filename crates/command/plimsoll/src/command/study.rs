@@ -1,6 +1,5 @@
-//! Reading a study file, and `plimsoll check`.
+//! Reading and planning a study, for whatever subcommand.
 
-use super::{databases, plan};
 use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::{Context, anyhow};
@@ -142,13 +141,4 @@ pub(crate) fn check_before_start(name: &str, study: &Study, plan: &Plan) -> Resu
 /// The path of this program, which studies can name as `{plimsoll}`.
 pub(crate) fn this_program() -> Result<PathBuf, Failure> {
     Ok(std::env::current_exe().context("failed to find this program's own file")?)
-}
-
-/// `plimsoll check`.
-pub(crate) fn check(path: &Path, profile: Option<&str>) -> Result<Exit, Failure> {
-    let (study, plan) = plan(read(path, profile)?.study, Extent::Whole);
-    check_before_start(&path.display().to_string(), &study, &plan)?;
-    say::result(&format!("{}: no errors; {}", path.display(), plan::in_short(&plan)))?;
-    databases::in_words(&study, &plan)?.iter().try_for_each(|line| say::result(&format!("database    {line}")))?;
-    Ok(Exit::Fine)
 }

@@ -1,8 +1,8 @@
 //! What a run is to be: options from the command line, the environment, the script and a file, in this order.
 
 use super::exit::{Exit, Failure};
-use super::flags::Flags;
 use super::outputs::Wanted;
+use crate::arguments::Flags;
 use plimsoll_k6_run::metrics::Registry;
 use plimsoll_k6_run::options::{Derived, OptionFault, Options, Read};
 use plimsoll_k6_run::scenario::Scenario;

@@ -1,7 +1,7 @@
 //! What is shown of a run that is over: by the script's `handleSummary`, or as k6 does.
 
-use super::flags::{Flags, Shown};
 use super::settle::Settled;
+use crate::arguments::{Flags, Shown};
 use crate::say;
 use plimsoll_generator::script::{Run, RunOutcome, call_alone};
 use plimsoll_javascript::Level;

@@ -22,13 +22,13 @@ macro_rules! options {
     ($($(#[$attribute:meta])+ $field:ident: $name:literal, $flag:literal;)+) => {
         /// Flags that are options of scripts too.
         #[derive(Debug, Args)]
-        pub(super) struct Options {
+        pub(crate) struct Options {
             $($(#[$attribute])+ $field: Vec<String>,)+
         }
 
         impl Options {
             /// What was said: the option's name, that of its flag, and its text.
-            pub(super) fn said(&self) -> Vec<(&'static str, &'static str, String)> {
+            pub(crate) fn said(&self) -> Vec<(&'static str, &'static str, String)> {
                 [$(($name, $flag, &self.$field)),+]
                     .into_iter()
                     .filter_map(|(name, flag, texts)| Some((name, flag, text(name, texts)?)))
@@ -116,68 +116,68 @@ options! {
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// The script, in JavaScript or TypeScript; `-` for standard input
-    pub(super) script: PathBuf,
+    pub(crate) script: PathBuf,
     #[command(flatten)]
-    pub(super) options: Options,
+    pub(crate) options: Options,
     /// A variable of `__ENV` [may be repeated]
     #[arg(short = 'e', long, value_name = "NAME=VALUE")]
-    pub(super) env: Vec<String>,
+    pub(crate) env: Vec<String>,
     /// Whether `__ENV` has the variables of the system as well
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value = "true", env = "K6_INCLUDE_SYSTEM_ENV_VARS")]
-    pub(super) include_system_env_vars: bool,
+    pub(crate) include_system_env_vars: bool,
     /// A file of options in JSON, which counts less than those of the script
     #[arg(short = 'c', long, value_name = "FILE", env = "K6_CONFIG")]
-    pub(super) config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// Write every sample to a file: `json=FILE` or `csv=FILE` [may be repeated]
     #[arg(short = 'o', long, value_name = "FORMAT=FILE", env = "K6_OUT")]
-    pub(super) out: Vec<String>,
+    pub(crate) out: Vec<String>,
     /// Write the summary as JSON
     #[arg(long, value_name = "FILE", env = "K6_SUMMARY_EXPORT")]
-    pub(super) summary_export: Option<PathBuf>,
+    pub(crate) summary_export: Option<PathBuf>,
     /// How much the summary shows [default: compact]
     #[arg(long, value_name = "MODE", env = "K6_SUMMARY_MODE")]
-    pub(super) summary_mode: Option<Shown>,
+    pub(crate) summary_mode: Option<Shown>,
     /// Show no summary
     #[arg(long, env = "K6_NO_SUMMARY")]
-    pub(super) no_summary: bool,
+    pub(crate) no_summary: bool,
     /// Leave thresholds aside
     #[arg(long, env = "K6_NO_THRESHOLDS")]
-    pub(super) no_thresholds: bool,
+    pub(crate) no_thresholds: bool,
     /// Where the console of the script goes [default: standard error]
     #[arg(long, value_name = "FILE", env = "K6_CONSOLE_OUTPUT")]
-    pub(super) console_output: Option<PathBuf>,
+    pub(crate) console_output: Option<PathBuf>,
     /// Show no progress
     #[arg(short = 'q', long)]
-    pub(super) quiet: bool,
+    pub(crate) quiet: bool,
     /// Show the summary without colours
     #[arg(long)]
-    pub(super) no_color: bool,
+    pub(crate) no_color: bool,
     /// Accepted: nothing is ever reported
     #[arg(long, hide = true)]
-    pub(super) no_usage_report: bool,
+    pub(crate) no_usage_report: bool,
     /// Show what the script says by console.debug, too
     #[arg(short = 'v', long)]
-    pub(super) verbose: bool,
+    pub(crate) verbose: bool,
     /// A host that the script may send to, besides this machine's loopback [may be repeated]
     #[arg(long, value_name = "HOST")]
-    pub(super) allow: Vec<String>,
+    pub(crate) allow: Vec<String>,
     /// A folder that the script may read files from, besides its own [may be repeated]
     #[arg(long, value_name = "DIR")]
-    pub(super) files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
     /// How many threads run users [default: one for each processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(super) threads: Option<u16>,
+    pub(crate) threads: Option<u16>,
     /// How much memory the script of one user may take, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65536))]
-    pub(super) user_memory: u32,
+    pub(crate) user_memory: u32,
     /// How much stack its calls may take, in KiB
     #[arg(long, value_name = "KIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(64..=65536))]
-    pub(super) user_stack: u32,
+    pub(crate) user_stack: u32,
     /// How long it may run without waiting for anything
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = time)]
-    pub(super) user_busy: Duration,
+    pub(crate) user_busy: Duration,
     #[command(flatten)]
-    pub(super) unsupported: Unsupported,
+    pub(crate) unsupported: Unsupported,
 }
 
 fn time(text: &str) -> Result<Duration, String> {
@@ -187,7 +187,7 @@ fn time(text: &str) -> Result<Duration, String> {
 
 /// How much the summary shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Shown {
+pub(crate) enum Shown {
     /// What matters most
     Compact,
     /// All metrics, and groups
@@ -204,7 +204,7 @@ macro_rules! unsupported {
     ({ $($alone:ident: $flag:literal, $why:literal;)+ } { $($with:ident: $other:literal, $because:literal;)+ }) => {
         /// Flags that k6 has and Plimsoll has not.
         #[derive(Debug, Args)]
-        pub(super) struct Unsupported {
+        pub(crate) struct Unsupported {
             $(#[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "")]
             $alone: Option<String>,)+
             $(#[arg(long, hide = true)] $with: Option<String>,)+
@@ -212,7 +212,7 @@ macro_rules! unsupported {
 
         impl Unsupported {
             /// Why each that was said is refused.
-            pub(super) fn refusals(&self) -> Vec<String> {
+            pub(crate) fn refusals(&self) -> Vec<String> {
                 let all = [$((&self.$alone, $flag, $why),)+ $((&self.$with, $other, $because),)+];
                 let said = all.iter().filter(|(said, ..)| said.is_some());
                 said.map(|(_, flag, why)| format!("`{flag}` is not supported: {why}")).collect()
