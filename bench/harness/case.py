@@ -1,5 +1,6 @@
 """A case: one question about cost, put to several tools in the same way."""
 
+import contextlib
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -99,9 +100,9 @@ class Outcome:
     samples: dict[str, list[Sample]] = field(default_factory=dict)
 
 
-def run_case(case, absent, settings, folder, say):
+def run_case(case, absent, settings, folder, say, program_of=lambda _name: contextlib.nullcontext()):
     """All rounds of `case`. In each, one server serves all tools, which follow one another in an
-    order drawn anew from the seed."""
+    order drawn anew from the seed. `program_of` gives the context in which a tool of this name runs."""
     tools = {name: job for name, job in case.tools.items() if name.split()[0] not in absent}
     outcome = Outcome(case, {name: [] for name in tools})
     settings = case.settings(settings)
@@ -109,7 +110,8 @@ def run_case(case, absent, settings, folder, say):
     for number in range(1, settings.rounds + 1):
         with case.server(settings.server_cpu, folder) as address:
             for name in each_turn(order, tools, case.turns):
-                sample = case.measure(tools[name], address, settings, folder)
+                with program_of(name):
+                    sample = case.measure(tools[name], address, settings, folder)
                 outcome.samples[name].append(sample)
                 say(f"{case.name} round {number}/{settings.rounds}: {name} {sample.value:,.1f} {case.unit}")
     return outcome

@@ -56,7 +56,7 @@ class Suite:
         return f"Rounds: {rounds}, order seed {settings.seed}; tools {tools}{server}"
 
 
-def run_suite(suite, absent, settings, folder, say):
+def run_suite(suite, absent, settings, folder, say, program_of=lambda _name: contextlib.nullcontext()):
     """All rounds of all parts: for each part, the values of each tool, one tuple per round."""
     outcome = {}
     rounds = suite.rounds or settings.rounds
@@ -67,7 +67,8 @@ def run_suite(suite, absent, settings, folder, say):
         for number_of_round in range(1, rounds + 1):
             with suite.server(settings.server_cpu, folder) as address:
                 for name in each_turn(order, tools, suite.turns):
-                    values[name].append(suite.measure(tools[name], part.work, address, settings, folder))
+                    with program_of(name):
+                        values[name].append(suite.measure(tools[name], part.work, address, settings, folder))
                     say(f"{suite.name} {part.label} {number_of_round}/{rounds}: {name} {in_words(suite, values[name][-1])}")
     return outcome
 

@@ -92,7 +92,8 @@ def study(workload, connect, address, users, seconds, folder, think="0s"):
 def count(bundle):
     """All iterations of all trials, those that ended while draining included."""
     ok = failed = 0
-    for table in sorted(bundle.glob("starts/*/load.csv")):
+    # Builds before bundles of format 3 call their folder `trials`.
+    for table in sorted([*bundle.glob("starts/*/load.csv"), *bundle.glob("trials/*/load.csv")]):
         with open(table, newline="") as file:
             for row in csv.DictReader(file):
                 if row["subject"] == "iteration":
