@@ -169,8 +169,8 @@ impl Course<'_> {
     }
 }
 
-/// An instant by the machine's date and by its monotonic clock: later dates are told from it, whatever is done to the
-/// date meanwhile.
+/// The same instant by the machine's date and by its monotonic clock: with it, the date at which a measure phase began
+/// becomes an instant.
 #[derive(Clone, Copy)]
 struct Date {
     unix: UnixTime,

@@ -11,14 +11,14 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// How late wake-ups were, in ascending order; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lateness(Vec<Duration>);
+pub struct WakeupLateness(Vec<Duration>);
 
-impl Lateness {
+impl WakeupLateness {
     /// From what was measured; none for nothing.
     #[must_use]
-    pub fn of(mut wake_ups: Vec<Duration>) -> Option<Lateness> {
+    pub fn of(mut wake_ups: Vec<Duration>) -> Option<WakeupLateness> {
         wake_ups.sort_unstable();
-        (!wake_ups.is_empty()).then_some(Lateness(wake_ups))
+        (!wake_ups.is_empty()).then_some(WakeupLateness(wake_ups))
     }
 
     /// How many wake-ups there were.
@@ -37,7 +37,7 @@ impl Lateness {
 
 /// Why wake-ups could not be measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoLateness {
+pub enum UnknownLateness {
     /// The kernel has no `epoll_pwait2`, or something keeps this process from calling it.
     Refused(String),
     /// Nothing was measured in the time.
@@ -50,10 +50,10 @@ pub enum NoLateness {
 ///
 /// # Errors
 /// The generator could not wait on this machine either.
-pub fn lateness(span: Duration) -> Result<Lateness, NoLateness> {
+pub fn lateness(span: Duration) -> Result<WakeupLateness, UnknownLateness> {
     let measured = std::thread::spawn(move || wake_ups(span)).join().unwrap_or(Ok(Vec::new()));
-    let wake_ups = measured.map_err(|error| NoLateness::Refused(error.to_string()))?;
-    Lateness::of(wake_ups).ok_or(NoLateness::Nothing)
+    let wake_ups = measured.map_err(|error| UnknownLateness::Refused(error.to_string()))?;
+    WakeupLateness::of(wake_ups).ok_or(UnknownLateness::Nothing)
 }
 
 fn wake_ups(span: Duration) -> Result<Vec<Duration>, Errno> {
@@ -80,11 +80,11 @@ mod tests {
 
     #[test]
     fn quantiles_are_values_that_were_measured() {
-        let lateness = Lateness::of([5, 1, 2, 4, 3].map(Duration::from_micros).into()).expect("five wake-ups");
+        let lateness = WakeupLateness::of([5, 1, 2, 4, 3].map(Duration::from_micros).into()).expect("five wake-ups");
         for (share, micros) in [(0.0, 1), (0.2, 1), (0.5, 3), (0.99, 5), (1.0, 5)] {
             assert_eq!(lateness.quantile(share), Duration::from_micros(micros), "{share}");
         }
-        assert_eq!(Lateness::of(Vec::new()), None);
+        assert_eq!(WakeupLateness::of(Vec::new()), None);
     }
 
     #[test]

@@ -23,12 +23,12 @@ mod facts;
 mod frequency;
 mod host;
 mod lateness;
-mod present;
+mod machine_state;
 mod sampler;
 mod snapshot;
 mod usage;
 
 pub use facts::{allowed_processors, host_facts};
-pub use lateness::{Lateness, NoLateness, lateness};
-pub use present::{Others, Present, present};
+pub use lateness::{UnknownLateness, WakeupLateness, lateness};
+pub use machine_state::{MachineState, OtherProcesses, machine_state};
 pub use sampler::{Sampler, Target};

@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 use crate::say;
 use checks::{Check, Grade, checks};
 use plimsoll_model::host::LOCAL;
-use plimsoll_telemetry::{host_facts, present};
+use plimsoll_telemetry::{host_facts, machine_state};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) fn doctor(arguments: &arguments::Doctor) -> Result<Exit, Failure> {
 
 fn examine() -> Result<Exit, Failure> {
     say::note(&format!("looking at this machine for {} s …", LOOK.as_secs()));
-    let checks = checks(&host_facts(LOCAL), &present(LOOK));
+    let checks = checks(&host_facts(LOCAL), &machine_state(LOOK));
     say::result(shown(&checks).trim_end())?;
     let fit = checks.iter().all(|check| check.grade != Grade::Problem);
     Ok(if fit { Exit::Fine } else { Exit::Worse })

@@ -4,7 +4,7 @@ use crate::progress::time;
 use plimsoll_analysis::quantity::{grouped, percent, show};
 use plimsoll_model::host::Host;
 use plimsoll_model::measure::Unit;
-use plimsoll_telemetry::{NoLateness, Present};
+use plimsoll_telemetry::{MachineState, UnknownLateness};
 use std::time::Duration;
 
 /// The first kernel that has `epoll_pwait2`.
@@ -84,12 +84,12 @@ impl Grade {
 }
 
 /// Every check, in the order in which they are shown.
-pub(super) fn checks(host: &Host, present: &Present) -> Vec<Check> {
-    let optional = [others(present), steal(present), memory(host, present), swap(present)];
-    let waiting = [ports(present), huge_pages(present), pressure(present)];
-    let mut checks = vec![processors(host, present), halves(present), frequency(host, present)];
+pub(super) fn checks(host: &Host, state: &MachineState) -> Vec<Check> {
+    let optional = [others(state), steal(state), memory(host, state), swap(state)];
+    let waiting = [ports(state), huge_pages(state), pressure(state)];
+    let mut checks = vec![processors(host, state), halves(state), frequency(host, state)];
     checks.extend(optional.into_iter().flatten());
-    checks.extend([clock(host), kernel(host, present), lateness(present), files(present)]);
+    checks.extend([clock(host), kernel(host, state), lateness(state), files(state)]);
     checks.extend(waiting.into_iter().flatten());
     checks.push(virtualization(host));
     checks
@@ -100,11 +100,11 @@ fn check(what: &'static str, grade: Grade, found: impl Into<String>, advice: &st
     Check { grade, what, found: found.into(), advice }
 }
 
-fn processors(host: &Host, present: &Present) -> Check {
-    let count = present.allowed.len();
+fn processors(host: &Host, state: &MachineState) -> Check {
+    let count = state.allowed.len();
     let limit = host.cpu_limit.filter(|cores| *cores < count as f64);
     let cores = limit.unwrap_or(count as f64);
-    let of_all = if count < present.online { format!(" of {}", present.online) } else { String::new() };
+    let of_all = if count < state.online { format!(" of {}", state.online) } else { String::new() };
     let mut found = format!("{count}{of_all} for Plimsoll");
     if let Some(cores) = limit {
         found += &format!(", limited to {} by a control group", show(cores, Unit::Cores));
@@ -126,15 +126,15 @@ fn processors(host: &Host, present: &Present) -> Check {
 }
 
 /// Whether `lower half` and `upper half`, which the documentation advises, lie on different cores.
-fn halves(present: &Present) -> Check {
-    let lower = &present.allowed[..present.allowed.len() / 2];
-    let across: Vec<String> = present
+fn halves(state: &MachineState) -> Check {
+    let lower = &state.allowed[..state.allowed.len() / 2];
+    let across: Vec<String> = state
         .siblings
         .iter()
         .filter(|[first, other]| lower.contains(first) != lower.contains(other))
         .map(|[first, other]| format!("{first}+{other}"))
         .collect();
-    let (grade, found) = match (across.as_slice(), present.siblings.as_slice()) {
+    let (grade, found) = match (across.as_slice(), state.siblings.as_slice()) {
         ([], []) => (Grade::Ok, "each processor is a core of its own, or says so".to_owned()),
         ([], _) => (Grade::Ok, "two threads a core; the halves share none".to_owned()),
         (across, _) => (
@@ -147,18 +147,18 @@ fn halves(present: &Present) -> Check {
     check("cores", grade, found, advice)
 }
 
-fn frequency(host: &Host, present: &Present) -> Check {
-    let governors: Vec<&str> = present.governors.iter().map(String::as_str).collect();
+fn frequency(host: &Host, state: &MachineState) -> Check {
+    let governors: Vec<&str> = state.governors.iter().map(String::as_str).collect();
     let steady = governors.iter().all(|governor| *governor == "performance");
     let mut found = if governors.is_empty() {
         "no governor to be seen".to_owned()
     } else {
         format!("governor {}", governors.join(" and "))
     };
-    if let Some(turbo) = present.turbo {
+    if let Some(turbo) = state.turbo {
         found += if turbo { ", turbo on" } else { ", turbo off" };
     }
-    match (governors.is_empty(), steady, present.turbo) {
+    match (governors.is_empty(), steady, state.turbo) {
         (true, ..) if host.virtualization.is_some() => {
             check("frequency", Grade::Ok, found + "; the machine below decides", "")
         }
@@ -180,9 +180,9 @@ fn frequency(host: &Host, present: &Present) -> Check {
     }
 }
 
-fn others(present: &Present) -> Option<Check> {
-    let others = present.others.as_ref()?;
-    let share = others.cpu_cores / present.online.max(1) as f64;
+fn others(state: &MachineState) -> Option<Check> {
+    let others = state.others.as_ref()?;
+    let share = others.cpu_cores / state.online.max(1) as f64;
     let names: Vec<String> =
         others.busiest.iter().map(|(name, cores)| format!("{name} {}", show(*cores, Unit::Cores))).collect();
     let busiest = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
@@ -195,8 +195,8 @@ fn others(present: &Present) -> Option<Check> {
     ))
 }
 
-fn steal(present: &Present) -> Option<Check> {
-    let share = present.others.as_ref()?.steal_cores / present.online.max(1) as f64;
+fn steal(state: &MachineState) -> Option<Check> {
+    let share = state.others.as_ref()?.steal_cores / state.online.max(1) as f64;
     Some(check(
         "steal",
         Grade::below(share, STEAL),
@@ -205,16 +205,16 @@ fn steal(present: &Present) -> Option<Check> {
     ))
 }
 
-fn memory(host: &Host, present: &Present) -> Option<Check> {
-    let available = present.memory_available?;
+fn memory(host: &Host, state: &MachineState) -> Option<Check> {
+    let available = state.memory_available?;
     let all = host.memory_limit.into_iter().chain(host.memory).min()?;
     let share = available as f64 / all as f64;
     let found = format!("{} of {} available", show(available as f64, Unit::Bytes), show(all as f64, Unit::Bytes));
     Some(check("memory", Grade::above(share, MEMORY), found, "free some: the page cache and the system need room"))
 }
 
-fn swap(present: &Present) -> Option<Check> {
-    let used = present.swap_used?;
+fn swap(state: &MachineState) -> Option<Check> {
+    let used = state.swap_used?;
     let grade = if used > 0 { Grade::Caution } else { Grade::Ok };
     let found = if used > 0 { format!("{} in use", show(used as f64, Unit::Bytes)) } else { "not in use".to_owned() };
     Some(check("swap", grade, found, "what was swapped out comes back in the middle of a trial: swapoff -a"))
@@ -235,11 +235,11 @@ fn clock(host: &Host) -> Check {
     )
 }
 
-fn kernel(host: &Host, present: &Present) -> Check {
+fn kernel(host: &Host, state: &MachineState) -> Check {
     let name = host.kernel.clone().unwrap_or_else(|| "unknown".to_owned());
     let (major, minor) = KERNEL;
     let needs = format!("the generator needs epoll_pwait2: Linux {major}.{minor} or newer");
-    if let Err(NoLateness::Refused(reason)) = &present.lateness {
+    if let Err(UnknownLateness::Refused(reason)) = &state.lateness {
         let advice = format!("{needs}, and a sandbox that lets it through");
         return check("kernel", Grade::Problem, format!("{name}; epoll_pwait2: {reason}"), &advice);
     }
@@ -253,9 +253,9 @@ fn release(kernel: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?, numbers.next()?))
 }
 
-fn lateness(present: &Present) -> Check {
+fn lateness(state: &MachineState) -> Check {
     let what = "timer lateness";
-    match &present.lateness {
+    match &state.lateness {
         Err(_) => check(what, Grade::Problem, "could not be measured", "see the kernel"),
         Ok(lateness) => {
             let [median, p99, most] = [0.5, 0.99, 1.0].map(|share| lateness.quantile(share));
@@ -283,9 +283,9 @@ fn lateness(present: &Present) -> Check {
     }
 }
 
-fn files(present: &Present) -> Check {
+fn files(state: &MachineState) -> Check {
     let what = "open files";
-    let Some(limit) = present.open_files else { return check(what, Grade::Ok, "no limit", "") };
+    let Some(limit) = state.open_files else { return check(what, Grade::Ok, "no limit", "") };
     let grade = Grade::above(limit as f64, OPEN_FILES.map(|limit| limit as f64 - 0.5));
     let users = grouped(limit.saturating_sub(SPARE_FILES) as f64);
     let found = format!("at most {}: room for {users} connections", grouped(limit as f64));
@@ -297,12 +297,12 @@ fn files(present: &Present) -> Check {
     )
 }
 
-fn ports(present: &Present) -> Option<Check> {
-    let (first, last) = present.ports?;
+fn ports(state: &MachineState) -> Option<Check> {
+    let (first, last) = state.ports?;
     let count = u64::from(last.saturating_sub(first)) + 1;
-    let held = present.time_wait.unwrap_or(0);
+    let held = state.time_wait.unwrap_or(0);
     let mut found = format!("{} for outgoing connections", grouped(count as f64));
-    if present.time_wait.is_some() {
+    if state.time_wait.is_some() {
         found += &format!(", {} connections closed and still held", grouped(held as f64));
     }
     let grade = if count < PORTS || held * 2 > count { Grade::Caution } else { Grade::Ok };
@@ -315,8 +315,8 @@ fn ports(present: &Present) -> Option<Check> {
     ))
 }
 
-fn huge_pages(present: &Present) -> Option<Check> {
-    let setting = present.huge_pages.as_ref()?;
+fn huge_pages(state: &MachineState) -> Option<Check> {
+    let setting = state.huge_pages.as_ref()?;
     let grade = if setting == "always" { Grade::Caution } else { Grade::Ok };
     Some(check(
         "huge pages",
@@ -327,13 +327,13 @@ fn huge_pages(present: &Present) -> Option<Check> {
     ))
 }
 
-fn pressure(present: &Present) -> Option<Check> {
-    if present.pressure.is_empty() {
+fn pressure(state: &MachineState) -> Option<Check> {
+    if state.pressure.is_empty() {
         return None;
     }
     let shares: Vec<String> =
-        present.pressure.iter().map(|(resource, share)| format!("{resource} {}", percent(*share))).collect();
-    let high = present.pressure.values().any(|share| *share > PRESSURE);
+        state.pressure.iter().map(|(resource, share)| format!("{resource} {}", percent(*share))).collect();
+    let high = state.pressure.values().any(|share| *share > PRESSURE);
     Some(check(
         "pressure",
         if high { Grade::Caution } else { Grade::Ok },
@@ -358,12 +358,12 @@ fn virtualization(host: &Host) -> Check {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_telemetry::{Lateness, Others};
+    use plimsoll_telemetry::{OtherProcesses, WakeupLateness};
 
     const GB: u64 = 1_000_000_000;
 
     /// A machine with nothing to complain of.
-    fn good() -> (Host, Present) {
+    fn good() -> (Host, MachineState) {
         let host = Host {
             processors: 8,
             memory: Some(16 * GB),
@@ -371,9 +371,9 @@ mod tests {
             clock_source: Some("tsc".to_owned()),
             ..Host::default()
         };
-        let present = Present {
-            others: Some(Others { cpu_cores: 0.02, steal_cores: 0.0, busiest: Vec::new() }),
-            lateness: Ok(Lateness::of(vec![Duration::from_micros(8); 100]).expect("wake-ups")),
+        let state = MachineState {
+            others: Some(OtherProcesses { cpu_cores: 0.02, steal_cores: 0.0, busiest: Vec::new() }),
+            lateness: Ok(WakeupLateness::of(vec![Duration::from_micros(8); 100]).expect("wake-ups")),
             governors: ["performance".to_owned()].into(),
             turbo: Some(false),
             siblings: Vec::new(),
@@ -387,76 +387,76 @@ mod tests {
             huge_pages: Some("madvise".to_owned()),
             pressure: [("cpu", 0.01)].into(),
         };
-        (host, present)
+        (host, state)
     }
 
-    fn grade(host: &Host, present: &Present, what: &str) -> Grade {
-        let checks = checks(host, present);
+    fn grade(host: &Host, state: &MachineState, what: &str) -> Grade {
+        let checks = checks(host, state);
         checks.iter().find(|check| check.what == what).expect(what).grade
     }
 
     #[test]
     fn a_good_machine_passes_every_check() {
-        let (host, present) = good();
-        for check in checks(&host, &present) {
+        let (host, state) = good();
+        for check in checks(&host, &state) {
             assert_eq!((check.grade, check.advice.as_str()), (Grade::Ok, ""), "{check:?}");
         }
     }
 
     #[test]
     fn each_fault_has_its_grade_and_says_what_to_do() {
-        type Fault = fn(&mut Host, &mut Present);
+        type Fault = fn(&mut Host, &mut MachineState);
         let table: [(&str, Grade, Fault); 24] = [
-            ("processors", Grade::Problem, |_, present| present.allowed = vec![3]),
+            ("processors", Grade::Problem, |_, state| state.allowed = vec![3]),
             ("processors", Grade::Problem, |host, _| host.cpu_limit = Some(1.5)),
             ("processors", Grade::Caution, |host, _| host.cpu_limit = Some(4.0)),
             ("processors", Grade::Ok, |host, _| host.cpu_limit = Some(8.0)),
-            ("cores", Grade::Caution, |_, present| present.siblings = vec![[0, 4], [1, 5]]),
-            ("cores", Grade::Ok, |_, present| present.siblings = vec![[0, 1], [2, 3], [4, 5], [6, 7]]),
-            ("frequency", Grade::Caution, |_, present| present.governors = ["powersave".to_owned()].into()),
-            ("frequency", Grade::Caution, |_, present| present.turbo = Some(true)),
-            ("load by others", Grade::Caution, |_, present| others_use(present, 0.5, 0.0)),
-            ("load by others", Grade::Problem, |_, present| others_use(present, 3.0, 0.0)),
-            ("steal", Grade::Caution, |_, present| others_use(present, 0.0, 0.1)),
-            ("steal", Grade::Problem, |_, present| others_use(present, 0.0, 0.8)),
-            ("memory", Grade::Caution, |_, present| present.memory_available = Some(3 * GB)),
-            ("memory", Grade::Problem, |_, present| present.memory_available = Some(GB)),
-            ("swap", Grade::Caution, |_, present| present.swap_used = Some(1)),
+            ("cores", Grade::Caution, |_, state| state.siblings = vec![[0, 4], [1, 5]]),
+            ("cores", Grade::Ok, |_, state| state.siblings = vec![[0, 1], [2, 3], [4, 5], [6, 7]]),
+            ("frequency", Grade::Caution, |_, state| state.governors = ["powersave".to_owned()].into()),
+            ("frequency", Grade::Caution, |_, state| state.turbo = Some(true)),
+            ("load by others", Grade::Caution, |_, state| others_use(state, 0.5, 0.0)),
+            ("load by others", Grade::Problem, |_, state| others_use(state, 3.0, 0.0)),
+            ("steal", Grade::Caution, |_, state| others_use(state, 0.0, 0.1)),
+            ("steal", Grade::Problem, |_, state| others_use(state, 0.0, 0.8)),
+            ("memory", Grade::Caution, |_, state| state.memory_available = Some(3 * GB)),
+            ("memory", Grade::Problem, |_, state| state.memory_available = Some(GB)),
+            ("swap", Grade::Caution, |_, state| state.swap_used = Some(1)),
             ("clock", Grade::Caution, |host, _| host.clock_source = Some("hpet".to_owned())),
             ("kernel", Grade::Problem, |host, _| host.kernel = Some("Linux 5.4.0-1 x86_64".to_owned())),
-            ("kernel", Grade::Problem, |_, present| present.lateness = Err(NoLateness::Refused("denied".to_owned()))),
-            ("open files", Grade::Caution, |_, present| present.open_files = Some(1024)),
-            ("open files", Grade::Problem, |_, present| present.open_files = Some(128)),
-            ("ports", Grade::Caution, |_, present| present.time_wait = Some(20_000)),
-            ("huge pages", Grade::Caution, |_, present| present.huge_pages = Some("always".to_owned())),
-            ("pressure", Grade::Caution, |_, present| present.pressure = [("io", 0.3)].into()),
+            ("kernel", Grade::Problem, |_, state| state.lateness = Err(UnknownLateness::Refused("denied".to_owned()))),
+            ("open files", Grade::Caution, |_, state| state.open_files = Some(1024)),
+            ("open files", Grade::Problem, |_, state| state.open_files = Some(128)),
+            ("ports", Grade::Caution, |_, state| state.time_wait = Some(20_000)),
+            ("huge pages", Grade::Caution, |_, state| state.huge_pages = Some("always".to_owned())),
+            ("pressure", Grade::Caution, |_, state| state.pressure = [("io", 0.3)].into()),
             ("virtualization", Grade::Caution, |host, _| host.virtualization = Some("virtual machine".to_owned())),
         ];
         for (what, expected, fault) in table {
-            let (mut host, mut present) = good();
-            fault(&mut host, &mut present);
-            assert_eq!(grade(&host, &present, what), expected, "{what}: {present:?}");
-            let checks = checks(&host, &present);
+            let (mut host, mut state) = good();
+            fault(&mut host, &mut state);
+            assert_eq!(grade(&host, &state, what), expected, "{what}: {state:?}");
+            let checks = checks(&host, &state);
             assert!(checks.iter().all(|check| check.advice.is_empty() == (check.grade == Grade::Ok)), "{checks:?}");
         }
     }
 
-    fn others_use(present: &mut Present, cpu_cores: f64, steal_cores: f64) {
-        present.others = Some(Others { cpu_cores, steal_cores, busiest: vec![("cargo".to_owned(), cpu_cores)] });
+    fn others_use(state: &mut MachineState, cpu_cores: f64, steal_cores: f64) {
+        state.others = Some(OtherProcesses { cpu_cores, steal_cores, busiest: vec![("cargo".to_owned(), cpu_cores)] });
     }
 
     #[test]
     fn late_wake_ups_are_graded_by_their_99th_percentile() {
         for (micros, expected) in [(100, Grade::Ok), (800, Grade::Caution), (9000, Grade::Problem)] {
-            let (host, mut present) = good();
-            present.lateness = Ok(Lateness::of(vec![Duration::from_micros(micros); 10]).expect("wake-ups"));
-            assert_eq!(grade(&host, &present, "timer lateness"), expected, "{micros} µs");
+            let (host, mut state) = good();
+            state.lateness = Ok(WakeupLateness::of(vec![Duration::from_micros(micros); 10]).expect("wake-ups"));
+            assert_eq!(grade(&host, &state, "timer lateness"), expected, "{micros} µs");
         }
     }
 
     #[test]
     fn what_cannot_be_read_is_left_out() {
-        let present = Present {
+        let state = MachineState {
             others: None,
             governors: [].into(),
             turbo: None,
@@ -467,7 +467,7 @@ mod tests {
             pressure: [].into(),
             ..good().1
         };
-        let checks = checks(&Host { processors: 8, ..Host::default() }, &present);
+        let checks = checks(&Host { processors: 8, ..Host::default() }, &state);
         assert!(checks.iter().all(|check| check.grade != Grade::Problem), "{checks:?}");
         assert!(!checks.iter().any(|check| ["swap", "memory", "ports", "pressure"].contains(&check.what)));
     }

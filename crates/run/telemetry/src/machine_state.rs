@@ -2,7 +2,7 @@
 //! looks at beside [`host_facts`](crate::host_facts).
 
 use crate::facts::{allowed_processors, line_of};
-use crate::lateness::{Lateness, NoLateness, lateness};
+use crate::lateness::{UnknownLateness, WakeupLateness, lateness};
 use procfs::process::{Process, all_processes};
 use procfs::{Current, CurrentSI, KernelStats, Meminfo};
 use rustix::process::{Resource, getrlimit};
@@ -16,11 +16,11 @@ const BUSIEST: usize = 3;
 
 /// The machine at present. What cannot be read is `None`.
 #[derive(Clone, Debug)]
-pub struct Present {
+pub struct MachineState {
     /// What others used over the time of looking.
-    pub others: Option<Others>,
+    pub others: Option<OtherProcesses>,
     /// How late a waiting thread is woken.
-    pub lateness: Result<Lateness, NoLateness>,
+    pub lateness: Result<WakeupLateness, UnknownLateness>,
     /// The frequency governors of all processors, each once.
     pub governors: BTreeSet<String>,
     /// Whether processors may run faster than their nominal frequency.
@@ -51,7 +51,7 @@ pub struct Present {
 
 /// What anything but this process used, in cores.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Others {
+pub struct OtherProcesses {
     /// CPU.
     pub cpu_cores: f64,
     /// CPU that the hypervisor took away.
@@ -63,14 +63,14 @@ pub struct Others {
 
 /// Looks at the machine for `span`, while doing next to nothing itself.
 #[must_use]
-pub fn present(span: Duration) -> Present {
+pub fn machine_state(span: Duration) -> MachineState {
     let (before, started) = (Usage::read(), Instant::now());
     let lateness = lateness(span);
     let others = before.zip(Usage::read()).map(|(before, after)| after.since(&before, started.elapsed()));
     let memory = Meminfo::current().ok();
     let allowed = allowed_processors();
     let processors = Path::new("/sys/devices/system/cpu");
-    Present {
+    MachineState {
         others,
         lateness,
         governors: governors(processors),
@@ -112,7 +112,7 @@ impl Usage {
         })
     }
 
-    fn since(&self, before: &Usage, span: Duration) -> Others {
+    fn since(&self, before: &Usage, span: Duration) -> OtherProcesses {
         let cores = |ticks: u64| ticks as f64 / procfs::ticks_per_second() as f64 / span.as_secs_f64();
         let own = Process::myself().map_or(0, |process| process.pid);
         let used = |pid: &i32| {
@@ -128,7 +128,7 @@ impl Usage {
             .collect();
         busiest.sort_by(|one, other| other.1.total_cmp(&one.1));
         busiest.truncate(BUSIEST);
-        Others {
+        OtherProcesses {
             cpu_cores: cores(self.all.saturating_sub(before.all).saturating_sub(used(&own))),
             steal_cores: cores(self.steal.saturating_sub(before.steal)),
             busiest,
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn this_machine_can_be_looked_at() {
-        let present = present(Duration::from_millis(20));
+        let present = machine_state(Duration::from_millis(20));
         assert!(present.others.is_some() && present.lateness.is_ok());
         assert!(present.memory_available.is_some_and(|bytes| bytes > 0));
         assert_eq!(present.allowed, allowed_processors());
