@@ -87,8 +87,8 @@ mod tests {
             adjusted_p: None,
             needed: None,
             not_inferior,
-            over_floor: false,
-            beyond_floor: false,
+            blocked_by_floor: false,
+            exceeds_floor: false,
         }
     }
 

@@ -4,11 +4,11 @@ use crate::answer::Answer;
 use crate::compare::Comparison;
 use crate::database::DatabaseReport;
 use crate::estimate::Estimate;
+use crate::excluded::ExcludedLoad;
 use crate::finding::Finding;
 use crate::numbers::{Cell, Numbers};
 use crate::sensitivity::Sensitivity;
 use crate::storage::StorageReport;
-use crate::uncounted::Uncounted;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 
 /// What the loads of a study say.
@@ -32,7 +32,7 @@ pub struct Analysis {
     /// What databases did, where there were any.
     pub database: Option<DatabaseReport>,
     /// The loads that do not count.
-    pub uncounted: Vec<Uncounted>,
+    pub excluded: Vec<ExcludedLoad>,
     /// The answer to the study's question.
     pub answer: Answer,
     /// What a reader should know beside it, the gravest first.

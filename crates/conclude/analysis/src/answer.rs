@@ -51,7 +51,7 @@ pub(crate) fn answer(input: &Input, comparisons: &[Comparison], alpha: f64) -> A
     further.retain(|measure| **measure != headline.measure);
     let sentences = |measure: &Measure| -> Vec<Sentence> {
         (1..input.plan.variants.len())
-            .flat_map(|variant| Speaker { input, comparisons, variant, measure, alpha }.sentences())
+            .flat_map(|variant| VariantSentences { input, comparisons, variant, measure, alpha }.sentences())
             .collect()
     };
     let mut first = sentences(&headline.measure);
@@ -85,7 +85,7 @@ struct Group<'a> {
 }
 
 /// Says what there is to say of a variant by a measure.
-struct Speaker<'a> {
+struct VariantSentences<'a> {
     input: &'a Input,
     comparisons: &'a [Comparison],
     variant: usize,
@@ -93,7 +93,7 @@ struct Speaker<'a> {
     alpha: f64,
 }
 
-impl Speaker<'_> {
+impl VariantSentences<'_> {
     fn sentences(&self) -> Vec<Sentence> {
         let mut sentences = Vec::new();
         for group in GROUPS.iter().filter_map(|(outcome, material)| self.group(*outcome, *material)) {
@@ -145,13 +145,13 @@ impl Speaker<'_> {
             }
             Outcome::Inconclusive if contrasts.iter().all(|contrast| contrast.interval.is_err()) => {
                 let notation = notation(contrasts);
-                let sizes = self.between(contrasts, |value| shown_in(value, self.measure, notation));
+                let sizes = self.range_of_changes(contrasts, |value| shown_in(value, self.measure, notation));
                 let claim = format!("{name} against {baseline} is {sizes}{place}, without a verdict");
                 (claim, format!(": {}", verdict.reason))
             }
             Outcome::Inconclusive => (
                 format!("it is undecided{place} whether {name} and {baseline} differ"),
-                self.evidence(contrasts) + &undecided(group),
+                self.evidence(contrasts) + &what_would_decide(group),
             ),
             Outcome::Void => (format!("nothing can be said of {name}{place}"), format!(": {}", verdict.reason)),
         }
@@ -159,21 +159,21 @@ impl Speaker<'_> {
 
     /// `takes 3.1 % to 9.6 % longer than`, `takes 18 to 116 times as long as`.
     fn difference(&self, contrasts: &[&Contrast]) -> String {
-        let more = contrasts[0].value > self.none();
+        let more = contrasts[0].value > self.no_difference();
         if self.measure.effect() == Effect::Ratio && notation(contrasts) == Notation::Multiples {
             let (verb, what) = words::verb_of_multiple(self.measure);
-            return format!("{verb} {} times as {what} as", self.between(contrasts, multiple));
+            return format!("{verb} {} times as {what} as", self.range_of_changes(contrasts, multiple));
         }
         let (verb, what) = words::verb(self.measure, more);
         let size = |value: f64| match self.measure.effect() {
             Effect::Ratio => size_of_change(value),
             Effect::Difference => shown(value.abs(), self.measure).trim_start_matches(['+', '±']).to_owned(),
         };
-        format!("{verb} {} {what} than", self.between(contrasts, size))
+        format!("{verb} {} {what} than", self.range_of_changes(contrasts, size))
     }
 
     /// The contrast of two values that are the same.
-    fn none(&self) -> f64 {
+    fn no_difference(&self) -> f64 {
         match self.measure.effect() {
             Effect::Ratio => 1.0,
             Effect::Difference => 0.0,
@@ -181,7 +181,7 @@ impl Speaker<'_> {
     }
 
     /// The smallest and the largest change, or the only one.
-    fn between(&self, contrasts: &[&Contrast], show: impl Fn(f64) -> String) -> String {
+    fn range_of_changes(&self, contrasts: &[&Contrast], show: impl Fn(f64) -> String) -> String {
         let size = |value: f64| match self.measure.effect() {
             Effect::Ratio => value.ln().abs(),
             Effect::Difference => value.abs(),
@@ -214,7 +214,7 @@ fn notation(contrasts: &[&Contrast]) -> Notation {
 }
 
 /// Why it is undecided, or what would decide, where that is the same for all.
-fn undecided(group: &Group<'_>) -> String {
+fn what_would_decide(group: &Group<'_>) -> String {
     let verdicts: Vec<&Verdict> = group.comparisons.iter().filter_map(|one| one.verdict.as_ref()).collect();
     if let [one] = verdicts[..] {
         return format!("; {}", one.reason);
@@ -224,17 +224,17 @@ fn undecided(group: &Group<'_>) -> String {
         Some(most) => format!("; about {} repeats in all would probably decide", roughly(most)),
         None => String::new(),
     };
-    over_floor(&verdicts) + &repeats
+    blocked_by_floor(&verdicts) + &repeats
 }
 
 /// In how many of several comparisons the noise floor is in doubt, and how many differ beyond it.
-fn over_floor(verdicts: &[&Verdict]) -> String {
-    let (all, over) = (verdicts.len(), verdicts.iter().filter(|verdict| verdict.over_floor).count());
+fn blocked_by_floor(verdicts: &[&Verdict]) -> String {
+    let (all, over) = (verdicts.len(), verdicts.iter().filter(|verdict| verdict.blocked_by_floor).count());
     if over == 0 {
         return String::new();
     }
     let place = if over == all { String::new() } else { format!(" in {over} of these {all}") };
-    let beyond = match verdicts.iter().filter(|verdict| verdict.beyond_floor).count() {
+    let beyond = match verdicts.iter().filter(|verdict| verdict.exceeds_floor).count() {
         0 => String::new(),
         beyond if beyond == over => ", though each difference lies beyond that".to_owned(),
         beyond => format!(", though {beyond} of {over} differences lie beyond that"),

@@ -10,12 +10,12 @@
 //! something that no bundle knows of.
 
 mod answer;
-mod described;
+mod describe;
 mod differences;
 mod drift;
 mod findings;
 mod flow;
-mod named;
+mod named_value;
 mod rows;
 mod sql;
 #[cfg(test)]

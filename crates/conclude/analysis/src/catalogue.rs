@@ -2,7 +2,7 @@
 //! that every report has.
 
 use crate::input::Input;
-use crate::measure::Reader;
+use crate::measure::TrialReader;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 use plimsoll_model::record::{Metric, Part, Subject};
 use plimsoll_model::sql::{NEW_ORDER, NEW_ORDER_ROLLBACK};
@@ -43,7 +43,7 @@ pub(crate) fn margin(facts: &StudyFacts, measure: &Measure) -> Option<f64> {
 }
 
 /// The measures of the analysis, each once, those that decide first.
-pub(crate) fn measures(input: &Input, readers: &[Reader<'_>]) -> Vec<Measure> {
+pub(crate) fn measures(input: &Input, readers: &[TrialReader<'_>]) -> Vec<Measure> {
     let mut wanted: Vec<Measure> = decisions(&input.facts).into_iter().map(|decision| decision.measure).collect();
     wanted.extend(input.facts.report.measures.iter().cloned());
     wanted.extend(of_every_report(input, readers));
@@ -58,7 +58,7 @@ pub(crate) fn measures(input: &Input, readers: &[Reader<'_>]) -> Vec<Measure> {
     measures
 }
 
-fn of_every_report(input: &Input, readers: &[Reader<'_>]) -> Vec<Measure> {
+fn of_every_report(input: &Input, readers: &[TrialReader<'_>]) -> Vec<Measure> {
     let mut durations = vec![Series::RequestDuration(None), Series::IterationDuration];
     if input.facts.open_load {
         durations.insert(1, Series::ResponseTime(None));
@@ -87,7 +87,7 @@ fn of_every_report(input: &Input, readers: &[Reader<'_>]) -> Vec<Measure> {
     }
     measures.extend(of_failures(&Series::Errors));
     // Elsewhere an iteration fails with its exchanges, which are told.
-    if readers.iter().any(|reader| !reader.failed_alone().is_empty()) {
+    if readers.iter().any(|reader| !reader.failed_without_exchange().is_empty()) {
         measures.extend(of_failures(&Series::FailedIterations));
     }
     measures.extend(of_scripts(readers));
@@ -100,7 +100,7 @@ fn of_failures(series: &Series) -> [Measure; 2] {
 }
 
 /// What was timed apart of each request.
-fn of_parts(readers: &[Reader<'_>]) -> Vec<Measure> {
+fn of_parts(readers: &[TrialReader<'_>]) -> Vec<Measure> {
     let parts: BTreeSet<(&String, Part)> = recorded(readers)
         .filter_map(|subject| match subject {
             Subject::Part(part, name) => Some((name, *part)),
@@ -115,7 +115,7 @@ fn of_parts(readers: &[Reader<'_>]) -> Vec<Measure> {
 }
 
 /// What scripts check, and what they measure themselves.
-fn of_scripts(readers: &[Reader<'_>]) -> Vec<Measure> {
+fn of_scripts(readers: &[TrialReader<'_>]) -> Vec<Measure> {
     let subjects: BTreeSet<&Subject> = recorded(readers).collect();
     let mut measures = Vec::new();
     if subjects.iter().any(|subject| matches!(subject, Subject::Check(_))) {
@@ -150,12 +150,12 @@ fn of_systems(systems: &[String]) -> Vec<Measure> {
 }
 
 /// What anything was recorded of.
-fn recorded<'a>(readers: &'a [Reader<'_>]) -> impl Iterator<Item = &'a Subject> {
+fn recorded<'a>(readers: &'a [TrialReader<'_>]) -> impl Iterator<Item = &'a Subject> {
     let tallies = readers.iter().flat_map(|reader| &reader.load().tallies);
     tallies.filter(|(_, tally)| tally.count() > 0).map(|(subject, _)| subject)
 }
 
-fn request_names(readers: &[Reader<'_>]) -> BTreeSet<String> {
+fn request_names(readers: &[TrialReader<'_>]) -> BTreeSet<String> {
     recorded(readers)
         .filter_map(|subject| match subject {
             // A handful in each trial: too few for any percentile.
@@ -175,7 +175,7 @@ mod tests {
     fn what_decides_comes_first_and_nothing_twice() {
         let mut input = input(1, |_| start(1.0));
         input.facts.report.measures = vec!["iterations.rate".parse().expect("a measure")];
-        let readers: Vec<Reader<'_>> = input.trials().map(Reader::new).collect();
+        let readers: Vec<TrialReader<'_>> = input.trials().map(TrialReader::new).collect();
         let names: Vec<String> = measures(&input, &readers).iter().map(ToString::to_string).collect();
         assert_eq!(names[..2], ["iteration_duration.p95", "iterations.rate"]);
         assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len());

@@ -5,17 +5,17 @@
 //! pairs' log ratios, which is the ratio of geometric means. Where zero is a common value, as with
 //! errors, the difference takes its place.
 
-mod shown;
+mod format;
 #[cfg(test)]
 mod tests;
 
-pub use shown::notation;
+pub use format::notation;
 
-use crate::decide::{Decision, Doubt, Evidence, Floor, LEAST, Question, decide, doubt_of};
+use crate::decide::{ComparisonToDecide, Decision, Doubt, Evidence, Floor, MIN_REPEATS, decide, doubt_of};
 use crate::effect::{additive_margin, natural, natural_interval};
 use crate::estimate::CONFIDENCE;
 use crate::input::Input;
-use crate::measure::Reader;
+use crate::measure::TrialReader;
 use crate::order;
 use crate::reason::OrReason;
 use crate::values::Values;
@@ -39,7 +39,7 @@ pub struct Comparison {
     /// The blocks in which both trials count and gave a value.
     pub pairs: Vec<Pair>,
     /// The blocks left out.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<DroppedBlock>,
     /// What the variant differs by, or why that cannot be said.
     pub contrast: OrReason<Contrast>,
     /// What follows, for the measures that decide.
@@ -61,7 +61,7 @@ pub struct Pair {
 
 /// A block that is left out of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dropped {
+pub struct DroppedBlock {
     /// The block.
     pub block: u32,
     /// Why.
@@ -116,14 +116,14 @@ pub const FALSE_DISCOVERIES: f64 = 0.1;
 /// The standard deviation that the resolution of a histogram gives to a log ratio: durations are
 /// kept to three digits, so each is off by up to 1/1000, evenly spread (sd 1/√12 of that), and two
 /// of them make a ratio.
-const OF_DURATIONS: f64 = 0.000_41;
+const RESOLUTION_OF_DURATIONS: f64 = 0.000_41;
 
 /// The same for a count of whole things, times their number: one more or less may have ended by when the measure
 /// phase began and ended, evenly spread, and two counts make a ratio.
-const OF_COUNTS: f64 = 0.41;
+const RESOLUTION_OF_COUNTS: f64 = 0.41;
 
 /// The same for numbers that are kept exactly.
-const OF_EXACT: f64 = 1e-9;
+const RESOLUTION_OF_EXACT_NUMBERS: f64 = 1e-9;
 
 /// The two-sided level of the comparisons of a plan: 5 %, shared by its looks as Pocock (1977)
 /// does where the run may end at any of them.
@@ -142,22 +142,23 @@ pub(crate) struct Comparisons {
 
 /// Everything that is compared, at the two-sided level `alpha`.
 pub(crate) fn comparisons(input: &Input, values: &Values<'_>, alpha: f64) -> Comparisons {
-    let makers = || (0..input.plan.conditions.len()).map(|condition| Maker { input, values, condition, alpha });
+    let under_conditions =
+        || (0..input.plan.conditions.len()).map(|condition| UnderCondition { input, values, condition, alpha });
     let floors = input.plan.duplicate().map_or(Vec::new(), |duplicate| {
-        let decides = |maker: &Maker<'_>, measure: usize| maker.margin(measure).is_some();
-        makers().flat_map(|maker| maker.all(duplicate, decides)).collect()
+        let decides = |under: &UnderCondition<'_>, measure: usize| under.margin(measure).is_some();
+        under_conditions().flat_map(|under| under.all(duplicate, decides)).collect()
     });
-    let mut made: Vec<Made> = makers()
-        .flat_map(|maker| (1..input.plan.variants.len()).flat_map(move |variant| maker.all(variant, |_, _| true)))
+    let mut drafts: Vec<DraftComparison> = under_conditions()
+        .flat_map(|under| (1..input.plan.variants.len()).flat_map(move |variant| under.all(variant, |_, _| true)))
         .collect();
-    judge(input, &mut made, &floors, alpha);
-    explore(&mut made);
-    let plain = |made: Vec<Made>| made.into_iter().map(|one| one.comparison).collect();
-    Comparisons { comparisons: plain(made), floors: plain(floors) }
+    judge(input, &mut drafts, &floors, alpha);
+    explore(&mut drafts);
+    let plain = |drafts: Vec<DraftComparison>| drafts.into_iter().map(|one| one.comparison).collect();
+    Comparisons { comparisons: plain(drafts), floors: plain(floors) }
 }
 
 /// A comparison with the numbers that it rests on.
-struct Made {
+struct DraftComparison {
     comparison: Comparison,
     evidence: Option<Evidence>,
     /// The margin of a measure that decides.
@@ -166,15 +167,15 @@ struct Made {
 
 /// Makes the comparisons under one condition.
 #[derive(Clone, Copy)]
-struct Maker<'a> {
+struct UnderCondition<'a> {
     input: &'a Input,
     values: &'a Values<'a>,
     condition: usize,
     alpha: f64,
 }
 
-impl Maker<'_> {
-    fn all(&self, variant: usize, wanted: impl Fn(&Self, usize) -> bool) -> Vec<Made> {
+impl UnderCondition<'_> {
+    fn all(&self, variant: usize, wanted: impl Fn(&Self, usize) -> bool) -> Vec<DraftComparison> {
         let measures = (0..self.values.measures().len()).filter(|measure| wanted(self, *measure));
         measures.map(|measure| self.one(variant, measure)).collect()
     }
@@ -184,25 +185,25 @@ impl Maker<'_> {
         crate::catalogue::margin(&self.input.facts, &self.values.measures()[measure])
     }
 
-    fn one(&self, variant: usize, index: usize) -> Made {
+    fn one(&self, variant: usize, index: usize) -> DraftComparison {
         let measure = &self.values.measures()[index];
         let mut pairs = Vec::new();
         let mut dropped = Vec::new();
         let mut requests = f64::INFINITY;
-        let refused = self.refusal(variant, index);
+        let withheld = self.why_withheld(variant, index);
         for block in self.blocks() {
-            match refused.clone().map_or_else(|| self.pair(variant, block, index), Err) {
+            match withheld.clone().map_or_else(|| self.pair(variant, block, index), Err) {
                 Ok((pair, fewest)) => {
                     pairs.push(pair);
                     requests = requests.min(fewest);
                 }
-                Err(reason) => dropped.push(Dropped { block, reason }),
+                Err(reason) => dropped.push(DroppedBlock { block, reason }),
             }
         }
         let differences: Vec<f64> = pairs.iter().map(|pair| pair.difference(measure.effect())).collect();
         // Between a system and itself, no error on either side raises no doubt about the machine.
         let is_floor = Some(variant) == self.input.plan.duplicate() && measure.effect() == Effect::Difference;
-        let resolution = if is_floor { OF_EXACT } else { resolution(measure, requests) };
+        let resolution = if is_floor { RESOLUTION_OF_EXACT_NUMBERS } else { resolution(measure, requests) };
         let evidence = Evidence::paired(&differences, resolution, self.alpha);
         let contrast = match (pairs.is_empty(), dropped.first()) {
             (true, Some(first)) => Err(format!("no pair of trials is left, because {}", first.reason)),
@@ -213,13 +214,13 @@ impl Maker<'_> {
         let (condition, measure) = (self.condition, measure.clone());
         let comparison =
             Comparison { condition, variant, measure, pairs, dropped, contrast, verdict: None, exploratory: None };
-        Made { comparison, evidence, margin: self.margin(index) }
+        DraftComparison { comparison, evidence, margin: self.margin(index) }
     }
 
     /// Why the two are not compared, though pairs of trials may have values.
-    fn refusal(&self, variant: usize, index: usize) -> Option<String> {
+    fn why_withheld(&self, variant: usize, index: usize) -> Option<String> {
         [0, variant].into_iter().find_map(|one| {
-            let reason = self.values.refusal((self.condition, one), index)?;
+            let reason = self.values.why_withheld((self.condition, one), index)?;
             Some(format!("{} has no value: {reason}", self.input.plan.label(one)))
         })
     }
@@ -251,7 +252,7 @@ impl Maker<'_> {
                 }
             }
         }
-        let of = |reader: &Reader<'_>| reader.out_of(&self.values.measures()[measure].series);
+        let of = |reader: &TrialReader<'_>| reader.denominator(&self.values.measures()[measure].series);
         let requests = of(base).min(of(other)) as f64;
         Ok((Pair { block, baseline, variant: value }, requests))
     }
@@ -286,10 +287,10 @@ pub(crate) fn resolution(measure: &Measure, requests: f64) -> f64 {
         (.., Statistic::Ratio, _) => 0.5 / requests.max(1.0),
         (Series::Errors | Series::FailedIterations, ..) => 0.5,
         (Series::Iterations | Series::Requests | Series::NewOrders | Series::Custom(Metric::Counter, _), ..) => {
-            OF_COUNTS / requests.max(1.0)
+            RESOLUTION_OF_COUNTS / requests.max(1.0)
         }
-        (Series::Custom(Metric::Gauge | Metric::Trend, _), ..) | (.., Unit::Seconds) => OF_DURATIONS,
-        _ => OF_EXACT,
+        (Series::Custom(Metric::Gauge | Metric::Trend, _), ..) | (.., Unit::Seconds) => RESOLUTION_OF_DURATIONS,
+        _ => RESOLUTION_OF_EXACT_NUMBERS,
     }
 }
 
@@ -298,7 +299,7 @@ fn contrast(differences: &[f64], evidence: Option<&Evidence>, effect: Effect, al
     let n = differences.len();
     let low = differences.iter().copied().fold(f64::INFINITY, f64::min);
     let high = differences.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let evidence = evidence.filter(|evidence| evidence.n >= LEAST);
+    let evidence = evidence.filter(|evidence| evidence.n >= MIN_REPEATS);
     let ranked = evidence.and_then(|evidence| evidence.shift.as_ref()).map(|shift| Ranked {
         value: natural(effect, shift.estimate),
         interval: shift.interval.map(|interval| natural_interval(effect, interval)),
@@ -320,15 +321,15 @@ fn contrast(differences: &[f64], evidence: Option<&Evidence>, effect: Effect, al
 }
 
 /// Verdicts on what decides: one family, whatever condition, variant and measure.
-fn judge(input: &Input, made: &mut [Made], floors: &[Made], alpha: f64) {
+fn judge(input: &Input, drafts: &mut [DraftComparison], floors: &[DraftComparison], alpha: f64) {
     let rule = input.facts.floor_rule;
-    let question = |one: &Made| {
+    let to_decide = |one: &DraftComparison| {
         let effect = one.comparison.measure.effect();
-        let same = |floor: &&Made| {
+        let same = |floor: &&DraftComparison| {
             (floor.comparison.condition, &floor.comparison.measure)
                 == (one.comparison.condition, &one.comparison.measure)
         };
-        Some(Question {
+        Some(ComparisonToDecide {
             evidence: one.evidence.clone(),
             margin: additive_margin(effect, one.margin?),
             floor: floors
@@ -338,18 +339,18 @@ fn judge(input: &Input, made: &mut [Made], floors: &[Made], alpha: f64) {
                 .map(|evidence| Floor { evidence, rule }),
         })
     };
-    let questions: Vec<Question> = made.iter().filter_map(question).collect();
-    let decisions: Vec<Decision> = decide(&questions, alpha);
-    let decisive = made.iter_mut().filter_map(|one| Some((one.margin?, &mut one.comparison)));
+    let to_decide: Vec<ComparisonToDecide> = drafts.iter().filter_map(to_decide).collect();
+    let decisions: Vec<Decision> = decide(&to_decide, alpha);
+    let decisive = drafts.iter_mut().filter_map(|one| Some((one.margin?, &mut one.comparison)));
     for ((margin, comparison), decision) in decisive.zip(&decisions) {
-        let spoilt = spoilt(input, comparison);
+        let why_void = why_void(input, comparison);
         let n = comparison.contrast.as_ref().map(|contrast| contrast.n).map_err(Clone::clone);
-        comparison.verdict = Some(verdict::verdict(&comparison.measure, n, decision, margin, spoilt));
+        comparison.verdict = Some(verdict::verdict(&comparison.measure, n, decision, margin, why_void));
     }
 }
 
 /// Why there can be no verdict, whatever the numbers are.
-fn spoilt(input: &Input, comparison: &Comparison) -> Option<&'static str> {
+fn why_void(input: &Input, comparison: &Comparison) -> Option<&'static str> {
     if !input.declared {
         Some("what the study declared was changed after the run, and with it margins or order")
     } else if order::sequential(input, comparison.condition, comparison.variant) {
@@ -363,17 +364,17 @@ fn spoilt(input: &Input, comparison: &Comparison) -> Option<&'static str> {
 }
 
 /// Which of those that do not decide stand out, as one family.
-fn explore(made: &mut [Made]) {
+fn explore(drafts: &mut [DraftComparison]) {
     // Over windows of one length, a count is its rate again.
     let is_rate_again = |measure: &Measure| {
         measure.statistic == Statistic::Count && !matches!(measure.series, Series::Errors | Series::FailedIterations)
     };
-    let p = |one: &Made| {
+    let p = |one: &DraftComparison| {
         let explored = one.margin.is_none() && !is_rate_again(&one.comparison.measure);
         one.comparison.contrast.as_ref().ok()?.p.filter(|_| explored)
     };
-    let adjusted = benjamini_hochberg(&made.iter().filter_map(p).collect::<Vec<f64>>());
-    for (one, adjusted_p) in made.iter_mut().filter(|one| p(one).is_some()).zip(adjusted) {
+    let adjusted = benjamini_hochberg(&drafts.iter().filter_map(p).collect::<Vec<f64>>());
+    for (one, adjusted_p) in drafts.iter_mut().filter(|one| p(one).is_some()).zip(adjusted) {
         one.comparison.exploratory = Some(Exploratory { adjusted_p, stands_out: adjusted_p <= FALSE_DISCOVERIES });
     }
 }

@@ -5,11 +5,11 @@
 //! settings and checks, is said of those as well that do not count: a broken condition is a reason
 //! not to.
 
-mod ahead;
 mod best;
 mod bottleneck;
 mod cell;
 mod checks;
+mod leaders;
 mod server;
 mod settings;
 mod statements;
@@ -21,8 +21,8 @@ mod tests;
 mod transactions;
 
 pub use best::{Best, BestOfGrid, BestRatio, BestRow, Ratio};
-pub use bottleneck::Suspect;
-pub use cell::{Cancels, Cell};
+pub use bottleneck::PossibleLimit;
+pub use cell::{CancelledStatements, Cell};
 pub use checks::{Check, MixCheck};
 pub use server::Server;
 pub use settings::{SettingRow, SettingValue};
@@ -32,7 +32,7 @@ pub use transactions::{Limit, Transaction};
 
 use crate::grid::Grid;
 use crate::input::Input;
-use crate::measure::Reader;
+use crate::measure::TrialReader;
 use crate::numbers::Numbers;
 use crate::words;
 use plimsoll_model::database::DatabaseFacts;
@@ -64,7 +64,7 @@ pub struct DatabaseReport {
     /// The condition under which the baseline carries most: its tables stand first.
     pub shown: usize,
     /// What the rules of limits would need and no server counted, in words.
-    pub unseen: Vec<String>,
+    pub not_counted: Vec<String>,
     /// The settings in force.
     pub settings: Vec<SettingRow>,
     /// What must hold of the data.
@@ -82,25 +82,25 @@ impl DatabaseReport {
 
 /// What the trials say of databases; none where there are none. It takes the
 /// numbers that are known already.
-pub(crate) fn report(input: &Input, readers: &[Reader<'_>], numbers: Numbers<'_>) -> Option<DatabaseReport> {
+pub(crate) fn report(input: &Input, readers: &[TrialReader<'_>], numbers: Numbers<'_>) -> Option<DatabaseReport> {
     all(readers).next()?;
     let is_sql = readers.iter().any(|reader| work(reader).is_some());
     let grid = Grid::new(&input.facts, &input.plan);
     let throughput = throughput(readers);
-    let scene = Scene { input, readers, numbers, grid: &grid, throughput: &throughput };
+    let context = ReportContext { input, readers, numbers, grid: &grid, throughput: &throughput };
     let databases = distinct(all(readers).map(|facts| facts.name.clone()));
-    let cells = cell::cells(&scene);
+    let cells = cell::cells(&context);
     Some(DatabaseReport {
-        servers: server::servers(&scene),
-        unseen: bottleneck::unseen(&cells, &databases),
+        servers: server::servers(&context),
+        not_counted: bottleneck::not_counted(&cells, &databases),
         databases,
         is_sql,
-        best: is_sql.then(|| best::best(&scene)).flatten(),
-        doubt: is_sql.then(|| doubt(&scene)).flatten(),
-        ahead: if is_sql { ahead::notes(&scene) } else { Vec::new() },
+        best: is_sql.then(|| best::best(&context)).flatten(),
+        doubt: is_sql.then(|| doubt(&context)).flatten(),
+        ahead: if is_sql { leaders::sentences(&context) } else { Vec::new() },
         cells,
-        shown: shown(&scene),
-        settings: settings::settings(&scene),
+        shown: shown(&context),
+        settings: settings::settings(&context),
         checks: checks::checks(readers),
         mix: checks::mix(readers),
         throughput: throughput.clone(),
@@ -109,23 +109,23 @@ pub(crate) fn report(input: &Input, readers: &[Reader<'_>], numbers: Numbers<'_>
 }
 
 /// Everything that trials say of databases.
-fn all<'a>(readers: &'a [Reader<'_>]) -> impl Iterator<Item = &'a DatabaseFacts> {
+fn all<'a>(readers: &'a [TrialReader<'_>]) -> impl Iterator<Item = &'a DatabaseFacts> {
     readers.iter().flat_map(|reader| reader.trial().databases())
 }
 
 /// What every part of the report is made from.
-struct Scene<'a> {
+struct ReportContext<'a> {
     input: &'a Input,
     /// Those of trials whose block was not run again.
-    readers: &'a [Reader<'a>],
+    readers: &'a [TrialReader<'a>],
     numbers: Numbers<'a>,
     grid: &'a Grid,
     throughput: &'a Measure,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> ReportContext<'a> {
     /// The trials of a cell that count.
-    fn counted(&self, condition: usize, variant: usize) -> Vec<&'a Reader<'a>> {
+    fn counted(&self, condition: usize, variant: usize) -> Vec<&'a TrialReader<'a>> {
         self.readers.iter().filter(|reader| reader.is_of(condition, variant) && reader.counts()).collect()
     }
 
@@ -141,11 +141,11 @@ impl<'a> Scene<'a> {
 }
 
 /// What is known of the database that the load works on, if the load is SQL.
-fn work<'a>(reader: &Reader<'a>) -> Option<&'a DatabaseFacts> {
+fn work<'a>(reader: &TrialReader<'a>) -> Option<&'a DatabaseFacts> {
     reader.trial().databases().iter().find(|facts| !facts.work.workload.is_empty())
 }
 
-fn throughput(readers: &[Reader<'_>]) -> Measure {
+fn throughput(readers: &[TrialReader<'_>]) -> Measure {
     let new_order = Subject::Request(NEW_ORDER.to_owned());
     let is_tpcc = readers.iter().any(|reader| reader.tally(&new_order).is_some());
     let series = if is_tpcc { Series::NewOrders } else { Series::Iterations };
@@ -153,22 +153,22 @@ fn throughput(readers: &[Reader<'_>]) -> Measure {
 }
 
 /// A system that differs from itself leaves no verdict, so what stands beside verdicts says it as well.
-fn doubt(scene: &Scene<'_>) -> Option<String> {
-    let margin = crate::catalogue::margin(&scene.input.facts, scene.throughput)?;
-    let floors = scene.numbers.floors.iter().filter(|floor| floor.measure == *scene.throughput);
+fn doubt(context: &ReportContext<'_>) -> Option<String> {
+    let margin = crate::catalogue::margin(&context.input.facts, context.throughput)?;
+    let floors = context.numbers.floors.iter().filter(|floor| floor.measure == *context.throughput);
     let doubtful: Vec<usize> =
         floors.filter(|floor| floor.doubt(margin).is_some()).map(|floor| floor.condition).collect();
     (!doubtful.is_empty()).then(|| {
         format!(
             "The noise floor of throughput is in doubt{}: differences there may be the machine's.",
-            words::conditions(&scene.input.plan, &doubtful)
+            words::conditions(&context.input.plan, &doubtful)
         )
     })
 }
 
-fn shown(scene: &Scene<'_>) -> usize {
-    let conditions = 0..scene.input.plan.conditions.len();
-    let known = conditions.filter_map(|condition| Some((condition, scene.centre(condition, 0)?)));
+fn shown(context: &ReportContext<'_>) -> usize {
+    let conditions = 0..context.input.plan.conditions.len();
+    let known = conditions.filter_map(|condition| Some((condition, context.centre(condition, 0)?)));
     known.max_by(|one, other| one.1.total_cmp(&other.1)).map_or(0, |(condition, _)| condition)
 }
 

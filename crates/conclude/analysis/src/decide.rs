@@ -21,19 +21,19 @@ use plimsoll_model::study::FloorRule;
 use plimsoll_statistics::{HodgesLehmann, Interval, TTest, hodges_lehmann, holm, one_sample, repeats_needed, welch};
 
 /// Fewest repeats for an interval: with two, Student's factor is 12.7 and says nothing.
-pub const LEAST: usize = 3;
+pub const MIN_REPEATS: usize = 3;
 
 /// Fewest repeats for the rank-based interval beside Student's: below six pairs, ranks cannot
 /// reach 95 %.
-pub const LEAST_RANKED: usize = 6;
+pub const MIN_REPEATS_FOR_RANKS: usize = 6;
 
 /// Fewest repeats with which ranks can take a decision back. With six, 95 % by ranks takes all six
 /// pairs, so that a third of all right decisions would be lost to a second opinion that says
 /// nothing.
-pub const LEAST_SECOND_OPINION: usize = 7;
+pub const MIN_REPEATS_FOR_SECOND_OPINION: usize = 7;
 
 /// More repeats than this are not forecast.
-pub const MOST_FORECAST: usize = 1000;
+pub const MAX_FORECAST_REPEATS: usize = 1000;
 
 /// What the values of a comparison say.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +42,7 @@ pub struct Evidence {
     pub test: TTest,
     /// Repeats: pairs, or trials of the smaller side.
     pub n: usize,
-    /// The Hodges–Lehmann shift, from [`LEAST_RANKED`] pairs.
+    /// The Hodges–Lehmann shift, from [`MIN_REPEATS_FOR_RANKS`] pairs.
     pub shift: Option<HodgesLehmann>,
 }
 
@@ -54,7 +54,7 @@ impl Evidence {
     pub fn paired(differences: &[f64], resolution: f64, alpha: f64) -> Option<Evidence> {
         let test = one_sample(differences)?;
         let n = differences.len();
-        let shift = (n >= LEAST_RANKED).then(|| hodges_lehmann(differences, 1.0 - alpha)).flatten();
+        let shift = (n >= MIN_REPEATS_FOR_RANKS).then(|| hodges_lehmann(differences, 1.0 - alpha)).flatten();
         Some(Evidence { test: resolved(test, resolution, n), n, shift })
     }
 
@@ -80,7 +80,7 @@ fn resolved(test: TTest, resolution: f64, n: usize) -> TTest {
 
 /// One comparison that is to be decided.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct ComparisonToDecide {
     /// What its values say; none where too few values are left.
     pub evidence: Option<Evidence>,
     /// The smallest difference that matters; above 0.
@@ -118,7 +118,7 @@ pub struct Decision {
     pub outcome: Outcome,
     /// Why.
     pub basis: Basis,
-    /// The interval at `1 - alpha`; none below [`LEAST`] repeats.
+    /// The interval at `1 - alpha`; none below [`MIN_REPEATS`] repeats.
     pub interval: Option<Interval>,
     /// Holm's adjusted p-value of no difference.
     pub adjusted_p: Option<f64>,
@@ -139,7 +139,7 @@ pub enum Basis {
     },
     /// The interval holds both 0, or nearly, and differences that matter.
     Unclear {
-        /// Repeats in all that would probably decide; none above [`MOST_FORECAST`].
+        /// Repeats in all that would probably decide; none above [`MAX_FORECAST_REPEATS`].
         needed: Option<usize>,
     },
     /// The interval leaves out 0, but among so many comparisons one will by chance.
@@ -165,7 +165,7 @@ pub enum Basis {
         /// Repeats in all that would probably decide over a narrower floor.
         needed: Option<usize>,
     },
-    /// Fewer than [`LEAST`] repeats are left.
+    /// Fewer than [`MIN_REPEATS`] repeats are left.
     TooFew,
 }
 
@@ -180,19 +180,19 @@ pub enum Doubt {
 
 /// Decides a family of comparisons at the two-sided level `alpha`.
 #[must_use]
-pub fn decide(questions: &[Question], alpha: f64) -> Vec<Decision> {
+pub fn decide(comparisons: &[ComparisonToDecide], alpha: f64) -> Vec<Decision> {
     let tested: Vec<Option<f64>> =
-        questions.iter().map(|question| Some(enough(question)?.test.p_two_sided(0.0))).collect();
+        comparisons.iter().map(|comparison| Some(sufficient_evidence(comparison)?.test.p_two_sided(0.0))).collect();
     let mut adjusted = holm(&tested.iter().flatten().copied().collect::<Vec<f64>>()).into_iter();
     let family = tested.iter().flatten().count();
-    questions
+    comparisons
         .iter()
         .zip(tested)
-        .map(|(question, p)| match (enough(question), p.and_then(|p| Some((p, adjusted.next()?)))) {
+        .map(|(comparison, p)| match (sufficient_evidence(comparison), p.and_then(|p| Some((p, adjusted.next()?)))) {
             (Some(evidence), Some((p, adjusted_p))) => {
-                let one = One { evidence, margin: question.margin, alpha, family, p, adjusted_p };
-                let interval = Some(one.interval());
-                let (outcome, basis) = one.decision(question.floor.as_ref());
+                let member = FamilyMember { evidence, margin: comparison.margin, alpha, family, p, adjusted_p };
+                let interval = Some(member.interval());
+                let (outcome, basis) = member.decision(comparison.floor.as_ref());
                 Decision { outcome, basis, interval, adjusted_p: Some(adjusted_p) }
             }
             _ => Decision { outcome: Outcome::Open, basis: Basis::TooFew, interval: None, adjusted_p: None },
@@ -200,14 +200,14 @@ pub fn decide(questions: &[Question], alpha: f64) -> Vec<Decision> {
         .collect()
 }
 
-fn enough(question: &Question) -> Option<&Evidence> {
-    question.evidence.as_ref().filter(|evidence| evidence.n >= LEAST)
+fn sufficient_evidence(comparison: &ComparisonToDecide) -> Option<&Evidence> {
+    comparison.evidence.as_ref().filter(|evidence| evidence.n >= MIN_REPEATS)
 }
 
 /// The doubt about a noise floor at the level `alpha`, if there is one.
 #[must_use]
 pub(crate) fn doubt(floor: &Evidence, margin: f64, alpha: f64) -> Option<Doubt> {
-    (floor.n >= LEAST).then(|| doubt_of(floor.test.interval(1.0 - alpha), margin)).flatten()
+    (floor.n >= MIN_REPEATS).then(|| doubt_of(floor.test.interval(1.0 - alpha), margin)).flatten()
 }
 
 /// The doubt about the interval of a noise floor, if there is one.
@@ -217,7 +217,7 @@ pub(crate) fn doubt_of(interval: Interval, margin: f64) -> Option<Doubt> {
 }
 
 /// One comparison of a family.
-struct One<'a> {
+struct FamilyMember<'a> {
     evidence: &'a Evidence,
     margin: f64,
     alpha: f64,
@@ -226,32 +226,32 @@ struct One<'a> {
     adjusted_p: f64,
 }
 
-impl One<'_> {
+impl FamilyMember<'_> {
     fn interval(&self) -> Interval {
         self.evidence.test.interval(1.0 - self.alpha)
     }
 
     fn decision(&self, floor: Option<&Floor>) -> (Outcome, Basis) {
-        let by_itself = self.by_itself();
+        let without_floor = self.without_floor();
         match floor {
-            Some(floor) => self.over(floor, by_itself),
-            None => by_itself,
+            Some(floor) => self.with_floor(floor, without_floor),
+            None => without_floor,
         }
     }
 
     /// What the values say: Student's interval, unless ranks object.
-    fn by_itself(&self) -> (Outcome, Basis) {
-        let (outcome, basis) = self.by(self.interval(), self.adjusted_p <= self.alpha);
-        let may_object = outcome != Outcome::Open && self.evidence.n >= LEAST_SECOND_OPINION;
+    fn without_floor(&self) -> (Outcome, Basis) {
+        let (outcome, basis) = self.from_interval(self.interval(), self.adjusted_p <= self.alpha);
+        let may_object = outcome != Outcome::Open && self.evidence.n >= MIN_REPEATS_FOR_SECOND_OPINION;
         let ranked = self.evidence.shift.as_ref().filter(|_| may_object).and_then(|shift| shift.interval);
-        match ranked.filter(|ranked| self.by(*ranked, true).0 != outcome) {
+        match ranked.filter(|ranked| self.from_interval(*ranked, true).0 != outcome) {
             Some(ranked) => (Outcome::Open, Basis::OutlierSensitive { ranked }),
             None => (outcome, basis),
         }
     }
 
     /// What an interval says; a difference only where it is `significant` in its family.
-    fn by(&self, Interval { low, high }: Interval, significant: bool) -> (Outcome, Basis) {
+    fn from_interval(&self, Interval { low, high }: Interval, significant: bool) -> (Outcome, Basis) {
         let margin = self.margin;
         let leaves_out_zero = low > 0.0 || high < 0.0;
         if -margin <= low && high <= margin {
@@ -268,25 +268,32 @@ impl One<'_> {
     }
 
     /// What is left of that over a noise floor.
-    fn over(&self, Floor { evidence: floor, rule }: &Floor, (outcome, basis): (Outcome, Basis)) -> (Outcome, Basis) {
+    fn with_floor(
+        &self,
+        Floor { evidence: floor, rule }: &Floor,
+        (outcome, basis): (Outcome, Basis),
+    ) -> (Outcome, Basis) {
         let Some(doubt) = doubt(floor, self.margin, self.alpha) else { return (outcome, basis) };
         let of_floor = floor.test.interval(1.0 - self.alpha);
-        let beyond = lies_beyond(of_floor, outcome, self.interval());
-        let narrowed = narrowed(floor, self.margin, self.alpha).filter(|_| doubt == Doubt::Wide);
+        let beyond = lies_beyond_floor(of_floor, outcome, self.interval());
+        let repeats_until_narrow =
+            repeats_until_narrow(floor, self.margin, self.alpha).filter(|_| doubt == Doubt::Wide);
         let needed = match (rule, outcome) {
-            (FloorRule::Strict, _) => self.needed_for(&basis).zip(narrowed).map(|(one, other)| one.max(other)),
+            (FloorRule::Strict, _) => {
+                self.repeats_needed_for(&basis).zip(repeats_until_narrow).map(|(member, other)| member.max(other))
+            }
             (FloorRule::Beyond, Outcome::Open) if doubt == Doubt::Wide => {
-                return (outcome, self.with_floor_to_come(basis, floor));
+                return (outcome, self.forecast_with_floor(basis, floor));
             }
             (FloorRule::Beyond, _) if beyond || outcome == Outcome::Open => return (outcome, basis),
-            (FloorRule::Beyond, Outcome::Equivalent) => narrowed,
-            (FloorRule::Beyond, _) => narrowed.into_iter().chain(self.needed_beyond(floor)).min(),
+            (FloorRule::Beyond, Outcome::Equivalent) => repeats_until_narrow,
+            (FloorRule::Beyond, _) => repeats_until_narrow.into_iter().chain(self.repeats_needed_beyond(floor)).min(),
         };
         (Outcome::Open, Basis::NoiseFloor { doubt, floor: of_floor, beyond, needed })
     }
 
     /// The repeats that this basis asks for; those that there are, where the values have decided.
-    fn needed_for(&self, basis: &Basis) -> Option<usize> {
+    fn repeats_needed_for(&self, basis: &Basis) -> Option<usize> {
         match basis {
             Basis::Unclear { needed } | Basis::OneOfMany { needed, .. } => *needed,
             _ => Some(self.evidence.n),
@@ -298,34 +305,36 @@ impl One<'_> {
     fn needed(&self) -> Option<usize> {
         let size = self.evidence.test.estimate.abs();
         let repeats = |target: f64, alpha: f64| {
-            let needed = repeats_needed(self.evidence.sd(), self.evidence.n, target, alpha, MOST_FORECAST)?;
+            let needed = repeats_needed(self.evidence.sd(), self.evidence.n, target, alpha, MAX_FORECAST_REPEATS)?;
             Some(needed.max(self.evidence.n + 1))
         };
         let equivalence = (size < self.margin).then(|| repeats(self.margin - size, self.alpha)).flatten();
-        let direction = (size > 0.0).then(|| repeats(size, self.alpha * self.share())).flatten();
+        let direction = (size > 0.0).then(|| repeats(size, self.alpha * self.holm_share())).flatten();
         equivalence.into_iter().chain(direction).min()
     }
 
     /// The repeats after which the difference would probably lie beyond whatever the noise floor
     /// explains, should it never become narrow: both intervals shrink, and must not meet.
-    fn needed_beyond(&self, floor: &Evidence) -> Option<usize> {
+    fn repeats_needed_beyond(&self, floor: &Evidence) -> Option<usize> {
         let gap = self.evidence.test.estimate.abs() - floor.test.estimate.abs();
         let spread = self.evidence.sd() + floor.sd();
-        let needed = repeats_needed(spread, self.evidence.n, gap, self.alpha * self.share(), MOST_FORECAST);
+        let needed = repeats_needed(spread, self.evidence.n, gap, self.alpha * self.holm_share(), MAX_FORECAST_REPEATS);
         Some(needed?.max(self.evidence.n + 1))
     }
 
     /// What Holm asks of this comparison, given how the others did: a share of the level.
-    fn share(&self) -> f64 {
+    fn holm_share(&self) -> f64 {
         if self.adjusted_p > 0.0 { (self.p / self.adjusted_p).clamp(1e-6, 1.0) } else { 1.0 }
     }
 
     /// By the milder rule, the forecast of an open comparison must also bring the noise floor inside
     /// the margin, or the difference beyond it.
-    fn with_floor_to_come(&self, basis: Basis, floor: &Evidence) -> Basis {
+    fn forecast_with_floor(&self, basis: Basis, floor: &Evidence) -> Basis {
         let both = |needed: Option<usize>| {
-            let narrow = needed.zip(narrowed(floor, self.margin, self.alpha)).map(|(one, other)| one.max(other));
-            narrow.into_iter().chain(self.needed_beyond(floor)).min()
+            let narrow = needed
+                .zip(repeats_until_narrow(floor, self.margin, self.alpha))
+                .map(|(member, other)| member.max(other));
+            narrow.into_iter().chain(self.repeats_needed_beyond(floor)).min()
         };
         match basis {
             Basis::Unclear { needed } => Basis::Unclear { needed: both(needed) },
@@ -337,7 +346,7 @@ impl One<'_> {
 
 /// Whether an interval that decides this lies wholly beyond all that the baseline may differ from
 /// itself.
-fn lies_beyond(floor: Interval, outcome: Outcome, interval: Interval) -> bool {
+fn lies_beyond_floor(floor: Interval, outcome: Outcome, interval: Interval) -> bool {
     let reach = floor.low.abs().max(floor.high.abs());
     match outcome {
         Outcome::Above => interval.low > reach,
@@ -347,8 +356,8 @@ fn lies_beyond(floor: Interval, outcome: Outcome, interval: Interval) -> bool {
 }
 
 /// The repeats after which a noise floor would probably be narrower than the margin.
-fn narrowed(floor: &Evidence, margin: f64, alpha: f64) -> Option<usize> {
-    let needed = repeats_needed(floor.sd(), floor.n, margin, alpha, MOST_FORECAST)?;
+fn repeats_until_narrow(floor: &Evidence, margin: f64, alpha: f64) -> Option<usize> {
+    let needed = repeats_needed(floor.sd(), floor.n, margin, alpha, MAX_FORECAST_REPEATS)?;
     Some(needed.max(floor.n + 1))
 }
 
@@ -363,12 +372,12 @@ mod tests {
         Evidence::paired(differences, 1e-9, ALPHA)
     }
 
-    fn question(differences: &[f64]) -> Question {
-        Question { evidence: evidence(differences), margin: 0.05, floor: None }
+    fn to_decide(differences: &[f64]) -> ComparisonToDecide {
+        ComparisonToDecide { evidence: evidence(differences), margin: 0.05, floor: None }
     }
 
-    fn over(differences: &[f64], floor: &[f64], rule: FloorRule) -> Question {
-        Question { floor: evidence(floor).map(|evidence| Floor { evidence, rule }), ..question(differences) }
+    fn with_floor(differences: &[f64], floor: &[f64], rule: FloorRule) -> ComparisonToDecide {
+        ComparisonToDecide { floor: evidence(floor).map(|evidence| Floor { evidence, rule }), ..to_decide(differences) }
     }
 
     /// `n` differences around `centre` whose interval reaches `half` to both sides.
@@ -379,8 +388,8 @@ mod tests {
         raw.iter().map(|value| centre + value * scale).collect()
     }
 
-    fn one(differences: &[f64]) -> Decision {
-        decide(&[question(differences)], ALPHA).remove(0)
+    fn member(differences: &[f64]) -> Decision {
+        decide(&[to_decide(differences)], ALPHA).remove(0)
     }
 
     #[test]
@@ -393,10 +402,10 @@ mod tests {
             (-0.05, 0.03, Outcome::Below, Basis::Shown { material: false }),
             (-0.10, 0.03, Outcome::Below, Basis::Shown { material: true }),
         ] {
-            let decision = one(&around(centre, half, 5));
+            let decision = member(&around(centre, half, 5));
             assert_eq!((decision.outcome, decision.basis), (outcome, basis), "{centre} ± {half}");
         }
-        let open = one(&around(0.02, 0.06, 5));
+        let open = member(&around(0.02, 0.06, 5));
         assert_eq!(open.outcome, Outcome::Open);
         assert!(matches!(open.basis, Basis::Unclear { needed: Some(needed) } if needed > 5), "{open:?}");
     }
@@ -404,7 +413,7 @@ mod tests {
     #[test]
     fn fewer_than_three_repeats_decide_nothing() {
         for differences in [&[][..], &[0.5], &[0.5, 0.5]] {
-            let decision = one(differences);
+            let decision = member(differences);
             assert_eq!((decision.outcome, decision.basis), (Outcome::Open, Basis::TooFew));
             assert_eq!(decision.interval, None);
         }
@@ -412,25 +421,26 @@ mod tests {
 
     #[test]
     fn values_that_agree_are_not_taken_for_certainty() {
-        let coarse = Question { evidence: Evidence::paired(&[0.0; 3], 0.03, ALPHA), margin: 0.05, floor: None };
+        let coarse =
+            ComparisonToDecide { evidence: Evidence::paired(&[0.0; 3], 0.03, ALPHA), margin: 0.05, floor: None };
         assert_eq!(decide(&[coarse], ALPHA)[0].outcome, Outcome::Open, "0 ± 0.0745");
-        assert_eq!(one(&[0.0; 3]).outcome, Outcome::Equivalent, "exact values");
-        assert_eq!(one(&[0.2; 3]).outcome, Outcome::Above, "exact values");
+        assert_eq!(member(&[0.0; 3]).outcome, Outcome::Equivalent, "exact values");
+        assert_eq!(member(&[0.2; 3]).outcome, Outcome::Above, "exact values");
     }
 
     #[test]
     fn one_of_many_needs_more_than_its_own_interval() {
         let weak = around(0.10, 0.095, 5);
-        assert_eq!(one(&weak).outcome, Outcome::Above);
+        assert_eq!(member(&weak).outcome, Outcome::Above);
         let noise = around(0.0, 0.10, 5);
-        let family: Vec<Question> = [&weak, &noise, &noise, &noise].map(|values| question(values)).into();
+        let family: Vec<ComparisonToDecide> = [&weak, &noise, &noise, &noise].map(|values| to_decide(values)).into();
         let decisions = decide(&family, ALPHA);
         assert!(matches!(decisions[0].basis, Basis::OneOfMany { family: 4, needed: Some(_) }), "{:?}", decisions[0]);
     }
 
     #[test]
     fn equivalence_needs_no_adjustment() {
-        let family: Vec<Question> = (0..20).map(|_| question(&around(0.01, 0.03, 5))).collect();
+        let family: Vec<ComparisonToDecide> = (0..20).map(|_| to_decide(&around(0.01, 0.03, 5))).collect();
         assert!(decide(&family, ALPHA).iter().all(|decision| decision.outcome == Outcome::Equivalent));
     }
 
@@ -440,12 +450,12 @@ mod tests {
         let values = [0.30, 0.31, 0.29, 0.30, 0.32, -0.01, -0.02];
         let test = evidence(&values).expect("values").test;
         assert!(test.interval(0.95).low > 0.0);
-        let decision = one(&values);
+        let decision = member(&values);
         assert!(matches!(decision.basis, Basis::OutlierSensitive { .. }), "{decision:?}");
     }
 
     fn ruled(differences: &[f64], floor: &[f64], rule: FloorRule) -> Decision {
-        decide(&[over(differences, floor, rule)], ALPHA).remove(0)
+        decide(&[with_floor(differences, floor, rule)], ALPHA).remove(0)
     }
 
     #[test]
@@ -453,19 +463,19 @@ mod tests {
         let (quiet, biased, wide) = (around(0.0, 0.02, 5), around(0.03, 0.01, 5), around(0.0, 0.08, 5));
         let (twentyfold, same, unclear) = (around(3.0, 0.01, 5), around(0.0, 0.03, 5), around(0.02, 0.06, 5));
         for (floor, doubt) in [(&biased, Doubt::NotZero), (&wide, Doubt::Wide)] {
-            for (differences, lies_beyond) in [(&twentyfold, true), (&same, false), (&unclear, false)] {
+            for (differences, lies_beyond_floor) in [(&twentyfold, true), (&same, false), (&unclear, false)] {
                 let decision = ruled(differences, floor, FloorRule::default());
                 assert_eq!(decision.outcome, Outcome::Open, "{differences:?}");
                 let Basis::NoiseFloor { doubt: found, beyond, needed, .. } = decision.basis else {
                     panic!("{decision:?}")
                 };
-                assert_eq!((found, beyond), (doubt, lies_beyond), "{differences:?}");
+                assert_eq!((found, beyond), (doubt, lies_beyond_floor), "{differences:?}");
                 assert_eq!(needed.is_some_and(|needed| needed > 5), doubt == Doubt::Wide, "repeats cure no bias");
             }
         }
         for differences in [&twentyfold, &same, &unclear] {
             let decision = ruled(differences, &quiet, FloorRule::default());
-            assert_eq!(decision, one(differences), "a floor that holds does nothing");
+            assert_eq!(decision, member(differences), "a floor that holds does nothing");
         }
     }
 
@@ -520,8 +530,8 @@ mod tests {
     #[test]
     fn a_floor_of_too_few_repeats_raises_no_doubt() {
         for rule in [FloorRule::Beyond, FloorRule::Strict] {
-            let question = over(&around(0.0, 0.03, 5), &[0.3, 0.5], rule);
-            assert_eq!(decide(&[question], ALPHA)[0].outcome, Outcome::Equivalent, "{rule:?}");
+            let to_decide = with_floor(&around(0.0, 0.03, 5), &[0.3, 0.5], rule);
+            assert_eq!(decide(&[to_decide], ALPHA)[0].outcome, Outcome::Equivalent, "{rule:?}");
         }
     }
 
@@ -529,12 +539,12 @@ mod tests {
         #[test]
         fn turning_all_signs_turns_the_outcome(values in prop::collection::vec(-1.0..1.0_f64, 0..9)) {
             let negated: Vec<f64> = values.iter().map(|value| -value).collect();
-            let turned = match one(&values).outcome {
+            let turned = match member(&values).outcome {
                 Outcome::Above => Outcome::Below,
                 Outcome::Below => Outcome::Above,
                 outcome => outcome,
             };
-            prop_assert_eq!(one(&negated).outcome, turned);
+            prop_assert_eq!(member(&negated).outcome, turned);
         }
 
         #[test]
@@ -544,9 +554,9 @@ mod tests {
             margin in 1e-6..10.0_f64,
             rule in prop_oneof![Just(FloorRule::Beyond), Just(FloorRule::Strict)],
         ) {
-            let question = Question { margin, ..over(&values, &floor, rule) };
-            for decision in decide(&[question.clone(), question], ALPHA) {
-                prop_assert!(decision.interval.is_none_or(|one| one.low.is_finite() && one.high.is_finite()));
+            let to_decide = ComparisonToDecide { margin, ..with_floor(&values, &floor, rule) };
+            for decision in decide(&[to_decide.clone(), to_decide], ALPHA) {
+                prop_assert!(decision.interval.is_none_or(|member| member.low.is_finite() && member.high.is_finite()));
                 prop_assert!(decision.adjusted_p.is_none_or(|p| (0.0..=1.0).contains(&p)));
             }
         }

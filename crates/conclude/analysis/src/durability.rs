@@ -1,7 +1,7 @@
 //! Settings that buy speed with safety: after a crash or a power failure, work that was
 //! acknowledged is gone, or the data is damaged.
 //!
-//! What each means is from the manual of its system; see [`WEAKENED`].
+//! What each means is from the manual of its system; see [`WEAKENING_SETTINGS`].
 
 /// A setting at a value that weakens durability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct Weakness {
     /// Name of the setting, in lower case with `_` for `-` and `.`.
     pub setting: &'static str,
     /// The values that weaken it.
-    values: Values,
+    values: WeakValues,
     /// What can happen.
     pub risk: &'static str,
     /// The manual that says so.
@@ -17,7 +17,7 @@ pub struct Weakness {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Values {
+enum WeakValues {
     /// Off in any of its spellings.
     Off,
     /// On in any of its spellings.
@@ -45,173 +45,193 @@ const LINUX: &str = "Linux kernel documentation, ext4";
 const ROCKSDB: &str = "RocksDB documentation, WriteOptions";
 
 /// The settings that are known to weaken durability.
-pub const WEAKENED: &[Weakness] = &[
+pub const WEAKENING_SETTINGS: &[Weakness] = &[
     weakness(
         "innodb_doublewrite",
-        Values::Any(&["0", "off", "false", "detect_only"]),
+        WeakValues::Any(&["0", "off", "false", "detect_only"]),
         "pages that a crash leaves half written cannot be repaired",
         MYSQL,
     ),
-    weakness("skip_innodb_doublewrite", Values::On, "pages that a crash leaves half written cannot be repaired", MYSQL),
+    weakness(
+        "skip_innodb_doublewrite",
+        WeakValues::On,
+        "pages that a crash leaves half written cannot be repaired",
+        MYSQL,
+    ),
     weakness(
         "innodb_flush_log_at_trx_commit",
-        Values::Any(&["0", "2"]),
+        WeakValues::Any(&["0", "2"]),
         "about a second of commits is lost in a power failure, with 0 in a crash of the server too",
         MYSQL,
     ),
-    weakness("innodb_support_xa", Values::Off, "binary log and tables can disagree after a crash", MYSQL),
-    weakness("innodb_redo_log", Values::Off, "a crash can leave the data unusable", MYSQL),
+    weakness("innodb_support_xa", WeakValues::Off, "binary log and tables can disagree after a crash", MYSQL),
+    weakness("innodb_redo_log", WeakValues::Off, "a crash can leave the data unusable", MYSQL),
     weakness(
         "innodb_flush_method",
-        Values::Any(&["nosync", "littlesync", "o_direct_no_fsync"]),
+        WeakValues::Any(&["nosync", "littlesync", "o_direct_no_fsync"]),
         "writes are not synced to the device, or not always",
         MYSQL,
     ),
-    weakness("innodb_log_checksums", Values::Off, "recovery does not notice damage of the log", MYSQL),
+    weakness("innodb_log_checksums", WeakValues::Off, "recovery does not notice damage of the log", MYSQL),
     weakness(
         "innodb_checksum_algorithm",
-        Values::Any(&["none", "strict_none"]),
+        WeakValues::Any(&["none", "strict_none"]),
         "damaged pages are not noticed",
         MYSQL,
     ),
-    weakness("debug_no_sync", Values::On, "writes are not synced to the device", MYSQL),
-    weakness("foreign_key_checks", Values::Off, "rows may refer to rows that are not there", MYSQL_SERVER),
-    weakness("unique_checks", Values::Off, "rows may be there twice", MYSQL_SERVER),
+    weakness("debug_no_sync", WeakValues::On, "writes are not synced to the device", MYSQL),
+    weakness("foreign_key_checks", WeakValues::Off, "rows may refer to rows that are not there", MYSQL_SERVER),
+    weakness("unique_checks", WeakValues::Off, "rows may be there twice", MYSQL_SERVER),
     weakness(
         "sync_binlog",
-        Values::Not("1"),
+        WeakValues::Not("1"),
         "commits can be missing from the binary log after a power failure",
         MYSQL_LOG,
     ),
-    weakness("fsync", Values::Off, "a power failure can damage the data beyond repair", POSTGRESQL),
-    weakness("synchronous_commit", Values::Off, "the last commits before a crash are lost", POSTGRESQL),
+    weakness("fsync", WeakValues::Off, "a power failure can damage the data beyond repair", POSTGRESQL),
+    weakness("synchronous_commit", WeakValues::Off, "the last commits before a crash are lost", POSTGRESQL),
     weakness(
         "full_page_writes",
-        Values::Off,
+        WeakValues::Off,
         "pages that a power failure leaves half written cannot be repaired",
         POSTGRESQL,
     ),
-    weakness("data_sync_retry", Values::On, "writes that the kernel has dropped count as written", POSTGRESQL_ERRORS),
+    weakness(
+        "data_sync_retry",
+        WeakValues::On,
+        "writes that the kernel has dropped count as written",
+        POSTGRESQL_ERRORS,
+    ),
     weakness(
         "zero_damaged_pages",
-        Values::On,
+        WeakValues::On,
         "damaged pages are emptied with all of their rows",
         POSTGRESQL_DEVELOPER,
     ),
-    weakness("ignore_checksum_failure", Values::On, "damaged pages are used and spread", POSTGRESQL_DEVELOPER),
+    weakness("ignore_checksum_failure", WeakValues::On, "damaged pages are used and spread", POSTGRESQL_DEVELOPER),
     weakness(
         "commit",
-        Values::Any(&["async", "asynchronous", "nowait"]),
+        WeakValues::Any(&["async", "asynchronous", "nowait"]),
         "the last commits before a crash are lost",
         "the manual of the database, asynchronous commit",
     ),
     weakness(
         "async_commit",
-        Values::On,
+        WeakValues::On,
         "the last commits before a crash are lost",
         "the manual of the database, asynchronous commit",
     ),
     weakness(
         "commit_wait",
-        Values::Any(&["nowait"]),
+        WeakValues::Any(&["nowait"]),
         "the last commits before a crash are lost",
         "Oracle Database Reference, COMMIT_WAIT",
     ),
     weakness(
         "delayed_durability",
-        Values::Any(&["forced", "allowed"]),
+        WeakValues::Any(&["forced", "allowed"]),
         "the last commits before a crash are lost",
         "SQL Server documentation, delayed transaction durability",
     ),
-    weakness("journal", Values::Off, "acknowledged writes are lost in a crash", MONGODB),
-    weakness("storage_journal_enabled", Values::Off, "acknowledged writes are lost in a crash", MONGODB),
-    weakness("nojournal", Values::On, "acknowledged writes are lost in a crash", MONGODB),
-    weakness("j", Values::Off, "writes are acknowledged before they are in the journal", MONGODB),
-    weakness("w", Values::Any(&["0"]), "writes are not acknowledged at all", MONGODB),
-    weakness("appendonly", Values::Off, "writes since the last snapshot are lost in a crash", REDIS),
+    weakness("journal", WeakValues::Off, "acknowledged writes are lost in a crash", MONGODB),
+    weakness("storage_journal_enabled", WeakValues::Off, "acknowledged writes are lost in a crash", MONGODB),
+    weakness("nojournal", WeakValues::On, "acknowledged writes are lost in a crash", MONGODB),
+    weakness("j", WeakValues::Off, "writes are acknowledged before they are in the journal", MONGODB),
+    weakness("w", WeakValues::Any(&["0"]), "writes are not acknowledged at all", MONGODB),
+    weakness("appendonly", WeakValues::Off, "writes since the last snapshot are lost in a crash", REDIS),
     weakness(
         "appendfsync",
-        Values::Any(&["no", "everysec"]),
+        WeakValues::Any(&["no", "everysec"]),
         "a second of writes, with `no` all since the kernel last wrote, is lost in a power failure",
         REDIS,
     ),
     weakness(
         "synchronous",
-        Values::Any(&["off", "0", "normal", "1"]),
+        WeakValues::Any(&["off", "0", "normal", "1"]),
         "commits are lost in a power failure; with `off` the file can be damaged",
         SQLITE,
     ),
     weakness(
         "journal_mode",
-        Values::Any(&["off", "memory"]),
+        WeakValues::Any(&["off", "memory"]),
         "a crash in the middle of a transaction can damage the file",
         SQLITE,
     ),
-    weakness("acks", Values::Any(&["0", "1"]), "acknowledged messages are lost when a broker fails", KAFKA),
-    weakness("unclean_leader_election_enable", Values::On, "acknowledged messages are lost when a broker fails", KAFKA),
-    weakness("disablewal", Values::On, "writes are lost in a crash", ROCKSDB),
-    weakness("sync", Values::Off, "writes are acknowledged before they are on the device", ROCKSDB),
+    weakness("acks", WeakValues::Any(&["0", "1"]), "acknowledged messages are lost when a broker fails", KAFKA),
+    weakness(
+        "unclean_leader_election_enable",
+        WeakValues::On,
+        "acknowledged messages are lost when a broker fails",
+        KAFKA,
+    ),
+    weakness("disablewal", WeakValues::On, "writes are lost in a crash", ROCKSDB),
+    weakness("sync", WeakValues::Off, "writes are acknowledged before they are on the device", ROCKSDB),
     weakness(
         "durable_writes",
-        Values::Off,
+        WeakValues::Off,
         "writes bypass the commit log and are lost in a crash",
         "Apache Cassandra documentation, keyspaces",
     ),
     weakness(
         "commitlog_sync",
-        Values::Any(&["periodic"]),
+        WeakValues::Any(&["periodic"]),
         "writes since the last period are lost in a power failure",
         "Apache Cassandra documentation, cassandra.yaml",
     ),
     weakness(
         "index_translog_durability",
-        Values::Any(&["async"]),
+        WeakValues::Any(&["async"]),
         "operations since the last sync are lost in a crash",
         "Elasticsearch Guide, translog",
     ),
     weakness(
         "unsafe_no_fsync",
-        Values::On,
+        WeakValues::On,
         "a power failure can lose or damage data",
         "etcd documentation, configuration options",
     ),
     weakness(
         "barrier",
-        Values::Off,
+        WeakValues::Off,
         "caches of the device are not flushed: a power failure can damage the file system",
         LINUX,
     ),
     weakness(
         "nobarrier",
-        Values::On,
+        WeakValues::On,
         "caches of the device are not flushed: a power failure can damage the file system",
         LINUX,
     ),
-    weakness("data", Values::Any(&["writeback"]), "files can hold old content after a power failure", LINUX),
-    weakness("async", Values::On, "an NFS server replies before the data is on its device", "exports(5)"),
-    weakness("cache", Values::Any(&["unsafe"]), "flushes of the guest are ignored", "QEMU documentation, disk images"),
-    weakness("eatmydata", Values::On, "every sync is ignored", "libeatmydata"),
-    weakness("filesystem", Values::Any(&["tmpfs", "ramfs"]), "data is in memory only", "tmpfs(5)"),
-    weakness("storage", Values::Any(&["tmpfs", "ramfs", "memory"]), "data is in memory only", "tmpfs(5)"),
+    weakness("data", WeakValues::Any(&["writeback"]), "files can hold old content after a power failure", LINUX),
+    weakness("async", WeakValues::On, "an NFS server replies before the data is on its device", "exports(5)"),
+    weakness(
+        "cache",
+        WeakValues::Any(&["unsafe"]),
+        "flushes of the guest are ignored",
+        "QEMU documentation, disk images",
+    ),
+    weakness("eatmydata", WeakValues::On, "every sync is ignored", "libeatmydata"),
+    weakness("filesystem", WeakValues::Any(&["tmpfs", "ramfs"]), "data is in memory only", "tmpfs(5)"),
+    weakness("storage", WeakValues::Any(&["tmpfs", "ramfs", "memory"]), "data is in memory only", "tmpfs(5)"),
 ];
 
-const fn weakness(setting: &'static str, values: Values, risk: &'static str, source: &'static str) -> Weakness {
+const fn weakness(setting: &'static str, values: WeakValues, risk: &'static str, source: &'static str) -> Weakness {
     Weakness { setting, values, risk, source }
 }
 
 /// What is weakened by a setting at a value, if anything is. Case, and `-` or `.` for `_`, do not
 /// matter.
 #[must_use]
-pub fn weakened(setting: &str, value: &str) -> Option<&'static Weakness> {
+pub fn weakness_of(setting: &str, value: &str) -> Option<&'static Weakness> {
     let setting = setting.trim().to_lowercase().replace(['-', '.', ' '], "_");
     let value = value.trim().to_lowercase();
-    WEAKENED.iter().find(|one| {
+    WEAKENING_SETTINGS.iter().find(|one| {
         one.setting == setting
             && match one.values {
-                Values::Off => OFF.contains(&value.as_str()),
-                Values::On => ON.contains(&value.as_str()),
-                Values::Any(values) => values.contains(&value.as_str()),
-                Values::Not(safe) => value != safe,
+                WeakValues::Off => OFF.contains(&value.as_str()),
+                WeakValues::On => ON.contains(&value.as_str()),
+                WeakValues::Any(values) => values.contains(&value.as_str()),
+                WeakValues::Not(safe) => value != safe,
             }
     })
 }
@@ -222,7 +242,7 @@ const AMBIGUOUS: [&str; 8] = ["w", "j", "sync", "async", "commit", "data", "cach
 /// The settings in a command, or in a `NAME=value` of an environment, that weaken durability, each
 /// as it is written: `fsync=off` in `postgres -c fsync=off`, and flags such as `--nojournal`.
 #[must_use]
-pub fn weakened_in(command: &str) -> Vec<(String, &'static Weakness)> {
+pub fn weaknesses_in(command: &str) -> Vec<(String, &'static Weakness)> {
     let words = command.split_whitespace().map(|word| word.trim_matches(['\'', '"']));
     words
         .filter_map(|word| {
@@ -231,7 +251,7 @@ pub fn weakened_in(command: &str) -> Vec<(String, &'static Weakness)> {
                 None if word.starts_with("--") => (word, ""),
                 None => return None,
             };
-            let found = weakened(setting.trim_start_matches('-'), value)?;
+            let found = weakness_of(setting.trim_start_matches('-'), value)?;
             (!AMBIGUOUS.contains(&found.setting)).then(|| (word.to_owned(), found))
         })
         .collect()
@@ -269,7 +289,7 @@ mod tests {
             ("storage.journal.enabled", "false", true),
             ("disableWAL", "true", true),
         ] {
-            assert_eq!(weakened(setting, value).is_some(), expected, "{setting}={value}");
+            assert_eq!(weakness_of(setting, value).is_some(), expected, "{setting}={value}");
         }
     }
 
@@ -283,7 +303,7 @@ mod tests {
             ("web: ./server --sync=off --data=writeback -w=0", &[]),
             ("db: postgres -c fsync=on", &[]),
         ] {
-            let found: Vec<String> = weakened_in(command).into_iter().map(|(written, _)| written).collect();
+            let found: Vec<String> = weaknesses_in(command).into_iter().map(|(written, _)| written).collect();
             assert_eq!(found, expected, "{command}");
         }
     }

@@ -3,8 +3,8 @@
 //! The centre is the geometric mean, because variants are compared by ratios: the ratio of two
 //! centres over the same blocks is the ratio that the comparison reports.
 
-use crate::decide::LEAST;
-use crate::measure::Reader;
+use crate::decide::MIN_REPEATS;
+use crate::measure::TrialReader;
 use crate::reason::OrReason;
 use crate::values::Values;
 use crate::words::too_few;
@@ -70,13 +70,13 @@ impl Summary {
 /// The estimate of the measure at an index from the trials of a cell that count.
 pub(crate) fn estimate(table: &Values<'_>, (condition, variant): (usize, usize), measure: usize) -> Estimate {
     let of_cell = || table.of_cell(condition, variant, measure);
-    let value = |(reader, value): (&Reader<'_>, &OrReason<f64>)| {
+    let value = |(reader, value): (&TrialReader<'_>, &OrReason<f64>)| {
         let trial = reader.trial();
         Some(TrialValue { trial: trial.number(), block: trial.identity().block, value: *value.as_ref().ok()? })
     };
     let values: Vec<TrialValue> = of_cell().filter_map(value).collect();
     let missing = || of_cell().find_map(|(_, value)| value.clone().err());
-    let plain = match table.refusal((condition, variant), measure) {
+    let plain = match table.why_withheld((condition, variant), measure) {
         Some(reason) => Err(reason),
         None if values.is_empty() => Err(missing().unwrap_or_else(|| "no trial counts".to_owned())),
         None => Ok(values.iter().map(|one| one.value).collect::<Vec<f64>>()),
@@ -116,9 +116,9 @@ pub(crate) fn interval_of_centre(values: &[f64]) -> OrReason<Interval> {
 /// Student's t interval of the mean of `values`.
 ///
 /// # Errors
-/// Why there is none: fewer than [`LEAST`] values, or values that are all the same.
+/// Why there is none: fewer than [`MIN_REPEATS`] values, or values that are all the same.
 pub fn interval_of_mean(values: &[f64]) -> OrReason<Interval> {
-    match one_sample(values).filter(|_| values.len() >= LEAST) {
+    match one_sample(values).filter(|_| values.len() >= MIN_REPEATS) {
         None => Err(too_few(values.len())),
         Some(test) if test.standard_error > 1e-12 => Ok(test.interval(CONFIDENCE)),
         Some(_) => Err("all repeats agree to the last digit, so their spread is hidden by the resolution".to_owned()),

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// How grave it is.
-    pub gravity: Gravity,
+    pub severity: Severity,
     /// What it is about, in a word or two.
     pub topic: &'static str,
     /// The sentence.
@@ -15,7 +15,7 @@ pub struct Finding {
 
 /// How grave a finding is for the answer, the gravest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Gravity {
+pub enum Severity {
     /// It can overturn the answer.
     Problem,
     /// It limits what the answer means.
@@ -24,14 +24,14 @@ pub enum Gravity {
     Note,
 }
 
-impl Gravity {
+impl Severity {
     /// In a word.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Gravity::Problem => "problem",
-            Gravity::Caution => "caution",
-            Gravity::Note => "note",
+            Severity::Problem => "problem",
+            Severity::Caution => "caution",
+            Severity::Note => "note",
         }
     }
 }

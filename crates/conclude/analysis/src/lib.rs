@@ -28,6 +28,8 @@ pub mod decide;
 pub mod durability;
 pub mod effect;
 pub mod estimate;
+mod excluded;
+mod extremes;
 pub mod finding;
 mod findings;
 pub mod grid;
@@ -37,14 +39,12 @@ pub mod noise;
 mod numbers;
 mod order;
 pub mod quantity;
-mod ranks;
 mod reason;
 pub mod samples;
 pub mod sensitivity;
 pub mod storage;
 #[cfg(test)]
 mod testing;
-mod uncounted;
 mod values;
 pub mod verdict;
 pub mod words;
@@ -53,12 +53,12 @@ pub use analysis::Analysis;
 pub use catalogue::{decisions, headline};
 pub use compare::level;
 pub use conclusion::Conclusion;
+pub use excluded::{ExcludedLoad, NOT_RUN, RUN_AGAIN};
 pub use input::Input;
 pub use numbers::Cell;
 pub use reason::OrReason;
-pub use uncounted::{NOT_RUN, RUN_AGAIN, Uncounted};
 
-use measure::Reader;
+use measure::TrialReader;
 use numbers::Numbers;
 use values::Values;
 
@@ -66,7 +66,7 @@ use values::Values;
 #[must_use]
 pub fn analyse(input: &Input) -> Analysis {
     let trials = input.trials().filter(|trial| !input.plan.is_superseded(trial.identity()));
-    let readers: Vec<Reader<'_>> = trials.map(Reader::new).collect();
+    let readers: Vec<TrialReader<'_>> = trials.map(TrialReader::new).collect();
     let measures = catalogue::measures(input, &readers);
     let values = Values::new(input, &readers, &measures);
     let cells = numbers::cells(input, &values);
@@ -79,7 +79,7 @@ pub fn analyse(input: &Input) -> Analysis {
         sensitivities: sensitivity::sensitivities(input, &comparisons),
         storage: storage::report(input, &readers),
         database: database::report(input, &readers, numbers),
-        uncounted: uncounted::uncounted(input),
+        excluded: excluded::excluded(input),
         findings: Vec::new(),
         measures: measures.clone(),
         cells,
@@ -101,8 +101,8 @@ mod tests {
         let mut input = input(4, |trial_number| start(if trial_number % 2 == 1 { 1.0 } else { 1.1 }));
         input.starts[3].summary.validity = Validity::Void(vec!["the generator was the limit".to_owned()]);
         let analysis = analyse(&input);
-        assert_eq!(analysis.uncounted.len(), 1);
-        assert_eq!((analysis.uncounted[0].trial, analysis.uncounted[0].what), (4, "void"));
+        assert_eq!(analysis.excluded.len(), 1);
+        assert_eq!((analysis.excluded[0].trial, analysis.excluded[0].what), (4, "void"));
         let headline = headline(&input.facts);
         let comparison = analysis.comparison(0, 1, &headline.measure).expect("a comparison");
         assert_eq!(comparison.pairs.len(), 3);
@@ -116,9 +116,9 @@ mod tests {
         let mut input = input(3, |_| start(1.0));
         input.starts.truncate(4);
         let analysis = analyse(&input);
-        let numbers: Vec<u32> = analysis.uncounted.iter().map(|one| one.trial).collect();
+        let numbers: Vec<u32> = analysis.excluded.iter().map(|one| one.trial).collect();
         assert_eq!(numbers, [5, 6]);
-        assert!(analysis.uncounted.iter().all(|one| one.what == "did not run"));
+        assert!(analysis.excluded.iter().all(|one| one.what == "did not run"));
     }
 
     #[test]
@@ -136,7 +136,7 @@ mod tests {
         input.starts = input.plan.starts[..2].iter().map(of_both).collect();
         input.starts[1].loads[1].summary.validity = Validity::Void(vec!["a stall".to_owned()]);
         let analysis = analyse(&input);
-        let told: Vec<(u32, &str)> = analysis.uncounted.iter().map(|one| (one.trial, one.what)).collect();
+        let told: Vec<(u32, &str)> = analysis.excluded.iter().map(|one| (one.trial, one.what)).collect();
         assert_eq!(told, [(2, "void"), (3, "did not run"), (3, "did not run")]);
         let values = |variant| {
             let estimate = analysis.estimate(0, variant, &headline(&input.facts).measure).expect("an estimate");
@@ -153,10 +153,10 @@ mod tests {
         input.starts[2].summary.validity = Validity::Failed(vec!["the system died".to_owned()]);
         input.starts[3].summary.validity = Validity::Failed(vec!["it was never ready".to_owned()]);
         input.starts[3].loads.clear();
-        let uncounted = analyse(&input).uncounted;
-        let told: Vec<(u32, &str)> = uncounted.iter().map(|one| (one.trial, one.what)).collect();
+        let excluded = analyse(&input).excluded;
+        let told: Vec<(u32, &str)> = excluded.iter().map(|one| (one.trial, one.what)).collect();
         assert_eq!(told, [(3, "failed"), (4, "failed")]);
-        assert_eq!(uncounted[1].reasons, ["it was never ready"]);
+        assert_eq!(excluded[1].reasons, ["it was never ready"]);
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
         input.starts.clear();
         input.complete = false;
         let analysis = analyse(&input);
-        assert_eq!(analysis.uncounted.len(), 4);
+        assert_eq!(analysis.excluded.len(), 4);
         assert!(analysis.cells.iter().flat_map(|cell| &cell.estimates).all(|estimate| estimate.summary.is_err()));
     }
 }

@@ -23,11 +23,11 @@ use std::collections::BTreeMap;
 
 /// Values that must lie beyond a percentile for it to mean something: so many make p99 take 1,000
 /// of them, and p95 200.
-pub const BEYOND: f64 = 10.0;
+pub const MIN_VALUES_BEYOND: f64 = 10.0;
 
 /// Reads measures from one trial; merges its requests once.
 #[derive(Debug)]
-pub struct Reader<'a> {
+pub struct TrialReader<'a> {
     trial: TrialResult<'a>,
     requests: Cow<'a, Tally>,
 }
@@ -40,11 +40,11 @@ enum Clock {
     FirstByte,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> TrialReader<'a> {
     /// A reader of `trial`.
     #[must_use]
-    pub fn new(trial: TrialResult<'a>) -> Reader<'a> {
-        Reader { trial, requests: all_requests(&trial.load.tallies) }
+    pub fn new(trial: TrialResult<'a>) -> TrialReader<'a> {
+        TrialReader { trial, requests: all_requests(&trial.load.tallies) }
     }
 
     /// The value of `measure`, in its unit.
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
         let statistic = measure.statistic;
         if let Some((needed, found)) = self.shortage(measure) {
             let (needed, found) = (grouped(needed as f64), grouped(found as f64));
-            return Err(format!("{statistic} takes {needed} {}, found {found}", noun(&measure.series)));
+            return Err(format!("{statistic} takes {needed} {}, found {found}", noun_of_values(&measure.series)));
         }
         match &measure.series {
             Series::IterationDuration => self.duration(&Subject::Iteration, Clock::Service, statistic),
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
     /// Iterations that failed though none of their exchanges did, by kind: a script threw, or a loop of a flow did not
     /// come to its end.
     #[must_use]
-    pub fn failed_alone(&self) -> BTreeMap<ErrorKind, u64> {
+    pub fn failed_without_exchange(&self) -> BTreeMap<ErrorKind, u64> {
         let iterations = self.tally(&Subject::Iteration).map(|tally| &tally.errors);
         let alone = iterations.into_iter().flatten().map(|(kind, failed)| {
             let with_an_exchange = self.requests.errors.get(kind).copied().unwrap_or_default();
@@ -164,11 +164,11 @@ impl<'a> Reader<'a> {
 
     /// Of how many things the share or the count of a series is.
     #[must_use]
-    pub fn out_of(&self, series: &Series) -> u64 {
+    pub fn denominator(&self, series: &Series) -> u64 {
         match series {
             Series::Iterations | Series::FailedIterations => self.tally(&Subject::Iteration).map_or(0, Tally::count),
             Series::NewOrders => self.sample_size(&Series::RequestDuration(Some(NEW_ORDER.to_owned()))).unwrap_or(0),
-            Series::Checks(name) => self.made(name.as_ref()).map(Tally::count).sum(),
+            Series::Checks(name) => self.check_tallies(name.as_ref()).map(Tally::count).sum(),
             Series::Custom(..) => self.sample_size(series).unwrap_or(0),
             _ => self.requests.count(),
         }
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
 
     /// What failed: exchanges, and iterations that did so by themselves.
     fn errors(&self, statistic: Statistic) -> OrReason<f64> {
-        let alone: u64 = self.failed_alone().values().sum();
+        let alone: u64 = self.failed_without_exchange().values().sum();
         let failed = (self.requests.failed() + alone) as f64;
         let all = (self.requests.count() + alone) as f64;
         match statistic {
@@ -252,7 +252,7 @@ impl<'a> Reader<'a> {
 
     /// The share of the checks of a script that held: of one of them, or of all.
     fn checks(&self, name: Option<&String>) -> OrReason<f64> {
-        let all = merged(self.made(name));
+        let all = merged(self.check_tallies(name));
         if all.count() == 0 {
             return Err(name.map_or("no check was made".to_owned(), |name| format!("no check `{name}` was made")));
         }
@@ -260,7 +260,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What was recorded of a check: of that name, or of all.
-    fn made(&self, name: Option<&String>) -> impl Iterator<Item = &'a Tally> {
+    fn check_tallies(&self, name: Option<&String>) -> impl Iterator<Item = &'a Tally> {
         let is_meant = move |subject: &Subject| match subject {
             Subject::Check(check) => name.is_none_or(|name| name == check),
             _ => false,
@@ -305,16 +305,16 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// How many values a percentile takes: so many that [`BEYOND`] of them lie beyond it.
+/// How many values a percentile takes: so many that [`MIN_VALUES_BEYOND`] of them lie beyond it.
 pub(crate) fn values_needed(statistic: Statistic) -> Option<u64> {
     match statistic {
-        Statistic::Percentile(p) => Some((BEYOND / (1.0 - p.max(100.0 - p) / 100.0)).round() as u64),
+        Statistic::Percentile(p) => Some((MIN_VALUES_BEYOND / (1.0 - p.max(100.0 - p) / 100.0)).round() as u64),
         _ => None,
     }
 }
 
 /// What the values of a series of durations are taken from.
-fn noun(series: &Series) -> &'static str {
+fn noun_of_values(series: &Series) -> &'static str {
     match series {
         Series::IterationDuration => "iterations",
         Series::ConnectDuration => "connections",

@@ -2,7 +2,7 @@
 
 use crate::analysis::Analysis;
 use crate::compare::{Comparison, POWER};
-use crate::decide::{Doubt, LEAST, MOST_FORECAST};
+use crate::decide::{Doubt, MAX_FORECAST_REPEATS, MIN_REPEATS};
 use crate::effect::{additive_margin, natural};
 use crate::input::Input;
 use crate::reason::OrReason;
@@ -55,7 +55,7 @@ fn detectable(floor: &Comparison, sd: f64, repeats: &[usize], alpha: f64) -> OrR
 
 fn needed(floor: &Comparison, sd: f64, margin: f64, alpha: f64) -> Option<usize> {
     let margin = additive_margin(floor.measure.effect(), margin);
-    Some(repeats_needed(sd, floor.pairs.len(), margin, alpha, MOST_FORECAST)?.max(LEAST))
+    Some(repeats_needed(sd, floor.pairs.len(), margin, alpha, MAX_FORECAST_REPEATS)?.max(MIN_REPEATS))
 }
 
 #[cfg(test)]
@@ -89,6 +89,6 @@ mod tests {
             noise(&input, &analysis, &[]).iter().filter_map(|one| one.needed).max().expect("a forecast")
         };
         let (narrow, wide) = (needed(0.005), needed(0.5));
-        assert!(narrow > wide && wide >= LEAST, "{narrow} and {wide}");
+        assert!(narrow > wide && wide >= MIN_REPEATS, "{narrow} and {wide}");
     }
 }

@@ -12,11 +12,11 @@ pub(crate) fn sequential(input: &Input, condition: usize, variant: usize) -> boo
         let counted = of_cell.filter(|trial| input.counts(*trial));
         counted.map(|trial| trial.start.summary.timing.started_unix_ms).collect()
     };
-    apart(&started(0), &started(variant))
+    one_precedes_other(&started(0), &started(variant))
 }
 
 /// Whether all of one set come before all of the other, with at least two in each.
-fn apart(one: &[i64], other: &[i64]) -> bool {
+fn one_precedes_other(one: &[i64], other: &[i64]) -> bool {
     let before = |first: &[i64], second: &[i64]| first.iter().max() < second.iter().min();
     one.len() > 1 && other.len() > 1 && (before(one, other) || before(other, one))
 }
@@ -35,7 +35,7 @@ mod tests {
             (&[1], &[2], false),
             (&[], &[1, 2], false),
         ] {
-            assert_eq!(apart(one, other), expected, "{one:?} and {other:?}");
+            assert_eq!(one_precedes_other(one, other), expected, "{one:?} and {other:?}");
         }
     }
 }

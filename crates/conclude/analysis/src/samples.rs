@@ -12,22 +12,22 @@ pub fn processes<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, &'a P
 
 /// The same of all variants that were alive on the start.
 fn of_all_variants<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, &'a ProcessSample)> {
-    trial.start.processes.iter().map(move |sample| (sample.at - zero(trial), sample))
+    trial.start.processes.iter().map(move |sample| (sample.at - measure_phase_begin(trial), sample))
 }
 
 /// The samples of the machine, each with the end of its span as above.
 pub fn host<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, &'a HostSample)> {
-    trial.start.host.iter().map(move |sample| (sample.at - zero(trial), sample))
+    trial.start.host.iter().map(move |sample| (sample.at - measure_phase_begin(trial), sample))
 }
 
 /// What the databases of the variant counted, each with the end of its span as above.
 pub fn databases<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, &'a DatabaseSample)> {
     let of_variant = trial.start.databases.iter().filter(move |sample| sample.variant == trial.variant());
-    of_variant.map(move |sample| (sample.at - zero(trial), sample))
+    of_variant.map(move |sample| (sample.at - measure_phase_begin(trial), sample))
 }
 
 /// The begin of the load's measure phase on the clock of its start, in seconds.
-fn zero(trial: TrialResult<'_>) -> f64 {
+fn measure_phase_begin(trial: TrialResult<'_>) -> f64 {
     trial.load.summary.timing.zero.0 as f64 / 1e9
 }
 
@@ -114,6 +114,6 @@ mod tests {
         assert_eq!(host(trials[1]).map(|(at, _)| at).collect::<Vec<f64>>(), [-9.0, -8.0, 1.0, 2.0]);
         assert_eq!((databases(trials[0]).count(), databases(trials[1]).count()), (0, 4));
         let peak: Measure = "cpu.max".parse().expect("a measure");
-        assert_eq!(crate::measure::Reader::new(trials[0]).value(&peak), Ok(2.25));
+        assert_eq!(crate::measure::TrialReader::new(trials[0]).value(&peak), Ok(2.25));
     }
 }

@@ -20,7 +20,7 @@ pub(crate) use back_end::{LOOPBACK, is_loopback};
 pub use cell::{Cell, Outliers, Quantiles, Spread, Subrequests, TrialTiming};
 
 use crate::input::Input;
-use crate::measure::Reader;
+use crate::measure::TrialReader;
 use crate::reason::OrReason;
 use crate::words;
 use plimsoll_model::factor::Assignment;
@@ -83,14 +83,14 @@ impl Row {
 
 /// A trial that says what it stored, and where.
 #[derive(Clone, Copy)]
-struct Place<'a> {
-    reader: &'a Reader<'a>,
+struct StorageTrial<'a> {
+    reader: &'a TrialReader<'a>,
     facts: &'a StorageFacts,
 }
 
 /// What the trials say of storage; none where they are about something else.
-pub(crate) fn report(input: &Input, readers: &[Reader<'_>]) -> Option<StorageReport> {
-    let places: Vec<Place<'_>> = readers.iter().filter_map(|reader| place(input, reader)).collect();
+pub(crate) fn report(input: &Input, readers: &[TrialReader<'_>]) -> Option<StorageReport> {
+    let places: Vec<StorageTrial<'_>> = readers.iter().filter_map(|reader| place(input, reader)).collect();
     let tables = Tables { input, sizes: Sizes::new(input, &places), places: &places }.all();
     (!places.is_empty()).then(|| StorageReport {
         back_ends: back_end::back_ends(input, &places),
@@ -100,16 +100,16 @@ pub(crate) fn report(input: &Input, readers: &[Reader<'_>]) -> Option<StorageRep
 }
 
 /// The duplicate of the baseline is no back end.
-fn place<'a>(input: &Input, reader: &'a Reader<'a>) -> Option<Place<'a>> {
+fn place<'a>(input: &Input, reader: &'a TrialReader<'a>) -> Option<StorageTrial<'a>> {
     let facts = reader.load().summary.work.storage()?;
-    (reader.trial().variant() < input.plan.variants.len()).then_some(Place { reader, facts })
+    (reader.trial().variant() < input.plan.variants.len()).then_some(StorageTrial { reader, facts })
 }
 
 /// Makes the tables.
 struct Tables<'a> {
     input: &'a Input,
     sizes: Sizes,
-    places: &'a [Place<'a>],
+    places: &'a [StorageTrial<'a>],
 }
 
 impl Tables<'_> {
@@ -121,8 +121,8 @@ impl Tables<'_> {
     }
 
     fn table(&self, step: &StorageStep, under: &Assignment) -> Table {
-        let condition = |place: &Place<'_>| &self.input.plan.conditions[place.reader.trial().condition()];
-        let here: Vec<Place<'_>> =
+        let condition = |place: &StorageTrial<'_>| &self.input.plan.conditions[place.reader.trial().condition()];
+        let here: Vec<StorageTrial<'_>> =
             self.places.iter().filter(|place| self.sizes.without(condition(place)) == *under).copied().collect();
         let sizes: BTreeSet<u64> = here.iter().map(|place| place.facts.size).collect();
         let rows = sizes.into_iter().map(|size| self.row(step, &here, size)).collect();
@@ -131,11 +131,11 @@ impl Tables<'_> {
         table
     }
 
-    fn row(&self, step: &StorageStep, here: &[Place<'_>], size: u64) -> Row {
-        let here: Vec<Place<'_>> = here.iter().filter(|place| place.facts.size == size).copied().collect();
+    fn row(&self, step: &StorageStep, here: &[StorageTrial<'_>], size: u64) -> Row {
+        let here: Vec<StorageTrial<'_>> = here.iter().filter(|place| place.facts.size == size).copied().collect();
         let conditions: BTreeSet<usize> = here.iter().map(|place| place.reader.trial().condition()).collect();
         let cell = |variant: usize| {
-            let trials: Vec<Place<'_>> =
+            let trials: Vec<StorageTrial<'_>> =
                 here.iter().filter(|place| place.reader.trial().variant() == variant).copied().collect();
             cell::cell(&trials, step)
         };

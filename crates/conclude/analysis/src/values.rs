@@ -1,7 +1,7 @@
 //! Every measure of every trial, read once.
 
 use crate::input::Input;
-use crate::measure::Reader;
+use crate::measure::TrialReader;
 use crate::reason::OrReason;
 use crate::words;
 use plimsoll_model::measure::{Measure, Statistic};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// What each trial gave for each measure, and where to find a trial by its place in the plan.
 pub(crate) struct Values<'a> {
     input: &'a Input,
-    readers: &'a [Reader<'a>],
+    readers: &'a [TrialReader<'a>],
     measures: &'a [Measure],
     /// By trial, then by measure; in the order of readers and measures.
     rows: Vec<Vec<OrReason<f64>>>,
@@ -20,9 +20,9 @@ pub(crate) struct Values<'a> {
 
 impl<'a> Values<'a> {
     /// `readers` are those of trials whose block was not run again.
-    pub(crate) fn new(input: &'a Input, readers: &'a [Reader<'a>], measures: &'a [Measure]) -> Values<'a> {
-        let row = |reader: &Reader<'_>| measures.iter().map(|measure| reader.value(measure)).collect();
-        let place = |(index, reader): (usize, &Reader<'_>)| {
+    pub(crate) fn new(input: &'a Input, readers: &'a [TrialReader<'a>], measures: &'a [Measure]) -> Values<'a> {
+        let row = |reader: &TrialReader<'_>| measures.iter().map(|measure| reader.value(measure)).collect();
+        let place = |(index, reader): (usize, &TrialReader<'_>)| {
             let trial = reader.trial();
             ((trial.condition(), trial.variant(), trial.identity().block), index)
         };
@@ -46,7 +46,7 @@ impl<'a> Values<'a> {
         condition: usize,
         variant: usize,
         measure: usize,
-    ) -> impl Iterator<Item = (&Reader<'a>, &OrReason<f64>)> {
+    ) -> impl Iterator<Item = (&TrialReader<'a>, &OrReason<f64>)> {
         self.readers
             .iter()
             .zip(&self.rows)
@@ -57,8 +57,8 @@ impl<'a> Values<'a> {
     /// Why a percentile that some trials of a cell have does not stand for the cell. It stands for all
     /// of them or for none: those that have too few values are the slow ones, and without them the
     /// p99 of the others may lie below the p95 of all.
-    pub(crate) fn refusal(&self, (condition, variant): (usize, usize), measure: usize) -> Option<String> {
-        let of_cell: Vec<(&Reader<'_>, &OrReason<f64>)> = self.of_cell(condition, variant, measure).collect();
+    pub(crate) fn why_withheld(&self, (condition, variant): (usize, usize), measure: usize) -> Option<String> {
+        let of_cell: Vec<(&TrialReader<'_>, &OrReason<f64>)> = self.of_cell(condition, variant, measure).collect();
         let missing: Vec<(u32, &String)> = of_cell
             .iter()
             .filter_map(|(reader, value)| Some((reader.trial().number(), value.as_ref().err()?)))
@@ -77,7 +77,7 @@ impl<'a> Values<'a> {
         &self,
         (condition, variant, block): (usize, usize, u32),
         measure: usize,
-    ) -> OrReason<(&Reader<'a>, f64)> {
+    ) -> OrReason<(&TrialReader<'a>, f64)> {
         let name = || self.input.plan.label(variant);
         let index = self
             .places
@@ -119,13 +119,13 @@ mod tests {
             analysis.estimate(0, variant, &measure).expect("an estimate").summary.clone()
         };
         assert!(of("request_duration.p95", 0).expect("all have it").centre > 0.2);
-        let refused = of("request_duration.p99", 0).expect_err("one has too few");
+        let withheld = of("request_duration.p99", 0).expect_err("one has too few");
         assert_eq!(
-            refused,
+            withheld,
             "a percentile is that of all trials or none, and 1 of 3 have none (trial 3: p99 takes 1,000 requests, found 250)"
         );
         assert!(of("request_duration.p99", 1).is_ok(), "the other variant has it");
         let compared = analysis.comparison(0, 1, &"request_duration.p99".parse().expect("a measure"));
-        assert!(compared.expect("a comparison").contrast.as_ref().is_err_and(|reason| reason.contains(&refused)));
+        assert!(compared.expect("a comparison").contrast.as_ref().is_err_and(|reason| reason.contains(&withheld)));
     }
 }

@@ -1,6 +1,6 @@
 //! Verdicts: decisions in words, with what is better and what is worse.
 
-use crate::decide::{self, Basis, Decision, Doubt, MOST_FORECAST};
+use crate::decide::{self, Basis, Decision, Doubt, MAX_FORECAST_REPEATS};
 use crate::effect::{additive_margin, ends, natural_interval};
 use crate::quantity::{grouped, margin as margin_in_words, p_value};
 use crate::reason::OrReason;
@@ -28,9 +28,9 @@ pub struct Verdict {
     /// Whether it is shown that the variant is not worse than the baseline by the margin.
     pub not_inferior: bool,
     /// Whether the noise floor leaves it open.
-    pub over_floor: bool,
+    pub blocked_by_floor: bool,
     /// Whether it does so although a difference is shown that lies beyond the floor.
-    pub beyond_floor: bool,
+    pub exceeds_floor: bool,
 }
 
 /// A verdict in a word.
@@ -86,8 +86,8 @@ pub(crate) fn verdict(
         adjusted_p: None,
         needed: None,
         not_inferior: false,
-        over_floor: false,
-        beyond_floor: false,
+        blocked_by_floor: false,
+        exceeds_floor: false,
     };
     match (n, spoilt) {
         (Err(reason), _) => void(reason),
@@ -122,8 +122,8 @@ pub fn of_decision(measure: &Measure, n: usize, decision: &Decision, margin: f64
         adjusted_p: decision.adjusted_p,
         needed: needed(&decision.basis),
         not_inferior: not_inferior(measure, decision, margin),
-        over_floor: matches!(decision.basis, Basis::NoiseFloor { .. }),
-        beyond_floor: matches!(decision.basis, Basis::NoiseFloor { beyond: true, .. }),
+        blocked_by_floor: matches!(decision.basis, Basis::NoiseFloor { .. }),
+        exceeds_floor: matches!(decision.basis, Basis::NoiseFloor { beyond: true, .. }),
     }
 }
 
@@ -224,7 +224,7 @@ fn forecast(needed: Option<usize>) -> String {
         Some(needed) => format!("about {} repeats in all would probably decide", roughly(needed)),
         None => format!(
             "more than {} repeats would be needed: a quieter machine, longer trials or a larger margin instead",
-            grouped(MOST_FORECAST as f64)
+            grouped(MAX_FORECAST_REPEATS as f64)
         ),
     }
 }
@@ -242,7 +242,7 @@ fn next_over_floor(doubt: Doubt, beyond: bool, needed: Option<usize>) -> String 
         Some(needed) => format!("to decide: about {} repeats in all, a quieter machine{ways}", roughly(needed)),
         None => format!(
             "to decide: longer trials, a quieter machine{ways}, because it would take more than {} repeats",
-            grouped(MOST_FORECAST as f64)
+            grouped(MAX_FORECAST_REPEATS as f64)
         ),
     }
 }
@@ -250,14 +250,14 @@ fn next_over_floor(doubt: Doubt, beyond: bool, needed: Option<usize>) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::{Evidence, Floor, Question, decide};
+    use crate::decide::{ComparisonToDecide, Evidence, Floor, decide};
     use plimsoll_model::study::FloorRule;
 
     fn verdict_on(measure: &str, differences: &[f64], margin: f64) -> Verdict {
         let measure: Measure = measure.parse().expect("a measure");
         let evidence = Evidence::paired(differences, 1e-9, 0.05);
         let margin_there = additive_margin(measure.effect(), margin);
-        let decision = decide(&[Question { evidence, margin: margin_there, floor: None }], 0.05).remove(0);
+        let decision = decide(&[ComparisonToDecide { evidence, margin: margin_there, floor: None }], 0.05).remove(0);
         of_decision(&measure, differences.len(), &decision, margin)
     }
 
@@ -290,10 +290,10 @@ mod tests {
         let over = |differences: &[f64], floor: &[f64]| {
             let [evidence, floor] = [differences, floor].map(|values| Evidence::paired(values, 1e-9, 0.05));
             let floor = floor.map(|evidence| Floor { evidence, rule: FloorRule::default() });
-            let question = Question { evidence, margin: 0.05, floor };
+            let to_decide = ComparisonToDecide { evidence, margin: 0.05, floor };
             let measure: Measure = "iterations.rate".parse().expect("a measure");
-            let verdict = of_decision(&measure, differences.len(), &decide(&[question], 0.05).remove(0), 0.05);
-            assert_eq!((verdict.outcome, verdict.over_floor), (Outcome::Inconclusive, true));
+            let verdict = of_decision(&measure, differences.len(), &decide(&[to_decide], 0.05).remove(0), 0.05);
+            assert_eq!((verdict.outcome, verdict.blocked_by_floor), (Outcome::Inconclusive, true));
             verdict
         };
         let (many_times, same) = ([3.0, 3.01, 2.99], [0.0, 0.01, -0.01]);
@@ -330,7 +330,7 @@ mod tests {
             ),
         ] {
             let verdict = over(&differences, &floor);
-            assert_eq!((verdict.beyond_floor, verdict.reason.as_str()), (beyond, reason));
+            assert_eq!((verdict.exceeds_floor, verdict.reason.as_str()), (beyond, reason));
         }
     }
 

@@ -1,6 +1,6 @@
 //! The study's nouns as they stand in sentences.
 
-use crate::decide::LEAST;
+use crate::decide::MIN_REPEATS;
 use crate::quantity::grouped;
 use plimsoll_model::factor::{Assignment, Level};
 use plimsoll_model::measure::{Measure, Series, Statistic};
@@ -74,7 +74,7 @@ pub(crate) fn too_few(n: usize) -> String {
     match n {
         0 => "no repeat counts".to_owned(),
         1 => "one repeat has no spread".to_owned(),
-        _ => format!("{n} repeats give a range, not an interval; it takes {LEAST}"),
+        _ => format!("{n} repeats give a range, not an interval; it takes {MIN_REPEATS}"),
     }
 }
 

@@ -1,13 +1,13 @@
 //! A finding: what is wrong with a table or weakens what it says, with its evidence.
 
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use plimsoll_model::words::and_list;
 
 /// One thing that a reader of the table should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// How grave it is for what the table says.
-    pub gravity: Gravity,
+    pub severity: Severity,
     /// What it is about, in a word or two.
     pub topic: &'static str,
     /// The finding, in a sentence or two.

@@ -3,7 +3,7 @@
 //! The form is versioned. Fields are added without a new version; what changes or goes away makes
 //! a new one.
 
-use crate::{Audit, Gravity};
+use crate::{Audit, Severity};
 use serde::Serialize;
 
 /// The version of the form.
@@ -41,7 +41,7 @@ struct EvidenceOf<'a> {
 #[must_use]
 pub fn json(name: &str, audit: &Audit) -> String {
     let findings = audit.findings.iter().map(|finding| FindingOf {
-        gravity: finding.gravity.name(),
+        gravity: finding.severity.name(),
         topic: finding.topic,
         sentence: &finding.sentence,
         evidence: finding.evidence.iter().map(|one| EvidenceOf { lines: &one.lines, text: &one.text }).collect(),
@@ -53,9 +53,9 @@ pub fn json(name: &str, audit: &Audit) -> String {
         sources: &audit.sources,
         rows: audit.rows,
         comparisons: audit.comparisons,
-        problems: audit.count(Gravity::Problem),
-        cautions: audit.count(Gravity::Caution),
-        notes: audit.count(Gravity::Note),
+        problems: audit.count(Severity::Problem),
+        cautions: audit.count(Severity::Caution),
+        notes: audit.count(Severity::Note),
         findings: findings.collect(),
     };
     serde_json::to_string_pretty(&report).expect("texts and numbers have a form in JSON")

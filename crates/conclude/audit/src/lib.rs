@@ -30,7 +30,7 @@ mod unit;
 pub use fault::Fault;
 pub use finding::{Evidence, Finding};
 pub use json::json;
-pub use plimsoll_analysis::finding::Gravity;
+pub use plimsoll_analysis::finding::Severity;
 pub use terminal::terminal;
 
 /// What an audit of a table gives.
@@ -49,8 +49,8 @@ pub struct Audit {
 impl Audit {
     /// How many findings are as grave as this.
     #[must_use]
-    pub fn count(&self, gravity: Gravity) -> usize {
-        self.findings.iter().filter(|finding| finding.gravity == gravity).count()
+    pub fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|finding| finding.severity == severity).count()
     }
 }
 
@@ -79,7 +79,7 @@ fn nothing_compared(table: &table::Table, comparisons: usize) -> Option<Finding>
         Evidence { lines: Vec::new(), text: format!("the column `{heading}` is not known and {what}") }
     });
     Some(Finding {
-        gravity: Gravity::Note,
+        severity: Severity::Note,
         topic: "nothing compared",
         sentence: "Nothing in the table is compared with anything else, so no claim or difference could be checked."
             .to_owned(),
@@ -96,7 +96,7 @@ fn slips(table: &table::Table) -> Option<Finding> {
         .map(|(line, heading, near)| Evidence::new([*line], format!("`{heading}`: did you mean `{near}`?")))
         .collect();
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Note,
+        severity: Severity::Note,
         topic: "unknown name",
         sentence: "A name is not known: as a heading it is taken for a label of rows, in a comment it is left alone."
             .to_owned(),

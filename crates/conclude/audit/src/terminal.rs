@@ -1,7 +1,7 @@
 //! An audit as text for a terminal 100 columns wide.
 
 use crate::finding::lines;
-use crate::{Audit, Finding, Gravity};
+use crate::{Audit, Finding, Severity};
 use plimsoll_analysis::words::counted;
 use std::fmt::Write;
 
@@ -27,16 +27,16 @@ pub fn terminal(name: &str, audit: &Audit) -> String {
 
 /// `2 problems, 1 caution`, or that there is nothing.
 fn found(audit: &Audit) -> String {
-    let counts: Vec<String> = [Gravity::Problem, Gravity::Caution, Gravity::Note]
+    let counts: Vec<String> = [Severity::Problem, Severity::Caution, Severity::Note]
         .into_iter()
-        .filter(|gravity| audit.count(*gravity) > 0)
-        .map(|gravity| counted(audit.count(gravity), gravity.name()))
+        .filter(|severity| audit.count(*severity) > 0)
+        .map(|severity| counted(audit.count(severity), severity.name()))
         .collect();
     if counts.is_empty() { "nothing found".to_owned() } else { counts.join(", ") }
 }
 
 fn one(finding: &Finding) -> String {
-    let mut text = wrapped(&format!("{}: {}. {}", finding.gravity.name(), finding.topic, finding.sentence), "", "  ");
+    let mut text = wrapped(&format!("{}: {}. {}", finding.severity.name(), finding.topic, finding.sentence), "", "  ");
     for evidence in finding.evidence.iter().take(SHOWN) {
         let place = if evidence.lines.is_empty() { String::new() } else { format!("{}: ", lines(&evidence.lines)) };
         text += &wrapped(&format!("{place}{}", evidence.text), "  - ", "    ");

@@ -1,7 +1,7 @@
 //! The product's rules, as simulations ask them.
 
 use crate::worlds::Trials;
-use plimsoll_analysis::decide::{Basis, Decision, Evidence, Floor, Outcome, Question, decide};
+use plimsoll_analysis::decide::{Basis, ComparisonToDecide, Decision, Evidence, Floor, Outcome, decide};
 use plimsoll_analysis::verdict::of_decision;
 use plimsoll_model::measure::Measure;
 use plimsoll_model::study::FloorRule;
@@ -29,25 +29,25 @@ pub fn evidence(differences: &[f64], alpha: f64) -> Option<Evidence> {
 
 /// One comparison without a noise floor, as in a study with `noise_floor = false`.
 #[must_use]
-pub fn without_floor(differences: &[f64], margin: f64, alpha: f64) -> Question {
-    Question { evidence: evidence(differences, alpha), margin: log(margin), floor: None }
+pub fn without_floor(differences: &[f64], margin: f64, alpha: f64) -> ComparisonToDecide {
+    ComparisonToDecide { evidence: evidence(differences, alpha), margin: log(margin), floor: None }
 }
 
 /// One comparison with its noise floor, as studies have it.
 #[must_use]
-pub fn with_floor(trials: &Trials, margin: f64, alpha: f64) -> Question {
+pub fn with_floor(trials: &Trials, margin: f64, alpha: f64) -> ComparisonToDecide {
     ruled(trials, margin, alpha, FloorRule::default())
 }
 
 /// The same with `noise_floor = "beyond"`.
 #[must_use]
-pub fn with_milder_floor(trials: &Trials, margin: f64, alpha: f64) -> Question {
+pub fn with_milder_floor(trials: &Trials, margin: f64, alpha: f64) -> ComparisonToDecide {
     ruled(trials, margin, alpha, FloorRule::Beyond)
 }
 
-fn ruled(trials: &Trials, margin: f64, alpha: f64, rule: FloorRule) -> Question {
+fn ruled(trials: &Trials, margin: f64, alpha: f64, rule: FloorRule) -> ComparisonToDecide {
     let floor = evidence(&trials.floor(), alpha).map(|evidence| Floor { evidence, rule });
-    Question { floor, ..without_floor(&trials.differences(), margin, alpha) }
+    ComparisonToDecide { floor, ..without_floor(&trials.differences(), margin, alpha) }
 }
 
 /// What the product decides about one comparison that is alone in its study.
@@ -55,8 +55,8 @@ fn ruled(trials: &Trials, margin: f64, alpha: f64, rule: FloorRule) -> Question 
 /// # Panics
 /// Never: a question has a decision.
 #[must_use]
-pub fn decided(question: Question, alpha: f64) -> Decision {
-    decide(&[question], alpha).remove(0)
+pub fn decided(to_decide: ComparisonToDecide, alpha: f64) -> Decision {
+    decide(&[to_decide], alpha).remove(0)
 }
 
 /// Whether a difference is claimed.

@@ -7,7 +7,7 @@ use crate::text::utc;
 use askama::Template;
 use plimsoll_analysis::between::{Basis, Between, Change, Difference, Kind, NOISE_FLOORS, Row};
 use plimsoll_analysis::compare::FALSE_DISCOVERIES;
-use plimsoll_analysis::finding::{Finding, Gravity};
+use plimsoll_analysis::finding::{Finding, Severity};
 use plimsoll_analysis::quantity::{confidence, margin, percent, show};
 use plimsoll_analysis::verdict::{Outcome, Verdict};
 use plimsoll_analysis::{OrReason, words};
@@ -43,7 +43,7 @@ pub fn terminal(between: &Between) -> String {
     }
     let floors = view.notes.iter().filter(|finding| finding.topic == NOISE_FLOORS);
     for finding in view.grave.iter().chain(floors) {
-        let line = format!("{}: {}", finding.gravity.name(), finding.sentence);
+        let line = format!("{}: {}", finding.severity.name(), finding.sentence);
         write!(text, "\n{}", wrapped(&line, "  ")).expect(INFALLIBLE);
         for evidence in &finding.evidence {
             write!(text, "\n  {}", wrapped(&format!("- {evidence}"), "    ")).expect(INFALLIBLE);
@@ -137,7 +137,7 @@ struct RowView {
 
 impl<'a> View<'a> {
     fn new(between: &'a Between) -> View<'a> {
-        let (notes, grave) = between.findings.iter().partition(|finding| finding.gravity == Gravity::Note);
+        let (notes, grave) = between.findings.iter().partition(|finding| finding.severity == Severity::Note);
         View {
             title: &between.title,
             question: &between.question,
@@ -460,7 +460,7 @@ struct FindingRow<'a> {
 impl<'a> Report<'a> {
     fn new(between: &'a Between) -> Report<'a> {
         let finding = |finding: &'a Finding| FindingRow {
-            gravity: finding.gravity.name(),
+            gravity: finding.severity.name(),
             topic: finding.topic,
             sentence: &finding.sentence,
             evidence: &finding.evidence,

@@ -42,7 +42,7 @@ struct Report<'a> {
     conditions: Vec<Value>,
     decide: Vec<Decide>,
     trials: Vec<Trial>,
-    uncounted: Vec<Uncounted<'a>>,
+    uncounted: Vec<ExcludedLoad<'a>>,
     estimates: Vec<EstimateRow>,
     comparisons: Vec<ComparisonRow>,
     noise_floors: Vec<ComparisonRow>,
@@ -81,7 +81,7 @@ struct Trial {
 }
 
 #[derive(Serialize)]
-struct Uncounted<'a> {
+struct ExcludedLoad<'a> {
     trial: u32,
     what: &'a str,
     reasons: &'a [String],
@@ -223,9 +223,9 @@ pub(crate) fn json(input: &Input, analysis: &Analysis) -> String {
         decide: decide.collect(),
         trials: trials(input),
         uncounted: analysis
-            .uncounted
+            .excluded
             .iter()
-            .map(|one| Uncounted { trial: one.trial, what: one.what, reasons: &one.reasons })
+            .map(|one| ExcludedLoad { trial: one.trial, what: one.what, reasons: &one.reasons })
             .collect(),
         estimates: analysis.cells.iter().flat_map(|cell| estimates(input, cell)).collect(),
         comparisons: analysis.comparisons.iter().map(|one| comparison(input, one)).collect(),
@@ -357,7 +357,7 @@ fn findings(analysis: &Analysis) -> Vec<FindingRow<'_>> {
         .findings
         .iter()
         .map(|finding| FindingRow {
-            gravity: finding.gravity.name(),
+            gravity: finding.severity.name(),
             topic: finding.topic,
             sentence: &finding.sentence,
             evidence: &finding.evidence,

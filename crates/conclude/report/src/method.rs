@@ -181,7 +181,7 @@ pub fn gate(input: &Input, analysis: &Analysis) -> String {
         let place = words::condition(&input.plan.conditions[one.condition]);
         let measure = words::measure(&one.measure);
         let reach = match worse_end(one) {
-            Some(_) if one.verdict.as_ref().is_some_and(|verdict| verdict.over_floor) => {
+            Some(_) if one.verdict.as_ref().is_some_and(|verdict| verdict.blocked_by_floor) => {
                 "has a noise floor in doubt".to_owned()
             }
             Some(end) => format!("may reach {end}, where the margin is {limit}"),

@@ -14,7 +14,7 @@ use facts::Fact;
 use plimsoll_analysis::answer::Sentence;
 use plimsoll_analysis::compare::{Comparison, notation};
 use plimsoll_analysis::effect::shown_in;
-use plimsoll_analysis::finding::{Finding, Gravity};
+use plimsoll_analysis::finding::{Finding, Severity};
 use plimsoll_analysis::quantity::{Notation, confidence, margin, show};
 use plimsoll_analysis::{Analysis, Input, headline, words};
 use plimsoll_drawing::{Surface, svg};
@@ -65,7 +65,7 @@ pub(crate) struct SentenceView {
 }
 
 pub(crate) struct FindingView {
-    pub(crate) gravity: &'static str,
+    pub(crate) severity: &'static str,
     pub(crate) topic: &'static str,
     pub(crate) sentence: String,
     pub(crate) evidence: Vec<String>,
@@ -126,7 +126,7 @@ pub(crate) struct TrialView {
 impl Page {
     pub(crate) fn new(input: &Input, analysis: &Analysis) -> Page {
         let (problems, findings) =
-            analysis.findings.iter().partition::<Vec<&Finding>, _>(|finding| finding.gravity == Gravity::Problem);
+            analysis.findings.iter().partition::<Vec<&Finding>, _>(|finding| finding.severity == Severity::Problem);
         let paragraphs = |text: &str| text.split("\n\n").map(str::trim).map(str::to_owned).collect::<Vec<_>>();
         Page {
             title: input.facts.title.clone(),
@@ -181,7 +181,7 @@ fn finding_view(finding: &Finding) -> FindingView {
         evidence.push(format!("and {} more, in report.json", finding.evidence.len() - SHOWN));
     }
     FindingView {
-        gravity: finding.gravity.name(),
+        severity: finding.severity.name(),
         topic: finding.topic,
         sentence: text::unbroken(&finding.sentence),
         evidence,
@@ -284,7 +284,7 @@ fn trials(input: &Input) -> Vec<TrialView> {
     let measure = headline(&input.facts).measure;
     let view = |trial: TrialResult<'_>| {
         let Start { number, block, repeat, .. } = *trial.identity();
-        let value = plimsoll_analysis::measure::Reader::new(trial).value(&measure);
+        let value = plimsoll_analysis::measure::TrialReader::new(trial).value(&measure);
         TrialView {
             number,
             block,

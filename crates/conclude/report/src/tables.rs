@@ -2,7 +2,7 @@
 
 use plimsoll_analysis::database::{Cell as DatabaseCell, DatabaseReport};
 use plimsoll_analysis::estimate::CONFIDENCE;
-use plimsoll_analysis::measure::Reader;
+use plimsoll_analysis::measure::TrialReader;
 use plimsoll_analysis::storage::{Cell, StorageReport};
 use plimsoll_analysis::{Analysis, Input, OrReason};
 use plimsoll_model::factor::Assignment;
@@ -22,7 +22,7 @@ pub(crate) fn results(input: &Input, analysis: &Analysis) -> String {
             .chain(["validity", "measure", "unit", "value", "missing"].map(str::to_owned)),
     );
     for trial in input.trials() {
-        let reader = Reader::new(trial);
+        let reader = TrialReader::new(trial);
         let assignment = input.plan.assignment(trial.variant(), trial.condition());
         let Start { number: start, block, repeat, attempt, position, .. } = *trial.identity();
         let started = crate::text::utc(trial.start.summary.timing.started_unix_ms);
@@ -199,7 +199,7 @@ pub(crate) fn database(input: &Input, report: &DatabaseReport) -> String {
     }
     for row in &report.settings {
         for value in &row.values {
-            let asked = value.asked.clone().map(|asked| ("asked", asked));
+            let asked = value.requested.clone().map(|asked| ("asked", asked));
             for (quantity, text) in [("in_force", value.in_force.clone())].into_iter().chain(asked) {
                 let start = [&value.place, "", "setting", &row.database, &row.name, quantity, "", &text, "", ""];
                 table.row(start.map(str::to_owned));
@@ -241,7 +241,7 @@ fn transactions(cell: &DatabaseCell) -> Vec<Rest> {
 fn attempts(cell: &DatabaseCell) -> Vec<Rest> {
     let kinds = cell.errors.iter().map(|one| ("error", one)).chain(cell.retries.iter().map(|one| ("retry", one)));
     let kinds = kinds.map(|(what, (kind, count))| (what, kind.name(), *count));
-    let cancels = [("cancel", "asked", cell.cancels.asked), ("cancel", "failed", cell.cancels.failed)];
+    let cancels = [("cancel", "asked", cell.cancels.requested), ("cancel", "failed", cell.cancels.failed)];
     kinds
         .chain(cancels.into_iter().filter(|(.., count)| *count > 0))
         .map(|(what, name, count)| rest((what, "", name), "total", "count", &count, cell.trials.len()))

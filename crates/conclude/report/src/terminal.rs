@@ -1,7 +1,7 @@
 //! The answer and a compact table, for a terminal 100 columns wide.
 
 use plimsoll_analysis::compare::{Comparison, notation};
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::{confidence, show};
 use plimsoll_analysis::{Analysis, Input, decisions, words};
 use plimsoll_model::measure::Measure;
@@ -26,12 +26,12 @@ pub fn terminal(input: &Input, analysis: &Analysis) -> String {
     for line in crate::method::in_short(input, analysis) {
         writeln!(text, "{}", wrapped(&line, "  ")).expect("writing to a string does not fail");
     }
-    let grave: Vec<_> = analysis.findings.iter().filter(|finding| finding.gravity != Gravity::Note).collect();
+    let grave: Vec<_> = analysis.findings.iter().filter(|finding| finding.severity != Severity::Note).collect();
     if !grave.is_empty() {
         text += "\n";
     }
     for finding in grave {
-        let line = format!("{}: {}", finding.gravity.name(), finding.sentence);
+        let line = format!("{}: {}", finding.severity.name(), finding.sentence);
         writeln!(text, "{}", wrapped(&line, "  ")).expect("writing to a string does not fail");
     }
     text

@@ -3,7 +3,7 @@
 use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::{Context, anyhow};
-use plimsoll_audit::Gravity;
+use plimsoll_audit::Severity;
 use std::io::Read;
 use std::path::Path;
 use std::string::FromUtf8Error;
@@ -20,7 +20,7 @@ pub(super) fn audit(path: &Path, as_json: bool) -> Result<Exit, Failure> {
     })?;
     let report = if as_json { plimsoll_audit::json } else { plimsoll_audit::terminal };
     say::result(report(&name, &audit).trim_end())?;
-    Ok(if audit.count(Gravity::Problem) > 0 { Exit::Worse } else { Exit::Fine })
+    Ok(if audit.count(Severity::Problem) > 0 { Exit::Worse } else { Exit::Fine })
 }
 
 /// The name of the table and its text.

@@ -12,10 +12,10 @@ use plimsoll_model::measure::{Effect, Measure};
 use plimsoll_model::start::Plan;
 
 /// Outcomes that are told in one sentence, and what is said of them.
-type Verb = (&'static [Outcome], &'static str);
+type OutcomePhrase = (&'static [Outcome], &'static str);
 
 /// The outcomes, the worst first.
-const VERBS: [Verb; 5] = [
+const PHRASES: [OutcomePhrase; 5] = [
     (&[Outcome::Worse], "the second is worse for"),
     (&[Outcome::Better], "the second is better for"),
     (&[Outcome::Equivalent], "both are equivalent for"),
@@ -24,7 +24,7 @@ const VERBS: [Verb; 5] = [
 ];
 
 /// The same where nothing differs that could be better or worse.
-const VERBS_OF_NOTHING: [Verb; 4] = [
+const PHRASES_WITHOUT_CAUSE: [OutcomePhrase; 4] = [
     (&[Outcome::Worse, Outcome::Better], "the second moved, although nothing known differs, for"),
     (&[Outcome::Equivalent], "both are equivalent for"),
     (&[Outcome::Inconclusive], "it is undecided for"),
@@ -34,18 +34,18 @@ const VERBS_OF_NOTHING: [Verb; 4] = [
 /// The sentences, by measure. `plan` has the conditions that both bundles have, and no others. What
 /// the baseline did where nothing differs is told as drift.
 pub(super) fn answer(rows: &[Row], pair: &Pair<'_>, plan: &Plan) -> Vec<String> {
-    let is_told = |row: &&Row| row.verdict.is_some() && !(pair.nothing_differs && row.is_baseline);
-    let rows: Vec<&Row> = rows.iter().filter(is_told).collect();
+    let has_sentence = |row: &&Row| row.verdict.is_some() && !(pair.nothing_differs && row.is_baseline);
+    let rows: Vec<&Row> = rows.iter().filter(has_sentence).collect();
     let measures = distinct_measures(rows.iter().copied());
-    let speaker = Speaker { rows, basis: pair.basis, plan };
-    let verbs: &[Verb] = if pair.nothing_differs { &VERBS_OF_NOTHING } else { &VERBS };
+    let sentences_of = Sentences { rows, basis: pair.basis, plan };
+    let phrases: &[OutcomePhrase] = if pair.nothing_differs { &PHRASES_WITHOUT_CAUSE } else { &PHRASES };
     let on = |measure: &Measure| {
         let name = words::measure(measure);
         let name = match pair.basis {
             Basis::Values => name,
             Basis::RatiosToBaseline => format!("the ratio to the baseline in {name}"),
         };
-        let sentences = verbs.iter().filter_map(|(outcomes, verb)| speaker.clause(measure, outcomes, verb));
+        let sentences = phrases.iter().filter_map(|(outcomes, phrase)| sentences_of.clause(measure, outcomes, phrase));
         sentences.map(|clause| format!("By {name}, {clause}.")).collect::<Vec<_>>()
     };
     measures.into_iter().flat_map(on).collect()
@@ -62,15 +62,15 @@ pub(super) fn distinct_measures<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<
     measures
 }
 
-struct Speaker<'a> {
+struct Sentences<'a> {
     rows: Vec<&'a Row>,
     basis: Basis,
     plan: &'a Plan,
 }
 
-impl Speaker<'_> {
+impl Sentences<'_> {
     /// `the second is worse for mutex under all 6 conditions (+20.2 % to +20.4 %)`.
-    fn clause(&self, measure: &Measure, outcomes: &[Outcome], verb: &str) -> Option<String> {
+    fn clause(&self, measure: &Measure, outcomes: &[Outcome], phrase: &str) -> Option<String> {
         let is_of = |row: &&Row| {
             row.measure == *measure && row.verdict.as_ref().is_some_and(|verdict| outcomes.contains(&verdict.outcome))
         };
@@ -81,8 +81,8 @@ impl Speaker<'_> {
                 variants.push(&row.variant);
             }
         }
-        let told: Vec<String> = variants.into_iter().map(|variant| self.variant(variant, &rows)).collect();
-        (!told.is_empty()).then(|| format!("{verb} {}", told.join(", and for ")))
+        let clauses: Vec<String> = variants.into_iter().map(|variant| self.variant(variant, &rows)).collect();
+        (!clauses.is_empty()).then(|| format!("{phrase} {}", clauses.join(", and for ")))
     }
 
     /// Where, with the sizes.

@@ -1,8 +1,8 @@
 //! What differs between two bundles: what forbids to compare them, and what the comparison may be
 //! about.
 
-use super::described;
-use super::named::Named;
+use super::describe;
+use super::named_value::NamedValue;
 use super::{Resolved, Side, THIS_PROGRAM};
 use crate::quantity::significant;
 use crate::words;
@@ -15,11 +15,11 @@ use std::fmt;
 
 /// How far load averages before the start may lie apart, as a share of the processors, before they
 /// are worth a word.
-const LOAD_APART: f64 = 0.25;
+const MAX_LOAD_DIFFERENCE: f64 = 0.25;
 
 /// How far the memory of one machine may lie apart, as a share: the kernel keeps a little for
 /// itself, now more and now less.
-const MEMORY_APART: f64 = 0.02;
+const MAX_MEMORY_DIFFERENCE: f64 = 0.02;
 
 /// Where a difference lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,43 +110,43 @@ pub(super) fn is_same(one: &Assignment, other: &Assignment) -> bool {
 }
 
 pub(super) fn differences(first: &Side<'_>, second: &Side<'_>, shared: &[(Assignment, Assignment)]) -> Differences {
-    let mut found = Differences { forbidding: of_studies(first, second), ..Differences::default() };
-    found.forbidding.extend(nothing_in_common(first, second, shared));
+    let mut cell_differences = Differences { forbidding: of_studies(first, second), ..Differences::default() };
+    cell_differences.forbidding.extend(nothing_in_common(first, second, shared));
     match (&first.cells, &second.cells) {
         (Ok(ones), Ok(others)) => {
             let pairs = pairs(ones, others, shared);
-            found.forbidding.extend(of_cells(Kind::Study, &pairs, described::meaning));
-            found.causes.extend(of_cells(Kind::System, &pairs, described::settings));
+            cell_differences.forbidding.extend(of_cells(Kind::Study, &pairs, describe::load_and_workload));
+            cell_differences.causes.extend(of_cells(Kind::System, &pairs, describe::settings));
         }
-        _ => without_cells(first, second, shared, &mut found),
+        _ => without_cells(first, second, shared, &mut cell_differences),
     }
-    let (files, programs): (Vec<_>, Vec<_>) = programs(first, second, &mut found.unknown)
+    let (files, programs): (Vec<_>, Vec<_>) = programs(first, second, &mut cell_differences.unknown)
         .into_iter()
         .partition(|difference| difference.what.starts_with(&format!("program of {WORKLOAD} ")));
-    found.causes.extend(programs);
+    cell_differences.causes.extend(programs);
     let of_study = |difference: Difference| Difference {
         kind: Kind::Study,
         what: difference.what.replacen("program", "file", 1),
         ..difference
     };
-    found.forbidding.extend(files.into_iter().map(of_study));
+    cell_differences.forbidding.extend(files.into_iter().map(of_study));
     let hosts = [first, second].map(|side| &side.input.host);
-    let of_machines = apart(Kind::Machine, &described::host(hosts[0]), &described::host(hosts[1]));
-    let is_slight = |difference: &Difference| difference.what == described::MEMORY && memory_is_near(hosts);
+    let of_machines = unequal_values(Kind::Machine, &describe::host(hosts[0]), &describe::host(hosts[1]));
+    let is_slight = |difference: &Difference| difference.what == describe::MEMORY && memory_is_near(hosts);
     let (slight, machines): (Vec<_>, Vec<_>) = of_machines.into_iter().partition(is_slight);
-    found.causes.extend(machines);
-    let generator = |side: &Side<'_>| described::generator(side.input);
-    found.causes.extend(apart(Kind::Generator, &generator(first), &generator(second)));
+    cell_differences.causes.extend(machines);
+    let generator = |side: &Side<'_>| describe::generator(side.input);
+    cell_differences.causes.extend(unequal_values(Kind::Generator, &generator(first), &generator(second)));
     let version = |side: &Side<'_>| vec![("version of Plimsoll".to_owned(), side.plimsoll.clone())];
-    found.causes.extend(apart(Kind::Generator, &version(first), &version(second)));
-    found.minor.extend(apart(Kind::Study, &minor(first), &minor(second)));
-    found.minor.extend(slight);
-    found.minor.extend(load_before(hosts));
-    found
+    cell_differences.causes.extend(unequal_values(Kind::Generator, &version(first), &version(second)));
+    cell_differences.minor.extend(unequal_values(Kind::Study, &minor(first), &minor(second)));
+    cell_differences.minor.extend(slight);
+    cell_differences.minor.extend(load_before(hosts));
+    cell_differences
 }
 
 /// What does not bear on the mean of the numbers.
-fn minor(side: &Side<'_>) -> Vec<Named> {
+fn minor(side: &Side<'_>) -> Vec<NamedValue> {
     let (facts, plan) = (&side.input.facts, &side.input.plan);
     let yes = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
     let mut all = vec![
@@ -172,13 +172,13 @@ fn minor(side: &Side<'_>) -> Vec<Named> {
 }
 
 fn of_studies(first: &Side<'_>, second: &Side<'_>) -> Vec<Difference> {
-    let measured = |side: &Side<'_>| described::measured(&side.input.facts);
+    let measured = |side: &Side<'_>| describe::measured(&side.input.facts);
     let (one, other) = (measured(first), measured(second));
     // A measure that is in one list only is told by the lists.
-    let in_both = |list: &[Named], other: &[Named]| -> Vec<Named> {
+    let in_both = |list: &[NamedValue], other: &[NamedValue]| -> Vec<NamedValue> {
         list.iter().filter(|(name, _)| other.iter().any(|(known, _)| known == name)).cloned().collect()
     };
-    apart(Kind::Study, &in_both(&one, &other), &in_both(&other, &one))
+    unequal_values(Kind::Study, &in_both(&one, &other), &in_both(&other, &one))
 }
 
 /// Why two bundles share no cell.
@@ -203,20 +203,27 @@ fn nothing_in_common(first: &Side<'_>, second: &Side<'_>, shared: &[(Assignment,
 }
 
 /// Where a study cannot be resolved any more, its words have to do.
-fn without_cells(first: &Side<'_>, second: &Side<'_>, shared: &[(Assignment, Assignment)], found: &mut Differences) {
+fn without_cells(
+    first: &Side<'_>,
+    second: &Side<'_>,
+    shared: &[(Assignment, Assignment)],
+    cell_differences: &mut Differences,
+) {
     for side in [first, second] {
         if let Err(reason) = &side.cells {
-            found.unknown.push(format!("how systems were started in {} is not known, because {reason}", side.name));
+            cell_differences
+                .unknown
+                .push(format!("how systems were started in {} is not known, because {reason}", side.name));
         }
     }
     let in_words = |side: &Side<'_>| {
         let facts = &side.input.facts;
         vec![("load".to_owned(), facts.load.clone()), ("workload".to_owned(), facts.workload.clone())]
     };
-    found.forbidding.extend(apart(Kind::Study, &in_words(first), &in_words(second)));
+    cell_differences.forbidding.extend(unequal_values(Kind::Study, &in_words(first), &in_words(second)));
     let lengths = |side: &Side<'_>| {
         let plan = &side.input.plan;
-        let mut lengths: Vec<Named> = Vec::new();
+        let mut lengths: Vec<NamedValue> = Vec::new();
         for (_, condition) in shared {
             let Some(length) = place(&plan.conditions, condition).and_then(|index| plan.lengths.get(index)) else {
                 continue;
@@ -229,12 +236,12 @@ fn without_cells(first: &Side<'_>, second: &Side<'_>, shared: &[(Assignment, Ass
         }
         lengths
     };
-    found.forbidding.extend(apart(Kind::Study, &lengths(first), &lengths(second)));
+    cell_differences.forbidding.extend(unequal_values(Kind::Study, &lengths(first), &lengths(second)));
 }
 
-type Pair<'a> = (&'a Resolved, &'a Resolved);
+type CellPair<'a> = (&'a Resolved, &'a Resolved);
 
-fn pairs<'a>(ones: &'a [Resolved], others: &'a [Resolved], shared: &[(Assignment, Assignment)]) -> Vec<Pair<'a>> {
+fn pairs<'a>(ones: &'a [Resolved], others: &'a [Resolved], shared: &[(Assignment, Assignment)]) -> Vec<CellPair<'a>> {
     let cell = |cells: &'a [Resolved], (variant, condition): &(Assignment, Assignment)| {
         cells.iter().find(|cell| is_same(&cell.variant, variant) && is_same(&cell.condition, condition))
     };
@@ -242,45 +249,45 @@ fn pairs<'a>(ones: &'a [Resolved], others: &'a [Resolved], shared: &[(Assignment
 }
 
 /// A difference in the first of two cells.
-type Found<'a> = (Difference, &'a Resolved);
+type CellDifference<'a> = (Difference, &'a Resolved);
 
 /// The differences of cells, each name once: with the values of the first cell that it is found in,
 /// and which cells those are where it is not all, or where the values are not the same in all.
-fn of_cells(kind: Kind, pairs: &[Pair<'_>], describe: fn(&Resolved) -> Vec<Named>) -> Vec<Difference> {
-    let mut by_name: Vec<Vec<Found<'_>>> = Vec::new();
+fn of_cells(kind: Kind, pairs: &[CellPair<'_>], describe: fn(&Resolved) -> Vec<NamedValue>) -> Vec<Difference> {
+    let mut by_name: Vec<Vec<CellDifference<'_>>> = Vec::new();
     for (one, other) in pairs {
-        for difference in apart(kind, &describe(one), &describe(other)) {
-            match by_name.iter_mut().find(|found| found[0].0.what == difference.what) {
-                Some(found) => found.push((difference, one)),
+        for difference in unequal_values(kind, &describe(one), &describe(other)) {
+            match by_name.iter_mut().find(|cell_differences| cell_differences[0].0.what == difference.what) {
+                Some(cell_differences) => cell_differences.push((difference, one)),
                 None => by_name.push(vec![(difference, one)]),
             }
         }
     }
     let all = distinct(pairs.iter().map(|(one, _)| &one.variant));
-    let told = by_name.into_iter().map(|found| {
-        let variants = distinct(found.iter().map(|(_, cell)| &cell.variant));
-        let places = places(&found, pairs);
-        let first = found[0].0.clone();
+    let version_label = by_name.into_iter().map(|cell_differences| {
+        let variants = distinct(cell_differences.iter().map(|(_, cell)| &cell.variant));
+        let places = places(&cell_differences, pairs);
+        let first = cell_differences[0].0.clone();
         let what = if places.is_empty() { first.what } else { format!("{} ({places})", first.what) };
         Difference { what, variants: (variants.len() < all.len()).then_some(variants), ..first }
     });
-    told.collect()
+    version_label.collect()
 }
 
 /// In which cell something differs as told, and in how many others it differs too; by variant or
 /// condition alone where the other makes no difference. Empty where it is the same in all.
-fn places(found: &[Found<'_>], pairs: &[Pair<'_>]) -> String {
-    let alike = found.iter().all(|(difference, _)| *difference == found[0].0);
-    if alike && found.len() == pairs.len() {
+fn places(cell_differences: &[CellDifference<'_>], pairs: &[CellPair<'_>]) -> String {
+    let alike = cell_differences.iter().all(|(difference, _)| *difference == cell_differences[0].0);
+    if alike && cell_differences.len() == pairs.len() {
         return String::new();
     }
-    let first = found[0].1;
-    let (name, count, noun) = if let Some(count) = groups(found, pairs, |cell| &cell.variant) {
+    let first = cell_differences[0].1;
+    let (name, count, noun) = if let Some(count) = groups(cell_differences, pairs, |cell| &cell.variant) {
         (first.variant.to_string(), count, "variant")
-    } else if let Some(count) = groups(found, pairs, |cell| &cell.condition) {
+    } else if let Some(count) = groups(cell_differences, pairs, |cell| &cell.condition) {
         (words::condition(&first.condition), count, "condition")
     } else {
-        (format!("{}, {}", first.variant, words::condition(&first.condition)), found.len(), "cell")
+        (format!("{}, {}", first.variant, words::condition(&first.condition)), cell_differences.len(), "cell")
     };
     match count {
         0 | 1 => name,
@@ -291,11 +298,16 @@ fn places(found: &[Found<'_>], pairs: &[Pair<'_>]) -> String {
 
 /// How many groups of cells differ, if the cells of a group either all differ, and in the same
 /// values, or do not differ at all.
-fn groups(found: &[Found<'_>], pairs: &[Pair<'_>], of: fn(&Resolved) -> &Assignment) -> Option<usize> {
-    let groups = distinct(found.iter().map(|(_, cell)| of(cell)));
+fn groups(
+    cell_differences: &[CellDifference<'_>],
+    pairs: &[CellPair<'_>],
+    of: fn(&Resolved) -> &Assignment,
+) -> Option<usize> {
+    let groups = distinct(cell_differences.iter().map(|(_, cell)| of(cell)));
     let is_whole = |group: &Assignment| {
         let all = pairs.iter().filter(|(one, _)| of(one) == group).count();
-        let mut differ = found.iter().filter(|(_, cell)| of(cell) == group).map(|(difference, _)| difference);
+        let mut differ =
+            cell_differences.iter().filter(|(_, cell)| of(cell) == group).map(|(difference, _)| difference);
         let count = differ.clone().count();
         differ.next().is_some_and(|first| differ.all(|other| other == first)) && count == all
     };
@@ -315,8 +327,8 @@ pub(super) fn distinct<'a>(assignments: impl Iterator<Item = &'a Assignment>) ->
 
 /// What two lists say differently, in the order of the first. What is in one list only is `none`
 /// in the other.
-fn apart(kind: Kind, one: &[Named], other: &[Named]) -> Vec<Difference> {
-    let value = |list: &[Named], name: &str| {
+fn unequal_values(kind: Kind, one: &[NamedValue], other: &[NamedValue]) -> Vec<Difference> {
+    let value = |list: &[NamedValue], name: &str| {
         list.iter().find(|(known, _)| known == name).map_or("none".to_owned(), |(_, value)| value.clone())
     };
     let mut names: Vec<&String> = one.iter().map(|(name, _)| name).collect();
@@ -332,14 +344,14 @@ fn apart(kind: Kind, one: &[Named], other: &[Named]) -> Vec<Difference> {
 /// Whether two machines have the same memory but for what the kernel keeps.
 fn memory_is_near(hosts: [&Host; 2]) -> bool {
     let [Some(one), Some(other)] = hosts.map(|host| host.memory) else { return false };
-    one.abs_diff(other) as f64 <= MEMORY_APART * one.max(other) as f64
+    one.abs_diff(other) as f64 <= MAX_MEMORY_DIFFERENCE * one.max(other) as f64
 }
 
 /// Load averages over a minute differ in every run, if only by what ran before it, which may have
 /// been the other of the two. A comparison is never about them.
 fn load_before([one, other]: [&Host; 2]) -> Option<Difference> {
     let (first, second) = (one.load_before?[0], other.load_before?[0]);
-    let far = (first - second).abs() > LOAD_APART * one.processors.max(1) as f64;
+    let far = (first - second).abs() > MAX_LOAD_DIFFERENCE * one.processors.max(1) as f64;
     far.then(|| Difference {
         kind: Kind::Machine,
         what: "load average before the start".to_owned(),
@@ -353,11 +365,11 @@ fn load_before([one, other]: [&Host; 2]) -> Option<Difference> {
 /// the same file at another place is no difference.
 fn programs(first: &Side<'_>, second: &Side<'_>, unknown: &mut Vec<String>) -> Vec<Difference> {
     let (ones, others) = (by_place(first), by_place(second));
-    let files = |programs: &BTreeMap<Place, &Version>, system: &str| -> BTreeSet<String> {
+    let files = |programs: &BTreeMap<ProgramKey, &Version>, system: &str| -> BTreeSet<String> {
         programs.iter().filter(|((name, _), _)| name == system).filter_map(|(_, one)| one.sha256.clone()).collect()
     };
-    let mut found = Vec::new();
-    let places: BTreeSet<&Place> = ones.keys().chain(others.keys()).collect();
+    let mut cell_differences = Vec::new();
+    let places: BTreeSet<&ProgramKey> = ones.keys().chain(others.keys()).collect();
     for place in places {
         let (one, other) = (ones.get(place), others.get(place));
         if let (Some(one), Some(other)) = (one, other)
@@ -367,7 +379,7 @@ fn programs(first: &Side<'_>, second: &Side<'_>, unknown: &mut Vec<String>) -> V
         {
             unknown.push(format!("whether {} of {} is the same file: neither bundle has its hash", place.1, place.0));
         }
-        let is_elsewhere = |version: &&Version, programs: &BTreeMap<Place, &Version>| {
+        let is_elsewhere = |version: &&Version, programs: &BTreeMap<ProgramKey, &Version>| {
             version.sha256.as_ref().is_some_and(|hash| files(programs, &place.0).contains(hash))
         };
         let same = match (one, other) {
@@ -378,8 +390,9 @@ fn programs(first: &Side<'_>, second: &Side<'_>, unknown: &mut Vec<String>) -> V
             (None, None) => true,
         };
         if !same {
-            let tell = |version: Option<&&Version>| version.map_or("not run".to_owned(), |version| told(version));
-            found.push(Difference {
+            let tell =
+                |version: Option<&&Version>| version.map_or("not run".to_owned(), |version| version_label(version));
+            cell_differences.push(Difference {
                 kind: Kind::System,
                 what: format!("program of {} ({})", place.0, place.1),
                 first: tell(one),
@@ -388,13 +401,13 @@ fn programs(first: &Side<'_>, second: &Side<'_>, unknown: &mut Vec<String>) -> V
             });
         }
     }
-    found
+    cell_differences
 }
 
 /// System and program.
-type Place = (String, String);
+type ProgramKey = (String, String);
 
-fn by_place<'a>(side: &Side<'a>) -> BTreeMap<Place, &'a Version> {
+fn by_place<'a>(side: &Side<'a>) -> BTreeMap<ProgramKey, &'a Version> {
     let place = |version: &Version| {
         let own = starts(side, &version.name).any(|program| program == THIS_PROGRAM)
             && version.program.rsplit('/').next() == Some("plimsoll");
@@ -412,7 +425,7 @@ fn starts<'a>(side: &'a Side<'_>, system: &'a str) -> impl Iterator<Item = &'a s
 
 /// The variants that start this program; none where that is all of them, or is not known, as with
 /// what a wrapper script has started.
-fn run_by(first: &Side<'_>, second: &Side<'_>, (system, program): &Place) -> Option<Vec<Assignment>> {
+fn run_by(first: &Side<'_>, second: &Side<'_>, (system, program): &ProgramKey) -> Option<Vec<Assignment>> {
     let cells = || [first, second].into_iter().flat_map(|side| side.cells.as_deref().unwrap_or_default());
     let starts = |spec: &SystemSpec| {
         let as_argument = |argument: &String| spec.dir.join(argument).as_os_str() == program.as_str();
@@ -425,7 +438,7 @@ fn run_by(first: &Side<'_>, second: &Side<'_>, (system, program): &Place) -> Opt
 }
 
 /// A program as people tell it from another: by version and the start of its hash.
-fn told(version: &Version) -> String {
+fn version_label(version: &Version) -> String {
     let hash = version.sha256.as_ref().map(|hash| format!("SHA-256 {}…", &hash[..hash.len().min(12)]));
     let parts: Vec<String> = version.version.iter().cloned().chain(hash).collect();
     if parts.is_empty() { "unknown".to_owned() } else { parts.join(", ") }

@@ -3,7 +3,7 @@
 use super::{Basis, Between, Floor};
 use crate::effect::ends;
 use crate::estimate::Interval;
-use crate::finding::{Finding, Gravity};
+use crate::finding::{Finding, Severity};
 use crate::words;
 use plimsoll_model::measure::Measure;
 
@@ -17,26 +17,26 @@ pub(super) fn findings(between: &Between) -> Vec<Finding> {
             .chain([Some(floors(between)), left_out(between), minor(between)])
             .flatten()
             .collect();
-    findings.sort_by_key(|finding| finding.gravity);
+    findings.sort_by_key(|finding| finding.severity);
     findings
 }
 
-fn finding(gravity: Gravity, topic: &'static str, sentence: impl Into<String>, evidence: Vec<String>) -> Finding {
-    Finding { gravity, topic, sentence: sentence.into(), evidence }
+fn finding(severity: Severity, topic: &'static str, sentence: impl Into<String>, evidence: Vec<String>) -> Finding {
+    Finding { severity, topic, sentence: sentence.into(), evidence }
 }
 
 fn problems(between: &Between) -> Option<Finding> {
     let sentence =
         "A bundle is damaged, was changed after the run, or is not complete: this rests on what is whole of it.";
     (!between.problems.is_empty())
-        .then(|| finding(Gravity::Problem, "bundle not whole", sentence, between.problems.clone()))
+        .then(|| finding(Severity::Problem, "bundle not whole", sentence, between.problems.clone()))
 }
 
 fn several(between: &Between) -> Option<Finding> {
     let sentence = "More than one thing differs between the bundles, so a difference in the numbers has no one cause: to \
                     learn it, change one thing at a time, or compare both as variants of one study.";
     let evidence = between.causes.iter().map(ToString::to_string).collect();
-    (between.causes.len() > 1).then(|| finding(Gravity::Caution, "several things differ", sentence, evidence))
+    (between.causes.len() > 1).then(|| finding(Severity::Caution, "several things differ", sentence, evidence))
 }
 
 fn at_once(between: &Between) -> Option<Finding> {
@@ -45,7 +45,7 @@ fn at_once(between: &Between) -> Option<Finding> {
     let same_machine = !between.causes.iter().any(|cause| cause.kind == super::Kind::Machine);
     let sentence = "The two ran at the same time, on machines of the same description: if it was one machine, each was \
                     load for the other.";
-    (overlap && same_machine).then(|| finding(Gravity::Problem, "at the same time", sentence, Vec::new()))
+    (overlap && same_machine).then(|| finding(Severity::Problem, "at the same time", sentence, Vec::new()))
 }
 
 /// Always: that is what sets this apart from a study.
@@ -69,12 +69,12 @@ fn times(between: &Between) -> Finding {
              as far as it met all variants alike"
         }
     };
-    finding(Gravity::Caution, "different times", format!("{apart}; {rest}."), Vec::new())
+    finding(Severity::Caution, "different times", format!("{apart}; {rest}."), Vec::new())
 }
 
 fn unknown(between: &Between) -> Option<Finding> {
     let sentence = "Some things could not be held against each other.";
-    (!between.unknown.is_empty()).then(|| finding(Gravity::Caution, "not known", sentence, between.unknown.clone()))
+    (!between.unknown.is_empty()).then(|| finding(Severity::Caution, "not known", sentence, between.unknown.clone()))
 }
 
 /// The baseline's own change, where nothing but other variants differs.
@@ -94,7 +94,7 @@ fn drift(between: &Between) -> Option<Finding> {
     let sentence = "The baseline is the same in both, so its own change is what the time between them did. Verdicts on the \
                     other variants are on their ratios to it.";
     (between.basis == Basis::RatiosToBaseline && !evidence.is_empty())
-        .then(|| finding(Gravity::Note, "drift", sentence, evidence))
+        .then(|| finding(Severity::Note, "drift", sentence, evidence))
 }
 
 fn floors(between: &Between) -> Finding {
@@ -119,7 +119,7 @@ fn floors(between: &Between) -> Finding {
     }
     let sentence = "The noise floor of each bundle, the baseline against itself in the same blocks, is the least that two \
                     runs differ by; runs at different times differ by more.";
-    finding(Gravity::Note, NOISE_FLOORS, sentence, evidence)
+    finding(Severity::Note, NOISE_FLOORS, sentence, evidence)
 }
 
 /// How far the floors of a measure reach, over all conditions.
@@ -130,13 +130,13 @@ fn reach(floors: &[Floor], measure: &Measure) -> Option<Interval> {
 
 fn left_out(between: &Between) -> Option<Finding> {
     let sentence = "Only what both bundles have is compared.";
-    (!between.left_out.is_empty()).then(|| finding(Gravity::Note, "left out", sentence, between.left_out.clone()))
+    (!between.left_out.is_empty()).then(|| finding(Severity::Note, "left out", sentence, between.left_out.clone()))
 }
 
 fn minor(between: &Between) -> Option<Finding> {
     let sentence = "These differ as well; the comparison is not about them.";
     let evidence = between.minor.iter().map(ToString::to_string).collect();
-    (!between.minor.is_empty()).then(|| finding(Gravity::Note, "also different", sentence, evidence))
+    (!between.minor.is_empty()).then(|| finding(Severity::Note, "also different", sentence, evidence))
 }
 
 /// A span of milliseconds for people: `40 s`, `12 min`, `3 h`, `5 days`.

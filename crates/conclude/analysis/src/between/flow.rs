@@ -1,6 +1,6 @@
 //! What a bundle says of users of flows and scripts, as named texts.
 
-use super::named::{Named, named, think};
+use super::named_value::{NamedValue, named, think};
 use super::sql;
 use plimsoll_model::flow::{
     Auth, Block, Body, Capture, Comparison, Condition, Feed, FeedEnd, FeedOrder, Flow, FlowRequest, Instruction,
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What users keep, and what they do.
-pub(super) fn flow(flow: &Flow) -> Vec<Named> {
+pub(super) fn flow(flow: &Flow) -> Vec<NamedValue> {
     let words = Words(flow);
     let lifetime = match flow.lifetime {
         Lifetime::Trial => "as long as it works",
@@ -136,7 +136,7 @@ impl Words<'_> {
     }
 
     /// A request. Several may have one name, so they have numbers too.
-    fn request(&self, request: &FlowRequest, number: usize) -> Vec<Named> {
+    fn request(&self, request: &FlowRequest, number: usize) -> Vec<NamedValue> {
         let of = |what: &str| format!("{what} of request {number} `{}`", request.name);
         let pairs = |pairs: &[(String, Text)]| -> String {
             pairs.iter().map(|(name, text)| format!("{name}: {}", self.text(text))).collect::<Vec<_>>().join("; ")
@@ -235,7 +235,7 @@ fn sign(comparison: Comparison) -> &'static str {
 }
 
 /// What users run. The files of the script are told by their hashes, among those of the workload.
-pub(super) fn script(script: &Script) -> Vec<Named> {
+pub(super) fn script(script: &Script) -> Vec<NamedValue> {
     let pairs = |pairs: &BTreeMap<String, String>| {
         pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
     };

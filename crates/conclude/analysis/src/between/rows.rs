@@ -4,9 +4,9 @@ use super::differences::{is_same, place};
 use super::{Basis, Change, Floor, Row, Side};
 use crate::catalogue::margin;
 use crate::compare::{Comparison, Exploratory, FALSE_DISCOVERIES, resolution};
-use crate::decide::{self, Evidence, LEAST, Question, decide, doubt};
+use crate::decide::{self, ComparisonToDecide, Evidence, MIN_REPEATS, decide, doubt};
 use crate::effect::{additive_margin, natural, natural_interval};
-use crate::measure::Reader;
+use crate::measure::TrialReader;
 use crate::reason::OrReason;
 use crate::verdict::{Outcome, Verdict, of_decision};
 use crate::words::too_few;
@@ -28,7 +28,7 @@ pub(super) struct Pair<'a> {
 }
 
 /// A row with the evidence that its verdict is on.
-struct Made {
+struct DraftRow {
     row: Row,
     evidence: Option<Evidence>,
     floor: Option<Evidence>,
@@ -47,7 +47,7 @@ impl Pair<'_> {
         let in_both = |measure: &&Measure| self.second.analysis.measures.contains(measure);
         let measures = self.first.analysis.measures.iter().filter(in_both);
         let (deciding, others): (Vec<&Measure>, Vec<&Measure>) = measures.partition(|one| self.margin(one).is_some());
-        let all = |measures: Vec<&Measure>| -> Vec<Made> {
+        let all = |measures: Vec<&Measure>| -> Vec<DraftRow> {
             let cells =
                 |measure| shared.iter().filter_map(move |(variant, condition)| self.one(measure, variant, condition));
             measures.into_iter().flat_map(cells).collect()
@@ -55,7 +55,7 @@ impl Pair<'_> {
         let (mut deciding, mut others) = (all(deciding), all(others));
         self.judge(&mut deciding);
         explore(&mut others, self.basis);
-        let rows = |made: Vec<Made>| made.into_iter().map(|made| made.row).collect();
+        let rows = |drafts: Vec<DraftRow>| drafts.into_iter().map(|drafts| drafts.row).collect();
         (rows(deciding), rows(others))
     }
 
@@ -67,7 +67,7 @@ impl Pair<'_> {
         [self.first, self.second]
     }
 
-    fn one(&self, measure: &Measure, variant: &Assignment, condition: &Assignment) -> Option<Made> {
+    fn one(&self, measure: &Measure, variant: &Assignment, condition: &Assignment) -> Option<DraftRow> {
         let mut cells = [Cell { condition: 0, variant: 0 }; 2];
         for (cell, side) in cells.iter_mut().zip(self.sides()) {
             let plan = &side.input.plan;
@@ -98,7 +98,7 @@ impl Pair<'_> {
             verdict: None,
             exploratory: None,
         };
-        Some(Made { row, evidence: judged, floor: self.floor(measure, cells, resolution, basis) })
+        Some(DraftRow { row, evidence: judged, floor: self.floor(measure, cells, resolution, basis) })
     }
 
     /// Welch's test of the values of both bundles.
@@ -155,7 +155,7 @@ impl Pair<'_> {
         };
         let evidence = Evidence::unpaired(second, first, resolution);
         let n = [first.len(), second.len()];
-        let enough = evidence.as_ref().filter(|evidence| evidence.n >= LEAST);
+        let enough = evidence.as_ref().filter(|evidence| evidence.n >= MIN_REPEATS);
         let effect = measure.effect();
         let change = Change {
             value: natural(effect, other - one),
@@ -196,33 +196,37 @@ impl Pair<'_> {
     /// The fewest requests of a trial in these cells, where it matters.
     fn fewest_requests(&self, measure: &Measure, cells: [Cell; 2]) -> f64 {
         let of_cell = |side: usize| {
-            let readers = self.sides()[side].input.trials().map(Reader::new);
+            let readers = self.sides()[side].input.trials().map(TrialReader::new);
             readers
                 .filter(move |reader| reader.is_of(cells[side].condition, cells[side].variant) && reader.counts())
-                .map(|reader| reader.out_of(&measure.series) as f64)
+                .map(|reader| reader.denominator(&measure.series) as f64)
         };
         of_cell(0).chain(of_cell(1)).fold(f64::INFINITY, f64::min)
     }
 
     /// Verdicts on what decides: one family, whatever measure, condition and variant.
-    fn judge(&self, made: &mut [Made]) {
-        let is_judged = |made: &&mut Made| self.basis == Basis::Values || self.nothing_differs || !made.row.is_baseline;
-        let judged: Vec<&mut Made> = made.iter_mut().filter(is_judged).collect();
+    fn judge(&self, drafts: &mut [DraftRow]) {
+        let is_judged =
+            |drafts: &&mut DraftRow| self.basis == Basis::Values || self.nothing_differs || !drafts.row.is_baseline;
+        let judged: Vec<&mut DraftRow> = drafts.iter_mut().filter(is_judged).collect();
         // The milder rule holds where both studies declared it.
         let milder = self.sides().iter().all(|side| side.input.facts.floor_rule == FloorRule::Beyond);
         let rule = if milder { FloorRule::Beyond } else { FloorRule::Strict };
-        let questions: Vec<Question> = judged
+        let to_decide: Vec<ComparisonToDecide> = judged
             .iter()
-            .map(|made| Question {
-                evidence: made.evidence.clone(),
-                margin: additive_margin(made.row.measure.effect(), self.margin(&made.row.measure).unwrap_or_default()),
-                floor: made.floor.clone().map(|evidence| decide::Floor { evidence, rule }),
+            .map(|drafts| ComparisonToDecide {
+                evidence: drafts.evidence.clone(),
+                margin: additive_margin(
+                    drafts.row.measure.effect(),
+                    self.margin(&drafts.row.measure).unwrap_or_default(),
+                ),
+                floor: drafts.floor.clone().map(|evidence| decide::Floor { evidence, rule }),
             })
             .collect();
-        for (made, decision) in judged.into_iter().zip(decide(&questions, self.alpha)) {
-            let margin = self.margin(&made.row.measure).unwrap_or_default();
-            made.row.verdict = Some(match made.row.judged(self.basis) {
-                Ok(change) => of_decision(&made.row.measure, change.n[0].min(change.n[1]), &decision, margin),
+        for (drafts, decision) in judged.into_iter().zip(decide(&to_decide, self.alpha)) {
+            let margin = self.margin(&drafts.row.measure).unwrap_or_default();
+            drafts.row.verdict = Some(match drafts.row.judged(self.basis) {
+                Ok(change) => of_decision(&drafts.row.measure, change.n[0].min(change.n[1]), &decision, margin),
                 Err(reason) => void(margin, reason.clone()),
             });
         }
@@ -240,11 +244,11 @@ impl Pair<'_> {
 }
 
 /// Which of the comparisons that do not decide stand out, among all of them.
-fn explore(made: &mut [Made], basis: Basis) {
-    let p = |made: &Made| made.row.judged(basis).as_ref().ok().and_then(|change| change.p);
-    let adjusted = benjamini_hochberg(&made.iter().filter_map(p).collect::<Vec<f64>>());
-    for (made, adjusted_p) in made.iter_mut().filter(|made| p(made).is_some()).zip(adjusted) {
-        made.row.exploratory = Some(Exploratory { adjusted_p, stands_out: adjusted_p <= FALSE_DISCOVERIES });
+fn explore(drafts: &mut [DraftRow], basis: Basis) {
+    let p = |drafts: &DraftRow| drafts.row.judged(basis).as_ref().ok().and_then(|change| change.p);
+    let adjusted = benjamini_hochberg(&drafts.iter().filter_map(p).collect::<Vec<f64>>());
+    for (drafts, adjusted_p) in drafts.iter_mut().filter(|drafts| p(drafts).is_some()).zip(adjusted) {
+        drafts.row.exploratory = Some(Exploratory { adjusted_p, stands_out: adjusted_p <= FALSE_DISCOVERIES });
     }
 }
 
@@ -283,7 +287,7 @@ fn void(margin: f64, reason: String) -> Verdict {
         adjusted_p: None,
         needed: None,
         not_inferior: false,
-        over_floor: false,
-        beyond_floor: false,
+        blocked_by_floor: false,
+        exceeds_floor: false,
     }
 }

@@ -1,6 +1,6 @@
 //! What a bundle says of its databases and of the load on them, as named texts.
 
-use super::named::{Named, named};
+use super::named_value::{NamedValue, named};
 use crate::quantity::grouped;
 use crate::words::counted;
 use plimsoll_model::database::{Database, Dataset, Origin, Server, Snapshot};
@@ -9,7 +9,7 @@ use plimsoll_model::sql::{
 };
 
 /// What users do, and on which terms.
-pub(super) fn work(sql: &Sql) -> Vec<Named> {
+pub(super) fn work(sql: &Sql) -> Vec<NamedValue> {
     let transport = match sql.transport {
         Transport::Tcp => "TCP",
         Transport::Unix => "UNIX socket",
@@ -41,7 +41,7 @@ fn retries(retry: &Retry) -> String {
     format!("after {}, {} attempts in all", kinds.join(", "), retry.attempts)
 }
 
-fn tpcc(tpcc: &Tpcc) -> Vec<Named> {
+fn tpcc(tpcc: &Tpcc) -> Vec<NamedValue> {
     let waits = match tpcc.waits {
         Waits::Spec => "as specified".to_owned(),
         Waits::Zero => "none".to_owned(),
@@ -64,7 +64,7 @@ fn distribution(distribution: Distribution) -> String {
     }
 }
 
-fn own(transaction: &Transaction) -> Named {
+fn own(transaction: &Transaction) -> NamedValue {
     let statements: Vec<String> = transaction.statements.iter().map(statement).collect();
     let atomic = if transaction.atomic { "in one transaction" } else { "each by itself" };
     let text = format!("weight {}, {atomic}: {}", transaction.weight, statements.join("; "));
@@ -87,7 +87,7 @@ pub(super) fn parameter(parameter: &Parameter) -> String {
 }
 
 /// What lies in a database before every trial: where it differs, numbers do not mean the same.
-pub(super) fn data(database: &Database) -> Vec<Named> {
+pub(super) fn data(database: &Database) -> Vec<NamedValue> {
     let dataset = match &database.dataset {
         Dataset::Tpcc { warehouses, .. } => format!("TPC-C, {}", counted(*warehouses as usize, "warehouse")),
         Dataset::Sbtest { tables, rows, .. } => {
@@ -107,7 +107,7 @@ pub(super) fn data(database: &Database) -> Vec<Named> {
 }
 
 /// What a comparison may be about: the server and its settings.
-pub(super) fn database(database: &Database) -> Vec<Named> {
+pub(super) fn database(database: &Database) -> Vec<NamedValue> {
     let of = |what: &str| format!("{what} of {}", database.name);
     let mut all = vec![named(of("server"), database.engine.to_string())];
     match &database.origin {
@@ -118,7 +118,7 @@ pub(super) fn database(database: &Database) -> Vec<Named> {
     all
 }
 
-fn started(server: &Server, of: impl Fn(&str) -> String) -> Vec<Named> {
+fn started(server: &Server, of: impl Fn(&str) -> String) -> Vec<NamedValue> {
     let snapshot = match server.snapshot {
         Snapshot::Copy => "files are copied",
         Snapshot::Template => "a template database",
@@ -140,7 +140,7 @@ mod tests {
     use plimsoll_model::sql::{Isolation, Oltp, OltpTest};
     use std::time::Duration;
 
-    fn lines(named: Vec<Named>) -> Vec<String> {
+    fn lines(named: Vec<NamedValue>) -> Vec<String> {
         named.into_iter().map(|(name, value)| format!("{name}: {value}")).collect()
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analyse;
-use crate::finding::Gravity;
+use crate::finding::Severity;
 use crate::testing::{input, start};
 use crate::verdict::Outcome;
 use plimsoll_model::host::Version;
@@ -375,7 +375,7 @@ fn runs_at_the_same_time_disturb_one_another() {
         trial.summary.timing.started_unix_ms -= 30 * 3_600_000 - 500;
     }
     let between = two.whole();
-    assert_eq!(between.findings[0].gravity, Gravity::Problem);
+    assert_eq!(between.findings[0].severity, Severity::Problem);
     assert_eq!(between.findings[0].topic, "at the same time");
 }
 

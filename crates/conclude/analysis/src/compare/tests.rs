@@ -103,8 +103,8 @@ fn a_block_that_was_run_again_counts_for_nothing() {
     let blocks: Vec<u32> = comparison.pairs.iter().map(|pair| pair.block).collect();
     assert_eq!(blocks, [1, 2, 4]);
     assert!(comparison.dropped.is_empty());
-    let uncounted: Vec<(u32, &str)> = analyse(&input).uncounted.iter().map(|one| (one.trial, one.what)).collect();
-    assert_eq!(uncounted, [(5, "void"), (6, "run again")]);
+    let excluded: Vec<(u32, &str)> = analyse(&input).excluded.iter().map(|one| (one.trial, one.what)).collect();
+    assert_eq!(excluded, [(5, "void"), (6, "run again")]);
 }
 
 fn with_errors(mut result: StartResult, errors: u64) -> StartResult {

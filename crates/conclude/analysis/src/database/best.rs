@@ -4,7 +4,7 @@
 //! each ratio of best settings stands beside another for which, repeat by repeat, the setting is
 //! picked by the other repeats alone, and the value is that of the repeat left out.
 
-use super::Scene;
+use super::ReportContext;
 use crate::compare::Contrast;
 use crate::estimate::{Interval, interval_of_mean, summarise};
 use crate::reason::OrReason;
@@ -38,7 +38,7 @@ pub struct Best {
     /// Where that lies.
     pub interval: OrReason<Interval>,
     /// Whether its interval lies above those of all other settings.
-    pub apart: bool,
+    pub better_than_all_others: bool,
 }
 
 /// A variant over the baseline.
@@ -49,9 +49,9 @@ pub struct BestRatio {
     /// Each at its best setting, picked from all repeats.
     pub best: OrReason<Ratio>,
     /// The same, with the setting picked by the other repeats.
-    pub confirmed: OrReason<Ratio>,
+    pub leave_one_out: OrReason<Ratio>,
     /// Both at the same setting, for each of the grid's rows.
-    pub alike: Vec<OrReason<Ratio>>,
+    pub same_setting: Vec<OrReason<Ratio>>,
 }
 
 /// A ratio of throughputs.
@@ -64,72 +64,79 @@ pub struct Ratio {
 }
 
 /// None where there is one setting only, or one variant.
-pub(super) fn best(scene: &Scene<'_>) -> Option<BestOfGrid> {
-    let several = scene.grid.rows.len() > 1 && scene.input.plan.variants.len() > 1;
-    let rows = (0..scene.grid.levels.len()).map(|level| Level { scene, level }.row());
+pub(super) fn best(context: &ReportContext<'_>) -> Option<BestOfGrid> {
+    let several = context.grid.rows.len() > 1 && context.input.plan.variants.len() > 1;
+    let rows = (0..context.grid.levels.len()).map(|level| Level { context, level }.row());
     several.then(|| BestOfGrid { rows: rows.collect() })
 }
 
 /// The throughput of a variant at a level of the axis: by setting, then by repeat.
-type Values = BTreeMap<usize, BTreeMap<u32, f64>>;
+type ThroughputBySetting = BTreeMap<usize, BTreeMap<u32, f64>>;
 
 #[derive(Clone, Copy)]
 struct Level<'a> {
-    scene: &'a Scene<'a>,
+    context: &'a ReportContext<'a>,
     level: usize,
 }
 
 impl Level<'_> {
     fn row(self) -> BestRow {
-        let variants: Vec<Values> = self.scene.variants().map(|variant| self.values(variant)).collect();
+        let variants: Vec<ThroughputBySetting> = self.context.variants().map(|variant| self.values(variant)).collect();
         let best: Vec<OrReason<Best>> =
-            self.scene.variants().map(|variant| self.best(variant, &variants[variant])).collect();
+            self.context.variants().map(|variant| self.best(variant, &variants[variant])).collect();
         let ratio = |variant: usize| BestRatio {
             variant,
             best: picked(&variants[variant])
                 .zip(picked(&variants[0]))
                 .map_or_else(none, |(one, baseline)| ratio(one, baseline)),
-            confirmed: ratio(&confirmed(&variants[variant]), &confirmed(&variants[0])),
-            alike: (0..self.scene.grid.rows.len()).map(|setting| self.alike(setting, variant)).collect(),
+            leave_one_out: ratio(&leave_one_out(&variants[variant]), &leave_one_out(&variants[0])),
+            same_setting: (0..self.context.grid.rows.len())
+                .map(|setting| self.same_setting(setting, variant))
+                .collect(),
         };
-        BestRow { level: self.level, ratios: self.scene.variants().skip(1).map(ratio).collect(), best }
+        BestRow { level: self.level, ratios: self.context.variants().skip(1).map(ratio).collect(), best }
     }
 
     /// The condition with a setting at this level.
     fn condition(self, setting: usize) -> Option<usize> {
-        let places = &self.scene.grid.rows[setting].places;
+        let places = &self.context.grid.rows[setting].places;
         places.iter().find(|(level, _)| *level == self.level).map(|(_, condition)| *condition)
     }
 
-    fn values(self, variant: usize) -> Values {
-        let plan = &self.scene.input.plan;
+    fn values(self, variant: usize) -> ThroughputBySetting {
+        let plan = &self.context.input.plan;
         let repeat = |number: u32| plan.starts.iter().find(|start| start.number == number).map(|start| start.repeat);
         let of_setting = |setting: usize| {
-            let estimate = self.scene.numbers.estimate(self.condition(setting)?, variant, self.scene.throughput)?;
+            let estimate = self.context.numbers.estimate(self.condition(setting)?, variant, self.context.throughput)?;
             let values: BTreeMap<u32, f64> =
                 estimate.values.iter().filter_map(|one| Some((repeat(one.trial)?, one.value))).collect();
             (!values.is_empty()).then_some((setting, values))
         };
-        (0..self.scene.grid.rows.len()).filter_map(of_setting).collect()
+        (0..self.context.grid.rows.len()).filter_map(of_setting).collect()
     }
 
-    fn best(self, variant: usize, values: &Values) -> OrReason<Best> {
+    fn best(self, variant: usize, values: &ThroughputBySetting) -> OrReason<Best> {
         let setting = pick(values, None).ok_or("no trial counts")?;
         let estimate =
-            |setting: usize| self.scene.numbers.estimate(self.condition(setting)?, variant, self.scene.throughput);
+            |setting: usize| self.context.numbers.estimate(self.condition(setting)?, variant, self.context.throughput);
         let found = estimate(setting).ok_or("no trial counts")?;
         let interval = found.interval.clone();
         let others = values.keys().filter(|other| **other != setting).filter_map(|other| estimate(*other));
-        let apart = interval.as_ref().is_ok_and(|best| {
+        let better_than_all_others = interval.as_ref().is_ok_and(|best| {
             others.into_iter().all(|other| other.interval.as_ref().is_ok_and(|interval| interval.high < best.low))
         });
-        Ok(Best { setting, centre: found.summary.as_ref().map_err(Clone::clone)?.centre, interval, apart })
+        Ok(Best {
+            setting,
+            centre: found.summary.as_ref().map_err(Clone::clone)?.centre,
+            interval,
+            better_than_all_others,
+        })
     }
 
     /// Both at the same setting, block by block.
-    fn alike(self, setting: usize, variant: usize) -> OrReason<Ratio> {
+    fn same_setting(self, setting: usize, variant: usize) -> OrReason<Ratio> {
         let condition = self.condition(setting).ok_or("it has no trials at this load")?;
-        let comparison = self.scene.numbers.comparison(condition, variant, self.scene.throughput);
+        let comparison = self.context.numbers.comparison(condition, variant, self.context.throughput);
         let Contrast { value, interval, .. } = comparison.ok_or("it was not compared")?.contrast.clone()?;
         Ok(Ratio { value, interval })
     }
@@ -140,7 +147,7 @@ fn none() -> OrReason<Ratio> {
 }
 
 /// The setting with the largest centre, without the repeat `but`.
-fn pick(values: &Values, but: Option<u32>) -> Option<usize> {
+fn pick(values: &ThroughputBySetting, but: Option<u32>) -> Option<usize> {
     let centre = |repeats: &BTreeMap<u32, f64>| {
         let kept: Vec<f64> =
             repeats.iter().filter(|(repeat, _)| Some(**repeat) != but).map(|(_, value)| *value).collect();
@@ -150,12 +157,12 @@ fn pick(values: &Values, but: Option<u32>) -> Option<usize> {
     centres.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(setting, _)| setting)
 }
 
-fn picked(values: &Values) -> Option<&BTreeMap<u32, f64>> {
+fn picked(values: &ThroughputBySetting) -> Option<&BTreeMap<u32, f64>> {
     values.get(&pick(values, None)?)
 }
 
 /// For each repeat its value under the setting that the other repeats pick.
-fn confirmed(values: &Values) -> BTreeMap<u32, f64> {
+fn leave_one_out(values: &ThroughputBySetting) -> BTreeMap<u32, f64> {
     let repeats: Vec<u32> = values.values().flat_map(BTreeMap::keys).copied().collect();
     let value = |repeat: u32| Some((repeat, *values.get(&pick(values, Some(repeat))?)?.get(&repeat)?));
     repeats.into_iter().filter_map(value).collect()

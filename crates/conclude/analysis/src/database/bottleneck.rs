@@ -9,7 +9,7 @@ use plimsoll_model::record::ErrorKind;
 
 /// Something that the throughput of a cell may be limited by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Suspect {
+pub struct PossibleLimit {
     /// In a word or two.
     pub what: &'static str,
     /// The numbers that are consistent with it.
@@ -17,32 +17,32 @@ pub struct Suspect {
 }
 
 /// Share of the machine's processors from which on they are called busy.
-const BUSY: f64 = 0.9;
+const BUSY_PROCESSORS: f64 = 0.9;
 
 /// What the limit is called where something else uses most of the processors.
-const TAKEN: &str = "processors, which others use";
+const PROCESSORS_OF_OTHERS: &str = "processors, which others use";
 
 /// Share of the transactions' time in COMMIT from which on syncs of the log may be the limit.
-const COMMITTING: f64 = 0.3;
+const SHARE_IN_COMMIT: f64 = 0.3;
 
 /// Share of the time in which a sync must be under way for that.
-const SYNCING: f64 = 0.5;
+const SHARE_IN_SYNC: f64 = 0.5;
 
 /// Share of the users that wait for a lock from which on locks may be the limit.
-const WAITING: f64 = 0.2;
+const SHARE_WAITING_FOR_LOCKS: f64 = 0.2;
 
 /// Transactions of a hundred that conflict with others from which on that is told.
-const CONFLICTING: f64 = 0.01;
+const SHARE_IN_CONFLICT: f64 = 0.01;
 
 /// Share of page requests that the server's own cache answers below which reads may be the limit.
-const CACHED: f64 = 0.99;
+const CACHE_HIT_RATIO: f64 = 0.99;
 
 /// Share of the machine's processors that wait for storage for that.
-const STORAGE: f64 = 0.1;
+const SHARE_WAITING_FOR_STORAGE: f64 = 0.1;
 
 /// The means of a cell that rules look at.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Means {
+pub(super) struct CellMeans {
     /// Processors of the machine.
     pub(super) processors: f64,
     /// Cores that anything used.
@@ -71,11 +71,11 @@ pub(super) struct Means {
     pub(super) read: Option<f64>,
 }
 
-impl Means {
-    pub(super) fn new(cell: &Cell, databases: &[String], processors: f64, users: Option<f64>) -> Means {
+impl CellMeans {
+    pub(super) fn new(cell: &Cell, databases: &[String], processors: f64, users: Option<f64>) -> CellMeans {
         let of = |whose: &str, name: &str| Some(cell.statistic(whose, name)?.mean);
         let sum = |name: &str| databases.iter().filter_map(|database| of(database, name)).reduce(|one, two| one + two);
-        Means {
+        CellMeans {
             processors,
             host: of(HOST, CPU),
             server: sum(CPU),
@@ -113,13 +113,13 @@ fn conflicts(cell: &Cell) -> Option<f64> {
 }
 
 /// What the means of a cell are consistent with; `before` are those of the next smaller load.
-pub(super) fn suspects(means: &Means, before: Option<&Means>) -> Vec<Suspect> {
+pub(super) fn possible_limits(means: &CellMeans, before: Option<&CellMeans>) -> Vec<PossibleLimit> {
     [processors(means), log_syncs(means), locks(means, before), reads(means)].into_iter().flatten().collect()
 }
 
 /// Which evidence is not there, because a server does not count it: a rule without its numbers is
 /// silent, and that says nothing.
-pub(super) fn unseen(cells: &[Cell], databases: &[String]) -> Vec<String> {
+pub(super) fn not_counted(cells: &[Cell], databases: &[String]) -> Vec<String> {
     let counts = |database: &str, name: &str| cells.iter().any(|cell| cell.statistic(database, name).is_some());
     let blind = databases.iter().filter(|database| counts(database, "commits") && !counts(database, "log_syncs"));
     let most = cells.iter().filter_map(commit).map(|(share, _)| share).reduce(f64::max);
@@ -131,15 +131,15 @@ pub(super) fn unseen(cells: &[Cell], databases: &[String]) -> Vec<String> {
     blind.map(line).collect()
 }
 
-fn suspect(what: &'static str, evidence: String) -> Suspect {
-    Suspect { what, evidence }
+fn possible_limit(what: &'static str, evidence: String) -> PossibleLimit {
+    PossibleLimit { what, evidence }
 }
 
-fn processors(means: &Means) -> Option<Suspect> {
-    let Means { processors, server, generator, .. } = *means;
+fn processors(means: &CellMeans) -> Option<PossibleLimit> {
+    let CellMeans { processors, server, generator, .. } = *means;
     let of_both = server.zip(generator).map(|(server, generator)| server + generator);
     let used = means.host.or(of_both)?;
-    if used < BUSY * processors || processors <= 0.0 {
+    if used < BUSY_PROCESSORS * processors || processors <= 0.0 {
         return None;
     }
     let share = |name: &str, cores: Option<f64>| {
@@ -152,17 +152,17 @@ fn processors(means: &Means) -> Option<Suspect> {
             .flatten()
             .collect();
     // Where most of them went to others, it is not the database that lacks them.
-    let what = if others.is_some_and(|others| others > used / 2.0) { TAKEN } else { "processors" };
-    Some(suspect(what, format!("{} of {processors} used{parts}", show(used, Unit::Cores))))
+    let what = if others.is_some_and(|others| others > used / 2.0) { PROCESSORS_OF_OTHERS } else { "processors" };
+    Some(possible_limit(what, format!("{} of {processors} used{parts}", show(used, Unit::Cores))))
 }
 
 /// The time of COMMIT is the most that a sync can take: others may wait in it as well.
-fn log_syncs(means: &Means) -> Option<Suspect> {
+fn log_syncs(means: &CellMeans) -> Option<PossibleLimit> {
     let ((share, mean), syncs) = means.commit.zip(means.log_syncs)?;
     let under_way = syncs * mean;
-    (share >= COMMITTING && under_way >= SYNCING).then(|| {
+    (share >= SHARE_IN_COMMIT && under_way >= SHARE_IN_SYNC).then(|| {
         let commits = means.commits.map(|commits| format!(" for {} commits", significant(commits)));
-        suspect(
+        possible_limit(
             "syncs of the log",
             format!(
                 "COMMIT is {} of the time of transactions, {} on average; {} syncs a second{}",
@@ -175,29 +175,30 @@ fn log_syncs(means: &Means) -> Option<Suspect> {
     })
 }
 
-fn locks(means: &Means, before: Option<&Means>) -> Option<Suspect> {
-    let waiting = |means: &Means| means.lock_waits.zip(means.users).filter(|(_, users)| *users > 0.0);
-    let waiting_now = waiting(means).filter(|(waits, users)| waits / users >= WAITING).map(|(waits, users)| {
-        let earlier = before
-            .and_then(waiting)
-            .map(|(waits, users)| format!(" ({} of {} at the next smaller load)", significant(waits), grouped(users)));
-        let earlier = earlier.unwrap_or_default();
-        format!("{} of {} users wait for a lock on average{earlier}", significant(waits), grouped(users))
-    });
-    let conflicting = means.conflicts.filter(|share| *share >= CONFLICTING).map(|share| {
+fn locks(means: &CellMeans, before: Option<&CellMeans>) -> Option<PossibleLimit> {
+    let waiting = |means: &CellMeans| means.lock_waits.zip(means.users).filter(|(_, users)| *users > 0.0);
+    let waiting_now =
+        waiting(means).filter(|(waits, users)| waits / users >= SHARE_WAITING_FOR_LOCKS).map(|(waits, users)| {
+            let earlier = before.and_then(waiting).map(|(waits, users)| {
+                format!(" ({} of {} at the next smaller load)", significant(waits), grouped(users))
+            });
+            let earlier = earlier.unwrap_or_default();
+            format!("{} of {} users wait for a lock on average{earlier}", significant(waits), grouped(users))
+        });
+    let conflicting = means.conflicts.filter(|share| *share >= SHARE_IN_CONFLICT).map(|share| {
         let earlier = before.and_then(|before| before.conflicts);
         let earlier = earlier.map(|share| format!(" ({} at the next smaller load)", percent(share)));
         format!("{} conflicts for each transaction{}", percent(share), earlier.unwrap_or_default())
     });
     let evidence: Vec<String> = [waiting_now, conflicting].into_iter().flatten().collect();
-    (!evidence.is_empty()).then(|| suspect("locks", evidence.join("; ")))
+    (!evidence.is_empty()).then(|| possible_limit("locks", evidence.join("; ")))
 }
 
-fn reads(means: &Means) -> Option<Suspect> {
+fn reads(means: &CellMeans) -> Option<PossibleLimit> {
     let (hit_ratio, waited) = means.hit_ratio.zip(means.io_wait)?;
     let read = means.read.filter(|read| *read > 0.0)?;
-    (hit_ratio < CACHED && waited >= STORAGE * means.processors).then(|| {
-        suspect(
+    (hit_ratio < CACHE_HIT_RATIO && waited >= SHARE_WAITING_FOR_STORAGE * means.processors).then(|| {
+        possible_limit(
             "reads from storage",
             format!(
                 "the server's cache answers {} of page requests; {} read, processors wait for storage for {}",
@@ -213,29 +214,32 @@ fn reads(means: &Means) -> Option<Suspect> {
 mod tests {
     use super::*;
 
-    fn what(means: &Means) -> Vec<&'static str> {
-        suspects(means, None).into_iter().map(|one| one.what).collect()
+    fn what(means: &CellMeans) -> Vec<&'static str> {
+        possible_limits(means, None).into_iter().map(|one| one.what).collect()
     }
 
     #[test]
     fn each_rule_needs_its_numbers() {
-        let idle = Means { processors: 2.0, host: Some(0.9), users: Some(16.0), ..Means::default() };
+        let idle = CellMeans { processors: 2.0, host: Some(0.9), users: Some(16.0), ..CellMeans::default() };
         let cases = [
             (idle.clone(), &[][..]),
-            (Means { host: Some(1.85), ..idle.clone() }, &["processors"]),
-            (Means { host: None, server: Some(1.3), generator: Some(0.6), ..idle.clone() }, &["processors"]),
-            (Means { host: Some(1.9), server: Some(0.3), generator: Some(0.1), ..idle.clone() }, &[TAKEN]),
-            (Means { commit: Some((0.6, 0.002)), log_syncs: Some(400.0), ..idle.clone() }, &["syncs of the log"]),
-            (Means { commit: Some((0.6, 0.002)), log_syncs: Some(3.0), ..idle.clone() }, &[]),
-            (Means { commit: Some((0.1, 0.002)), log_syncs: Some(400.0), ..idle.clone() }, &[]),
-            (Means { lock_waits: Some(6.0), ..idle.clone() }, &["locks"]),
-            (Means { lock_waits: Some(1.0), conflicts: Some(0.001), ..idle.clone() }, &[]),
-            (Means { conflicts: Some(0.02), ..idle.clone() }, &["locks"]),
+            (CellMeans { host: Some(1.85), ..idle.clone() }, &["processors"]),
+            (CellMeans { host: None, server: Some(1.3), generator: Some(0.6), ..idle.clone() }, &["processors"]),
             (
-                Means { hit_ratio: Some(0.8), io_wait: Some(0.5), read: Some(2e7), ..idle.clone() },
+                CellMeans { host: Some(1.9), server: Some(0.3), generator: Some(0.1), ..idle.clone() },
+                &[PROCESSORS_OF_OTHERS],
+            ),
+            (CellMeans { commit: Some((0.6, 0.002)), log_syncs: Some(400.0), ..idle.clone() }, &["syncs of the log"]),
+            (CellMeans { commit: Some((0.6, 0.002)), log_syncs: Some(3.0), ..idle.clone() }, &[]),
+            (CellMeans { commit: Some((0.1, 0.002)), log_syncs: Some(400.0), ..idle.clone() }, &[]),
+            (CellMeans { lock_waits: Some(6.0), ..idle.clone() }, &["locks"]),
+            (CellMeans { lock_waits: Some(1.0), conflicts: Some(0.001), ..idle.clone() }, &[]),
+            (CellMeans { conflicts: Some(0.02), ..idle.clone() }, &["locks"]),
+            (
+                CellMeans { hit_ratio: Some(0.8), io_wait: Some(0.5), read: Some(2e7), ..idle.clone() },
                 &["reads from storage"],
             ),
-            (Means { hit_ratio: Some(0.999), io_wait: Some(0.5), read: Some(2e7), ..idle }, &[]),
+            (CellMeans { hit_ratio: Some(0.999), io_wait: Some(0.5), read: Some(2e7), ..idle }, &[]),
         ];
         for (means, expected) in cases {
             assert_eq!(what(&means), expected, "{means:?}");
@@ -244,13 +248,13 @@ mod tests {
 
     #[test]
     fn the_evidence_has_the_numbers_and_those_before() {
-        let waits = |lock_waits, users| Means {
+        let waits = |lock_waits, users| CellMeans {
             processors: 2.0,
             lock_waits: Some(lock_waits),
             users: Some(users),
-            ..Means::default()
+            ..CellMeans::default()
         };
-        let found = suspects(&waits(6.0, 16.0), Some(&waits(1.0, 8.0)));
+        let found = possible_limits(&waits(6.0, 16.0), Some(&waits(1.0, 8.0)));
         assert_eq!(
             found[0].evidence,
             "6.00 of 16 users wait for a lock on average (1.00 of 8 at the next smaller load)"

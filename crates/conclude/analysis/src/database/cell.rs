@@ -1,8 +1,10 @@
 //! A variant under a condition.
 
-use super::bottleneck::{self, Means};
-use super::{Scene, Statement, Statistic, Suspect, Transaction, statements, statistics, transactions, work};
-use crate::measure::Reader;
+use super::bottleneck::{self, CellMeans};
+use super::{
+    PossibleLimit, ReportContext, Statement, Statistic, Transaction, statements, statistics, transactions, work,
+};
+use crate::measure::TrialReader;
 use plimsoll_model::record::ErrorKind;
 use std::collections::BTreeMap;
 
@@ -24,20 +26,20 @@ pub struct Cell {
     /// Attempts after the first, by the kind of error that asked for them, in whole trials.
     pub retries: BTreeMap<ErrorKind, u64>,
     /// Statements that the server was asked to end, in whole trials.
-    pub cancels: Cancels,
+    pub cancels: CancelledStatements,
     /// Statement by statement.
     pub statements: Vec<Statement>,
     /// What databases, generator and machine counted.
     pub statistics: Vec<Statistic>,
     /// What the throughput may be limited by, as far as the numbers go; none where they show nothing.
-    pub suspects: Vec<Suspect>,
+    pub possible_limits: Vec<PossibleLimit>,
 }
 
 /// Statements whose time was up, so that the server was asked to end them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cancels {
+pub struct CancelledStatements {
     /// How many.
-    pub asked: u64,
+    pub requested: u64,
     /// For how many it could not be asked: it may have gone on.
     pub failed: u64,
 }
@@ -64,17 +66,18 @@ impl Cell {
 
 /// All cells, by condition and variant, with what may limit each. A cell is looked at beside the one
 /// before it on the axis.
-pub(super) fn cells(scene: &Scene<'_>) -> Vec<Cell> {
-    let conditions = 0..scene.input.plan.conditions.len();
-    let mut cells: Vec<Cell> =
-        conditions.flat_map(|condition| scene.variants().map(move |variant| cell(scene, condition, variant))).collect();
-    let means: Vec<Means> = cells.iter().map(|cell| means(scene, cell)).collect();
-    for row in &scene.grid.rows {
-        for variant in scene.variants() {
-            let index = |place: &(usize, usize)| place.1 * scene.input.plan.variants.len() + variant;
+pub(super) fn cells(context: &ReportContext<'_>) -> Vec<Cell> {
+    let conditions = 0..context.input.plan.conditions.len();
+    let mut cells: Vec<Cell> = conditions
+        .flat_map(|condition| context.variants().map(move |variant| cell(context, condition, variant)))
+        .collect();
+    let means: Vec<CellMeans> = cells.iter().map(|cell| means(context, cell)).collect();
+    for row in &context.grid.rows {
+        for variant in context.variants() {
+            let index = |place: &(usize, usize)| place.1 * context.input.plan.variants.len() + variant;
             let mut before = None;
             for index in row.places.iter().map(index) {
-                cells[index].suspects = bottleneck::suspects(&means[index], before);
+                cells[index].possible_limits = bottleneck::possible_limits(&means[index], before);
                 before = Some(&means[index]);
             }
         }
@@ -82,9 +85,9 @@ pub(super) fn cells(scene: &Scene<'_>) -> Vec<Cell> {
     cells
 }
 
-fn cell(scene: &Scene<'_>, condition: usize, variant: usize) -> Cell {
-    let readers = scene.counted(condition, variant);
-    let by_sql: Vec<&Reader<'_>> = readers.iter().copied().filter(|reader| work(reader).is_some()).collect();
+fn cell(context: &ReportContext<'_>, condition: usize, variant: usize) -> Cell {
+    let readers = context.counted(condition, variant);
+    let by_sql: Vec<&TrialReader<'_>> = readers.iter().copied().filter(|reader| work(reader).is_some()).collect();
     Cell {
         condition,
         variant,
@@ -95,12 +98,12 @@ fn cell(scene: &Scene<'_>, condition: usize, variant: usize) -> Cell {
         retries: retries(&by_sql),
         cancels: cancels(&by_sql),
         statements: statements::statements(&by_sql),
-        statistics: statistics::statistics(scene.input, &readers),
-        suspects: Vec::new(),
+        statistics: statistics::statistics(context.input, &readers),
+        possible_limits: Vec::new(),
     }
 }
 
-fn errors(readers: &[&Reader<'_>]) -> BTreeMap<ErrorKind, u64> {
+fn errors(readers: &[&TrialReader<'_>]) -> BTreeMap<ErrorKind, u64> {
     let mut errors = BTreeMap::new();
     for reader in readers {
         for (subject, tally) in &reader.load().tallies {
@@ -112,7 +115,7 @@ fn errors(readers: &[&Reader<'_>]) -> BTreeMap<ErrorKind, u64> {
     errors
 }
 
-fn retries(readers: &[&Reader<'_>]) -> BTreeMap<ErrorKind, u64> {
+fn retries(readers: &[&TrialReader<'_>]) -> BTreeMap<ErrorKind, u64> {
     let mut retries = BTreeMap::new();
     for (kind, count) in readers.iter().filter_map(|reader| work(reader)).flat_map(|facts| &facts.work.retries) {
         *retries.entry(*kind).or_default() += count;
@@ -120,25 +123,25 @@ fn retries(readers: &[&Reader<'_>]) -> BTreeMap<ErrorKind, u64> {
     retries
 }
 
-fn cancels(readers: &[&Reader<'_>]) -> Cancels {
-    let mut cancels = Cancels::default();
+fn cancels(readers: &[&TrialReader<'_>]) -> CancelledStatements {
+    let mut cancels = CancelledStatements::default();
     for facts in readers.iter().filter_map(|reader| work(reader)) {
-        cancels.asked += facts.work.cancels;
+        cancels.requested += facts.work.cancels;
         cancels.failed += facts.work.cancels_failed;
     }
     cancels
 }
 
-fn means(scene: &Scene<'_>, cell: &Cell) -> Means {
-    let readers = scene.counted(cell.condition, cell.variant);
+fn means(context: &ReportContext<'_>, cell: &Cell) -> CellMeans {
+    let readers = context.counted(cell.condition, cell.variant);
     let names =
         super::distinct(readers.iter().flat_map(|reader| reader.trial().databases()).map(|facts| facts.name.clone()));
     let users: Vec<f64> = readers.iter().filter_map(|reader| users(reader)).collect();
-    Means::new(cell, &names, scene.input.host.processors as f64, plimsoll_statistics::mean(&users))
+    CellMeans::new(cell, &names, context.input.host.processors as f64, plimsoll_statistics::mean(&users))
 }
 
 /// The most users that were at work at once.
-fn users(reader: &Reader<'_>) -> Option<f64> {
+fn users(reader: &TrialReader<'_>) -> Option<f64> {
     let rows = reader.load().generator.iter().filter(|row| reader.load().counts_second(row.second));
     rows.map(|row| row.users).max().map(|users| users as f64)
 }

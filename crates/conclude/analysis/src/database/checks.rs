@@ -2,7 +2,7 @@
 //! that do not count as well.
 
 use super::{distinct, work};
-use crate::measure::Reader;
+use crate::measure::TrialReader;
 use crate::quantity::significant;
 use crate::reason::OrReason;
 use plimsoll_model::database::{Condition, MixLine};
@@ -16,18 +16,18 @@ pub struct Check {
     /// did not load the data.
     pub loaded: Option<OrReason<()>>,
     /// After how many trials it held.
-    pub held: usize,
+    pub passed: usize,
     /// The trials after which it did not, with what was found.
-    pub broken: Vec<(u32, String)>,
+    pub violated: Vec<(u32, String)>,
     /// The trials after which it was not looked at, with why.
-    pub unseen: Vec<(u32, String)>,
+    pub not_checked: Vec<(u32, String)>,
 }
 
 impl Check {
     /// Whether it can hold only of data that was just loaded.
     #[must_use]
     pub fn is_of_load_alone(&self) -> bool {
-        self.held == 0 && self.broken.is_empty() && self.unseen.is_empty()
+        self.passed == 0 && self.violated.is_empty() && self.not_checked.is_empty()
     }
 }
 
@@ -39,24 +39,24 @@ pub struct MixCheck {
     /// Trials that have it.
     pub trials: usize,
     /// The least and the largest that were found.
-    pub found: (f64, f64),
+    pub observed: (f64, f64),
     /// The least and the most that is right in a trial: the trial with the fewest inputs is allowed the
     /// most, because chance moves it furthest.
-    pub right: (f64, f64),
+    pub allowed: (f64, f64),
     /// The trials in which it is not.
-    pub wrong: Vec<u32>,
+    pub outside: Vec<u32>,
 }
 
 impl MixCheck {
     /// A value of it, as people read it: shares as percentages.
     #[must_use]
     pub fn show(&self, value: f64) -> String {
-        let is_share = self.found.1 <= 1.0;
+        let is_share = self.observed.1 <= 1.0;
         if is_share { format!("{:.2} %", value.min(1.0) * 100.0) } else { significant(value) }
     }
 }
 
-pub(super) fn checks(readers: &[Reader<'_>]) -> Vec<Check> {
+pub(super) fn checks(readers: &[TrialReader<'_>]) -> Vec<Check> {
     let facts = || {
         readers.iter().flat_map(|reader| {
             let trial = reader.trial().number();
@@ -77,9 +77,9 @@ pub(super) fn checks(readers: &[Reader<'_>]) -> Vec<Check> {
         Check {
             name: name.clone(),
             loaded,
-            held: told(Some(true)).len(),
-            broken: told(Some(false)),
-            unseen: told(None),
+            passed: told(Some(true)).len(),
+            violated: told(Some(false)),
+            not_checked: told(None),
         }
     };
     names.into_iter().map(check).collect()
@@ -93,11 +93,11 @@ fn number(name: &str) -> Option<u32> {
 /// Data of which a condition does not hold after its load is no data for a trial.
 fn loaded<'a>(mut after_load: impl Iterator<Item = &'a Condition>) -> Option<OrReason<()>> {
     let first = after_load.next()?;
-    let unseen = [first].into_iter().chain(after_load).find(|one| one.holds.is_none());
-    Some(unseen.map_or(Ok(()), |one| Err(one.detail.clone())))
+    let not_checked = [first].into_iter().chain(after_load).find(|one| one.holds.is_none());
+    Some(not_checked.map_or(Ok(()), |one| Err(one.detail.clone())))
 }
 
-pub(super) fn mix(readers: &[Reader<'_>]) -> Vec<MixCheck> {
+pub(super) fn mix(readers: &[TrialReader<'_>]) -> Vec<MixCheck> {
     let lines = || {
         let facts = readers.iter().filter_map(|reader| Some((reader.trial().number(), work(reader)?)));
         facts.flat_map(|(trial, facts)| facts.work.mix.iter().map(move |line| (trial, line)))
@@ -110,9 +110,9 @@ pub(super) fn mix(readers: &[Reader<'_>]) -> Vec<MixCheck> {
         MixCheck {
             name: name.clone(),
             trials: these.len(),
-            found: (least(|line| line.found), most(|line| line.found)),
-            right: (least(|line| line.low), most(|line| line.high)),
-            wrong: these.iter().filter(|(_, line)| !line.holds).map(|(trial, _)| *trial).collect(),
+            observed: (least(|line| line.found), most(|line| line.found)),
+            allowed: (least(|line| line.low), most(|line| line.high)),
+            outside: these.iter().filter(|(_, line)| !line.holds).map(|(trial, _)| *trial).collect(),
         }
     };
     names.into_iter().map(check).collect()

@@ -1,7 +1,7 @@
 //! What is known of each server: version, how it was reached, where its data came from.
 
-use super::{Scene, all, distinct};
-use crate::measure::Reader;
+use super::{ReportContext, all, distinct};
+use crate::measure::TrialReader;
 use crate::quantity::show;
 use plimsoll_model::database::DatabaseFacts;
 use plimsoll_model::measure::Unit;
@@ -17,18 +17,21 @@ pub struct Server {
     pub facts: Vec<String>,
 }
 
-pub(super) fn servers(scene: &Scene<'_>) -> Vec<Server> {
-    distinct(all(scene.readers).map(|facts| &facts.name)).into_iter().flat_map(|name| of_name(scene, name)).collect()
+pub(super) fn servers(context: &ReportContext<'_>) -> Vec<Server> {
+    distinct(all(context.readers).map(|facts| &facts.name))
+        .into_iter()
+        .flat_map(|name| of_name(context, name))
+        .collect()
 }
 
-fn of_name(scene: &Scene<'_>, name: &str) -> Vec<Server> {
+fn of_name(context: &ReportContext<'_>, name: &str) -> Vec<Server> {
     let mut groups: Vec<(Vec<String>, Vec<String>)> = Vec::new();
-    for variant in scene.variants() {
-        let of_variant = scene.readers.iter().filter(|reader| reader.trial().variant() == variant);
+    for variant in context.variants() {
+        let of_variant = context.readers.iter().filter(|reader| reader.trial().variant() == variant);
         let known: Vec<&DatabaseFacts> = of_variant.filter_map(|reader| facts_of(reader, name)).collect();
         let Some(first) = known.first() else { continue };
         let facts = in_words(first);
-        let label = scene.input.plan.label(variant);
+        let label = context.input.plan.label(variant);
         match groups.iter_mut().find(|(known, _)| *known == facts) {
             Some((_, labels)) => labels.push(label),
             None => groups.push((facts, vec![label])),
@@ -36,7 +39,7 @@ fn of_name(scene: &Scene<'_>, name: &str) -> Vec<Server> {
     }
     let one = groups.len() == 1;
     let named = |labels: &[String]| if one { name.to_owned() } else { format!("{name}, {}", and_list(labels)) };
-    let restored = restored(scene, name);
+    let restored = restored(context, name);
     groups
         .into_iter()
         .map(|(facts, labels)| Server {
@@ -46,7 +49,7 @@ fn of_name(scene: &Scene<'_>, name: &str) -> Vec<Server> {
         .collect()
 }
 
-fn facts_of<'a>(reader: &Reader<'a>, name: &str) -> Option<&'a DatabaseFacts> {
+fn facts_of<'a>(reader: &TrialReader<'a>, name: &str) -> Option<&'a DatabaseFacts> {
     reader.trial().databases().iter().find(|facts| facts.name == name)
 }
 
@@ -62,8 +65,8 @@ fn in_words(facts: &DatabaseFacts) -> Vec<String> {
 }
 
 /// How the data was restored, and how long that took.
-fn restored(scene: &Scene<'_>, name: &str) -> Option<String> {
-    let all: Vec<&DatabaseFacts> = scene.readers.iter().filter_map(|reader| facts_of(reader, name)).collect();
+fn restored(context: &ReportContext<'_>, name: &str) -> Option<String> {
+    let all: Vec<&DatabaseFacts> = context.readers.iter().filter_map(|reader| facts_of(reader, name)).collect();
     let how = distinct(all.iter().map(|facts| facts.restored.as_str()).filter(|how| !how.is_empty()));
     let seconds: Vec<f64> = all.iter().map(|facts| facts.restore_seconds).collect();
     let median = median(&seconds)?;

@@ -1,7 +1,7 @@
 //! The settings in force: what the study asks for, what trades safety for speed, and where trials
 //! differ.
 
-use super::{Scene, distinct};
+use super::{ReportContext, distinct};
 use crate::words::of_factor;
 use plimsoll_model::database::Setting;
 use plimsoll_model::factor::{Assignment, Level};
@@ -26,7 +26,7 @@ pub struct SettingValue {
     /// The variants in which it was in force.
     pub variants: Vec<usize>,
     /// What the study asks for, if it does.
-    pub asked: Option<String>,
+    pub requested: Option<String>,
     /// What is in force, as the server says it.
     pub in_force: String,
     /// What can be lost with it, where it trades safety for speed.
@@ -40,7 +40,7 @@ impl SettingRow {
     pub fn unequal(&self) -> Vec<&SettingValue> {
         let differs = |one: &&SettingValue| {
             self.values.iter().any(|other| {
-                other.asked == one.asked && other.in_force != one.in_force && other.variants != one.variants
+                other.requested == one.requested && other.in_force != one.in_force && other.variants != one.variants
             })
         };
         self.values.iter().filter(differs).collect()
@@ -48,50 +48,50 @@ impl SettingRow {
 }
 
 /// A setting in a trial, with the trial's levels.
-struct Seen<'a> {
+struct SettingOfTrial<'a> {
     database: &'a str,
     setting: &'a Setting,
     variant: usize,
     levels: Assignment,
 }
 
-pub(super) fn settings(scene: &Scene<'_>) -> Vec<SettingRow> {
-    let mut seen = Vec::new();
-    for reader in scene.readers {
+pub(super) fn settings(context: &ReportContext<'_>) -> Vec<SettingRow> {
+    let mut settings_of_trials = Vec::new();
+    for reader in context.readers {
         let trial = reader.trial();
         for facts in reader.trial().databases() {
-            let levels = scene.input.plan.assignment(trial.variant(), trial.condition());
-            let variant = if trial.variant() < scene.input.plan.variants.len() { trial.variant() } else { 0 };
-            let of = |setting| Seen { database: &facts.name, setting, variant, levels: levels.clone() };
-            seen.extend(facts.settings.iter().map(of));
+            let levels = context.input.plan.assignment(trial.variant(), trial.condition());
+            let variant = if trial.variant() < context.input.plan.variants.len() { trial.variant() } else { 0 };
+            let of = |setting| SettingOfTrial { database: &facts.name, setting, variant, levels: levels.clone() };
+            settings_of_trials.extend(facts.settings.iter().map(of));
         }
     }
-    let names = distinct(seen.iter().map(|one| (one.database, one.setting.name.as_str())));
-    names.into_iter().map(|(database, name)| row(&seen, database, name)).collect()
+    let names = distinct(settings_of_trials.iter().map(|one| (one.database, one.setting.name.as_str())));
+    names.into_iter().map(|(database, name)| row(&settings_of_trials, database, name)).collect()
 }
 
-fn row(seen: &[Seen<'_>], database: &str, name: &str) -> SettingRow {
-    let these: Vec<&Seen<'_>> =
-        seen.iter().filter(|one| (one.database, one.setting.name.as_str()) == (database, name)).collect();
-    let groups: Vec<Vec<&Seen<'_>>> = distinct(these.iter().map(|one| one.setting))
+fn row(settings_of_trials: &[SettingOfTrial<'_>], database: &str, name: &str) -> SettingRow {
+    let these: Vec<&SettingOfTrial<'_>> =
+        settings_of_trials.iter().filter(|one| (one.database, one.setting.name.as_str()) == (database, name)).collect();
+    let groups: Vec<Vec<&SettingOfTrial<'_>>> = distinct(these.iter().map(|one| one.setting))
         .into_iter()
         .map(|setting| these.iter().filter(|one| one.setting == setting).copied().collect())
         .collect();
     let values = groups.iter().map(|group| {
-        let Setting { asked, in_force, risk, .. } = group[0].setting.clone();
+        let Setting { asked: requested, in_force, risk, .. } = group[0].setting.clone();
         let mut variants = distinct(group.iter().map(|one| one.variant));
         variants.sort_unstable();
-        SettingValue { place: place(&groups, group), variants, asked, in_force, risk }
+        SettingValue { place: place(&groups, group), variants, requested, in_force, risk }
     });
     SettingRow { database: database.to_owned(), name: name.to_owned(), values: values.collect() }
 }
 
 /// Where the trials of a group are, by the levels of the one factor that tells the groups apart.
-fn place(groups: &[Vec<&Seen<'_>>], group: &[&Seen<'_>]) -> String {
+fn place(groups: &[Vec<&SettingOfTrial<'_>>], group: &[&SettingOfTrial<'_>]) -> String {
     if groups.len() == 1 {
         return "all trials".to_owned();
     }
-    let levels = |group: &[&Seen<'_>], factor: &str| -> Vec<Level> {
+    let levels = |group: &[&SettingOfTrial<'_>], factor: &str| -> Vec<Level> {
         distinct(group.iter().filter_map(|one| one.levels.get(factor).cloned()))
     };
     let tells_apart = |factor: &&String| {

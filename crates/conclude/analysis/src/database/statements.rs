@@ -2,7 +2,7 @@
 
 use super::{distinct, work};
 use crate::estimate::summarise;
-use crate::measure::{Reader, values_needed};
+use crate::measure::{TrialReader, values_needed};
 use plimsoll_model::database::StatementFacts;
 use plimsoll_model::measure;
 use plimsoll_model::record::Subject;
@@ -49,7 +49,7 @@ impl Statement {
 }
 
 /// The statements of all trials together, in the workload's order.
-pub(super) fn statements(readers: &[&Reader<'_>]) -> Vec<Statement> {
+pub(super) fn statements(readers: &[&TrialReader<'_>]) -> Vec<Statement> {
     let facts = readers.iter().filter_map(|reader| work(reader)).flat_map(|facts| &facts.work.statements);
     let facts: Vec<&StatementFacts> = facts.collect();
     let rollbacks_apart = facts.iter().any(|one| one.transaction == NEW_ORDER_ROLLBACK);
@@ -72,7 +72,7 @@ struct Ended {
     time: f64,
 }
 
-fn transaction(readers: &[&Reader<'_>], name: &str, rollbacks_apart: bool) -> Ended {
+fn transaction(readers: &[&TrialReader<'_>], name: &str, rollbacks_apart: bool) -> Ended {
     let with_rollbacks = name == NEW_ORDER && !rollbacks_apart;
     let names = [name].into_iter().chain(with_rollbacks.then_some(NEW_ORDER_ROLLBACK));
     let subjects: Vec<Subject> = names.map(|name| Subject::Request(name.to_owned())).collect();
@@ -88,7 +88,7 @@ fn transaction(readers: &[&Reader<'_>], name: &str, rollbacks_apart: bool) -> En
 
 /// Where the first seconds are left out of what counts, they are not of the statements: then it is what ended
 /// since the start of the measure phase, with the few transactions of the warm-up among them.
-fn counts_and_means(reader: &Reader<'_>, subject: &Subject) -> Vec<(u64, f64)> {
+fn counts_and_means(reader: &TrialReader<'_>, subject: &Subject) -> Vec<(u64, f64)> {
     if reader.load().cut <= 0 {
         return reader.tally(subject).map(|tally| (tally.count(), tally.service.mean())).into_iter().collect();
     }

@@ -3,7 +3,7 @@
 
 use super::distinct;
 use crate::input::Input;
-use crate::measure::Reader;
+use crate::measure::TrialReader;
 use crate::samples;
 use plimsoll_model::measure::{self, Measure, Series, Unit};
 use plimsoll_model::result::LoadResult;
@@ -18,7 +18,7 @@ pub struct Statistic {
     /// What is counted.
     pub name: String,
     /// Whether that is a server's own name, which means nothing on another.
-    pub own: bool,
+    pub own_name: bool,
     /// What in.
     pub unit: Unit,
     /// Arithmetic mean of the trials' means, so that they add up.
@@ -30,7 +30,7 @@ pub struct Statistic {
 }
 
 /// How much later than the measure phase its last sample may be taken, in seconds.
-const LATE: f64 = 0.05;
+const MAX_LATENESS: f64 = 0.05;
 
 pub(super) const GENERATOR: &str = "generator";
 pub(super) const HOST: &str = "host";
@@ -50,35 +50,43 @@ pub(super) const ITERATIONS: &str = "iterations";
 struct Value {
     of: String,
     name: String,
-    own: bool,
+    own_name: bool,
     unit: Unit,
     value: f64,
 }
 
 /// Everything that the trials counted, in a fixed order.
-pub(super) fn statistics(input: &Input, readers: &[&Reader<'_>]) -> Vec<Statistic> {
+pub(super) fn statistics(input: &Input, readers: &[&TrialReader<'_>]) -> Vec<Statistic> {
     let all: Vec<Value> = readers.iter().flat_map(|reader| of_trial(input, reader)).collect();
     let places = distinct(all.iter().map(|one| (&one.of, &one.name, one.unit)));
     let statistic = |(of, name, unit): (&String, &String, Unit)| {
         let values: Vec<f64> =
             all.iter().filter(|one| (&one.of, &one.name) == (of, name)).map(|one| one.value).collect();
         let sd = standard_deviation(&values);
-        let own = all.iter().any(|one| (&one.of, &one.name) == (of, name) && one.own);
-        Some(Statistic { of: of.clone(), name: name.clone(), own, unit, mean: mean(&values)?, sd, n: values.len() })
+        let own_name = all.iter().any(|one| (&one.of, &one.name) == (of, name) && one.own_name);
+        Some(Statistic {
+            of: of.clone(),
+            name: name.clone(),
+            own_name,
+            unit,
+            mean: mean(&values)?,
+            sd,
+            n: values.len(),
+        })
     };
     places.into_iter().filter_map(statistic).collect()
 }
 
-fn of_trial(input: &Input, reader: &Reader<'_>) -> Vec<Value> {
+fn of_trial(input: &Input, reader: &TrialReader<'_>) -> Vec<Value> {
     let databases = distinct(reader.trial().databases().iter().map(|facts| facts.name.as_str()));
     let of_databases = databases.into_iter().flat_map(|name| of_database(reader, name));
     of_databases.chain(of_machine(input, reader)).collect()
 }
 
-fn of_database(reader: &Reader<'_>, database: &str) -> Vec<Value> {
+fn of_database(reader: &TrialReader<'_>, database: &str) -> Vec<Value> {
     let counter = |name: &str| counter(reader, database, name);
     let value = |name: &str, unit, value: Option<f64>| {
-        Some(Value { of: database.to_owned(), name: name.to_owned(), own: false, unit, value: value? })
+        Some(Value { of: database.to_owned(), name: name.to_owned(), own_name: false, unit, value: value? })
     };
     let ratio = |of: Option<f64>, to: Option<f64>| of.zip(to).filter(|(_, to)| *to > 0.0).map(|(of, to)| of / to);
     let mut values = Vec::new();
@@ -95,8 +103,8 @@ fn of_database(reader: &Reader<'_>, database: &str) -> Vec<Value> {
         }
     }
     for name in own_counters(reader, database) {
-        let own = value(name, Unit::Count, counter(name));
-        values.push(own.map(|own| Value { own: true, ..own }));
+        let own_name = value(name, Unit::Count, counter(name));
+        values.push(own_name.map(|own_name| Value { own_name: true, ..own_name }));
     }
     let process = |of: fn(&ProcessSample) -> f64| {
         let seconds = samples::by_second(reader.trial(), Some(database), of);
@@ -111,7 +119,7 @@ fn of_database(reader: &Reader<'_>, database: &str) -> Vec<Value> {
 
 /// The mean of a counter over what counts of the measure phase: how much there was over how long, for
 /// the span of a sample reaches back to the one before, and the last one may be short.
-fn counter(reader: &Reader<'_>, database: &str, name: &str) -> Option<f64> {
+fn counter(reader: &TrialReader<'_>, database: &str, name: &str) -> Option<f64> {
     let samples = samples::databases(reader.trial());
     let samples = samples.filter(|(_, one)| one.database == database && one.counter == name);
     let mut samples: Vec<(f64, f64)> = samples.map(|(at, sample)| (at, sample.value)).collect();
@@ -128,11 +136,11 @@ fn counter(reader: &Reader<'_>, database: &str, name: &str) -> Option<f64> {
 /// Whether the sample of this instant tells of seconds that count. One that ends after the measure
 /// phase does not: some servers hold back what sessions count, and tell it when these end.
 fn tells_of_measure_phase(load: &LoadResult, at: f64) -> bool {
-    at <= load.summary.timing.window.seconds() + LATE && load.counts_second((at - 0.5).floor() as i64)
+    at <= load.summary.timing.window.seconds() + MAX_LATENESS && load.counts_second((at - 0.5).floor() as i64)
 }
 
 /// What a server counts by a name of its own.
-fn own_counters<'a>(reader: &Reader<'a>, database: &str) -> Vec<&'a str> {
+fn own_counters<'a>(reader: &TrialReader<'a>, database: &str) -> Vec<&'a str> {
     let is_own = |name: &str| !DATABASE_COUNTERS.iter().any(|(known, ..)| *known == name);
     let samples = samples::databases(reader.trial()).filter(|(_, sample)| sample.database == database);
     let mut names = distinct(samples.map(|(_, sample)| sample.counter.as_str()).filter(|name| is_own(name)));
@@ -140,7 +148,7 @@ fn own_counters<'a>(reader: &Reader<'a>, database: &str) -> Vec<&'a str> {
     names
 }
 
-fn of_machine(input: &Input, reader: &Reader<'_>) -> Vec<Value> {
+fn of_machine(input: &Input, reader: &TrialReader<'_>) -> Vec<Value> {
     let load = reader.load();
     let rows = load.generator.iter().filter(|row| load.counts_second(row.second));
     let generator: Vec<f64> = rows.map(|row| row.cpu_cores).collect();
@@ -157,7 +165,7 @@ fn of_machine(input: &Input, reader: &Reader<'_>) -> Vec<Value> {
     ]
     .into_iter()
     .filter_map(|(of, name, unit, value)| {
-        Some(Value { of: of.to_owned(), name: name.to_owned(), own: false, unit, value: value? })
+        Some(Value { of: of.to_owned(), name: name.to_owned(), own_name: false, unit, value: value? })
     })
     .collect()
 }

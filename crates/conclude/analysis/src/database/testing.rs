@@ -13,7 +13,7 @@ use plimsoll_model::workload::Protocol;
 
 /// Where a trial stands.
 #[derive(Clone, Copy)]
-pub(crate) struct Spot {
+pub(crate) struct TrialPlace {
     /// 0 is 5.0, 1 is 5.1.
     pub(crate) version: usize,
     /// Index into the concurrencies.
@@ -29,11 +29,11 @@ const SECONDS: u64 = 2;
 
 /// Two versions, concurrency 8, three loads, three repeats, with the same throughput for all.
 pub(crate) fn study() -> Input {
-    grid(&[8], &[4, 16, 64], 3, |spot| 100.0 + f64::from(spot.repeat))
+    grid(&[8], &[4, 16, 64], 3, |trial_place| 100.0 + f64::from(trial_place.repeat))
 }
 
 /// A study over concurrencies and loads; `rate` gives new orders per second.
-pub(crate) fn grid(settings: &[i64], loads: &[i64], repeats: u32, rate: impl Fn(Spot) -> f64) -> Input {
+pub(crate) fn grid(settings: &[i64], loads: &[i64], repeats: u32, rate: impl Fn(TrialPlace) -> f64) -> Input {
     let numbers = |levels: &[i64]| levels.iter().copied().map(Level::Integer).collect::<Vec<_>>();
     let mut input = input(repeats, |_| start(1.0));
     let versions = ["5.0", "5.1"].map(|version| Level::Text(version.to_owned()));
@@ -49,13 +49,14 @@ pub(crate) fn grid(settings: &[i64], loads: &[i64], repeats: u32, rate: impl Fn(
     input.facts.commands = Vec::new();
     let conditions = combinations(&input.facts.factors[1..]);
     let starts = blocks(2, conditions.len(), repeats);
-    let spot = |place: &Start| Spot {
+    let trial_place = |place: &Start| TrialPlace {
         version: place.variants[0],
         setting: place.condition / loads.len(),
         threads: loads[place.condition % loads.len()],
         repeat: place.repeat - 1,
     };
-    input.starts = starts.iter().map(|place| placed(result(spot(place), rate(spot(place))), place)).collect();
+    input.starts =
+        starts.iter().map(|place| placed(result(trial_place(place), rate(trial_place(place))), place)).collect();
     input.plan = Plan {
         variants: ["5.0", "5.1"]
             .map(|version| Assignment(vec![("version".to_owned(), Level::Text(version.to_owned()))]))
@@ -68,7 +69,7 @@ pub(crate) fn grid(settings: &[i64], loads: &[i64], repeats: u32, rate: impl Fn(
     input
 }
 
-fn result(spot: Spot, rate: f64) -> StartResult {
+fn result(trial_place: TrialPlace, rate: f64) -> StartResult {
     let mut result = start(1.0);
     let load = &mut result.loads[0];
     load.tallies.clear();
@@ -85,7 +86,12 @@ fn result(spot: Spot, rate: f64) -> StartResult {
         record(load, step, count, milliseconds);
     }
     load.generator = (0..SECONDS as i64)
-        .map(|second| GeneratorRow { second, users: spot.threads as u64, cpu_cores: 0.3, ..GeneratorRow::default() })
+        .map(|second| GeneratorRow {
+            second,
+            users: trial_place.threads as u64,
+            cpu_cores: 0.3,
+            ..GeneratorRow::default()
+        })
         .collect();
     for at in [1.0, 2.0] {
         for (counter, value) in
@@ -116,9 +122,9 @@ pub(crate) fn record(load: &mut LoadResult, step: &str, count: u64, milliseconds
 }
 
 fn facts(orders: u64) -> DatabaseFacts {
-    let setting = |name: &str, asked: Option<&str>, in_force: &str, risk: Option<&str>| Setting {
+    let setting = |name: &str, requested: Option<&str>, in_force: &str, risk: Option<&str>| Setting {
         name: name.to_owned(),
-        asked: asked.map(str::to_owned),
+        asked: requested.map(str::to_owned),
         in_force: in_force.to_owned(),
         risk: risk.map(str::to_owned),
     };

@@ -48,13 +48,13 @@ fn a_slow_transaction_breaks_its_own_limit_only() {
         record(&mut result.loads[0], "payment", 100, 6_000);
         record(&mut result.loads[0], "stock_level", 100, 6_000);
     }
-    let broken: Vec<String> = report(&input).cells[0]
+    let violated: Vec<String> = report(&input).cells[0]
         .transactions
         .iter()
         .filter(|one| one.limit.is_some_and(|limit| limit.holds == Some(false)))
         .map(|one| one.name.clone())
         .collect();
-    assert_eq!(broken, ["payment"]);
+    assert_eq!(violated, ["payment"]);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn percentiles_of_statements_are_of_all_trials_or_none() {
 #[test]
 fn what_servers_were_asked_to_end_is_added_up() {
     let input = change_facts(study(), |_, facts| (facts.work.cancels, facts.work.cancels_failed) = (3, 1));
-    assert_eq!(report(&input).cells[0].cancels, Cancels { asked: 9, failed: 3 });
+    assert_eq!(report(&input).cells[0].cancels, CancelledStatements { requested: 9, failed: 3 });
 }
 
 #[test]
@@ -217,16 +217,16 @@ fn what_is_counted_when_sessions_end_is_none_of_the_measure_phase() {
 
 #[test]
 fn what_a_server_does_not_count_is_told() {
-    assert!(report(&study()).unseen.is_empty());
+    assert!(report(&study()).not_counted.is_empty());
     let mut blind = study();
     for result in &mut blind.starts {
         result.databases.retain(|sample| sample.counter != "log_syncs");
     }
-    let unseen = report(&blind).unseen;
-    assert_eq!(unseen.len(), 1);
+    let not_counted = report(&blind).not_counted;
+    assert_eq!(not_counted.len(), 1);
     assert!(
-        unseen[0].starts_with("db does not count the syncs of its log, so whether they are the limit"),
-        "{unseen:?}"
+        not_counted[0].starts_with("db does not count the syncs of its log, so whether they are the limit"),
+        "{not_counted:?}"
     );
 }
 
@@ -244,11 +244,11 @@ fn each_trial_is_held_against_its_own_mix_and_the_widest_is_told() {
         }];
     });
     let mix = &report(&input).mix[0];
-    assert!(mix.right.0 <= mix.found.0 && mix.found.1 <= mix.right.1, "{mix:?}");
-    assert_eq!([mix.show(mix.found.0), mix.show(mix.right.0)], ["1.50 %", "1.00 %"]);
-    assert!(mix.wrong.is_empty());
-    let wide = MixCheck { found: (0.4, 0.8), right: (-0.1, 1.3), ..mix.clone() };
-    assert_eq!([wide.show(0.4), wide.show(wide.right.1)], ["40.00 %", "100.00 %"], "a share is never more than all");
+    assert!(mix.allowed.0 <= mix.observed.0 && mix.observed.1 <= mix.allowed.1, "{mix:?}");
+    assert_eq!([mix.show(mix.observed.0), mix.show(mix.allowed.0)], ["1.50 %", "1.00 %"]);
+    assert!(mix.outside.is_empty());
+    let wide = MixCheck { observed: (0.4, 0.8), allowed: (-0.1, 1.3), ..mix.clone() };
+    assert_eq!([wide.show(0.4), wide.show(wide.allowed.1)], ["40.00 %", "100.00 %"], "a share is never more than all");
 }
 
 #[test]
@@ -260,15 +260,15 @@ fn trials_that_do_not_count_are_in_no_cell_but_in_the_checks() {
     input.starts[0].summary.validity = Validity::Failed(vec!["a condition does not hold".to_owned()]);
     let report = report(&input);
     assert_eq!(report.cells[0].trials.len(), 2);
-    assert_eq!((report.checks[0].held, report.checks[0].broken.len()), (17, 1));
+    assert_eq!((report.checks[0].passed, report.checks[0].violated.len()), (17, 1));
 }
 
 #[test]
 fn lines_cross_only_where_intervals_lie_apart() {
     let rate = |faster_from: i64| {
-        move |spot: testing::Spot| {
-            let gain = if spot.threads >= faster_from { 1.5 } else { 0.7 };
-            around(if spot.version == 1 { 1000.0 * gain } else { 1000.0 }, spot.repeat)
+        move |trial_place: testing::TrialPlace| {
+            let gain = if trial_place.threads >= faster_from { 1.5 } else { 0.7 };
+            around(if trial_place.version == 1 { 1000.0 * gain } else { 1000.0 }, trial_place.repeat)
         }
     };
     let notes = report(&grid(&[8], &[4, 16, 64], 3, rate(16))).ahead;
@@ -281,19 +281,21 @@ fn lines_cross_only_where_intervals_lie_apart() {
             "The lines of 5.0 and 5.1 cross between 4 threads, where 5.0 carries more, and 16 threads, where 5.1 does.",
         ]
     );
-    let close = report(&grid(&[8], &[4, 16], 3, |spot| around(100.0, spot.repeat + spot.version as u32))).ahead;
+    let close =
+        report(&grid(&[8], &[4, 16], 3, |trial_place| around(100.0, trial_place.repeat + trial_place.version as u32)))
+            .ahead;
     assert_eq!(close, ["The intervals of 5.0 and 5.1 overlap at every load: none of them is shown to carry most."]);
 }
 
 /// 5.1 gains 40 % with concurrency 8; without a limit both are the same, and faster.
 fn seed() -> Input {
-    grid(&[8, 0], &[4, 16], 3, |spot| {
-        let rate = match (spot.setting, spot.version) {
+    grid(&[8, 0], &[4, 16], 3, |trial_place| {
+        let rate = match (trial_place.setting, trial_place.version) {
             (0, 0) => 100.0,
             (0, _) => 140.0,
             _ => 200.0,
         };
-        around(rate, spot.repeat + spot.version as u32)
+        around(rate, trial_place.repeat + trial_place.version as u32)
     })
 }
 
@@ -303,23 +305,25 @@ fn the_best_settings_can_be_alike_where_the_same_setting_is_not() {
     assert_eq!(best.rows.len(), 2);
     let row = &best.rows[1];
     let baseline = row.best[0].as_ref().expect("trials");
-    assert_eq!((baseline.setting, baseline.apart), (1, true));
+    assert_eq!((baseline.setting, baseline.better_than_all_others), (1, true));
     let ratio = &row.ratios[0];
     let best = ratio.best.as_ref().expect("repeats");
     let interval = best.interval.as_ref().expect("three repeats");
     assert!(interval.low < 1.0 && interval.high > 1.0 && (best.value - 1.0).abs() < 0.02, "{best:?}");
-    assert!((ratio.confirmed.as_ref().expect("repeats").value - 1.0).abs() < 0.02);
-    let alike: Vec<f64> = ratio.alike.iter().map(|one| one.as_ref().expect("blocks").value).collect();
-    assert!((alike[0] - 1.4).abs() < 0.02 && (alike[1] - 1.0).abs() < 0.02, "{alike:?}");
+    assert!((ratio.leave_one_out.as_ref().expect("repeats").value - 1.0).abs() < 0.02);
+    let same_setting: Vec<f64> = ratio.same_setting.iter().map(|one| one.as_ref().expect("blocks").value).collect();
+    assert!((same_setting[0] - 1.4).abs() < 0.02 && (same_setting[1] - 1.0).abs() < 0.02, "{same_setting:?}");
 }
 
 #[test]
 fn a_best_that_chance_picked_is_not_confirmed() {
     // One repeat of one setting is an outlier: the largest mean has it, the other repeats do not pick it.
-    let input = grid(&[8, 16], &[4, 16], 3, |spot| match (spot.version, spot.setting, spot.repeat) {
-        (1, 0, 2) => 200.0,
-        (_, 0, repeat) => around(100.0, repeat),
-        (_, _, repeat) => around(105.0, repeat),
+    let input = grid(&[8, 16], &[4, 16], 3, |trial_place| {
+        match (trial_place.version, trial_place.setting, trial_place.repeat) {
+            (1, 0, 2) => 200.0,
+            (_, 0, repeat) => around(100.0, repeat),
+            (_, _, repeat) => around(105.0, repeat),
+        }
     });
     let report = report(&input);
     let row = &report.best.as_ref().expect("two settings").rows[0];
@@ -327,10 +331,10 @@ fn a_best_that_chance_picked_is_not_confirmed() {
         (row.best[0].as_ref().map(|best| best.setting), row.best[1].as_ref().map(|best| best.setting)),
         (Ok(1), Ok(0))
     );
-    let (best, confirmed) =
-        (row.ratios[0].best.as_ref().expect("repeats"), row.ratios[0].confirmed.as_ref().expect("repeats"));
-    assert!(best.value > 1.15 && confirmed.value < 1.01, "{best:?} {confirmed:?}");
-    assert!(!row.best[1].as_ref().expect("a best").apart);
+    let (best, leave_one_out) =
+        (row.ratios[0].best.as_ref().expect("repeats"), row.ratios[0].leave_one_out.as_ref().expect("repeats"));
+    assert!(best.value > 1.15 && leave_one_out.value < 1.01, "{best:?} {leave_one_out:?}");
+    assert!(!row.best[1].as_ref().expect("a best").better_than_all_others);
 }
 
 #[test]
@@ -340,7 +344,7 @@ fn with_one_setting_there_is_no_best_of_grid() {
 
 #[test]
 fn a_setting_is_told_by_the_factor_that_changes_it() {
-    let input = grid(&[8, 16], &[4, 16], 2, |spot| around(100.0, spot.repeat));
+    let input = grid(&[8, 16], &[4, 16], 2, |trial_place| around(100.0, trial_place.repeat));
     let input = change_facts(input, |trial, facts| {
         let value = ["8", "16"][trial.condition / 2].to_owned();
         facts.settings.push(plimsoll_model::database::Setting {
@@ -369,6 +373,8 @@ fn a_database_behind_a_service_has_statistics_and_no_transactions() {
 
 #[test]
 fn the_condition_that_is_shown_is_the_one_that_carries_most() {
-    let input = grid(&[8], &[4, 16, 64], 3, |spot| around(if spot.threads == 16 { 300.0 } else { 100.0 }, spot.repeat));
+    let input = grid(&[8], &[4, 16, 64], 3, |trial_place| {
+        around(if trial_place.threads == 16 { 300.0 } else { 100.0 }, trial_place.repeat)
+    });
     assert_eq!(report(&input).shown, 1);
 }

@@ -1,6 +1,6 @@
 //! What transactions took: DBT-2's summary, and TPC-C's limits.
 
-use crate::measure::{Reader, merged, values_needed};
+use crate::measure::{TrialReader, merged, values_needed};
 use plimsoll_model::measure::Statistic;
 use plimsoll_model::record::{Subject, Tally};
 use plimsoll_model::sql::{NEW_ORDER, NEW_ORDER_ROLLBACK, TPCC_STEPS};
@@ -57,7 +57,7 @@ const DBT2: [(&str, &str, f64); 5] = [
 ];
 
 /// What the trials recorded of each transaction.
-pub(super) fn transactions(readers: &[&Reader<'_>]) -> Vec<Transaction> {
+pub(super) fn transactions(readers: &[&TrialReader<'_>]) -> Vec<Transaction> {
     let names: BTreeSet<&str> = readers.iter().flat_map(|reader| names(reader)).collect();
     let of = |name: &str| merged(readers.iter().filter_map(|reader| reader.tally(&Subject::Request(name.to_owned()))));
     let all: u64 = names.iter().map(|name| of(name).count()).sum();
@@ -72,7 +72,7 @@ pub(super) fn transactions(readers: &[&Reader<'_>]) -> Vec<Transaction> {
     rows.into_iter().filter(|row| row.total > 0).collect()
 }
 
-fn names<'a>(reader: &Reader<'a>) -> impl Iterator<Item = &'a str> {
+fn names<'a>(reader: &TrialReader<'a>) -> impl Iterator<Item = &'a str> {
     reader.load().tallies.iter().filter(|(_, tally)| tally.count() > 0).filter_map(|(subject, _)| match subject {
         Subject::Request(name) => Some(name.as_str()),
         _ => None,

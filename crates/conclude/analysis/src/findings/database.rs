@@ -1,11 +1,11 @@
 //! What limits the numbers of a study of databases: data that is not right, settings that give
 //! safety away or differ where nobody meant them to, a load that never lets go, data in memory.
 
-use super::{Context, Finding, Gravity, told_once, which};
+use super::{Context, Finding, Severity, list_of_trials, merge_equal_lines};
 use crate::database::{
     BestRatio, BestRow, Cell, Check, DatabaseReport, MixCheck, Ratio, SettingRow, SettingValue, Statistic,
 };
-use crate::measure::Reader;
+use crate::measure::TrialReader;
 use crate::quantity::{Notation, grouped, percent, show};
 use crate::reason::OrReason;
 use crate::words::counted;
@@ -17,47 +17,47 @@ use plimsoll_model::words::and_list;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Orders of a warehouse of TPC-C before a trial.
-const ORDERS: f64 = 30_000.0;
+const ORDERS_OF_WAREHOUSE: f64 = 30_000.0;
 
 /// Terminals of a warehouse of TPC-C.
-const TERMINALS: f64 = 10.0;
+const TERMINALS_OF_WAREHOUSE: f64 = 10.0;
 
 /// Share by which orders may grow in a trial without notice.
-const GREW: f64 = 0.1;
+const MAX_GROWTH: f64 = 0.1;
 
 /// Share of all processor time that the generator may use without notice.
-const SHARED: f64 = 0.1;
+const MAX_GENERATOR_SHARE: f64 = 0.1;
 
 /// Share of page requests that a cache has to answer for the data to be called in memory.
-const CACHED: f64 = 0.995;
+const IN_MEMORY_HIT_RATIO: f64 = 0.995;
 
 /// Share of a trial's transactions from which on their failing is a problem.
-const FAILED: f64 = 0.1;
+const MAX_FAILED_SHARE: f64 = 0.1;
 
 /// How often a session of PostgreSQL tells what it has counted, at the most, in seconds.
-const TELLS_EVERY: f64 = 1.0;
+const POSTGRESQL_REPORT_INTERVAL: f64 = 1.0;
 
 /// Share by which a rate that a server counted may be off without notice.
-const LATE: f64 = 0.1;
+const MAX_RATE_ERROR: f64 = 0.1;
 
 /// Settings that say how large the server's own cache is.
-const CACHES: [&str; 2] = ["innodb_buffer_pool_size", "shared_buffers"];
+const CACHE_SIZE_SETTINGS: [&str; 2] = ["innodb_buffer_pool_size", "shared_buffers"];
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let Some(report) = &context.analysis.database else { return Vec::new() };
     [
-        broken(report),
-        failing(context, report),
-        unseen(context, report),
-        mixed_otherwise(report),
+        violated_conditions(report),
+        failing_transactions(context, report),
+        unchecked_conditions(context, report),
+        wrong_mix(report),
         safety_for_speed(report),
-        unequal(context, report),
+        unequal_settings(context, report),
         shared_processors(context, report),
-        best_says_otherwise(context, report),
-        closed(context, report),
+        best_settings_disagree(context, report),
+        closed_load(context, report),
         in_memory(context, report),
-        told_late(context, report),
-        grew(context),
+        counters_reported_late(context, report),
+        grown_data(context),
         terminals(context),
     ]
     .into_iter()
@@ -65,16 +65,16 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     .collect()
 }
 
-fn broken(report: &DatabaseReport) -> Option<Finding> {
+fn violated_conditions(report: &DatabaseReport) -> Option<Finding> {
     let evidence: Vec<String> = report
         .checks
         .iter()
         .flat_map(|check| {
-            told_once(check.broken.iter().map(|(trial, found)| (*trial, format!("{}: {found}", check.name))))
+            merge_equal_lines(check.violated.iter().map(|(trial, found)| (*trial, format!("{}: {found}", check.name))))
         })
         .collect();
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Problem,
+        severity: Severity::Problem,
         topic: "data that is not right",
         sentence:
             "After some trials a condition on the data did not hold: the database lost or doubled work that it had \
@@ -85,7 +85,7 @@ fn broken(report: &DatabaseReport) -> Option<Finding> {
 }
 
 /// Trials in which so many transactions failed that their numbers are those of failing.
-fn failing(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
+fn failing_transactions(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
     let mut trials: Vec<(f64, String)> = context
         .counted()
         .filter_map(|reader| {
@@ -100,7 +100,7 @@ fn failing(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
                 percent(share),
                 kinds.join(", ")
             );
-            (report.is_sql && share >= FAILED).then_some((share, text))
+            (report.is_sql && share >= MAX_FAILED_SHARE).then_some((share, text))
         })
         .collect();
     trials.sort_by(|one, other| other.0.total_cmp(&one.0));
@@ -110,13 +110,13 @@ fn failing(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
         _ => "durations and iterations per second count them like the others, commits do not",
     };
     Some(Finding {
-        gravity: Gravity::Problem,
+        severity: Severity::Problem,
         topic: "transactions that fail",
         sentence: format!(
             "In {} {} or more of the transactions failed, up to {}: {counted_alone}. Such a trial measures failing as much as \
              working; retries (`retry`), fewer users or another isolation level change that.",
             counted(trials.len(), "trial"),
-            percent(FAILED),
+            percent(MAX_FAILED_SHARE),
             percent(*most)
         ),
         evidence: trials.into_iter().map(|(_, text)| text).collect(),
@@ -127,25 +127,25 @@ fn of_kind(kind: ErrorKind, count: u64) -> String {
     format!("{kind} {}", grouped(count as f64))
 }
 
-fn unseen(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
+fn unchecked_conditions(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
     let after_load = |check: &Check| {
         let why = check.loaded.as_ref()?.as_ref().err()?;
         Some(format!("{}, after the load: {why}", check.name))
     };
     let after_trials = |check: &Check| {
-        let trials: Vec<u32> = check.unseen.iter().map(|(trial, _)| *trial).collect();
-        let (_, why) = check.unseen.first()?;
-        Some(format!("{}, after {}: {why}", check.name, which(&trials)))
+        let trials: Vec<u32> = check.not_checked.iter().map(|(trial, _)| *trial).collect();
+        let (_, why) = check.not_checked.first()?;
+        Some(format!("{}, after {}: {why}", check.name, list_of_trials(&trials)))
     };
-    let without = works(context).filter(|(_, facts)| warehouses(&facts.work.workload).is_some());
+    let without = sql_trials(context).filter(|(_, facts)| warehouses(&facts.work.workload).is_some());
     let without = without.filter(|(_, facts)| facts.conditions.is_empty());
     let without: Vec<u32> = without.map(|(reader, _)| reader.trial().number()).collect();
-    let none =
-        (!without.is_empty()).then(|| format!("all of them, after {}: the study gives them no time", which(&without)));
+    let none = (!without.is_empty())
+        .then(|| format!("all of them, after {}: the study gives them no time", list_of_trials(&without)));
     let of_checks = report.checks.iter().flat_map(|check| [after_load(check), after_trials(check)]).flatten();
     let evidence: Vec<String> = none.into_iter().chain(of_checks).collect();
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "conditions not looked at",
         sentence: "Some conditions on the data were not looked at, so that nothing is known of them there. A longer \
                    `check_within` helps where the time was up after trials; after a load they have a minute."
@@ -154,15 +154,15 @@ fn unseen(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
     })
 }
 
-fn mixed_otherwise(report: &DatabaseReport) -> Option<Finding> {
+fn wrong_mix(report: &DatabaseReport) -> Option<Finding> {
     let line = |mix: &MixCheck| {
-        let ((least, most), (low, high)) = (mix.found, mix.right);
+        let ((least, most), (low, high)) = (mix.observed, mix.allowed);
         let [least, most, low, high] = [least, most, low, high].map(|value| mix.show(value));
-        format!("{}: {least} to {most}, where {low} to {high} is right, in {}", mix.name, which(&mix.wrong))
+        format!("{}: {least} to {most}, where {low} to {high} is right, in {}", mix.name, list_of_trials(&mix.outside))
     };
-    let evidence: Vec<String> = report.mix.iter().filter(|mix| !mix.wrong.is_empty()).map(line).collect();
+    let evidence: Vec<String> = report.mix.iter().filter(|mix| !mix.outside.is_empty()).map(line).collect();
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "another mix",
         sentence: "In some trials users were not given to do what the workload prescribes: their numbers are those of \
                    another mix."
@@ -186,7 +186,7 @@ fn safety_for_speed(report: &DatabaseReport) -> Option<Finding> {
         .map(|row| row.name.as_str())
         .collect();
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "safety for speed",
         sentence: format!(
             "{} in force {} safety for speed: what a crash or a loss of power can take is told for each. With safe \
@@ -198,7 +198,7 @@ fn safety_for_speed(report: &DatabaseReport) -> Option<Finding> {
     })
 }
 
-fn unequal(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
+fn unequal_settings(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
     let evidence: Vec<String> = report
         .settings
         .iter()
@@ -213,7 +213,7 @@ fn unequal(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
         })
         .collect();
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "unequal settings",
         sentence:
             "Variants ran with settings that differ though the study asks for no difference: defaults of another \
@@ -237,13 +237,13 @@ fn shared_processors(context: &Context<'_>, report: &DatabaseReport) -> Option<F
             let share = generator.mean / host.mean;
             let place = format!("{}, {}", context.variant(cell.variant), context.condition(cell.condition));
             let text = format!("{place}: {} of {} in use ({})", cores(generator), cores(host), percent(share));
-            (share > SHARED).then_some((share, text))
+            (share > MAX_GENERATOR_SHARE).then_some((share, text))
         })
         .collect();
     shares.sort_by(|one, other| other.0.total_cmp(&one.0));
     let (most, _) = shares.first()?;
     Some(Finding {
-        gravity: Gravity::Note,
+        severity: Severity::Note,
         topic: "one machine",
         sentence: format!(
             "Generator and server share {}; the generator takes up to {} of the processor time in use. Where processors \
@@ -256,12 +256,12 @@ fn shared_processors(context: &Context<'_>, report: &DatabaseReport) -> Option<F
 }
 
 /// Variants that differ at the same setting, and not each at its best, or the other way round.
-fn best_says_otherwise(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
+fn best_settings_disagree(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
     let best = report.best.as_ref()?;
     let line = |row: &BestRow, one: &BestRatio| {
-        let (at_best, confirmed) = (side(&one.best)?, side(&one.confirmed)?);
-        let notation = Notation::of(one.alike.iter().chain([&one.best]).flatten().map(|ratio| ratio.value));
-        let settings = report.grid.rows.iter().zip(&one.alike);
+        let (at_best, leave_one_out) = (side(&one.best)?, side(&one.leave_one_out)?);
+        let notation = Notation::of(one.same_setting.iter().chain([&one.best]).flatten().map(|ratio| ratio.value));
+        let settings = report.grid.rows.iter().zip(&one.same_setting);
         let others: Vec<String> = settings
             .filter(|(_, ratio)| side(ratio).is_some_and(|side| side != 0 && side != at_best))
             .filter_map(|(row, ratio)| {
@@ -271,12 +271,12 @@ fn best_says_otherwise(context: &Context<'_>, report: &DatabaseReport) -> Option
         let ratio = notation.show(one.best.as_ref().ok()?.value);
         let (level, variant) = (report.grid.level(row.level), context.variant(one.variant));
         let text = format!("{level}, {variant}: {ratio} at the best settings, {}", others.join(", "));
-        (!others.is_empty() && confirmed == at_best).then_some(text)
+        (!others.is_empty() && leave_one_out == at_best).then_some(text)
     };
     let evidence: Vec<String> =
         best.rows.iter().flat_map(|row| row.ratios.iter().filter_map(move |one| line(row, one))).collect();
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "the best settings say otherwise",
         sentence: format!(
             "At the same setting variants differ from {} in a way in which they do not, each at the setting that is best \
@@ -301,10 +301,10 @@ fn side(ratio: &OrReason<Ratio>) -> Option<i8> {
 }
 
 /// Users who never wait ask for as much as the system gives.
-fn closed(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
-    let closed = report.is_sql && !context.input.facts.open_load && context.input.facts.mean_think == Some(0.0);
-    closed.then(|| Finding {
-        gravity: Gravity::Note,
+fn closed_load(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
+    let closed_load = report.is_sql && !context.input.facts.open_load && context.input.facts.mean_think == Some(0.0);
+    closed_load.then(|| Finding {
+        severity: Severity::Note,
         topic: "capacity, not response",
         sentence:
             "Users neither type nor think: throughput is the capacity for so many users in a closed loop, and the \
@@ -321,7 +321,7 @@ fn in_memory(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> 
     let (mut fitting, mut larger) = (Vec::new(), Vec::new());
     for ((database, cache, in_force, size), least) in caches(context, report) {
         let Some(room) = bytes(in_force) else { continue };
-        let fits = size as f64 <= room || least.is_some_and(|least| least >= CACHED);
+        let fits = size as f64 <= room || least.is_some_and(|least| least >= IN_MEMORY_HIT_RATIO);
         let plain = in_force.parse::<u64>().is_ok();
         let shown = if plain { show(room, Unit::Bytes) } else { in_force.to_owned() };
         let hits = least.map(|least| format!("; it answers {:.2} % of page requests, or more", least * 100.0));
@@ -347,7 +347,7 @@ fn in_memory(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> 
             larger,
         )
     };
-    (!evidence.is_empty()).then(|| Finding { gravity: Gravity::Note, topic, sentence: sentence.to_owned(), evidence })
+    (!evidence.is_empty()).then(|| Finding { severity: Severity::Note, topic, sentence: sentence.to_owned(), evidence })
 }
 
 /// A database with its cache, the size of that and of the data.
@@ -359,7 +359,7 @@ fn caches<'a>(context: &'a Context<'_>, report: &DatabaseReport) -> BTreeMap<Cac
     for reader in context.counted() {
         let cell = report.cells.iter().find(|cell| reader.is_of(cell.condition, cell.variant));
         for facts in reader.trial().databases() {
-            let cache = facts.settings.iter().find(|setting| CACHES.contains(&setting.name.as_str()));
+            let cache = facts.settings.iter().find(|setting| CACHE_SIZE_SETTINGS.contains(&setting.name.as_str()));
             let Some((cache, size)) = cache.zip(facts.size) else { continue };
             let hits = cell.and_then(|cell| Some(cell.statistic(&facts.name, "hit ratio")?.mean));
             let least = caches.entry((&facts.name, &cache.name, &cache.in_force, size)).or_default();
@@ -371,12 +371,12 @@ fn caches<'a>(context: &'a Context<'_>, report: &DatabaseReport) -> BTreeMap<Cac
 
 /// PostgreSQL's sessions count for themselves and tell it later: of a short measure phase a good part is
 /// told after it, or something of the warm-up within.
-fn told_late(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
-    let is_told_late = |facts: &DatabaseFacts| report.is_sql && facts.version.starts_with("PostgreSQL");
-    let late: Vec<&Reader<'_>> =
-        context.counted().filter(|reader| reader.trial().databases().iter().any(is_told_late)).collect();
+fn counters_reported_late(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
+    let reports_late = |facts: &DatabaseFacts| report.is_sql && facts.version.starts_with("PostgreSQL");
+    let late: Vec<&TrialReader<'_>> =
+        context.counted().filter(|reader| reader.trial().databases().iter().any(reports_late)).collect();
     let shortest = late.iter().map(|reader| reader.load().counted_seconds()).reduce(f64::min)?;
-    let off = (TELLS_EVERY / shortest).min(1.0);
+    let off = (POSTGRESQL_REPORT_INTERVAL / shortest).min(1.0);
     let cells =
         report.cells.iter().filter(|cell| late.iter().any(|reader| cell.trials.contains(&reader.trial().number())));
     let line = |cell: &Cell| {
@@ -385,8 +385,8 @@ fn told_late(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> 
         let [commits, done] = [commits, done].map(|rate| show(rate, Unit::PerSecond));
         Some(format!("{place}: {commits} of commits by the server's account, {done} of iterations by the generator's"))
     };
-    (off > LATE).then(|| Finding {
-        gravity: Gravity::Caution,
+    (off > MAX_RATE_ERROR).then(|| Finding {
+        severity: Severity::Caution,
         topic: "counters that come late",
         sentence: format!(
             "PostgreSQL's sessions tell what they have counted once a second at most, so its rates of commits, rows and \
@@ -404,18 +404,18 @@ fn statistic(cell: &Cell, name: &str) -> Option<f64> {
 }
 
 /// Orders that trials add make the data of their end another than that of their start.
-fn grew(context: &Context<'_>) -> Option<Finding> {
-    let growth = |reader: &Reader<'_>, facts: &DatabaseFacts| {
+fn grown_data(context: &Context<'_>) -> Option<Finding> {
+    let growth = |reader: &TrialReader<'_>, facts: &DatabaseFacts| {
         let warehouses = warehouses(&facts.work.workload)?;
         let seconds = reader.load().seconds.iter().filter(|second| second.subject.is_request_named(NEW_ORDER));
         let orders: u64 = seconds.map(|second| second.count.saturating_sub(second.failed)).sum();
-        Some((orders as f64 / (ORDERS * warehouses), orders as f64, reader.trial().number()))
+        Some((orders as f64 / (ORDERS_OF_WAREHOUSE * warehouses), orders as f64, reader.trial().number()))
     };
-    let most = works(context)
+    let most = sql_trials(context)
         .filter_map(|(reader, facts)| growth(reader, facts))
         .max_by(|one, other| one.0.total_cmp(&other.0))?;
-    (most.0 > GREW).then(|| Finding {
-        gravity: Gravity::Note,
+    (most.0 > MAX_GROWTH).then(|| Finding {
+        severity: Severity::Note,
         topic: "data that grew",
         sentence: format!(
             "Orders grew by up to {} in a trial: a faster variant works on more data towards its end, and the first \
@@ -428,17 +428,17 @@ fn grew(context: &Context<'_>) -> Option<Finding> {
 
 /// More users than terminals, or fewer: TPC-C has ten for each warehouse.
 fn terminals(context: &Context<'_>) -> Option<Finding> {
-    let of = |reader: &Reader<'_>, facts: &DatabaseFacts| {
-        let terminals = TERMINALS * warehouses(&facts.work.workload)?;
+    let of = |reader: &TrialReader<'_>, facts: &DatabaseFacts| {
+        let terminals = TERMINALS_OF_WAREHOUSE * warehouses(&facts.work.workload)?;
         let users = reader.load().generator.iter().map(|row| row.users).max()?;
         Some((users as f64 / terminals, format!("{} for {terminals:.0} terminals", counted(users as usize, "user"))))
     };
-    let mut seen: Vec<(f64, String)> = works(context).filter_map(|(reader, facts)| of(reader, facts)).collect();
+    let mut seen: Vec<(f64, String)> = sql_trials(context).filter_map(|(reader, facts)| of(reader, facts)).collect();
     seen.sort_by(|one, other| one.0.total_cmp(&other.0));
     seen.dedup();
     let other: Vec<String> = seen.into_iter().filter(|(ratio, _)| *ratio != 1.0).map(|(_, text)| text).collect();
     (!other.is_empty()).then(|| Finding {
-        gravity: Gravity::Note,
+        severity: Severity::Note,
         topic: "not TPC-C's terminals",
         sentence:
             "TPC-C has ten terminals for each warehouse, each with its own district; here the number of users is \
@@ -450,7 +450,7 @@ fn terminals(context: &Context<'_>) -> Option<Finding> {
 }
 
 /// The trials that count whose load is SQL, with the database that it works on.
-fn works<'a>(context: &'a Context<'_>) -> impl Iterator<Item = (&'a Reader<'a>, &'a DatabaseFacts)> {
+fn sql_trials<'a>(context: &'a Context<'_>) -> impl Iterator<Item = (&'a TrialReader<'a>, &'a DatabaseFacts)> {
     context.counted().filter_map(|reader| {
         let databases = &reader.trial().databases();
         Some((reader, databases.iter().find(|facts| !facts.work.workload.is_empty())?))
@@ -512,7 +512,7 @@ mod tests {
 
     #[test]
     fn a_condition_that_does_not_hold_is_a_problem() {
-        let broken = |number: u32| Condition {
+        let violated_conditions = |number: u32| Condition {
             name: "1: w_ytd = sum(d_ytd)".to_owned(),
             holds: match number {
                 3 => Some(false),
@@ -525,12 +525,12 @@ mod tests {
                 _ => String::new(),
             },
         };
-        let input = change_facts(study(), |trial, facts| facts.conditions = vec![broken(trial.number)]);
+        let input = change_facts(study(), |trial, facts| facts.conditions = vec![violated_conditions(trial.number)]);
         let found = finding(&input, "data that is not right").expect("a finding");
-        assert_eq!(found.gravity, Gravity::Problem);
+        assert_eq!(found.severity, Severity::Problem);
         assert_eq!(found.evidence, ["trial 3: 1: w_ytd = sum(d_ytd): warehouse 1: 300000.00 and 300010.00"]);
-        let unseen = finding(&input, "conditions not looked at").expect("a finding");
-        assert_eq!(unseen.evidence, ["1: w_ytd = sum(d_ytd), after trial 4: the time was up"]);
+        let unchecked_conditions = finding(&input, "conditions not looked at").expect("a finding");
+        assert_eq!(unchecked_conditions.evidence, ["1: w_ytd = sum(d_ytd), after trial 4: the time was up"]);
         assert_eq!(finding(&study(), "data that is not right"), None);
     }
 
@@ -655,7 +655,7 @@ mod tests {
 
     #[test]
     fn a_trial_whose_transactions_mostly_fail_is_a_problem() {
-        let failing = |share: f64| {
+        let failing_transactions = |share: f64| {
             let mut input = study();
             let tallies = &mut input.starts[1].loads[0].tallies;
             for tally in tallies.iter_mut().filter(|(subject, _)| subject.is_request()).map(|one| one.1) {
@@ -663,11 +663,11 @@ mod tests {
             }
             finding(&input, "transactions that fail")
         };
-        let found = failing(0.7).expect("a finding");
-        assert_eq!(found.gravity, Gravity::Problem);
+        let found = failing_transactions(0.7).expect("a finding");
+        assert_eq!(found.severity, Severity::Problem);
         assert!(found.sentence.contains("up to 70 %: NOTPM counts only those that succeeded"), "{}", found.sentence);
         assert!(found.evidence[0].contains(" failed (70 %): deadlock "), "{:?}", found.evidence);
-        assert_eq!(failing(0.05), None);
+        assert_eq!(failing_transactions(0.05), None);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! What the study's own design leaves open.
 
-use super::{Context, Finding, Gravity, which};
-use crate::decide::LEAST;
-use crate::durability::weakened_in;
+use super::{Context, Finding, Severity, list_of_trials};
+use crate::decide::MIN_REPEATS;
+use crate::durability::weaknesses_in;
 use crate::estimate::Summary;
-use crate::measure::BEYOND;
+use crate::measure::MIN_VALUES_BEYOND;
 use crate::numbers::Cell;
 use crate::quantity::{grouped, percent, show};
 use crate::verdict::Outcome;
@@ -27,11 +27,11 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
 
 fn too_few_repeats(context: &Context<'_>) -> Option<Finding> {
     let repeats = context.input.plan.repeats;
-    ((repeats as usize) < LEAST && context.input.plan.variants.len() > 1).then(|| Finding {
-        gravity: Gravity::Problem,
+    ((repeats as usize) < MIN_REPEATS && context.input.plan.variants.len() > 1).then(|| Finding {
+        severity: Severity::Problem,
         topic: "too few repeats",
         sentence: format!(
-            "With {} no difference can be told from chance: a verdict takes at least {LEAST}, better 5.",
+            "With {} no difference can be told from chance: a verdict takes at least {MIN_REPEATS}, better 5.",
             words::counted(repeats as usize, "repeat")
         ),
         evidence: Vec::new(),
@@ -65,7 +65,7 @@ fn wide_spread(context: &Context<'_>) -> Option<Finding> {
     wide.sort_by(|one, other| other.0.total_cmp(&one.0));
     let (most, _) = wide.first()?;
     Some(Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "wide spread",
         sentence: format!(
             "Repeats of the same variant differ by up to ± {} in {}, more than the margin of {}: a difference that matters \
@@ -105,13 +105,13 @@ fn too_few_requests(context: &Context<'_>) -> Option<Finding> {
         let (needed, least) = (grouped(*needed as f64), grouped(*least as f64));
         let measure = words::measure(measure);
         let had = if trials.len() > 1 { "had as few as" } else { "had" };
-        evidence.push(format!("{measure} takes {needed} values, and {} {had} {least}", which(&trials)));
+        evidence.push(format!("{measure} takes {needed} values, and {} {had} {least}", list_of_trials(&trials)));
     }
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "too few requests",
         sentence: format!(
-            "Some percentiles are not given, because they would rest on too few values: fewer than {BEYOND:.0} in a trial \
+            "Some percentiles are not given, because they would rest on too few values: fewer than {MIN_VALUES_BEYOND:.0} in a trial \
              lie beyond them. Where some trials of a variant under a condition lack one, it is not taken from the others \
              alone, nor compared: those with few requests are the slow ones. Longer trials have more."
         ),
@@ -124,7 +124,7 @@ fn durability(context: &Context<'_>) -> Option<Finding> {
     let mut settings: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (variant, commands) in context.input.facts.commands.iter().enumerate() {
         let commands = commands.iter().filter(|command| !starts_database(context, command));
-        for (written, weakness) in commands.flat_map(|command| weakened_in(command)) {
+        for (written, weakness) in commands.flat_map(|command| weaknesses_in(command)) {
             let text = format!("{written}: {} ({})", weakness.risk, weakness.source);
             let variants = settings.entry(text).or_default();
             let name = context.variant(variant);
@@ -134,7 +134,7 @@ fn durability(context: &Context<'_>) -> Option<Finding> {
         }
     }
     (!settings.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "durability",
         sentence: format!(
             "{} speed with safety: these are not the numbers of a system that keeps what it has acknowledged. Measure with \
@@ -153,7 +153,7 @@ fn starts_database(context: &Context<'_>, command: &str) -> bool {
 
 fn quick(context: &Context<'_>) -> Option<Finding> {
     context.input.facts.quick.then(|| Finding {
-        gravity: Gravity::Problem,
+        severity: Severity::Problem,
         topic: "a first look",
         sentence:
             "This is a first look, with no more levels, repeats and seconds than it takes for one: it shows where to \
@@ -166,7 +166,7 @@ fn quick(context: &Context<'_>) -> Option<Finding> {
 /// Storage has a finding of its own: its back ends may be on this machine or not, one by one.
 fn loopback(context: &Context<'_>) -> Option<Finding> {
     (context.input.facts.loopback && context.analysis.storage.is_none()).then(|| Finding {
-        gravity: Gravity::Note,
+        severity: Severity::Note,
         topic: "loopback",
         sentence: "Generator and system share one machine, and no network lies between them: durations are shorter than \
                    users elsewhere would see, and the two compete for memory and, unless they are bound apart, processors."

@@ -1,15 +1,15 @@
 //! Whether the machine changed during the run.
 
-use super::{Context, Finding, Gravity};
+use super::{Context, Finding, Severity};
 use crate::quantity::change;
 use crate::words;
 use plimsoll_statistics::{TTest, mean};
 
 /// Fewest baseline trials for which a drift is looked for.
-const LEAST: usize = 6;
+const MIN_TRIALS: usize = 6;
 
 /// A drift is reported if chance alone would show one as strong less often than this.
-const RARE: f64 = 0.01;
+const SIGNIFICANCE: f64 = 0.01;
 
 /// The headline measure of the baseline against time, each condition around its own mean.
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
@@ -18,7 +18,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let measure = crate::catalogue::headline(&context.input.facts).measure;
     let hours = line.span / 3.6e6;
     let drift = Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "drift",
         sentence: format!(
             "The baseline drifted over the run: its {} changed by {} from the first to the last trial. Pairs of trials side \
@@ -56,7 +56,7 @@ fn points(context: &Context<'_>) -> Vec<(f64, f64)> {
     points
 }
 
-struct Line {
+struct Trend {
     slope: f64,
     span: f64,
     correlation: f64,
@@ -65,9 +65,9 @@ struct Line {
 
 /// The least-squares line through `points`, if it rises or falls more than chance would explain.
 /// Each condition's mean has cost a degree of freedom.
-fn fit(points: &[(f64, f64)], conditions: usize) -> Option<Line> {
+fn fit(points: &[(f64, f64)], conditions: usize) -> Option<Trend> {
     let df = points.len().checked_sub(conditions + 1).filter(|df| *df > 0)?;
-    if points.len() < LEAST {
+    if points.len() < MIN_TRIALS {
         return None;
     }
     let (times, values): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
@@ -81,5 +81,5 @@ fn fit(points: &[(f64, f64)], conditions: usize) -> Option<Line> {
     let t = correlation * (df as f64 / (1.0 - correlation * correlation).max(1e-12)).sqrt();
     let p = TTest { estimate: t, standard_error: 1.0, df: df as f64 }.p_two_sided(0.0);
     let span = times.iter().copied().fold(f64::MIN, f64::max) - times.iter().copied().fold(f64::MAX, f64::min);
-    (p < RARE).then_some(Line { slope: tv / tt, span, correlation, p })
+    (p < SIGNIFICANCE).then_some(Trend { slope: tv / tt, span, correlation, p })
 }

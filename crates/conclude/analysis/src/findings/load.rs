@@ -1,7 +1,7 @@
 //! Whether what was timed is what the study means to compare.
 
-use super::{Context, Finding, Gravity, examples};
-use crate::measure::Reader;
+use super::{Context, Finding, Severity, examples};
+use crate::measure::TrialReader;
 use crate::quantity::{grouped, percent, show, significant};
 use crate::words;
 use plimsoll_model::load::AFTER_FAILURE;
@@ -12,26 +12,26 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 /// A share of the iteration below which requests are not what is mainly timed.
-const MAINLY: f64 = 0.8;
+const MAIN_SHARE: f64 = 0.8;
 
 /// Shares of variants that differ by no more than this are told as one.
-const ALIKE: f64 = 0.05;
+const MAX_DIFFERENCE_OF_EQUAL_SHARES: f64 = 0.05;
 
 /// How far throughput times duration may be from the number of users.
-const LITTLE: f64 = 0.02;
+const LITTLES_LAW_TOLERANCE: f64 = 0.02;
 
 /// Time that the generator itself may take between two iterations of a user, in seconds.
-const OWN_STEP: f64 = 1e-6;
+const GENERATOR_STEP: f64 = 1e-6;
 
 /// Share of the users below which so few are busy that the others did nothing at all.
-const IDLE: f64 = 0.8;
+const IDLE_SHARE: f64 = 0.8;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let users = match context.analysis.storage {
         Some(_) => [between_operations(context), None],
         None => [littles_law(context), idle_users(context)],
     };
-    [what_is_timed(context), errors(context), failed_alone(context), saturated(context)]
+    [what_is_timed(context), errors(context), failed_without_exchange(context), saturated(context)]
         .into_iter()
         .chain(users)
         .flatten()
@@ -50,7 +50,7 @@ fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
     let request = if protocol.is_http() { "request" } else { "call" };
     let mut shares: Vec<(Shares, String)> = (0..context.input.plan.conditions.len())
         .flat_map(|condition| shares_at(context, condition))
-        .filter(|(shares, _)| shares.requests < MAINLY)
+        .filter(|(shares, _)| shares.requests < MAIN_SHARE)
         .collect();
     shares.sort_by(|one, other| one.0.requests.total_cmp(&other.0.requests));
     let (least, place) = shares.first()?;
@@ -64,7 +64,7 @@ fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
     let waiting = if is_script { "the script and its sleeps" } else { "waiting and closing" };
     let duration = Series::RequestDuration(None).to_string();
     Some(Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "what is timed",
         sentence: format!(
             "Only {} of the time of an iteration is the {request} itself at {place}; the rest is {rest}. So \
@@ -106,14 +106,14 @@ fn shares_at(context: &Context<'_>, condition: usize) -> Vec<(Shares, String)> {
         .collect();
     let requests = of_variants.iter().map(|(shares, _)| shares.requests);
     let (least, most) = (requests.clone().fold(1.0, f64::min), requests.fold(0.0, f64::max));
-    if most - least > ALIKE {
+    if most - least > MAX_DIFFERENCE_OF_EQUAL_SHARES {
         return of_variants;
     }
     let all = shares_of(context.counted().filter(|reader| reader.trial().condition() == condition));
     all.map(|shares| (shares, name)).into_iter().collect()
 }
 
-fn shares_of<'a>(trials: impl Iterator<Item = &'a Reader<'a>>) -> Option<Shares> {
+fn shares_of<'a>(trials: impl Iterator<Item = &'a TrialReader<'a>>) -> Option<Shares> {
     let (mut requests, mut connecting, mut iterations) = (0.0, 0.0, 0.0);
     for reader in trials {
         requests += total(Some(reader.requests()));
@@ -129,7 +129,7 @@ fn total(tally: Option<&plimsoll_model::record::Tally>) -> f64 {
 }
 
 /// How many of a trial's users were at work, by what ended and how long it took.
-struct Busy {
+struct BusyUsers {
     users: f64,
     /// The share of them that throughput × (duration + think time) accounts for.
     share: f64,
@@ -137,25 +137,25 @@ struct Busy {
     allowed: RangeInclusive<f64>,
 }
 
-impl Busy {
+impl BusyUsers {
     /// Little's law: in a closed loop every user is in an iteration or pauses, so X·(R + Z) = N.
     ///
     /// A count of whole iterations may be off by one for each user, random think times make that of
-    /// n iterations scatter by 1/√n, the generator's own step is missing from each, and the [edges](Edges) of the measure phase add to the law or
+    /// n iterations scatter by 1/√n, the generator's own step is missing from each, and the [edges](EdgeIterations) of the measure phase add to the law or
     /// take from it.
-    fn of(reader: &Reader<'_>, think: f64, after_failure: f64) -> Option<Busy> {
+    fn of(reader: &TrialReader<'_>, think: f64, after_failure: f64) -> Option<BusyUsers> {
         let users = users(reader)?;
         let value = |measure: &str| reader.value(&measure.parse().expect("a measure")).ok();
         let (rate, duration) = (value("iterations.rate")?, value("iteration_duration.avg")?);
         let seconds = reader.load().counted_seconds();
         let cycle = duration + think;
         let by_chance = if think > 0.0 { 3.0 / value("iterations.count")?.sqrt() } else { 0.0 };
-        let tolerance = LITTLE.max(cycle / seconds).max(by_chance);
-        let edges = Edges::of(reader);
+        let tolerance = LITTLES_LAW_TOLERANCE.max(cycle / seconds).max(by_chance);
+        let edges = EdgeIterations::of(reader);
         let share_of = |time: f64| time / (users * seconds);
-        let own_steps = rate * OWN_STEP / users;
+        let own_steps = rate * GENERATOR_STEP / users;
         let allowed = 1.0 - tolerance - own_steps - share_of(edges.before)..=1.0 + tolerance + share_of(edges.after);
-        Some(Busy { users, share: rate * cycle / users + share_of(after_failure), allowed })
+        Some(BusyUsers { users, share: rate * cycle / users + share_of(after_failure), allowed })
     }
 
     fn is_off(&self) -> bool {
@@ -179,13 +179,13 @@ impl Busy {
 /// long iteration lies over a given instant more often than a short one, and where the system
 /// stalls, all users wait in one that may be many times the mean. In a short trial they are a good
 /// part of all its time.
-struct Edges {
+struct EdgeIterations {
     before: f64,
     after: f64,
 }
 
-impl Edges {
-    fn of(reader: &Reader<'_>) -> Edges {
+impl EdgeIterations {
+    fn of(reader: &TrialReader<'_>) -> EdgeIterations {
         let load = reader.load();
         let ended = |when: &dyn Fn(i64) -> bool| -> f64 {
             let rows = load.seconds.iter().filter(|row| row.subject == Subject::Iteration && when(row.second));
@@ -194,23 +194,23 @@ impl Edges {
         let within = ended(&|second| load.counts_second(second));
         let after = ended(&|second| second as f64 >= load.summary.timing.window.seconds());
         let begun_within = total(reader.tally(&Subject::Iteration));
-        Edges { before: (within + after - begun_within).max(0.0), after }
+        EdgeIterations { before: (within + after - begun_within).max(0.0), after }
     }
 }
 
 /// Closed loops with the same think time in all trials, and what their users did.
-fn busy<'a>(context: &'a Context<'_>) -> Vec<(&'a Reader<'a>, Busy)> {
+fn busy<'a>(context: &'a Context<'_>) -> Vec<(&'a TrialReader<'a>, BusyUsers)> {
     let Some(think) = context.input.facts.mean_think.filter(|_| !context.input.facts.open_load) else {
         return Vec::new();
     };
     let blocks = context.analysis.storage.is_some() || context.input.facts.protocol == Protocol::Sql;
-    let busy = |reader: &Reader<'_>| Busy::of(reader, think, paused_after_failures(reader, think, blocks));
+    let busy = |reader: &TrialReader<'_>| BusyUsers::of(reader, think, paused_after_failures(reader, think, blocks));
     context.counted().filter_map(|reader| Some((reader, busy(reader)?))).collect()
 }
 
 /// The time, in seconds, in which users paused only because an iteration had failed. Users whose
 /// calls block do so after every failure but a conflict, others where there is no connection.
-fn paused_after_failures(reader: &Reader<'_>, think: f64, blocks: bool) -> f64 {
+fn paused_after_failures(reader: &TrialReader<'_>, think: f64, blocks: bool) -> f64 {
     let pauses = |kind: ErrorKind| match blocks {
         true => !kind.is_conflict(),
         false => matches!(kind, ErrorKind::Connect | ErrorKind::Tls),
@@ -223,13 +223,13 @@ fn paused_after_failures(reader: &Reader<'_>, think: f64, blocks: bool) -> f64 {
 fn littles_law(context: &Context<'_>) -> Option<Finding> {
     let off: Vec<(f64, String)> = busy(context)
         .into_iter()
-        .filter(|(_, busy)| busy.is_off() && busy.share >= IDLE)
+        .filter(|(_, busy)| busy.is_off() && busy.share >= IDLE_SHARE)
         .map(|(reader, busy)| (busy.share, format!("{}: {}", context.trial(reader), busy.in_words())))
         .collect();
     let worst =
         off.iter().map(|(ratio, _)| *ratio).max_by(|one, other| (one - 1.0).abs().total_cmp(&(other - 1.0).abs()))?;
     Some(Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "Little's law",
         sentence: format!(
             "In {} of {} trials throughput times the time of an iteration with its pause is not the number of users ({} of \
@@ -246,7 +246,7 @@ fn littles_law(context: &Context<'_>) -> Option<Finding> {
 fn idle_users(context: &Context<'_>) -> Option<Finding> {
     let idle: Vec<(f64, String)> = busy(context)
         .into_iter()
-        .filter(|(_, busy)| busy.is_off() && busy.share < IDLE)
+        .filter(|(_, busy)| busy.is_off() && busy.share < IDLE_SHARE)
         .map(|(reader, busy)| {
             let connections = connections(reader).filter(|made| (*made as f64) < busy.users).map(|made| {
                 format!(
@@ -260,7 +260,7 @@ fn idle_users(context: &Context<'_>) -> Option<Finding> {
         .collect();
     let worst = idle.iter().map(|(share, _)| *share).reduce(f64::min)?;
     Some(Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "idle users",
         sentence: format!(
             "In {} of {} trials far fewer iterations ended than users and think time allow ({} of them at worst): some \
@@ -284,7 +284,7 @@ fn between_operations(context: &Context<'_>) -> Option<Finding> {
     shares.sort_by(|one, other| one.0.total_cmp(&other.0));
     let (least, _) = shares.first()?;
     Some(Finding {
-        gravity: Gravity::Note,
+        severity: Severity::Note,
         topic: "between operations",
         sentence: format!(
             "In {} of {} trials users spent time between operations that is not timed ({} of their time was timed, at worst): deleting \
@@ -300,7 +300,7 @@ fn between_operations(context: &Context<'_>) -> Option<Finding> {
 
 /// Connections that were made by the end of the measure phase, warm-up included; none where no
 /// attempt was recorded.
-fn connections(reader: &Reader<'_>) -> Option<u64> {
+fn connections(reader: &TrialReader<'_>) -> Option<u64> {
     let window = reader.load().summary.timing.window.seconds();
     let rows =
         reader.load().seconds.iter().filter(|row| row.subject == Subject::Connect && (row.second as f64) < window);
@@ -308,7 +308,7 @@ fn connections(reader: &Reader<'_>) -> Option<u64> {
 }
 
 /// The users of a trial whose number never changed in the measure phase.
-fn users(reader: &Reader<'_>) -> Option<f64> {
+fn users(reader: &TrialReader<'_>) -> Option<f64> {
     let load = reader.load();
     // At the very end of the window users leave already.
     let mut rows = load.generator.iter().filter(|row| load.counts_second(row.second + 1) && row.second >= load.cut);
@@ -367,7 +367,7 @@ fn errors(context: &Context<'_>) -> Option<Finding> {
         .chain(examples(context.counted()).into_iter().map(|example| format!("for example, {example}")))
         .collect();
     (failed > 0).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "errors",
         sentence: format!(
             "{} exchanges failed. They are part of the durations, time-outs at their limit.",
@@ -378,13 +378,13 @@ fn errors(context: &Context<'_>) -> Option<Finding> {
 }
 
 /// Iterations that failed by themselves: exceptions of scripts, users that were stopped, loops without an end.
-fn failed_alone(context: &Context<'_>) -> Option<Finding> {
+fn failed_without_exchange(context: &Context<'_>) -> Option<Finding> {
     let mut of_cells: BTreeMap<(usize, usize), Failures> = BTreeMap::new();
     for reader in context.counted() {
         let trial = reader.trial();
         let cell = of_cells.entry((trial.condition(), trial.variant())).or_default();
         cell.of += reader.tally(&Subject::Iteration).map_or(0, Tally::count);
-        for (kind, count) in reader.failed_alone() {
+        for (kind, count) in reader.failed_without_exchange() {
             cell.failed += count;
             *cell.kinds.entry(kind).or_default() += count;
         }
@@ -394,7 +394,7 @@ fn failed_alone(context: &Context<'_>) -> Option<Finding> {
     let told = context.counted().filter_map(|reader| reader.load().summary.replies.error_examples.get("iteration"));
     let example = told.flat_map(BTreeMap::values).next().map(|text| format!("for example, {text}"));
     (failed > 0).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "iterations",
         sentence: format!(
             "{} iterations failed by themselves and not in an exchange: an exception, a limit, or a loop that did not come \
@@ -410,7 +410,7 @@ fn saturated(context: &Context<'_>) -> Option<Finding> {
         context.counted().flat_map(|reader| reader.load().tallies.values()).map(|tally| tally.saturated).sum();
     let longest = show(plimsoll_model::record::LONGEST as f64 / 1e9, Unit::Seconds);
     (count > 0).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "saturated",
         sentence: format!("{} durations above {longest} are counted as {longest}.", grouped(count as f64)),
         evidence: Vec::new(),
@@ -461,8 +461,8 @@ mod tests {
         (from..until).step_by(10).map(|begin| (begin, begin + 10)).collect()
     }
 
-    fn busy(result: &StartResult) -> Busy {
-        Busy::of(&Reader::new(only_trial(result)), 0.0, 0.0).expect("a closed loop")
+    fn busy(result: &StartResult) -> BusyUsers {
+        BusyUsers::of(&TrialReader::new(only_trial(result)), 0.0, 0.0).expect("a closed loop")
     }
 
     fn topics(result: &StartResult) -> Vec<&'static str> {

@@ -1,9 +1,9 @@
 //! Whether the machine was the study's alone and stayed the same, and how near the generator came
 //! to its limits.
 
-use super::{Context, Finding, Gravity, which};
+use super::{Context, Finding, Severity, list_of_trials};
 use crate::input::Input;
-use crate::measure::Reader;
+use crate::measure::TrialReader;
 use crate::quantity::{change, percent, show};
 use crate::samples;
 use plimsoll_model::measure::Unit;
@@ -12,35 +12,35 @@ use plimsoll_model::words::and_list;
 use plimsoll_statistics::{mean, median};
 
 /// Cores, as a share of all, by which a trial must stand out from those that should look like it.
-const STANDS_OUT: f64 = 0.1;
+const OUTLYING_CORES: f64 = 0.1;
 
 /// Cores, as a share of all, that other programs may use in most trials without notice.
-const CROWDED: f64 = 0.25;
+const CROWDED_CORES: f64 = 0.25;
 
 /// Cores, as a share of all, that the hypervisor may take without notice.
-const STOLEN: f64 = 0.02;
+const STOLEN_CORES: f64 = 0.02;
 
 /// Memory, as a share of all, below which the kernel has to make room.
-const SHORT: f64 = 0.05;
+const MEMORY_SHORTAGE: f64 = 0.05;
 
 /// Change of the clock frequency that is told.
-const FREQUENCY: f64 = 0.05;
+const FREQUENCY_CHANGE: f64 = 0.05;
 
 /// Fewest trials for looking at the clock frequency over the run.
-const LEAST: usize = 6;
+const MIN_TRIALS: usize = 6;
 
 /// Shares of the generator's limits from which on they are told, and are a caution.
-const HALF: f64 = 0.5;
-const NEAR: f64 = 0.8;
+const HALF_OF_LIMIT: f64 = 0.5;
+const NEAR_LIMIT: f64 = 0.8;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
-    let trials: Vec<Seen<'_>> = context.counted().map(|reader| Seen::new(context.input, reader)).collect();
+    let trials: Vec<HostUse<'_>> = context.counted().map(|reader| HostUse::new(context.input, reader)).collect();
     [host(context, &trials), frequency(context, &trials), generator(context)].into_iter().flatten().collect()
 }
 
 /// What the machine did in what counts of a trial, on average; none where nothing was sampled.
-struct Seen<'a> {
-    reader: &'a Reader<'a>,
+struct HostUse<'a> {
+    reader: &'a TrialReader<'a>,
     /// Cores of everything but systems and generator; none where those of the generator are not known.
     others: Option<f64>,
     steal: Option<f64>,
@@ -51,8 +51,8 @@ struct Seen<'a> {
     frequency: Option<f64>,
 }
 
-impl<'a> Seen<'a> {
-    fn new(input: &Input, reader: &'a Reader<'a>) -> Seen<'a> {
+impl<'a> HostUse<'a> {
+    fn new(input: &Input, reader: &'a TrialReader<'a>) -> HostUse<'a> {
         let load = reader.load();
         // A sample tells of the second that ends with it.
         let in_window = |at: f64| load.counts_second((at - 0.5).floor() as i64);
@@ -66,7 +66,7 @@ impl<'a> Seen<'a> {
         let generator = mean(&rows.map(|row| row.cpu_cores).collect::<Vec<_>>()).unwrap_or(0.0);
         let all = average(|sample| sample.cpu_cores);
         let frequencies: Vec<f64> = samples.iter().filter_map(|sample| sample.frequency_mhz).collect();
-        Seen {
+        HostUse {
             reader,
             others: all.filter(|_| input.is_measured()).map(|all| (all - systems - generator).max(0.0)),
             steal: average(|sample| sample.steal_cores),
@@ -84,7 +84,7 @@ impl<'a> Seen<'a> {
 }
 
 /// What else went on: load by others, a hypervisor, storage, memory.
-fn host(context: &Context<'_>, trials: &[Seen<'_>]) -> Option<Finding> {
+fn host(context: &Context<'_>, trials: &[HostUse<'_>]) -> Option<Finding> {
     let processors = context.input.host.processors.max(1) as f64;
     let cores = |cores: f64| show(cores, Unit::Cores);
     let mut evidence = Vec::new();
@@ -96,19 +96,19 @@ fn host(context: &Context<'_>, trials: &[Seen<'_>]) -> Option<Finding> {
         }
     };
     let usual = median(&trials.iter().filter_map(|seen| seen.others).collect::<Vec<_>>()).unwrap_or(0.0);
-    let crowded = (usual > CROWDED * processors)
+    let crowded = (usual > CROWDED_CORES * processors)
         .then(|| format!("other programs used {} of {processors:.0} in half of the trials, or more", cores(usual)));
-    let busy = standing_out(trials, STANDS_OUT * processors, |seen| seen.others).map(|(seen, value, usual)| {
+    let busy = outliers(trials, OUTLYING_CORES * processors, |seen| seen.others).map(|(seen, value, usual)| {
         let trial = context.trial(seen.reader);
         format!("{trial}: other programs used {}; half of the trials alike had {} or less", cores(value), cores(usual))
     });
     tell("other programs ran", crowded.into_iter().chain(busy).collect());
     let stolen =
-        trials.iter().filter_map(|seen| Some((seen, seen.steal.filter(|steal| *steal > STOLEN * processors)?)));
+        trials.iter().filter_map(|seen| Some((seen, seen.steal.filter(|steal| *steal > STOLEN_CORES * processors)?)));
     let stolen = stolen
         .map(|(seen, value)| format!("{}: the hypervisor took {} away", context.trial(seen.reader), cores(value)));
     tell("the hypervisor took processors away", stolen.collect());
-    let waiting = standing_out(trials, STANDS_OUT * processors, |seen| seen.iowait).map(|(seen, value, usual)| {
+    let waiting = outliers(trials, OUTLYING_CORES * processors, |seen| seen.iowait).map(|(seen, value, usual)| {
         let trial = context.trial(seen.reader);
         format!(
             "{trial}: processors waited for storage for {}; half of the trials alike had {} or less",
@@ -118,14 +118,15 @@ fn host(context: &Context<'_>, trials: &[Seen<'_>]) -> Option<Finding> {
     });
     tell("storage was slower", waiting.collect());
     let memory = context.input.host.memory_limit.or(context.input.host.memory).unwrap_or(0) as f64;
-    let short = trials.iter().filter_map(|seen| Some((seen, seen.available.filter(|left| *left < SHORT * memory)?)));
+    let short =
+        trials.iter().filter_map(|seen| Some((seen, seen.available.filter(|left| *left < MEMORY_SHORTAGE * memory)?)));
     let short = short.map(|(seen, left)| {
         let (left, memory) = (show(left, Unit::Bytes), show(memory, Unit::Bytes));
         format!("{}: only {left} of {memory} memory were free for use", context.trial(seen.reader))
     });
     tell("memory ran short", short.collect());
     (!what.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "the host",
         sentence: format!(
             "In some trials {}: the machine was not the same for all, or not the study's alone. Differences between \
@@ -138,11 +139,11 @@ fn host(context: &Context<'_>, trials: &[Seen<'_>]) -> Option<Finding> {
 
 /// The trials in which a value is larger by more than `by` than is usual for their variant under
 /// their condition, with the value and what is usual.
-fn standing_out<'a>(
-    trials: &'a [Seen<'a>],
+fn outliers<'a>(
+    trials: &'a [HostUse<'a>],
     by: f64,
-    value: impl Fn(&Seen<'_>) -> Option<f64>,
-) -> impl Iterator<Item = (&'a Seen<'a>, f64, f64)> {
+    value: impl Fn(&HostUse<'_>) -> Option<f64>,
+) -> impl Iterator<Item = (&'a HostUse<'a>, f64, f64)> {
     trials.iter().filter_map(move |seen| {
         let alike = trials.iter().filter(|other| other.cell() == seen.cell());
         let usual = median(&alike.filter_map(&value).collect::<Vec<_>>())?;
@@ -152,38 +153,38 @@ fn standing_out<'a>(
 }
 
 /// A clock that runs slower for one variant than for another, or slows down over the run.
-fn frequency(context: &Context<'_>, trials: &[Seen<'_>]) -> Option<Finding> {
+fn frequency(context: &Context<'_>, trials: &[HostUse<'_>]) -> Option<Finding> {
     let evidence: Vec<String> = over_the_run(trials).into_iter().chain(between_variants(context, trials)).collect();
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "clock frequency",
         sentence: format!(
             "The processors did not run at one clock frequency: it changed by more than {}, and what takes CPU changes with \
              it. A fixed frequency, and cooling, help.",
-            percent(FREQUENCY)
+            percent(FREQUENCY_CHANGE)
         ),
         evidence,
     })
 }
 
-fn over_the_run(trials: &[Seen<'_>]) -> Option<String> {
+fn over_the_run(trials: &[HostUse<'_>]) -> Option<String> {
     let mut seen: Vec<(i64, f64)> = trials
         .iter()
         .filter_map(|seen| Some((seen.reader.trial().start.summary.timing.started_unix_ms, seen.frequency?)))
         .collect();
-    if seen.len() < LEAST {
+    if seen.len() < MIN_TRIALS {
         return None;
     }
     seen.sort_by_key(|(started, _)| *started);
     let frequencies: Vec<f64> = seen.into_iter().map(|(_, frequency)| frequency).collect();
     let third = frequencies.len() / 3;
     let (first, last) = (mean(&frequencies[..third])?, mean(&frequencies[frequencies.len() - third..])?);
-    ((last / first - 1.0).abs() > FREQUENCY).then(|| {
+    ((last / first - 1.0).abs() > FREQUENCY_CHANGE).then(|| {
         format!("{first:.0} MHz in the first third of the trials, {last:.0} MHz in the last ({})", change(last / first))
     })
 }
 
-fn between_variants(context: &Context<'_>, trials: &[Seen<'_>]) -> Vec<String> {
+fn between_variants(context: &Context<'_>, trials: &[HostUse<'_>]) -> Vec<String> {
     let plan = &context.input.plan;
     let at = |condition: usize, variant: usize| {
         let of_cell = trials.iter().filter(|seen| seen.reader.is_of(condition, variant));
@@ -194,7 +195,7 @@ fn between_variants(context: &Context<'_>, trials: &[Seen<'_>]) -> Vec<String> {
         let Some(baseline) = at(condition, 0) else { continue };
         for variant in 1..plan.variants.len() {
             let Some(found) = at(condition, variant) else { continue };
-            if (found / baseline - 1.0).abs() > FREQUENCY {
+            if (found / baseline - 1.0).abs() > FREQUENCY_CHANGE {
                 lines.push(format!(
                     "{}: {baseline:.0} MHz for {}, {found:.0} MHz for {} ({})",
                     context.condition(condition),
@@ -217,15 +218,19 @@ fn generator(context: &Context<'_>) -> Option<Finding> {
     let max_lateness = limits.max_lateness.as_secs_f64();
     let mut evidence = Vec::new();
     let mut nearest: f64 = 0.0;
-    let mut tell = |limit: f64, of: &dyn Fn(&Reader<'_>) -> f64, words: &dyn Fn(f64) -> String| {
+    let mut tell = |limit: f64, of: &dyn Fn(&TrialReader<'_>) -> f64, words: &dyn Fn(f64) -> String| {
         let all: Vec<(f64, u32)> =
             context.counted().map(|reader| (of(reader) / limit, reader.trial().number())).collect();
-        let over: Vec<u32> = all.iter().filter(|(share, _)| *share > HALF).map(|(_, trial)| *trial).collect();
+        let over: Vec<u32> = all.iter().filter(|(share, _)| *share > HALF_OF_LIMIT).map(|(_, trial)| *trial).collect();
         let worst = context.counted().max_by(|one, other| of(one).total_cmp(&of(other)));
         if let (false, Some(worst)) = (over.is_empty(), worst) {
             nearest = nearest.max(of(worst) / limit);
             let text = words(of(worst));
-            evidence.push(format!("{}: {text}; more than half of the limit in {}", context.trial(worst), which(&over)));
+            evidence.push(format!(
+                "{}: {text}; more than half of the limit in {}",
+                context.trial(worst),
+                list_of_trials(&over)
+            ));
         }
     };
     tell(limits.max_cpu, &|reader| reader.load().summary.headroom.busiest, &|busiest| {
@@ -236,7 +241,7 @@ fn generator(context: &Context<'_>) -> Option<Finding> {
         format!("1 % of the work that was due started more than {late} late, of {limit} at most")
     });
     (!evidence.is_empty()).then(|| Finding {
-        gravity: if nearest > NEAR { Gravity::Caution } else { Gravity::Note },
+        severity: if nearest > NEAR_LIMIT { Severity::Caution } else { Severity::Note },
         topic: "generator headroom",
         sentence: format!(
             "The generator came to {} of the limit above which it would void a trial: its own share in what was measured is \
@@ -383,7 +388,7 @@ mod tests {
         let mut input = on_a_host(|_, _| {});
         input.starts[2].loads[0].summary.headroom = Headroom { busiest: 0.6, lateness: Nanos(1_000_000) };
         let found = finding(&input, "generator headroom").expect("a finding");
-        assert_eq!(found.gravity, crate::finding::Gravity::Note);
+        assert_eq!(found.severity, crate::finding::Severity::Note);
         assert_eq!(
             found.evidence,
             [
@@ -393,7 +398,7 @@ mod tests {
         );
         input.starts[4].loads[0].summary.headroom = Headroom { busiest: 0.5, lateness: Nanos(9_000_000) };
         let found = finding(&input, "generator headroom").expect("a finding");
-        assert_eq!(found.gravity, crate::finding::Gravity::Caution);
+        assert_eq!(found.severity, crate::finding::Severity::Caution);
         assert_eq!(found.evidence.len(), 2);
         assert!(found.evidence[1].starts_with("trial 5 (old, all trials): 1 % of the work that was due started more"));
     }

@@ -1,7 +1,7 @@
 //! Whether the study was carried out so that its verdicts hold: order, noise floor, blocks that
 //! were run again, factors that vary together.
 
-use super::{Context, Finding, Gravity};
+use super::{Context, Finding, Severity};
 use crate::catalogue::margin as margin_of;
 use crate::compare::Comparison;
 use crate::decide::Doubt;
@@ -34,7 +34,7 @@ fn sequential(context: &Context<'_>) -> Option<Finding> {
         })
         .collect();
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Problem,
+        severity: Severity::Problem,
         topic: "one variant after the other",
         sentence:
             "Variants did not take turns: whatever the machine did meanwhile looks like a difference between them. \
@@ -67,7 +67,7 @@ fn noise_floor(context: &Context<'_>) -> Option<Finding> {
         )
     });
     (!doubtful.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "noise floor",
         sentence: format!(
             "In {} of {} comparisons of the baseline with its own duplicate the machine is in doubt ({} \
@@ -80,15 +80,15 @@ fn noise_floor(context: &Context<'_>) -> Option<Finding> {
                 FloorRule::Strict => "no verdict stands",
                 FloorRule::Beyond => "only differences that lie wholly beyond that stand, as the study asks for",
             },
-            beyond_floor(context)
+            exceeds_floor(context)
         ),
         evidence: evidence.collect(),
     })
 }
 
 /// Differences that no noise floor explains, and that have no verdict all the same.
-fn beyond_floor(context: &Context<'_>) -> String {
-    match context.analysis.verdicts().filter(|verdict| verdict.beyond_floor).count() {
+fn exceeds_floor(context: &Context<'_>) -> String {
+    match context.analysis.verdicts().filter(|verdict| verdict.exceeds_floor).count() {
         0 => String::new(),
         count => format!(
             " Of the variants' differences {count} without a verdict {} wholly beyond the floor: a study that declares \
@@ -101,7 +101,7 @@ fn beyond_floor(context: &Context<'_>) -> String {
 fn no_noise_floor(context: &Context<'_>) -> Option<Finding> {
     let plan = &context.input.plan;
     (plan.variants.len() > 1 && !plan.with_duplicate).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "no noise floor",
         sentence:
             "The study has no duplicate of its baseline (`noise_floor = false`), so nothing shows what this machine \
@@ -125,7 +125,7 @@ fn run_again(context: &Context<'_>) -> Option<Finding> {
         }
     }
     (!again.is_empty()).then(|| Finding {
-        gravity: Gravity::Note,
+        severity: Severity::Note,
         topic: "blocks run again",
         sentence: format!(
             "{} {} run again as a whole, because a trial in {} did not count; nothing of the first attempts is part of the \
@@ -152,7 +152,7 @@ fn several_factors(context: &Context<'_>) -> Option<Finding> {
         .map(|(variant, factors)| format!("{}: {}", context.variant(variant), factors.join(" and ")))
         .collect();
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Note,
+        severity: Severity::Note,
         topic: "several factors at once",
         sentence:
             "Some variants differ from the baseline in more than one factor: what each of these does cannot be read \

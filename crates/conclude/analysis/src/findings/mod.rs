@@ -6,16 +6,16 @@ mod drift;
 mod load;
 mod machine;
 mod method;
+mod missing_measures;
 mod script;
 mod steady;
 mod storage;
 mod validity;
-mod valueless;
 
 use crate::analysis::Analysis;
-use crate::finding::{Finding, Gravity};
+use crate::finding::{Finding, Severity};
 use crate::input::Input;
-use crate::measure::Reader;
+use crate::measure::TrialReader;
 use crate::words;
 use plimsoll_model::record::ErrorKind;
 use plimsoll_model::words::and_list;
@@ -24,14 +24,14 @@ use std::collections::BTreeMap;
 /// What a finding can look at.
 struct Context<'a> {
     input: &'a Input,
-    readers: &'a [Reader<'a>],
+    readers: &'a [TrialReader<'a>],
     analysis: &'a Analysis,
 }
 
-pub(crate) fn findings(input: &Input, readers: &[Reader<'_>], analysis: &Analysis) -> Vec<Finding> {
+pub(crate) fn findings(input: &Input, readers: &[TrialReader<'_>], analysis: &Analysis) -> Vec<Finding> {
     let context = Context { input, readers, analysis };
     let mut findings: Vec<Finding> = [
-        valueless::findings(&context),
+        missing_measures::findings(&context),
         validity::findings(&context),
         method::findings(&context),
         steady::findings(&context),
@@ -44,13 +44,13 @@ pub(crate) fn findings(input: &Input, readers: &[Reader<'_>], analysis: &Analysi
         design::findings(&context),
     ]
     .concat();
-    findings.sort_by_key(|finding| finding.gravity);
+    findings.sort_by_key(|finding| finding.severity);
     findings
 }
 
 impl Context<'_> {
     /// The trials that count.
-    fn counted(&self) -> impl Iterator<Item = &Reader<'_>> {
+    fn counted(&self) -> impl Iterator<Item = &TrialReader<'_>> {
         self.readers.iter().filter(|reader| reader.counts())
     }
 
@@ -63,7 +63,7 @@ impl Context<'_> {
     }
 
     /// A trial by number, variant and condition.
-    fn trial(&self, reader: &Reader<'_>) -> String {
+    fn trial(&self, reader: &TrialReader<'_>) -> String {
         let trial = reader.trial();
         format!("trial {} ({}, {})", trial.number(), self.variant(trial.variant()), self.condition(trial.condition()))
     }
@@ -71,7 +71,7 @@ impl Context<'_> {
 
 /// One text for each request and kind of error, from the first of `trials` that has it:
 /// `increment, connect: failed to connect: Connection refused`.
-fn examples<'a>(trials: impl IntoIterator<Item = &'a Reader<'a>>) -> Vec<String> {
+fn examples<'a>(trials: impl IntoIterator<Item = &'a TrialReader<'a>>) -> Vec<String> {
     let mut examples: BTreeMap<(&String, ErrorKind), String> = BTreeMap::new();
     for reader in trials {
         for (request, kinds) in &reader.load().summary.replies.error_examples {
@@ -84,23 +84,23 @@ fn examples<'a>(trials: impl IntoIterator<Item = &'a Reader<'a>>) -> Vec<String>
 }
 
 /// Lines that say the same of several trials, told once: `text` → `trials 3, 7 and 9: text`.
-fn told_once(lines: impl IntoIterator<Item = (u32, String)>) -> Vec<String> {
+fn merge_equal_lines(lines: impl IntoIterator<Item = (u32, String)>) -> Vec<String> {
     let mut by_text: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for (trial, text) in lines {
         by_text.entry(text).or_default().push(trial);
     }
     let mut told: Vec<(Vec<u32>, String)> = by_text.into_iter().map(|(text, trials)| (trials, text)).collect();
     told.sort();
-    told.into_iter().map(|(trials, text)| format!("{}: {text}", which(&trials))).collect()
+    told.into_iter().map(|(trials, text)| format!("{}: {text}", list_of_trials(&trials))).collect()
 }
 
 /// Trials by number if they are few, otherwise how many.
-fn which(trials: &[u32]) -> String {
-    if trials.len() > MANY { words::counted(trials.len(), "trial") } else { named(trials) }
+fn list_of_trials(trials: &[u32]) -> String {
+    if trials.len() > MAX_TRIALS_BY_NUMBER { words::counted(trials.len(), "trial") } else { named(trials) }
 }
 
 /// So many trials are still named one by one.
-const MANY: usize = 6;
+const MAX_TRIALS_BY_NUMBER: usize = 6;
 
 fn named(trials: &[u32]) -> String {
     match trials {
@@ -370,6 +370,6 @@ mod tests {
     #[test]
     fn the_same_warning_is_told_once() {
         let lines = [(1, "slow".to_owned()), (4, "slow".to_owned()), (2, "late".to_owned())];
-        assert_eq!(told_once(lines), ["trials 1 and 4: slow", "trial 2: late"]);
+        assert_eq!(merge_equal_lines(lines), ["trials 1 and 4: slow", "trial 2: late"]);
     }
 }

@@ -1,6 +1,6 @@
 //! What scripts left behind besides their numbers.
 
-use super::{Context, Finding, Gravity, which};
+use super::{Context, Finding, Severity, list_of_trials};
 use crate::quantity::grouped;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
@@ -9,18 +9,19 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
 
 /// Where to look for what scripts wrote to their console: it may say why something went wrong.
 fn console(context: &Context<'_>) -> Option<Finding> {
-    let written = |reader: &super::Reader<'_>| reader.load().summary.work.script().map_or(0, |script| script.console);
+    let written =
+        |reader: &super::TrialReader<'_>| reader.load().summary.work.script().map_or(0, |script| script.console);
     let wrote: Vec<_> = context.readers.iter().filter(|reader| written(reader) > 0).collect();
     let first = wrote.first()?.trial();
     let trials: Vec<u32> = wrote.iter().map(|reader| reader.trial().number()).collect();
     let lines: u64 = wrote.iter().map(|reader| written(reader)).sum();
     Some(Finding {
-        gravity: Gravity::Note,
+        severity: Severity::Note,
         topic: "console",
         sentence: format!(
             "The script wrote to its console in {} ({} lines): the first of it is in the bundle, for trial {} in \
              `{}/console.log`.",
-            which(&trials),
+            list_of_trials(&trials),
             grouped(lines as f64),
             first.number(),
             first.start.folder

@@ -1,7 +1,7 @@
 //! Whether what was measured had settled, and what was left out because it had not.
 
-use super::{Context, Finding, Gravity, which};
-use crate::measure::Reader;
+use super::{Context, Finding, Severity, list_of_trials};
+use crate::measure::TrialReader;
 use crate::quantity::{change, grouped, percent, show};
 use crate::words;
 use plimsoll_model::measure::{Measure, Series, Statistic, Unit};
@@ -11,7 +11,7 @@ use plimsoll_statistics::{Growth, growth, halves as halves_of};
 use std::collections::BTreeMap;
 
 /// The p value that a difference of two halves must reach: that of three standard errors.
-const CLEARLY: f64 = 0.0027;
+const SIGNIFICANCE: f64 = 0.0027;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [cut(context), unjudged(context), halves(context), backlog(context)].into_iter().flatten().collect()
@@ -19,7 +19,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
 
 /// The seconds that were left out, and the trial that asked for it.
 fn cut(context: &Context<'_>) -> Option<Finding> {
-    let mut latest: BTreeMap<usize, &Reader<'_>> = BTreeMap::new();
+    let mut latest: BTreeMap<usize, &TrialReader<'_>> = BTreeMap::new();
     for reader in context.counted().filter(|reader| reader.load().cut > 0) {
         let known = latest.entry(reader.trial().condition()).or_insert(reader);
         if reader.load().summary.steadiness.from > known.load().summary.steadiness.from {
@@ -42,7 +42,7 @@ fn cut(context: &Context<'_>) -> Option<Finding> {
         )
     });
     Some(Finding {
-        gravity: Gravity::Note,
+        severity: Severity::Note,
         topic: "warm-up",
         sentence: format!(
             "{seconds} of the measure phase count for nothing{}, because a trial had not settled before; all trials of a \
@@ -63,13 +63,13 @@ fn unjudged(context: &Context<'_>) -> Option<Finding> {
     }
     let trials: usize = by_reason.values().map(Vec::len).sum();
     (trials > 0).then(|| Finding {
-        gravity: Gravity::Note,
+        severity: Severity::Note,
         topic: "steadiness not judged",
         sentence: format!(
             "In {trials} of {} it cannot be said whether what was measured had settled.",
             words::counted(context.counted().count(), "trial")
         ),
-        evidence: by_reason.iter().map(|(reason, trials)| format!("{}: {reason}", which(trials))).collect(),
+        evidence: by_reason.iter().map(|(reason, trials)| format!("{}: {reason}", list_of_trials(trials))).collect(),
     })
 }
 
@@ -77,7 +77,7 @@ fn unjudged(context: &Context<'_>) -> Option<Finding> {
 /// backlog that grows is told by itself.
 fn halves(context: &Context<'_>) -> Option<Finding> {
     let headline = crate::catalogue::headline(&context.input.facts);
-    let series = BySecond::of(&headline.measure);
+    let series = SeriesOverTime::of(&headline.measure);
     let margin = if series.decides(&headline.measure) { headline.margin } else { DEFAULT_MARGIN };
     let mut apart: Vec<(f64, String)> = context
         .counted()
@@ -86,7 +86,7 @@ fn halves(context: &Context<'_>) -> Option<Finding> {
             let halves =
                 halves_of(&series.values(reader)).filter(|halves| halves.first > 0.0 && halves.second > 0.0)?;
             let ratio = halves.second / halves.first;
-            if ratio.ln().abs() <= (1.0 + margin / 2.0).ln() || halves.p > CLEARLY {
+            if ratio.ln().abs() <= (1.0 + margin / 2.0).ln() || halves.p > SIGNIFICANCE {
                 return None;
             }
             let unit = series.measure.unit();
@@ -103,7 +103,7 @@ fn halves(context: &Context<'_>) -> Option<Finding> {
     apart.sort_by(|one, other| other.0.ln().abs().total_cmp(&one.0.ln().abs()));
     let (worst, _) = apart.first()?;
     Some(Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "not steady",
         sentence: format!(
             "In {} of {} {} changes from the first half of what counts to the second by more than half the margin ({} at \
@@ -121,20 +121,20 @@ fn halves(context: &Context<'_>) -> Option<Finding> {
 const DEFAULT_MARGIN: f64 = 0.05;
 
 /// Only such trials are judged; where load is meant to change, so is what is measured.
-fn is_meant_to_be_steady(reader: &Reader<'_>) -> bool {
+fn is_meant_to_be_steady(reader: &TrialReader<'_>) -> bool {
     let summary = &reader.load().summary;
     summary.steadiness.from.is_some() || summary.steadiness.unjudged.is_some()
 }
 
 /// A measure that has a value in each second.
-struct BySecond {
+struct SeriesOverTime {
     measure: Measure,
 }
 
-impl BySecond {
+impl SeriesOverTime {
     /// The one that stands for `measure`: its mean over each second, the throughput, or that of
     /// iterations for what is neither a duration nor a count.
-    fn of(measure: &Measure) -> BySecond {
+    fn of(measure: &Measure) -> SeriesOverTime {
         let (series, statistic) = match &measure.series {
             Series::IterationDuration | Series::ConnectDuration | Series::RequestDuration(_) => {
                 (measure.series.clone(), Statistic::Avg)
@@ -146,7 +146,7 @@ impl BySecond {
             Series::Requests => (Series::Requests, Statistic::Rate),
             _ => (Series::Iterations, Statistic::Rate),
         };
-        BySecond { measure: Measure::new(series, statistic) }
+        SeriesOverTime { measure: Measure::new(series, statistic) }
     }
 
     /// Whether it tells of the same thing as `measure`, so that the margin of that one is its own.
@@ -155,7 +155,7 @@ impl BySecond {
     }
 
     /// Its values in the seconds that count; where it is a mean, only in those that have one.
-    fn values(&self, reader: &Reader<'_>) -> Vec<f64> {
+    fn values(&self, reader: &TrialReader<'_>) -> Vec<f64> {
         let load = reader.load();
         // The last second is left out where it was cut short.
         let end = load.summary.timing.window.seconds().floor() as i64;
@@ -187,36 +187,36 @@ impl BySecond {
 
 /// Whether unfinished arrivals grow in what counts of a trial under open load, and how many there
 /// were at its end.
-fn growth_in(context: &Context<'_>, reader: &Reader<'_>) -> Option<(Growth, f64)> {
-    let (unfinished, finished) = unfinished(context, reader)?;
-    Some((growth(&unfinished, finished)?, *unfinished.last()?))
+fn growth_in(context: &Context<'_>, reader: &TrialReader<'_>) -> Option<(Growth, f64)> {
+    let (unfinished_by_second, finished) = unfinished_by_second(context, reader)?;
+    Some((growth(&unfinished_by_second, finished)?, *unfinished_by_second.last()?))
 }
 
 /// The share of arrivals that a trial had not even begun at its end, where that is more than a tenth
 /// (too much for chance, in a trial of whatever length), and their number.
-fn left_over(context: &Context<'_>, reader: &Reader<'_>) -> Option<(f64, f64)> {
-    let (_, finished) = unfinished(context, reader)?;
+fn arrivals_not_begun(context: &Context<'_>, reader: &TrialReader<'_>) -> Option<(f64, f64)> {
+    let (_, finished) = unfinished_by_second(context, reader)?;
     let load = reader.load();
     let last = load.generator.iter().rfind(|row| load.counts_second(row.second))?;
     let share = last.backlog as f64 / (finished + last.backlog as f64);
-    (share > LEFT_OVER).then_some((share, last.backlog as f64))
+    (share > MAX_NOT_BEGUN).then_some((share, last.backlog as f64))
 }
 
 /// More of the arrivals than this is left over by no system that carries its load.
-const LEFT_OVER: f64 = 0.1;
+const MAX_NOT_BEGUN: f64 = 0.1;
 
 /// The unfinished arrivals after each second that counts of a trial under open load, and how many
 /// were finished in all.
-fn unfinished(context: &Context<'_>, reader: &Reader<'_>) -> Option<(Vec<f64>, f64)> {
+fn unfinished_by_second(context: &Context<'_>, reader: &TrialReader<'_>) -> Option<(Vec<f64>, f64)> {
     if !context.input.facts.open_load {
         return None;
     }
     let load = reader.load();
     let rows = load.generator.iter().filter(|row| load.counts_second(row.second));
-    let unfinished: Vec<f64> = rows.map(|row| (row.users + row.backlog) as f64).collect();
+    let unfinished_by_second: Vec<f64> = rows.map(|row| (row.users + row.backlog) as f64).collect();
     let ended = load.seconds.iter().filter(|row| row.subject == Subject::Iteration && load.counts_second(row.second));
     let finished: f64 = ended.map(|row| row.count as f64).sum();
-    Some((unfinished, finished))
+    Some((unfinished_by_second, finished))
 }
 
 /// Open load above what the system can carry.
@@ -226,7 +226,7 @@ fn backlog(context: &Context<'_>) -> Option<Finding> {
         .filter(|reader| is_meant_to_be_steady(reader))
         .filter_map(|reader| {
             let grown = growth_in(context, reader).map(|(growth, at_the_end)| (growth.share, at_the_end));
-            let (share, at_the_end) = grown.or_else(|| left_over(context, reader))?;
+            let (share, at_the_end) = grown.or_else(|| arrivals_not_begun(context, reader))?;
             let text = format!(
                 "{}: {} of the arrivals were left over, {} at the end",
                 context.trial(reader),
@@ -240,9 +240,9 @@ fn backlog(context: &Context<'_>) -> Option<Finding> {
     let (worst, _) = growing.first()?;
     Some(Finding {
         // A response time under overload is the length of the trial.
-        gravity: match crate::catalogue::headline(&context.input.facts).measure.series {
-            Series::ResponseTime(_) => Gravity::Problem,
-            _ => Gravity::Caution,
+        severity: match crate::catalogue::headline(&context.input.facts).measure.series {
+            Series::ResponseTime(_) => Severity::Problem,
+            _ => Severity::Caution,
         },
         topic: "a growing backlog",
         sentence: format!(
@@ -258,7 +258,7 @@ fn backlog(context: &Context<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::finding::{Finding, Gravity};
+    use crate::finding::{Finding, Severity};
     use crate::testing::{input, start};
     use crate::{Input, analyse};
     use plimsoll_model::record::Subject;
@@ -294,7 +294,7 @@ mod tests {
         input.starts.iter_mut().for_each(|result| result.loads[0].cut = 2);
         input.starts[3].loads[0].summary.steadiness.from = Some(Nanos(1_500_000_000));
         let finding = finding(&input, "warm-up").expect("a finding");
-        assert_eq!(finding.gravity, Gravity::Note);
+        assert_eq!(finding.severity, Severity::Note);
         assert!(
             finding.sentence.starts_with("The first 2 s of the measure phase count for nothing, because"),
             "{finding:?}"
@@ -329,7 +329,7 @@ mod tests {
             let found = finding(&input, "not steady");
             assert_eq!(found.is_some(), expected, "{later}: {found:?}");
             if let Some(found) = found {
-                assert_eq!((found.gravity, found.evidence.len()), (Gravity::Caution, 1));
+                assert_eq!((found.severity, found.evidence.len()), (Severity::Caution, 1));
                 assert!(
                     found.evidence[0].starts_with("trial 4 (new, all trials): 10.0 ms in the first half"),
                     "{found:?}"

@@ -1,8 +1,8 @@
 //! What limits the numbers of a storage study: caches, writes that are not durable, servers on this
 //! machine, content that compresses, requests that were sent again, objects left behind.
 
-use super::{Context, Finding, Gravity};
-use crate::measure::Reader;
+use super::{Context, Finding, Severity};
+use crate::measure::TrialReader;
 use crate::quantity::{grouped, percent};
 use crate::storage::{Cell, LOOPBACK, Row, StorageReport, Table, is_loopback};
 use crate::words;
@@ -27,15 +27,15 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
 }
 
 /// What the trials that count say of where they stored something, the duplicate's among them.
-fn facts<'a>(context: &'a Context<'_>) -> impl Iterator<Item = (&'a Reader<'a>, &'a StorageFacts)> {
+fn facts<'a>(context: &'a Context<'_>) -> impl Iterator<Item = (&'a TrialReader<'a>, &'a StorageFacts)> {
     context.counted().filter_map(|reader| Some((reader, reader.load().summary.work.storage()?)))
 }
 
-/// The cells for which `which` holds, as `read, nfs: 1MB, 10MB`.
-fn cells(context: &Context<'_>, report: &StorageReport, which: impl Fn(&Cell) -> bool) -> Vec<String> {
+/// The cells for which `list_of_trials` holds, as `read, nfs: 1MB, 10MB`.
+fn cells(context: &Context<'_>, report: &StorageReport, list_of_trials: impl Fn(&Cell) -> bool) -> Vec<String> {
     let mut sizes: BTreeMap<(usize, usize), Vec<&str>> = BTreeMap::new();
     for (index, table) in report.tables.iter().enumerate() {
-        for (row, variant, _) in of(table).filter(|(.., cell)| which(cell)) {
+        for (row, variant, _) in of(table).filter(|(.., cell)| list_of_trials(cell)) {
             sizes.entry((index, variant)).or_default().push(&row.label);
         }
     }
@@ -59,7 +59,7 @@ fn cache(context: &Context<'_>, report: &StorageReport) -> Option<Finding> {
         "Where `cold` or `direct` did so, the file system lives in memory: use another directory."
     };
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "cache, not storage",
         sentence: format!(
             "Some reads found half or more of their objects in the page cache of this machine: they tell the speed of \
@@ -72,7 +72,7 @@ fn cache(context: &Context<'_>, report: &StorageReport) -> Option<Finding> {
 fn not_durable(context: &Context<'_>, report: &StorageReport) -> Option<Finding> {
     let evidence = cells(context, report, |cell| cell.not_durable);
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "not durable",
         sentence:
             "Some writes are not durable: nothing was synced before they ended, so a loss of power could have taken \
@@ -89,7 +89,7 @@ fn loopback(context: &Context<'_>) -> Option<Finding> {
         .collect();
     let names: Vec<String> = local.into_iter().collect();
     (!names.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "loopback",
         sentence: format!(
             "{LOOPBACK} for {}: the server is on this machine, so the numbers tell what protocol and processors cost, and \
@@ -115,7 +115,7 @@ fn one_file_system(context: &Context<'_>) -> Option<Finding> {
         .map(|(source, names)| format!("{source}: {}", and_list(names.into_iter().collect::<Vec<_>>())))
         .collect();
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Note,
+        severity: Severity::Note,
         topic: "one file system",
         sentence:
             "Several back ends lie on the same file system: they share its disk, and what one of them leaves to be \
@@ -136,7 +136,7 @@ fn content(context: &Context<'_>) -> Option<Finding> {
         facts(context).map(|(_, facts)| facts.payload.as_str()).filter(|payload| *payload != "random").collect();
     let easy: Vec<&str> = easy.into_iter().collect();
     (!easy.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "content that compresses",
         sentence: format!(
             "Objects held content that is easy to compress ({}): a back end that compresses, or leaves out zeros, looks \
@@ -167,7 +167,7 @@ fn failed_requests(context: &Context<'_>, report: &StorageReport) -> Option<Find
         }
     }
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "requests that failed",
         sentence:
             "Some requests inside operations failed. Where the study lets them be sent again, the operation took the \
@@ -182,9 +182,9 @@ fn left_behind(context: &Context<'_>) -> Option<Finding> {
     let all = context.readers.iter().filter_map(|reader| Some((reader, reader.load().summary.work.storage()?)));
     let lines =
         all.flat_map(|(reader, facts)| facts.left_behind.iter().map(|what| (reader.trial().number(), what.clone())));
-    let evidence = super::told_once(lines);
+    let evidence = super::merge_equal_lines(lines);
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "left behind",
         sentence: format!(
             "{} could not be removed after their trials: they take space, and a listing finds them.",

@@ -1,12 +1,12 @@
 //! What does not count, and what is damaged.
 
-use super::{Context, Finding, Gravity, examples, told_once};
-use crate::uncounted::{NOT_RUN, Uncounted};
+use super::{Context, Finding, Severity, examples, merge_equal_lines};
+use crate::excluded::{ExcludedLoad, NOT_RUN};
 use crate::words;
 use plimsoll_model::start::{Plan, Start};
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
-    [damaged(context), uncounted(context), wrong_replies(context), warnings(context)].into_iter().flatten().collect()
+    [damaged(context), excluded(context), wrong_replies(context), warnings(context)].into_iter().flatten().collect()
 }
 
 fn damaged(context: &Context<'_>) -> Option<Finding> {
@@ -20,7 +20,7 @@ fn damaged(context: &Context<'_>) -> Option<Finding> {
         "The run did not come to its end; what is there is reported."
     };
     Some(Finding {
-        gravity: Gravity::Problem,
+        severity: Severity::Problem,
         topic: "damaged bundle",
         sentence: sentence.to_owned(),
         evidence: input.problems.clone(),
@@ -29,12 +29,12 @@ fn damaged(context: &Context<'_>) -> Option<Finding> {
 
 /// Trials that ran and do not count, and those that did not run: two things. Those whose block was
 /// run again cost nothing, and have a finding of their own.
-fn uncounted(context: &Context<'_>) -> Option<Finding> {
+fn excluded(context: &Context<'_>) -> Option<Finding> {
     let plan = &context.input.plan;
     let again =
-        |one: &&Uncounted| plan.starts.iter().any(|start| start.number == one.trial && plan.is_superseded(start));
-    let lost: Vec<&Uncounted> = context.analysis.uncounted.iter().filter(|one| !again(one)).collect();
-    let (missing, ran): (Vec<&Uncounted>, Vec<&Uncounted>) = lost.iter().partition(|one| one.what == NOT_RUN);
+        |one: &&ExcludedLoad| plan.starts.iter().any(|start| start.number == one.trial && plan.is_superseded(start));
+    let lost: Vec<&ExcludedLoad> = context.analysis.excluded.iter().filter(|one| !again(one)).collect();
+    let (missing, ran): (Vec<&ExcludedLoad>, Vec<&ExcludedLoad>) = lost.iter().partition(|one| one.what == NOT_RUN);
     let topic = match (missing.len(), ran.len()) {
         (0, 0) => return None,
         (_, 0) => "trials that did not run",
@@ -48,10 +48,10 @@ fn uncounted(context: &Context<'_>) -> Option<Finding> {
     };
     let lines = lost.iter().map(|one| (one.trial, why(context, one)));
     Some(Finding {
-        gravity: Gravity::Problem,
+        severity: Severity::Problem,
         topic,
         sentence: format!("Of {}, {counts} comparisons their partners are left out too.", trials_that_stand(plan)),
-        evidence: told_once(lines),
+        evidence: merge_equal_lines(lines),
     })
 }
 
@@ -65,7 +65,7 @@ fn trials_that_stand(plan: &Plan) -> String {
 
 /// What is with a trial that does not count, with an example of each error that its reasons do not
 /// tell already.
-fn why(context: &Context<'_>, one: &Uncounted) -> String {
+fn why(context: &Context<'_>, one: &ExcludedLoad) -> String {
     let reasons = one.reasons.join("; ");
     let untold = |example: &String| example.split_once(": ").is_none_or(|(_, text)| !reasons.contains(text));
     let reader = context.readers.iter().filter(|reader| reader.trial().number() == one.trial);
@@ -94,7 +94,7 @@ fn wrong_replies(context: &Context<'_>) -> Option<Finding> {
         }
     }
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Problem,
+        severity: Severity::Problem,
         topic: "wrong replies",
         sentence: format!(
             "In {} the replies are not 1 to N, each once: what was measured there is not correct work.",
@@ -114,12 +114,12 @@ fn warnings(context: &Context<'_>) -> Option<Finding> {
         .collect();
     let trials: std::collections::BTreeSet<u32> = lines.iter().map(|(trial, _)| *trial).collect();
     (!lines.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "warnings",
         sentence: match trials.len() {
             1 => "A trial that counts carries a warning.".to_owned(),
             several => format!("{several} trials that count carry warnings."),
         },
-        evidence: told_once(lines),
+        evidence: merge_equal_lines(lines),
     })
 }

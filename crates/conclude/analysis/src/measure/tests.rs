@@ -7,7 +7,7 @@ use plimsoll_model::units::Nanos;
 use proptest::prelude::*;
 
 fn value(result: &StartResult, measure: &str) -> OrReason<f64> {
-    Reader::new(only_trial(result)).value(&measure.parse().expect("a measure"))
+    TrialReader::new(only_trial(result)).value(&measure.parse().expect("a measure"))
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn what_a_script_checks_and_counts_is_read_by_name() {
     }
     let mut timed: Measure = "trend:wait.avg".parse().expect("a measure");
     timed.note_times(&["wait".to_owned()].into());
-    let found = Reader::new(only_trial(&result)).value(&timed).expect("values");
+    let found = TrialReader::new(only_trial(&result)).value(&timed).expect("values");
     assert!((found / 0.005 - 1.0).abs() < 0.002, "{found} s instead of 5 ms");
     assert_eq!(value(&result, "trend:wait.p95"), Err("p95 takes 200 values, found 2".to_owned()));
     assert_eq!(value(&result, "checks:none.ratio"), Err("no check `none` was made".to_owned()));

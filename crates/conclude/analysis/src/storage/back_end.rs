@@ -1,7 +1,7 @@
 //! What is known of the back ends: where they are, and what stands between them and a disk.
 
 use super::sizes::in_units;
-use super::{Place, distinct};
+use super::{StorageTrial, distinct};
 use crate::input::Input;
 use plimsoll_model::storage::{FileSystem, StorageFacts};
 use plimsoll_model::words::and_list;
@@ -19,7 +19,7 @@ pub struct BackEnd {
 pub(crate) const LOOPBACK: &str = "target = loopback";
 
 /// Of each variant of which a trial says anything.
-pub(super) fn back_ends(input: &Input, places: &[Place<'_>]) -> Vec<BackEnd> {
+pub(super) fn back_ends(input: &Input, places: &[StorageTrial<'_>]) -> Vec<BackEnd> {
     let of_variant = |variant: usize| {
         let of = places.iter().filter(|place| place.reader.trial().variant() == variant).map(|place| place.facts);
         let facts = described(&of.collect::<Vec<_>>())?;

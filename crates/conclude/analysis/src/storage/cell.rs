@@ -1,6 +1,6 @@
 //! A cell: what an operation on objects of one size takes, on one back end.
 
-use super::Place;
+use super::StorageTrial;
 use super::distribution::Distribution;
 use crate::estimate::{Interval, interval_of_centre, summarise};
 use crate::measure::merged;
@@ -18,10 +18,10 @@ const RESOLUTION: f64 = 0.001;
 pub(super) const OUTLYING: f64 = 5.0;
 
 /// How many times the median the mean has to be so that the two are said to part.
-const APART: f64 = 1.2;
+const MEAN_OVER_MEDIAN: f64 = 1.2;
 
 /// Share of what was read in the page cache from which on a cell is about the cache.
-const CACHED: f64 = 0.5;
+const MOSTLY_CACHED: f64 = 0.5;
 
 /// All operations of the trials that count, failed ones included. Durations are in seconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -135,13 +135,13 @@ impl Cell {
     /// Whether it tells of the page cache, and not of storage.
     #[must_use]
     pub fn is_cache(&self) -> bool {
-        self.cached.is_some_and(|share| share >= CACHED)
+        self.cached.is_some_and(|share| share >= MOSTLY_CACHED)
     }
 }
 
 /// What the trials of a back end say of a step, or why they say nothing.
-pub(super) fn cell(places: &[Place<'_>], step: &StorageStep) -> OrReason<Cell> {
-    let counted: Vec<Place<'_>> = places.iter().filter(|place| place.reader.counts()).copied().collect();
+pub(super) fn cell(places: &[StorageTrial<'_>], step: &StorageStep) -> OrReason<Cell> {
+    let counted: Vec<StorageTrial<'_>> = places.iter().filter(|place| place.reader.counts()).copied().collect();
     let subject = Subject::Request(step.name.clone());
     let timed: Vec<Timed> = counted.iter().filter_map(|place| timed(place, &subject)).collect();
     match (places.first(), counted.first(), timed.is_empty()) {
@@ -149,7 +149,7 @@ pub(super) fn cell(places: &[Place<'_>], step: &StorageStep) -> OrReason<Cell> {
         (_, None, _) => Err("no trial counts".to_owned()),
         (.., true) => Err(format!("no {} was recorded", step.name)),
         (_, Some(first), false) => {
-            Ok(Maker { places: &counted, first: *first, step, timed }.cell(&recorded(&counted, &subject)))
+            Ok(CellBuilder { places: &counted, first: *first, step, timed }.cell(&recorded(&counted, &subject)))
         }
     }
 }
@@ -160,28 +160,28 @@ struct Timed {
     operations: Distribution,
 }
 
-fn timed(place: &Place<'_>, subject: &Subject) -> Option<Timed> {
+fn timed(place: &StorageTrial<'_>, subject: &Subject) -> Option<Timed> {
     let operations = Distribution::new(&place.reader.tally(subject)?.service)?;
     Some(Timed { trial: place.reader.trial().number(), operations })
 }
 
-fn recorded(places: &[Place<'_>], subject: &Subject) -> Tally {
+fn recorded(places: &[StorageTrial<'_>], subject: &Subject) -> Tally {
     merged(places.iter().filter_map(|place| place.reader.tally(subject)))
 }
 
 /// Makes a cell of trials that count, at least one of which has operations.
-struct Maker<'a> {
-    places: &'a [Place<'a>],
-    first: Place<'a>,
+struct CellBuilder<'a> {
+    places: &'a [StorageTrial<'a>],
+    first: StorageTrial<'a>,
     step: &'a StorageStep,
     timed: Vec<Timed>,
 }
 
-impl Maker<'_> {
+impl CellBuilder<'_> {
     fn cell(&self, tally: &Tally) -> Cell {
         let all = Distribution::new(&tally.service).expect("a trial has operations");
         let means: Vec<f64> = self.timed.iter().map(|trial| trial.operations.mean()).collect();
-        let Place { facts, .. } = self.first;
+        let StorageTrial { facts, .. } = self.first;
         let operation = self.step.operation;
         let moves = matches!(operation, Operation::Write | Operation::Read);
         Cell {
@@ -244,7 +244,7 @@ impl Maker<'_> {
 
     fn outliers(&self, all: &Distribution) -> Option<Outliers> {
         let (mean, median) = (all.mean(), all.median());
-        let part = mean >= APART * median || all.sd().is_some_and(|sd| sd > mean);
+        let part = mean >= MEAN_OVER_MEDIAN * median || all.sd().is_some_and(|sd| sd > mean);
         if !part || median <= 0.0 || all.count() < 3 {
             return None;
         }
@@ -270,7 +270,7 @@ impl Timed {
 /// Whether a write ends when its object would survive a loss of power, as far as this side can say:
 /// what S3 has acknowledged is the server's to keep, and of a directory that is not synced the mode
 /// tells.
-fn is_durable(place: &Place<'_>) -> bool {
+fn is_durable(place: &StorageTrial<'_>) -> bool {
     [Mode::Durable.name(), FILE_ALONE].contains(&place.facts.mode.as_str()) || place.facts.kind == "S3"
 }
 

@@ -3,12 +3,12 @@
 //! overlap.
 
 use super::cell::OUTLYING;
-use super::{Cell, Place, Row, Table, distinct};
+use super::{Cell, Row, StorageTrial, Table, distinct};
 use crate::estimate::Interval;
+use crate::extremes::{Extremes, extremes, runs};
 use crate::input::Input;
 use crate::order;
 use crate::quantity::{grouped, multiple, percent, show, size_of_change};
-use crate::ranks::{Standing, runs, standing};
 use crate::reason::OrReason;
 use crate::words::{self, counted};
 use plimsoll_model::measure::Unit;
@@ -16,10 +16,10 @@ use plimsoll_model::words::and_list;
 use std::ops::Range;
 
 /// Operations below which a cell has no quantile beside the median.
-const FEW: u64 = 20;
+const MIN_OPERATIONS_FOR_QUANTILES: u64 = 20;
 
 /// Why a note may claim what a verdict does not.
-const RANKED: &str = "Who is fastest, slowest or steadiest is said of means whose 95 % intervals do not overlap. Verdicts \
+const CLAIMS_REST_ON_INTERVALS: &str = "Who is fastest, slowest or steadiest is said of means whose 95 % intervals do not overlap. Verdicts \
     ask for more: they allow for several comparisons and for the noise floor.";
 
 /// The notes of a table.
@@ -31,14 +31,14 @@ pub(super) fn of_table(input: &Input, table: &Table) -> Vec<String> {
 }
 
 /// What is to be known of all tables.
-pub(super) fn of_study(input: &Input, places: &[Place<'_>], tables: &[Table]) -> Vec<String> {
+pub(super) fn of_study(input: &Input, places: &[StorageTrial<'_>], tables: &[Table]) -> Vec<String> {
     let rows = || tables.iter().flat_map(|table| &table.rows);
     let sizes = distinct(rows().map(|row| format!("{} is {} bytes", row.label, grouped(row.size as f64))));
-    let few = rows().flat_map(Row::known).filter(|(_, cell)| cell.operations < FEW).count();
+    let few = rows().flat_map(Row::known).filter(|(_, cell)| cell.operations < MIN_OPERATIONS_FOR_QUANTILES).count();
     let few = (few > 0).then(|| {
         let cells = counted(few, "cell");
         format!(
-            "{cells} of {} with fewer than {FEW} operations: the median alone stands beside the mean.",
+            "{cells} of {} with fewer than {MIN_OPERATIONS_FOR_QUANTILES} operations: the median alone stands beside the mean.",
             rows().flat_map(Row::known).count()
         )
     });
@@ -48,7 +48,7 @@ pub(super) fn of_study(input: &Input, places: &[Place<'_>], tables: &[Table]) ->
             let condition = words::condition(&input.plan.conditions[condition]);
             format!("Of {condition} there is no row: no trial there came so far as to store anything.")
         });
-    let ranked = (input.plan.variants.len() > 1).then(|| RANKED.to_owned());
+    let ranked = (input.plan.variants.len() > 1).then(|| CLAIMS_REST_ON_INTERVALS.to_owned());
     [format!("Sizes: {}.", sizes.join(", "))].into_iter().chain(ranked).chain(few).chain(silent).collect()
 }
 
@@ -85,7 +85,7 @@ impl Notes<'_> {
     }
 
     /// Who stands out in each row, by the intervals that `of` gives.
-    fn standings(&self, of: impl Fn(&Cell) -> OrReason<Interval>) -> Vec<OrReason<Standing>> {
+    fn extremes_by_row(&self, of: impl Fn(&Cell) -> OrReason<Interval>) -> Vec<OrReason<Extremes>> {
         let interval = |variant: usize, cell: &OrReason<Cell>| {
             let cell = cell.as_ref().map_err(|reason| format!("{} has no result ({reason})", self.name(variant)))?;
             of(cell).map_err(|reason| format!("{} has no interval ({reason})", self.name(variant)))
@@ -94,7 +94,7 @@ impl Notes<'_> {
             if self.is_sequential(row) {
                 return Err("variants did not take turns".to_owned());
             }
-            standing(row.cells.iter().enumerate().map(|(variant, cell)| interval(variant, cell)))
+            extremes(row.cells.iter().enumerate().map(|(variant, cell)| interval(variant, cell)))
         };
         self.table.rows.iter().map(in_row).collect()
     }
@@ -107,11 +107,11 @@ impl Notes<'_> {
     }
 
     fn fastest(&self) -> Vec<String> {
-        let standings = self.standings(|cell| cell.interval.clone());
-        let runs_of_first = runs(standings.iter().map(|one| one.as_ref().map(|standing| &standing.first)));
+        let extremes_by_row = self.extremes_by_row(|cell| cell.interval.clone());
+        let runs_of_first = runs(extremes_by_row.iter().map(|one| one.as_ref().map(|extremes| &extremes.first)));
         let first = runs_of_first.iter().map(|(rows, first)| match first {
             Err(reason) => format!("Who is the fastest {} cannot be said: {reason}.", self.at(rows)),
-            Ok(first) => self.ahead(rows, first),
+            Ok(first) => self.lead(rows, first),
         });
         let alone: Vec<(&Range<usize>, usize)> = runs_of_first
             .iter()
@@ -122,10 +122,10 @@ impl Notes<'_> {
             .collect();
         let crossovers =
             alone.windows(2).filter(|pair| pair[0].1 != pair[1].1).map(|pair| self.crossover(pair[0], pair[1]));
-        first.chain(crossovers).chain(self.slowest(&standings)).collect()
+        first.chain(crossovers).chain(self.slowest(&extremes_by_row)).collect()
     }
 
-    fn ahead(&self, rows: &Range<usize>, first: &[usize]) -> String {
+    fn lead(&self, rows: &Range<usize>, first: &[usize]) -> String {
         let (at, names) = (self.at(rows), self.names(first));
         match *first {
             [only] => {
@@ -167,8 +167,8 @@ impl Notes<'_> {
     }
 
     /// Between two back ends, the fastest says who is the slowest.
-    fn slowest(&self, standings: &[OrReason<Standing>]) -> Vec<String> {
-        let last = standings.iter().map(|one| one.as_ref().ok().and_then(|standing| standing.last));
+    fn slowest(&self, extremes_by_row: &[OrReason<Extremes>]) -> Vec<String> {
+        let last = extremes_by_row.iter().map(|one| one.as_ref().ok().and_then(|extremes| extremes.last));
         runs(last)
             .into_iter()
             .filter(|_| self.input.plan.variants.len() > 2)
@@ -177,18 +177,18 @@ impl Notes<'_> {
     }
 
     fn steadiest(&self) -> Vec<String> {
-        let standings = self.standings(|cell| Ok(cell.spread.clone()?.interval));
+        let extremes_by_row = self.extremes_by_row(|cell| Ok(cell.spread.clone()?.interval));
         let steadiest: Vec<String> =
-            runs(standings.iter().map(|one| one.as_ref().ok().map(|standing| &standing.first)))
+            runs(extremes_by_row.iter().map(|one| one.as_ref().ok().map(|extremes| &extremes.first)))
                 .iter()
                 .filter_map(|(rows, first)| match first.as_ref()?[..] {
                     [only] => self.steady(rows, only),
                     _ => None,
                 })
                 .collect();
-        match standings.iter().find_map(|one| one.as_ref().err()) {
+        match extremes_by_row.iter().find_map(|one| one.as_ref().err()) {
             _ if !steadiest.is_empty() => steadiest,
-            Some(reason) if standings.iter().all(Result::is_err) => {
+            Some(reason) if extremes_by_row.iter().all(Result::is_err) => {
                 vec![format!("Who is the steadiest cannot be said: {reason}.")]
             }
             _ => vec!["Nobody is shown to be the steadiest at any size.".to_owned()],

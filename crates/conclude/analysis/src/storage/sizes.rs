@@ -1,6 +1,6 @@
 //! Sizes of objects: which factor they come from, and how they are called.
 
-use super::Place;
+use super::StorageTrial;
 use crate::input::Input;
 use crate::quantity::grouped;
 use plimsoll_model::factor::{Assignment, Level};
@@ -27,8 +27,8 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    pub(super) fn new(input: &Input, places: &[Place<'_>]) -> Sizes {
-        let level_of = |place: &Place<'_>, factor: &str| {
+    pub(super) fn new(input: &Input, places: &[StorageTrial<'_>]) -> Sizes {
+        let level_of = |place: &StorageTrial<'_>, factor: &str| {
             input.plan.conditions[place.reader.trial().condition()].get(factor).cloned()
         };
         let pairs = |factor: &str| -> Vec<(Level, u64)> {

@@ -11,7 +11,7 @@ use plimsoll_model::workload::Protocol;
 
 /// Where a trial stands.
 #[derive(Clone, Copy)]
-pub(crate) struct Spot {
+pub(crate) struct TrialPlace {
     pub(crate) back_end: usize,
     pub(crate) size: usize,
     /// From 0.
@@ -28,7 +28,7 @@ pub(crate) fn study(
     back_ends: &[&str],
     sizes: usize,
     repeats: u32,
-    times: impl Fn(Spot, Operation) -> Vec<f64>,
+    times: impl Fn(TrialPlace, Operation) -> Vec<f64>,
 ) -> Input {
     let named = |name: &str, level: &str| Assignment(vec![(name.to_owned(), Level::Text(level.to_owned()))]);
     let levels = |names: &[&str]| names.iter().map(|name| Level::Text((*name).to_owned())).collect::<Vec<_>>();
@@ -53,15 +53,15 @@ pub(crate) fn study(
     input
 }
 
-fn result(place: &Start, back_ends: &[&str], times: impl Fn(Spot, Operation) -> Vec<f64>) -> StartResult {
-    let spot = Spot { back_end: place.variants[0], size: place.condition, repeat: place.repeat - 1 };
+fn result(place: &Start, back_ends: &[&str], times: impl Fn(TrialPlace, Operation) -> Vec<f64>) -> StartResult {
+    let trial_place = TrialPlace { back_end: place.variants[0], size: place.condition, repeat: place.repeat - 1 };
     let mut result = placed(start(1.0), place);
     let load = &mut result.loads[0];
     load.tallies.remove(&Subject::Request("call".to_owned()));
     for operation in [Operation::Write, Operation::Read] {
-        record(load, operation.name(), &times(spot, operation));
+        record(load, operation.name(), &times(trial_place, operation));
     }
-    load.summary.work = Work::Storage(Box::new(facts(back_ends[spot.back_end], SIZES[spot.size].1)));
+    load.summary.work = Work::Storage(Box::new(facts(back_ends[trial_place.back_end], SIZES[trial_place.size].1)));
     result
 }
 

@@ -1,4 +1,4 @@
-use super::testing::{Spot, around, record, storage_of, study, with_facts};
+use super::testing::{TrialPlace, around, record, storage_of, study, with_facts};
 use super::{Cell, Row, StorageReport, Table};
 use crate::finding::Finding;
 use crate::testing::placed;
@@ -29,7 +29,9 @@ fn finding(input: &Input, topic: &str) -> Option<Finding> {
 /// Three back ends of which the first is fastest up to 1 MB and the second from 10 MB on.
 fn crossing() -> Input {
     let times = [[1.0, 3.0, 100.0, 900.0], [20.0, 30.0, 50.0, 300.0], [90.0, 200.0, 400.0, 2000.0]];
-    study(&["local", "nfs", "s3"], 4, 5, |Spot { back_end, size, repeat }, _| around(times[back_end][size], repeat, 40))
+    study(&["local", "nfs", "s3"], 4, 5, |TrialPlace { back_end, size, repeat }, _| {
+        around(times[back_end][size], repeat, 40)
+    })
 }
 
 #[test]
@@ -40,7 +42,7 @@ fn another_study_has_no_storage() {
 
 #[test]
 fn a_cell_tells_of_all_operations_and_its_interval_of_trials() {
-    let input = study(&["local", "nfs"], 1, 3, |Spot { repeat, .. }, _| vec![10.0 * f64::from(repeat + 1); 30]);
+    let input = study(&["local", "nfs"], 1, 3, |TrialPlace { repeat, .. }, _| vec![10.0 * f64::from(repeat + 1); 30]);
     let report = report(&input);
     let cell = table(&report, Operation::Write).rows[0].cells[0].as_ref().expect("a cell");
     let close = |one: f64, other: f64| (one / other - 1.0).abs() < 1e-3;
@@ -72,7 +74,7 @@ fn who_is_fastest_is_told_by_ranges_of_sizes_with_the_crossover() {
 
 #[test]
 fn where_intervals_overlap_nothing_is_claimed() {
-    let alike = study(&["local", "nfs"], 2, 4, |Spot { repeat, .. }, _| around(10.0, repeat, 40));
+    let alike = study(&["local", "nfs"], 2, 4, |TrialPlace { repeat, .. }, _| around(10.0, repeat, 40));
     let notes = notes_of(&alike, Operation::Write);
     assert_eq!(
         notes,
@@ -81,7 +83,7 @@ fn where_intervals_overlap_nothing_is_claimed() {
             "Nobody is shown to be the steadiest at any size."
         ]
     );
-    let two_ahead = study(&["local", "nfs", "s3"], 1, 4, |Spot { back_end, repeat, .. }, _| {
+    let two_ahead = study(&["local", "nfs", "s3"], 1, 4, |TrialPlace { back_end, repeat, .. }, _| {
         around(if back_end == 2 { 90.0 } else { 10.0 }, repeat, 40)
     });
     let notes = notes_of(&two_ahead, Operation::Read);
@@ -91,7 +93,7 @@ fn where_intervals_overlap_nothing_is_claimed() {
 
 #[test]
 fn without_intervals_nothing_is_claimed() {
-    let once = study(&["local", "nfs"], 1, 1, |Spot { back_end, .. }, _| vec![1.0 + back_end as f64; 30]);
+    let once = study(&["local", "nfs"], 1, 1, |TrialPlace { back_end, .. }, _| vec![1.0 + back_end as f64; 30]);
     let notes = notes_of(&once, Operation::Write);
     assert_eq!(
         notes[0],
@@ -107,7 +109,7 @@ fn without_intervals_nothing_is_claimed() {
 
 #[test]
 fn the_steadiest_is_told_by_the_spread_inside_trials() {
-    let input = study(&["local", "nfs"], 1, 4, |Spot { back_end, repeat, .. }, _| {
+    let input = study(&["local", "nfs"], 1, 4, |TrialPlace { back_end, repeat, .. }, _| {
         let wide = if back_end == 0 { 0.01 } else { 0.5 } * (1.0 + f64::from(repeat) / 20.0);
         (0..50).map(|index| 10.0 * (1.0 + wide * (f64::from(index) / 25.0 - 1.0))).collect()
     });
@@ -121,7 +123,7 @@ fn the_steadiest_is_told_by_the_spread_inside_trials() {
 
 #[test]
 fn outliers_that_part_mean_and_median_are_named() {
-    let input = study(&["local", "nfs"], 1, 3, |Spot { back_end, repeat, .. }, operation| {
+    let input = study(&["local", "nfs"], 1, 3, |TrialPlace { back_end, repeat, .. }, operation| {
         let mut times = around(2.0, repeat, 40);
         if (back_end, repeat, operation) == (1, 1, Operation::Read) {
             times[..2].copy_from_slice(&[300.0, 300.0]);
@@ -302,7 +304,7 @@ fn conditions_besides_size_have_tables_of_their_own() {
 
 #[test]
 fn one_back_end_and_one_size_are_told_without_comparing() {
-    let input = study(&["local"], 1, 3, |Spot { repeat, .. }, _| around(5.0, repeat, 12));
+    let input = study(&["local"], 1, 3, |TrialPlace { repeat, .. }, _| around(5.0, repeat, 12));
     let report = report(&input);
     assert!(table(&report, Operation::Write).notes.is_empty());
     assert_eq!(report.notes, ["Sizes: 100KB is 100,000 bytes."]);
@@ -348,7 +350,7 @@ proptest! {
         times in prop::collection::vec(prop::collection::vec(0.0..5000.0_f64, 0..12), 12),
         pages in 0_u64..3,
     ) {
-        let input = study(&["local", "nfs"], 2, 3, |Spot { back_end, size, repeat }, _| {
+        let input = study(&["local", "nfs"], 2, 3, |TrialPlace { back_end, size, repeat }, _| {
             times[(back_end * 2 + size) * 3 + repeat as usize].clone()
         });
         let input = with_facts(input, 0, |facts| facts.residency = Some(Residency { pages, cached: pages / 2 }));

@@ -8,7 +8,7 @@ use super::Context;
 use crate::cell::grows;
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 
 /// Words of measures that say how much a system carries.
 const CAPACITY: [&str; 14] = [
@@ -43,27 +43,27 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         let data = first.data.clone().unwrap_or_default();
         evidence.push(Evidence::new(lines, format!("the data set grows while it is measured: {data}")));
     }
-    let (gravity, topic, sentence) = match (ramps.is_empty(), growing.is_empty()) {
+    let (severity, topic, sentence) = match (ramps.is_empty(), growing.is_empty()) {
         (true, true) => return Vec::new(),
         (false, true) => (
-            Gravity::Problem,
+            Severity::Problem,
             "capacity from one ramp",
             "A capacity is read off one ramp: no step is steady, and no interval says how sure the number is.",
         ),
         (false, false) => (
-            Gravity::Problem,
+            Severity::Problem,
             "capacity from one ramp",
             "A capacity is read off one ramp while the data set grows: no step is steady, load and data rise together, and no \
              interval says how sure the number is.",
         ),
         (true, false) => (
-            Gravity::Caution,
+            Severity::Caution,
             "growing data",
             "The data set grows while it is measured: later numbers are those of a larger data set.",
         ),
     };
     vec![Finding {
-        gravity,
+        severity,
         topic,
         sentence: sentence.to_owned(),
         evidence,
@@ -106,7 +106,7 @@ mod tests {
         let table = "# method: ramp\n# data: 0 -> 2500 plans\nmeasure,baseline,value\nOptimal Users,950,1300\nCPU,13%,20%\n\
             Failure threshold,\"2,500+\",\"2,500+\"\n";
         let findings = found(lint, table);
-        assert_eq!((findings[0].gravity, findings[0].topic), (Gravity::Problem, "capacity from one ramp"));
+        assert_eq!((findings[0].severity, findings[0].topic), (Severity::Problem, "capacity from one ramp"));
         assert!(findings[0].sentence.contains("while the data set grows"), "{findings:?}");
         let lines: Vec<&[u64]> = findings[0].evidence.iter().map(|one| one.lines.as_slice()).collect();
         assert_eq!(lines, [&[4][..], &[6], &[6], &[4, 5, 6]]);

@@ -9,18 +9,18 @@ use crate::cell::Change;
 use crate::compare::Comparison;
 use crate::finding::{Evidence, Finding};
 use crate::quantity::Quantity;
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::change as show_change;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
-    let wrong: Vec<(Gravity, Evidence)> = context.comparisons.iter().filter_map(contradiction).collect();
-    let Some(gravity) = wrong.iter().map(|(gravity, _)| *gravity).min() else { return Vec::new() };
+    let wrong: Vec<(Severity, Evidence)> = context.comparisons.iter().filter_map(contradiction).collect();
+    let Some(severity) = wrong.iter().map(|(severity, _)| *severity).min() else { return Vec::new() };
     let sentence = match wrong.len() {
         1 => "A published change does not follow from the numbers beside it.".to_owned(),
         several => format!("{several} published changes do not follow from the numbers beside them."),
     };
     vec![Finding {
-        gravity,
+        severity,
         topic: "change that does not follow",
         sentence,
         evidence: wrong.into_iter().map(|(_, evidence)| evidence).collect(),
@@ -29,14 +29,14 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
 }
 
 /// What contradicts the numbers; only a caution where rounded zeros at their ends explain it.
-fn contradiction(comparison: &Comparison<'_>) -> Option<(Gravity, Evidence)> {
+fn contradiction(comparison: &Comparison<'_>) -> Option<(Severity, Evidence)> {
     let change = comparison.change.as_ref().filter(|_| comparison.published)?;
     let (from, to) = (comparison.from.as_ref()?, comparison.to.as_ref()?);
     if from.unit != to.unit || from.value < 0.0 || from.bound || to.bound {
         return None;
     }
     if from.value == 0.0 {
-        return from_zero(change, from, to).map(|(gravity, text)| (gravity, Evidence::of(comparison.row, text)));
+        return from_zero(change, from, to).map(|(severity, text)| (severity, Evidence::of(comparison.row, text)));
     }
     if fits(change, from, to, |number| number.half_step) {
         return None;
@@ -49,20 +49,20 @@ fn contradiction(comparison: &Comparison<'_>) -> Option<(Gravity, Evidence)> {
     } else if explained {
         text += "; the numbers may be rounded";
     }
-    let gravity = if explained { Gravity::Caution } else { Gravity::Problem };
-    Some((gravity, Evidence::of(comparison.row, text)))
+    let severity = if explained { Severity::Caution } else { Severity::Problem };
+    Some((severity, Evidence::of(comparison.row, text)))
 }
 
 /// A change over a baseline of zero; that nothing stays nothing is no change.
-fn from_zero(change: &Change, from: &Quantity, to: &Quantity) -> Option<(Gravity, String)> {
+fn from_zero(change: &Change, from: &Quantity, to: &Quantity) -> Option<(Severity, String)> {
     if to.value == 0.0 && change.low <= 0.0 && change.high >= 0.0 {
         return None;
     }
     let text = format!("{} is no change in per cent, and not {}: its baseline is zero", numbers(from, to), change.text);
     Some(if !reversed(change, from, to) && fits(change, from, to, |number| number.half_step) {
-        (Gravity::Caution, format!("{text}, which may be rounded"))
+        (Severity::Caution, format!("{text}, which may be rounded"))
     } else {
-        (Gravity::Problem, text)
+        (Severity::Problem, text)
     })
 }
 
@@ -142,8 +142,8 @@ mod tests {
             let table = format!("baseline,value,change\n{from},{to},{change}");
             let findings = found(lint, &table);
             assert_eq!(
-                findings.iter().map(|finding| finding.gravity).collect::<Vec<_>>(),
-                [Gravity::Problem],
+                findings.iter().map(|finding| finding.severity).collect::<Vec<_>>(),
+                [Severity::Problem],
                 "{table}"
             );
             assert!(findings[0].evidence[0].text.contains(says), "{findings:?}");
@@ -153,10 +153,10 @@ mod tests {
     #[test]
     fn what_rounded_zeros_explain_is_a_caution() {
         let findings = found(lint, "baseline,value,change\n1000,1300,+33 %");
-        assert_eq!(findings[0].gravity, Gravity::Caution);
+        assert_eq!(findings[0].severity, Severity::Caution);
         assert!(findings[0].evidence[0].text.ends_with("the numbers may be rounded"), "{findings:?}");
         let findings = found(lint, "baseline,value,change\n0 ms,5 ms,+1100 %");
-        assert_eq!(findings[0].gravity, Gravity::Caution);
+        assert_eq!(findings[0].severity, Severity::Caution);
         assert!(findings[0].evidence[0].text.ends_with("its baseline is zero, which may be rounded"), "{findings:?}");
     }
 }

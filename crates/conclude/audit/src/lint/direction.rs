@@ -6,7 +6,7 @@ use super::Context;
 use crate::cell::Claim;
 use crate::compare::Comparison;
 use crate::finding::{Evidence, Finding};
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use plimsoll_model::measure::Direction;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
@@ -18,7 +18,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
             several => format!("{several} changes are called the opposite of what they are."),
         };
         findings.push(Finding {
-            gravity: Gravity::Problem,
+            severity: Severity::Problem,
             topic: "wrong direction",
             sentence,
             evidence: wrong,
@@ -29,7 +29,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     let untold: Vec<Evidence> = context.comparisons.iter().filter_map(untold).collect();
     if !untold.is_empty() {
         findings.push(Finding {
-            gravity: Gravity::Note,
+            severity: Severity::Note,
             topic: "direction not known",
             sentence: "Some claims cannot be checked, because the measure does not tell which way is better."
                 .to_owned(),

@@ -5,8 +5,8 @@
 
 use super::Context;
 use crate::finding::{Evidence, Finding};
-use plimsoll_analysis::durability::weakened;
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::durability::weakness_of;
+use plimsoll_analysis::finding::Severity;
 use std::collections::BTreeSet;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
@@ -14,7 +14,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     let mut settings: BTreeSet<&str> = BTreeSet::new();
     for row in context.rows {
         for (key, value) in &row.settings {
-            let Some(weakness) = weakened(key, value) else { continue };
+            let Some(weakness) = weakness_of(key, value) else { continue };
             settings.insert(weakness.setting);
             let text = format!("{key} = {value}: {} ({})", weakness.risk, weakness.source);
             match evidence.iter_mut().find(|known| known.text == text) {
@@ -27,7 +27,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     vec![Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "durability",
         sentence: format!(
             "{} speed with safety: the numbers are not those of a system that keeps what it has acknowledged.",

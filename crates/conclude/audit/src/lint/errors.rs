@@ -8,20 +8,20 @@ use crate::column::Statistic;
 use crate::finding::{Evidence, Finding};
 use crate::lint::impossible::name;
 use crate::row::Row;
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::{grouped, percent};
 use plimsoll_model::measure::Unit;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
-    let found: Vec<(Gravity, Evidence)> = context.rows.iter().filter_map(check).collect();
-    let Some(gravity) = found.iter().map(|(gravity, _)| *gravity).min() else { return Vec::new() };
-    let sentence = if gravity == Gravity::Problem {
+    let found: Vec<(Severity, Evidence)> = context.rows.iter().filter_map(check).collect();
+    let Some(severity) = found.iter().map(|(severity, _)| *severity).min() else { return Vec::new() };
+    let sentence = if severity == Severity::Problem {
         "So many requests failed that a percentile shown depends on whether they are counted in it."
     } else {
         "Requests failed, and the table does not say whether the durations count them, time-outs at their limit."
     };
     vec![Finding {
-        gravity,
+        severity,
         topic: "errors",
         sentence: sentence.to_owned(),
         evidence: found.into_iter().map(|(_, evidence)| evidence).collect(),
@@ -29,7 +29,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     }]
 }
 
-fn check(row: &Row) -> Option<(Gravity, Evidence)> {
+fn check(row: &Row) -> Option<(Severity, Evidence)> {
     let (share, told) = match row.errors? {
         Errors::Count(0.0) => return None,
         Errors::Share(share) if share <= 0.0 => return None,
@@ -51,9 +51,9 @@ fn check(row: &Row) -> Option<(Gravity, Evidence)> {
     match depends {
         Some((p, number)) => {
             let text = format!("{told}, and {} is given as {}", name(Statistic::Percentile(p)), number.text);
-            Some((Gravity::Problem, Evidence::of(row, text)))
+            Some((Severity::Problem, Evidence::of(row, text)))
         }
-        None => timed.then(|| (Gravity::Caution, Evidence::of(row, told))),
+        None => timed.then(|| (Severity::Caution, Evidence::of(row, told))),
     }
 }
 
@@ -65,16 +65,16 @@ mod tests {
     #[test]
     fn errors_beside_durations_are_found() {
         for (errors, requests, p95, expected) in [
-            ("12", "100", "3 ms", Some(Gravity::Problem)),
-            ("6 %", "", "3 ms", Some(Gravity::Problem)),
-            ("4", "173901", "3 ms", Some(Gravity::Caution)),
-            ("4", "", "3 ms", Some(Gravity::Caution)),
+            ("12", "100", "3 ms", Some(Severity::Problem)),
+            ("6 %", "", "3 ms", Some(Severity::Problem)),
+            ("4", "173901", "3 ms", Some(Severity::Caution)),
+            ("4", "", "3 ms", Some(Severity::Caution)),
             ("none", "", "3 ms", None),
             ("0 %", "", "3 ms", None),
             ("", "", "3 ms", None),
         ] {
             let findings = found(lint, &format!("errors,requests,p95\n{errors},{requests},{p95}\n"));
-            assert_eq!(findings.first().map(|finding| finding.gravity), expected, "{errors} of {requests}");
+            assert_eq!(findings.first().map(|finding| finding.severity), expected, "{errors} of {requests}");
         }
         assert!(found(lint, "measure,errors,value\nusers,3,10\n").is_empty());
     }

@@ -3,7 +3,7 @@
 
 use super::Context;
 use crate::finding::{Evidence, Finding};
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::percent;
 
 const BUSY: f64 = 0.7;
@@ -19,7 +19,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     vec![Finding {
-        gravity: if most >= LIMIT { Gravity::Problem } else { Gravity::Caution },
+        severity: if most >= LIMIT { Severity::Problem } else { Severity::Caution },
         topic: "generator",
         sentence: "The generator of the load was itself near its limit: what it measured may be its own slowness."
             .to_owned(),
@@ -35,9 +35,9 @@ mod tests {
 
     #[test]
     fn a_busy_generator_is_found() {
-        for (cpu, expected) in [("50%", None), ("75 %", Some(Gravity::Caution)), ("97%", Some(Gravity::Problem))] {
+        for (cpu, expected) in [("50%", None), ("75 %", Some(Severity::Caution)), ("97%", Some(Severity::Problem))] {
             let findings = found(lint, &format!("measure,generator cpu\nrps,{cpu}\n"));
-            assert_eq!(findings.first().map(|finding| finding.gravity), expected, "{cpu}");
+            assert_eq!(findings.first().map(|finding| finding.severity), expected, "{cpu}");
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::cell::{Change, Claim};
 use crate::compare::{Comparison, groups, variants};
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use plimsoll_model::measure::Direction;
 
 /// Differences of so many times one another, and so far apart, differ in size.
@@ -16,24 +16,24 @@ const APART: f64 = 0.05;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     let mut evidence = Vec::new();
-    let mut gravity = Gravity::Note;
+    let mut severity = Severity::Note;
     for group in groups(context.rows) {
         let Some((grave, mut found)) = both(context, &group) else { continue };
-        gravity = gravity.min(grave);
+        severity = severity.min(grave);
         evidence.append(&mut found);
     }
     if evidence.is_empty() {
         return Vec::new();
     }
-    let sentence = match gravity {
-        Gravity::Problem => "The best setting of each gives another answer than the same setting for both.",
-        Gravity::Caution => {
+    let sentence = match severity {
+        Severity::Problem => "The best setting of each gives another answer than the same setting for both.",
+        Severity::Caution => {
             "The best setting of each gives a difference of another size than the same setting for both."
         }
-        Gravity::Note => "The best setting of each and the same setting for both give the same answer.",
+        Severity::Note => "The best setting of each and the same setting for both give the same answer.",
     };
     vec![Finding {
-        gravity,
+        severity,
         topic: "best of each",
         sentence: sentence.to_owned(),
         evidence,
@@ -70,7 +70,7 @@ impl Side {
 }
 
 /// Both comparisons of a group, if its settings form a grid.
-fn both(context: &Context<'_>, group: &[&Row]) -> Option<(Gravity, Vec<Evidence>)> {
+fn both(context: &Context<'_>, group: &[&Row]) -> Option<(Severity, Vec<Evidence>)> {
     let keys = varying(group);
     if keys.is_empty() {
         return None;
@@ -90,8 +90,8 @@ fn both(context: &Context<'_>, group: &[&Row]) -> Option<(Gravity, Vec<Evidence>
     if same.len() < 2 || best.is_empty() {
         return None;
     }
-    let gravity = same.iter().flat_map(|one| best.iter().map(move |other| disagreement(one, other))).min()?;
-    Some((gravity, same.into_iter().chain(best).map(|side| side.evidence).collect()))
+    let severity = same.iter().flat_map(|one| best.iter().map(move |other| disagreement(one, other))).min()?;
+    Some((severity, same.into_iter().chain(best).map(|side| side.evidence).collect()))
 }
 
 /// The settings that vary over a group.
@@ -166,18 +166,18 @@ fn best_row<'a>(rows: &[&'a Row]) -> Option<&'a Row> {
 }
 
 /// How far two answers are apart.
-fn disagreement(same: &Side, best: &Side) -> Gravity {
+fn disagreement(same: &Side, best: &Side) -> Severity {
     if let (Some(one), Some(other)) = (same.better, best.better)
         && one != other
     {
-        return Gravity::Problem;
+        return Severity::Problem;
     }
     let (one, other) = (same.size(), best.size());
     let known = same.change.is_some() && best.change.is_some();
     if known && (one - other).abs() > APART && one.max(other) > TIMES * one.min(other) {
-        return Gravity::Caution;
+        return Severity::Caution;
     }
-    Gravity::Note
+    Severity::Note
 }
 
 #[cfg(test)]
@@ -190,7 +190,7 @@ mod tests {
         let table = "measure,variant,settings,value\n\
             NOTPM,old,threads=0,1000\nNOTPM,old,threads=8,500\nNOTPM,new,threads=0,990\nNOTPM,new,threads=8,650\n";
         let findings = found(lint, table);
-        assert_eq!((findings[0].gravity, findings[0].topic), (Gravity::Problem, "best of each"));
+        assert_eq!((findings[0].severity, findings[0].topic), (Severity::Problem, "best of each"));
         let texts: Vec<&str> = findings[0].evidence.iter().map(|one| one.text.as_str()).collect();
         assert_eq!(
             texts,
@@ -207,7 +207,7 @@ mod tests {
         let table = "measure,settings,change,claim,best\n\
             throughput,t=8; x=1,21-41%,improvement,\nthroughput,t=0; x=1,,slightly worse,yes\n";
         let findings = found(lint, table);
-        assert_eq!(findings[0].gravity, Gravity::Problem);
+        assert_eq!(findings[0].severity, Severity::Problem);
         assert_eq!(
             findings[0].evidence.last().expect("evidence").text,
             "the best of each, t = 0: called a regression, without a number"
@@ -218,7 +218,7 @@ mod tests {
     fn answers_that_agree_are_a_note_and_no_grid_is_nothing() {
         let table =
             "measure,variant,settings,value\nrps,old,t=0,100\nrps,old,t=8,50\nrps,new,t=0,110\nrps,new,t=8,56\n";
-        assert_eq!(found(lint, table)[0].gravity, Gravity::Note);
+        assert_eq!(found(lint, table)[0].severity, Severity::Note);
         assert!(found(lint, "measure,variant,settings,value\nrps,old,t=0,100\nrps,new,t=8,110\n").is_empty());
         assert!(found(lint, "measure,variant,value\nrps,old,100\nrps,new,110\n").is_empty());
     }

@@ -24,7 +24,7 @@ use crate::column::Statistic;
 use crate::finding::{Evidence, Finding};
 use crate::quantity::Quantity;
 use crate::row::Row;
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::{grouped, percent, show};
 
 /// Values of one row beyond which nobody has measured, where their number is not told.
@@ -47,7 +47,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         rows => format!("{rows} rows have numbers that no set of values can have."),
     };
     vec![Finding {
-        gravity: Gravity::Problem,
+        severity: Severity::Problem,
         topic: "impossible numbers",
         sentence,
         evidence,

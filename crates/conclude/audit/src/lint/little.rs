@@ -8,7 +8,7 @@
 use super::Context;
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::{grouped, percent, show};
 use plimsoll_model::measure::Unit;
 
@@ -19,7 +19,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     let off: Vec<(f64, Evidence)> = context.rows.iter().filter_map(check).collect();
     let (above, below): (Vec<_>, Vec<_>) = off.into_iter().partition(|(ratio, _)| *ratio > 1.0);
     let above = (!above.is_empty()).then(|| Finding {
-        gravity: Gravity::Problem,
+        severity: Severity::Problem,
         topic: "Little's law",
         sentence: format!(
             "{} more users than there were: throughput times duration is above the number of users, which cannot be.",
@@ -30,7 +30,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     });
     let least = below.iter().map(|(ratio, _)| *ratio).fold(1.0, f64::min);
     let below = (!below.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "Little's law",
         sentence: format!(
             "In {} throughput times duration accounts for too few users, {} of them at worst: users were not all at work, or \
@@ -76,27 +76,27 @@ mod tests {
 
     #[test]
     fn users_that_the_numbers_do_not_account_for_are_found() {
-        let gravity = |users: &str, rate: &str, duration: &str, think: &str| {
+        let severity = |users: &str, rate: &str, duration: &str, think: &str| {
             let table = format!("users,rate,duration,think\n{users},{rate},{duration},{think}\n");
-            found(lint, &table).first().map(|finding| finding.gravity)
+            found(lint, &table).first().map(|finding| finding.severity)
         };
         for (users, rate, duration, think, expected) in [
             ("10", "4532.286646/s", "2.19ms", "", None),
-            ("1000", "8924.532635/s", "91.98ms", "", Some(Gravity::Caution)),
-            ("10", "100/s", "150 ms", "", Some(Gravity::Problem)),
+            ("1000", "8924.532635/s", "91.98ms", "", Some(Severity::Caution)),
+            ("10", "100/s", "150 ms", "", Some(Severity::Problem)),
             ("10", "1/s", "1 s", "9 s", None),
-            ("10", "1/s", "1 s", "20 s", Some(Gravity::Problem)),
+            ("10", "1/s", "1 s", "20 s", Some(Severity::Problem)),
             ("10", "9/s", "1 s", "", None),
             ("0", "9/s", "1 s", "", None),
-            ("100", "60000/s", "5.0 ms", "", Some(Gravity::Problem)),
-            ("100", "60000/s", "5.0 ms", "0", Some(Gravity::Problem)),
-            ("100", "60000/s", "5.0 ms", "0s", Some(Gravity::Problem)),
-            ("100", "60000/s", "5.0 ms", "0 s", Some(Gravity::Problem)),
-            ("100", "60000/s", "5.0 ms", "0 ms", Some(Gravity::Problem)),
-            ("100", "60000/s", "5.0 ms", "none", Some(Gravity::Problem)),
+            ("100", "60000/s", "5.0 ms", "", Some(Severity::Problem)),
+            ("100", "60000/s", "5.0 ms", "0", Some(Severity::Problem)),
+            ("100", "60000/s", "5.0 ms", "0s", Some(Severity::Problem)),
+            ("100", "60000/s", "5.0 ms", "0 s", Some(Severity::Problem)),
+            ("100", "60000/s", "5.0 ms", "0 ms", Some(Severity::Problem)),
+            ("100", "60000/s", "5.0 ms", "none", Some(Severity::Problem)),
             ("300", "60000/s", "5.0 ms", "0 s", None),
         ] {
-            assert_eq!(gravity(users, rate, duration, think), expected, "{users} {rate} {duration} {think}");
+            assert_eq!(severity(users, rate, duration, think), expected, "{users} {rate} {duration} {think}");
         }
     }
 }

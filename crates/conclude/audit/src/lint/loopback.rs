@@ -3,7 +3,7 @@
 
 use super::Context;
 use crate::finding::{Evidence, Finding};
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 
 const NAMES: [&str; 8] = ["loopback", "localhost", "127.", "::1", "unix socket", "same machine", "same host", "local"];
 
@@ -16,7 +16,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         context.rows.iter().filter(|row| row.target.as_deref().is_some_and(local)).collect();
     let Some(first) = rows.first() else { return Vec::new() };
     vec![Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "loopback",
         sentence:
             "Load, system and what it depends on share one machine, and no network lies between them: the numbers are \

@@ -58,7 +58,7 @@ pub(crate) fn findings(rows: &[Row]) -> Vec<Finding> {
         precision::lint,
     ];
     let mut findings: Vec<Finding> = lints.iter().flat_map(|lint| lint(&context)).collect();
-    findings.sort_by_key(|finding| finding.gravity);
+    findings.sort_by_key(|finding| finding.severity);
     findings
 }
 

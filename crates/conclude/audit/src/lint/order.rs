@@ -9,7 +9,7 @@ use crate::cell::Place;
 use crate::compare::{groups, variants};
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::change;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
@@ -23,7 +23,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     vec![Finding {
-        gravity: Gravity::Problem,
+        severity: Severity::Problem,
         topic: "order",
         sentence:
             "All runs of one variant came before those of another: a drift over the session cannot be told from a \

@@ -6,7 +6,7 @@ use super::Context;
 use crate::column::Statistic;
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 
 /// Digits beyond which one run alone is not told.
 const DIGITS: usize = 5;
@@ -17,7 +17,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     vec![Finding {
-        gravity: Gravity::Note,
+        severity: Severity::Note,
         topic: "precision",
         sentence: "Some numbers have more digits than their spread, or a single run, supports.".to_owned(),
         evidence,

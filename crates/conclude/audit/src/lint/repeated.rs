@@ -6,7 +6,7 @@ use crate::column::Statistic;
 use crate::finding::{Evidence, Finding};
 use crate::lint::impossible::name;
 use crate::row::Row;
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use std::collections::BTreeMap;
 
 /// From so many digits on.
@@ -32,7 +32,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     vec![Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "repeated number",
         sentence: "The same number stands in two places, to the last digit: one of them was probably copied."
             .to_owned(),

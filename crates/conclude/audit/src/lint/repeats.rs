@@ -13,7 +13,7 @@ use crate::cell::Claim;
 use crate::column::Statistic;
 use crate::compare::Comparison;
 use crate::finding::{Evidence, Finding};
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::{grouped, percent};
 use plimsoll_statistics::power::power_of_t;
 
@@ -41,10 +41,10 @@ fn too_few(claimed: &[&Comparison<'_>], shown: &[&Comparison<'_>]) -> Option<Fin
         several => format!("{several} pairs of numbers that stand side by side"),
     };
     let all: Vec<&Comparison<'_>> = claimed.iter().chain(shown).copied().collect();
-    let (gravity, sentence) = match (claimed.len(), shown.len()) {
+    let (severity, sentence) = match (claimed.len(), shown.len()) {
         (0, 0) => return None,
         (0, _) => (
-            Gravity::Caution,
+            Severity::Caution,
             format!(
                 "Nothing can be concluded from {}, from {}: differences, small or large, are those of these very runs.",
                 pairs(shown.len()),
@@ -52,7 +52,7 @@ fn too_few(claimed: &[&Comparison<'_>], shown: &[&Comparison<'_>]) -> Option<Fin
             ),
         ),
         (claims, others) => (
-            Gravity::Problem,
+            Severity::Problem,
             format!(
                 "{}{} rest on {}: no verdict without repeats. Chance alone, or a drift of the machine, may have \
                  made a difference.",
@@ -64,7 +64,7 @@ fn too_few(claimed: &[&Comparison<'_>], shown: &[&Comparison<'_>]) -> Option<Fin
         ),
     };
     Some(Finding {
-        gravity,
+        severity,
         topic: "no repeats",
         sentence,
         evidence: all.iter().map(|one| evidence(one)).collect(),
@@ -84,7 +84,7 @@ fn without_spread(context: &Context<'_>) -> Option<Finding> {
         .map(|one| Evidence::new(one.lines.clone(), one.text()))
         .collect();
     (!bare.is_empty()).then(|| Finding {
-        gravity: Gravity::Note,
+        severity: Severity::Note,
         topic: "no spread",
         sentence:
             "Claims from repeated runs are given without the spread of the runs, so nobody can tell how sure they are."
@@ -167,7 +167,7 @@ mod tests {
     fn a_claim_from_one_run_is_a_problem() {
         let table = "measure,n,baseline,value,change,claim,variance\nusers,1,10081,10652,+5.66%,improvement,±5%\n";
         let findings = found(lint, table);
-        assert_eq!((findings.len(), findings[0].gravity), (1, Gravity::Problem));
+        assert_eq!((findings.len(), findings[0].severity), (1, Severity::Problem));
         assert!(
             findings[0].sentence.starts_with("A claim rests on too few runs, one of each variant: no verdict"),
             "{findings:?}"
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn variants_side_by_side_without_n_are_a_caution() {
         let findings = found(lint, "variant,mean\na,1 s\nb,2 s\n");
-        assert_eq!((findings.len(), findings[0].gravity), (1, Gravity::Caution));
+        assert_eq!((findings.len(), findings[0].severity), (1, Severity::Caution));
         assert!(
             findings[0].sentence.contains("side by side, from runs whose number is not stated: differences,"),
             "{findings:?}"

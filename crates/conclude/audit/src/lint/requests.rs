@@ -5,7 +5,7 @@ use super::Context;
 use crate::column::Statistic;
 use crate::finding::{Evidence, Finding};
 use crate::lint::impossible::name;
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::grouped;
 
 /// Values that must lie beyond a percentile.
@@ -28,7 +28,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     vec![Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "too few requests",
         sentence: format!("Some percentiles rest on too few values: fewer than {BEYOND:.0} lie beyond them."),
         evidence,

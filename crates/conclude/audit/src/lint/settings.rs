@@ -8,7 +8,7 @@ use super::Context;
 use crate::compare::{groups, variants};
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use std::collections::BTreeSet;
 
 const NOT_STATED: &str = "not stated";
@@ -38,7 +38,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         ),
     };
     vec![Finding {
-        gravity: Gravity::Problem,
+        severity: Severity::Problem,
         topic: "unequal settings",
         sentence,
         evidence,

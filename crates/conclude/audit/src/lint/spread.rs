@@ -9,7 +9,7 @@ use super::Context;
 use crate::cell::Claim;
 use crate::compare::Comparison;
 use crate::finding::{Evidence, Finding};
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::{change, percent};
 
 /// What a claim of sameness is held against, where the table does not say what matters.
@@ -37,14 +37,14 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         }
     }
     let changes = (!changes.is_empty()).then(|| Finding {
-        gravity: Gravity::Problem,
+        severity: Severity::Problem,
         topic: "claim not borne out",
         sentence: "By the spread of its own runs, a change that is claimed may be none.".to_owned(),
         evidence: changes,
         advice: "Call it inconclusive, and repeat the runs until the interval excludes a change of zero.",
     });
     let same = (!same.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "claim not borne out",
         sentence: format!(
             "What is called the same may differ by more than {}: that no difference was found does not show that there is none.",
@@ -76,15 +76,15 @@ mod tests {
         };
         for (sd, mean, claim, expected) in [
             ("2 ms", "90 ms", "improvement", None),
-            ("10 ms", "95 ms", "improvement", Some(Gravity::Problem)),
-            ("10 ms", "105 ms", "worse", Some(Gravity::Problem)),
+            ("10 ms", "95 ms", "improvement", Some(Severity::Problem)),
+            ("10 ms", "105 ms", "worse", Some(Severity::Problem)),
             ("1 ms", "101 ms", "same", None),
-            ("10 ms", "101 ms", "same", Some(Gravity::Caution)),
+            ("10 ms", "101 ms", "same", Some(Severity::Caution)),
             ("10 ms", "95 ms", "", None),
         ] {
             let findings = found(lint, &table(sd, mean, claim));
             assert_eq!(
-                findings.first().map(|finding| finding.gravity),
+                findings.first().map(|finding| finding.severity),
                 expected,
                 "{sd}, {mean}, {claim}: {findings:?}"
             );

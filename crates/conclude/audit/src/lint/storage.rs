@@ -13,7 +13,7 @@ use crate::compare::groups;
 use crate::finding::{Evidence, Finding};
 use crate::quantity::Quantity;
 use crate::row::Row;
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::{percent, show};
 use plimsoll_model::measure::Unit;
 
@@ -76,7 +76,7 @@ fn page_cache(context: &Context<'_>) -> Option<Finding> {
     evidence.extend(fast.map(|(row, speed)| Evidence::of(row, show(*speed, Unit::BytesPerSecond))));
     let fastest = reads.iter().map(|(_, speed)| *speed).fold(0.0, f64::max);
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Problem,
+        severity: Severity::Problem,
         topic: "page cache",
         sentence: format!(
             "Reads of up to {}{} come from the page cache until shown otherwise: the table compares memory with memory.",
@@ -139,7 +139,7 @@ fn modes(context: &Context<'_>) -> Option<Finding> {
         Evidence::new(writes, "writes that do not say whether they were synced to the device inside the time")
     });
     Some(Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "storage mode",
         sentence: format!(
             "{} not say whether they are warm, cold, direct or durable, which is a matter of orders of magnitude.",
@@ -169,7 +169,7 @@ fn mixture(context: &Context<'_>) -> Option<Finding> {
         "a few very large values make the mean, which describes neither them nor the rest"
     };
     (!evidence.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "mixture",
         sentence: format!(
             "{} a standard deviation above the mean: {why}.",

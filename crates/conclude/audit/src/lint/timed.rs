@@ -7,7 +7,7 @@
 use super::Context;
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::percent;
 
 /// Below this share the part that is compared is not what is mainly timed, as in Plimsoll's own
@@ -29,7 +29,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         format!("{} ({}) to {} ({}) of the time", percent(least.0), place(least.1), percent(most.0), place(most.1))
     };
     vec![Finding {
-        gravity: if least.0 < HARDLY { Gravity::Problem } else { Gravity::Caution },
+        severity: if least.0 < HARDLY { Severity::Problem } else { Severity::Caution },
         topic: "what is timed",
         sentence: format!(
             "The call that is compared takes {range} of an iteration: throughput and iteration durations compare what else an \
@@ -68,7 +68,7 @@ mod tests {
     fn a_small_share_of_the_iteration_is_found() {
         let table = "variant,users,call,iteration\na,10,719.94µs,2.19ms\na,1000,2.31ms,91.98ms\n";
         let findings = found(lint, table);
-        assert_eq!(findings[0].gravity, Gravity::Problem);
+        assert_eq!(findings[0].severity, Severity::Problem);
         assert!(
             findings[0]
                 .sentence
@@ -81,6 +81,6 @@ mod tests {
     #[test]
     fn a_call_that_is_mainly_timed_passes() {
         assert!(found(lint, "variant,call,duration\na,9 ms,10 ms\nb,,10 ms\n").is_empty());
-        assert_eq!(found(lint, "variant,call,duration\na,5 ms,10 ms\n")[0].gravity, Gravity::Caution);
+        assert_eq!(found(lint, "variant,call,duration\na,5 ms,10 ms\n")[0].severity, Severity::Caution);
     }
 }

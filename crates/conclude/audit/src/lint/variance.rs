@@ -7,7 +7,7 @@ use super::Context;
 use crate::cell::Claim;
 use crate::compare::Comparison;
 use crate::finding::{Evidence, Finding};
-use plimsoll_analysis::finding::Gravity;
+use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::percent;
 
 /// Up to so many times the usual spread a change is just past it.
@@ -30,7 +30,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     }
     let count = past.len();
     let past = (!past.is_empty()).then(|| Finding {
-        gravity: Gravity::Caution,
+        severity: Severity::Caution,
         topic: "usual variance",
         sentence: format!(
             "{} just past the usual variance. {}",
@@ -42,7 +42,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         advice: "Repeat the comparison; an interval from repeats, not one number beside a rule of thumb, tells whether it is there.",
     });
     let within = (!within.is_empty()).then(|| Finding {
-        gravity: Gravity::Problem,
+        severity: Severity::Problem,
         topic: "usual variance",
         sentence: "A change within the usual variance is called one: runs of the same thing differ as much.".to_owned(),
         evidence: within,
@@ -59,17 +59,17 @@ mod tests {
     #[test]
     fn changes_are_held_against_the_usual_variance() {
         for (change, claim, expected) in [
-            ("+5.66%", "improvement", Some(Gravity::Caution)),
-            ("-5.66%", "", Some(Gravity::Caution)),
-            ("+4%", "improvement", Some(Gravity::Problem)),
+            ("+5.66%", "improvement", Some(Severity::Caution)),
+            ("-5.66%", "", Some(Severity::Caution)),
+            ("+4%", "improvement", Some(Severity::Problem)),
             ("+4%", "same", None),
             ("+4%", "", None),
             ("+11%", "improvement", None),
-            ("3-30 %", "improvement", Some(Gravity::Problem)),
+            ("3-30 %", "improvement", Some(Severity::Problem)),
         ] {
             let table = format!("measure,n,change,claim,usual variance\nusers,1,{change},{claim},±5 %\n");
             let findings = found(lint, &table);
-            assert_eq!(findings.first().map(|finding| finding.gravity), expected, "{table}");
+            assert_eq!(findings.first().map(|finding| finding.severity), expected, "{table}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The published numbers of five honest studies, typed in as tables: each raises its flaws, and no
 //! others.
 
-use plimsoll_audit::{Audit, Finding, Gravity, audit, terminal};
+use plimsoll_audit::{Audit, Finding, Severity, audit, terminal};
 use std::path::Path;
 
 fn seed(name: &str) -> Audit {
@@ -10,8 +10,8 @@ fn seed(name: &str) -> Audit {
     audit(&text).unwrap_or_else(|faults| panic!("{name}: {faults:#?}"))
 }
 
-fn topics(audit: &Audit, gravity: Gravity) -> Vec<&'static str> {
-    audit.findings.iter().filter(|finding| finding.gravity == gravity).map(|finding| finding.topic).collect()
+fn topics(audit: &Audit, severity: Severity) -> Vec<&'static str> {
+    audit.findings.iter().filter(|finding| finding.severity == severity).map(|finding| finding.topic).collect()
 }
 
 fn finding<'a>(audit: &'a Audit, topic: &str) -> &'a Finding {
@@ -28,8 +28,8 @@ fn lines<'a>(finding: &'a Finding, text: &str) -> &'a [u64] {
 #[test]
 fn a_release_comparison_has_no_repeats() {
     let audit = seed("release-comparison.csv");
-    assert_eq!(topics(&audit, Gravity::Problem), ["no repeats"]);
-    assert_eq!(topics(&audit, Gravity::Caution), ["usual variance"]);
+    assert_eq!(topics(&audit, Severity::Problem), ["no repeats"]);
+    assert_eq!(topics(&audit, Severity::Caution), ["usual variance"]);
     let repeats = finding(&audit, "no repeats");
     assert!(repeats.sentence.starts_with("3 claims rest on too few runs, one of each variant"), "{repeats:#?}");
     let needed = "takes 4 repeats if the usual ±5 % are two standard deviations, 9 if one";
@@ -45,8 +45,8 @@ fn a_release_comparison_has_no_repeats() {
 #[test]
 fn a_storage_benchmark_reads_memory() {
     let audit = seed("backing-storage.csv");
-    assert_eq!(topics(&audit, Gravity::Problem), ["impossible numbers", "page cache"]);
-    assert_eq!(topics(&audit, Gravity::Caution), ["no repeats", "storage mode", "mixture", "repeated number"]);
+    assert_eq!(topics(&audit, Severity::Problem), ["impossible numbers", "page cache"]);
+    assert_eq!(topics(&audit, Severity::Caution), ["no repeats", "storage mode", "mixture", "repeated number"]);
     let impossible = finding(&audit, "impossible numbers");
     assert_eq!(impossible.evidence.len(), 1);
     assert_eq!(lines(impossible, "mean 70.66 s and median 80.50 s lie 9.84 s apart, with an sd of 7.05 s"), [18]);
@@ -66,8 +66,8 @@ fn a_storage_benchmark_reads_memory() {
 #[test]
 fn a_comparison_of_patterns_times_connections() {
     let audit = seed("design-patterns.csv");
-    assert_eq!(topics(&audit, Gravity::Problem), ["what is timed"]);
-    assert_eq!(topics(&audit, Gravity::Caution), ["no repeats", "Little's law"]);
+    assert_eq!(topics(&audit, Severity::Problem), ["what is timed"]);
+    assert_eq!(topics(&audit, Severity::Caution), ["no repeats", "Little's law"]);
     let timed = finding(&audit, "what is timed");
     assert_eq!(lines(timed, "InputQ, iteration_duration, 10 users: the call takes 719.94µs of 2.19ms, 33 %"), [5]);
     assert_eq!(lines(timed, "InputQ, iteration_duration, 1,000 users: the call takes 2.31ms of 91.98ms, 2.5 %"), [15]);
@@ -82,8 +82,8 @@ fn a_comparison_of_patterns_times_connections() {
 #[test]
 fn a_grid_of_settings_has_two_answers() {
     let audit = seed("regression-over-a-setting.csv");
-    assert_eq!(topics(&audit, Gravity::Problem), ["best of each"]);
-    assert_eq!(topics(&audit, Gravity::Caution), ["durability"]);
+    assert_eq!(topics(&audit, Severity::Problem), ["best of each"]);
+    assert_eq!(topics(&audit, Severity::Caution), ["durability"]);
     let best = finding(&audit, "best of each");
     for setting in ["8", "16", "1000"] {
         lines(
@@ -102,8 +102,8 @@ fn a_grid_of_settings_has_two_answers() {
 #[test]
 fn a_capacity_is_read_off_one_ramp() {
     let audit = seed("capacity-of-a-service.csv");
-    assert_eq!(topics(&audit, Gravity::Problem), ["wrong direction", "no repeats", "capacity from one ramp"]);
-    assert_eq!(topics(&audit, Gravity::Caution), ["loopback"]);
+    assert_eq!(topics(&audit, Severity::Problem), ["wrong direction", "no repeats", "capacity from one ramp"]);
+    assert_eq!(topics(&audit, Severity::Caution), ["loopback"]);
     let direction = finding(&audit, "wrong direction");
     assert_eq!(direction.evidence.len(), 1);
     assert_eq!(lines(direction, "Fletcher CPU: 13% → 20%, +54% is called an improvement, and lower is better"), [11]);

@@ -5,7 +5,7 @@ use crate::replicates::{Effort, shares, values};
 use crate::section::{Check, Demand, Section, percent};
 use crate::worlds::World;
 use plimsoll_analysis::compare::POWER;
-use plimsoll_analysis::decide::{Outcome, Question};
+use plimsoll_analysis::decide::{ComparisonToDecide, Outcome};
 use plimsoll_statistics::smallest_detectable;
 
 /// The repeats that are looked at.
@@ -21,8 +21,9 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
         let [interval, rule] = shares(&format!("detectable {n}"), effort, |draws| {
             let differences = World::Normal.trials(n, draws).scaled(SD / 2.0_f64.sqrt(), change).differences();
             // So small a margin that the claim is about the difference alone.
-            let question = Question { evidence: evidence(&differences, ALPHA), margin: change / 100.0, floor: None };
-            let decision = decided(question, ALPHA);
+            let to_decide =
+                ComparisonToDecide { evidence: evidence(&differences, ALPHA), margin: change / 100.0, floor: None };
+            let decision = decided(to_decide, ALPHA);
             [decision.interval.is_some_and(|interval| interval.low > 0.0), decision.outcome == Outcome::Above]
         });
         let mut printed = values(&format!("printed {n}"), effort.divided_by(10), |draws| {

@@ -21,7 +21,7 @@ fn rules(trials: &Trials) -> [Decision; 3] {
         with_floor(trials, MARGIN, ALPHA),
         with_milder_floor(trials, MARGIN, ALPHA),
     ]
-    .map(|question| decided(question, ALPHA))
+    .map(|to_decide| decided(to_decide, ALPHA))
 }
 
 /// The doubt about the floor, as the product tells it.

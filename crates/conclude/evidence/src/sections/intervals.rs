@@ -43,7 +43,7 @@ fn cell(world: World, n: usize, effort: Effort) -> Cell {
 fn study(trials: &Trials) -> [bool; 7] {
     let equal = trials.scaled(LOUD, 0.0);
     let alone = decided(without_floor(&equal.differences(), MARGIN, ALPHA), ALPHA);
-    let over_floor = decided(with_floor(&equal, MARGIN, ALPHA), ALPHA).outcome;
+    let blocked_by_floor = decided(with_floor(&equal, MARGIN, ALPHA), ALPHA).outcome;
     let apart = trials.scaled(QUIET, log(MARGIN));
     let at_margin = decided(without_floor(&apart.differences(), MARGIN, ALPHA), ALPHA);
     let (worse, better) = (alone.outcome == Outcome::Above, alone.outcome == Outcome::Below);
@@ -52,7 +52,7 @@ fn study(trials: &Trials) -> [bool; 7] {
         worse,
         better,
         worse || better,
-        matches!(over_floor, Outcome::Above | Outcome::Below),
+        matches!(blocked_by_floor, Outcome::Above | Outcome::Below),
         is_equivalent(&at_margin),
         passes_gate(&at_margin, trials.blocks.len(), MARGIN),
     ]

@@ -6,7 +6,7 @@ use crate::product::{ALPHA, MARGIN, evidence, is_difference, is_open, log};
 use crate::replicates::{Effort, shares};
 use crate::section::{Check, Demand, Section, percent};
 use crate::worlds::{Trials, World};
-use plimsoll_analysis::decide::{Floor, Question, decide};
+use plimsoll_analysis::decide::{ComparisonToDecide, Floor, decide};
 use plimsoll_model::study::FloorRule;
 
 /// The declared looks; the last one is the full number of repeats.
@@ -82,8 +82,9 @@ impl Rule {
         let all: Vec<Trials> =
             (0..self.comparisons).map(|_| World::Normal.trials(last, draws).scaled(cv, 0.0)).collect();
         for look in self.looks {
-            let questions: Vec<Question> = all.iter().map(|trials| self.question(trials, *look as usize)).collect();
-            let decisions = decide(&questions, self.alpha);
+            let to_decide: Vec<ComparisonToDecide> =
+                all.iter().map(|trials| self.to_decide(trials, *look as usize)).collect();
+            let decisions = decide(&to_decide, self.alpha);
             if *look as usize == last || !decisions.iter().any(is_open) {
                 return decisions.iter().any(is_difference);
             }
@@ -91,9 +92,9 @@ impl Rule {
         false
     }
 
-    fn question(&self, trials: &Trials, repeats: usize) -> Question {
+    fn to_decide(&self, trials: &Trials, repeats: usize) -> ComparisonToDecide {
         let floor = evidence(&trials.floor()[..repeats], self.alpha).filter(|_| self.floor);
-        Question {
+        ComparisonToDecide {
             evidence: evidence(&trials.differences()[..repeats], self.alpha),
             margin: log(MARGIN),
             floor: floor.map(|evidence| Floor { evidence, rule: FloorRule::default() }),

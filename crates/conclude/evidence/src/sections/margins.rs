@@ -5,7 +5,7 @@ use crate::product::{ALPHA, MARGIN, decided, is_equivalent, is_open, log, with_f
 use crate::replicates::{Effort, Share, shares};
 use crate::section::{Check, Demand, Section, percent};
 use crate::worlds::World;
-use plimsoll_analysis::decide::{Evidence, Outcome, Question, decide};
+use plimsoll_analysis::decide::{ComparisonToDecide, Evidence, Outcome, decide};
 use plimsoll_statistics::power::{power_of_tost, power_of_tost_of_two_samples};
 
 pub(super) fn sections(effort: Effort) -> Vec<Section> {
@@ -37,14 +37,14 @@ impl Truth {
             shares(&name, effort, |draws| {
                 let trials = World::Normal.trials(self.n, draws).scaled(self.cv, self.ratio.ln());
                 let alone = decided(without_floor(&trials.differences(), MARGIN, ALPHA), ALPHA);
-                let over_floor = decided(with_floor(&trials, MARGIN, ALPHA), ALPHA);
+                let blocked_by_floor = decided(with_floor(&trials, MARGIN, ALPHA), ALPHA);
                 [
                     alone.outcome == Outcome::Above,
                     alone.outcome == Outcome::Below,
                     is_equivalent(&alone),
                     is_open(&alone),
-                    over_floor.outcome == Outcome::Above,
-                    is_equivalent(&over_floor),
+                    blocked_by_floor.outcome == Outcome::Above,
+                    is_equivalent(&blocked_by_floor),
                 ]
             });
         Verdicts { worse, better, equivalent, open, worse_over_floor, equivalent_over_floor }
@@ -181,8 +181,8 @@ fn unpaired(effort: Effort) -> Section {
 
 fn finds_five_percent(cv: f64, n: usize, draws: &mut Draws) -> [bool; 4] {
     let finds = |evidence: Option<Evidence>| {
-        let question = Question { evidence, margin: 1e-6, floor: None };
-        decide(&[question], ALPHA)[0].interval.is_some_and(|interval| !interval.contains(0.0))
+        let to_decide = ComparisonToDecide { evidence, margin: 1e-6, floor: None };
+        decide(&[to_decide], ALPHA)[0].interval.is_some_and(|interval| !interval.contains(0.0))
     };
     let [alone, blocks] = [World::Normal, World::Blocks].map(|world| world.trials(n, draws).scaled(cv, log(0.05)));
     let side = |trials: &crate::worlds::Trials, index: usize| -> Vec<f64> {

@@ -4,7 +4,7 @@ use crate::product::{ALPHA, MARGIN, decided, evidence, is_difference, is_equival
 use crate::replicates::{Effort, Share, shares_where};
 use crate::section::{Section, percent};
 use crate::worlds::World;
-use plimsoll_analysis::decide::{Basis, Outcome, Question};
+use plimsoll_analysis::decide::{Basis, ComparisonToDecide, Outcome};
 
 pub(super) fn sections(effort: Effort) -> Vec<Section> {
     let effort = effort.divided_by(2);
@@ -41,12 +41,14 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
 fn cell(world: World, n: usize, ratio: f64, effort: Effort) -> [Share; 4] {
     shares_where(&format!("ranks {} {n} {ratio}", world.name()), effort, |draws| {
         let differences = world.trials(n, draws).scaled(0.02, ratio.ln()).differences();
-        let after =
-            decided(Question { evidence: evidence(&differences, ALPHA), margin: log(MARGIN), floor: None }, ALPHA);
+        let after = decided(
+            ComparisonToDecide { evidence: evidence(&differences, ALPHA), margin: log(MARGIN), floor: None },
+            ALPHA,
+        );
         // The same evidence without its ranks.
         let alone = evidence(&differences, ALPHA)
             .map(|evidence| plimsoll_analysis::decide::Evidence { shift: None, ..evidence });
-        let before = decided(Question { evidence: alone, margin: log(MARGIN), floor: None }, ALPHA);
+        let before = decided(ComparisonToDecide { evidence: alone, margin: log(MARGIN), floor: None }, ALPHA);
         assert!(before.outcome == after.outcome || matches!(after.basis, Basis::OutlierSensitive { .. }));
         let is_right = |decision: &plimsoll_analysis::decide::Decision| {
             if ratio > 1.0 { decision.outcome == Outcome::Above } else { is_equivalent(decision) }

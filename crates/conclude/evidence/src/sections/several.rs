@@ -4,7 +4,7 @@ use crate::draws::Draws;
 use crate::product::{ALPHA, MARGIN, evidence, is_difference, log};
 use crate::replicates::{Effort, shares};
 use crate::section::{Check, Demand, Section, percent};
-use plimsoll_analysis::decide::{Question, decide};
+use plimsoll_analysis::decide::{ComparisonToDecide, decide};
 use plimsoll_statistics::Interval;
 
 /// Comparisons in a study.
@@ -49,21 +49,21 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
 fn study(kin: Kin, n: usize, draws: &mut Draws) -> [bool; 2] {
     let mut trials = || -> Vec<f64> { (0..n).map(|_| draws.normal() * CV).collect() };
     let shared = trials();
-    let questions: Vec<Question> = (0..FAMILY)
+    let to_decide: Vec<ComparisonToDecide> = (0..FAMILY)
         .map(|_| {
             let baseline = if matches!(kin, Kin::Apart) { trials() } else { shared.clone() };
             let differences: Vec<f64> =
                 trials().iter().zip(baseline).map(|(variant, baseline)| variant - baseline).collect();
-            Question { evidence: evidence(&differences, ALPHA), margin: log(MARGIN), floor: None }
+            ComparisonToDecide { evidence: evidence(&differences, ALPHA), margin: log(MARGIN), floor: None }
         })
         .collect();
-    let together = decide(&questions, ALPHA).iter().any(is_difference);
-    [together, questions.iter().any(differs_by_itself)]
+    let together = decide(&to_decide, ALPHA).iter().any(is_difference);
+    [together, to_decide.iter().any(differs_by_itself)]
 }
 
 /// Whether the 95 % interval excludes equality, and does not lie inside the margin either.
-fn differs_by_itself(question: &Question) -> bool {
-    let interval = question.evidence.as_ref().map(|evidence| evidence.test.interval(1.0 - ALPHA));
-    let inside = |interval: Interval| interval.low.min(-interval.high) >= -question.margin;
+fn differs_by_itself(to_decide: &ComparisonToDecide) -> bool {
+    let interval = to_decide.evidence.as_ref().map(|evidence| evidence.test.interval(1.0 - ALPHA));
+    let inside = |interval: Interval| interval.low.min(-interval.high) >= -to_decide.margin;
     interval.is_some_and(|interval| !interval.contains(0.0) && !inside(interval))
 }

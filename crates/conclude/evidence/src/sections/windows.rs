@@ -4,7 +4,7 @@ use crate::draws::Draws;
 use crate::product::{ALPHA, MARGIN, decided, without_floor};
 use crate::replicates::{Effort, shares};
 use crate::section::{Check, Demand, Section, percent};
-use plimsoll_analysis::decide::{Evidence, Question};
+use plimsoll_analysis::decide::{ComparisonToDecide, Evidence};
 use plimsoll_statistics::mean;
 
 /// Windows in a trial.
@@ -41,7 +41,7 @@ fn study(n: usize, draws: &mut Draws) -> [bool; 2] {
         variant.iter().zip(&baseline).map(|(variant, baseline)| of_trial(variant) - of_trial(baseline)).collect();
     let by_trial = decided(without_floor(&differences, MARGIN, ALPHA), ALPHA);
     let windows = Evidence::unpaired(&variant.concat(), &baseline.concat(), 0.0);
-    let by_window = decided(Question { evidence: windows, margin: MARGIN, floor: None }, ALPHA);
+    let by_window = decided(ComparisonToDecide { evidence: windows, margin: MARGIN, floor: None }, ALPHA);
     [by_trial, by_window].map(|decision| decision.interval.is_some_and(|interval| interval.contains(0.0)))
 }
 

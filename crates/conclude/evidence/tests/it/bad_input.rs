@@ -153,7 +153,7 @@ fn missing_trials_and_void_blocks_are_told() {
         let mut input = usual(SHAPE);
         let gone = input.starts.remove(missing).summary.start;
         let analysis = examined(&input, &format!("without trial {}", gone.number));
-        assert_eq!(analysis.uncounted.len(), 1);
+        assert_eq!(analysis.excluded.len(), 1);
     }
     for block in 1..=4 {
         let input = each(usual(SHAPE), |result| {

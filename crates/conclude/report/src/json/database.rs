@@ -141,7 +141,7 @@ pub(super) fn database<'a>(input: &Input, report: &'a DatabaseReport) -> Databas
             database: &row.database,
             name: &row.name,
             place: &value.place,
-            asked: value.asked.as_deref(),
+            asked: value.requested.as_deref(),
             in_force: &value.in_force,
             risk: value.risk.as_deref(),
         })
@@ -150,16 +150,16 @@ pub(super) fn database<'a>(input: &Input, report: &'a DatabaseReport) -> Databas
         name: &check.name,
         held_after_load: check.loaded.as_ref().and_then(|loaded| loaded.as_ref().ok()).map(|()| true),
         not_looked_at_after_load: check.loaded.as_ref().and_then(|loaded| loaded.as_ref().err()).map(String::as_str),
-        held: check.held,
-        broken: by_trial(&check.broken),
-        not_looked_at: by_trial(&check.unseen),
+        held: check.passed,
+        broken: by_trial(&check.violated),
+        not_looked_at: by_trial(&check.not_checked),
     });
     let mix = report.mix.iter().map(|one| MixEntry {
         name: &one.name,
         trials: one.trials,
-        found: one.found.into(),
-        right: one.right.into(),
-        wrong: &one.wrong,
+        found: one.observed.into(),
+        right: one.allowed.into(),
+        wrong: &one.outside,
     });
     Database {
         servers: report.servers.iter().map(|one| (one.name.as_str(), one.facts.as_slice())).collect(),
@@ -187,14 +187,20 @@ fn best<'a>(input: &Input, report: &'a DatabaseReport, row: &'a BestRow) -> Best
             setting: best.map(|best| report.grid.rows[best.setting].label.as_str()),
             throughput: best.map(|best| best.centre),
             interval: best.and_then(|best| ends(&best.interval).0),
-            better_than_all_others: best.is_some_and(|best| best.apart),
+            better_than_all_others: best.is_some_and(|best| best.better_than_all_others),
         }
     };
     let entry = |one: &'a BestRatio| RatioEntry {
         variant: input.plan.label(one.variant),
         best: ratio(&one.best),
-        picked_by_other_repeats: ratio(&one.confirmed),
-        same_setting: report.grid.rows.iter().map(|row| row.label.as_str()).zip(one.alike.iter().map(ratio)).collect(),
+        picked_by_other_repeats: ratio(&one.leave_one_out),
+        same_setting: report
+            .grid
+            .rows
+            .iter()
+            .map(|row| row.label.as_str())
+            .zip(one.same_setting.iter().map(ratio))
+            .collect(),
     };
     BestEntry {
         level: report.grid.level(row.level),
@@ -252,10 +258,10 @@ fn cell<'a>(input: &Input, cell: &'a Cell) -> CellEntry<'a> {
         transactions: transactions.collect(),
         errors: cell.errors.iter().map(|(kind, count)| (kind.name(), *count)).collect(),
         retries: cell.retries.iter().map(|(kind, count)| (kind.name(), *count)).collect(),
-        cancels: cell.cancels.asked,
+        cancels: cell.cancels.requested,
         cancels_failed: cell.cancels.failed,
         statements: statements.collect(),
         statistics: statistics.collect(),
-        consistent_with: cell.suspects.iter().map(|one| (one.what, one.evidence.as_str())).collect(),
+        consistent_with: cell.possible_limits.iter().map(|one| (one.what, one.evidence.as_str())).collect(),
     }
 }

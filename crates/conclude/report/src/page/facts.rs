@@ -4,7 +4,7 @@ use super::cells;
 use crate::text::utc;
 use plimsoll_analysis::quantity::{grouped, show};
 use plimsoll_analysis::words::{counted, filled};
-use plimsoll_analysis::{Analysis, Input, NOT_RUN, Uncounted};
+use plimsoll_analysis::{Analysis, ExcludedLoad, Input, NOT_RUN};
 use plimsoll_model::host::{Host, Version, WORKLOAD};
 use plimsoll_model::measure::Unit;
 use plimsoll_model::start::{Plan, Start};
@@ -82,8 +82,8 @@ fn phases(input: &Input) -> String {
 }
 
 fn not_counted(input: &Input, analysis: &Analysis) -> String {
-    let (missing, ran): (Vec<&Uncounted>, Vec<&Uncounted>) =
-        analysis.uncounted.iter().partition(|one| one.what == NOT_RUN);
+    let (missing, ran): (Vec<&ExcludedLoad>, Vec<&ExcludedLoad>) =
+        analysis.excluded.iter().partition(|one| one.what == NOT_RUN);
     let mut parts = match ran.len() {
         0 => Vec::new(),
         count if count > 8 => vec![format!("{count} trials, listed under Trials and Findings")],

@@ -123,7 +123,10 @@ fn conclusion(noise: &Noise<'_>) -> String {
             noise.needed.map_or("more blocks".to_owned(), |needed| format!("about {} repeats", roughly(needed)))
         ),
         None if noise.detectable.is_err() => {
-            format!("Nothing is known of it yet: take more blocks, at least {}.", plimsoll_analysis::decide::LEAST)
+            format!(
+                "Nothing is known of it yet: take more blocks, at least {}.",
+                plimsoll_analysis::decide::MIN_REPEATS
+            )
         }
         None => {
             let needed = noise.needed.map_or(String::new(), |needed| {

@@ -20,7 +20,7 @@ impl Scene<'_> {
             .chain([numbers_in("each at its best"), numbers_in("picked by other repeats")])
             .chain(both);
         let all = best.rows.iter().flat_map(|row| &row.ratios);
-        let ratios = all.flat_map(|one| one.alike.iter().chain([&one.best, &one.confirmed])).flatten();
+        let ratios = all.flat_map(|one| one.same_setting.iter().chain([&one.best, &one.leave_one_out])).flatten();
         let notation = Notation::of(ratios.map(|ratio| ratio.interval.as_ref().map_or(ratio.value, |one| one.high)));
         let shown = |ratio: &OrReason<Ratio>| shown(ratio, notation);
         let row = |row: &BestRow, ratio: &BestRatio| {
@@ -28,8 +28,8 @@ impl Scene<'_> {
                 .into_iter()
                 .chain(several.then(|| self.variant(ratio.variant)))
                 .chain([self.setting(&row.best[0]), self.setting(&row.best[ratio.variant])])
-                .chain([shown(&ratio.best), shown(&ratio.confirmed)])
-                .chain(ratio.alike.iter().map(&shown))
+                .chain([shown(&ratio.best), shown(&ratio.leave_one_out)])
+                .chain(ratio.same_setting.iter().map(&shown))
                 .collect()
         };
         let rows = best.rows.iter().flat_map(|one| one.ratios.iter().map(move |ratio| row(one, ratio)));
@@ -46,7 +46,7 @@ impl Scene<'_> {
     fn setting(&self, best: &OrReason<Best>) -> String {
         let Ok(best) = best else { return dash() };
         let label = &self.report.grid.rows[best.setting].label;
-        let apart = if best.apart { "" } else { ",\nnot apart" };
+        let apart = if best.better_than_all_others { "" } else { ",\nnot apart" };
         format!("{label},\n{}{apart}", show(best.centre, self.report.throughput.unit()))
     }
 }

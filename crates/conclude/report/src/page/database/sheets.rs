@@ -3,7 +3,7 @@
 
 use super::{Column, Scene, Sheet, dash, numbers_in, words_in};
 use plimsoll_analysis::database::{
-    Cancels, Cell, Check, MixCheck, SettingValue, Statement, Statistic, Suspect, Transaction,
+    CancelledStatements, Cell, Check, MixCheck, PossibleLimit, SettingValue, Statement, Statistic, Transaction,
 };
 use plimsoll_analysis::quantity::{grouped, percent, show, significant};
 use plimsoll_analysis::words::{self, counted};
@@ -32,18 +32,18 @@ const LATENCY: &str = "Geometric means of the trials' percentiles, failed transa
 impl Scene<'_> {
     /// What the cells are consistent with as their limit.
     pub(super) fn limits(&self) -> Option<Sheet> {
-        let row = |cell: &Cell, suspect: &Suspect| {
+        let row = |cell: &Cell, suspect: &PossibleLimit| {
             let place = [self.condition(cell.condition), self.variant(cell.variant)];
             place.into_iter().chain([suspect.what.to_owned(), suspect.evidence.clone()]).collect()
         };
         let rows: Vec<Vec<String>> =
-            self.measured().flat_map(|cell| cell.suspects.iter().map(move |one| row(cell, one))).collect();
+            self.measured().flat_map(|cell| cell.possible_limits.iter().map(move |one| row(cell, one))).collect();
         let silent: Vec<String> = self
             .measured()
-            .filter(|cell| cell.suspects.is_empty())
+            .filter(|cell| cell.possible_limits.is_empty())
             .map(|cell| format!("{}, {}", self.condition(cell.condition), self.variant(cell.variant)))
             .collect();
-        let mut below = self.report.unseen.clone();
+        let mut below = self.report.not_counted.clone();
         below.extend(match silent.len() {
             0 => None,
             many if many > LONG => Some(format!("Not shown by the evidence: what limits {many} other cells.")),
@@ -226,7 +226,7 @@ impl Scene<'_> {
     /// What was counted: under the condition that is shown a row for each number, then all cells.
     pub(super) fn statistics(&self) -> Vec<Sheet> {
         let mut kinds: Vec<(&str, &str)> = Vec::new();
-        for one in self.report.cells.iter().flat_map(|cell| &cell.statistics).filter(|one| !one.own) {
+        for one in self.report.cells.iter().flat_map(|cell| &cell.statistics).filter(|one| !one.own_name) {
             if !kinds.contains(&(&one.of, &one.name)) {
                 kinds.push((&one.of, &one.name));
             }
@@ -285,7 +285,7 @@ impl Scene<'_> {
             vec![
                 database.to_owned(),
                 name.to_owned(),
-                value.asked.clone().unwrap_or_else(dash),
+                value.requested.clone().unwrap_or_else(dash),
                 value.in_force.clone(),
                 value.place.clone(),
                 value.risk.clone().unwrap_or_default(),
@@ -334,12 +334,12 @@ impl Scene<'_> {
             .mix
             .iter()
             .map(|mix| {
-                let wrong = if mix.wrong.is_empty() {
+                let wrong = if mix.outside.is_empty() {
                     "yes".to_owned()
                 } else {
-                    format!("not in {}", counted(mix.wrong.len(), "trial"))
+                    format!("not in {}", counted(mix.outside.len(), "trial"))
                 };
-                vec![mix.name.clone(), mix.trials.to_string(), both(mix, mix.found), both(mix, mix.right), wrong]
+                vec![mix.name.clone(), mix.trials.to_string(), both(mix, mix.observed), both(mix, mix.allowed), wrong]
             })
             .collect();
         let columns = vec![
@@ -365,10 +365,10 @@ fn check(check: &Check) -> Vec<String> {
         Err(why) => format!("not looked at: {why}"),
     });
     let number = |count: usize| if check.is_of_load_alone() { dash() } else { count.to_string() };
-    let broken = check.broken.iter().map(|(trial, found)| format!("trial {trial}: {found}"));
-    let unseen = check.unseen.first().map(|(_, why)| format!("not looked at: {why}"));
+    let broken = check.violated.iter().map(|(trial, found)| format!("trial {trial}: {found}"));
+    let unseen = check.not_checked.first().map(|(_, why)| format!("not looked at: {why}"));
     let why = broken.chain(unseen).collect::<Vec<String>>().join("; ");
-    let counts = [check.held, check.broken.len(), check.unseen.len()].map(number);
+    let counts = [check.passed, check.violated.len(), check.not_checked.len()].map(number);
     [check.name.clone(), loaded].into_iter().chain(counts).chain([why]).collect()
 }
 
@@ -437,7 +437,7 @@ fn kinds(counts: &BTreeMap<ErrorKind, u64>) -> String {
 }
 
 /// How often the server was asked to end what nobody waited for any more.
-fn ended(Cancels { asked, failed }: Cancels) -> Option<String> {
+fn ended(CancelledStatements { requested: asked, failed }: CancelledStatements) -> Option<String> {
     let unheard = if failed > 0 {
         format!("; {} not heard, whose statements may have gone on", grouped(failed as f64))
     } else {

@@ -3,12 +3,12 @@
 use plimsoll_model::load::Think;
 
 /// One thing that is known of a bundle: its name, and what it is.
-pub(super) type Named = (String, String);
+pub(super) type NamedValue = (String, String);
 
 /// The longest text of a value in messages; what is longer is cut, and told apart by its sum.
 pub(super) const LONGEST: usize = 120;
 
-pub(super) fn named(name: impl Into<String>, value: impl AsRef<str>) -> Named {
+pub(super) fn named(name: impl Into<String>, value: impl AsRef<str>) -> NamedValue {
     let value = value.as_ref();
     let cut = match value.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{} … ({} bytes, sum {:08x})", &value[..end], value.len(), sum(value)),

@@ -13,7 +13,7 @@ pub const RUN_AGAIN: &str = "run again";
 
 /// A load that does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Uncounted {
+pub struct ExcludedLoad {
     /// Number of the start.
     pub trial: u32,
     /// `void`, `failed`, [`RUN_AGAIN`] or [`NOT_RUN`].
@@ -23,17 +23,17 @@ pub struct Uncounted {
 }
 
 /// All of them, in the order of the plan.
-pub(crate) fn uncounted(input: &Input) -> Vec<Uncounted> {
+pub(crate) fn excluded(input: &Input) -> Vec<ExcludedLoad> {
     let of_start = |start: &Start| {
         let again = input.plan.is_superseded(start);
-        let validities = validities(input, start).into_iter();
-        validities.filter_map(move |validity| uncounted_load(start.number, validity, again)).collect::<Vec<_>>()
+        let load_validities = load_validities(input, start).into_iter();
+        load_validities.filter_map(move |validity| excluded_load(start.number, validity, again)).collect::<Vec<_>>()
     };
     input.plan.starts.iter().flat_map(of_start).collect()
 }
 
 /// Whether each load of a start counts; none for one that did not run.
-fn validities(input: &Input, start: &Start) -> Vec<Option<Validity>> {
+fn load_validities(input: &Input, start: &Start) -> Vec<Option<Validity>> {
     let none_offered = |result: &StartResult| vec![Some(result.summary.validity.clone())];
     match input.start(start.number) {
         Some(result) if result.loads.is_empty() => none_offered(result),
@@ -42,7 +42,7 @@ fn validities(input: &Input, start: &Start) -> Vec<Option<Validity>> {
     }
 }
 
-fn uncounted_load(trial: u32, validity: Option<Validity>, again: bool) -> Option<Uncounted> {
+fn excluded_load(trial: u32, validity: Option<Validity>, again: bool) -> Option<ExcludedLoad> {
     let (what, mut reasons) = match validity {
         Some(validity) if validity.counts() && again => (RUN_AGAIN, Vec::new()),
         Some(validity) if validity.counts() => return None,
@@ -52,5 +52,5 @@ fn uncounted_load(trial: u32, validity: Option<Validity>, again: bool) -> Option
     if again {
         reasons.push("its block was run again".to_owned());
     }
-    Some(Uncounted { trial, what, reasons })
+    Some(ExcludedLoad { trial, what, reasons })
 }

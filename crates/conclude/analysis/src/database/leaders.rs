@@ -1,27 +1,27 @@
 //! Which variant carries most, from which load to which, and where that changes. Nothing is claimed
 //! where intervals overlap.
 
-use super::Scene;
+use super::ReportContext;
 use crate::estimate::Interval;
+use crate::extremes::{extremes, runs};
 use crate::grid::Row;
 use crate::order;
 use crate::quantity::{show, size_of_change};
-use crate::ranks::{runs, standing};
 use crate::reason::OrReason;
 use plimsoll_model::words::and_list;
 use std::ops::Range;
 
 /// What is to be said of each setting.
-pub(super) fn notes(scene: &Scene<'_>) -> Vec<String> {
-    if scene.input.plan.variants.len() < 2 {
+pub(super) fn sentences(context: &ReportContext<'_>) -> Vec<String> {
+    if context.input.plan.variants.len() < 2 {
         return Vec::new();
     }
     let of_row = |row| {
-        let ahead = Ahead { scene, row };
-        let told = ahead.most().into_iter().chain(ahead.crossovers());
+        let ahead = AlongAxis { context, row };
+        let told = ahead.leader_by_range().into_iter().chain(ahead.crossovers());
         told.map(|sentence| with_setting(&ahead.row.label, &sentence)).collect::<Vec<_>>()
     };
-    scene.grid.rows.iter().flat_map(of_row).collect()
+    context.grid.rows.iter().flat_map(of_row).collect()
 }
 
 /// The sentence for a setting, if there is one. A variant's name keeps its first letter as it is.
@@ -35,29 +35,30 @@ fn with_setting(setting: &str, sentence: &str) -> String {
 }
 
 /// One setting.
-struct Ahead<'a> {
-    scene: &'a Scene<'a>,
+struct AlongAxis<'a> {
+    context: &'a ReportContext<'a>,
     row: &'a Row,
 }
 
-impl Ahead<'_> {
+impl AlongAxis<'_> {
     fn name(&self, variant: usize) -> String {
-        self.scene.input.plan.label(variant)
+        self.context.input.plan.label(variant)
     }
 
     fn interval(&self, place: usize, variant: usize) -> OrReason<Interval> {
         let condition = self.row.places[place].1;
-        if (1..self.scene.input.plan.variants.len()).any(|other| order::sequential(self.scene.input, condition, other))
+        if (1..self.context.input.plan.variants.len())
+            .any(|other| order::sequential(self.context.input, condition, other))
         {
             return Err("variants did not take turns".to_owned());
         }
-        let estimate = self.scene.numbers.estimate(condition, variant, self.scene.throughput);
+        let estimate = self.context.numbers.estimate(condition, variant, self.context.throughput);
         let interval = estimate.ok_or("no trial ran")?.interval.clone();
         interval.map_err(|reason| format!("{} has no interval ({reason})", self.name(variant)))
     }
 
     fn level(&self, place: usize) -> String {
-        self.scene.grid.level(self.row.places[place].0)
+        self.context.grid.level(self.row.places[place].0)
     }
 
     /// Places as they stand in a sentence.
@@ -70,12 +71,12 @@ impl Ahead<'_> {
     }
 
     /// Who carries most, run by run of places with the same answer.
-    fn most(&self) -> Vec<String> {
+    fn leader_by_range(&self) -> Vec<String> {
         // Ranks take less for better.
         let turned = |interval: Interval| Interval { low: -interval.high, high: -interval.low };
         let first = (0..self.row.places.len()).map(|place| {
-            let intervals = self.scene.variants().map(|variant| self.interval(place, variant).map(turned));
-            standing(intervals).map(|standing| standing.first)
+            let intervals = self.context.variants().map(|variant| self.interval(place, variant).map(turned));
+            extremes(intervals).map(|extremes| extremes.first)
         });
         runs(first).iter().map(|(places, first)| self.sentence(places, first)).collect()
     }
@@ -88,8 +89,9 @@ impl Ahead<'_> {
             Err(reason) => format!("which variant carries most {at} cannot be said: {reason}."),
             Ok(&[only]) => {
                 let ends = super::distinct([places.start, places.end - 1]);
-                let next: Vec<String> = ends.into_iter().filter_map(|place| self.next(place, only)).collect();
-                format!("{} carries most {at}: {}.", self.name(only), next.join(", "))
+                let lead_over_second: Vec<String> =
+                    ends.into_iter().filter_map(|place| self.lead_over_second(place, only)).collect();
+                format!("{} carries most {at}: {}.", self.name(only), lead_over_second.join(", "))
             }
             Ok(several) => {
                 format!("the intervals of {} overlap {at}: none of them is shown to carry most.", names(several))
@@ -98,29 +100,29 @@ impl Ahead<'_> {
     }
 
     /// How much more than the next one: `12 % more than inputQ at 8 threads (1,200 against 1,071 /s)`.
-    fn next(&self, place: usize, most: usize) -> Option<String> {
+    fn lead_over_second(&self, place: usize, leader_by_range: usize) -> Option<String> {
         let condition = self.row.places[place].1;
-        let centre = |variant| self.scene.centre(condition, variant);
-        let others = self.scene.variants().filter(|variant| *variant != most);
-        let (variant, next) = others
+        let centre = |variant| self.context.centre(condition, variant);
+        let others = self.context.variants().filter(|variant| *variant != leader_by_range);
+        let (variant, lead_over_second) = others
             .filter_map(|variant| Some((variant, centre(variant)?)))
             .max_by(|one, other| one.1.total_cmp(&other.1))?;
-        let (most, unit) = (centre(most)?, self.scene.throughput.unit());
+        let (leader_by_range, unit) = (centre(leader_by_range)?, self.context.throughput.unit());
         Some(format!(
             "{} more than {} at {} ({} against {})",
-            size_of_change(most / next),
+            size_of_change(leader_by_range / lead_over_second),
             self.name(variant),
             self.level(place),
-            show(most, unit),
-            show(next, unit)
+            show(leader_by_range, unit),
+            show(lead_over_second, unit)
         ))
     }
 
     /// Where two variants change places. There is nothing between words.
     fn crossovers(&self) -> Vec<String> {
-        let variants = self.scene.input.plan.variants.len();
+        let variants = self.context.input.plan.variants.len();
         let pairs = (0..variants).flat_map(|one| (one + 1..variants).map(move |other| (one, other)));
-        let numeric = self.scene.grid.is_numeric();
+        let numeric = self.context.grid.is_numeric();
         pairs.filter(|_| numeric).flat_map(|(one, other)| self.crossovers_of(one, other)).collect()
     }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// Who stands out at a place. Less is better.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct Extremes {
     /// Those whose intervals overlap with the one that ends first: each of them may be the first.
     pub(crate) first: Vec<usize>,
     /// The one whose interval lies beyond all others, if there is one.
@@ -14,7 +14,7 @@ pub(crate) struct Standing {
 }
 
 /// Who stands out, by an interval for each; the reason where one of them has none.
-pub(crate) fn standing(intervals: impl Iterator<Item = OrReason<Interval>>) -> OrReason<Standing> {
+pub(crate) fn extremes(intervals: impl Iterator<Item = OrReason<Interval>>) -> OrReason<Extremes> {
     let intervals: Vec<Interval> = intervals.collect::<OrReason<_>>()?;
     let lowest_end = intervals.iter().map(|one| one.high).fold(f64::INFINITY, f64::min);
     let highest_start = intervals.iter().map(|one| one.low).fold(f64::NEG_INFINITY, f64::max);
@@ -25,7 +25,7 @@ pub(crate) fn standing(intervals: impl Iterator<Item = OrReason<Interval>>) -> O
         [only] if intervals.len() > 1 => Some(only),
         _ => None,
     };
-    Ok(Standing { first: those(&|one| one.low <= lowest_end), last })
+    Ok(Extremes { first: those(&|one| one.low <= lowest_end), last })
 }
 
 /// Consecutive values that are the same, with their indices.
@@ -55,10 +55,10 @@ mod tests {
             (&[], &[], None),
         ] {
             let given = intervals.iter().map(|(low, high)| Ok(Interval { low: *low, high: *high }));
-            assert_eq!(standing(given), Ok(Standing { first: first.to_vec(), last }), "{intervals:?}");
+            assert_eq!(extremes(given), Ok(Extremes { first: first.to_vec(), last }), "{intervals:?}");
         }
         let missing = [Ok(Interval { low: 1.0, high: 2.0 }), Err("no trial counts".to_owned())];
-        assert_eq!(standing(missing.into_iter()), Err("no trial counts".to_owned()));
+        assert_eq!(extremes(missing.into_iter()), Err("no trial counts".to_owned()));
     }
 
     #[test]

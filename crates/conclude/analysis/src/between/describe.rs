@@ -1,7 +1,7 @@
 //! What a bundle says of itself as a list of named texts, so that two bundles can be held against
 //! each other name by name.
 
-use super::named::{Named, named};
+use super::named_value::{NamedValue, named};
 use super::{Resolved, flow, sql};
 use plimsoll_model::host::Host;
 use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Shape, Stop};
@@ -19,13 +19,13 @@ fn or_none<T: ToString>(value: Option<T>) -> String {
 }
 
 /// What decides whether the numbers of a cell mean the same as those of another: load and workload.
-pub(super) fn meaning(cell: &Resolved) -> Vec<Named> {
+pub(super) fn load_and_workload(cell: &Resolved) -> Vec<NamedValue> {
     let data = cell.databases.iter().flat_map(sql::data).collect();
     [load(&cell.load), workload(&cell.workload), data].concat()
 }
 
 /// What may be the subject of a comparison: how systems are started, and where load goes.
-pub(super) fn settings(cell: &Resolved) -> Vec<Named> {
+pub(super) fn settings(cell: &Resolved) -> Vec<NamedValue> {
     let mut all = Vec::new();
     // The port of a system that Plimsoll starts stands in for a free one.
     let has_own_port = cell.systems.iter().any(|system| system.port.is_some());
@@ -40,7 +40,7 @@ pub(super) fn settings(cell: &Resolved) -> Vec<Named> {
     all
 }
 
-fn load(load: &LoadProfile) -> Vec<Named> {
+fn load(load: &LoadProfile) -> Vec<NamedValue> {
     let mut all = vec![
         named("warm-up", format!("{:?}", load.warmup)),
         named("end of the measure phase", stop(load.stop)),
@@ -50,7 +50,7 @@ fn load(load: &LoadProfile) -> Vec<Named> {
         LoadModel::Closed { users, think } => {
             all.push(named("load", "closed loop"));
             all.push(named("users", profile(users)));
-            all.push(named("think time", super::named::think(think)));
+            all.push(named("think time", super::named_value::think(think)));
         }
         LoadModel::Open { rate, arrivals, max_users, overflow } => {
             all.push(named("load", "open"));
@@ -92,7 +92,7 @@ fn profile(profile: &Profile) -> String {
     format!("{}{}", profile.start, stages.collect::<String>())
 }
 
-fn workload(workload: &Workload) -> Vec<Named> {
+fn workload(workload: &Workload) -> Vec<NamedValue> {
     let mut all = match &workload.steps {
         Steps::Http(_) | Steps::Grpc { .. } | Steps::Flow(_) => connections(workload),
         Steps::Storage(_) | Steps::Sql(_) | Steps::Script(_) => Vec::new(),
@@ -113,7 +113,7 @@ fn workload(workload: &Workload) -> Vec<Named> {
     all
 }
 
-fn connections(workload: &Workload) -> Vec<Named> {
+fn connections(workload: &Workload) -> Vec<NamedValue> {
     let connect = match workload.connect {
         Connect::PerUser => "one for each user".to_owned(),
         Connect::PerIteration => "one for each iteration".to_owned(),
@@ -144,7 +144,7 @@ fn message_types(schema: &GrpcSchema) -> String {
     }
 }
 
-fn storage(storage: &Storage) -> Vec<Named> {
+fn storage(storage: &Storage) -> Vec<NamedValue> {
     let payload = match storage.payload {
         Payload::Zeros => "zeros".to_owned(),
         Payload::Random => "random".to_owned(),
@@ -161,14 +161,14 @@ fn storage(storage: &Storage) -> Vec<Named> {
         named("content of objects", payload),
         named("block size", bytes(storage.block)),
         named("objects of each user", storage.objects.to_string()),
-        named("overwriting", yes(storage.overwrite)),
-        named("verification", yes(storage.verify)),
+        named("overwriting", yes_or_no(storage.overwrite)),
+        named("verification", yes_or_no(storage.verify)),
         named("mode", storage.mode_in_words()),
     ]
 }
 
 /// Where objects are kept: what a comparison may be about. Ports are told as those of the target.
-fn store(store: &Store) -> Vec<Named> {
+fn store(store: &Store) -> Vec<NamedValue> {
     match store {
         Store::Directory(path) => vec![named("store", format!("the directory {}", path.display()))],
         Store::Nfs(nfs) => vec![named("store", format!("the export {} of {} over NFS", nfs.export, nfs.host))],
@@ -176,7 +176,7 @@ fn store(store: &Store) -> Vec<Named> {
     }
 }
 
-fn bucket(s3: &S3) -> Vec<Named> {
+fn bucket(s3: &S3) -> Vec<NamedValue> {
     let style = match s3.style {
         BucketStyle::Path => "in the path",
         BucketStyle::VirtualHost => "in the host",
@@ -199,7 +199,7 @@ fn bucket(s3: &S3) -> Vec<Named> {
         named("credentials", credentials),
         named("upload", upload),
         named("download", s3.range.map_or("whole objects".to_owned(), |range| format!("ranges of {}", bytes(range)))),
-        named("signed payload", yes(s3.signed_payload)),
+        named("signed payload", yes_or_no(s3.signed_payload)),
         named("retries", s3.retries.to_string()),
     ]
 }
@@ -208,11 +208,11 @@ fn bytes(bytes: u64) -> String {
     format!("{} bytes", grouped(bytes as f64))
 }
 
-fn yes(yes: bool) -> &'static str {
-    if yes { "yes" } else { "no" }
+fn yes_or_no(yes_or_no: bool) -> &'static str {
+    if yes_or_no { "yes" } else { "no" }
 }
 
-fn http_step(step: &HttpStep) -> Vec<Named> {
+fn http_step(step: &HttpStep) -> Vec<NamedValue> {
     let of = |what: &str| format!("{what} of step `{}`", step.name);
     let pairs: Vec<String> = step.headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     vec![
@@ -223,7 +223,7 @@ fn http_step(step: &HttpStep) -> Vec<Named> {
     ]
 }
 
-fn grpc_step(step: &GrpcStep) -> Vec<Named> {
+fn grpc_step(step: &GrpcStep) -> Vec<NamedValue> {
     let of = |what: &str| format!("{what} of step `{}`", step.name);
     let pairs: Vec<String> = step.metadata.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     vec![
@@ -235,7 +235,7 @@ fn grpc_step(step: &GrpcStep) -> Vec<Named> {
     ]
 }
 
-fn system(system: &SystemSpec) -> Vec<Named> {
+fn system(system: &SystemSpec) -> Vec<NamedValue> {
     let of = |what: &str| format!("{what} of {}", system.name);
     let command = |command: &Option<CommandLine>| or_none(command.as_ref());
     let ready = match &system.ready.probe {
@@ -261,7 +261,7 @@ fn system(system: &SystemSpec) -> Vec<Named> {
 pub(super) const MEMORY: &str = "memory";
 
 /// The machine. Load before the start is not in it: two numbers that never agree.
-pub(super) fn host(host: &Host) -> Vec<Named> {
+pub(super) fn host(host: &Host) -> Vec<NamedValue> {
     let unknown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
     let bytes = |value: Option<u64>, none: &str| value.map_or(none.to_owned(), |bytes| show(bytes as f64, Unit::Bytes));
     vec![
@@ -279,7 +279,7 @@ pub(super) fn host(host: &Host) -> Vec<Named> {
 }
 
 /// The generator's own settings, where it is Plimsoll's; otherwise whose it is.
-pub(super) fn generator(input: &Input) -> Vec<Named> {
+pub(super) fn generator(input: &Input) -> Vec<NamedValue> {
     if let Origin::Imported { tool, version } = &input.origin {
         let version = version.as_deref().unwrap_or("unknown");
         return vec![named("generator", tool), named("version of the generator", version)];
@@ -294,7 +294,7 @@ pub(super) fn generator(input: &Input) -> Vec<Named> {
 }
 
 /// What the study measures as a whole: where it differs, numbers do not mean the same.
-pub(super) fn measured(facts: &StudyFacts) -> Vec<Named> {
+pub(super) fn measured(facts: &StudyFacts) -> Vec<NamedValue> {
     let margins = facts.decide.iter().map(|decision| {
         let margin = match (decision.measure.effect(), decision.measure.unit()) {
             (Effect::Difference, Unit::Count) => grouped(decision.margin),
@@ -317,7 +317,7 @@ pub(super) fn measured(facts: &StudyFacts) -> Vec<Named> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::between::named::LONGEST;
+    use crate::between::named_value::LONGEST;
     use plimsoll_model::load::{Stage, Think};
     use plimsoll_model::storage::{KeyPair, Mode, Nfs, NfsPorts, Operation, Secret, StorageStep};
     use std::time::Duration;
@@ -348,7 +348,7 @@ mod tests {
         );
     }
 
-    fn lines(named: Vec<Named>) -> Vec<String> {
+    fn lines(named: Vec<NamedValue>) -> Vec<String> {
         named.into_iter().map(|(name, value)| format!("{name}: {value}")).collect()
     }
 

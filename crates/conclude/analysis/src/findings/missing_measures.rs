@@ -1,6 +1,6 @@
 //! Measures that the study names and no trial has: a name that is misspelt, or of what never happened.
 
-use super::{Context, Finding, Gravity};
+use super::{Context, Finding, Severity};
 use plimsoll_model::measure::{Measure, Series};
 use plimsoll_model::words::and_list;
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
             (format!("The study names measures for which no trial has a value: {}.", and_list(&names)), told.collect())
         }
     };
-    vec![Finding { gravity: Gravity::Problem, topic: "measures without a value", sentence, evidence }]
+    vec![Finding { severity: Severity::Problem, topic: "measures without a value", sentence, evidence }]
 }
 
 /// Why none of the trials that count has a value; none where one has, or has too few requests for it.
