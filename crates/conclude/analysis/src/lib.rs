@@ -12,17 +12,17 @@
 //! 5. [`database`]: for databases, what settings carry and at what cost;
 //! 6. [`answer`], [`finding`] and [`conclusion`]: what it means.
 //!
-//! Two bundles of one study are held against each other by [`between`]; [`noise`] tells what a
+//! Two bundles of one study are held against each other by [`cross_run`]; [`noise`] tells what a
 //! machine's noise floor means for studies to come.
 //!
 //! Whatever has no value carries the reason why: see [`OrReason`].
 
 mod analysis;
 pub mod answer;
-pub mod between;
 mod catalogue;
 pub mod compare;
 pub mod conclusion;
+pub mod cross_run;
 pub mod database;
 pub mod decide;
 pub mod durability;

@@ -4,8 +4,8 @@
 //! the same ones for the same input, and touches neither disk nor clock. Markdown and HTML are two
 //! templates over one [`page::Page`]; every chart is drawn once and written as SVG and PNG.
 
-pub mod between;
 mod chart;
+pub mod cross_run;
 mod documents;
 mod figures;
 mod json;

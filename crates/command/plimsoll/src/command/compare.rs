@@ -5,7 +5,9 @@ use crate::arguments;
 use crate::exit::{Exit, Failure};
 use crate::say;
 use anyhow::{Context, anyhow};
-use plimsoll_analysis::between::{Between, Difference, Refusal, Resolved, Side, THIS_PROGRAM, between};
+use plimsoll_analysis::cross_run::{
+    ComparedRun, CrossRunComparison, Difference, NotComparable, ResolvedCell, THIS_PROGRAM, compare_runs,
+};
 use plimsoll_analysis::{Analysis, Input, OrReason, analyse};
 use plimsoll_model::flow::{Body, FlowRequest, JsonPiece, Piece, Text};
 use plimsoll_model::start::Plan;
@@ -23,15 +25,15 @@ const DECLARING: [&str; 2] = ["study.json", "plan.json"];
 pub(super) fn compare(arguments: &arguments::Compare) -> Result<Exit, Failure> {
     refuse_same_folder(&arguments.first, &arguments.second)?;
     let (first, second) = both(Bundle::read(&arguments.first), Bundle::read(&arguments.second))?;
-    let compared = between(&first.side(), &second.side()).map_err(|refusal| refused(arguments, &refusal))?;
+    let compared = compare_runs(&first.run(), &second.run()).map_err(|refusal| refused(arguments, &refusal))?;
     if let Some(out) = &arguments.out {
-        std::fs::write(out, plimsoll_report::between::markdown(&compared))
+        std::fs::write(out, plimsoll_report::cross_run::markdown(&compared))
             .with_context(|| format!("failed to write {}", out.display()))?;
     }
     let shown = if arguments.json {
-        plimsoll_report::between::json(&compared)
+        plimsoll_report::cross_run::json(&compared)
     } else {
-        plimsoll_report::between::terminal(&compared)
+        plimsoll_report::cross_run::terminal(&compared)
     };
     say::result(shown.trim_end())?;
     if let Some(out) = &arguments.out {
@@ -40,7 +42,7 @@ pub(super) fn compare(arguments: &arguments::Compare) -> Result<Exit, Failure> {
     Ok(exit(&compared, arguments.gate))
 }
 
-fn exit(compared: &Between, gate: bool) -> Exit {
+fn exit(compared: &CrossRunComparison, gate: bool) -> Exit {
     // Without anything that differs, nothing is better or worse; but two runs may be the same.
     if compared.nothing_differs() {
         return match (compared.is_all_equivalent(), gate) {
@@ -84,7 +86,7 @@ struct Bundle {
     name: String,
     input: Input,
     analysis: Analysis,
-    cells: OrReason<Vec<Resolved>>,
+    cells: OrReason<Vec<ResolvedCell>>,
     plimsoll: String,
 }
 
@@ -105,8 +107,8 @@ impl Bundle {
         })
     }
 
-    fn side(&self) -> Side<'_> {
-        Side {
+    fn run(&self) -> ComparedRun<'_> {
+        ComparedRun {
             name: self.name.clone(),
             input: &self.input,
             analysis: &self.analysis,
@@ -130,7 +132,7 @@ fn changed(folder: &Path, problems: &[String]) -> String {
 
 /// What the trials of a bundle were, from the study's text in it. Folders are told relative to the
 /// study's own, and processors are counted from 0: neither says where the study ran.
-fn cells(text: &str, input: &Input) -> OrReason<Vec<Resolved>> {
+fn cells(text: &str, input: &Input) -> OrReason<Vec<ResolvedCell>> {
     if text.trim().is_empty() {
         return Err("its study.toml is missing or empty".to_owned());
     }
@@ -151,7 +153,7 @@ fn stand_in(text: &str) -> u16 {
 }
 
 /// The cells, with `stand_in` for each port that Plimsoll picks, and [`A_PORT`] for that in text.
-fn resolved(study: &Study, plan: &Plan, stand_in: u16) -> OrReason<Vec<Resolved>> {
+fn resolved(study: &Study, plan: &Plan, stand_in: u16) -> OrReason<Vec<ResolvedCell>> {
     let mut cells = Vec::new();
     for condition in &plan.conditions {
         for variant in &plan.variants {
@@ -166,7 +168,7 @@ fn resolved(study: &Study, plan: &Plan, stand_in: u16) -> OrReason<Vec<Resolved>
                 let first = faults.first().map(ToString::to_string).unwrap_or_default();
                 format!("its study no longer resolves for {assignment} ({first})")
             })?;
-            let mut cell = Resolved {
+            let mut cell = ResolvedCell {
                 variant: variant.clone(),
                 condition: condition.clone(),
                 systems: spec.systems,
@@ -182,7 +184,7 @@ fn resolved(study: &Study, plan: &Plan, stand_in: u16) -> OrReason<Vec<Resolved>
 }
 
 /// Puts [`A_PORT`] for the stand-in wherever a study can have it.
-fn name_ports(cell: &mut Resolved, stand_in: &str) {
+fn name_ports(cell: &mut ResolvedCell, stand_in: &str) {
     let name = |text: &mut String| *text = text.replace(stand_in, A_PORT);
     let name_in = |command: &mut CommandLine| command.0.iter_mut().for_each(name);
     for system in &mut cell.systems {
@@ -233,11 +235,11 @@ fn of_text(text: &mut Text) -> Vec<&mut String> {
 }
 
 /// Every reason at once, each by name with both values.
-fn refused(arguments: &arguments::Compare, refusal: &Refusal) -> Failure {
+fn refused(arguments: &arguments::Compare, refusal: &NotComparable) -> Failure {
     let (first, second) = (arguments.first.display(), arguments.second.display());
     let message = match refusal {
-        Refusal::SameRun => anyhow!("{first} and {second} are copies of the same run: name two runs"),
-        Refusal::OtherStudy(differences) => {
+        NotComparable::SameRun => anyhow!("{first} and {second} are copies of the same run: name two runs"),
+        NotComparable::DifferentStudy(differences) => {
             let line = |difference: &Difference| {
                 let Difference { what, first, second, .. } = difference;
                 format!("  {what}\n    first:  {first}\n    second: {second}")

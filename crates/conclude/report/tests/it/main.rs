@@ -1,6 +1,6 @@
 //! The report of a study like the first one, looked at from outside.
 
-mod between;
+mod cross_run;
 mod database;
 mod documents;
 mod sample;

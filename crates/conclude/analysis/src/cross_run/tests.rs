@@ -46,8 +46,8 @@ impl Run {
     }
 }
 
-fn cells(input: &Input) -> Vec<Resolved> {
-    let variants = input.plan.variants.iter().map(|variant| Resolved {
+fn cells(input: &Input) -> Vec<ResolvedCell> {
+    let variants = input.plan.variants.iter().map(|variant| ResolvedCell {
         variant: variant.clone(),
         condition: Assignment::default(),
         systems: vec![system(&variant.label())],
@@ -93,7 +93,7 @@ fn system(level: &str) -> SystemSpec {
 /// What is compared: inputs and cells, to be changed before they are.
 struct Two {
     inputs: [Input; 2],
-    cells: [OrReason<Vec<Resolved>>; 2],
+    cells: [OrReason<Vec<ResolvedCell>>; 2],
 }
 
 impl Two {
@@ -103,41 +103,41 @@ impl Two {
         Two { inputs, cells }
     }
 
-    fn compared(&self) -> Result<Between, Refusal> {
+    fn compared(&self) -> Result<CrossRunComparison, NotComparable> {
         let analyses = self.inputs.each_ref().map(analyse);
-        let side = |index: usize| Side {
+        let run = |index: usize| ComparedRun {
             name: ["first", "second"][index].to_owned(),
             input: &self.inputs[index],
             analysis: &analyses[index],
             cells: self.cells[index].clone(),
             plimsoll: "0.1.0".to_owned(),
         };
-        between(&side(0), &side(1))
+        compare_runs(&run(0), &run(1))
     }
 
-    fn whole(&self) -> Between {
+    fn whole(&self) -> CrossRunComparison {
         self.compared().expect("comparable")
     }
 
     fn refused(&self) -> Vec<String> {
         match self.compared() {
-            Err(Refusal::OtherStudy(differences)) => differences.iter().map(ToString::to_string).collect(),
+            Err(NotComparable::DifferentStudy(differences)) => differences.iter().map(ToString::to_string).collect(),
             other => panic!("not refused: {other:?}"),
         }
     }
 
-    fn second_cells(&mut self) -> impl Iterator<Item = &mut Resolved> {
+    fn second_cells(&mut self) -> impl Iterator<Item = &mut ResolvedCell> {
         self.cells[1].as_mut().expect("cells").iter_mut()
     }
 }
 
-fn outcome(between: &Between, measure: &str, variant: &str) -> Option<Outcome> {
-    let row = between.rows.iter().find(|row| row.measure.to_string() == measure && row.variant.label() == variant);
+fn outcome(compared: &CrossRunComparison, measure: &str, variant: &str) -> Option<Outcome> {
+    let row = compared.rows.iter().find(|row| row.measure.to_string() == measure && row.variant.label() == variant);
     row.expect("a row").verdict.as_ref().map(|verdict| verdict.outcome)
 }
 
-fn topics(between: &Between) -> Vec<&'static str> {
-    between.findings.iter().map(|finding| finding.topic).collect()
+fn topics(compared: &CrossRunComparison) -> Vec<&'static str> {
+    compared.findings.iter().map(|finding| finding.topic).collect()
 }
 
 const P95: &str = "iteration_duration.p95";
@@ -146,68 +146,69 @@ const P95: &str = "iteration_duration.p95";
 fn where_one_program_differs_the_comparison_is_about_it() {
     // Both variants run the same new program.
     let second = Run { hour: 30, old: (1.5, 'c'), new: (1.2, 'b'), ..FIRST };
-    let between = Two::of(&FIRST, &second).whole();
-    assert_eq!(between.causes.len(), 1);
+    let compared = Two::of(&FIRST, &second).whole();
+    assert_eq!(compared.causes.len(), 1);
     assert!(
-        between
+        compared
             .about()
             .starts_with("One thing differs, and the comparison is about it: program of web (./old): SHA-256 aaaa")
     );
-    assert_eq!(between.basis, Basis::Values, "the baseline itself differs");
-    assert_eq!(outcome(&between, P95, "old"), Some(Outcome::Worse));
-    assert_eq!(outcome(&between, P95, "new"), Some(Outcome::Equivalent));
+    assert_eq!(compared.basis, Basis::Values, "the baseline itself differs");
+    assert_eq!(outcome(&compared, P95, "old"), Some(Outcome::Worse));
+    assert_eq!(outcome(&compared, P95, "new"), Some(Outcome::Equivalent));
     assert!(
-        between.answer[0].starts_with("By p95 of iteration_duration, the second is worse for old (+50.0 %, interval +"),
+        compared.answer[0]
+            .starts_with("By p95 of iteration_duration, the second is worse for old (+50.0 %, interval +"),
         "{:?}",
-        between.answer
+        compared.answer
     );
-    let row = &between.rows[0];
+    let row = &compared.rows[0];
     let change = row.change.as_ref().expect("a change");
     assert!((change.value - 1.5).abs() < 0.02 && change.n == [5, 5], "{change:?}");
     assert!(row.against_baseline.is_none());
-    assert!(between.rest.iter().any(|row| row.exploratory.is_some_and(|one| one.stands_out)));
+    assert!(compared.rest.iter().any(|row| row.exploratory.is_some_and(|one| one.stands_out)));
 }
 
 #[test]
 fn where_only_another_variant_differs_drift_falls_out() {
     // The machine has become 20 % slower, and `new` is the same but for its hash.
     let second = Run { hour: 30, old: (1.2, 'a'), new: (1.44, 'c'), ..FIRST };
-    let between = Two::of(&FIRST, &second).whole();
-    assert_eq!(between.basis, Basis::RatiosToBaseline);
-    assert_eq!(outcome(&between, P95, "old"), None, "its change is the drift");
-    assert_eq!(outcome(&between, P95, "new"), Some(Outcome::Equivalent));
-    let drift = between.findings.iter().find(|finding| finding.topic == "drift").expect("told");
+    let compared = Two::of(&FIRST, &second).whole();
+    assert_eq!(compared.basis, Basis::RatiosToBaseline);
+    assert_eq!(outcome(&compared, P95, "old"), None, "its change is the drift");
+    assert_eq!(outcome(&compared, P95, "new"), Some(Outcome::Equivalent));
+    let drift = compared.findings.iter().find(|finding| finding.topic == "drift").expect("told");
     assert!(drift.evidence[0].contains("+20.0 %"), "{drift:?}");
 }
 
 #[test]
 fn where_nothing_differs_the_baseline_is_judged_too() {
-    let between = Two::of(&FIRST, &Run { hour: -30, ..FIRST }).whole();
-    assert_eq!((between.causes.len(), between.basis), (0, Basis::RatiosToBaseline));
-    let about = between.about();
+    let compared = Two::of(&FIRST, &Run { hour: -30, ..FIRST }).whole();
+    assert_eq!((compared.causes.len(), compared.basis), (0, Basis::RatiosToBaseline));
+    let about = compared.about();
     assert!(about.starts_with("Nothing differs that the bundles know of"), "{about}");
     assert!(about.contains("The baseline itself stayed within the margin in p95 of iteration_duration ("), "{about}");
-    assert!(between.is_all_equivalent());
-    assert!(between.rows.iter().all(|row| row.verdict.as_ref().is_some_and(|one| one.outcome == Outcome::Equivalent)));
-    assert!(between.rows.iter().any(|row| row.against_baseline.is_some()), "the baseline is the same");
-    let times = between.findings.iter().find(|finding| finding.topic == "different times").expect("always told");
+    assert!(compared.is_all_equivalent());
+    assert!(compared.rows.iter().all(|row| row.verdict.as_ref().is_some_and(|one| one.outcome == Outcome::Equivalent)));
+    assert!(compared.rows.iter().any(|row| row.against_baseline.is_some()), "the baseline is the same");
+    let times = compared.findings.iter().find(|finding| finding.topic == "different times").expect("always told");
     assert!(times.sentence.starts_with("The second is the older one: it had ended 29 h before"), "{times:?}");
 }
 
 #[test]
 fn where_nothing_differs_what_moved_is_drift_and_nothing_is_worse() {
     let second = Run { hour: 30, old: (1.3, 'a'), new: (1.56, 'b'), ..FIRST };
-    let between = Two::of(&FIRST, &second).whole();
-    let about = between.about();
+    let compared = Two::of(&FIRST, &second).whole();
+    let about = compared.about();
     assert!(about.contains("The baseline itself moved by +30."), "{about}");
     assert!(about.ends_with("that is drift.") || about.contains(": that is drift. "), "{about}");
-    assert_eq!(outcome(&between, P95, "new"), Some(Outcome::Equivalent), "its ratio to the baseline is the same");
-    assert!(!between.is_all_equivalent(), "the baseline moved");
-    let moved = between.verdicts().filter(|verdict| between.is_unexplained(verdict)).count();
-    assert!(moved > 0 && between.nothing_differs());
+    assert_eq!(outcome(&compared, P95, "new"), Some(Outcome::Equivalent), "its ratio to the baseline is the same");
+    assert!(!compared.is_all_equivalent(), "the baseline moved");
+    let moved = compared.verdicts().filter(|verdict| compared.is_unexplained(verdict)).count();
+    assert!(moved > 0 && compared.nothing_differs());
     // A ratio that moved is no variant that became worse either.
-    let between = Two::of(&FIRST, &Run { hour: 30, new: (1.8, 'b'), ..FIRST }).whole();
-    let told = between.answer.join(" ");
+    let compared = Two::of(&FIRST, &Run { hour: 30, new: (1.8, 'b'), ..FIRST }).whole();
+    let told = compared.answer.join(" ");
     assert!(told.contains("the second moved, although nothing known differs, for new (+50."), "{told}");
     assert!(!told.contains("worse") && !told.contains("better"), "{told}");
 }
@@ -230,9 +231,9 @@ fn what_is_never_the_same_is_told_aside() {
         input.host.memory = Some(memory);
     }
     two.second_cells().for_each(|cell| cell.systems[0].start.0.push("--slow".to_owned()));
-    let between = two.whole();
-    assert_eq!(between.causes.len(), 1, "{:?}", between.causes);
-    let minor: Vec<String> = between.minor.iter().map(ToString::to_string).collect();
+    let compared = two.whole();
+    assert_eq!(compared.causes.len(), 1, "{:?}", compared.causes);
+    let minor: Vec<String> = compared.minor.iter().map(ToString::to_string).collect();
     assert_eq!(
         minor,
         [
@@ -251,8 +252,8 @@ fn several_differences_cannot_be_told_apart() {
     two.inputs[1].facts.generator.threads = 2;
     two.second_cells().for_each(|cell| cell.systems[0].start.0.push("--slow".to_owned()));
     two.second_cells().take(1).for_each(|cell| cell.systems[0].env.clear());
-    let between = two.whole();
-    let causes: Vec<String> = between.causes.iter().map(ToString::to_string).collect();
+    let compared = two.whole();
+    let causes: Vec<String> = compared.causes.iter().map(ToString::to_string).collect();
     assert_eq!(
         causes,
         [
@@ -263,8 +264,10 @@ fn several_differences_cannot_be_told_apart() {
             "threads of the generator: 1 in the first, 2 in the second",
         ]
     );
-    assert!(between.about().starts_with("What made a difference cannot be told apart: 4 things differ: start command"));
-    assert!(topics(&between).contains(&"several things differ"));
+    assert!(
+        compared.about().starts_with("What made a difference cannot be told apart: 4 things differ: start command")
+    );
+    assert!(topics(&compared).contains(&"several things differ"));
 }
 
 #[test]
@@ -316,10 +319,10 @@ fn other_measures_and_nothing_in_common_are_refused() {
 fn without_the_study_its_words_decide() {
     let mut two = Two::of(&FIRST, &Run { hour: 30, ..FIRST });
     two.cells[0] = Err("it is empty".to_owned());
-    let between = two.whole();
-    assert_eq!(between.unknown.len(), 1);
-    assert!(topics(&between).contains(&"not known"));
-    assert!(between.rows.iter().all(|row| row.against_baseline.is_none()), "how it was started is not known");
+    let compared = two.whole();
+    assert_eq!(compared.unknown.len(), 1);
+    assert!(topics(&compared).contains(&"not known"));
+    assert!(compared.rows.iter().all(|row| row.against_baseline.is_none()), "how it was started is not known");
     two.inputs[1].facts.load = "closed loop, 20 users".to_owned();
     two.inputs[1].plan.lengths[0].warmup = Duration::from_secs(1);
     let refused = two.refused();
@@ -329,22 +332,22 @@ fn without_the_study_its_words_decide() {
 
 #[test]
 fn a_run_is_not_compared_with_itself() {
-    assert_eq!(Two::of(&FIRST, &FIRST).compared(), Err(Refusal::SameRun));
+    assert_eq!(Two::of(&FIRST, &FIRST).compared(), Err(NotComparable::SameRun));
 }
 
 #[test]
 fn few_repeats_have_no_verdict_and_no_values_are_void() {
     let two = Two::of(&FIRST, &Run { hour: 30, repeats: 1, ..FIRST });
-    let between = two.whole();
-    let change = between.rows[0].change.as_ref().expect("a change");
+    let compared = two.whole();
+    let change = compared.rows[0].change.as_ref().expect("a change");
     assert_eq!(change.n, [5, 1]);
     assert_eq!(change.interval, Err("one repeat has no spread".to_owned()));
-    assert_eq!(outcome(&between, P95, "old"), Some(Outcome::Inconclusive));
+    assert_eq!(outcome(&compared, P95, "old"), Some(Outcome::Inconclusive));
     let mut two = two;
     two.inputs[1].starts.clear();
-    let between = two.whole();
-    assert_eq!(outcome(&between, P95, "old"), Some(Outcome::Void));
-    assert!(between.ran[1].is_none());
+    let compared = two.whole();
+    assert_eq!(outcome(&compared, P95, "old"), Some(Outcome::Void));
+    assert!(compared.ran[1].is_none());
 }
 
 #[test]
@@ -353,8 +356,8 @@ fn zeros_have_no_ratio_and_say_so() {
     for trial in &mut two.inputs[1].starts {
         trial.loads[0].seconds.clear();
     }
-    let between = two.whole();
-    let row = between.rows.iter().find(|row| row.measure.to_string() == "iterations.rate").expect("a row");
+    let compared = two.whole();
+    let row = compared.rows.iter().find(|row| row.measure.to_string() == "iterations.rate").expect("a row");
     assert_eq!(row.change, Err("a trial gave 0, which has no ratio, in second".to_owned()));
     assert_eq!(row.verdict.as_ref().expect("a verdict").outcome, Outcome::Void);
 }
@@ -363,9 +366,9 @@ fn zeros_have_no_ratio_and_say_so() {
 fn what_only_one_has_is_left_out_by_name() {
     let mut two = Two::of(&FIRST, &Run { hour: 30, ..FIRST });
     two.inputs[1].plan.variants[1].0[0].1 = plimsoll_model::factor::Level::Text("newer".to_owned());
-    let between = two.whole();
-    assert_eq!(between.left_out, ["the variant new is in first only", "the variant newer is in second only"]);
-    assert!(between.rows.iter().all(|row| row.variant.label() == "old"));
+    let compared = two.whole();
+    assert_eq!(compared.left_out, ["the variant new is in first only", "the variant newer is in second only"]);
+    assert!(compared.rows.iter().all(|row| row.variant.label() == "old"));
 }
 
 #[test]
@@ -374,9 +377,9 @@ fn runs_at_the_same_time_disturb_one_another() {
     for trial in &mut two.inputs[1].starts {
         trial.summary.timing.started_unix_ms -= 30 * 3_600_000 - 500;
     }
-    let between = two.whole();
-    assert_eq!(between.findings[0].severity, Severity::Problem);
-    assert_eq!(between.findings[0].topic, "at the same time");
+    let compared = two.whole();
+    assert_eq!(compared.findings[0].severity, Severity::Problem);
+    assert_eq!(compared.findings[0].topic, "at the same time");
 }
 
 #[test]
@@ -423,8 +426,8 @@ proptest! {
         };
         let inputs = [make(repeats.0, 0), make(repeats.1, 7)];
         let cells = inputs.each_ref().map(|input| Ok(cells(input)));
-        let between = Two { inputs, cells }.whole();
-        for row in between.rows.iter().chain(&between.rest) {
+        let compared = Two { inputs, cells }.whole();
+        for row in compared.rows.iter().chain(&compared.rest) {
             for change in [Some(&row.change), row.against_baseline.as_ref()].into_iter().flatten().flatten() {
                 prop_assert!(change.value.is_finite());
                 prop_assert!(change.interval.as_ref().map_or(true, |one| !one.low.is_nan() && !one.high.is_nan()));

@@ -1,7 +1,7 @@
 //! What two bundles say, in a sentence for each measure that decides and each outcome. Why a verdict
 //! is as it is, the tables tell.
 
-use super::rows::Pair;
+use super::rows::RunPair;
 use super::{Basis, Change, Row};
 use crate::effect::{ends, shown};
 use crate::estimate::Interval;
@@ -33,7 +33,7 @@ const PHRASES_WITHOUT_CAUSE: [OutcomePhrase; 4] = [
 
 /// The sentences, by measure. `plan` has the conditions that both bundles have, and no others. What
 /// the baseline did where nothing differs is told as drift.
-pub(super) fn answer(rows: &[Row], pair: &Pair<'_>, plan: &Plan) -> Vec<String> {
+pub(super) fn answer(rows: &[Row], pair: &RunPair<'_>, plan: &Plan) -> Vec<String> {
     let has_sentence = |row: &&Row| row.verdict.is_some() && !(pair.nothing_differs && row.is_baseline);
     let rows: Vec<&Row> = rows.iter().filter(has_sentence).collect();
     let measures = distinct_measures(rows.iter().copied());

@@ -3,7 +3,7 @@
 
 use super::describe;
 use super::named_value::NamedValue;
-use super::{Resolved, Side, THIS_PROGRAM};
+use super::{ComparedRun, ResolvedCell, THIS_PROGRAM};
 use crate::quantity::significant;
 use crate::words;
 use plimsoll_model::factor::Assignment;
@@ -85,7 +85,7 @@ pub(super) struct Differences {
 }
 
 /// The cells that both bundles have: variant and condition.
-pub(super) fn shared(first: &Side<'_>, second: &Side<'_>) -> Vec<(Assignment, Assignment)> {
+pub(super) fn shared(first: &ComparedRun<'_>, second: &ComparedRun<'_>) -> Vec<(Assignment, Assignment)> {
     let mut shared = Vec::new();
     for condition in &first.input.plan.conditions {
         for variant in &first.input.plan.variants {
@@ -109,7 +109,11 @@ pub(super) fn is_same(one: &Assignment, other: &Assignment) -> bool {
     one.0.len() == other.0.len() && one.0.iter().all(|(factor, level)| other.get(factor) == Some(level))
 }
 
-pub(super) fn differences(first: &Side<'_>, second: &Side<'_>, shared: &[(Assignment, Assignment)]) -> Differences {
+pub(super) fn differences(
+    first: &ComparedRun<'_>,
+    second: &ComparedRun<'_>,
+    shared: &[(Assignment, Assignment)],
+) -> Differences {
     let mut cell_differences = Differences { forbidding: of_studies(first, second), ..Differences::default() };
     cell_differences.forbidding.extend(nothing_in_common(first, second, shared));
     match (&first.cells, &second.cells) {
@@ -130,14 +134,14 @@ pub(super) fn differences(first: &Side<'_>, second: &Side<'_>, shared: &[(Assign
         ..difference
     };
     cell_differences.forbidding.extend(files.into_iter().map(of_study));
-    let hosts = [first, second].map(|side| &side.input.host);
+    let hosts = [first, second].map(|run| &run.input.host);
     let of_machines = unequal_values(Kind::Machine, &describe::host(hosts[0]), &describe::host(hosts[1]));
     let is_slight = |difference: &Difference| difference.what == describe::MEMORY && memory_is_near(hosts);
     let (slight, machines): (Vec<_>, Vec<_>) = of_machines.into_iter().partition(is_slight);
     cell_differences.causes.extend(machines);
-    let generator = |side: &Side<'_>| describe::generator(side.input);
+    let generator = |run: &ComparedRun<'_>| describe::generator(run.input);
     cell_differences.causes.extend(unequal_values(Kind::Generator, &generator(first), &generator(second)));
-    let version = |side: &Side<'_>| vec![("version of Plimsoll".to_owned(), side.plimsoll.clone())];
+    let version = |run: &ComparedRun<'_>| vec![("version of Plimsoll".to_owned(), run.plimsoll.clone())];
     cell_differences.causes.extend(unequal_values(Kind::Generator, &version(first), &version(second)));
     cell_differences.minor.extend(unequal_values(Kind::Study, &minor(first), &minor(second)));
     cell_differences.minor.extend(slight);
@@ -146,8 +150,8 @@ pub(super) fn differences(first: &Side<'_>, second: &Side<'_>, shared: &[(Assign
 }
 
 /// What does not bear on the mean of the numbers.
-fn minor(side: &Side<'_>) -> Vec<NamedValue> {
-    let (facts, plan) = (&side.input.facts, &side.input.plan);
+fn minor(run: &ComparedRun<'_>) -> Vec<NamedValue> {
+    let (facts, plan) = (&run.input.facts, &run.input.plan);
     let yes = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
     let mut all = vec![
         ("title".to_owned(), facts.title.clone()),
@@ -161,7 +165,7 @@ fn minor(side: &Side<'_>) -> Vec<NamedValue> {
         ("profile".to_owned(), facts.profile.clone().unwrap_or_else(|| "none".to_owned())),
     ];
     for (index, condition) in plan.conditions.iter().enumerate() {
-        let trials = side.input.trials().filter(|trial| trial.condition() == index);
+        let trials = run.input.trials().filter(|trial| trial.condition() == index);
         // Trials of a condition share their cut; where none ran, there is none.
         if let Some(cut) = trials.map(|trial| trial.load.cut).max().filter(|cut| *cut > 0) {
             let name = format!("seconds cut off until all trials were steady, {}", words::condition(condition));
@@ -171,8 +175,8 @@ fn minor(side: &Side<'_>) -> Vec<NamedValue> {
     all
 }
 
-fn of_studies(first: &Side<'_>, second: &Side<'_>) -> Vec<Difference> {
-    let measured = |side: &Side<'_>| describe::measured(&side.input.facts);
+fn of_studies(first: &ComparedRun<'_>, second: &ComparedRun<'_>) -> Vec<Difference> {
+    let measured = |run: &ComparedRun<'_>| describe::measured(&run.input.facts);
     let (one, other) = (measured(first), measured(second));
     // A measure that is in one list only is told by the lists.
     let in_both = |list: &[NamedValue], other: &[NamedValue]| -> Vec<NamedValue> {
@@ -182,7 +186,11 @@ fn of_studies(first: &Side<'_>, second: &Side<'_>) -> Vec<Difference> {
 }
 
 /// Why two bundles share no cell.
-fn nothing_in_common(first: &Side<'_>, second: &Side<'_>, shared: &[(Assignment, Assignment)]) -> Option<Difference> {
+fn nothing_in_common(
+    first: &ComparedRun<'_>,
+    second: &ComparedRun<'_>,
+    shared: &[(Assignment, Assignment)],
+) -> Option<Difference> {
     let labels = |all: &[Assignment]| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" | ");
     let differs = |what: &str, one: &[Assignment], other: &[Assignment]| {
         let none_shared = !one.iter().any(|assignment| place(other, assignment).is_some());
@@ -204,25 +212,25 @@ fn nothing_in_common(first: &Side<'_>, second: &Side<'_>, shared: &[(Assignment,
 
 /// Where a study cannot be resolved any more, its words have to do.
 fn without_cells(
-    first: &Side<'_>,
-    second: &Side<'_>,
+    first: &ComparedRun<'_>,
+    second: &ComparedRun<'_>,
     shared: &[(Assignment, Assignment)],
     cell_differences: &mut Differences,
 ) {
-    for side in [first, second] {
-        if let Err(reason) = &side.cells {
+    for run in [first, second] {
+        if let Err(reason) = &run.cells {
             cell_differences
                 .unknown
-                .push(format!("how systems were started in {} is not known, because {reason}", side.name));
+                .push(format!("how systems were started in {} is not known, because {reason}", run.name));
         }
     }
-    let in_words = |side: &Side<'_>| {
-        let facts = &side.input.facts;
+    let in_words = |run: &ComparedRun<'_>| {
+        let facts = &run.input.facts;
         vec![("load".to_owned(), facts.load.clone()), ("workload".to_owned(), facts.workload.clone())]
     };
     cell_differences.forbidding.extend(unequal_values(Kind::Study, &in_words(first), &in_words(second)));
-    let lengths = |side: &Side<'_>| {
-        let plan = &side.input.plan;
+    let lengths = |run: &ComparedRun<'_>| {
+        let plan = &run.input.plan;
         let mut lengths: Vec<NamedValue> = Vec::new();
         for (_, condition) in shared {
             let Some(length) = place(&plan.conditions, condition).and_then(|index| plan.lengths.get(index)) else {
@@ -239,21 +247,25 @@ fn without_cells(
     cell_differences.forbidding.extend(unequal_values(Kind::Study, &lengths(first), &lengths(second)));
 }
 
-type CellPair<'a> = (&'a Resolved, &'a Resolved);
+type CellPair<'a> = (&'a ResolvedCell, &'a ResolvedCell);
 
-fn pairs<'a>(ones: &'a [Resolved], others: &'a [Resolved], shared: &[(Assignment, Assignment)]) -> Vec<CellPair<'a>> {
-    let cell = |cells: &'a [Resolved], (variant, condition): &(Assignment, Assignment)| {
+fn pairs<'a>(
+    ones: &'a [ResolvedCell],
+    others: &'a [ResolvedCell],
+    shared: &[(Assignment, Assignment)],
+) -> Vec<CellPair<'a>> {
+    let cell = |cells: &'a [ResolvedCell], (variant, condition): &(Assignment, Assignment)| {
         cells.iter().find(|cell| is_same(&cell.variant, variant) && is_same(&cell.condition, condition))
     };
     shared.iter().filter_map(|wanted| Some((cell(ones, wanted)?, cell(others, wanted)?))).collect()
 }
 
 /// A difference in the first of two cells.
-type CellDifference<'a> = (Difference, &'a Resolved);
+type CellDifference<'a> = (Difference, &'a ResolvedCell);
 
 /// The differences of cells, each name once: with the values of the first cell that it is found in,
 /// and which cells those are where it is not all, or where the values are not the same in all.
-fn of_cells(kind: Kind, pairs: &[CellPair<'_>], describe: fn(&Resolved) -> Vec<NamedValue>) -> Vec<Difference> {
+fn of_cells(kind: Kind, pairs: &[CellPair<'_>], describe: fn(&ResolvedCell) -> Vec<NamedValue>) -> Vec<Difference> {
     let mut by_name: Vec<Vec<CellDifference<'_>>> = Vec::new();
     for (one, other) in pairs {
         for difference in unequal_values(kind, &describe(one), &describe(other)) {
@@ -301,7 +313,7 @@ fn places(cell_differences: &[CellDifference<'_>], pairs: &[CellPair<'_>]) -> St
 fn groups(
     cell_differences: &[CellDifference<'_>],
     pairs: &[CellPair<'_>],
-    of: fn(&Resolved) -> &Assignment,
+    of: fn(&ResolvedCell) -> &Assignment,
 ) -> Option<usize> {
     let groups = distinct(cell_differences.iter().map(|(_, cell)| of(cell)));
     let is_whole = |group: &Assignment| {
@@ -363,7 +375,7 @@ fn load_before([one, other]: [&Host; 2]) -> Option<Difference> {
 
 /// The programs that were run, by system: those of the same name are held against each other, and
 /// the same file at another place is no difference.
-fn programs(first: &Side<'_>, second: &Side<'_>, unknown: &mut Vec<String>) -> Vec<Difference> {
+fn programs(first: &ComparedRun<'_>, second: &ComparedRun<'_>, unknown: &mut Vec<String>) -> Vec<Difference> {
     let (ones, others) = (by_place(first), by_place(second));
     let files = |programs: &BTreeMap<ProgramKey, &Version>, system: &str| -> BTreeSet<String> {
         programs.iter().filter(|((name, _), _)| name == system).filter_map(|(_, one)| one.sha256.clone()).collect()
@@ -407,31 +419,35 @@ fn programs(first: &Side<'_>, second: &Side<'_>, unknown: &mut Vec<String>) -> V
 /// System and program.
 type ProgramKey = (String, String);
 
-fn by_place<'a>(side: &Side<'a>) -> BTreeMap<ProgramKey, &'a Version> {
+fn by_place<'a>(run: &ComparedRun<'a>) -> BTreeMap<ProgramKey, &'a Version> {
     let place = |version: &Version| {
-        let own = starts(side, &version.name).any(|program| program == THIS_PROGRAM)
+        let own = starts(run, &version.name).any(|program| program == THIS_PROGRAM)
             && version.program.rsplit('/').next() == Some("plimsoll");
         (version.name.clone(), if own { THIS_PROGRAM.to_owned() } else { version.program.clone() })
     };
-    side.input.versions.iter().map(|version| (place(version), version)).collect()
+    run.input.versions.iter().map(|version| (place(version), version)).collect()
 }
 
 /// The programs by which a side starts a system.
-fn starts<'a>(side: &'a Side<'_>, system: &'a str) -> impl Iterator<Item = &'a str> {
-    let cells = side.cells.as_deref().unwrap_or_default();
+fn starts<'a>(run: &'a ComparedRun<'_>, system: &'a str) -> impl Iterator<Item = &'a str> {
+    let cells = run.cells.as_deref().unwrap_or_default();
     let systems = cells.iter().flat_map(|cell| &cell.systems).filter(move |spec| spec.name == system);
     systems.map(|spec| spec.start.program())
 }
 
 /// The variants that start this program; none where that is all of them, or is not known, as with
 /// what a wrapper script has started.
-fn run_by(first: &Side<'_>, second: &Side<'_>, (system, program): &ProgramKey) -> Option<Vec<Assignment>> {
-    let cells = || [first, second].into_iter().flat_map(|side| side.cells.as_deref().unwrap_or_default());
+fn run_by(
+    first: &ComparedRun<'_>,
+    second: &ComparedRun<'_>,
+    (system, program): &ProgramKey,
+) -> Option<Vec<Assignment>> {
+    let cells = || [first, second].into_iter().flat_map(|run| run.cells.as_deref().unwrap_or_default());
     let starts = |spec: &SystemSpec| {
         let as_argument = |argument: &String| spec.dir.join(argument).as_os_str() == program.as_str();
         spec.start.program() == program || spec.start.arguments().iter().any(as_argument)
     };
-    let runs = |cell: &&Resolved| cell.systems.iter().any(|spec| spec.name == *system && starts(spec));
+    let runs = |cell: &&ResolvedCell| cell.systems.iter().any(|spec| spec.name == *system && starts(spec));
     let variants = distinct(cells().filter(runs).map(|cell| &cell.variant));
     let all = distinct(cells().map(|cell| &cell.variant));
     (!variants.is_empty() && variants.len() < all.len()).then_some(variants)

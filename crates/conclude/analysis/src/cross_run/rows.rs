@@ -1,7 +1,7 @@
 //! The numbers of two bundles against each other, and what follows from them.
 
 use super::differences::{is_same, place};
-use super::{Basis, Change, Floor, Row, Side};
+use super::{Basis, Change, ComparedRun, Floor, Row};
 use crate::catalogue::margin;
 use crate::compare::{Comparison, Exploratory, FALSE_DISCOVERIES, resolution};
 use crate::decide::{self, ComparisonToDecide, Evidence, MIN_REPEATS, decide, doubt};
@@ -16,9 +16,9 @@ use plimsoll_model::study::FloorRule;
 use plimsoll_statistics::{benjamini_hochberg, mean};
 
 /// Both bundles, and how they are compared.
-pub(super) struct Pair<'a> {
-    pub(super) first: &'a Side<'a>,
-    pub(super) second: &'a Side<'a>,
+pub(super) struct RunPair<'a> {
+    pub(super) first: &'a ComparedRun<'a>,
+    pub(super) second: &'a ComparedRun<'a>,
     /// Whether the baseline is the same in both.
     pub(super) pinned: bool,
     pub(super) basis: Basis,
@@ -41,7 +41,7 @@ struct Cell {
     variant: usize,
 }
 
-impl Pair<'_> {
+impl RunPair<'_> {
     /// The rows of the measures that decide, and those of all others.
     pub(super) fn rows(&self, shared: &[(Assignment, Assignment)]) -> (Vec<Row>, Vec<Row>) {
         let in_both = |measure: &&Measure| self.second.analysis.measures.contains(measure);
@@ -63,20 +63,20 @@ impl Pair<'_> {
         margin(&self.first.input.facts, measure)
     }
 
-    fn sides(&self) -> [&Side<'_>; 2] {
+    fn runs(&self) -> [&ComparedRun<'_>; 2] {
         [self.first, self.second]
     }
 
     fn one(&self, measure: &Measure, variant: &Assignment, condition: &Assignment) -> Option<DraftRow> {
         let mut cells = [Cell { condition: 0, variant: 0 }; 2];
-        for (cell, side) in cells.iter_mut().zip(self.sides()) {
-            let plan = &side.input.plan;
+        for (cell, run) in cells.iter_mut().zip(self.runs()) {
+            let plan = &run.input.plan;
             *cell = Cell { condition: place(&plan.conditions, condition)?, variant: place(&plan.variants, variant)? };
         }
-        let [first, second] = [0, 1].map(|side| values(self.sides()[side], cells[side], measure));
+        let [first, second] = [0, 1].map(|run| values(self.runs()[run], cells[run], measure));
         let resolution = resolution(measure, self.fewest_requests(measure, cells));
         let (change, evidence) = self.change(measure, &first, &second, resolution);
-        let baseline = |side: &Side<'_>| is_same(&side.input.plan.variants[0], variant);
+        let baseline = |run: &ComparedRun<'_>| is_same(&run.input.plan.variants[0], variant);
         let is_baseline = baseline(self.first) && baseline(self.second);
         let shows_ratio = self.pinned && !is_baseline;
         let against_baseline = shows_ratio.then(|| self.against_baseline(measure, cells, resolution));
@@ -109,8 +109,8 @@ impl Pair<'_> {
         second: &OrReason<Vec<f64>>,
         resolution: f64,
     ) -> (OrReason<Change>, Option<Evidence>) {
-        let additive = |side: usize, values: &OrReason<Vec<f64>>| {
-            let name = &self.sides()[side].name;
+        let additive = |run: usize, values: &OrReason<Vec<f64>>| {
+            let name = &self.runs()[run].name;
             let values = values.as_ref().map_err(|reason| format!("{name} has no value: {reason}"))?;
             additive(measure.effect(), values).map_err(|reason| format!("{reason} in {name}"))
         };
@@ -127,10 +127,10 @@ impl Pair<'_> {
         cells: [Cell; 2],
         resolution: f64,
     ) -> (OrReason<Change>, Option<Evidence>) {
-        let differences = |side: usize| {
-            let cell = cells[side];
-            let comparison = self.sides()[side].analysis.comparison(cell.condition, cell.variant, measure);
-            let name = &self.sides()[side].name;
+        let differences = |run: usize| {
+            let cell = cells[run];
+            let comparison = self.runs()[run].analysis.comparison(cell.condition, cell.variant, measure);
+            let name = &self.runs()[run].name;
             match comparison.map(|comparison| (comparison, &comparison.contrast)) {
                 None => Err(format!("{name} does not compare it with the baseline")),
                 Some((_, Err(reason))) => Err(format!("{name}: {reason}")),
@@ -173,9 +173,9 @@ impl Pair<'_> {
     /// ratios to the baseline, how the duplicate's changed between the bundles.
     fn floor(&self, measure: &Measure, cells: [Cell; 2], resolution: f64, basis: Basis) -> Option<Evidence> {
         let margin = additive_margin(measure.effect(), self.margin(measure)?);
-        let floors = [0, 1].map(|side| {
-            let floors = &self.sides()[side].analysis.floors;
-            let of_cell = |floor: &&Comparison| floor.condition == cells[side].condition && &floor.measure == measure;
+        let floors = [0, 1].map(|run| {
+            let floors = &self.runs()[run].analysis.floors;
+            let of_cell = |floor: &&Comparison| floor.condition == cells[run].condition && &floor.measure == measure;
             floors.iter().find(of_cell).map(of_pairs)
         });
         if basis == Basis::RatiosToBaseline {
@@ -195,10 +195,10 @@ impl Pair<'_> {
 
     /// The fewest requests of a trial in these cells, where it matters.
     fn fewest_requests(&self, measure: &Measure, cells: [Cell; 2]) -> f64 {
-        let of_cell = |side: usize| {
-            let readers = self.sides()[side].input.trials().map(TrialReader::new);
+        let of_cell = |run: usize| {
+            let readers = self.runs()[run].input.trials().map(TrialReader::new);
             readers
-                .filter(move |reader| reader.is_of(cells[side].condition, cells[side].variant) && reader.counts())
+                .filter(move |reader| reader.is_of(cells[run].condition, cells[run].variant) && reader.counts())
                 .map(|reader| reader.denominator(&measure.series) as f64)
         };
         of_cell(0).chain(of_cell(1)).fold(f64::INFINITY, f64::min)
@@ -210,7 +210,7 @@ impl Pair<'_> {
             |drafts: &&mut DraftRow| self.basis == Basis::Values || self.nothing_differs || !drafts.row.is_baseline;
         let judged: Vec<&mut DraftRow> = drafts.iter_mut().filter(is_judged).collect();
         // The milder rule holds where both studies declared it.
-        let milder = self.sides().iter().all(|side| side.input.facts.floor_rule == FloorRule::Beyond);
+        let milder = self.runs().iter().all(|run| run.input.facts.floor_rule == FloorRule::Beyond);
         let rule = if milder { FloorRule::Beyond } else { FloorRule::Strict };
         let to_decide: Vec<ComparisonToDecide> = judged
             .iter()
@@ -233,13 +233,13 @@ impl Pair<'_> {
     }
 
     /// The noise floors of a bundle in the measures that decide.
-    pub(super) fn floors_of(&self, side: &Side<'_>) -> Vec<Floor> {
+    pub(super) fn floors_of(&self, run: &ComparedRun<'_>) -> Vec<Floor> {
         let floor = |comparison: &Comparison| Floor {
             measure: comparison.measure.clone(),
-            condition: side.input.plan.conditions[comparison.condition].clone(),
+            condition: run.input.plan.conditions[comparison.condition].clone(),
             interval: comparison.contrast.as_ref().ok().and_then(|contrast| contrast.interval.as_ref().ok()).copied(),
         };
-        side.analysis.floors.iter().map(floor).collect()
+        run.analysis.floors.iter().map(floor).collect()
     }
 }
 
@@ -253,8 +253,8 @@ fn explore(drafts: &mut [DraftRow], basis: Basis) {
 }
 
 /// What the trials of a cell gave; never empty.
-fn values(side: &Side<'_>, cell: Cell, measure: &Measure) -> OrReason<Vec<f64>> {
-    let estimate = side.analysis.estimate(cell.condition, cell.variant, measure).ok_or("it was not measured")?;
+fn values(run: &ComparedRun<'_>, cell: Cell, measure: &Measure) -> OrReason<Vec<f64>> {
+    let estimate = run.analysis.estimate(cell.condition, cell.variant, measure).ok_or("it was not measured")?;
     estimate.summary.as_ref().map_err(Clone::clone)?;
     Ok(estimate.values.iter().map(|one| one.value).collect())
 }

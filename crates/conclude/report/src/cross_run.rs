@@ -5,8 +5,8 @@ use crate::json::levels;
 use crate::terminal::{aligned, wrapped};
 use crate::text::utc;
 use askama::Template;
-use plimsoll_analysis::between::{Basis, Between, Change, Difference, Kind, NOISE_FLOORS, Row};
 use plimsoll_analysis::compare::FALSE_DISCOVERIES;
+use plimsoll_analysis::cross_run::{Basis, Change, CrossRunComparison, Difference, Kind, NOISE_FLOORS, Row};
 use plimsoll_analysis::finding::{Finding, Severity};
 use plimsoll_analysis::quantity::{confidence, margin, percent, show};
 use plimsoll_analysis::verdict::{Outcome, Verdict};
@@ -25,12 +25,12 @@ const NOTHING: &str = "–";
 
 /// The verdicts, a table of what decides, and what a reader must know, at most 100 columns wide.
 #[must_use]
-pub fn terminal(between: &Between) -> String {
-    let view = View::new(between);
+pub fn terminal(compared: &CrossRunComparison) -> String {
+    let view = View::new(compared);
     let mut text = format!("{}: the second run against the first\n\n", view.title);
-    let width = view.sides.iter().map(|side| side.name.chars().count()).max().unwrap_or(0);
-    for side in &view.sides {
-        writeln!(text, "{:<6}  {:<width$}  {} to {} UTC", side.word, side.name, side.from, side.to).expect(INFALLIBLE);
+    let width = view.runs.iter().map(|run| run.name.chars().count()).max().unwrap_or(0);
+    for run in &view.runs {
+        writeln!(text, "{:<6}  {:<width$}  {} to {} UTC", run.word, run.name, run.from, run.to).expect(INFALLIBLE);
     }
     text += "\n";
     for line in [&view.about].into_iter().chain(view.answer) {
@@ -54,20 +54,20 @@ pub fn terminal(between: &Between) -> String {
 
 /// The same with every table, as Markdown.
 #[must_use]
-pub fn markdown(between: &Between) -> String {
-    Markdown { view: &View::new(between) }.render().expect(INFALLIBLE) + "\n"
+pub fn markdown(compared: &CrossRunComparison) -> String {
+    Markdown { view: &View::new(compared) }.render().expect(INFALLIBLE) + "\n"
 }
 
 /// Everything that was found, in base units. Fields are added without a new version of the form.
 #[must_use]
-pub fn json(between: &Between) -> String {
-    serde_json::to_string_pretty(&Report::new(between)).expect("every key is text") + "\n"
+pub fn json(compared: &CrossRunComparison) -> String {
+    serde_json::to_string_pretty(&Report::new(compared)).expect("every key is text") + "\n"
 }
 
 const INFALLIBLE: &str = "a string takes what is written";
 
 #[derive(Template)]
-#[template(path = "between.md", escape = "none")]
+#[template(path = "cross_run.md", escape = "none")]
 struct Markdown<'a> {
     view: &'a View<'a>,
 }
@@ -76,7 +76,7 @@ struct Markdown<'a> {
 struct View<'a> {
     title: &'a str,
     question: &'a str,
-    sides: [SideView<'a>; 2],
+    runs: [RunView<'a>; 2],
     about: String,
     answer: &'a [String],
     /// Problems and cautions.
@@ -96,7 +96,7 @@ struct View<'a> {
     rest: Vec<Table>,
 }
 
-struct SideView<'a> {
+struct RunView<'a> {
     word: &'static str,
     name: &'a str,
     from: String,
@@ -136,34 +136,34 @@ struct RowView {
 }
 
 impl<'a> View<'a> {
-    fn new(between: &'a Between) -> View<'a> {
-        let (notes, grave) = between.findings.iter().partition(|finding| finding.severity == Severity::Note);
+    fn new(compared: &'a CrossRunComparison) -> View<'a> {
+        let (notes, grave) = compared.findings.iter().partition(|finding| finding.severity == Severity::Note);
         View {
-            title: &between.title,
-            question: &between.question,
-            sides: [side(between, 0), side(between, 1)],
-            about: between.about(),
-            answer: &between.answer,
+            title: &compared.title,
+            question: &compared.question,
+            runs: [run(compared, 0), run(compared, 1)],
+            about: compared.about(),
+            answer: &compared.answer,
             grave,
             notes,
-            causes: between.causes.iter().map(cause).collect(),
-            method: method(between),
-            confidence: confidence(between.alpha),
+            causes: compared.causes.iter().map(cause).collect(),
+            method: method(compared),
+            confidence: confidence(compared.alpha),
             false_discoveries: percent(FALSE_DISCOVERIES),
-            with_ratios: between.rows.iter().any(|row| row.against_baseline.is_some()),
-            on_ratios: between.basis == Basis::RatiosToBaseline,
-            deciding: deciding(between),
-            rest: rest(between),
+            with_ratios: compared.rows.iter().any(|row| row.against_baseline.is_some()),
+            on_ratios: compared.basis == Basis::RatiosToBaseline,
+            deciding: deciding(compared),
+            rest: rest(compared),
         }
     }
 }
 
-fn side(between: &Between, index: usize) -> SideView<'_> {
+fn run(compared: &CrossRunComparison, index: usize) -> RunView<'_> {
     let time = |time: Option<i64>| time.map_or(NOTHING.to_owned(), utc);
-    let ran = between.ran[index];
-    SideView {
+    let ran = compared.ran[index];
+    RunView {
         word: ["first", "second"][index],
-        name: &between.names[index],
+        name: &compared.names[index],
         from: time(ran.map(|ran| ran.0)),
         to: time(ran.map(|ran| ran.1)),
     }
@@ -184,18 +184,18 @@ fn cause(cause: &Difference) -> CauseView<'_> {
     }
 }
 
-fn method(between: &Between) -> String {
-    let level = confidence(between.alpha);
+fn method(compared: &CrossRunComparison) -> String {
+    let level = confidence(compared.alpha);
     let common = format!(
         "The second over the first: ratios of geometric means (differences of means where zero is a common value), with \
          {level} intervals by Welch's t test. A trial is one observation; trials of two runs are not paired."
     );
-    match between.basis {
+    match compared.basis {
         Basis::Values => common,
         Basis::RatiosToBaseline => format!(
             "{common} {}, so verdicts on the others are on the change of their ratio to the baseline inside each run: what \
              drifted between the runs falls out of it.",
-            if between.nothing_differs() {
+            if compared.nothing_differs() {
                 "The baseline is the same in both"
             } else {
                 "Nothing differs but variants other than the baseline"
@@ -220,35 +220,35 @@ fn distinct(rows: &[Row]) -> Vec<&Measure> {
     measures
 }
 
-fn deciding(between: &Between) -> Vec<Table> {
+fn deciding(compared: &CrossRunComparison) -> Vec<Table> {
     let table = |measure: &Measure| {
-        let rows: Vec<&Row> = between.rows.iter().filter(|row| row.measure == *measure).collect();
+        let rows: Vec<&Row> = compared.rows.iter().filter(|row| row.measure == *measure).collect();
         let declared = rows.iter().find_map(|row| row.verdict.as_ref()).map(|verdict| margin(verdict.margin, measure));
         Table {
             title: words::measure(measure),
             margin: declared.unwrap_or_else(|| NOTHING.to_owned()),
-            rows: rows.into_iter().map(|row| row_view(between, row)).collect(),
+            rows: rows.into_iter().map(|row| row_view(compared, row)).collect(),
         }
     };
-    distinct(&between.rows).into_iter().map(table).collect()
+    distinct(&compared.rows).into_iter().map(table).collect()
 }
 
-fn rest(between: &Between) -> Vec<Table> {
+fn rest(compared: &CrossRunComparison) -> Vec<Table> {
     let mut places: Vec<String> = Vec::new();
-    for row in &between.rest {
+    for row in &compared.rest {
         if !places.contains(&row.place()) {
             places.push(row.place());
         }
     }
     let table = |place: String| {
         // What neither run has a value for is not worth a line.
-        let rows = between.rest.iter().filter(|row| row.place() == place && row.centres() != [None, None]);
-        Table { rows: rows.map(|row| row_view(between, row)).collect(), title: place, margin: String::new() }
+        let rows = compared.rest.iter().filter(|row| row.place() == place && row.centres() != [None, None]);
+        Table { rows: rows.map(|row| row_view(compared, row)).collect(), title: place, margin: String::new() }
     };
     places.into_iter().map(table).collect()
 }
 
-fn row_view(between: &Between, row: &Row) -> RowView {
+fn row_view(compared: &CrossRunComparison, row: &Row) -> RowView {
     let unit = row.measure.unit();
     let [first, second] = row.centres().map(|centre| centre.map_or(NOTHING.to_owned(), |centre| show(centre, unit)));
     let change = |change: &OrReason<Change>| match change {
@@ -265,10 +265,10 @@ fn row_view(between: &Between, row: &Row) -> RowView {
         Some(Err(_)) | None => NOTHING.to_owned(),
     };
     let (verdict, reason) = match (&row.verdict, &row.exploratory) {
-        (Some(verdict), _) if between.is_unexplained(verdict) => unexplained(between, row),
+        (Some(verdict), _) if compared.is_unexplained(verdict) => unexplained(compared, row),
         (Some(verdict), _) => (verdict.in_words(), verdict.reason.clone()),
         (None, Some(exploratory)) => (if exploratory.stands_out { "\\*" } else { "" }.to_owned(), String::new()),
-        (None, None) if row.is_baseline && between.basis == Basis::RatiosToBaseline => {
+        (None, None) if row.is_baseline && compared.basis == Basis::RatiosToBaseline => {
             ("drift".to_owned(), "the same in both: its change is what the time between the runs did".to_owned())
         }
         (None, None) => (String::new(), String::new()),
@@ -296,8 +296,8 @@ fn is_open(verdict: &Verdict) -> bool {
 }
 
 /// What moved although nothing known differs: in a word, and why it is no more than that.
-fn unexplained(between: &Between, row: &Row) -> (String, String) {
-    match (row.is_baseline, between.basis) {
+fn unexplained(compared: &CrossRunComparison, row: &Row) -> (String, String) {
+    match (row.is_baseline, compared.basis) {
         (true, Basis::RatiosToBaseline) => {
             ("drift".to_owned(), "the same in both: its change is what the time between the runs did".to_owned())
         }
@@ -368,8 +368,8 @@ struct Report<'a> {
     format: u32,
     title: &'a str,
     question: &'a str,
-    first: SideRow<'a>,
-    second: SideRow<'a>,
+    first: RunRow<'a>,
+    second: RunRow<'a>,
     about: String,
     answer: &'a [String],
     confidence: f64,
@@ -385,7 +385,7 @@ struct Report<'a> {
 }
 
 #[derive(Serialize)]
-struct SideRow<'a> {
+struct RunRow<'a> {
     bundle: &'a str,
     from_utc: Option<String>,
     to_utc: Option<String>,
@@ -458,7 +458,7 @@ struct FindingRow<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn new(between: &'a Between) -> Report<'a> {
+    fn new(compared: &'a CrossRunComparison) -> Report<'a> {
         let finding = |finding: &'a Finding| FindingRow {
             gravity: finding.severity.name(),
             topic: finding.topic,
@@ -467,41 +467,41 @@ impl<'a> Report<'a> {
         };
         Report {
             format: FORMAT,
-            title: &between.title,
-            question: &between.question,
-            first: side_row(between, 0),
-            second: side_row(between, 1),
-            about: between.about(),
-            answer: &between.answer,
-            confidence: 1.0 - between.alpha,
-            basis: match between.basis {
+            title: &compared.title,
+            question: &compared.question,
+            first: run_row(compared, 0),
+            second: run_row(compared, 1),
+            about: compared.about(),
+            answer: &compared.answer,
+            confidence: 1.0 - compared.alpha,
+            basis: match compared.basis {
                 Basis::Values => "values",
                 Basis::RatiosToBaseline => "ratios_to_baseline",
             },
-            differences: between.causes.iter().map(difference_row).collect(),
-            minor_differences: between.minor.iter().map(difference_row).collect(),
-            unknown: &between.unknown,
-            left_out: &between.left_out,
-            problems: &between.problems,
-            comparisons: between.rows.iter().map(|row| comparison_row(between, row)).collect(),
-            exploratory: between.rest.iter().map(|row| comparison_row(between, row)).collect(),
-            findings: between.findings.iter().map(finding).collect(),
+            differences: compared.causes.iter().map(difference_row).collect(),
+            minor_differences: compared.minor.iter().map(difference_row).collect(),
+            unknown: &compared.unknown,
+            left_out: &compared.left_out,
+            problems: &compared.problems,
+            comparisons: compared.rows.iter().map(|row| comparison_row(compared, row)).collect(),
+            exploratory: compared.rest.iter().map(|row| comparison_row(compared, row)).collect(),
+            findings: compared.findings.iter().map(finding).collect(),
         }
     }
 }
 
-fn side_row(between: &Between, index: usize) -> SideRow<'_> {
-    let ran = between.ran[index];
-    let floor = |floor: &plimsoll_analysis::between::Floor| FloorRow {
+fn run_row(compared: &CrossRunComparison, index: usize) -> RunRow<'_> {
+    let ran = compared.ran[index];
+    let floor = |floor: &plimsoll_analysis::cross_run::Floor| FloorRow {
         measure: floor.measure.to_string(),
         condition: levels(&floor.condition),
         interval: floor.interval.map(|interval| [interval.low, interval.high]),
     };
-    SideRow {
-        bundle: &between.names[index],
+    RunRow {
+        bundle: &compared.names[index],
         from_utc: ran.map(|ran| utc(ran.0)),
         to_utc: ran.map(|ran| utc(ran.1)),
-        noise_floors: between.floors[index].iter().map(floor).collect(),
+        noise_floors: compared.floors[index].iter().map(floor).collect(),
     }
 }
 
@@ -520,7 +520,7 @@ fn difference_row(difference: &Difference) -> DifferenceRow<'_> {
     }
 }
 
-fn comparison_row(between: &Between, row: &Row) -> ComparisonRow {
+fn comparison_row(compared: &CrossRunComparison, row: &Row) -> ComparisonRow {
     let [first, second] = row.values.clone();
     ComparisonRow {
         measure: row.measure.to_string(),
@@ -534,7 +534,7 @@ fn comparison_row(between: &Between, row: &Row) -> ComparisonRow {
         change: change_row(&row.change),
         change_to_baseline: row.against_baseline.as_ref().map(change_row),
         verdict: row.verdict.as_ref().map(|verdict| VerdictRow {
-            outcome: match between.is_unexplained(verdict) {
+            outcome: match compared.is_unexplained(verdict) {
                 true => "moved".to_owned(),
                 false => verdict.outcome.to_string(),
             },
@@ -542,8 +542,8 @@ fn comparison_row(between: &Between, row: &Row) -> ComparisonRow {
             not_inferior: verdict.not_inferior,
             margin: verdict.margin,
             adjusted_p: verdict.adjusted_p,
-            reason: match between.is_unexplained(verdict) {
-                true => unexplained(between, row).1,
+            reason: match compared.is_unexplained(verdict) {
+                true => unexplained(compared, row).1,
                 false => verdict.reason.clone(),
             },
         }),

@@ -1,6 +1,6 @@
 //! What a reader should know beside the numbers of two bundles.
 
-use super::{Basis, Between, Floor};
+use super::{Basis, CrossRunComparison, Floor};
 use crate::effect::ends;
 use crate::estimate::Interval;
 use crate::finding::{Finding, Severity};
@@ -10,13 +10,19 @@ use plimsoll_model::measure::Measure;
 /// The topic of the finding that tells the noise floors of both.
 pub const NOISE_FLOORS: &str = "noise floors";
 
-pub(super) fn findings(between: &Between) -> Vec<Finding> {
-    let mut findings: Vec<Finding> =
-        [problems(between), several(between), at_once(between), Some(times(between)), unknown(between), drift(between)]
-            .into_iter()
-            .chain([Some(floors(between)), left_out(between), minor(between)])
-            .flatten()
-            .collect();
+pub(super) fn findings(compared: &CrossRunComparison) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = [
+        problems(compared),
+        several(compared),
+        at_once(compared),
+        Some(times(compared)),
+        unknown(compared),
+        drift(compared),
+    ]
+    .into_iter()
+    .chain([Some(floors(compared)), left_out(compared), minor(compared)])
+    .flatten()
+    .collect();
     findings.sort_by_key(|finding| finding.severity);
     findings
 }
@@ -25,32 +31,32 @@ fn finding(severity: Severity, topic: &'static str, sentence: impl Into<String>,
     Finding { severity, topic, sentence: sentence.into(), evidence }
 }
 
-fn problems(between: &Between) -> Option<Finding> {
+fn problems(compared: &CrossRunComparison) -> Option<Finding> {
     let sentence =
         "A bundle is damaged, was changed after the run, or is not complete: this rests on what is whole of it.";
-    (!between.problems.is_empty())
-        .then(|| finding(Severity::Problem, "bundle not whole", sentence, between.problems.clone()))
+    (!compared.problems.is_empty())
+        .then(|| finding(Severity::Problem, "bundle not whole", sentence, compared.problems.clone()))
 }
 
-fn several(between: &Between) -> Option<Finding> {
+fn several(compared: &CrossRunComparison) -> Option<Finding> {
     let sentence = "More than one thing differs between the bundles, so a difference in the numbers has no one cause: to \
                     learn it, change one thing at a time, or compare both as variants of one study.";
-    let evidence = between.causes.iter().map(ToString::to_string).collect();
-    (between.causes.len() > 1).then(|| finding(Severity::Caution, "several things differ", sentence, evidence))
+    let evidence = compared.causes.iter().map(ToString::to_string).collect();
+    (compared.causes.len() > 1).then(|| finding(Severity::Caution, "several things differ", sentence, evidence))
 }
 
-fn at_once(between: &Between) -> Option<Finding> {
-    let [(first_begin, first_end), (second_begin, second_end)] = [between.ran[0]?, between.ran[1]?];
+fn at_once(compared: &CrossRunComparison) -> Option<Finding> {
+    let [(first_begin, first_end), (second_begin, second_end)] = [compared.ran[0]?, compared.ran[1]?];
     let overlap = first_begin < second_end && second_begin < first_end;
-    let same_machine = !between.causes.iter().any(|cause| cause.kind == super::Kind::Machine);
+    let same_machine = !compared.causes.iter().any(|cause| cause.kind == super::Kind::Machine);
     let sentence = "The two ran at the same time, on machines of the same description: if it was one machine, each was \
                     load for the other.";
     (overlap && same_machine).then(|| finding(Severity::Problem, "at the same time", sentence, Vec::new()))
 }
 
 /// Always: that is what sets this apart from a study.
-fn times(between: &Between) -> Finding {
-    let apart = match between.ran {
+fn times(compared: &CrossRunComparison) -> Finding {
+    let apart = match compared.ran {
         [Some((_, end)), Some((begin, _))] if begin >= end => {
             format!("The second began {} after the first had ended", span(begin - end))
         }
@@ -59,7 +65,7 @@ fn times(between: &Between) -> Finding {
         }
         _ => "The two did not run side by side".to_owned(),
     };
-    let rest = match between.basis {
+    let rest = match compared.basis {
         Basis::Values => {
             "what drifts on a machine in between (temperature, updates, neighbours, data on disk) is in the differences, \
              and not in their intervals. Variants of one study, in the same blocks, do not have this fault"
@@ -72,14 +78,14 @@ fn times(between: &Between) -> Finding {
     finding(Severity::Caution, "different times", format!("{apart}; {rest}."), Vec::new())
 }
 
-fn unknown(between: &Between) -> Option<Finding> {
+fn unknown(compared: &CrossRunComparison) -> Option<Finding> {
     let sentence = "Some things could not be held against each other.";
-    (!between.unknown.is_empty()).then(|| finding(Severity::Caution, "not known", sentence, between.unknown.clone()))
+    (!compared.unknown.is_empty()).then(|| finding(Severity::Caution, "not known", sentence, compared.unknown.clone()))
 }
 
 /// The baseline's own change, where nothing but other variants differs.
-fn drift(between: &Between) -> Option<Finding> {
-    let of_baseline = between.rows.iter().filter(|row| row.is_baseline);
+fn drift(compared: &CrossRunComparison) -> Option<Finding> {
+    let of_baseline = compared.rows.iter().filter(|row| row.is_baseline);
     let evidence: Vec<String> = of_baseline
         .filter_map(|row| {
             let change = row.change.as_ref().ok()?;
@@ -93,13 +99,13 @@ fn drift(between: &Between) -> Option<Finding> {
         .collect();
     let sentence = "The baseline is the same in both, so its own change is what the time between them did. Verdicts on the \
                     other variants are on their ratios to it.";
-    (between.basis == Basis::RatiosToBaseline && !evidence.is_empty())
+    (compared.basis == Basis::RatiosToBaseline && !evidence.is_empty())
         .then(|| finding(Severity::Note, "drift", sentence, evidence))
 }
 
-fn floors(between: &Between) -> Finding {
+fn floors(compared: &CrossRunComparison) -> Finding {
     let mut evidence = Vec::new();
-    for (name, floors) in between.names.iter().zip(&between.floors) {
+    for (name, floors) in compared.names.iter().zip(&compared.floors) {
         let mut measures: Vec<&Measure> = Vec::new();
         for floor in floors {
             if !measures.contains(&&floor.measure) {
@@ -128,15 +134,15 @@ fn reach(floors: &[Floor], measure: &Measure) -> Option<Interval> {
     intervals.reduce(|one, other| Interval { low: one.low.min(other.low), high: one.high.max(other.high) })
 }
 
-fn left_out(between: &Between) -> Option<Finding> {
+fn left_out(compared: &CrossRunComparison) -> Option<Finding> {
     let sentence = "Only what both bundles have is compared.";
-    (!between.left_out.is_empty()).then(|| finding(Severity::Note, "left out", sentence, between.left_out.clone()))
+    (!compared.left_out.is_empty()).then(|| finding(Severity::Note, "left out", sentence, compared.left_out.clone()))
 }
 
-fn minor(between: &Between) -> Option<Finding> {
+fn minor(compared: &CrossRunComparison) -> Option<Finding> {
     let sentence = "These differ as well; the comparison is not about them.";
-    let evidence = between.minor.iter().map(ToString::to_string).collect();
-    (!between.minor.is_empty()).then(|| finding(Severity::Note, "also different", sentence, evidence))
+    let evidence = compared.minor.iter().map(ToString::to_string).collect();
+    (!compared.minor.is_empty()).then(|| finding(Severity::Note, "also different", sentence, evidence))
 }
 
 /// A span of milliseconds for people: `40 s`, `12 min`, `3 h`, `5 days`.

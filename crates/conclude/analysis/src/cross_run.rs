@@ -44,15 +44,15 @@ use plimsoll_model::result::{StartResult, StartTiming};
 use plimsoll_model::start::Plan;
 use plimsoll_model::system::SystemSpec;
 use plimsoll_model::workload::Workload;
-use rows::Pair;
+use rows::RunPair;
 
-/// What stands for Plimsoll's own path in what was [`Resolved`]: a study says the same, and it is
+/// What stands for Plimsoll's own path in what was [`ResolvedCell`]: a study says the same, and it is
 /// another path on each machine.
 pub const THIS_PROGRAM: &str = "{plimsoll}";
 
 /// One of the two bundles.
 #[derive(Debug)]
-pub struct Side<'a> {
+pub struct ComparedRun<'a> {
     /// What it is called in messages.
     pub name: String,
     /// What it holds.
@@ -60,7 +60,7 @@ pub struct Side<'a> {
     /// What its trials say.
     pub analysis: &'a Analysis,
     /// What its trials were, each variant under each condition once; or why that is not known.
-    pub cells: OrReason<Vec<Resolved>>,
+    pub cells: OrReason<Vec<ResolvedCell>>,
     /// The version of Plimsoll that wrote it.
     pub plimsoll: String,
 }
@@ -68,7 +68,7 @@ pub struct Side<'a> {
 /// What the trials of a variant under a condition were, with every placeholder filled in. Ports
 /// that Plimsoll picks, and its own path, are stand-ins.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Resolved {
+pub struct ResolvedCell {
     /// The variant.
     pub variant: Assignment,
     /// The condition.
@@ -85,16 +85,16 @@ pub struct Resolved {
 
 /// Why two bundles must not be compared.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Refusal {
+pub enum NotComparable {
     /// They are the same run.
     SameRun,
     /// What they measure is not the same: every difference that forbids it.
-    OtherStudy(Vec<Difference>),
+    DifferentStudy(Vec<Difference>),
 }
 
 /// The second bundle against the first.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Between {
+pub struct CrossRunComparison {
     /// The title of the study; the first's, where they differ.
     pub title: String,
     /// Its question.
@@ -190,7 +190,7 @@ pub struct Floor {
     pub interval: Option<Interval>,
 }
 
-impl Between {
+impl CrossRunComparison {
     /// What the comparison is about: the one thing that differs, or why that cannot be said; and
     /// how far the baseline itself moved, where that is drift.
     #[must_use]
@@ -293,23 +293,23 @@ impl Row {
 ///
 /// # Errors
 /// They are one run, or what they measure is not the same: all that differs, at once.
-pub fn between(first: &Side<'_>, second: &Side<'_>) -> Result<Between, Refusal> {
+pub fn compare_runs(first: &ComparedRun<'_>, second: &ComparedRun<'_>) -> Result<CrossRunComparison, NotComparable> {
     if is_same_run(first.input, second.input) {
-        return Err(Refusal::SameRun);
+        return Err(NotComparable::SameRun);
     }
     let shared = shared(first, second);
     let Differences { forbidding, causes, minor, unknown } = differences(first, second, &shared);
     if !forbidding.is_empty() {
-        return Err(Refusal::OtherStudy(forbidding));
+        return Err(NotComparable::DifferentStudy(forbidding));
     }
     let pinned = baseline_is_pinned(first, second, &causes);
     let basis = basis(&causes, pinned, &first.input.plan.variants[0], &shared);
     let alpha = level(&first.input.plan).min(level(&second.input.plan));
-    let pair = Pair { first, second, pinned, basis, nothing_differs: causes.is_empty(), alpha };
+    let pair = RunPair { first, second, pinned, basis, nothing_differs: causes.is_empty(), alpha };
     let (rows, rest) = pair.rows(&shared);
     let facts = &first.input.facts;
     let plan = Plan { conditions: distinct(shared.iter().map(|(_, condition)| condition)), ..first.input.plan.clone() };
-    let mut between = Between {
+    let mut compared = CrossRunComparison {
         title: facts.title.clone(),
         question: facts.question.clone(),
         names: [first.name.clone(), second.name.clone()],
@@ -328,8 +328,8 @@ pub fn between(first: &Side<'_>, second: &Side<'_>) -> Result<Between, Refusal> 
         floors: [pair.floors_of(first), pair.floors_of(second)],
         findings: Vec::new(),
     };
-    between.findings = findings::findings(&between);
-    Ok(between)
+    compared.findings = findings::findings(&compared);
+    Ok(compared)
 }
 
 fn is_shown(verdict: &Verdict) -> bool {
@@ -347,19 +347,19 @@ fn is_same_run(first: &Input, second: &Input) -> bool {
 }
 
 /// Whether the baseline is the same program, started in the same way, in both bundles.
-fn baseline_is_pinned(first: &Side<'_>, second: &Side<'_>, causes: &[Difference]) -> bool {
+fn baseline_is_pinned(first: &ComparedRun<'_>, second: &ComparedRun<'_>, causes: &[Difference]) -> bool {
     let (one, other) = (&first.input.plan.variants[0], &second.input.plan.variants[0]);
     let touched = causes.iter().any(|cause| cause.kind == Kind::System && cause.touches(one));
     is_same(one, other) && !touched && programs_are_known(first, one) && programs_are_known(second, other)
 }
 
 /// Whether the hash of each program that a variant starts is in the bundle.
-fn programs_are_known(side: &Side<'_>, variant: &Assignment) -> bool {
-    let cells = side.cells.as_deref().unwrap_or_default();
+fn programs_are_known(run: &ComparedRun<'_>, variant: &Assignment) -> bool {
+    let cells = run.cells.as_deref().unwrap_or_default();
     let mut systems =
         cells.iter().filter(|cell| is_same(&cell.variant, variant)).flat_map(|cell| &cell.systems).peekable();
     let known = |system: &SystemSpec| {
-        let versions = side.input.versions.iter().filter(|version| version.name == system.name);
+        let versions = run.input.versions.iter().filter(|version| version.name == system.name);
         versions.filter(|version| version.sha256.is_some()).count() > 0
     };
     systems.peek().is_some() && systems.all(known)
@@ -380,19 +380,19 @@ fn ran(input: &Input) -> Option<(i64, i64)> {
     Some((first, input.starts.iter().map(ended).max()?))
 }
 
-fn left_out(first: &Side<'_>, second: &Side<'_>) -> Vec<String> {
-    let only = |side: &Side<'_>, other: &Side<'_>| {
-        let (plan, there) = (&side.input.plan, &other.input.plan);
+fn left_out(first: &ComparedRun<'_>, second: &ComparedRun<'_>) -> Vec<String> {
+    let only = |run: &ComparedRun<'_>, other: &ComparedRun<'_>| {
+        let (plan, there) = (&run.input.plan, &other.input.plan);
         let conditions = plan.conditions.iter().filter(|one| place(&there.conditions, one).is_none());
         let variants = plan.variants.iter().filter(|one| place(&there.variants, one).is_none());
         let lines = variants
             .map(|variant| format!("the variant {}", variant.label()))
             .chain(conditions.map(|condition| format!("the condition {}", words::condition(condition))));
-        lines.map(|what| format!("{what} is in {} only", side.name)).collect::<Vec<_>>()
+        lines.map(|what| format!("{what} is in {} only", run.name)).collect::<Vec<_>>()
     };
     [only(first, second), only(second, first)].concat()
 }
 
-fn problems(side: &Side<'_>) -> Vec<String> {
-    side.input.problems.iter().map(|problem| format!("{}: {problem}", side.name)).collect()
+fn problems(run: &ComparedRun<'_>) -> Vec<String> {
+    run.input.problems.iter().map(|problem| format!("{}: {problem}", run.name)).collect()
 }

@@ -1,13 +1,13 @@
 //! Two runs of the study against each other.
 
 use crate::sample;
-use plimsoll_analysis::between::{Between, Resolved, Side, between};
+use plimsoll_analysis::cross_run::{ComparedRun, CrossRunComparison, ResolvedCell, compare_runs};
 use plimsoll_analysis::{Input, analyse};
 use plimsoll_model::load::{LoadModel, LoadProfile, Profile, Stop, Think};
 use plimsoll_model::record::histogram;
 use plimsoll_model::system::{CommandLine, Probe, Ready, StopPolicy, StopSignal, SystemSpec};
 use plimsoll_model::workload::{Connect, HttpStep, Steps, Target, Workload};
-use plimsoll_report::between::{json, markdown, terminal};
+use plimsoll_report::cross_run::{json, markdown, terminal};
 use std::time::Duration;
 
 /// The same study a day later, with trials that take longer by about this factor, and those of
@@ -31,12 +31,12 @@ fn rerun(factor: f64, of_inputq: f64) -> Input {
 }
 
 /// What ran: inputQ was started with this argument.
-fn cells(input: &Input, argument: &str) -> Vec<Resolved> {
+fn cells(input: &Input, argument: &str) -> Vec<ResolvedCell> {
     let second = Duration::from_secs(1);
     let mut cells = Vec::new();
     for condition in &input.plan.conditions {
         for variant in &input.plan.variants {
-            cells.push(Resolved {
+            cells.push(ResolvedCell {
                 variant: variant.clone(),
                 condition: condition.clone(),
                 systems: vec![SystemSpec {
@@ -83,11 +83,11 @@ fn command(mode: &str, argument: &str) -> CommandLine {
 }
 
 /// Two runs, with an argument that each started inputQ with.
-fn compared(runs: [(&Input, &str); 2]) -> Between {
+fn compared(runs: [(&Input, &str); 2]) -> CrossRunComparison {
     let analyses = runs.map(|(input, _)| analyse(input));
-    let side = |index: usize| {
+    let run = |index: usize| {
         let (input, argument) = runs[index];
-        Side {
+        ComparedRun {
             name: ["runs/monday", "runs/tuesday"][index].to_owned(),
             input,
             analysis: &analyses[index],
@@ -95,11 +95,11 @@ fn compared(runs: [(&Input, &str); 2]) -> Between {
             plimsoll: "0.1.0".to_owned(),
         }
     };
-    between(&side(0), &side(1)).expect("runs of one study")
+    compare_runs(&run(0), &run(1)).expect("runs of one study")
 }
 
 /// A new version, which is slower.
-fn new_version() -> Between {
+fn new_version() -> CrossRunComparison {
     let (first, mut second) = (sample::study(), rerun(1.2, 1.0));
     second.versions[0].sha256 = Some("f".repeat(64));
     second.versions[0].version = Some("counter 1.1, grpc-go 1.71".to_owned());
@@ -107,7 +107,7 @@ fn new_version() -> Between {
 }
 
 /// The same version on a machine that is not quite the same, started otherwise.
-fn other_machine() -> Between {
+fn other_machine() -> CrossRunComparison {
     let (first, mut second) = (sample::study(), rerun(1.0, 1.0));
     second.host.kernel = Some("Linux 6.12.0 x86_64".to_owned());
     second.plan.seed = 7;
@@ -115,7 +115,7 @@ fn other_machine() -> Between {
 }
 
 /// The same program on the same machine, which has become slower; inputQ was started otherwise.
-fn other_setting() -> Between {
+fn other_setting() -> CrossRunComparison {
     let (first, second) = (sample::study(), rerun(1.3, 0.8));
     compared([(&first, "-buffer 10"), (&second, "-buffer 1000")])
 }
@@ -129,7 +129,7 @@ fn where_drift_falls_out_the_ratios_to_the_baseline_are_shown() {
 }
 
 /// The same program on the same machine, which has become slower.
-fn nothing_changed() -> Between {
+fn nothing_changed() -> CrossRunComparison {
     let (first, second) = (sample::study(), rerun(1.3, 1.0));
     compared([(&first, "-buffer 10"), (&second, "-buffer 10")])
 }
@@ -174,8 +174,8 @@ fn markdown_tables_have_as_many_cells_in_each_row() {
 
 #[test]
 fn lines_fit_a_terminal() {
-    for between in [new_version(), other_machine(), nothing_changed()] {
-        let text = terminal(&between);
+    for compared in [new_version(), other_machine(), nothing_changed()] {
+        let text = terminal(&compared);
         let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > 130).collect();
         assert!(long.is_empty(), "{long:#?}");
     }

@@ -1,7 +1,7 @@
 //! How far the baseline moved between two runs, where nothing is known that could have moved it.
 
 use super::answer::{distinct_measures, sizes};
-use super::rows::Pair;
+use super::rows::RunPair;
 use super::{Basis, Change, Row, is_shown};
 use crate::verdict::Outcome;
 use crate::words;
@@ -16,7 +16,7 @@ enum Movement {
 }
 
 /// Sentences on the baseline. None where something differs that may have moved it.
-pub(super) fn drift(rows: &[Row], pair: &Pair<'_>) -> Vec<String> {
+pub(super) fn drift(rows: &[Row], pair: &RunPair<'_>) -> Vec<String> {
     if !pair.nothing_differs && pair.basis == Basis::Values {
         return Vec::new();
     }

@@ -2,7 +2,7 @@
 //! each other name by name.
 
 use super::named_value::{NamedValue, named};
-use super::{Resolved, flow, sql};
+use super::{ResolvedCell, flow, sql};
 use plimsoll_model::host::Host;
 use plimsoll_model::load::{Arrivals, LoadModel, LoadProfile, Overflow, Profile, Shape, Stop};
 use plimsoll_model::storage::{Action, BucketStyle, Credentials, Payload, S3, Storage, Store, Upload};
@@ -19,13 +19,13 @@ fn or_none<T: ToString>(value: Option<T>) -> String {
 }
 
 /// What decides whether the numbers of a cell mean the same as those of another: load and workload.
-pub(super) fn load_and_workload(cell: &Resolved) -> Vec<NamedValue> {
+pub(super) fn load_and_workload(cell: &ResolvedCell) -> Vec<NamedValue> {
     let data = cell.databases.iter().flat_map(sql::data).collect();
     [load(&cell.load), workload(&cell.workload), data].concat()
 }
 
 /// What may be the subject of a comparison: how systems are started, and where load goes.
-pub(super) fn settings(cell: &Resolved) -> Vec<NamedValue> {
+pub(super) fn settings(cell: &ResolvedCell) -> Vec<NamedValue> {
     let mut all = Vec::new();
     // The port of a system that Plimsoll starts stands in for a free one.
     let has_own_port = cell.systems.iter().any(|system| system.port.is_some());
@@ -317,7 +317,7 @@ pub(super) fn measured(facts: &StudyFacts) -> Vec<NamedValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::between::named_value::LONGEST;
+    use crate::cross_run::named_value::LONGEST;
     use plimsoll_model::load::{Stage, Think};
     use plimsoll_model::storage::{KeyPair, Mode, Nfs, NfsPorts, Operation, Secret, StorageStep};
     use std::time::Duration;
