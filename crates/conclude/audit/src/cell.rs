@@ -31,10 +31,10 @@ impl Change {
 }
 
 /// Words that turn a change without a sign around.
-const LESS: [&str; 5] = ["reduction", "decrease", "less", "lower", "fewer"];
+const WORDS_OF_DECREASE: [&str; 5] = ["reduction", "decrease", "less", "lower", "fewer"];
 
 /// Words that may follow a change and leave it as it is.
-const MORE: [&str; 7] = ["increase", "more", "higher", "improvement", "faster", "slower", "worse"];
+const WORDS_OF_INCREASE: [&str; 7] = ["increase", "more", "higher", "improvement", "faster", "slower", "worse"];
 
 /// Reads a published change.
 pub(crate) fn change(text: &str) -> Result<Change, Unreadable> {
@@ -66,8 +66,8 @@ fn without_word(text: &str) -> (&str, bool) {
     let Some((rest, word)) = text.trim().rsplit_once([' ', '\u{a0}']) else { return (text.trim(), false) };
     let word = word.to_lowercase();
     match word.as_str() {
-        word if LESS.contains(&word) => (rest.trim(), true),
-        word if MORE.contains(&word) => (rest.trim(), false),
+        word if WORDS_OF_DECREASE.contains(&word) => (rest.trim(), true),
+        word if WORDS_OF_INCREASE.contains(&word) => (rest.trim(), false),
         _ => (text.trim(), false),
     }
 }
@@ -160,7 +160,7 @@ pub(crate) fn direction(text: &str) -> Result<Direction, Unreadable> {
 
 /// When a run took place.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum TimeOfRun {
     /// So many runs into the study, or a clock time as one number in parts.
     At(Vec<u64>),
     /// All runs of one variant, then all of the next.
@@ -170,15 +170,15 @@ pub(crate) enum Place {
 }
 
 /// Reads a place in time: a number, a word, or a pattern of letters such as `AAABBB`.
-pub(crate) fn order(text: &str) -> Result<Place, Unreadable> {
+pub(crate) fn order(text: &str) -> Result<TimeOfRun, Unreadable> {
     let word = text.trim().to_lowercase();
     if let Ok(number) = word.parse() {
-        return Ok(Place::At(vec![number]));
+        return Ok(TimeOfRun::At(vec![number]));
     }
     match word.as_str() {
-        "sequential" | "in sequence" | "one after the other" => Ok(Place::Sequential),
+        "sequential" | "in sequence" | "one after the other" => Ok(TimeOfRun::Sequential),
         "interleaved" | "alternating" | "random" | "randomised" | "randomized" | "blocks" | "shuffled" => {
-            Ok(Place::Mixed)
+            Ok(TimeOfRun::Mixed)
         }
         _ => pattern(&word).ok_or_else(|| {
             Unreadable::expected("a whole number, `sequential`, `interleaved`, `random`, or a pattern such as `AAABBB`")
@@ -187,7 +187,7 @@ pub(crate) fn order(text: &str) -> Result<Place, Unreadable> {
 }
 
 /// `aaabbb` is sequential, `abab` mixed. A letter alone is no pattern.
-fn pattern(word: &str) -> Option<Place> {
+fn pattern(word: &str) -> Option<TimeOfRun> {
     let letters: Vec<char> = word.chars().filter(|c| !matches!(c, ' ' | '-' | ',')).collect();
     let mut seen = letters.clone();
     seen.dedup();
@@ -196,11 +196,11 @@ fn pattern(word: &str) -> Option<Place> {
     seen.dedup();
     let sound = seen.len() >= 2 && seen.iter().copied().eq(('a'..='z').take(seen.len()));
     let repeats = letters.len() > seen.len();
-    (sound && repeats).then_some(if changes == seen.len() { Place::Sequential } else { Place::Mixed })
+    (sound && repeats).then_some(if changes == seen.len() { TimeOfRun::Sequential } else { TimeOfRun::Mixed })
 }
 
 /// Reads a clock time: `2026-01-31 14:05`, `14:05:30`.
-pub(crate) fn started(text: &str) -> Result<Place, Unreadable> {
+pub(crate) fn started(text: &str) -> Result<TimeOfRun, Unreadable> {
     let expected = || Unreadable::expected("a time such as `2026-01-31 14:05` or `14:05:30`");
     let text = text.trim().trim_end_matches(['Z', 'z']);
     let parts: Vec<u64> = text
@@ -212,7 +212,7 @@ pub(crate) fn started(text: &str) -> Result<Place, Unreadable> {
     let sound = |c: char| c.is_ascii_digit() || matches!(c, '-' | ':' | 'T' | ' ' | '.');
     let dated = parts.len() >= 3 && parts[0] >= 1000;
     let clock = (2..=4).contains(&parts.len()) && parts[0] < 24;
-    if text.chars().all(sound) && (dated || clock) { Ok(Place::At(parts)) } else { Err(expected()) }
+    if text.chars().all(sound) && (dated || clock) { Ok(TimeOfRun::At(parts)) } else { Err(expected()) }
 }
 
 /// How many requests failed.
@@ -308,18 +308,18 @@ mod tests {
     #[test]
     fn places_in_time_are_read() {
         for (text, expected) in [
-            ("3", Some(Place::At(vec![3]))),
-            ("AAABBB", Some(Place::Sequential)),
-            ("AAA BBB", Some(Place::Sequential)),
-            ("ABBAAB", Some(Place::Mixed)),
-            ("random", Some(Place::Mixed)),
+            ("3", Some(TimeOfRun::At(vec![3]))),
+            ("AAABBB", Some(TimeOfRun::Sequential)),
+            ("AAA BBB", Some(TimeOfRun::Sequential)),
+            ("ABBAAB", Some(TimeOfRun::Mixed)),
+            ("random", Some(TimeOfRun::Mixed)),
             ("AB", None),
             ("soon", None),
         ] {
             assert_eq!(order(text).ok(), expected, "{text}");
         }
-        assert_eq!(started("2026-01-31 9:05"), Ok(Place::At(vec![2026, 1, 31, 9, 5])));
-        assert_eq!(started("14:05:30"), Ok(Place::At(vec![14, 5, 30])));
+        assert_eq!(started("2026-01-31 9:05"), Ok(TimeOfRun::At(vec![2026, 1, 31, 9, 5])));
+        assert_eq!(started("14:05:30"), Ok(TimeOfRun::At(vec![14, 5, 30])));
         assert!(started("last Tuesday").is_err());
     }
 

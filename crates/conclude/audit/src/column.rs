@@ -224,7 +224,7 @@ pub(crate) fn percentile(name: &str) -> Option<f64> {
 }
 
 /// The column that a heading was perhaps meant to be, where it is none.
-pub(crate) fn perhaps(heading: &str) -> Option<&'static str> {
+pub(crate) fn nearest_heading(heading: &str) -> Option<&'static str> {
     // Short words are near to too many others.
     let name = Some(simple(heading)).filter(|name| name.chars().count() >= 5)?;
     nearest(&name, NAMES.iter().map(|(name, _)| *name))
@@ -263,7 +263,7 @@ mod tests {
         for (heading, expected) in
             [("medain", Some("median")), ("Basline", Some("baseline")), ("database", None), ("test", None)]
         {
-            assert_eq!(perhaps(heading), expected, "{heading}");
+            assert_eq!(nearest_heading(heading), expected, "{heading}");
         }
     }
 }

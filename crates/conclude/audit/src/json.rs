@@ -19,20 +19,20 @@ struct Report<'a> {
     problems: usize,
     cautions: usize,
     notes: usize,
-    findings: Vec<FindingOf<'a>>,
+    findings: Vec<FindingRow<'a>>,
 }
 
 #[derive(Serialize)]
-struct FindingOf<'a> {
+struct FindingRow<'a> {
     gravity: &'static str,
     topic: &'a str,
     sentence: &'a str,
-    evidence: Vec<EvidenceOf<'a>>,
+    evidence: Vec<EvidenceRow<'a>>,
     advice: &'a str,
 }
 
 #[derive(Serialize)]
-struct EvidenceOf<'a> {
+struct EvidenceRow<'a> {
     lines: &'a [u64],
     text: &'a str,
 }
@@ -40,11 +40,11 @@ struct EvidenceOf<'a> {
 /// The audit of the table `name` as JSON.
 #[must_use]
 pub fn json(name: &str, audit: &Audit) -> String {
-    let findings = audit.findings.iter().map(|finding| FindingOf {
+    let findings = audit.findings.iter().map(|finding| FindingRow {
         gravity: finding.severity.name(),
         topic: finding.topic,
         sentence: &finding.sentence,
-        evidence: finding.evidence.iter().map(|one| EvidenceOf { lines: &one.lines, text: &one.text }).collect(),
+        evidence: finding.evidence.iter().map(|one| EvidenceRow { lines: &one.lines, text: &one.text }).collect(),
         advice: finding.advice,
     });
     let report = Report {

@@ -63,7 +63,7 @@ pub fn audit(text: &str) -> Result<Audit, Vec<Fault>> {
     let table = table::read(text)?;
     let mut findings = lint::findings(&table.rows);
     let comparisons = compare::comparisons(&table.rows).len();
-    findings.extend(slips(&table));
+    findings.extend(likely_typos(&table));
     findings.extend(nothing_compared(&table, comparisons));
     Ok(Audit { sources: table.sources, rows: table.rows.len(), comparisons, findings })
 }
@@ -89,9 +89,9 @@ fn nothing_compared(table: &table::Table, comparisons: usize) -> Option<Finding>
 }
 
 /// Unknown columns are labels; those that look like a slip are told.
-fn slips(table: &table::Table) -> Option<Finding> {
+fn likely_typos(table: &table::Table) -> Option<Finding> {
     let evidence: Vec<Evidence> = table
-        .slips
+        .likely_typos
         .iter()
         .map(|(line, heading, near)| Evidence::new([*line], format!("`{heading}`: did you mean `{near}`?")))
         .collect();

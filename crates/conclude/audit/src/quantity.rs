@@ -9,7 +9,7 @@ use plimsoll_analysis::quantity::show;
 use plimsoll_model::measure::Unit;
 
 /// Nothing that is measured is larger, in whatever unit; what lies beyond would overflow in squares.
-const MOST: f64 = 1e30;
+const MAX_VALUE: f64 = 1e30;
 
 /// A published number.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,7 @@ pub(crate) struct Quantity {
     /// What it is counted in.
     pub(crate) unit: Unit,
     /// What one of the unit that it is written in is in base units: 0.001 for milliseconds.
-    pub(crate) one: f64,
+    pub(crate) unit_factor: f64,
     /// Whether it is a bound: `2,500+`, `> 10 s`.
     pub(crate) bound: bool,
     /// How many digits it is given with, leading zeros aside.
@@ -36,7 +36,16 @@ impl Quantity {
     /// A number that was calculated from published ones.
     pub(crate) fn calculated(value: f64, half_step: f64, unit: Unit) -> Quantity {
         let text = show(value, unit);
-        Quantity { value, half_step, coarse_half_step: half_step, unit, one: 1.0, bound: false, digits: 3, text }
+        Quantity {
+            value,
+            half_step,
+            coarse_half_step: half_step,
+            unit,
+            unit_factor: 1.0,
+            bound: false,
+            digits: 3,
+            text,
+        }
     }
 
     /// The least that it can have been before it was rounded.
@@ -55,7 +64,7 @@ impl Quantity {
             value: self.value * scale,
             half_step: self.half_step * scale,
             coarse_half_step: self.coarse_half_step * scale,
-            one: self.one * scale,
+            unit_factor: self.unit_factor * scale,
             unit,
             ..self
         }
@@ -63,7 +72,7 @@ impl Quantity {
 
     /// A plain zero beside `other`: nothing, in the unit that `other` is written in.
     pub(crate) fn like(self, other: &Quantity) -> Quantity {
-        self.scaled(other.one, other.unit)
+        self.scaled(other.unit_factor, other.unit)
     }
 
     /// A number that was set and not measured: nothing of it is rounded.
@@ -125,7 +134,7 @@ fn part(text: &str) -> Result<(Quantity, f64, &str), Unreadable> {
     let (name, rest) = rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
     let (scale, of) = unit(name).ok_or_else(|| unknown_unit(name.trim()))?;
     let number = number.scaled(scale, of);
-    if number.value.abs() > MOST {
+    if number.value.abs() > MAX_VALUE {
         return Err(Unreadable::expected("a number of a size that something can have"));
     }
     Ok((number, scale, rest))
@@ -156,7 +165,7 @@ fn split(text: &str) -> Result<(Quantity, &str), Unreadable> {
         half_step: step / 2.0,
         coarse_half_step: step * 10_f64.powi(zeros as i32) / 2.0,
         unit: Unit::Count,
-        one: 1.0,
+        unit_factor: 1.0,
         bound: false,
         digits: format!("{whole}{decimals}").trim_start_matches('0').len(),
         text: String::new(),

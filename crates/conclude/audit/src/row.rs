@@ -1,6 +1,6 @@
 //! One row of a table: a reported number, or a comparison of two.
 
-use crate::cell::{Change, Claim, Errors, Place};
+use crate::cell::{Change, Claim, Errors, TimeOfRun};
 use crate::column::Statistic;
 use crate::quantity::Quantity;
 use plimsoll_model::measure::{Direction, Unit};
@@ -26,7 +26,7 @@ pub(crate) struct Row {
     pub(crate) better: Option<Direction>,
     /// How far runs of the same thing usually differ, as a share.
     pub(crate) variance: Option<f64>,
-    pub(crate) order: Option<Place>,
+    pub(crate) order: Option<TimeOfRun>,
     pub(crate) bytes: Option<Quantity>,
     pub(crate) operation: Option<String>,
     pub(crate) mode: Option<String>,

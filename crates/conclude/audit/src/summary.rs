@@ -10,7 +10,7 @@ use crate::quantity::{Quantity, quantity};
 pub(crate) fn summary(text: &str) -> Result<Vec<(Statistic, Quantity)>, Unreadable> {
     let mut statistics: Vec<(Statistic, Quantity)> = Vec::new();
     for piece in pieces(text) {
-        let (statistic, number) = one(&piece)?;
+        let (statistic, number) = statistic_of(&piece)?;
         if statistics.iter().any(|(known, _)| *known == statistic) {
             return Err(expected().with_hint(format!("`{piece}` says again what is there already")));
         }
@@ -23,7 +23,7 @@ fn expected() -> Unreadable {
     Unreadable::expected("numbers such as `70.66 s (±7.05 s, p50: 80.50 s)` or `avg=2.19ms med=1.97ms max=781.69ms`")
 }
 
-fn one(piece: &str) -> Result<(Statistic, Quantity), Unreadable> {
+fn statistic_of(piece: &str) -> Result<(Statistic, Quantity), Unreadable> {
     if let Some(rest) = piece.strip_prefix('±') {
         return Ok((Statistic::Sd, quantity(rest)?));
     }

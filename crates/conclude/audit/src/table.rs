@@ -1,7 +1,7 @@
 //! From the text of a table to its rows, with every fault at once.
 
 use crate::cell;
-use crate::column::{Column, Statistic, known, names_variants, perhaps};
+use crate::column::{Column, Statistic, known, names_variants, nearest_heading};
 use crate::fault::{Fault, Unreadable};
 use crate::quantity::{Quantity, is_absent, quantity};
 use crate::quote::{Unclosed, unclosed};
@@ -18,11 +18,11 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Row>,
     /// Headings that are not known and look like slips of known ones: line, heading, what was
     /// perhaps meant.
-    pub(crate) slips: Vec<(u64, String, &'static str)>,
+    pub(crate) likely_typos: Vec<(u64, String, &'static str)>,
 }
 
 /// Characters that a fault shows of a cell that has no end.
-const SHOWN: usize = 30;
+const MAX_SHOWN: usize = 30;
 
 /// A column of the file.
 struct Heading {
@@ -72,13 +72,13 @@ pub(crate) fn read(text: &str) -> Result<Table, Vec<Fault>> {
             continue;
         }
         match &headings {
-            None => headings = Some(read_headings(&record, line, &mut table.slips, &mut faults)),
+            None => headings = Some(read_headings(&record, line, &mut table.likely_typos, &mut faults)),
             Some(headings) => table.rows.extend(read_row(&record, line, headings, &comments, &mut faults)),
         }
     }
     match open {
         // The headings, or the only rows, may be what it swallows.
-        Some(open) => faults.push(never_closes(open)),
+        Some(open) => faults.push(unclosed_quote(open)),
         None => check(&table, headings.as_deref(), &mut faults),
     }
     faults.sort_by_key(|fault| fault.line);
@@ -86,8 +86,8 @@ pub(crate) fn read(text: &str) -> Result<Table, Vec<Fault>> {
 }
 
 /// A quotation mark makes one cell of all lines below it.
-fn never_closes(open: Unclosed<'_>) -> Fault {
-    let after = match open.text.char_indices().nth(SHOWN) {
+fn unclosed_quote(open: Unclosed<'_>) -> Fault {
+    let after = match open.text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &open.text[..end]),
         None => open.text.to_owned(),
     };
@@ -137,7 +137,7 @@ fn comments(text: &str, table: &mut Table) -> Vec<Comment> {
         } else if known(name).is_some() {
             comments.push(Comment { line, name: name.to_owned(), text: text.to_owned() });
         } else {
-            table.slips.extend(perhaps(name).map(|near| (line, name.to_owned(), near)));
+            table.likely_typos.extend(nearest_heading(name).map(|near| (line, name.to_owned(), near)));
         }
     }
     comments
@@ -154,14 +154,14 @@ fn delimiter(text: &str) -> u8 {
 fn read_headings(
     record: &csv::StringRecord,
     line: u64,
-    slips: &mut Vec<(u64, String, &'static str)>,
+    likely_typos: &mut Vec<(u64, String, &'static str)>,
     faults: &mut Vec<Fault>,
 ) -> Vec<Heading> {
     let mut headings: Vec<Heading> = Vec::new();
     for text in record {
         let found = known(text);
         if found.is_none() {
-            slips.extend(perhaps(text).map(|near| (line, text.to_owned(), near)));
+            likely_typos.extend(nearest_heading(text).map(|near| (line, text.to_owned(), near)));
         }
         let (column, unit) = found.map_or((None, None), |(column, unit)| (Some(column), unit));
         let same =
@@ -218,7 +218,7 @@ fn read_row(
         faults.push(Fault::new(line, message).with_hint(hint));
         return None;
     }
-    let mut builder = Builder { row: Row { line, ..Row::default() }, unit: None, given: Vec::new() };
+    let mut builder = RowBuilder { row: Row { line, ..Row::default() }, unit: None, given: Vec::new() };
     let mut cells: Vec<(Option<Column>, Cell<'_>)> = Vec::new();
     for (heading, text) in headings.iter().zip(record) {
         let cell = Cell { line, heading: &heading.text, text, unit: heading.unit.as_deref() };
@@ -250,7 +250,7 @@ fn read_row(
 }
 
 /// A row while it is read.
-struct Builder<'a> {
+struct RowBuilder<'a> {
     row: Row,
     /// The unit column of the row.
     unit: Option<&'a str>,
@@ -258,7 +258,7 @@ struct Builder<'a> {
     given: Vec<(&'a str, Statistic)>,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> RowBuilder<'a> {
     fn take(&mut self, column: Option<Column>, cell: Cell<'a>) -> Result<(), Fault> {
         let Some(column) = column else {
             self.row.labels.push((cell.heading.to_owned(), cell.text.to_owned()));

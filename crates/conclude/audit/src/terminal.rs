@@ -8,25 +8,25 @@ use std::fmt::Write;
 const WIDTH: usize = 100;
 
 /// Evidence beyond this is counted.
-const SHOWN: usize = 8;
+const MAX_SHOWN: usize = 8;
 
 /// The findings, the gravest first, each with its evidence and what to do; `name` is that of the
 /// table.
 #[must_use]
 pub fn terminal(name: &str, audit: &Audit) -> String {
-    let mut text = format!("{name}: {}; {}\n", counted(audit.rows, "row"), found(audit));
+    let mut text = format!("{name}: {}; {}\n", counted(audit.rows, "row"), counts(audit));
     for source in &audit.sources {
         text += &wrapped(&format!("source: {source}"), "", "  ");
     }
     for finding in &audit.findings {
         text += "\n";
-        text += &one(finding);
+        text += &finding_as_text(finding);
     }
     text
 }
 
 /// `2 problems, 1 caution`, or that there is nothing.
-fn found(audit: &Audit) -> String {
+fn counts(audit: &Audit) -> String {
     let counts: Vec<String> = [Severity::Problem, Severity::Caution, Severity::Note]
         .into_iter()
         .filter(|severity| audit.count(*severity) > 0)
@@ -35,14 +35,14 @@ fn found(audit: &Audit) -> String {
     if counts.is_empty() { "nothing found".to_owned() } else { counts.join(", ") }
 }
 
-fn one(finding: &Finding) -> String {
+fn finding_as_text(finding: &Finding) -> String {
     let mut text = wrapped(&format!("{}: {}. {}", finding.severity.name(), finding.topic, finding.sentence), "", "  ");
-    for evidence in finding.evidence.iter().take(SHOWN) {
+    for evidence in finding.evidence.iter().take(MAX_SHOWN) {
         let place = if evidence.lines.is_empty() { String::new() } else { format!("{}: ", lines(&evidence.lines)) };
         text += &wrapped(&format!("{place}{}", evidence.text), "  - ", "    ");
     }
-    if finding.evidence.len() > SHOWN {
-        let more = finding.evidence.len() - SHOWN;
+    if finding.evidence.len() > MAX_SHOWN {
+        let more = finding.evidence.len() - MAX_SHOWN;
         writeln!(text, "  - and {more} more (--json lists all)").expect("writing to a string does not fail");
     }
     text += &wrapped(&format!("what to do: {}", finding.advice), "  ", "  ");

@@ -6,16 +6,16 @@
 //! `method-evidence` prints all of it as docs/method-evidence.md; the tests run the same with fewer
 //! studies.
 //!
-//! [`worlds`] says what noise is like, [`replicates`] runs many studies, [`study`] makes a whole
+//! [`noise_models`] says what noise is like, [`replicates`] runs many studies, [`study`] makes a whole
 //! [`Input`](plimsoll_analysis::Input) of one, and [`section`] holds what was found against what is
 //! demanded.
 
-pub mod draws;
+pub mod noise_models;
 pub mod orders;
 pub mod page;
-pub mod product;
+pub mod random;
 pub mod replicates;
+pub mod rules;
 pub mod section;
 pub mod sections;
 pub mod study;
-pub mod worlds;

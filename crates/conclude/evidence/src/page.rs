@@ -1,6 +1,6 @@
 //! The sections as Markdown: docs/method-evidence.md.
 
-use crate::replicates::{Share, together};
+use crate::replicates::{Share, sum_of_shares};
 use crate::section::{Check, Demand, Part, Section, Table};
 
 /// The command that writes the page again.
@@ -106,12 +106,12 @@ fn error(check: &Check) -> String {
 }
 
 fn verdict(check: &Check) -> String {
-    let short = check.short();
-    if short.is_empty() {
+    let failing = check.failing();
+    if failing.is_empty() {
         return "yes".to_owned();
     }
     let named: Vec<String> =
-        short.iter().map(|(label, cell)| format!("{label} {}", share(cell.value())).trim().to_owned()).collect();
+        failing.iter().map(|(label, cell)| format!("{label} {}", share(cell.value())).trim().to_owned()).collect();
     format!("**falls short**: {}", named.join("; "))
 }
 
@@ -135,7 +135,7 @@ pub fn grouped(count: u64) -> String {
 /// All studies of several cells together, for prose.
 #[must_use]
 pub fn of_all(cells: impl IntoIterator<Item = Share>) -> String {
-    share(together(cells).value())
+    share(sum_of_shares(cells).value())
 }
 
 #[cfg(test)]

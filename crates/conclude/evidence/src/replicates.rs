@@ -1,6 +1,6 @@
 //! Simulated studies, many times over, and the share of them in which something happens.
 
-use crate::draws::Draws;
+use crate::random::RandomStream;
 use std::thread;
 
 /// Studies that share a stream of random numbers. Streams belong to chunks and not to threads, so
@@ -8,7 +8,7 @@ use std::thread;
 const CHUNK: usize = 100;
 
 /// Fewest studies for a number.
-const LEAST: usize = 20;
+const MIN_STUDIES: usize = 20;
 
 /// How much is simulated.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl Effort {
     /// The same with so many studies fewer: for simulations that take longer each.
     #[must_use]
     pub fn divided_by(self, divisor: usize) -> Effort {
-        Effort { replicates: (self.replicates / divisor).max(LEAST), ..self }
+        Effort { replicates: (self.replicates / divisor).max(MIN_STUDIES), ..self }
     }
 }
 
@@ -61,7 +61,7 @@ impl Share {
         if self.of == 0 { 0.0 } else { (self.value() * (1.0 - self.value()) / self.of as f64).sqrt() }
     }
 
-    fn note(&mut self, happened: Option<bool>) {
+    fn record(&mut self, happened: Option<bool>) {
         self.hits += u64::from(happened == Some(true));
         self.of += u64::from(happened.is_some());
     }
@@ -76,31 +76,31 @@ impl Share {
 pub fn shares<const K: usize>(
     name: &str,
     effort: Effort,
-    study: impl Fn(&mut Draws) -> [bool; K] + Sync,
+    study: impl Fn(&mut RandomStream) -> [bool; K] + Sync,
 ) -> [Share; K] {
-    shares_where(name, effort, |draws| study(draws).map(Some))
+    shares_where(name, effort, |random| study(random).map(Some))
 }
 
 /// The same, where something may also not be a question; such studies are not counted for it.
 pub fn shares_where<const K: usize>(
     name: &str,
     effort: Effort,
-    study: impl Fn(&mut Draws) -> [Option<bool>; K] + Sync,
+    study: impl Fn(&mut RandomStream) -> [Option<bool>; K] + Sync,
 ) -> [Share; K] {
     let mut sums = [Share::default(); K];
     for happened in values(name, effort, study) {
-        sums.iter_mut().zip(happened).for_each(|(sum, happened)| sum.note(happened));
+        sums.iter_mut().zip(happened).for_each(|(sum, happened)| sum.record(happened));
     }
     sums
 }
 
 /// What each study gave, in an order that does not depend on the threads.
-pub fn values<T: Send>(name: &str, effort: Effort, study: impl Fn(&mut Draws) -> T + Sync) -> Vec<T> {
+pub fn values<T: Send>(name: &str, effort: Effort, study: impl Fn(&mut RandomStream) -> T + Sync) -> Vec<T> {
     let chunks = effort.replicates.div_ceil(CHUNK);
     let chunk = |part: usize| -> Vec<T> {
-        let mut draws = Draws::named(name, part as u64);
+        let mut random = RandomStream::named(name, part as u64);
         let size = CHUNK.min(effort.replicates - part * CHUNK);
-        (0..size).map(|_| study(&mut draws)).collect()
+        (0..size).map(|_| study(&mut random)).collect()
     };
     let threads = effort.threads.max(1);
     let mut done: Vec<(usize, Vec<T>)> = thread::scope(|scope| {
@@ -118,7 +118,7 @@ pub fn values<T: Send>(name: &str, effort: Effort, study: impl Fn(&mut Draws) ->
 
 /// Adds up the shares of several cells.
 #[must_use]
-pub fn together(shares: impl IntoIterator<Item = Share>) -> Share {
+pub fn sum_of_shares(shares: impl IntoIterator<Item = Share>) -> Share {
     shares.into_iter().fold(Share::default(), |mut sum, share| {
         sum.add(share);
         sum
@@ -131,16 +131,16 @@ mod tests {
 
     #[test]
     fn threads_do_not_change_the_result() {
-        let run = |threads| values("threads", Effort { replicates: 1050, threads }, Draws::seed);
+        let run = |threads| values("threads", Effort { replicates: 1050, threads }, RandomStream::seed);
         assert_eq!(run(1), run(2));
         assert_eq!(run(1).len(), 1050);
     }
 
     #[test]
     fn a_share_counts_what_could_have_happened() {
-        let [even, of_even] = shares_where("shares", Effort::fast(), |draws| {
-            let even = draws.seed() % 2 == 0;
-            [Some(even), even.then(|| draws.happens(0.25))]
+        let [even, of_even] = shares_where("shares", Effort::fast(), |random| {
+            let even = random.seed() % 2 == 0;
+            [Some(even), even.then(|| random.happens(0.25))]
         });
         assert_eq!((even.of, of_even.of), (400, even.hits));
         assert!((even.value() - 0.5).abs() < 4.0 * even.standard_error());

@@ -88,14 +88,14 @@ impl Check {
 
     /// The cells that fall short.
     #[must_use]
-    pub fn short(&self) -> Vec<&(String, Share)> {
+    pub fn failing(&self) -> Vec<&(String, Share)> {
         self.cells.iter().filter(|(_, share)| self.demand.missed_by(share.value()) > 0.0).collect()
     }
 
     /// The cells that fall short by more than so many standard errors, as they would be at the
     /// bound.
     #[must_use]
-    pub fn clearly_short(&self, errors: f64) -> Vec<&(String, Share)> {
+    pub fn clearly_failing(&self, errors: f64) -> Vec<&(String, Share)> {
         let is_clear = |(_, share): &&(String, Share)| {
             let (value, bound) = (share.value(), self.demand.bound(share.value()));
             let error = (bound * (1.0 - bound) / share.of.max(1) as f64).sqrt();
@@ -170,9 +170,9 @@ mod tests {
     #[test]
     fn chance_alone_is_no_clear_miss() {
         let check = |hits, of| Check::one("", Demand::AtMost(0.05), Share { hits, of });
-        assert_eq!(check(6, 100).short().len(), 1);
-        assert!(check(6, 100).clearly_short(4.0).is_empty());
-        assert_eq!(check(600, 10_000).clearly_short(4.0).len(), 1);
-        assert!(check(0, 0).short().is_empty());
+        assert_eq!(check(6, 100).failing().len(), 1);
+        assert!(check(6, 100).clearly_failing(4.0).is_empty());
+        assert_eq!(check(600, 10_000).clearly_failing(4.0).len(), 1);
+        assert!(check(0, 0).failing().is_empty());
     }
 }

@@ -42,7 +42,7 @@ pub fn terminal(compared: &CrossRunComparison) -> String {
         write!(text, "\n{}", wrapped(&line, "  ")).expect(INFALLIBLE);
     }
     let floors = view.notes.iter().filter(|finding| finding.topic == NOISE_FLOORS);
-    for finding in view.grave.iter().chain(floors) {
+    for finding in view.severe.iter().chain(floors) {
         let line = format!("{}: {}", finding.severity.name(), finding.sentence);
         write!(text, "\n{}", wrapped(&line, "  ")).expect(INFALLIBLE);
         for evidence in &finding.evidence {
@@ -80,7 +80,7 @@ struct View<'a> {
     about: String,
     answer: &'a [String],
     /// Problems and cautions.
-    grave: Vec<&'a Finding>,
+    severe: Vec<&'a Finding>,
     notes: Vec<&'a Finding>,
     causes: Vec<CauseView<'a>>,
     method: String,
@@ -137,14 +137,14 @@ struct RowView {
 
 impl<'a> View<'a> {
     fn new(compared: &'a CrossRunComparison) -> View<'a> {
-        let (notes, grave) = compared.findings.iter().partition(|finding| finding.severity == Severity::Note);
+        let (notes, severe) = compared.findings.iter().partition(|finding| finding.severity == Severity::Note);
         View {
             title: &compared.title,
             question: &compared.question,
             runs: [run(compared, 0), run(compared, 1)],
             about: compared.about(),
             answer: &compared.answer,
-            grave,
+            severe,
             notes,
             causes: compared.causes.iter().map(cause).collect(),
             method: method(compared),

@@ -210,66 +210,78 @@ pub(crate) fn database(input: &Input, report: &DatabaseReport) -> String {
 }
 
 /// What follows condition and variant.
-type Rest = [String; 8];
+type QuantityColumns = [String; 8];
 
-fn rest((kind, of, name): (&str, &str, &str), quantity: &str, of_unit: &str, value: &dyn ToString, n: usize) -> Rest {
+fn quantity_columns(
+    (kind, of, name): (&str, &str, &str),
+    quantity: &str,
+    of_unit: &str,
+    value: &dyn ToString,
+    n: usize,
+) -> QuantityColumns {
     let value = value.to_string();
     [kind, of, name, quantity, of_unit, &value, "", &n.to_string()].map(str::to_owned)
 }
 
-fn transactions(cell: &DatabaseCell) -> Vec<Rest> {
+fn transactions(cell: &DatabaseCell) -> Vec<QuantityColumns> {
     let n = cell.trials.len();
     let of = |one: &plimsoll_analysis::database::Transaction| {
         let place = ("transaction", "", one.name.as_str());
         let mut rows = vec![
-            rest(place, "total", "count", &one.total, n),
-            rest(place, "share", "share", &one.share, n),
-            rest(place, "mean", "seconds", &one.mean, n),
-            rest(place, "p90", "seconds", &number(one.p90), n),
-            rest(place, "rollbacks", "count", &one.rollbacks, n),
-            rest(place, "failed", "count", &one.failed, n),
+            quantity_columns(place, "total", "count", &one.total, n),
+            quantity_columns(place, "share", "share", &one.share, n),
+            quantity_columns(place, "mean", "seconds", &one.mean, n),
+            quantity_columns(place, "p90", "seconds", &number(one.p90), n),
+            quantity_columns(place, "rollbacks", "count", &one.rollbacks, n),
+            quantity_columns(place, "failed", "count", &one.failed, n),
         ];
-        rows.extend(one.limit.map(|limit| rest(place, "limit", "seconds", &limit.seconds, n)));
+        rows.extend(one.limit.map(|limit| quantity_columns(place, "limit", "seconds", &limit.seconds, n)));
         rows.extend(one.limit.map(|limit| {
-            rest(place, "within_limit", "", &limit.holds.map(|holds| holds.to_string()).unwrap_or_default(), n)
+            quantity_columns(
+                place,
+                "within_limit",
+                "",
+                &limit.holds.map(|holds| holds.to_string()).unwrap_or_default(),
+                n,
+            )
         }));
         rows
     };
     cell.transactions.iter().flat_map(of).collect()
 }
 
-fn attempts(cell: &DatabaseCell) -> Vec<Rest> {
+fn attempts(cell: &DatabaseCell) -> Vec<QuantityColumns> {
     let kinds = cell.errors.iter().map(|one| ("error", one)).chain(cell.retries.iter().map(|one| ("retry", one)));
     let kinds = kinds.map(|(what, (kind, count))| (what, kind.name(), *count));
     let cancels = [("cancel", "asked", cell.cancels.requested), ("cancel", "failed", cell.cancels.failed)];
     kinds
         .chain(cancels.into_iter().filter(|(.., count)| *count > 0))
-        .map(|(what, name, count)| rest((what, "", name), "total", "count", &count, cell.trials.len()))
+        .map(|(what, name, count)| quantity_columns((what, "", name), "total", "count", &count, cell.trials.len()))
         .collect()
 }
 
-fn statements(cell: &DatabaseCell) -> Vec<Rest> {
+fn statements(cell: &DatabaseCell) -> Vec<QuantityColumns> {
     let n = cell.trials.len();
     let of = |one: &plimsoll_analysis::database::Statement| {
         let place = ("statement", one.transaction.as_str(), one.statement.as_str());
         let mut rows = vec![
-            rest(place, "runs", "count", &one.runs, n),
-            rest(place, "runs_per_transaction", "count", &number(one.per_transaction), n),
-            rest(place, "mean", "seconds", &one.mean, n),
-            rest(place, "longest", "seconds", &one.longest, n),
-            rest(place, "share", "share", &number(one.share), n),
-            rest(place, "failed", "count", &one.failed, n),
+            quantity_columns(place, "runs", "count", &one.runs, n),
+            quantity_columns(place, "runs_per_transaction", "count", &number(one.per_transaction), n),
+            quantity_columns(place, "mean", "seconds", &one.mean, n),
+            quantity_columns(place, "longest", "seconds", &one.longest, n),
+            quantity_columns(place, "share", "share", &number(one.share), n),
+            quantity_columns(place, "failed", "count", &one.failed, n),
         ];
         let percentiles = one.named_percentiles();
-        rows.extend(percentiles.map(|(name, value)| rest(place, name, "seconds", &number(value), n)));
+        rows.extend(percentiles.map(|(name, value)| quantity_columns(place, name, "seconds", &number(value), n)));
         rows
     };
     cell.statements.iter().flat_map(of).collect()
 }
 
-fn statistics(cell: &DatabaseCell) -> Vec<Rest> {
+fn statistics(cell: &DatabaseCell) -> Vec<QuantityColumns> {
     let of = |one: &plimsoll_analysis::database::Statistic| {
-        let mut row = rest(("statistic", &one.of, &one.name), "mean", &unit(one.unit), &one.mean, one.n);
+        let mut row = quantity_columns(("statistic", &one.of, &one.name), "mean", &unit(one.unit), &one.mean, one.n);
         row[6] = number(one.sd);
         row
     };

@@ -26,11 +26,11 @@ pub fn terminal(input: &Input, analysis: &Analysis) -> String {
     for line in crate::method::in_short(input, analysis) {
         writeln!(text, "{}", wrapped(&line, "  ")).expect("writing to a string does not fail");
     }
-    let grave: Vec<_> = analysis.findings.iter().filter(|finding| finding.severity != Severity::Note).collect();
-    if !grave.is_empty() {
+    let severe: Vec<_> = analysis.findings.iter().filter(|finding| finding.severity != Severity::Note).collect();
+    if !severe.is_empty() {
         text += "\n";
     }
-    for finding in grave {
+    for finding in severe {
         let line = format!("{}: {}", finding.severity.name(), finding.sentence);
         writeln!(text, "{}", wrapped(&line, "  ")).expect("writing to a string does not fail");
     }

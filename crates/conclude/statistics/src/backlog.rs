@@ -4,16 +4,16 @@ use crate::steady::Noise;
 use crate::t::one_sample;
 
 /// What is finished may fall short of what arrives by so much, as a share, without notice.
-const SHARE: f64 = 0.01;
+const MIN_SHARE: f64 = 0.01;
 
 /// The p value that growth must reach.
-const P: f64 = 0.001;
+const SIGNIFICANCE: f64 = 0.001;
 
 /// Standard deviations of the number of arrivals that growth must exceed.
-const CLEARLY: f64 = 3.0;
+const MIN_DEVIATIONS_OF_ARRIVALS: f64 = 3.0;
 
 /// Fewest seconds in which growth is looked for.
-const LEAST: usize = 5;
+const MIN_SECONDS: usize = 5;
 
 /// How fast unfinished work grows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +40,7 @@ pub struct Growth {
 #[must_use]
 pub fn growth(unfinished: &[f64], finished: f64) -> Option<Growth> {
     let fine = finished.is_finite() && unfinished.iter().all(|value| value.is_finite());
-    if unfinished.len() < LEAST || !fine {
+    if unfinished.len() < MIN_SECONDS || !fine {
         return None;
     }
     let seconds = unfinished.len() as f64;
@@ -51,21 +51,21 @@ pub fn growth(unfinished: &[f64], finished: f64) -> Option<Growth> {
     let per_second = rise / (seconds / 2.0);
     let grown = per_second * seconds;
     let arrived = finished.max(0.0) + grown.max(0.0);
-    let enough = grown > (SHARE * arrived).max(CLEARLY * arrived.sqrt());
+    let enough = grown > (MIN_SHARE * arrived).max(MIN_DEVIATIONS_OF_ARRIVALS * arrived.sqrt());
     let clear = || is_added(unfinished) || rise > noise_of_halves(unfinished);
     (per_second.is_finite() && enough && clear()).then(|| Growth { per_second, share: grown / arrived })
 }
 
 fn is_added(unfinished: &[f64]) -> bool {
     let added: Vec<f64> = unfinished.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    one_sample(&added).is_some_and(|test| test.p_greater(0.0) <= P)
+    one_sample(&added).is_some_and(|test| test.p_greater(0.0) <= SIGNIFICANCE)
 }
 
 /// The most that the mean of the second half is above that of the first by chance.
 fn noise_of_halves(values: &[f64]) -> f64 {
     let noise = Noise::of(values);
     let half = values.len() / 2;
-    noise.errors_for(P) * noise.error_of_difference(half, values.len() - half)
+    noise.errors_for(SIGNIFICANCE) * noise.error_of_difference(half, values.len() - half)
 }
 
 #[cfg(test)]
@@ -144,7 +144,7 @@ mod tests {
             finished in 0.0_f64..1e12,
         ) {
             if let Some(growth) = growth(&unfinished, finished) {
-                prop_assert!(growth.per_second > 0.0 && growth.share > SHARE && growth.share <= 1.0);
+                prop_assert!(growth.per_second > 0.0 && growth.share > MIN_SHARE && growth.share <= 1.0);
             }
         }
     }

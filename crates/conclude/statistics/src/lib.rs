@@ -40,7 +40,7 @@ pub use effective::{autocorrelation, effective_n, effective_size};
 pub use equivalence::{Tost, tost};
 pub use levels::{Levels, ratio_interval};
 pub use multiple::{benjamini_hochberg, holm};
-pub use order::{QuantileInterval, least_n, median_interval, quantile_interval, quantile_test};
+pub use order::{QuantileInterval, median_interval, min_n, quantile_interval, quantile_test};
 pub use power::{power_of_t, power_of_two_samples, repeats_needed, smallest_detectable, upper_sd};
 pub use rank::{HodgesLehmann, RankTest, hodges_lehmann, hodges_lehmann_shift, mann_whitney, signed_rank};
 pub use sample::{Interval, mean, median, standard_deviation};

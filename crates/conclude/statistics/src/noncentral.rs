@@ -5,13 +5,13 @@ use crate::{normal, quadrature};
 
 /// The widest panel for the density of the root of chi-squared, whose standard deviation is at
 /// most 0.71.
-const PANEL: f64 = 2.0;
+const MAX_PANEL_OF_DENSITY: f64 = 2.0;
 /// The widest panel where the normal probability rises, in its own standard deviations.
-const RISE: f64 = 4.0;
+const MAX_PANEL_OF_RISE: f64 = 4.0;
 /// Beyond this many standard deviations a normal distribution has nothing left.
-const FAR: f64 = 9.0;
+const NEGLIGIBLE_BEYOND: f64 = 9.0;
 /// The most panels of a stretch. It is met only by `t` so large that the rise is a step.
-const MOST: usize = 64;
+const MAX_PANELS: usize = 64;
 
 /// The probability that a noncentral t with `df` degrees of freedom (1 or more) and noncentrality
 /// `delta` is at most `t`: P((Z + δ) / √(χ²/df) ≤ t).
@@ -28,7 +28,7 @@ pub fn noncentral_t_cdf(t: f64, df: f64, delta: f64) -> f64 {
         return normal::cdf(t - delta);
     }
     let root = df.sqrt();
-    let (low, high) = ((root - FAR).max(0.0), root + FAR);
+    let (low, high) = ((root - NEGLIGIBLE_BEYOND).max(0.0), root + NEGLIGIBLE_BEYOND);
     let mode = (df - 1.0).max(0.0).sqrt();
     // In units of the density at the mode; the constant falls out of the ratio below.
     let density = |w: f64| {
@@ -38,7 +38,7 @@ pub fn noncentral_t_cdf(t: f64, df: f64, delta: f64) -> f64 {
     // Φ rises around w = δ·√df/t within a few times √df/|t|: the panels are finer there.
     let mut ends = vec![low, high];
     let (rise, width) = (delta * root / t, root / t.abs());
-    for end in [rise - FAR * width, rise + FAR * width] {
+    for end in [rise - NEGLIGIBLE_BEYOND * width, rise + NEGLIGIBLE_BEYOND * width] {
         if end > low && end < high {
             ends.push(end);
         }
@@ -46,9 +46,9 @@ pub fn noncentral_t_cdf(t: f64, df: f64, delta: f64) -> f64 {
     ends.sort_by(f64::total_cmp);
     let (mut below, mut all) = (0.0, 0.0);
     for pair in ends.windows(2) {
-        let inside = (f64::midpoint(pair[0], pair[1]) - rise).abs() <= FAR * width;
-        let panel = if inside { PANEL.min(RISE * width) } else { PANEL };
-        let panels = (((pair[1] - pair[0]) / panel).ceil().max(1.0) as usize).min(MOST);
+        let inside = (f64::midpoint(pair[0], pair[1]) - rise).abs() <= NEGLIGIBLE_BEYOND * width;
+        let panel = if inside { MAX_PANEL_OF_DENSITY.min(MAX_PANEL_OF_RISE * width) } else { MAX_PANEL_OF_DENSITY };
+        let panels = (((pair[1] - pair[0]) / panel).ceil().max(1.0) as usize).min(MAX_PANELS);
         for (w, weight) in quadrature::points(pair[0], pair[1], panels) {
             let share = weight * density(w);
             all += share;

@@ -16,7 +16,7 @@ pub struct QuantileInterval {
 
 /// The interval of the `p` quantile from independent values in ascending order, with at least
 /// `confidence`, half of the doubt on each side. `None` where there are too few values for both
-/// ends ([`least_n`]), they are not ascending and finite, or p or confidence do not lie between 0
+/// ends ([`min_n`]), they are not ascending and finite, or p or confidence do not lie between 0
 /// and 1.
 ///
 /// The ends are x₍ₗ₎ and x₍ᵤ₎ with the largest l for which P(B < l) and the smallest u for which
@@ -56,7 +56,7 @@ pub fn median_interval(sorted: &[f64], confidence: f64) -> Option<QuantileInterv
 /// Both pⁿ and (1 − p)ⁿ must be at most α/2. For a limit on one side alone with confidence 1 − α,
 /// ask for the confidence 1 − 2α.
 #[must_use]
-pub fn least_n(p: f64, confidence: f64) -> Option<usize> {
+pub fn min_n(p: f64, confidence: f64) -> Option<usize> {
     if !(p > 0.0 && p < 1.0 && (0.0..1.0).contains(&confidence)) {
         return None;
     }
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(median_interval(&values, 0.99), None);
         let two = median_interval(&[1.0, 2.0], 0.0).unwrap();
         assert_eq!((two.interval, two.attained), (Interval { low: 1.0, high: 2.0 }, 0.5));
-        assert_eq!((least_n(0.5, 0.95), least_n(0.5, 0.99)), (Some(6), Some(8)));
+        assert_eq!((min_n(0.5, 0.95), min_n(0.5, 0.99)), (Some(6), Some(8)));
     }
 
     #[test]
@@ -218,14 +218,14 @@ mod tests {
         // reference/stats.md 5: two-sided 95 %, then one-sided.
         let table = [(0.5, 6), (0.9, 36), (0.95, 72), (0.99, 368), (0.999, 3688)];
         for (p, expected) in table {
-            assert_eq!(least_n(p, 0.95), Some(expected));
+            assert_eq!(min_n(p, 0.95), Some(expected));
             let values: Vec<f64> = (0..expected).map(|value| value as f64).collect();
             assert!(quantile_interval(&values, p, 0.95).is_some());
             assert!(quantile_interval(&values[1..], p, 0.95).is_none());
         }
-        assert_eq!((least_n(0.99, 0.9), least_n(0.999, 0.9)), (Some(299), Some(2995)));
+        assert_eq!((min_n(0.99, 0.9), min_n(0.999, 0.9)), (Some(299), Some(2995)));
         for (p, confidence) in [(0.0, 0.95), (1.0, 0.95), (0.5, 1.0), (f64::NAN, 0.95), (0.5, -0.1)] {
-            assert_eq!(least_n(p, confidence), None);
+            assert_eq!(min_n(p, confidence), None);
         }
     }
 
@@ -246,11 +246,11 @@ mod tests {
             if let Some(found) = quantile_interval(&values, p, confidence) {
                 prop_assert!(found.attained >= confidence - 1e-9 && found.attained <= 1.0, "{:?}", found);
                 prop_assert!(found.interval.low <= found.interval.high);
-                prop_assert!(least_n(p, confidence).unwrap() <= values.len());
+                prop_assert!(min_n(p, confidence).unwrap() <= values.len());
                 if let Some(wider) = quantile_interval(&values, p, f64::midpoint(1.0, confidence)) {
                     prop_assert!(wider.interval.low <= found.interval.low && found.interval.high <= wider.interval.high);
                 }
-            } else if let Some(least) = least_n(p, confidence) {
+            } else if let Some(least) = min_n(p, confidence) {
                 prop_assert!(values.len() < least);
             }
         }

@@ -16,9 +16,9 @@ use distribution::Discrete;
 use selection::{Pairs, differences, walsh_averages};
 
 /// Up to this many values a side, the distribution of a rank statistic is exact.
-const EXACT: usize = 50;
+const MAX_EXACT: usize = 50;
 /// The same where values are tied, which makes the exact distribution costlier.
-const EXACT_WITH_TIES: usize = 25;
+const MAX_EXACT_WITH_TIES: usize = 25;
 
 /// A rank test.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,7 +62,7 @@ impl RankTest {
 #[must_use]
 pub fn mann_whitney(x: &[f64], y: &[f64]) -> Option<RankTest> {
     let ranks = Ranks::of_two(x, y)?;
-    let most = if ranks.tied() { EXACT_WITH_TIES } else { EXACT };
+    let most = if ranks.tied() { MAX_EXACT_WITH_TIES } else { MAX_EXACT };
     if x.len() > most || y.len() > most {
         return mann_whitney_normal(x, y);
     }
@@ -103,7 +103,7 @@ pub fn signed_rank(differences: &[f64]) -> Option<RankTest> {
     let statistic = doubled as f64 / 2.0;
     match kept.len() {
         0 => None,
-        1..=EXACT => Some(RankTest::exact(statistic, &Discrete::signed_rank_sum(&ranks.doubled))),
+        1..=MAX_EXACT => Some(RankTest::exact(statistic, &Discrete::signed_rank_sum(&ranks.doubled))),
         n => {
             let n = n as f64;
             let variance = n * (n + 1.0) * (2.0 * n + 1.0) / 24.0 - ranks.tie_sum() / 48.0;
@@ -137,7 +137,7 @@ pub fn hodges_lehmann(differences: &[f64], confidence: f64) -> Option<HodgesLehm
     let sorted = checked(differences)?;
     let n = sorted.len();
     let pairs = walsh_averages(&sorted);
-    if n <= EXACT {
+    if n <= MAX_EXACT {
         let doubled: Vec<usize> = (1..=n).map(|rank| 2 * rank).collect();
         return estimate(&pairs, &Discrete::signed_rank_sum(&doubled), confidence);
     }
@@ -154,7 +154,7 @@ pub fn hodges_lehmann(differences: &[f64], confidence: f64) -> Option<HodgesLehm
 pub fn hodges_lehmann_shift(x: &[f64], y: &[f64], confidence: f64) -> Option<HodgesLehmann> {
     let (x, y) = (checked(x)?, checked(y)?);
     let pairs = differences(&x, &y);
-    if x.len() <= EXACT && y.len() <= EXACT {
+    if x.len() <= MAX_EXACT && y.len() <= MAX_EXACT {
         return estimate(&pairs, &Discrete::mann_whitney(x.len(), y.len()), confidence);
     }
     let (m, n) = (x.len() as f64, y.len() as f64);

@@ -159,7 +159,7 @@ pub fn pooled(x: &[f64], y: &[f64]) -> Option<TTest> {
 
 /// Above this, the t distribution is taken through the normal one: the difference is below 1e-10,
 /// and the continued fraction for the exact value would converge too slowly.
-const MANY: f64 = 1e5;
+const NORMAL_FROM_DF: f64 = 1e5;
 
 /// The probability that Student's t with `df` degrees of freedom (above zero) is at most `t`.
 #[must_use]
@@ -178,7 +178,7 @@ pub fn t_quantile(p: f64, df: f64) -> f64 {
 fn upper_tail(t: f64, df: f64) -> f64 {
     if t.is_infinite() {
         0.0
-    } else if df > MANY {
+    } else if df > NORMAL_FROM_DF {
         normal::cdf(-t * (1.0 - 1.0 / (4.0 * df)) / (1.0 + t * t / (2.0 * df)).sqrt())
     } else if t < 1.0 {
         // Near the middle through the probability of the middle, which is exact there.

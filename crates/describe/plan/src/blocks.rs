@@ -6,14 +6,14 @@ use rand_pcg::rand_core::Rng;
 /// Draws the order of one block after the other, so that over all of them no variant sits in one
 /// position more often than need be: at most ceil(blocks / variants) times.
 pub(crate) struct BlockOrders {
-    /// `left[position][variant]`: how often the variant may still sit there.
-    left: Vec<Vec<u32>>,
+    /// `remaining[position][variant]`: how often the variant may still sit there.
+    remaining: Vec<Vec<u32>>,
 }
 
 impl BlockOrders {
     pub(crate) fn new(variants: usize, blocks: u32) -> BlockOrders {
         let most = blocks.div_ceil(u32::try_from(variants).unwrap_or(u32::MAX).max(1));
-        BlockOrders { left: vec![vec![most; variants]; variants] }
+        BlockOrders { remaining: vec![vec![most; variants]; variants] }
     }
 
     /// The variants of the next block, by position.
@@ -23,20 +23,20 @@ impl BlockOrders {
     /// with augmenting paths that try variants in random order, which gives every variant the same
     /// chance: nothing in it depends on a variant's number.
     pub(crate) fn next(&mut self, random: &mut Pcg64) -> Vec<usize> {
-        let variants = self.left.len();
+        let variants = self.remaining.len();
         let mut matching = Matching {
-            wishes: (0..variants).map(|_| shuffled(variants, random)).collect(),
+            preferences: (0..variants).map(|_| shuffled(variants, random)).collect(),
             position_of: vec![None; variants],
         };
         for position in shuffled(variants, random) {
-            let seated = matching.seat(position, &self.left, &mut vec![false; variants]);
-            debug_assert!(seated, "a regular bipartite graph has a perfect matching");
+            let assigned = matching.assign(position, &self.remaining, &mut vec![false; variants]);
+            debug_assert!(assigned, "a regular bipartite graph has a perfect matching");
         }
         let mut order = vec![0; variants];
         for (variant, position) in matching.position_of.iter().enumerate() {
             let position = position.expect("every position is seated");
             order[position] = variant;
-            self.left[position][variant] -= 1;
+            self.remaining[position][variant] -= 1;
         }
         order
     }
@@ -45,22 +45,22 @@ impl BlockOrders {
 /// A matching of positions to variants under way (Kuhn's algorithm).
 struct Matching {
     /// For each position the variants, in the order in which it asks for them.
-    wishes: Vec<Vec<usize>>,
+    preferences: Vec<Vec<usize>>,
     /// Where each variant sits.
     position_of: Vec<Option<usize>>,
 }
 
 impl Matching {
     /// Gives `position` a variant; one that is taken is given away if its position finds another.
-    fn seat(&mut self, position: usize, left: &[Vec<u32>], asked: &mut [bool]) -> bool {
-        for wish in 0..self.wishes[position].len() {
-            let variant = self.wishes[position][wish];
-            if left[position][variant] == 0 || std::mem::replace(&mut asked[variant], true) {
+    fn assign(&mut self, position: usize, remaining: &[Vec<u32>], visited: &mut [bool]) -> bool {
+        for rank in 0..self.preferences[position].len() {
+            let variant = self.preferences[position][rank];
+            if remaining[position][variant] == 0 || std::mem::replace(&mut visited[variant], true) {
                 continue;
             }
             let free = match self.position_of[variant] {
                 None => true,
-                Some(other) => self.seat(other, left, asked),
+                Some(other) => self.assign(other, remaining, visited),
             };
             if free {
                 self.position_of[variant] = Some(position);

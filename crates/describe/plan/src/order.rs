@@ -44,7 +44,7 @@ pub fn plan(factors: &[Factor], options: &Options, lengths: impl Fn(&Assignment)
         conditions,
         starts: Vec::new(),
         lengths,
-        spare_blocks: options.spare_blocks.unwrap_or_else(|| blocks.div_ceil(SPARE_SHARE)),
+        spare_blocks: options.spare_blocks.unwrap_or_else(|| blocks.div_ceil(BLOCKS_PER_SPARE)),
         looks: options.looks.clone(),
     };
     plan.starts = starts(plan.block_size(), plan.conditions.len(), plan.repeats, plan.seed);
@@ -53,7 +53,7 @@ pub fn plan(factors: &[Factor], options: &Options, lengths: impl Fn(&Assignment)
 
 /// One block in so many may run again, unless the study says otherwise: a machine on which more
 /// loads than that do not count should be looked at rather than waited for.
-const SPARE_SHARE: u32 = 4;
+const BLOCKS_PER_SPARE: u32 = 4;
 
 /// The starts of all blocks: repeat by repeat, the conditions of each repeat in random order. The
 /// duplicate is one more variant here, drawn like the others.

@@ -27,7 +27,7 @@ pub(crate) fn next(plan: &Plan, outcomes: &Outcomes, repeats: u32) -> Option<Sta
     let planned = plan.starts.iter().filter(|start| start.repeat <= repeats);
     planned.clone().find(|start| outcomes.of(start).is_none()).cloned().or_else(|| {
         let attempts = Attempts::new(plan, outcomes);
-        attempts.unfinished(repeats).or_else(|| attempts.first_of(attempts.due(repeats)?))
+        attempts.unfinished(repeats).or_else(|| attempts.first_of(attempts.next_retry(repeats)?))
     })
 }
 
@@ -36,10 +36,10 @@ pub(crate) fn next(plan: &Plan, outcomes: &Outcomes, repeats: u32) -> Option<Sta
 #[must_use]
 pub fn left_out(plan: &Plan, outcomes: &Outcomes, repeats: u32) -> Vec<u32> {
     let attempts = Attempts::new(plan, outcomes);
-    if attempts.spares_left() > 0 {
+    if attempts.spare_blocks_left() > 0 {
         return Vec::new();
     }
-    let mut blocks: Vec<u32> = attempts.wanting(repeats).into_iter().map(|(_, retry)| retry.block).collect();
+    let mut blocks: Vec<u32> = attempts.worth_retrying(repeats).into_iter().map(|(_, retry)| retry.block).collect();
     blocks.sort_unstable();
     blocks
 }
@@ -64,29 +64,29 @@ impl<'o> Attempts<'o> {
     /// The first start of a block that has begun to run again which has not ended.
     fn unfinished(&self, repeats: u32) -> Option<Start> {
         let again = self.blocks.values().filter(|starts| starts[0].attempt > 1 && starts[0].repeat <= repeats);
-        again.flat_map(|starts| self.whole(starts[0])).find(|start| self.outcomes.of(start).is_none())
+        again.flat_map(|starts| self.block_starts(starts[0])).find(|start| self.outcomes.of(start).is_none())
     }
 
     /// The block that is to run again next, if any is: all starts of its latest attempt ended and one
     /// of them does not count, it has had fewer than [`MOST_ATTEMPTS`], and spare blocks are left.
     /// Where a longer warm-up has not helped, nothing will. Blocks with fewer attempts come first,
     /// then those that ran earlier.
-    fn due(&self, repeats: u32) -> Option<Retry> {
-        if self.spares_left() == 0 {
+    fn next_retry(&self, repeats: u32) -> Option<Retry> {
+        if self.spare_blocks_left() == 0 {
             return None;
         }
-        let wanting = self.wanting(repeats).into_iter();
-        wanting.min_by_key(|(first, _)| (first.attempt, first.block)).map(|(_, retry)| retry)
+        let worth_retrying = self.worth_retrying(repeats).into_iter();
+        worth_retrying.min_by_key(|(first, _)| (first.attempt, first.block)).map(|(_, retry)| retry)
     }
 
     /// The number of blocks that may still run again.
-    fn spares_left(&self) -> usize {
+    fn spare_blocks_left(&self) -> usize {
         let again = self.blocks.values().filter(|starts| starts[0].attempt > 1).count();
         (self.plan.spare_blocks as usize).saturating_sub(again)
     }
 
     /// The first starts of the latest attempts that do not count and are worth another one.
-    fn wanting(&self, repeats: u32) -> Vec<(&'o Start, Retry)> {
+    fn worth_retrying(&self, repeats: u32) -> Vec<(&'o Start, Retry)> {
         let mut latest: BTreeMap<(usize, u32), &Vec<&'o Start>> = BTreeMap::new();
         for starts in self.blocks.values().filter(|starts| starts[0].repeat <= repeats) {
             let attempt = latest.entry((starts[0].condition, starts[0].repeat)).or_insert(starts);
@@ -99,7 +99,8 @@ impl<'o> Attempts<'o> {
 
     /// What the attempt that `first` belongs to calls for.
     fn retry_after(&self, first: &Start) -> Option<Retry> {
-        let ended: Option<Vec<Outcome>> = self.whole(first).iter().map(|start| self.outcomes.of(start)).collect();
+        let ended: Option<Vec<Outcome>> =
+            self.block_starts(first).iter().map(|start| self.outcomes.of(start)).collect();
         let ended = ended?;
         let unsteady = ended.contains(&Outcome::Unsteady);
         let counts = ended.iter().all(|outcome| *outcome == Outcome::Counts);
@@ -108,7 +109,7 @@ impl<'o> Attempts<'o> {
     }
 
     /// The starts of the whole block that `known` belongs to, those included that have not begun.
-    fn whole(&self, known: &Start) -> Vec<Start> {
+    fn block_starts(&self, known: &Start) -> Vec<Start> {
         let place = |start: &Start| (start.condition, start.repeat);
         let planned = self.plan.starts.iter().filter(|start| place(start) == place(known));
         let first = known.number + 1 - known.position;
@@ -126,9 +127,9 @@ impl<'o> Attempts<'o> {
     fn first_of(&self, retry: Retry) -> Option<Start> {
         let all = || self.blocks.values().flatten();
         let attempts = self.blocks.values().filter(|starts| starts[0].attempt > 1);
-        let last = self.plan.starts.len() + attempts.map(|starts| self.whole(starts[0]).len()).sum::<usize>();
+        let last = self.plan.starts.len() + attempts.map(|starts| self.block_starts(starts[0]).len()).sum::<usize>();
         let block = all().map(|start| start.block).max()? + 1;
-        let before = self.whole(self.blocks.get(&retry.block)?[0]).into_iter().next()?;
+        let before = self.block_starts(self.blocks.get(&retry.block)?[0]).into_iter().next()?;
         Some(before.again(u32::try_from(last).ok()? + 1, block, retry.extended))
     }
 }

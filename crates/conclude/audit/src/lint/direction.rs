@@ -11,7 +11,7 @@ use plimsoll_model::measure::Direction;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let wrong: Vec<Evidence> = context.comparisons.iter().filter_map(turned_around).collect();
+    let wrong: Vec<Evidence> = context.comparisons.iter().filter_map(wrong_direction).collect();
     if !wrong.is_empty() {
         let sentence = match wrong.len() {
             1 => "A change for the worse is called an improvement, or the other way round.".to_owned(),
@@ -26,21 +26,21 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
                      more work was done as well, compare the use per request.",
         });
     }
-    let untold: Vec<Evidence> = context.comparisons.iter().filter_map(untold).collect();
-    if !untold.is_empty() {
+    let missing_direction: Vec<Evidence> = context.comparisons.iter().filter_map(missing_direction).collect();
+    if !missing_direction.is_empty() {
         findings.push(Finding {
             severity: Severity::Note,
             topic: "direction not known",
             sentence: "Some claims cannot be checked, because the measure does not tell which way is better."
                 .to_owned(),
-            evidence: untold,
+            evidence: missing_direction,
             advice: "Add a column `better` with `lower` or `higher`.",
         });
     }
     findings
 }
 
-fn turned_around(comparison: &Comparison<'_>) -> Option<Evidence> {
+fn wrong_direction(comparison: &Comparison<'_>) -> Option<Evidence> {
     let claim = comparison.claim.filter(|claim| *claim != Claim::Same)?;
     let better = comparison.is_better()?;
     let change = comparison.change.as_ref();
@@ -73,7 +73,7 @@ fn called(comparison: &Comparison<'_>, rises: Option<bool>, claim: Claim) -> Str
     }
 }
 
-fn untold(comparison: &Comparison<'_>) -> Option<Evidence> {
+fn missing_direction(comparison: &Comparison<'_>) -> Option<Evidence> {
     let claim = comparison.claim.filter(|claim| *claim != Claim::Same)?;
     let unknown = comparison.change.is_some() && comparison.direction().is_none();
     unknown.then(|| Evidence::new(comparison.lines.clone(), format!("{} is {}", comparison.text(), claim.called())))

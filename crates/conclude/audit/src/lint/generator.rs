@@ -6,11 +6,11 @@ use crate::finding::{Evidence, Finding};
 use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::percent;
 
-const BUSY: f64 = 0.7;
-const LIMIT: f64 = 0.9;
+const CAUTION_CPU: f64 = 0.7;
+const LIMITING_CPU: f64 = 0.9;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
-    let busy = context.rows.iter().filter_map(|row| Some((row.generator_cpu.filter(|cpu| *cpu >= BUSY)?, row)));
+    let busy = context.rows.iter().filter_map(|row| Some((row.generator_cpu.filter(|cpu| *cpu >= CAUTION_CPU)?, row)));
     let evidence: Vec<(f64, Evidence)> = busy
         .map(|(cpu, row)| (cpu, Evidence::of(row, format!("the generator used {} of its CPU", percent(cpu)))))
         .collect();
@@ -19,7 +19,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     vec![Finding {
-        severity: if most >= LIMIT { Severity::Problem } else { Severity::Caution },
+        severity: if most >= LIMITING_CPU { Severity::Problem } else { Severity::Caution },
         topic: "generator",
         sentence: "The generator of the load was itself near its limit: what it measured may be its own slowness."
             .to_owned(),

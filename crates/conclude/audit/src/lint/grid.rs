@@ -11,14 +11,14 @@ use plimsoll_analysis::finding::Severity;
 use plimsoll_model::measure::Direction;
 
 /// Differences of so many times one another, and so far apart, differ in size.
-const TIMES: f64 = 2.0;
-const APART: f64 = 0.05;
+const LARGE_RATIO: f64 = 2.0;
+const LARGE_DIFFERENCE: f64 = 0.05;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     let mut evidence = Vec::new();
     let mut severity = Severity::Note;
     for group in groups(context.rows) {
-        let Some((grave, mut found)) = both(context, &group) else { continue };
+        let Some((grave, mut found)) = same_and_best_settings(context, &group) else { continue };
         severity = severity.min(grave);
         evidence.append(&mut found);
     }
@@ -43,21 +43,21 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
 }
 
 /// One comparison in the terms of the lint.
-struct Side {
+struct SettingComparison {
     evidence: Evidence,
     change: Option<Change>,
     /// Whether it is for the better; `None` for no difference or not known.
     better: Option<bool>,
 }
 
-impl Side {
-    fn of(comparison: &Comparison<'_>, text: String) -> Side {
+impl SettingComparison {
+    fn of(comparison: &Comparison<'_>, text: String) -> SettingComparison {
         let claimed = comparison.claim.and_then(|claim| match claim {
             Claim::Improvement => Some(true),
             Claim::Regression => Some(false),
             Claim::Same => None,
         });
-        Side {
+        SettingComparison {
             evidence: Evidence::new(comparison.lines.clone(), text),
             change: comparison.change.clone(),
             better: comparison.is_better().or(claimed),
@@ -70,7 +70,7 @@ impl Side {
 }
 
 /// Both comparisons of a group, if its settings form a grid.
-fn both(context: &Context<'_>, group: &[&Row]) -> Option<(Severity, Vec<Evidence>)> {
+fn same_and_best_settings(context: &Context<'_>, group: &[&Row]) -> Option<(Severity, Vec<Evidence>)> {
     let keys = varying(group);
     if keys.is_empty() {
         return None;
@@ -78,13 +78,21 @@ fn both(context: &Context<'_>, group: &[&Row]) -> Option<(Severity, Vec<Evidence
     let lines: Vec<u64> = group.iter().map(|row| row.line).collect();
     let of_group: Vec<&Comparison<'_>> =
         context.comparisons.iter().filter(|one| one.lines.iter().all(|line| lines.contains(line))).collect();
-    let same: Vec<Side> = of_group
+    let same: Vec<SettingComparison> = of_group
         .iter()
         .filter(|one| one.change.is_some() || one.claim.is_some())
-        .map(|one| Side::of(one, format!("the same for both, {}: {}", setting(one.row, &keys), told(one))))
+        .map(|one| {
+            SettingComparison::of(
+                one,
+                format!("the same for both, {}: {}", setting(one.row, &keys), numbers_and_claim(one)),
+            )
+        })
         .collect();
-    let best: Vec<Side> = match of_group.iter().find(|one| one.row.best) {
-        Some(one) => vec![Side::of(one, format!("the best of each, {}: {}", setting(one.row, &keys), told(one)))],
+    let best: Vec<SettingComparison> = match of_group.iter().find(|one| one.row.best) {
+        Some(one) => vec![SettingComparison::of(
+            one,
+            format!("the best of each, {}: {}", setting(one.row, &keys), numbers_and_claim(one)),
+        )],
         None => best_of_each(group, &keys),
     };
     if same.len() < 2 || best.is_empty() {
@@ -122,7 +130,7 @@ fn setting(row: &Row, keys: &[&str]) -> String {
 }
 
 /// The numbers of a comparison, and what the table calls it.
-fn told(comparison: &Comparison<'_>) -> String {
+fn numbers_and_claim(comparison: &Comparison<'_>) -> String {
     let numbers = comparison.numbers();
     match comparison.claim {
         Some(claim) if numbers.is_empty() => format!("{}, without a number", claim.called()),
@@ -132,7 +140,7 @@ fn told(comparison: &Comparison<'_>) -> String {
 }
 
 /// The best row of each variant against that of the first.
-fn best_of_each(group: &[&Row], keys: &[&str]) -> Vec<Side> {
+fn best_of_each(group: &[&Row], keys: &[&str]) -> Vec<SettingComparison> {
     let variants = variants(group);
     let best: Vec<(&str, &Row)> = variants.iter().filter_map(|(name, rows)| Some((*name, best_row(rows)?))).collect();
     let Some(((first_name, first), others)) = best.split_first() else { return Vec::new() };
@@ -153,7 +161,11 @@ fn best_of_each(group: &[&Row], keys: &[&str]) -> Vec<Side> {
         );
         let better = row.direction().map(|direction| (change.low > 0.0) == (direction == Direction::Higher));
         let better = better.filter(|_| change.low != 0.0);
-        sides.push(Side { evidence: Evidence::new([first.line, row.line], text), change: Some(change), better });
+        sides.push(SettingComparison {
+            evidence: Evidence::new([first.line, row.line], text),
+            change: Some(change),
+            better,
+        });
     }
     sides
 }
@@ -166,7 +178,7 @@ fn best_row<'a>(rows: &[&'a Row]) -> Option<&'a Row> {
 }
 
 /// How far two answers are apart.
-fn disagreement(same: &Side, best: &Side) -> Severity {
+fn disagreement(same: &SettingComparison, best: &SettingComparison) -> Severity {
     if let (Some(one), Some(other)) = (same.better, best.better)
         && one != other
     {
@@ -174,7 +186,7 @@ fn disagreement(same: &Side, best: &Side) -> Severity {
     }
     let (one, other) = (same.size(), best.size());
     let known = same.change.is_some() && best.change.is_some();
-    if known && (one - other).abs() > APART && one.max(other) > TIMES * one.min(other) {
+    if known && (one - other).abs() > LARGE_DIFFERENCE && one.max(other) > LARGE_RATIO * one.min(other) {
         return Severity::Caution;
     }
     Severity::Note

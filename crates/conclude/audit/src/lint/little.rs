@@ -13,7 +13,7 @@ use plimsoll_analysis::quantity::{grouped, percent, show};
 use plimsoll_model::measure::Unit;
 
 /// How far off is still on.
-const OFF: f64 = 0.02;
+const TOLERANCE: f64 = 0.02;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     let off: Vec<(f64, Evidence)> = context.rows.iter().filter_map(check).collect();
@@ -53,7 +53,7 @@ fn check(row: &Row) -> Option<(f64, Evidence)> {
     let round = duration.value + think;
     let busy = rate.value * round;
     let rounding = rate.half_step / rate.value + (duration.half_step + think_step) / round;
-    if (busy / users - 1.0).abs() <= OFF + rounding {
+    if (busy / users - 1.0).abs() <= TOLERANCE + rounding {
         return None;
     }
     let thinking = row.think.as_ref().filter(|think| think.value > 0.0);

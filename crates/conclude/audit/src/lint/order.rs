@@ -5,7 +5,7 @@
 //! random blocks, compared block by block, keep the level (Abedi and Brecht, ICPE 2017).
 
 use super::Context;
-use crate::cell::Place;
+use crate::cell::TimeOfRun;
 use crate::compare::{groups, variants};
 use crate::finding::{Evidence, Finding};
 use crate::row::Row;
@@ -14,7 +14,7 @@ use plimsoll_analysis::quantity::change;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     let said: Vec<u64> =
-        context.rows.iter().filter(|row| row.order == Some(Place::Sequential)).map(|row| row.line).collect();
+        context.rows.iter().filter(|row| row.order == Some(TimeOfRun::Sequential)).map(|row| row.line).collect();
     let mut evidence: Vec<Evidence> = groups(context.rows).iter().filter_map(|group| in_sequence(group)).collect();
     if !said.is_empty() {
         evidence.push(Evidence::new(said, "all runs of a variant came before those of the next, as the table says"));
@@ -39,7 +39,7 @@ fn in_sequence(group: &[&Row]) -> Option<Evidence> {
     let mut placed: Vec<(&Vec<u64>, &Row)> = group
         .iter()
         .filter_map(|row| match &row.order {
-            Some(Place::At(at)) if row.variant.is_some() => Some((at, *row)),
+            Some(TimeOfRun::At(at)) if row.variant.is_some() => Some((at, *row)),
             _ => None,
         })
         .collect();

@@ -18,16 +18,16 @@ use plimsoll_analysis::quantity::{grouped, percent};
 use plimsoll_statistics::power::power_of_t;
 
 /// Fewest runs of each variant for a verdict.
-const LEAST: u64 = 3;
+const MIN_RUNS: u64 = 3;
 
 /// Repeats beyond which nobody goes.
-const MOST: usize = 1000;
+const MAX_REPEATS: usize = 1000;
 
 const POWER: f64 = 0.8;
-const LEVEL: f64 = 0.05;
+const SIGNIFICANCE: f64 = 0.05;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
-    let few = context.comparisons.iter().filter(|one| one.runs.is_none_or(|runs| runs < LEAST));
+    let few = context.comparisons.iter().filter(|one| one.runs.is_none_or(|runs| runs < MIN_RUNS));
     let (claimed, shown): (Vec<&Comparison<'_>>, Vec<&Comparison<'_>>) = few
         .filter(|one| one.change.is_some() || one.claim.is_some())
         .partition(|one| one.claim.is_some() || one.published);
@@ -79,7 +79,7 @@ fn without_spread(context: &Context<'_>) -> Option<Finding> {
     let bare: Vec<Evidence> = context
         .comparisons
         .iter()
-        .filter(|one| one.claim.is_some() && one.runs.is_some_and(|runs| runs >= LEAST) && one.lines.len() <= 2)
+        .filter(|one| one.claim.is_some() && one.runs.is_some_and(|runs| runs >= MIN_RUNS) && one.lines.len() <= 2)
         .filter(|one| spread.iter().all(|statistic| one.row.get(*statistic).is_none()))
         .map(|one| Evidence::new(one.lines.clone(), one.text()))
         .collect();
@@ -126,7 +126,7 @@ fn needed(comparison: &Comparison<'_>) -> Option<String> {
     }
     let number = |spread: f64| match repeats(delta, (1.0 + spread).ln()) {
         Some(repeats) => grouped(repeats as f64),
-        None => format!("more than {}", grouped(MOST as f64)),
+        None => format!("more than {}", grouped(MAX_REPEATS as f64)),
     };
     Some(match comparison.row.variance.filter(|variance| *variance > 0.0) {
         Some(usual) => format!(
@@ -146,16 +146,16 @@ fn needed(comparison: &Comparison<'_>) -> Option<String> {
 /// five, when differences have the standard deviation `sd`.
 fn repeats(delta: f64, sd: f64) -> Option<usize> {
     // Power grows with n, so the range is halved.
-    let (mut least, mut most) = (LEAST as usize, MOST + 1);
+    let (mut least, mut most) = (MIN_RUNS as usize, MAX_REPEATS + 1);
     while least < most {
         let middle = usize::midpoint(least, most);
-        if power_of_t(delta, sd, middle, LEVEL)? >= POWER {
+        if power_of_t(delta, sd, middle, SIGNIFICANCE)? >= POWER {
             most = middle;
         } else {
             least = middle + 1;
         }
     }
-    (least <= MOST).then_some(least)
+    (least <= MAX_REPEATS).then_some(least)
 }
 
 #[cfg(test)]

@@ -9,14 +9,14 @@ use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::grouped;
 
 /// Values that must lie beyond a percentile.
-const BEYOND: f64 = 10.0;
+const MIN_VALUES_BEYOND: f64 = 10.0;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     let mut evidence = Vec::new();
     for row in context.rows {
         let Some(requests) = row.requests else { continue };
         for (p, _) in row.percentiles() {
-            let needed = (BEYOND / (1.0 - p.max(100.0 - p) / 100.0)).round();
+            let needed = (MIN_VALUES_BEYOND / (1.0 - p.max(100.0 - p) / 100.0)).round();
             if requests < needed && needed.is_finite() {
                 let name = name(Statistic::Percentile(p));
                 let text = format!("{name} takes {} values and has {}", grouped(needed), grouped(requests));
@@ -30,7 +30,9 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     vec![Finding {
         severity: Severity::Caution,
         topic: "too few requests",
-        sentence: format!("Some percentiles rest on too few values: fewer than {BEYOND:.0} lie beyond them."),
+        sentence: format!(
+            "Some percentiles rest on too few values: fewer than {MIN_VALUES_BEYOND:.0} lie beyond them."
+        ),
         evidence,
         advice: "Measure longer, or show a lower percentile.",
     }]

@@ -46,16 +46,16 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     }]
 }
 
-type Side<'a> = (&'a str, &'a [&'a Row]);
+type VariantRows<'a> = (&'a str, &'a [&'a Row]);
 
 /// What differs between two variants, a text each.
 fn differences((first, baseline): (&&str, &Vec<&Row>), (name, rows): (&&str, &Vec<&Row>)) -> Vec<String> {
-    let sides: [Side<'_>; 2] = [(first, baseline), (name, rows)];
+    let sides: [VariantRows<'_>; 2] = [(first, baseline), (name, rows)];
     let keys: BTreeSet<&str> = sides.iter().flat_map(|(_, rows)| rows.iter().flat_map(|row| keys(row))).collect();
     keys.into_iter().filter_map(|key| difference(key, sides)).collect()
 }
 
-fn difference(key: &str, sides: [Side<'_>; 2]) -> Option<String> {
+fn difference(key: &str, sides: [VariantRows<'_>; 2]) -> Option<String> {
     let [one, other] = sides.map(|(_, rows)| levels(key, rows));
     let same = one.iter().map(|level| level.to_lowercase()).eq(other.iter().map(|level| level.to_lowercase()));
     let silent = |rows: &[&Row]| rows.iter().all(|row| row.settings.is_empty());

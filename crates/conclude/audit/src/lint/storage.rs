@@ -1,7 +1,7 @@
 //! What a storage benchmark measured: the device, the network, or the memory of the machine.
 //!
 //! A file that was just written or read lies in the page cache, and reading it again copies
-//! memory. Three signs of it: more than [`MEMORY`] bytes a second; the same speed from backends
+//! memory. Three signs of it: more than [`FASTER_THAN_DEVICES`] bytes a second; the same speed from backends
 //! that have nothing else in common; and a standard deviation above the mean, where the first
 //! access was cold and all later ones warm. The same numbers are fine when they are called warm:
 //! so each cell must say what it is. `cold` takes a proof (the cache dropped and looked at),
@@ -18,13 +18,13 @@ use plimsoll_analysis::quantity::{percent, show};
 use plimsoll_model::measure::Unit;
 
 /// Bytes a second above which a read is not believed to come from a device without proof.
-const MEMORY: f64 = 3e9;
+const FASTER_THAN_DEVICES: f64 = 3e9;
 
 /// Bytes a second above which equal speeds of two backends are a sign.
-const ALIKE_FROM: f64 = 1e9;
+const EQUAL_SPEED_FROM: f64 = 1e9;
 
 /// How near speeds are that count as equal.
-const ALIKE: f64 = 0.05;
+const EQUAL_SPEED_TOLERANCE: f64 = 0.05;
 
 /// Words of modes that settle what was read, and what was written.
 const READ_MODES: [&str; 6] = ["cold", "direct", "uncached", "dontcache", "warm", "cached"];
@@ -72,7 +72,7 @@ fn page_cache(context: &Context<'_>) -> Option<Finding> {
     let all: Vec<&Row> = context.rows.iter().collect();
     let reads = reads(&all);
     let alike = !evidence.is_empty();
-    let fast = reads.iter().filter(|(_, speed)| *speed > MEMORY);
+    let fast = reads.iter().filter(|(_, speed)| *speed > FASTER_THAN_DEVICES);
     evidence.extend(fast.map(|(row, speed)| Evidence::of(row, show(*speed, Unit::BytesPerSecond))));
     let fastest = reads.iter().map(|(_, speed)| *speed).fold(0.0, f64::max);
     (!evidence.is_empty()).then(|| Finding {
@@ -100,7 +100,7 @@ fn same_speed(reads: &[(&Row, f64)]) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     for (index, (row, one)) in reads.iter().enumerate() {
         for (other_row, other) in &reads[index + 1..] {
-            let near = (one / other - 1.0).abs() <= ALIKE && one.min(*other) > ALIKE_FROM;
+            let near = (one / other - 1.0).abs() <= EQUAL_SPEED_TOLERANCE && one.min(*other) > EQUAL_SPEED_FROM;
             if near && row.variant != other_row.variant {
                 let text = format!(
                     "{}: the same speed from {}, {}, and from {}, {}",

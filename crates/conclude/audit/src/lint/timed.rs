@@ -12,14 +12,14 @@ use plimsoll_analysis::quantity::percent;
 
 /// Below this share the part that is compared is not what is mainly timed, as in Plimsoll's own
 /// reports.
-const MAINLY: f64 = 0.8;
+const MAIN_SHARE: f64 = 0.8;
 
 /// Below this share the number says next to nothing of it.
-const HARDLY: f64 = 0.1;
+const NEGLIGIBLE_SHARE: f64 = 0.1;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     let shares: Vec<(f64, &Row)> = context.rows.iter().filter_map(|row| Some((share(row)?, row))).collect();
-    let small: Vec<&(f64, &Row)> = shares.iter().filter(|(share, _)| *share < MAINLY).collect();
+    let small: Vec<&(f64, &Row)> = shares.iter().filter(|(share, _)| *share < MAIN_SHARE).collect();
     let least = small.iter().min_by(|one, other| one.0.total_cmp(&other.0));
     let most = small.iter().max_by(|one, other| one.0.total_cmp(&other.0));
     let Some((least, most)) = least.zip(most) else { return Vec::new() };
@@ -29,13 +29,13 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
         format!("{} ({}) to {} ({}) of the time", percent(least.0), place(least.1), percent(most.0), place(most.1))
     };
     vec![Finding {
-        severity: if least.0 < HARDLY { Severity::Problem } else { Severity::Caution },
+        severity: if least.0 < NEGLIGIBLE_SHARE { Severity::Problem } else { Severity::Caution },
         topic: "what is timed",
         sentence: format!(
             "The call that is compared takes {range} of an iteration: throughput and iteration durations compare what else an \
              iteration does, such as connecting."
         ),
-        evidence: small.iter().map(|(share, row)| Evidence::of(row, told(*share, row))).collect(),
+        evidence: small.iter().map(|(share, row)| Evidence::of(row, sentence(*share, row))).collect(),
         advice: "Compare the duration of the call itself, or keep connections open; split connect, send, wait and receive.",
     }]
 }
@@ -53,7 +53,7 @@ fn place(row: &Row) -> String {
     }
 }
 
-fn told(share: f64, row: &Row) -> String {
+fn sentence(share: f64, row: &Row) -> String {
     let text =
         |number: Option<&crate::quantity::Quantity>| number.map(|number| number.text.clone()).unwrap_or_default();
     format!("the call takes {} of {}, {}", text(row.call.as_ref()), text(row.mean_duration()), percent(share))

@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "the figures go to the standard output")]
 
 use plimsoll_analysis::analyse;
-use plimsoll_evidence::draws::Draws;
+use plimsoll_evidence::random::RandomStream;
 use plimsoll_evidence::study::{Shape, study};
 use std::time::{Duration, Instant};
 
@@ -13,8 +13,8 @@ const SHAPE: Shape = Shape { variants: 10, conditions: 6, repeats: 10, seconds: 
 const RUNS: usize = 11;
 
 fn main() {
-    let mut draws = Draws::named("speed", 0);
-    let input = study(SHAPE, draws.seed(), |_| (0.03 * draws.normal()).exp());
+    let mut random = RandomStream::named("speed", 0);
+    let input = study(SHAPE, random.seed(), |_| (0.03 * random.normal()).exp());
     let mut times: Vec<Duration> = Vec::new();
     let mut analysed = None;
     for _ in 0..RUNS {

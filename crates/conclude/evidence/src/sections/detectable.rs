@@ -1,9 +1,9 @@
 //! The smallest change that a study could have seen.
 
-use crate::product::{ALPHA, decided, evidence};
+use crate::noise_models::NoiseModel;
 use crate::replicates::{Effort, shares, values};
+use crate::rules::{ALPHA, decided, evidence};
 use crate::section::{Check, Demand, Section, percent};
-use crate::worlds::World;
 use plimsoll_analysis::compare::POWER;
 use plimsoll_analysis::decide::{ComparisonToDecide, Outcome};
 use plimsoll_statistics::smallest_detectable;
@@ -18,16 +18,16 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     let (mut rows, mut by_interval, mut by_rule) = (Vec::new(), Vec::new(), Vec::new());
     for n in REPEATS {
         let change = smallest_detectable(SD, n, ALPHA, POWER).expect("three repeats or more");
-        let [interval, rule] = shares(&format!("detectable {n}"), effort, |draws| {
-            let differences = World::Normal.trials(n, draws).scaled(SD / 2.0_f64.sqrt(), change).differences();
+        let [interval, rule] = shares(&format!("detectable {n}"), effort, |random| {
+            let differences = NoiseModel::Normal.trials(n, random).scaled(SD / 2.0_f64.sqrt(), change).differences();
             // So small a margin that the claim is about the difference alone.
             let to_decide =
                 ComparisonToDecide { evidence: evidence(&differences, ALPHA), margin: change / 100.0, floor: None };
             let decision = decided(to_decide, ALPHA);
             [decision.interval.is_some_and(|interval| interval.low > 0.0), decision.outcome == Outcome::Above]
         });
-        let mut printed = values(&format!("printed {n}"), effort.divided_by(10), |draws| {
-            let differences = World::Normal.trials(n, draws).scaled(SD / 2.0_f64.sqrt(), 0.0).differences();
+        let mut printed = values(&format!("printed {n}"), effort.divided_by(10), |random| {
+            let differences = NoiseModel::Normal.trials(n, random).scaled(SD / 2.0_f64.sqrt(), 0.0).differences();
             let sd = evidence(&differences, ALPHA).map_or(0.0, |evidence| evidence.sd());
             smallest_detectable(sd, n, ALPHA, POWER).unwrap_or(0.0) / change
         });

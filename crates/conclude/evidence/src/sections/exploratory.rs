@@ -1,8 +1,8 @@
 //! What is not decided but stands out.
 
-use crate::draws::Draws;
-use crate::product::{ALPHA, evidence, log};
+use crate::random::RandomStream;
 use crate::replicates::{Effort, Share, values};
+use crate::rules::{ALPHA, evidence, log};
 use crate::section::{Section, percent};
 use plimsoll_analysis::compare::FALSE_DISCOVERIES;
 use plimsoll_statistics::{benjamini_hochberg, mean};
@@ -17,7 +17,7 @@ const CV: f64 = 0.02;
 pub(super) fn sections(effort: Effort) -> Vec<Section> {
     let mut rows = Vec::new();
     for different in [0, 5, 20] {
-        let found = values(&format!("exploratory {different}"), effort, |draws| study(different, draws));
+        let found = values(&format!("exploratory {different}"), effort, |random| study(different, random));
         let false_share: Vec<f64> =
             found.iter().map(|(right, wrong)| *wrong as f64 / (right + wrong).max(1) as f64).collect();
         let any_wrong =
@@ -44,11 +44,11 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
 }
 
 /// How many stand out rightly, and how many wrongly.
-fn study(different: usize, draws: &mut Draws) -> (usize, usize) {
+fn study(different: usize, random: &mut RandomStream) -> (usize, usize) {
     let p: Vec<f64> = (0..FAMILY)
         .map(|index| {
             let effect = if index < different { log(0.1) } else { 0.0 };
-            let differences: Vec<f64> = (0..N).map(|_| effect + CV * (draws.normal() - draws.normal())).collect();
+            let differences: Vec<f64> = (0..N).map(|_| effect + CV * (random.normal() - random.normal())).collect();
             evidence(&differences, ALPHA).map_or(1.0, |evidence| evidence.test.p_two_sided(0.0))
         })
         .collect();

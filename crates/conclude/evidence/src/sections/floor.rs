@@ -1,13 +1,13 @@
 //! The noise floor: what it costs on a fair machine, and what it saves from on another.
 
-use crate::draws::Draws;
+use crate::noise_models::{NoiseModel, Trials};
 use crate::orders;
-use crate::product::{
+use crate::random::RandomStream;
+use crate::replicates::{Effort, shares};
+use crate::rules::{
     ALPHA, MARGIN, decided, is_difference, is_equivalent, is_open, with_floor, with_milder_floor, without_floor,
 };
-use crate::replicates::{Effort, shares};
 use crate::section::{Check, Demand, Section, percent};
-use crate::worlds::{Trials, World};
 use plimsoll_analysis::decide::{Basis, Decision, Doubt, Outcome};
 
 pub(super) fn sections(effort: Effort) -> Vec<Section> {
@@ -37,8 +37,8 @@ fn fair(effort: Effort) -> Section {
     let mut rows = Vec::new();
     for (cv, n) in [(0.01, 5), (0.02, 5), (0.03, 5), (0.03, 10), (0.05, 10)] {
         for ratio in [1.0, 1.1, 1.3_f64] {
-            let found = shares(&format!("floor {cv} {n} {ratio}"), effort, |draws| {
-                let rules = rules(&World::Normal.trials(n, draws).scaled(cv, ratio.ln()));
+            let found = shares(&format!("floor {cv} {n} {ratio}"), effort, |random| {
+                let rules = rules(&NoiseModel::Normal.trials(n, random).scaled(cv, ratio.ln()));
                 let doubt = doubt(&rules[1]);
                 let right = if ratio > 1.0 { Outcome::Above } else { Outcome::Equivalent };
                 let [alone, product, milder] = rules.map(|decision| decision.outcome == right);
@@ -73,8 +73,8 @@ fn large(effort: Effort) -> Section {
     let effort = effort.divided_by(2);
     let (mut rows, mut claimed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for (cv, ratio) in [(0.02, 2.0_f64), (0.05, 2.0), (0.05, 20.0), (0.1, 2.0), (0.1, 20.0)] {
-        let [over_doubt, product, told, milder] = shares(&format!("large {cv} {ratio}"), effort, |draws| {
-            let [_, product, milder] = rules(&World::Normal.trials(5, draws).scaled(cv, ratio.ln()));
+        let [over_doubt, product, told, milder] = shares(&format!("large {cv} {ratio}"), effort, |random| {
+            let [_, product, milder] = rules(&NoiseModel::Normal.trials(5, random).scaled(cv, ratio.ln()));
             let worse = product.outcome == Outcome::Above;
             let told = matches!(product.basis, Basis::NoiseFloor { beyond: true, .. });
             let over_doubt = doubt(&product).is_some() && !is_open(&product);
@@ -124,7 +124,7 @@ fn unfair(effort: Effort) -> Section {
     ] {
         for cv in [0.01, 0.02] {
             let [doubt, difference @ .., equivalent_alone, equivalent] =
-                shares(&format!("unfair {words} {cv}"), effort, |draws| study(fault, cv, draws));
+                shares(&format!("unfair {words} {cv}"), effort, |random| study(fault, cv, random));
             let [alone, product, milder] = difference.map(percent);
             rows.push(vec![
                 words.to_owned(),
@@ -146,18 +146,18 @@ fn unfair(effort: Effort) -> Section {
         .table(&["what is wrong", "cv", "floor in doubt", "false difference", "equivalent"], rows)
 }
 
-fn study(fault: Fault, cv: f64, draws: &mut Draws) -> [bool; 6] {
-    let mut trials = World::Normal.trials(5, draws).scaled(cv, 0.0);
+fn study(fault: Fault, cv: f64, random: &mut RandomStream) -> [bool; 6] {
+    let mut trials = NoiseModel::Normal.trials(5, random).scaled(cv, 0.0);
     let slow: Vec<usize> = match fault {
         Fault::FirstIsSlowFixed | Fault::Baseline => vec![0; 5],
         Fault::Duplicate => vec![2; 5],
         Fault::FirstIsSlowRandom => {
-            let plan = orders::plan(2, 1, 5, draws.seed());
+            let plan = orders::plan(2, 1, 5, random.seed());
             plan.starts.iter().filter(|start| start.position == 1).map(|start| start.variants[0]).collect()
         }
     };
     for (block, variant) in trials.blocks.iter_mut().zip(slow) {
-        block[variant] += crate::product::log(SLOWER);
+        block[variant] += crate::rules::log(SLOWER);
     }
     let [alone, product, milder] = rules(&trials);
     [
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_slow_baseline_is_seen_in_the_floor() {
-        let [caught] = shares("caught", Effort::fast(), |draws| [study(Fault::Baseline, 0.005, draws)[0]]);
+        let [caught] = shares("caught", Effort::fast(), |random| [study(Fault::Baseline, 0.005, random)[0]]);
         assert!(caught.value() > 0.99, "{caught:?}");
     }
 }

@@ -1,23 +1,23 @@
 //! Whether intervals hold the truth, what equal systems are called, and what a difference as large
 //! as the margin is called: in five worlds, for three to ten repeats.
 
-use crate::product::{ALPHA, MARGIN, decided, is_equivalent, log, passes_gate, with_floor, without_floor};
+use crate::noise_models::{NoiseModel, Trials};
 use crate::replicates::{Effort, Share, shares};
+use crate::rules::{ALPHA, MARGIN, decided, is_equivalent, log, passes_gate, with_floor, without_floor};
 use crate::section::{Check, Demand, Section, Table, percent};
-use crate::worlds::{Trials, World};
 use plimsoll_analysis::decide::Outcome;
 
 /// The repeats that are looked at.
 pub(crate) const REPEATS: [usize; 6] = [3, 4, 5, 6, 8, 10];
 
 /// Noise so wide that nothing but chance decides about equal systems.
-const LOUD: f64 = 0.05;
+const WIDE_NOISE: f64 = 0.05;
 
 /// Noise so small that only what is claimed about the margin decides.
-const QUIET: f64 = 0.005;
+const NARROW_NOISE: f64 = 0.005;
 
 struct Cell {
-    world: World,
+    noise_model: NoiseModel,
     n: usize,
     covered: Share,
     worse: Share,
@@ -29,22 +29,23 @@ struct Cell {
 }
 
 pub(super) fn sections(effort: Effort) -> Vec<Section> {
-    let cells: Vec<Cell> = World::ALL.into_iter().flat_map(|world| REPEATS.map(|n| cell(world, n, effort))).collect();
+    let cells: Vec<Cell> =
+        NoiseModel::ALL.into_iter().flat_map(|noise_model| REPEATS.map(|n| cell(noise_model, n, effort))).collect();
     vec![coverage(&cells).with(one_sided(effort)), equal_systems(&cells), at_the_margin(&cells)]
 }
 
-fn cell(world: World, n: usize, effort: Effort) -> Cell {
-    let name = format!("intervals {} {n}", world.name());
+fn cell(noise_model: NoiseModel, n: usize, effort: Effort) -> Cell {
+    let name = format!("intervals {} {n}", noise_model.name());
     let [covered, worse, better, either, either_over_floor, equivalent_at_margin, gate_at_margin] =
-        shares(&name, effort, |draws| study(&world.trials(n, draws)));
-    Cell { world, n, covered, worse, better, either, either_over_floor, equivalent_at_margin, gate_at_margin }
+        shares(&name, effort, |random| study(&noise_model.trials(n, random)));
+    Cell { noise_model, n, covered, worse, better, either, either_over_floor, equivalent_at_margin, gate_at_margin }
 }
 
 fn study(trials: &Trials) -> [bool; 7] {
-    let equal = trials.scaled(LOUD, 0.0);
+    let equal = trials.scaled(WIDE_NOISE, 0.0);
     let alone = decided(without_floor(&equal.differences(), MARGIN, ALPHA), ALPHA);
     let blocked_by_floor = decided(with_floor(&equal, MARGIN, ALPHA), ALPHA).outcome;
-    let apart = trials.scaled(QUIET, log(MARGIN));
+    let apart = trials.scaled(NARROW_NOISE, log(MARGIN));
     let at_margin = decided(without_floor(&apart.differences(), MARGIN, ALPHA), ALPHA);
     let (worse, better) = (alone.outcome == Outcome::Above, alone.outcome == Outcome::Below);
     [
@@ -60,7 +61,7 @@ fn study(trials: &Trials) -> [bool; 7] {
 
 /// One row for each number of repeats, one column for each world.
 fn table(section: Section, cells: &[Cell], show: impl Fn(&Cell) -> String) -> Section {
-    let head: Vec<&str> = ["n"].into_iter().chain(World::ALL.map(World::name)).collect();
+    let head: Vec<&str> = ["n"].into_iter().chain(NoiseModel::ALL.map(NoiseModel::name)).collect();
     let row = |n: usize| {
         let of_row = cells.iter().filter(|cell| cell.n == n).map(&show);
         [n.to_string()].into_iter().chain(of_row).collect()
@@ -69,7 +70,7 @@ fn table(section: Section, cells: &[Cell], show: impl Fn(&Cell) -> String) -> Se
 }
 
 fn check(what: &'static str, demand: Demand, cells: &[Cell], of: impl Fn(&Cell) -> Share) -> Check {
-    let cells = cells.iter().map(|cell| (format!("n = {}, {}", cell.n, cell.world.name()), of(cell))).collect();
+    let cells = cells.iter().map(|cell| (format!("n = {}, {}", cell.n, cell.noise_model.name()), of(cell))).collect();
     Check { what, demand, cells }
 }
 
@@ -98,9 +99,9 @@ fn coverage(cells: &[Cell]) -> Section {
 fn one_sided(effort: Effort) -> Table {
     let effort = effort.divided_by(4);
     let rows = REPEATS.map(|n| {
-        let [both, alone] = shares(&format!("one-sided {n}"), effort, |draws| {
-            let skewed: Vec<f64> = (0..n).map(|_| draws.exponential() - 1.0).collect();
-            let differences: Vec<f64> = skewed.iter().map(|skewed| skewed - draws.normal()).collect();
+        let [both, alone] = shares(&format!("one-sided {n}"), effort, |random| {
+            let skewed: Vec<f64> = (0..n).map(|_| random.exponential() - 1.0).collect();
+            let differences: Vec<f64> = skewed.iter().map(|skewed| skewed - random.normal()).collect();
             [differences, skewed].map(|differences| {
                 let decision = decided(without_floor(&differences, MARGIN, ALPHA), ALPHA);
                 decision.interval.is_some_and(|interval| interval.contains(0.0))

@@ -1,11 +1,11 @@
 //! Runs that may end early, as `--until-decided` does.
 
-use crate::draws::Draws;
+use crate::noise_models::{NoiseModel, Trials};
 use crate::orders;
-use crate::product::{ALPHA, MARGIN, evidence, is_difference, is_open, log};
+use crate::random::RandomStream;
 use crate::replicates::{Effort, shares};
+use crate::rules::{ALPHA, MARGIN, evidence, is_difference, is_open, log};
 use crate::section::{Check, Demand, Section, percent};
-use crate::worlds::{Trials, World};
 use plimsoll_analysis::decide::{ComparisonToDecide, Floor, decide};
 use plimsoll_model::study::FloorRule;
 
@@ -27,20 +27,20 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
         let mut row = vec![words.clone(), format!("{:.2} %", alpha * 100.0)];
         for cv in CVS {
             let rule = Rule { looks, alpha, comparisons: 1, floor: false };
-            let [declared] = shares(&format!("looks {words} {cv}"), effort, |draws| [rule.false_verdict(cv, draws)]);
+            let [declared] = shares(&format!("looks {words} {cv}"), effort, |random| [rule.false_verdict(cv, random)]);
             row.push(percent(declared));
             cells.push((format!("looks {words}, cv {:.0} %", cv * 100.0), declared));
         }
         for (comparisons, floor) in [(FAMILY, false), (1, true)] {
             let rule = Rule { looks, alpha, comparisons, floor };
             let name = format!("looks {words} {comparisons} {floor}");
-            let [declared] = shares(&name, effort, |draws| [rule.false_verdict(0.05, draws)]);
+            let [declared] = shares(&name, effort, |random| [rule.false_verdict(0.05, random)]);
             row.push(percent(declared));
             let which = if floor { "with the noise floor" } else { "four comparisons" };
             cells.push((format!("looks {words}, {which}"), declared));
         }
         let plain = Rule { looks, alpha: ALPHA, comparisons: 1, floor: false };
-        let [peeking] = shares(&format!("looks {words} peeking"), effort, |draws| [plain.false_verdict(0.05, draws)]);
+        let [peeking] = shares(&format!("looks {words} peeking"), effort, |random| [plain.false_verdict(0.05, random)]);
         row.push(percent(peeking));
         rows.push(row);
     }
@@ -77,10 +77,10 @@ struct Rule {
 
 impl Rule {
     /// Whether a study of equal systems ends with a difference.
-    fn false_verdict(&self, cv: f64, draws: &mut Draws) -> bool {
+    fn false_verdict(&self, cv: f64, random: &mut RandomStream) -> bool {
         let last = *self.looks.last().expect("a look") as usize;
         let all: Vec<Trials> =
-            (0..self.comparisons).map(|_| World::Normal.trials(last, draws).scaled(cv, 0.0)).collect();
+            (0..self.comparisons).map(|_| NoiseModel::Normal.trials(last, random).scaled(cv, 0.0)).collect();
         for look in self.looks {
             let to_decide: Vec<ComparisonToDecide> =
                 all.iter().map(|trials| self.to_decide(trials, *look as usize)).collect();

@@ -1,10 +1,10 @@
 //! What verdicts come out for known differences, and how many repeats that takes.
 
-use crate::draws::Draws;
-use crate::product::{ALPHA, MARGIN, decided, is_equivalent, is_open, log, with_floor, without_floor};
+use crate::noise_models::NoiseModel;
+use crate::random::RandomStream;
 use crate::replicates::{Effort, Share, shares};
+use crate::rules::{ALPHA, MARGIN, decided, is_equivalent, is_open, log, with_floor, without_floor};
 use crate::section::{Check, Demand, Section, percent};
-use crate::worlds::World;
 use plimsoll_analysis::decide::{ComparisonToDecide, Evidence, Outcome, decide};
 use plimsoll_statistics::power::{power_of_tost, power_of_tost_of_two_samples};
 
@@ -34,8 +34,8 @@ impl Truth {
     fn verdicts(self, effort: Effort) -> Verdicts {
         let name = format!("margins {} {} {}", self.cv, self.n, self.ratio);
         let [worse, better, equivalent, open, worse_over_floor, equivalent_over_floor] =
-            shares(&name, effort, |draws| {
-                let trials = World::Normal.trials(self.n, draws).scaled(self.cv, self.ratio.ln());
+            shares(&name, effort, |random| {
+                let trials = NoiseModel::Normal.trials(self.n, random).scaled(self.cv, self.ratio.ln());
                 let alone = decided(without_floor(&trials.differences(), MARGIN, ALPHA), ALPHA);
                 let blocked_by_floor = decided(with_floor(&trials, MARGIN, ALPHA), ALPHA);
                 [
@@ -122,8 +122,8 @@ fn planning(effort: Effort) -> Section {
             row.push(format!("{} ({})", repeats(paired), repeats(unpaired)));
             if let Some(n) = paired.filter(|n| *n <= MOST_SIMULATED) {
                 let name = format!("planning {cv} {margin}");
-                let [equivalent] = shares(&name, effort, |draws| {
-                    let trials = World::Normal.trials(n, draws).scaled(cv, 0.0);
+                let [equivalent] = shares(&name, effort, |random| {
+                    let trials = NoiseModel::Normal.trials(n, random).scaled(cv, 0.0);
                     [is_equivalent(&decided(without_floor(&trials.differences(), margin, ALPHA), ALPHA))]
                 });
                 row.push(percent(equivalent));
@@ -159,7 +159,7 @@ fn unpaired(effort: Effort) -> Section {
     let mut rows = Vec::new();
     for (cv, n) in [(0.01, 3), (0.02, 3), (0.02, 5), (0.03, 5), (0.03, 10), (0.05, 10)] {
         let [paired, paired_blocks, unpaired, unpaired_blocks] =
-            shares(&format!("unpaired {cv} {n}"), effort, |draws| finds_five_percent(cv, n, draws));
+            shares(&format!("unpaired {cv} {n}"), effort, |random| finds_five_percent(cv, n, random));
         rows.push(vec![
             format!("{:.0} %", cv * 100.0),
             n.to_string(),
@@ -179,19 +179,20 @@ fn unpaired(effort: Effort) -> Section {
         .table(&["cv", "n", "paired", "Welch", "blocks differ: paired", "blocks differ: Welch"], rows)
 }
 
-fn finds_five_percent(cv: f64, n: usize, draws: &mut Draws) -> [bool; 4] {
+fn finds_five_percent(cv: f64, n: usize, random: &mut RandomStream) -> [bool; 4] {
     let finds = |evidence: Option<Evidence>| {
         let to_decide = ComparisonToDecide { evidence, margin: 1e-6, floor: None };
         decide(&[to_decide], ALPHA)[0].interval.is_some_and(|interval| !interval.contains(0.0))
     };
-    let [alone, blocks] = [World::Normal, World::Blocks].map(|world| world.trials(n, draws).scaled(cv, log(0.05)));
-    let side = |trials: &crate::worlds::Trials, index: usize| -> Vec<f64> {
+    let [alone, blocks] =
+        [NoiseModel::Normal, NoiseModel::Blocks].map(|noise_model| noise_model.trials(n, random).scaled(cv, log(0.05)));
+    let side = |trials: &crate::noise_models::Trials, index: usize| -> Vec<f64> {
         trials.blocks.iter().map(|block| block[index]).collect()
     };
-    let welch = |trials: &crate::worlds::Trials| Evidence::unpaired(&side(trials, 1), &side(trials, 0), 0.0);
+    let welch = |trials: &crate::noise_models::Trials| Evidence::unpaired(&side(trials, 1), &side(trials, 0), 0.0);
     [
-        finds(crate::product::evidence(&alone.differences(), ALPHA)),
-        finds(crate::product::evidence(&blocks.differences(), ALPHA)),
+        finds(crate::rules::evidence(&alone.differences(), ALPHA)),
+        finds(crate::rules::evidence(&blocks.differences(), ALPHA)),
         finds(welch(&alone)),
         finds(welch(&blocks)),
     ]

@@ -20,10 +20,10 @@ use crate::replicates::Effort;
 use crate::section::Section;
 
 /// Makes a section, or several from the same studies.
-type Maker = fn(Effort) -> Vec<Section>;
+type Simulation = fn(Effort) -> Vec<Section>;
 
 /// Every simulation with its name, in the order of the page.
-pub const ALL: [(&str, Maker); 15] = [
+pub const ALL: [(&str, Simulation); 15] = [
     ("intervals", intervals::sections),
     ("several", several::sections),
     ("looks", looks::sections),

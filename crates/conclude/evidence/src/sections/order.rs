@@ -1,13 +1,13 @@
 //! What the order of trials does on a machine that changes, and whether the analysis sees when the
 //! order cannot be trusted.
 
-use crate::draws::Draws;
+use crate::noise_models::Lasting;
 use crate::orders;
-use crate::product::{ALPHA, evidence};
+use crate::random::RandomStream;
 use crate::replicates::{Effort, shares};
+use crate::rules::{ALPHA, evidence};
 use crate::section::{Check, Demand, Section, percent};
 use crate::study::{Shape, one_after_the_other, study};
-use crate::worlds::Lasting;
 use plimsoll_analysis::analyse;
 use plimsoll_analysis::decide::Evidence;
 use plimsoll_analysis::verdict::Outcome;
@@ -25,23 +25,23 @@ struct Machine {
     /// By how much it slows down from the first trial to the last.
     drift: f64,
     /// How much of a trial's noise stays for the next.
-    stays: f64,
+    autocorrelation: f64,
 }
 
 const MACHINES: [Machine; 4] = [
-    Machine { name: "still", drift: 0.0, stays: 0.0 },
-    Machine { name: "drifts by 6 %", drift: 0.06, stays: 0.0 },
-    Machine { name: "noise lasts (0.6)", drift: 0.0, stays: 0.6 },
-    Machine { name: "both", drift: 0.06, stays: 0.6 },
+    Machine { name: "still", drift: 0.0, autocorrelation: 0.0 },
+    Machine { name: "drifts by 6 %", drift: 0.06, autocorrelation: 0.0 },
+    Machine { name: "noise lasts (0.6)", drift: 0.0, autocorrelation: 0.6 },
+    Machine { name: "both", drift: 0.06, autocorrelation: 0.6 },
 ];
 
 /// In which order trials run, and how they are then compared.
 #[derive(Clone, Copy)]
 enum Design {
     /// All of the one, then all of the other; Welch's test.
-    OneAfterTheOther,
+    Sequential,
     /// In turns, always in the same order; pairs.
-    Turns,
+    FixedTurns,
     /// As the product plans, in random order in blocks; but Welch's test, which knows no blocks.
     BlocksUnpaired,
     /// The product: random order in blocks, pairs.
@@ -50,8 +50,8 @@ enum Design {
 
 pub(super) fn sections(effort: Effort) -> Vec<Section> {
     let designs = [
-        (Design::OneAfterTheOther, "AAAAABBBBB, Welch's t"),
-        (Design::Turns, "ABABABABAB, paired t"),
+        (Design::Sequential, "AAAAABBBBB, Welch's t"),
+        (Design::FixedTurns, "ABABABABAB, paired t"),
         (Design::BlocksUnpaired, "randomised blocks, Welch's t"),
         (Design::Product, "randomised blocks, paired t: the product"),
     ];
@@ -60,10 +60,10 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
         let mut row = vec![words.to_owned()];
         for machine in MACHINES {
             let name = format!("order {words} {}", machine.name);
-            let [differ] = shares(&name, effort, |draws| [leaves_out_equality(design, machine, draws)]);
+            let [differ] = shares(&name, effort, |random| [leaves_out_equality(design, machine, random)]);
             row.push(percent(differ));
             match design {
-                Design::OneAfterTheOther if machine.drift > 0.0 && machine.stays == 0.0 => {
+                Design::Sequential if machine.drift > 0.0 && machine.autocorrelation == 0.0 => {
                     unflagged.push((machine.name.to_owned(), differ));
                 }
                 Design::Product => product.push((machine.name.to_owned(), differ)),
@@ -72,8 +72,8 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
         }
         rows.push(row);
     }
-    let flagged = shares("order flagged", effort.divided_by(50), |draws| [is_flagged(true, draws)])[0];
-    let [wrongly] = shares("order not flagged", effort.divided_by(50), |draws| [is_flagged(false, draws)]);
+    let flagged = shares("order flagged", effort.divided_by(50), |random| [is_flagged(true, random)])[0];
+    let [wrongly] = shares("order not flagged", effort.divided_by(50), |random| [is_flagged(false, random)]);
     let head: Vec<&str> = ["order and test"].into_iter().chain(MACHINES.map(|machine| machine.name)).collect();
     vec![
         Section::new("Order")
@@ -100,11 +100,11 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     ]
 }
 
-fn leaves_out_equality(design: Design, machine: Machine, draws: &mut Draws) -> bool {
-    let values = run(&sequence(design, draws), machine, draws);
+fn leaves_out_equality(design: Design, machine: Machine, random: &mut RandomStream) -> bool {
+    let values = run(&sequence(design, random), machine, random);
     let evidence = match design {
-        Design::OneAfterTheOther | Design::BlocksUnpaired => Evidence::unpaired(&values[1], &values[0], 0.0),
-        Design::Turns | Design::Product => {
+        Design::Sequential | Design::BlocksUnpaired => Evidence::unpaired(&values[1], &values[0], 0.0),
+        Design::FixedTurns | Design::Product => {
             let differences: Vec<f64> = values[1].iter().zip(&values[0]).map(|(one, other)| one - other).collect();
             evidence(&differences, ALPHA)
         }
@@ -113,34 +113,34 @@ fn leaves_out_equality(design: Design, machine: Machine, draws: &mut Draws) -> b
 }
 
 /// Which variant runs when.
-fn sequence(design: Design, draws: &mut Draws) -> Vec<usize> {
+fn sequence(design: Design, random: &mut RandomStream) -> Vec<usize> {
     match design {
-        Design::OneAfterTheOther => [[0; N], [1; N]].concat(),
-        Design::Turns => [0, 1].repeat(N),
+        Design::Sequential => [[0; N], [1; N]].concat(),
+        Design::FixedTurns => [0, 1].repeat(N),
         // Without the duplicate, so that all designs have the same ten trials.
         Design::BlocksUnpaired | Design::Product => {
-            let plan = orders::plan(2, 1, N, draws.seed());
+            let plan = orders::plan(2, 1, N, random.seed());
             plan.starts.iter().map(|start| start.variants[0]).filter(|variant| *variant < 2).collect()
         }
     }
 }
 
 /// The values of both variants, each in the order in which they ran.
-fn run(sequence: &[usize], machine: Machine, draws: &mut Draws) -> [Vec<f64>; 2] {
-    let mut noise = Lasting::new(machine.stays, draws);
+fn run(sequence: &[usize], machine: Machine, random: &mut RandomStream) -> [Vec<f64>; 2] {
+    let mut noise = Lasting::new(machine.autocorrelation, random);
     let mut values = [Vec::new(), Vec::new()];
     let last = (sequence.len() - 1) as f64;
     for (place, variant) in sequence.iter().enumerate() {
-        values[*variant].push(machine.drift * place as f64 / last + CV * noise.next(draws));
+        values[*variant].push(machine.drift * place as f64 / last + CV * noise.next(random));
     }
     values
 }
 
 /// Whether the analysis of a whole study says that its variants did not take turns, and gives no
 /// verdict.
-fn is_flagged(sequential: bool, draws: &mut Draws) -> bool {
+fn is_flagged(sequential: bool, random: &mut RandomStream) -> bool {
     let shape = Shape { variants: 2, conditions: 1, repeats: 4, seconds: 2 };
-    let mut input = study(shape, draws.seed(), |_| (CV * draws.normal()).exp());
+    let mut input = study(shape, random.seed(), |_| (CV * random.normal()).exp());
     if sequential {
         one_after_the_other(&mut input);
     }
@@ -157,9 +157,9 @@ mod tests {
 
     #[test]
     fn all_designs_have_the_same_trials() {
-        let mut draws = Draws::named("sequences", 0);
-        for design in [Design::OneAfterTheOther, Design::Turns, Design::BlocksUnpaired, Design::Product] {
-            let sequence = sequence(design, &mut draws);
+        let mut random = RandomStream::named("sequences", 0);
+        for design in [Design::Sequential, Design::FixedTurns, Design::BlocksUnpaired, Design::Product] {
+            let sequence = sequence(design, &mut random);
             assert_eq!((sequence.len(), sequence.iter().sum::<usize>()), (2 * N, N));
         }
     }

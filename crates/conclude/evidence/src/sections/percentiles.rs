@@ -1,8 +1,8 @@
 //! Percentiles: why one that rests on too few requests is refused.
 
-use crate::draws::Draws;
-use crate::product::{ALPHA, MARGIN, decided, without_floor};
+use crate::random::RandomStream;
 use crate::replicates::{Effort, Share, values};
+use crate::rules::{ALPHA, MARGIN, decided, without_floor};
 use crate::section::{Check, Demand, Section, percent};
 use plimsoll_statistics::order::quantile_interval;
 use plimsoll_statistics::{mean, standard_deviation};
@@ -15,7 +15,7 @@ const N: usize = 5;
 const SIGMA: f64 = 0.8;
 
 /// What a trial of so many requests shows of its p99, and a study of such trials.
-struct Found {
+struct P99OfTrial {
     /// ln(found / true) of a trial.
     error: f64,
     /// Whether order statistics give an interval, and if so whether it holds the true p99.
@@ -31,7 +31,7 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     let (mut rows, mut cells) = (Vec::new(), Vec::new());
     for requests in [100, 300, 1000, 10_000] {
         let effort = if requests > 1000 { effort.divided_by(2) } else { effort };
-        let found = values(&format!("percentiles {requests}"), effort, |draws| study(requests, draws));
+        let found = values(&format!("percentiles {requests}"), effort, |random| study(requests, random));
         let errors: Vec<f64> = found.iter().map(|one| one.error).collect();
         let widths: Vec<f64> = found.iter().map(|one| one.half_width).collect();
         let covered = share(found.iter().filter_map(|one| one.covered));
@@ -73,14 +73,14 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     ]
 }
 
-fn study(requests: usize, draws: &mut Draws) -> Found {
+fn study(requests: usize, random: &mut RandomStream) -> P99OfTrial {
     let truth = SIGMA * 2.326_347_874_040_841;
-    let sorted = trial(requests, draws);
+    let sorted = trial(requests, random);
     let interval = quantile_interval(&sorted, 0.99, 0.95);
-    let mut pair = || p99(&trial(requests, draws)) - p99(&trial(requests, draws));
+    let mut pair = || p99(&trial(requests, random)) - p99(&trial(requests, random));
     let differences: Vec<f64> = (0..N).map(|_| pair()).collect();
     let ratio = decided(without_floor(&differences, MARGIN, ALPHA), ALPHA).interval;
-    Found {
+    P99OfTrial {
         error: p99(&sorted) - truth,
         covered: interval.map(|found| found.interval.contains(truth)),
         study_covered: ratio.is_some_and(|interval| interval.contains(0.0)),
@@ -89,8 +89,8 @@ fn study(requests: usize, draws: &mut Draws) -> Found {
 }
 
 /// Logarithms of durations in ascending order.
-fn trial(requests: usize, draws: &mut Draws) -> Vec<f64> {
-    let mut logs: Vec<f64> = (0..requests).map(|_| SIGMA * draws.normal()).collect();
+fn trial(requests: usize, random: &mut RandomStream) -> Vec<f64> {
+    let mut logs: Vec<f64> = (0..requests).map(|_| SIGMA * random.normal()).collect();
     logs.sort_unstable_by(f64::total_cmp);
     logs
 }

@@ -1,19 +1,19 @@
 //! The second opinion by ranks: what it takes back from seven repeats on.
 
-use crate::product::{ALPHA, MARGIN, decided, evidence, is_difference, is_equivalent, log};
+use crate::noise_models::NoiseModel;
 use crate::replicates::{Effort, Share, shares_where};
+use crate::rules::{ALPHA, MARGIN, decided, evidence, is_difference, is_equivalent, log};
 use crate::section::{Section, percent};
-use crate::worlds::World;
 use plimsoll_analysis::decide::{Basis, ComparisonToDecide, Outcome};
 
 pub(super) fn sections(effort: Effort) -> Vec<Section> {
     let effort = effort.divided_by(2);
     let mut rows = Vec::new();
-    for world in [World::Normal, World::Skewed, World::Contaminated] {
+    for noise_model in [NoiseModel::Normal, NoiseModel::Skewed, NoiseModel::Contaminated] {
         for n in [7, 8, 10, 15] {
-            let mut row = vec![world.name().to_owned(), n.to_string()];
+            let mut row = vec![noise_model.name().to_owned(), n.to_string()];
             for ratio in [1.0, 1.05, 1.1] {
-                let [right_before, right_after, false_before, false_after] = cell(world, n, ratio, effort);
+                let [right_before, right_after, false_before, false_after] = cell(noise_model, n, ratio, effort);
                 row.push(format!("{} → {}", percent(right_before), percent(right_after)));
                 if ratio == 1.0 {
                     row.push(format!("{} → {}", percent(false_before), percent(false_after)));
@@ -38,9 +38,9 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
 }
 
 /// The shares of right verdicts and of false differences, before and after ranks have their say.
-fn cell(world: World, n: usize, ratio: f64, effort: Effort) -> [Share; 4] {
-    shares_where(&format!("ranks {} {n} {ratio}", world.name()), effort, |draws| {
-        let differences = world.trials(n, draws).scaled(0.02, ratio.ln()).differences();
+fn cell(noise_model: NoiseModel, n: usize, ratio: f64, effort: Effort) -> [Share; 4] {
+    shares_where(&format!("ranks {} {n} {ratio}", noise_model.name()), effort, |random| {
+        let differences = noise_model.trials(n, random).scaled(0.02, ratio.ln()).differences();
         let after = decided(
             ComparisonToDecide { evidence: evidence(&differences, ALPHA), margin: log(MARGIN), floor: None },
             ALPHA,

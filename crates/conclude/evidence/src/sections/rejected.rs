@@ -1,8 +1,8 @@
 //! Rules that other tools have and this one has not, held against the same truth.
 
-use crate::draws::Draws;
-use crate::product::{ALPHA, evidence};
+use crate::random::RandomStream;
 use crate::replicates::{Effort, shares};
+use crate::rules::{ALPHA, evidence};
 use crate::section::{Section, percent};
 use plimsoll_statistics::{Interval, TTest, mean};
 
@@ -18,9 +18,9 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
 
 fn bootstrap(effort: Effort) -> Section {
     let rows = [3, 5, 8, 10, 20, 30].map(|n| {
-        let [student, resampled] = shares(&format!("bootstrap {n}"), effort, |draws| {
-            let differences: Vec<f64> = (0..n).map(|_| draws.normal()).collect();
-            [student(&differences), percentiles_of_means(&differences, draws)].map(|interval| interval.contains(0.0))
+        let [student, resampled] = shares(&format!("bootstrap {n}"), effort, |random| {
+            let differences: Vec<f64> = (0..n).map(|_| random.normal()).collect();
+            [student(&differences), percentiles_of_means(&differences, random)].map(|interval| interval.contains(0.0))
         });
         vec![n.to_string(), percent(student), percent(resampled)]
     });
@@ -36,9 +36,9 @@ fn student(differences: &[f64]) -> Interval {
     evidence(differences, ALPHA).expect("three or more").test.interval(1.0 - ALPHA)
 }
 
-fn percentiles_of_means(values: &[f64], draws: &mut Draws) -> Interval {
+fn percentiles_of_means(values: &[f64], random: &mut RandomStream) -> Interval {
     let n = values.len();
-    let mut resampled = || (0..n).map(|_| values[(draws.share() * n as f64) as usize]).sum::<f64>() / n as f64;
+    let mut resampled = || (0..n).map(|_| values[(random.share() * n as f64) as usize]).sum::<f64>() / n as f64;
     let mut means: Vec<f64> = (0..RESAMPLES).map(|_| resampled()).collect();
     means.sort_unstable_by(f64::total_cmp);
     let at = |share: f64| means[((RESAMPLES - 1) as f64 * share).round() as usize];
@@ -49,10 +49,10 @@ fn pooled(effort: Effort) -> Section {
     let mut rows = Vec::new();
     for n in [3, 5, 10] {
         for loud in [1.0, 2.0] {
-            let [pairs, pooled] = shares(&format!("pooled {n} {loud}"), effort, |draws| {
+            let [pairs, pooled] = shares(&format!("pooled {n} {loud}"), effort, |random| {
                 let blocks: Vec<[f64; VARIANTS]> = (0..n)
                     .map(|_| {
-                        let mut block = [(); VARIANTS].map(|()| draws.normal());
+                        let mut block = [(); VARIANTS].map(|()| random.normal());
                         block[1] *= loud;
                         block
                     })

@@ -1,24 +1,24 @@
 //! Whether the number of repeats that an open verdict asks for decides it.
 
-use crate::draws::Draws;
+use crate::noise_models::{NoiseModel, Trials};
 use crate::page::of_all;
-use crate::product::{ALPHA, MARGIN, decided, is_open, needed, with_floor};
+use crate::random::RandomStream;
 use crate::replicates::{Effort, Share, values};
+use crate::rules::{ALPHA, MARGIN, decided, is_open, needed, with_floor};
 use crate::section::{Check, Demand, Section, percent};
-use crate::worlds::{Trials, World};
 
 /// Forecasts beyond this are not followed up.
-const MOST: usize = 150;
+const MAX_FOLLOWED_UP: usize = 150;
 
 /// Fewest open studies of a cell for its share to mean something.
-const LEAST: u64 = 100;
+const MIN_OPEN_STUDIES: u64 = 100;
 
 /// What became of a study.
 #[derive(Clone, Copy)]
-struct Fate {
+struct FollowUp {
     open: bool,
     /// The repeats that it asked for.
-    asked: Option<usize>,
+    repeats_requested: Option<usize>,
     /// Whether those decided, where they were followed up.
     decided: Option<bool>,
 }
@@ -42,21 +42,21 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
             (0.05, 2.0),
         ] {
             let name = format!("repeats {n} {cv} {ratio}");
-            let fates = values(&name, effort, |draws| fate(n, cv, ratio, draws));
-            let share = |of: &dyn Fn(&Fate) -> Option<bool>| share(&fates, of);
-            let open = share(&|fate| Some(fate.open));
-            let followed = share(&|fate| fate.open.then_some(fate.decided.is_some()));
-            let decided = share(&|fate| fate.decided);
+            let follow_ups = values(&name, effort, |random| follow_up(n, cv, ratio, random));
+            let share = |of: &dyn Fn(&FollowUp) -> Option<bool>| share(&follow_ups, of);
+            let open = share(&|follow_up| Some(follow_up.open));
+            let followed = share(&|follow_up| follow_up.open.then_some(follow_up.decided.is_some()));
+            let decided = share(&|follow_up| follow_up.decided);
             rows.push(vec![
                 n.to_string(),
                 format!("{:.0} %", cv * 100.0),
                 format!("{ratio}"),
                 percent(open),
-                median(fates.iter().filter_map(|fate| fate.asked).collect()),
+                median(follow_ups.iter().filter_map(|follow_up| follow_up.repeats_requested).collect()),
                 percent(followed),
                 percent(decided),
             ]);
-            if decided.of >= LEAST {
+            if decided.of >= MIN_OPEN_STUDIES {
                 cells.push((format!("n = {n}, cv {:.0} %, R = {ratio}", cv * 100.0), decided));
             }
         }
@@ -66,7 +66,7 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
         Section::new("Repeats needed")
             .text(format!(
                 "A study of n repeats, with its noise floor, leaves its verdict open and asks for more repeats. Those are \
-                 run, and all are decided together: how often does that reach a verdict? Forecasts above {MOST} repeats \
+                 run, and all are decided together: how often does that reach a verdict? Forecasts above {MAX_FOLLOWED_UP} repeats \
                  are not followed up, and over a floor that excludes equality there is none. In all, {all} of the studies that were followed up are decided."
             ))
             .table(&["n", "cv", "R", "open, %", "asks for (median)", "followed up, % of these", "then decided, %"], rows)
@@ -74,21 +74,22 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     ]
 }
 
-fn fate(n: usize, cv: f64, ratio: f64, draws: &mut Draws) -> Fate {
+fn follow_up(n: usize, cv: f64, ratio: f64, random: &mut RandomStream) -> FollowUp {
     let effect = ratio.ln();
-    let first = World::Normal.trials(n, draws);
+    let first = NoiseModel::Normal.trials(n, random);
     let decision = decided(with_floor(&first.scaled(cv, effect), MARGIN, ALPHA), ALPHA);
-    let asked = needed(&decision).filter(|_| is_open(&decision));
-    let after = asked.filter(|asked| *asked <= MOST).map(|asked| {
-        let more = World::Normal.trials(asked - n, draws);
-        let all = Trials { blocks: [first.blocks.as_slice(), &more.blocks].concat() };
-        !is_open(&decided(with_floor(&all.scaled(cv, effect), MARGIN, ALPHA), ALPHA))
-    });
-    Fate { open: is_open(&decision), asked, decided: after }
+    let repeats_requested = needed(&decision).filter(|_| is_open(&decision));
+    let after =
+        repeats_requested.filter(|repeats_requested| *repeats_requested <= MAX_FOLLOWED_UP).map(|repeats_requested| {
+            let more = NoiseModel::Normal.trials(repeats_requested - n, random);
+            let all = Trials { blocks: [first.blocks.as_slice(), &more.blocks].concat() };
+            !is_open(&decided(with_floor(&all.scaled(cv, effect), MARGIN, ALPHA), ALPHA))
+        });
+    FollowUp { open: is_open(&decision), repeats_requested, decided: after }
 }
 
-fn share(fates: &[Fate], of: &dyn Fn(&Fate) -> Option<bool>) -> Share {
-    let answers: Vec<bool> = fates.iter().filter_map(of).collect();
+fn share(follow_ups: &[FollowUp], of: &dyn Fn(&FollowUp) -> Option<bool>) -> Share {
+    let answers: Vec<bool> = follow_ups.iter().filter_map(of).collect();
     Share { hits: answers.iter().filter(|yes| **yes).count() as u64, of: answers.len() as u64 }
 }
 

@@ -1,8 +1,8 @@
 //! Many comparisons that decide at once.
 
-use crate::draws::Draws;
-use crate::product::{ALPHA, MARGIN, evidence, is_difference, log};
+use crate::random::RandomStream;
 use crate::replicates::{Effort, shares};
+use crate::rules::{ALPHA, MARGIN, evidence, is_difference, log};
 use crate::section::{Check, Demand, Section, percent};
 use plimsoll_analysis::decide::{ComparisonToDecide, decide};
 use plimsoll_statistics::Interval;
@@ -14,9 +14,9 @@ const CV: f64 = 0.05;
 
 /// How the comparisons hang together.
 #[derive(Clone, Copy)]
-enum Kin {
+enum Dependence {
     /// Each has trials of its own: ten conditions.
-    Apart,
+    Independent,
     /// Ten variants are held against the same trials of one baseline.
     SameBaseline,
 }
@@ -25,11 +25,12 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     let effort = effort.divided_by(2);
     let mut rows = Vec::new();
     let mut cells = Vec::new();
-    for (kin, words) in
-        [(Kin::Apart, "two variants, ten conditions"), (Kin::SameBaseline, "eleven variants, one condition")]
-    {
+    for (dependence, words) in [
+        (Dependence::Independent, "two variants, ten conditions"),
+        (Dependence::SameBaseline, "eleven variants, one condition"),
+    ] {
         for n in [3, 5, 10] {
-            let [holm, each] = shares(&format!("several {words} {n}"), effort, |draws| study(kin, n, draws));
+            let [holm, each] = shares(&format!("several {words} {n}"), effort, |random| study(dependence, n, random));
             rows.push(vec![words.to_owned(), n.to_string(), percent(each), percent(holm)]);
             cells.push((format!("{words}, n = {n}"), holm));
         }
@@ -46,12 +47,12 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     ]
 }
 
-fn study(kin: Kin, n: usize, draws: &mut Draws) -> [bool; 2] {
-    let mut trials = || -> Vec<f64> { (0..n).map(|_| draws.normal() * CV).collect() };
+fn study(dependence: Dependence, n: usize, random: &mut RandomStream) -> [bool; 2] {
+    let mut trials = || -> Vec<f64> { (0..n).map(|_| random.normal() * CV).collect() };
     let shared = trials();
     let to_decide: Vec<ComparisonToDecide> = (0..FAMILY)
         .map(|_| {
-            let baseline = if matches!(kin, Kin::Apart) { trials() } else { shared.clone() };
+            let baseline = if matches!(dependence, Dependence::Independent) { trials() } else { shared.clone() };
             let differences: Vec<f64> =
                 trials().iter().zip(baseline).map(|(variant, baseline)| variant - baseline).collect();
             ComparisonToDecide { evidence: evidence(&differences, ALPHA), margin: log(MARGIN), floor: None }

@@ -1,10 +1,10 @@
 //! The rule by which a trial is steady, from some second on or never.
 
-use crate::draws::Draws;
+use crate::noise_models::Lasting;
 use crate::page::grouped;
+use crate::random::RandomStream;
 use crate::replicates::{Effort, Share, values};
 use crate::section::{Check, Demand, Section, percent};
-use crate::worlds::Lasting;
 use plimsoll_statistics::{Steadiness, mean, steadiness};
 
 /// Ticks of 100 ms in a batch of half a second.
@@ -67,7 +67,7 @@ fn steady(effort: Effort) -> Section {
         for noise in noises() {
             let label = format!("{seconds} s, {}", noise.name());
             let found =
-                values(&format!("steady {label}"), effort, |draws| judge(Course::Steady, seconds, noise, draws));
+                values(&format!("steady {label}"), effort, |random| judge(Course::Steady, seconds, noise, random));
             let is_never = share(&found, |found| matches!(found, Steadiness::Never(_)));
             let is_cut = share(&found, |found| lost(found, seconds) > 0.1);
             let common: Vec<f64> = found
@@ -104,7 +104,7 @@ fn settling(effort: Effort) -> Section {
         for noise in noises() {
             let label = format!("{seconds} s, {}", noise.name());
             let found =
-                values(&format!("settles {label}"), effort, |draws| judge(Course::Settles, seconds, noise, draws));
+                values(&format!("settles {label}"), effort, |random| judge(Course::Settles, seconds, noise, random));
             let left: Vec<f64> = found
                 .iter()
                 .filter(|found| matches!(found, Steadiness::From(_)))
@@ -141,7 +141,7 @@ fn drifting(effort: Effort) -> Section {
         for noise in noises() {
             let label = format!("{seconds} s, {}", noise.name());
             let found =
-                values(&format!("drifts {label}"), effort, |draws| judge(Course::Drifts, seconds, noise, draws));
+                values(&format!("drifts {label}"), effort, |random| judge(Course::Drifts, seconds, noise, random));
             let never = share(&found, |found| matches!(found, Steadiness::Never(_)));
             rows.push(vec![format!("{seconds} s"), noise.name(), percent(never)]);
             if noise.sd < 0.05 {
@@ -166,12 +166,12 @@ impl Noise {
 }
 
 /// What the product says of one trial.
-fn judge(course: Course, seconds: usize, noise: Noise, draws: &mut Draws) -> Steadiness {
+fn judge(course: Course, seconds: usize, noise: Noise, random: &mut RandomStream) -> Steadiness {
     let batches = WARMUP + 2 * seconds;
-    let mut lasting = Lasting::new(noise.stays, draws);
+    let mut lasting = Lasting::new(noise.stays, random);
     let mut ticks = Vec::with_capacity(batches * BATCH);
     for batch in 0..batches {
-        let disturbance = noise.sd * lasting.next(draws);
+        let disturbance = noise.sd * lasting.next(random);
         for tick in 0..BATCH {
             let since = (batch * BATCH + tick) as f64 - (WARMUP * BATCH) as f64;
             let time = (since / (2 * seconds * BATCH) as f64).max(0.0);

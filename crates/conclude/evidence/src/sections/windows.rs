@@ -1,8 +1,8 @@
 //! What is a repeat: the trial, and not the windows, seconds or requests inside it.
 
-use crate::draws::Draws;
-use crate::product::{ALPHA, MARGIN, decided, without_floor};
+use crate::random::RandomStream;
 use crate::replicates::{Effort, shares};
+use crate::rules::{ALPHA, MARGIN, decided, without_floor};
 use crate::section::{Check, Demand, Section, percent};
 use plimsoll_analysis::decide::{ComparisonToDecide, Evidence};
 use plimsoll_statistics::mean;
@@ -17,7 +17,7 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     let effort = effort.divided_by(2);
     let (mut rows, mut cells) = (Vec::new(), Vec::new());
     for n in super::intervals::REPEATS {
-        let [by_trial, by_window] = shares(&format!("windows {n}"), effort, |draws| study(n, draws));
+        let [by_trial, by_window] = shares(&format!("windows {n}"), effort, |random| study(n, random));
         rows.push(vec![n.to_string(), percent(by_trial), percent(by_window)]);
         cells.push((format!("n = {n}"), by_trial));
     }
@@ -33,8 +33,8 @@ pub(super) fn sections(effort: Effort) -> Vec<Section> {
     ]
 }
 
-fn study(n: usize, draws: &mut Draws) -> [bool; 2] {
-    let mut side = || -> Vec<Vec<f64>> { (0..n).map(|_| trial(draws)).collect() };
+fn study(n: usize, random: &mut RandomStream) -> [bool; 2] {
+    let mut side = || -> Vec<Vec<f64>> { (0..n).map(|_| trial(random)).collect() };
     let (baseline, variant) = (side(), side());
     let of_trial = |windows: &Vec<f64>| mean(windows).unwrap_or_default();
     let differences: Vec<f64> =
@@ -45,7 +45,7 @@ fn study(n: usize, draws: &mut Draws) -> [bool; 2] {
     [by_trial, by_window].map(|decision| decision.interval.is_some_and(|interval| interval.contains(0.0)))
 }
 
-fn trial(draws: &mut Draws) -> Vec<f64> {
-    let centre = BETWEEN * draws.normal();
-    (0..WINDOWS).map(|_| 0.01 * (centre + draws.normal())).collect()
+fn trial(random: &mut RandomStream) -> Vec<f64> {
+    let centre = BETWEEN * random.normal();
+    (0..WINDOWS).map(|_| 0.01 * (centre + random.normal())).collect()
 }

@@ -5,10 +5,10 @@ use plimsoll_model::factor::Level;
 use plimsoll_model::measure::Unit;
 
 /// Values that span more than this factor are drawn on a logarithmic axis.
-const WIDE: f64 = 20.0;
+const LOGARITHMIC_FROM_SPAN: f64 = 20.0;
 
 /// Gaps between levels that differ by this factor make an axis logarithmic too.
-const UNEVEN: f64 = 4.0;
+const LOGARITHMIC_FROM_GAPS: f64 = 4.0;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
@@ -28,7 +28,7 @@ impl Axis {
                 (low.min(value), high.max(value), if value > 0.0 { smallest.min(value) } else { smallest })
             },
         );
-        let logarithmic = low > 0.0 && high / smallest > WIDE;
+        let logarithmic = low > 0.0 && high / smallest > LOGARITHMIC_FROM_SPAN;
         let high = if high > 0.0 { high } else { 1.0 };
         let (low, high, ticks) = if logarithmic {
             let ticks = logarithmic_ticks(low, high);
@@ -79,7 +79,8 @@ impl Axis {
             levels.iter().enumerate().map(|(index, level)| (at(index), level.to_string())).collect();
         let low = ticks.iter().map(|tick| tick.0).fold(f64::INFINITY, f64::min);
         let high = ticks.iter().map(|tick| tick.0).fold(f64::NEG_INFINITY, f64::max);
-        let logarithmic = are_numbers(levels) && low > 0.0 && (high / low > WIDE || grow_apart(&ticks));
+        let logarithmic =
+            are_numbers(levels) && low > 0.0 && (high / low > LOGARITHMIC_FROM_SPAN || are_uneven(&ticks));
         let (low, high) = if logarithmic {
             let room = (high / low).powf(0.06);
             (low / room, high * room)
@@ -123,10 +124,10 @@ impl Axis {
 
 /// Whether ticks are so unevenly spaced, as those of levels that double, that the small ones would
 /// crowd on a linear axis.
-fn grow_apart(ticks: &[(f64, String)]) -> bool {
+fn are_uneven(ticks: &[(f64, String)]) -> bool {
     let gaps = ticks.windows(2).map(|pair| pair[1].0 - pair[0].0);
     let (least, most) = gaps.fold((f64::INFINITY, 0.0_f64), |(least, most), gap| (least.min(gap), most.max(gap)));
-    least > 0.0 && least.is_finite() && most >= UNEVEN * least
+    least > 0.0 && least.is_finite() && most >= LOGARITHMIC_FROM_GAPS * least
 }
 
 /// Where the level of this index lies on an [`Axis::of_levels`].

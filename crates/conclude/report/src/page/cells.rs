@@ -54,7 +54,7 @@ pub(crate) fn conditions(input: &Input, analysis: &Analysis) -> Vec<ConditionVie
 }
 
 /// How many requests tables have by name.
-const MOST_REQUESTS: usize = 50;
+const MAX_REQUESTS: usize = 50;
 
 /// The requests that tables leave out, because so many others were made more often: what scripts name
 /// their requests is without bounds.
@@ -72,7 +72,7 @@ pub(crate) fn rare_requests(input: &Input) -> BTreeSet<String> {
 fn rarest(counts: BTreeMap<&str, u64>) -> BTreeSet<String> {
     let mut names: Vec<(&str, u64)> = counts.into_iter().collect();
     names.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    names.into_iter().skip(MOST_REQUESTS).map(|(name, _)| name.to_owned()).collect()
+    names.into_iter().skip(MAX_REQUESTS).map(|(name, _)| name.to_owned()).collect()
 }
 
 struct Table<'a> {
@@ -232,12 +232,12 @@ mod tests {
 
     #[test]
     fn tables_leave_out_what_was_asked_for_least() {
-        let names: Vec<String> = (0..MOST_REQUESTS + 2).map(|number| format!("GET /{number:02}")).collect();
+        let names: Vec<String> = (0..MAX_REQUESTS + 2).map(|number| format!("GET /{number:02}")).collect();
         let counts = |last: u64| -> BTreeMap<&str, u64> {
             names.iter().map(|name| (name.as_str(), if name == "GET /51" { last } else { 5 })).collect()
         };
         assert_eq!(rarest(counts(5)), ["GET /50".to_owned(), "GET /51".to_owned()].into());
         assert_eq!(rarest(counts(9)), ["GET /49".to_owned(), "GET /50".to_owned()].into());
-        assert!(rarest(counts(5).into_iter().take(MOST_REQUESTS).collect()).is_empty());
+        assert!(rarest(counts(5).into_iter().take(MAX_REQUESTS).collect()).is_empty());
     }
 }

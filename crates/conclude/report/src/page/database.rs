@@ -74,7 +74,7 @@ fn numbers_in(title: impl Into<String>) -> Column {
 /// Everything that there is to show; empty where there are no databases.
 pub(crate) fn blocks(input: &Input, analysis: &Analysis) -> Vec<Block> {
     let Some(report) = &analysis.database else { return Vec::new() };
-    let scene = Scene { input, analysis, report };
+    let tables = DatabaseTables { input, analysis, report };
     let servers = report.servers.iter().map(|one| fact(one.name.clone(), text::unbroken(&one.facts.join("; "))));
     let doubt = report.doubt.iter().filter(|_| !report.ahead.is_empty());
     let ahead: Vec<String> = report.ahead.iter().chain(doubt).map(|note| text::unbroken(note)).collect();
@@ -82,25 +82,25 @@ pub(crate) fn blocks(input: &Input, analysis: &Analysis) -> Vec<Block> {
     let mut blocks = vec![Block::Facts(servers.collect())];
     blocks.extend(chart(figures::of_database(input, analysis, report)));
     blocks.extend((!ahead.is_empty()).then_some(Block::Notes(ahead)));
-    blocks.extend(scene.best().map(Block::Sheet));
-    blocks.extend(scene.limits().map(Block::Sheet));
-    blocks.extend(scene.summaries().into_iter().map(Block::Sheet));
-    blocks.extend(scene.latencies().into_iter().map(Block::Sheet));
-    blocks.extend(scene.statements().into_iter().map(Block::Sheet));
-    blocks.extend(scene.statistics().into_iter().map(Block::Sheet));
+    blocks.extend(tables.best().map(Block::Sheet));
+    blocks.extend(tables.limits().map(Block::Sheet));
+    blocks.extend(tables.summaries().into_iter().map(Block::Sheet));
+    blocks.extend(tables.latencies().into_iter().map(Block::Sheet));
+    blocks.extend(tables.statements().into_iter().map(Block::Sheet));
+    blocks.extend(tables.statistics().into_iter().map(Block::Sheet));
     blocks.extend(chart(figures::over_one_trial(input, analysis, report)));
-    blocks.extend([scene.settings(), scene.checks(), scene.mix()].into_iter().flatten().map(Block::Sheet));
+    blocks.extend([tables.settings(), tables.checks(), tables.mix()].into_iter().flatten().map(Block::Sheet));
     blocks
 }
 
 /// What every table is made from.
-struct Scene<'a> {
+struct DatabaseTables<'a> {
     input: &'a Input,
     analysis: &'a Analysis,
     report: &'a DatabaseReport,
 }
 
-impl Scene<'_> {
+impl DatabaseTables<'_> {
     fn variant(&self, index: usize) -> String {
         self.input.plan.label(index)
     }

@@ -12,7 +12,7 @@ pub(super) struct Discrete {
 }
 
 /// By so much relative to a probability may rounding have moved it.
-const SLACK: f64 = 1e-11;
+const ROUNDING_TOLERANCE: f64 = 1e-11;
 
 impl Discrete {
     fn new(step: f64, probabilities: &[f64]) -> Discrete {
@@ -112,7 +112,7 @@ impl Discrete {
 
     /// The smallest value with at least the probability `p` at or below it.
     pub(super) fn quantile(&self, p: f64) -> f64 {
-        let index = self.below.partition_point(|sum| *sum < p * (1.0 - SLACK));
+        let index = self.below.partition_point(|sum| *sum < p * (1.0 - ROUNDING_TOLERANCE));
         index.min(self.below.len() - 1) as f64 * self.step
     }
 }

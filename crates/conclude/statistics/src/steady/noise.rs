@@ -64,7 +64,7 @@ impl Noise {
             return none;
         }
         let products: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
-        let rho = ((products / squares + 2.0 / n) / (1.0 - 4.0 / n)).clamp(0.0, MOST_RHO);
+        let rho = ((products / squares + 2.0 / n) / (1.0 - 4.0 / n)).clamp(0.0, MAX_RHO);
         let each = n / effective_n(values.len(), rho);
         let variance = squares / (n - 2.0 * each).max(n / 2.0);
         Noise { sd: variance.sqrt(), rho, df: (n * (1.0 - rho * rho) / (1.0 + rho * rho) - 2.0).max(1.0) }
@@ -83,16 +83,16 @@ impl Noise {
 }
 
 /// Above this, noise and trend cannot be told apart in a series of a few hundred values.
-const MOST_RHO: f64 = 0.95;
+const MAX_RHO: f64 = 0.95;
 
 /// Two levels are taken for the truth where they leave less than this share of the squares that a
 /// line leaves.
-const FAR_BETTER: f64 = 0.5;
+const MAX_RATIO_OF_SQUARES: f64 = 0.5;
 
 fn residuals(values: &[f64]) -> Vec<f64> {
     let (line, levels) = (around_a_line(values), around_two_levels(values));
     let squares = |residuals: &[f64]| residuals.iter().map(|one| one * one).sum::<f64>();
-    if squares(&levels) < FAR_BETTER * squares(&line) { levels } else { line }
+    if squares(&levels) < MAX_RATIO_OF_SQUARES * squares(&line) { levels } else { line }
 }
 
 /// What the best two levels leave, one before and one after some place that is not too near an end.

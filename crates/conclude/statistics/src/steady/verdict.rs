@@ -6,29 +6,29 @@ use crate::sample::{mean, median};
 
 /// Fewest batches in the measure phase. In fewer, a drift cannot be told from noise that is correlated
 /// with itself: a server that becomes twice as slow passes for a nervous one.
-const LEAST: usize = 20;
+const MIN_BATCHES: usize = 20;
 /// At most one batch in so many may be empty.
-const EMPTY_ONE_IN: usize = 10;
+const MAX_EMPTY_ONE_IN: usize = 10;
 /// So many neighbours on either side make the level that a value is held against.
 const NEIGHBOURS: usize = 5;
 /// Values beyond so many robust standard deviations from that level are drawn in.
-const DRAWN_IN: f64 = 5.0;
+const WINSOR_DEVIATIONS: f64 = 5.0;
 /// The least such standard deviation: what varies less is as good as constant.
-const LEAST_DEVIATION: f64 = 0.002;
+const MIN_DEVIATION: f64 = 0.002;
 /// The p value at which parts really differ. It is small because a cut was chosen as the best of many,
 /// because two series are looked at, and because the most nervous of some twenty trials decides.
-const P: f64 = 0.000_2;
+const SIGNIFICANCE: f64 = 0.000_2;
 /// The p value for a remainder that still moves as the part did that was cut away.
-const P_OF_MORE: f64 = 0.01;
+const SIGNIFICANCE_AFTER_CUT: f64 = 0.01;
 /// A smaller relative difference is not worth a cut.
-const LEAST_CUT: f64 = 0.005;
+const MIN_CUT_DIFFERENCE: f64 = 0.005;
 /// The least relative difference between the halves of a trial that is never steady, for a remainder
 /// as long as the measure phase.
-const LEAST_DRIFT: f64 = 0.05;
+const MIN_DRIFT: f64 = 0.05;
 /// Parts whose means all rise, or all fall, show a drift however it bends; fewer do where the part
 /// that was cut away went the same way.
-const PARTS: usize = 8;
-const PARTS_OF_MORE: usize = 5;
+const DRIFT_PARTS: usize = 8;
+const DRIFT_PARTS_AFTER_CUT: usize = 5;
 
 /// What was looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,22 +89,24 @@ pub fn steadiness(ticks: &[(u64, u64)], measured: usize) -> Steadiness {
     let batches: Vec<(u64, u64)> = ticks[measured % BATCH..].chunks_exact(BATCH).map(merged).collect();
     let warmup = measured / BATCH;
     let in_measure = batches.len() - warmup.min(batches.len());
-    if in_measure < LEAST {
+    if in_measure < MIN_BATCHES {
         return Steadiness::NotJudged(format!(
             "{} ticks in the measure phase are too few to tell: it takes {}",
             ticks.len() - measured,
-            LEAST * BATCH
+            MIN_BATCHES * BATCH
         ));
     }
     let empty = batches.iter().filter(|batch| batch.0 == 0).count();
-    if empty * EMPTY_ONE_IN > batches.len() {
+    if empty * MAX_EMPTY_ONE_IN > batches.len() {
         return Steadiness::NotJudged(format!(
             "no iteration ended in {empty} of {} batches of {BATCH} ticks",
             batches.len()
         ));
     }
-    let series =
-        [(Subject::Durations, drawn_in(&durations(&batches))), (Subject::Throughput, drawn_in(&throughput(&batches)))];
+    let series = [
+        (Subject::Durations, winsorized(&durations(&batches))),
+        (Subject::Throughput, winsorized(&throughput(&batches))),
+    ];
     let cut = series.iter().map(|(_, values)| cut(values, warmup)).max().unwrap_or(warmup);
     let drifts = series.iter().filter_map(|(subject, values)| drift(*subject, values, warmup, cut));
     match drifts.max_by(|one, other| one.standard_errors.total_cmp(&other.standard_errors)) {
@@ -139,7 +141,7 @@ fn throughput(batches: &[(u64, u64)]) -> Vec<f64> {
 
 /// Values far from their neighbours moved to where they are only just far: a stall is no warm-up, but
 /// a level that lasts is left as it is.
-fn drawn_in(values: &[f64]) -> Vec<f64> {
+fn winsorized(values: &[f64]) -> Vec<f64> {
     let around = |place: usize| {
         let near = &values[place.saturating_sub(NEIGHBOURS)..(place + NEIGHBOURS + 1).min(values.len())];
         median(near).unwrap_or(values[place])
@@ -147,8 +149,8 @@ fn drawn_in(values: &[f64]) -> Vec<f64> {
     let middles: Vec<f64> = (0..values.len()).map(around).collect();
     let distances: Vec<f64> = values.iter().zip(&middles).map(|(value, middle)| (value - middle).abs()).collect();
     // 1.4826 makes the median distance the standard deviation of a normal distribution.
-    let deviation = (1.4826 * median(&distances).unwrap_or(0.0)).max(LEAST_DEVIATION);
-    let most = DRAWN_IN * deviation;
+    let deviation = (1.4826 * median(&distances).unwrap_or(0.0)).max(MIN_DEVIATION);
+    let most = WINSOR_DEVIATIONS * deviation;
     values.iter().zip(&middles).map(|(value, middle)| value.clamp(middle - most, middle + most)).collect()
 }
 
@@ -171,8 +173,8 @@ fn cut(values: &[f64], warmup: usize) -> usize {
 fn is_warmup(removed: &[f64], rest: &[f64]) -> bool {
     let noise = Noise::of(rest);
     let difference = (middle(removed) - middle(rest)).abs();
-    let by_chance = noise.errors_for(P) * noise.error_of_difference(removed.len(), rest.len());
-    difference > LEAST_CUT.max(by_chance) && pace(rest, removed.len() + rest.len()).abs() < difference / 2.0
+    let by_chance = noise.errors_for(SIGNIFICANCE) * noise.error_of_difference(removed.len(), rest.len());
+    difference > MIN_CUT_DIFFERENCE.max(by_chance) && pace(rest, removed.len() + rest.len()).abs() < difference / 2.0
 }
 
 /// How far the second half of `rest` lies above the first, for a rest as long as `full` batches. In
@@ -188,21 +190,21 @@ fn drift(subject: Subject, values: &[f64], warmup: usize, cut: usize) -> Option<
     let halves = halves(rest)?;
     let change = halves.second - halves.first;
     // Where what was cut away went the same way, there is less doubt that it goes on.
-    let goes_on = cut > warmup && (middle(rest) - middle(&values[warmup..cut])) * change > 0.0;
-    let clear = halves.p <= if goes_on { P_OF_MORE } else { P };
-    let large = pace(rest, values.len() - warmup).abs() > LEAST_DRIFT;
+    let continues = cut > warmup && (middle(rest) - middle(&values[warmup..cut])) * change > 0.0;
+    let clear = halves.p <= if continues { SIGNIFICANCE_AFTER_CUT } else { SIGNIFICANCE };
+    let large = pace(rest, values.len() - warmup).abs() > MIN_DRIFT;
     let share = match subject {
         Subject::Durations => change.exp_m1(),
         Subject::Throughput => change / halves.first.max(f64::MIN_POSITIVE),
     };
     let standard_errors = change.abs() / halves.standard_error;
-    let bends = goes_one_way(rest, if goes_on { PARTS_OF_MORE } else { PARTS });
+    let bends = is_monotonic(rest, if continues { DRIFT_PARTS_AFTER_CUT } else { DRIFT_PARTS });
     (large && (clear || bends)).then_some(Drift { subject, change: share, standard_errors })
 }
 
 /// Whether the means of so many parts of a series, of two batches or more, rise or fall from each to
 /// the next.
-fn goes_one_way(values: &[f64], parts: usize) -> bool {
+fn is_monotonic(values: &[f64], parts: usize) -> bool {
     if values.len() < 2 * parts {
         return false;
     }

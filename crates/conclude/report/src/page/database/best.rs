@@ -1,11 +1,11 @@
 //! Each variant at its best setting, beside all at the same one.
 
-use super::{Scene, Sheet, dash, numbers_in, words_in};
+use super::{DatabaseTables, Sheet, dash, numbers_in, words_in};
 use plimsoll_analysis::OrReason;
 use plimsoll_analysis::database::{Best, BestRatio, BestRow, Ratio};
 use plimsoll_analysis::quantity::{Notation, show};
 
-impl Scene<'_> {
+impl DatabaseTables<'_> {
     pub(super) fn best(&self) -> Option<Sheet> {
         let best = self.report.best.as_ref()?;
         let baseline = self.variant(0);

@@ -1,7 +1,7 @@
 //! The tables: what limits cells, DBT-2's summary, latencies, statements, statistics, settings,
 //! checks.
 
-use super::{Column, Scene, Sheet, dash, numbers_in, words_in};
+use super::{Column, DatabaseTables, Sheet, dash, numbers_in, words_in};
 use plimsoll_analysis::database::{
     CancelledStatements, Cell, Check, MixCheck, PossibleLimit, SettingValue, Statement, Statistic, Transaction,
 };
@@ -29,7 +29,7 @@ const QUANTILES: [(&str, measure::Statistic); 5] = [
 const LATENCY: &str = "Geometric means of the trials' percentiles, failed transactions included; –: a trial has too few \
                        for it. max: the longest of all trials.";
 
-impl Scene<'_> {
+impl DatabaseTables<'_> {
     /// What the cells are consistent with as their limit.
     pub(super) fn limits(&self) -> Option<Sheet> {
         let row = |cell: &Cell, suspect: &PossibleLimit| {

@@ -5,22 +5,22 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 
 /// A stream of random numbers.
 #[derive(Debug)]
-pub struct Draws {
+pub struct RandomStream {
     random: Pcg64,
     /// Normal deviates come in pairs; the second one waits here.
     spare: Option<f64>,
 }
 
-impl Draws {
+impl RandomStream {
     /// The stream of this part of the simulation of this name: always the same, and another one for
     /// another name or part.
     #[must_use]
-    pub fn named(name: &str, part: u64) -> Draws {
+    pub fn named(name: &str, part: u64) -> RandomStream {
         // FNV-1a, 64 bits: names that differ anywhere give seeds that differ everywhere.
         let bytes = name.bytes().chain(part.to_le_bytes());
         let seed = bytes
             .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-        Draws { random: Pcg64::seed_from_u64(seed), spare: None }
+        RandomStream { random: Pcg64::seed_from_u64(seed), spare: None }
     }
 
     /// Any whole number: the seed of something else.
@@ -60,19 +60,19 @@ mod tests {
 
     #[test]
     fn moments_are_those_of_the_distributions() {
-        let mut draws = Draws::named("moments", 0);
+        let mut random = RandomStream::named("moments", 0);
         let n = 200_000;
-        let mut moments = |of: fn(&mut Draws) -> f64| {
-            let values: Vec<f64> = (0..n).map(|_| of(&mut draws)).collect();
+        let mut moments = |of: fn(&mut RandomStream) -> f64| {
+            let values: Vec<f64> = (0..n).map(|_| of(&mut random)).collect();
             let mean = values.iter().sum::<f64>() / f64::from(n);
             let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / f64::from(n);
             (mean, variance)
         };
         // Four standard errors, or more.
         for (of, mean, variance) in [
-            (Draws::share as fn(&mut Draws) -> f64, 0.5, 1.0 / 12.0),
-            (Draws::normal, 0.0, 1.0),
-            (Draws::exponential, 1.0, 1.0),
+            (RandomStream::share as fn(&mut RandomStream) -> f64, 0.5, 1.0 / 12.0),
+            (RandomStream::normal, 0.0, 1.0),
+            (RandomStream::exponential, 1.0, 1.0),
         ] {
             let found = moments(of);
             assert!((found.0 - mean).abs() < 0.01 && (found.1 - variance).abs() < 0.03, "{found:?}");
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_name_and_a_part_have_a_stream_of_their_own() {
-        let first = |name, part| Draws::named(name, part).seed();
+        let first = |name, part| RandomStream::named(name, part).seed();
         assert_eq!(first("a", 1), first("a", 1));
         assert!(first("a", 1) != first("a", 2) && first("a", 1) != first("b", 1));
     }

@@ -3,12 +3,12 @@
 //! Values are on the additive scale of the product's decisions, logarithms of durations, and in
 //! units of the standard deviation of a trial.
 
-use crate::draws::Draws;
 use crate::orders;
+use crate::random::RandomStream;
 
 /// What noise is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum World {
+pub enum NoiseModel {
     /// Normal, each trial by itself.
     Normal,
     /// Exponential: most trials are a little fast, a few very slow.
@@ -22,51 +22,52 @@ pub enum World {
     Drifting,
 }
 
-impl World {
+impl NoiseModel {
     /// All of them.
-    pub const ALL: [World; 5] = [World::Normal, World::Skewed, World::Contaminated, World::Blocks, World::Drifting];
+    pub const ALL: [NoiseModel; 5] =
+        [NoiseModel::Normal, NoiseModel::Skewed, NoiseModel::Contaminated, NoiseModel::Blocks, NoiseModel::Drifting];
 
     /// A word or two for tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            World::Normal => "normal",
-            World::Skewed => "skewed",
-            World::Contaminated => "outliers",
-            World::Blocks => "blocks differ",
-            World::Drifting => "drift",
+            NoiseModel::Normal => "normal",
+            NoiseModel::Skewed => "skewed",
+            NoiseModel::Contaminated => "outliers",
+            NoiseModel::Blocks => "blocks differ",
+            NoiseModel::Drifting => "drift",
         }
     }
 
     /// The trials of a study of so many blocks, in which nothing but noise makes a difference.
-    pub fn trials(self, blocks: usize, draws: &mut Draws) -> Trials {
+    pub fn trials(self, blocks: usize, random: &mut RandomStream) -> Trials {
         match self {
-            World::Drifting => drifting(blocks, draws),
-            _ => Trials { blocks: (0..blocks).map(|_| self.block(draws)).collect() },
+            NoiseModel::Drifting => drifting(blocks, random),
+            _ => Trials { blocks: (0..blocks).map(|_| self.block(random)).collect() },
         }
     }
 
-    fn block(self, draws: &mut Draws) -> [f64; 3] {
-        let shared = if self == World::Blocks { 3.0 * draws.normal() } else { 0.0 };
-        [(); 3].map(|()| shared + self.noise(draws))
+    fn block(self, random: &mut RandomStream) -> [f64; 3] {
+        let shared = if self == NoiseModel::Blocks { 3.0 * random.normal() } else { 0.0 };
+        [(); 3].map(|()| shared + self.noise(random))
     }
 
-    fn noise(self, draws: &mut Draws) -> f64 {
+    fn noise(self, random: &mut RandomStream) -> f64 {
         match self {
-            World::Skewed => draws.exponential() - 1.0,
-            World::Contaminated => draws.normal() * if draws.happens(0.1) { 5.0 } else { 1.0 },
-            _ => draws.normal(),
+            NoiseModel::Skewed => random.exponential() - 1.0,
+            NoiseModel::Contaminated => random.normal() * if random.happens(0.1) { 5.0 } else { 1.0 },
+            _ => random.normal(),
         }
     }
 }
 
-fn drifting(blocks: usize, draws: &mut Draws) -> Trials {
+fn drifting(blocks: usize, random: &mut RandomStream) -> Trials {
     let mut trials = Trials { blocks: vec![[0.0; 3]; blocks] };
-    let plan = orders::plan(2, 1, blocks, draws.seed());
+    let plan = orders::plan(2, 1, blocks, random.seed());
     let last = (plan.starts.len() - 1) as f64;
-    let mut noise = Lasting::new(0.6, draws);
+    let mut noise = Lasting::new(0.6, random);
     for (place, start) in plan.starts.iter().enumerate() {
-        trials.blocks[start.block as usize - 1][start.variants[0]] = 3.0 * place as f64 / last + noise.next(draws);
+        trials.blocks[start.block as usize - 1][start.variants[0]] = 3.0 * place as f64 / last + noise.next(random);
     }
     trials
 }
@@ -80,14 +81,14 @@ pub struct Lasting {
 
 impl Lasting {
     /// With this correlation from one value to the next.
-    pub fn new(stays: f64, draws: &mut Draws) -> Lasting {
-        Lasting { stays, now: draws.normal() }
+    pub fn new(stays: f64, random: &mut RandomStream) -> Lasting {
+        Lasting { stays, now: random.normal() }
     }
 
     /// The next value.
-    pub fn next(&mut self, draws: &mut Draws) -> f64 {
+    pub fn next(&mut self, random: &mut RandomStream) -> f64 {
         let now = self.now;
-        self.now = self.stays * now + (1.0 - self.stays * self.stays).sqrt() * draws.normal();
+        self.now = self.stays * now + (1.0 - self.stays * self.stays).sqrt() * random.normal();
         now
     }
 }
@@ -129,18 +130,20 @@ mod tests {
 
     #[test]
     fn no_world_makes_a_difference_by_itself() {
-        for world in World::ALL {
-            let mut draws = Draws::named("no difference", 0);
-            let differences: Vec<f64> = (0..4000).flat_map(|_| world.trials(5, &mut draws).differences()).collect();
+        for noise_model in NoiseModel::ALL {
+            let mut random = RandomStream::named("no difference", 0);
+            let differences: Vec<f64> =
+                (0..4000).flat_map(|_| noise_model.trials(5, &mut random).differences()).collect();
             let error = standard_deviation(&differences).expect("values") / (differences.len() as f64).sqrt();
-            assert!(mean(&differences).expect("values").abs() < 4.0 * error, "{world:?}");
+            assert!(mean(&differences).expect("values").abs() < 4.0 * error, "{noise_model:?}");
         }
     }
 
     #[test]
     fn what_a_block_shares_falls_out_of_its_differences() {
-        let mut draws = Draws::named("blocks", 0);
-        let differences: Vec<f64> = (0..4000).flat_map(|_| World::Blocks.trials(5, &mut draws).differences()).collect();
+        let mut random = RandomStream::named("blocks", 0);
+        let differences: Vec<f64> =
+            (0..4000).flat_map(|_| NoiseModel::Blocks.trials(5, &mut random).differences()).collect();
         let sd = standard_deviation(&differences).expect("values");
         assert!((sd - 2.0_f64.sqrt()).abs() < 0.03, "{sd}");
     }

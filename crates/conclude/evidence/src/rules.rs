@@ -1,6 +1,6 @@
 //! The product's rules, as simulations ask them.
 
-use crate::worlds::Trials;
+use crate::noise_models::Trials;
 use plimsoll_analysis::decide::{Basis, ComparisonToDecide, Decision, Evidence, Floor, Outcome, decide};
 use plimsoll_analysis::verdict::of_decision;
 use plimsoll_model::measure::Measure;
