@@ -1,4 +1,4 @@
-//! What the loads of a study say, as reports show it.
+//! The results of a study, as reports show them.
 
 use crate::answer::Answer;
 use crate::compare::Comparison;
@@ -11,36 +11,37 @@ use crate::sensitivity::Sensitivity;
 use crate::storage::StorageReport;
 use plimsoll_model::measure::{Measure, Series, Statistic};
 
-/// What the loads of a study say.
+/// The results of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
     /// The two-sided level of every comparison: 0.05, or less where the run may have ended early.
     pub alpha: f64,
-    /// The measures, those that decide first.
+    /// The measures; those that decide come first.
     pub measures: Vec<Measure>,
-    /// One for each variant under each condition: by condition, then by variant.
+    /// One cell for each variant under each condition: by condition, then by variant.
     pub cells: Vec<Cell>,
-    /// Each variant but the baseline under each condition in each measure.
+    /// The comparisons with the baseline: of each other variant, under each condition, in each
+    /// measure.
     pub comparisons: Vec<Comparison>,
     /// The noise floor: the duplicate of the baseline against the baseline, under each condition in
     /// each measure that decides. Empty where the study has no duplicate.
     pub floors: Vec<Comparison>,
-    /// The smallest changes that the study could have seen, in each measure that decides.
+    /// The smallest changes that the study could have detected, in each measure that decides.
     pub sensitivities: Vec<Sensitivity>,
-    /// What operations on objects take, where the workload was storage.
+    /// The durations of operations on objects, where the workload was storage.
     pub storage: Option<StorageReport>,
-    /// What databases did, where there were any.
+    /// The results of the databases, where there were any.
     pub database: Option<DatabaseReport>,
     /// The loads that do not count.
     pub excluded: Vec<ExcludedLoad>,
     /// The answer to the study's question.
     pub answer: Answer,
-    /// What a reader should know beside it, the gravest first.
+    /// Findings that a reader should know beside the answer, the most severe first.
     pub findings: Vec<Finding>,
 }
 
 impl Analysis {
-    /// A measure, with what is known of its series.
+    /// The measure of a series and statistic, marked as a time if the series is one.
     #[must_use]
     pub fn measure(&self, series: &Series, statistic: Statistic) -> Measure {
         let timed = self.measures.iter().any(|known| known.series == *series && known.timed);

@@ -10,7 +10,7 @@ use crate::words;
 use plimsoll_model::measure::{Effect, Measure};
 use std::fmt;
 
-/// What the study says to its question.
+/// The answer to the study's question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// By the headline measure: for each variant a sentence for each outcome, the worst first.
@@ -22,11 +22,11 @@ pub struct Answer {
 /// A sentence of the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentence {
-    /// The verdict that it tells; none where nothing is compared.
+    /// The verdict behind the sentence; none where nothing is compared.
     pub outcome: Option<Outcome>,
-    /// What is said.
+    /// The claim itself.
     pub claim: String,
-    /// What it rests on, or what it would take; it may be empty.
+    /// The numbers that support the claim, or what would decide; may be empty.
     pub evidence: String,
 }
 
@@ -45,6 +45,7 @@ impl Answer {
     }
 }
 
+/// Writes the answer from the verdicts on the measures that decide.
 pub(crate) fn answer(input: &Input, comparisons: &[Comparison], alpha: f64) -> Answer {
     let headline = crate::catalogue::headline(&input.facts);
     let mut further: Vec<&Measure> = input.facts.decide.iter().map(|decision| &decision.measure).collect();
@@ -62,8 +63,8 @@ pub(crate) fn answer(input: &Input, comparisons: &[Comparison], alpha: f64) -> A
     Answer { headline: first, further: further.into_iter().flat_map(sentences).collect() }
 }
 
-/// The outcomes that get a sentence of their own, the worst first; of a difference, whether it is
-/// larger than the margin.
+/// The outcomes that get a sentence of their own, the worst first. A difference has two sentences:
+/// one for differences larger than the margin, one for those that may be smaller.
 const GROUPS: [(Outcome, Option<bool>); 7] = [
     (Outcome::Worse, Some(true)),
     (Outcome::Worse, Some(false)),
@@ -78,13 +79,13 @@ const GROUPS: [(Outcome, Option<bool>); 7] = [
 struct Group<'a> {
     comparisons: Vec<&'a Comparison>,
     contrasts: Vec<&'a Contrast>,
-    /// Of the first; the margin is that of all.
+    /// The verdict on the first comparison; the margin is the same for all.
     verdict: &'a Verdict,
-    /// Where: ` at 10 users`.
+    /// The conditions in words: ` at 10 users`.
     place: String,
 }
 
-/// Says what there is to say of a variant by a measure.
+/// Writes the sentences about one variant in one measure.
 struct VariantSentences<'a> {
     input: &'a Input,
     comparisons: &'a [Comparison],
@@ -125,7 +126,7 @@ impl VariantSentences<'_> {
         })
     }
 
-    /// What can be said of the conditions that share an outcome, and what that rests on.
+    /// The claim about the conditions that share an outcome, and its evidence.
     fn clause(&self, group: &Group<'_>) -> (String, String) {
         let (name, baseline) = (self.input.plan.label(self.variant), self.input.plan.label(0));
         let Group { contrasts, verdict, place, .. } = group;
@@ -172,7 +173,7 @@ impl VariantSentences<'_> {
         format!("{verb} {} {what} than", self.range_of_changes(contrasts, size))
     }
 
-    /// The contrast of two values that are the same.
+    /// The contrast of two equal values: 1 for ratios, 0 for differences.
     fn no_difference(&self) -> f64 {
         match self.measure.effect() {
             Effect::Ratio => 1.0,
@@ -180,7 +181,7 @@ impl VariantSentences<'_> {
         }
     }
 
-    /// The smallest and the largest change, or the only one.
+    /// The smallest and the largest change in words, or the only one.
     fn range_of_changes(&self, contrasts: &[&Contrast], show: impl Fn(f64) -> String) -> String {
         let size = |value: f64| match self.measure.effect() {
             Effect::Ratio => value.ln().abs(),
@@ -193,7 +194,7 @@ impl VariantSentences<'_> {
         if least == most { least } else { format!("{least} to {most}") }
     }
 
-    /// The interval of one contrast, or how far the intervals of several reach together.
+    /// The interval of one contrast, or the range that the intervals of several cover.
     fn evidence(&self, contrasts: &[&Contrast]) -> String {
         let intervals: Vec<Interval> = contrasts.iter().filter_map(|contrast| contrast.interval.clone().ok()).collect();
         let low = intervals.iter().map(|interval| interval.low).fold(f64::INFINITY, f64::min);
@@ -213,7 +214,8 @@ fn notation(contrasts: &[&Contrast]) -> Notation {
     Notation::of(contrasts.iter().map(|contrast| contrast.value).chain(ends))
 }
 
-/// Why it is undecided, or what would decide, where that is the same for all.
+/// The reason why the group is undecided, or the repeats that would probably decide it, where that
+/// is the same for all.
 fn what_would_decide(group: &Group<'_>) -> String {
     let verdicts: Vec<&Verdict> = group.comparisons.iter().filter_map(|one| one.verdict.as_ref()).collect();
     if let [one] = verdicts[..] {
@@ -224,11 +226,12 @@ fn what_would_decide(group: &Group<'_>) -> String {
         Some(most) => format!("; about {} repeats in all would probably decide", roughly(most)),
         None => String::new(),
     };
-    blocked_by_floor(&verdicts) + &repeats
+    floors_in_doubt(&verdicts) + &repeats
 }
 
-/// In how many of several comparisons the noise floor is in doubt, and how many differ beyond it.
-fn blocked_by_floor(verdicts: &[&Verdict]) -> String {
+/// In words: in how many of several comparisons the noise floor is in doubt, and how many differ
+/// beyond it.
+fn floors_in_doubt(verdicts: &[&Verdict]) -> String {
     let (all, over) = (verdicts.len(), verdicts.iter().filter(|verdict| verdict.blocked_by_floor).count());
     if over == 0 {
         return String::new();
@@ -242,7 +245,7 @@ fn blocked_by_floor(verdicts: &[&Verdict]) -> String {
     format!("; the baseline against its own duplicate differs too much for a verdict{place}{beyond}")
 }
 
-/// With a capital at the start, unless that is a name of the study's.
+/// Capitalises the start of a sentence, unless it starts with a name of the study's.
 fn capitalised(sentence: &str) -> String {
     let ours = [("it is ", "It is "), ("nothing ", "Nothing ")];
     ours.into_iter()

@@ -1,5 +1,5 @@
-//! Which measures a report shows: those that decide, those that the study asks for, and those
-//! that every report has.
+//! The measures that a report shows: those that decide, those that the study asks for, and those of
+//! every report.
 
 use crate::input::Input;
 use crate::measure::TrialReader;
@@ -9,7 +9,7 @@ use plimsoll_model::sql::{NEW_ORDER, NEW_ORDER_ROLLBACK};
 use plimsoll_model::study::{Decision, StudyFacts};
 use std::collections::BTreeSet;
 
-/// What of a duration every report shows.
+/// The statistics of a duration in every report.
 const OF_DURATIONS: [Statistic; 7] = [
     Statistic::Avg,
     Statistic::Min,
@@ -20,10 +20,11 @@ const OF_DURATIONS: [Statistic; 7] = [
     Statistic::Percentile(99.0),
 ];
 
-/// What of a part of a request.
+/// The statistics of a part of a request.
 const OF_PARTS: [Statistic; 3] = [Statistic::Avg, Statistic::Med, Statistic::Percentile(95.0)];
 
-/// What decides when the study does not say: p95 of the iteration, with the margin of a tail.
+/// The decision that the answer starts with. If the study names none: p95 of the iteration, with a
+/// margin that suits tail percentiles.
 #[must_use]
 pub fn headline(facts: &StudyFacts) -> Decision {
     let fallback =
@@ -31,7 +32,7 @@ pub fn headline(facts: &StudyFacts) -> Decision {
     facts.decide.first().cloned().unwrap_or_else(fallback)
 }
 
-/// What decides, the headline first: never empty.
+/// All measures that decide, with their margins, the headline first; never empty.
 #[must_use]
 pub fn decisions(facts: &StudyFacts) -> Vec<Decision> {
     if facts.decide.is_empty() { vec![headline(facts)] } else { facts.decide.clone() }
@@ -42,7 +43,7 @@ pub(crate) fn margin(facts: &StudyFacts, measure: &Measure) -> Option<f64> {
     decisions(facts).iter().find(|decision| &decision.measure == measure).map(|decision| decision.margin)
 }
 
-/// The measures of the analysis, each once, those that decide first.
+/// The measures of the analysis, each once; those that decide come first.
 pub(crate) fn measures(input: &Input, readers: &[TrialReader<'_>]) -> Vec<Measure> {
     let mut wanted: Vec<Measure> = decisions(&input.facts).into_iter().map(|decision| decision.measure).collect();
     wanted.extend(input.facts.report.measures.iter().cloned());
@@ -86,7 +87,7 @@ fn of_every_report(input: &Input, readers: &[TrialReader<'_>]) -> Vec<Measure> {
         measures.extend([Statistic::Count, Statistic::Rate].map(|statistic| Measure::new(series.clone(), statistic)));
     }
     measures.extend(of_failures(&Series::Errors));
-    // Elsewhere an iteration fails with its exchanges, which are told.
+    // Elsewhere an iteration fails only with an exchange, and reports show failed exchanges.
     if readers.iter().any(|reader| !reader.failed_without_exchange().is_empty()) {
         measures.extend(of_failures(&Series::FailedIterations));
     }
@@ -99,7 +100,7 @@ fn of_failures(series: &Series) -> [Measure; 2] {
     [Statistic::Count, Statistic::Ratio].map(|statistic| Measure::new(series.clone(), statistic))
 }
 
-/// What was timed apart of each request.
+/// The measures of the parts of each request that were timed separately.
 fn of_parts(readers: &[TrialReader<'_>]) -> Vec<Measure> {
     let parts: BTreeSet<(&String, Part)> = recorded(readers)
         .filter_map(|subject| match subject {
@@ -114,7 +115,7 @@ fn of_parts(readers: &[TrialReader<'_>]) -> Vec<Measure> {
     parts.into_iter().flat_map(measures).collect()
 }
 
-/// What scripts check, and what they measure themselves.
+/// The checks of scripts, and their own metrics.
 fn of_scripts(readers: &[TrialReader<'_>]) -> Vec<Measure> {
     let subjects: BTreeSet<&Subject> = recorded(readers).collect();
     let mut measures = Vec::new();
@@ -149,7 +150,7 @@ fn of_systems(systems: &[String]) -> Vec<Measure> {
     names.into_iter().flat_map(|name| [both(Series::Cpu(name.clone())), both(Series::Memory(name))]).flatten().collect()
 }
 
-/// What anything was recorded of.
+/// The subjects of which anything was recorded.
 fn recorded<'a>(readers: &'a [TrialReader<'_>]) -> impl Iterator<Item = &'a Subject> {
     let tallies = readers.iter().flat_map(|reader| &reader.load().tallies);
     tallies.filter(|(_, tally)| tally.count() > 0).map(|(subject, _)| subject)

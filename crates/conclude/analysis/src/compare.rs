@@ -1,9 +1,9 @@
-//! Each variant against the baseline: pairs by block, and what they differ by.
+//! Compares each variant with the baseline: pairs by block, and the effect over the pairs.
 //!
-//! The trials of a block run side by side in time, so what drifts slowly falls out of the
-//! difference of two of them. Most measures are compared by their ratio: `exp` of the mean of the
-//! pairs' log ratios, which is the ratio of geometric means. Where zero is a common value, as with
-//! errors, the difference takes its place.
+//! The trials of a block run close together in time, so slow drift cancels out of the difference of
+//! two of them. Most measures are compared by their ratio: `exp` of the mean of the pairs' log
+//! ratios, which is the ratio of geometric means. Where zero is a common value, as with errors, the
+//! difference takes its place.
 
 mod format;
 #[cfg(test)]
@@ -26,7 +26,7 @@ use plimsoll_model::record::Metric;
 use plimsoll_model::start::Plan;
 use plimsoll_statistics::{Interval, benjamini_hochberg, smallest_detectable};
 
-/// A variant against the baseline under a condition, in one measure.
+/// A variant compared with the baseline under a condition, in one measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// Index into the plan's conditions.
@@ -38,17 +38,17 @@ pub struct Comparison {
     pub measure: Measure,
     /// The blocks in which both trials count and gave a value.
     pub pairs: Vec<Pair>,
-    /// The blocks left out.
+    /// The blocks that are left out.
     pub dropped: Vec<DroppedBlock>,
-    /// What the variant differs by, or why that cannot be said.
+    /// The size of the difference, or the reason why it is unknown.
     pub contrast: OrReason<Contrast>,
-    /// What follows, for the measures that decide.
+    /// The verdict, for the measures that decide.
     pub verdict: Option<Verdict>,
-    /// Whether it stands out, for the measures that do not decide.
+    /// The exploratory result, for the measures that do not decide.
     pub exploratory: Option<Exploratory>,
 }
 
-/// What the two trials of a block gave.
+/// The values of the two trials of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
     /// The block.
@@ -64,53 +64,53 @@ pub struct Pair {
 pub struct DroppedBlock {
     /// The block.
     pub block: u32,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What a variant differs by: a ratio, or a difference in the measure's unit (see
+/// The size of a difference: a ratio, or a difference in the measure's unit (see
 /// [`Measure::effect`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contrast {
     /// The ratio of geometric means, or the mean difference.
     pub value: f64,
-    /// How many pairs it comes from.
+    /// Number of pairs.
     pub n: usize,
-    /// The smallest and the largest of a pair.
+    /// The smallest and the largest contrast of a pair.
     pub range: Interval,
-    /// Where it lies, or why that cannot be said.
+    /// Its confidence interval, or the reason why there is none.
     pub interval: OrReason<Interval>,
-    /// The Hodges–Lehmann estimate, which a few outliers cannot carry, with its interval.
+    /// The Hodges–Lehmann estimate, which is robust to a few outliers, with its interval.
     pub ranked: Option<Ranked>,
-    /// The p-value of no difference, by itself.
+    /// The unadjusted p-value of the null hypothesis of no difference.
     pub p: Option<f64>,
-    /// The smallest change that so many pairs with this spread show with a power of [`POWER`]: a
-    /// ratio above 1, or a difference above 0.
+    /// The smallest change that this many pairs with this spread detect with a power of [`POWER`]:
+    /// a ratio above 1, or a difference above 0.
     pub detectable: Option<f64>,
 }
 
-/// A contrast by ranks.
+/// A rank-based contrast.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranked {
     /// The median of the means of all pairs of differences.
     pub value: f64,
-    /// Where it lies, if there are enough pairs.
+    /// Its confidence interval, if there are enough pairs.
     pub interval: Option<Interval>,
 }
 
-/// How a comparison that does not decide stands among all of those.
+/// The result of a comparison that does not decide, among all such comparisons.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exploratory {
     /// Benjamini and Hochberg's adjusted p-value.
     pub adjusted_p: f64,
-    /// Whether that is below [`FALSE_DISCOVERIES`].
+    /// True if the adjusted p-value is at most [`FALSE_DISCOVERIES`].
     pub stands_out: bool,
 }
 
-/// The chance with which a change that is called detectable would have been found.
+/// The power with which a change that is called detectable would have been found.
 pub const POWER: f64 = 0.8;
 
-/// The share of those that stand out which may do so by chance.
+/// The false discovery rate of the comparisons that stand out.
 pub const FALSE_DISCOVERIES: f64 = 0.1;
 
 /// The standard deviation that the resolution of a histogram gives to a log ratio: durations are
@@ -118,15 +118,16 @@ pub const FALSE_DISCOVERIES: f64 = 0.1;
 /// of them make a ratio.
 const RESOLUTION_OF_DURATIONS: f64 = 0.000_41;
 
-/// The same for a count of whole things, times their number: one more or less may have ended by when the measure
-/// phase began and ended, evenly spread, and two counts make a ratio.
+/// The standard deviation that whole numbers give to a log ratio of two counts, times the count: at
+/// either end of the measure phase one more or less may have ended, evenly spread, and two counts
+/// make a ratio.
 const RESOLUTION_OF_COUNTS: f64 = 0.41;
 
-/// The same for numbers that are kept exactly.
+/// The standard deviation for numbers that are kept exactly.
 const RESOLUTION_OF_EXACT_NUMBERS: f64 = 1e-9;
 
-/// The two-sided level of the comparisons of a plan: 5 %, shared by its looks as Pocock (1977)
-/// does where the run may end at any of them.
+/// The two-sided significance level of the comparisons of a plan: 5 %, spread over its looks as by
+/// Pocock (1977) where the run may end at any of them.
 #[must_use]
 pub fn level(plan: &Plan) -> f64 {
     plimsoll_statistics::pocock(plan.looks.len().max(1)).unwrap_or(1.0 - CONFIDENCE)
@@ -136,11 +137,11 @@ pub fn level(plan: &Plan) -> f64 {
 pub(crate) struct Comparisons {
     /// By condition, variant, and measure.
     pub(crate) comparisons: Vec<Comparison>,
-    /// The duplicate against the baseline, by condition, in each measure that decides.
+    /// The duplicate compared with the baseline, by condition, in each measure that decides.
     pub(crate) floors: Vec<Comparison>,
 }
 
-/// Everything that is compared, at the two-sided level `alpha`.
+/// Compares every variant and the duplicate with the baseline, at the two-sided level `alpha`.
 pub(crate) fn comparisons(input: &Input, values: &Values<'_>, alpha: f64) -> Comparisons {
     let under_conditions =
         || (0..input.plan.conditions.len()).map(|condition| UnderCondition { input, values, condition, alpha });
@@ -157,11 +158,11 @@ pub(crate) fn comparisons(input: &Input, values: &Values<'_>, alpha: f64) -> Com
     Comparisons { comparisons: plain(drafts), floors: plain(floors) }
 }
 
-/// A comparison with the numbers that it rests on.
+/// A comparison before its verdict, with the evidence for it.
 struct DraftComparison {
     comparison: Comparison,
     evidence: Option<Evidence>,
-    /// The margin of a measure that decides.
+    /// The margin, if the measure decides.
     margin: Option<f64>,
 }
 
@@ -201,7 +202,8 @@ impl UnderCondition<'_> {
             }
         }
         let differences: Vec<f64> = pairs.iter().map(|pair| pair.difference(measure.effect())).collect();
-        // Between a system and itself, no error on either side raises no doubt about the machine.
+        // A floor compares a system with itself: no error on either side raises no doubt about the
+        // machine.
         let is_floor = Some(variant) == self.input.plan.duplicate() && measure.effect() == Effect::Difference;
         let resolution = if is_floor { RESOLUTION_OF_EXACT_NUMBERS } else { resolution(measure, requests) };
         let evidence = Evidence::paired(&differences, resolution, self.alpha);
@@ -217,7 +219,7 @@ impl UnderCondition<'_> {
         DraftComparison { comparison, evidence, margin: self.margin(index) }
     }
 
-    /// Why the two are not compared, though pairs of trials may have values.
+    /// The reason why the two are not compared, although some pairs of trials may have values.
     fn why_withheld(&self, variant: usize, index: usize) -> Option<String> {
         [0, variant].into_iter().find_map(|one| {
             let reason = self.values.why_withheld((self.condition, one), index)?;
@@ -239,7 +241,7 @@ impl UnderCondition<'_> {
         blocks
     }
 
-    /// The pair of a block, and the requests of the trial that had fewer.
+    /// The pair of a block, and the number of requests of the trial that had fewer.
     fn pair(&self, variant: usize, block: u32, measure: usize) -> OrReason<(Pair, f64)> {
         let of = |variant| self.values.in_block((self.condition, variant, block), measure);
         let ((base, baseline), (other, value)) = (of(0)?, of(variant)?);
@@ -268,7 +270,7 @@ impl Pair {
         }
     }
 
-    /// On the additive scale of [`decide`](crate::decide).
+    /// The difference of the pair on the additive scale of [`decide`](crate::decide).
     #[must_use]
     pub fn difference(&self, effect: Effect) -> f64 {
         match effect {
@@ -294,7 +296,7 @@ pub(crate) fn resolution(measure: &Measure, requests: f64) -> f64 {
     }
 }
 
-/// What differences on the additive scale come to; none where that is no finite number.
+/// The contrast of differences on the additive scale; none if it is not finite.
 fn contrast(differences: &[f64], evidence: Option<&Evidence>, effect: Effect, alpha: f64) -> Option<Contrast> {
     let n = differences.len();
     let low = differences.iter().copied().fold(f64::INFINITY, f64::min);
@@ -320,7 +322,8 @@ fn contrast(differences: &[f64], evidence: Option<&Evidence>, effect: Effect, al
     })
 }
 
-/// Verdicts on what decides: one family, whatever condition, variant and measure.
+/// Sets the verdicts on the measures that decide: one family over all conditions, variants and
+/// measures.
 fn judge(input: &Input, drafts: &mut [DraftComparison], floors: &[DraftComparison], alpha: f64) {
     let rule = input.facts.floor_rule;
     let to_decide = |one: &DraftComparison| {
@@ -349,7 +352,7 @@ fn judge(input: &Input, drafts: &mut [DraftComparison], floors: &[DraftCompariso
     }
 }
 
-/// Why there can be no verdict, whatever the numbers are.
+/// The reason why there can be no verdict, whatever the numbers are.
 fn why_void(input: &Input, comparison: &Comparison) -> Option<&'static str> {
     if !input.declared {
         Some("what the study declared was changed after the run, and with it margins or order")
@@ -363,9 +366,9 @@ fn why_void(input: &Input, comparison: &Comparison) -> Option<&'static str> {
     }
 }
 
-/// Which of those that do not decide stand out, as one family.
+/// Marks the comparisons that stand out among those that do not decide, as one family.
 fn explore(drafts: &mut [DraftComparison]) {
-    // Over windows of one length, a count is its rate again.
+    // In windows of equal length a count says the same as its rate.
     let is_rate_again = |measure: &Measure| {
         measure.statistic == Statistic::Count && !matches!(measure.series, Series::Errors | Series::FailedIterations)
     };
@@ -380,7 +383,7 @@ fn explore(drafts: &mut [DraftComparison]) {
 }
 
 impl Comparison {
-    /// What is wrong with this noise floor, held against a margin.
+    /// The doubt about this noise floor for a margin.
     #[must_use]
     pub fn doubt(&self, margin: f64) -> Option<Doubt> {
         let effect = self.measure.effect();

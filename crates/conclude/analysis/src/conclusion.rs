@@ -1,12 +1,13 @@
-//! What a study comes to, in a word: for exit codes, and for runs that end when all is decided.
+//! The conclusion of a study as one value: for exit codes, and for runs that end once every verdict
+//! is reached.
 
 use crate::analysis::Analysis;
 use crate::verdict::{Outcome, Verdict};
 
-/// What the verdicts of a study come to.
+/// The overall result of a set of verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conclusion {
-    /// Every verdict is better or equivalent; or nothing is compared.
+    /// Every verdict is better or equivalent, or nothing is compared.
     Fine,
     /// A variant is worse.
     Worse,
@@ -14,7 +15,7 @@ pub enum Conclusion {
     Open,
 }
 
-/// What `verdicts` come to.
+/// The worst result among `verdicts`.
 #[must_use]
 pub fn conclusion<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Conclusion {
     verdicts.into_iter().fold(Conclusion::Fine, |so_far, verdict| match (so_far, verdict.outcome) {
@@ -30,19 +31,19 @@ impl Analysis {
         self.comparisons.iter().filter_map(|comparison| comparison.verdict.as_ref())
     }
 
-    /// What the verdicts come to.
+    /// The overall result of the verdicts.
     #[must_use]
     pub fn conclusion(&self) -> Conclusion {
         conclusion(self.verdicts())
     }
 
-    /// Whether no verdict is left open.
+    /// True if no verdict is inconclusive or void.
     #[must_use]
     pub fn is_decided(&self) -> bool {
         self.verdicts().all(|verdict| !matches!(verdict.outcome, Outcome::Inconclusive | Outcome::Void))
     }
 
-    /// Whether every variant is shown to be not worse than the baseline by the margin, in each
+    /// True if every variant is shown to be non-inferior to the baseline by the margin, in each
     /// measure that decides.
     #[must_use]
     pub fn passes_gate(&self) -> bool {

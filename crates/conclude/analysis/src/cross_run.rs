@@ -151,7 +151,7 @@ pub struct Row {
     pub condition: Assignment,
     /// The variant.
     pub variant: Assignment,
-    /// Whether it is the baseline of both studies.
+    /// True if it is the baseline of both studies.
     pub is_baseline: bool,
     /// What the trials of each bundle gave.
     pub values: [Vec<f64>; 2],
@@ -219,20 +219,20 @@ impl CrossRunComparison {
         self.rows.iter().filter_map(|row| row.verdict.as_ref())
     }
 
-    /// Whether nothing differs that could be better or worse.
+    /// True if nothing differs that could be better or worse.
     #[must_use]
     pub fn nothing_differs(&self) -> bool {
         self.causes.is_empty()
     }
 
-    /// Whether both runs gave the same, whatever is judged.
+    /// True if both runs gave the same, whatever is judged.
     #[must_use]
     pub fn is_all_equivalent(&self) -> bool {
         let mut outcomes = self.verdicts().map(|verdict| verdict.outcome).peekable();
         outcomes.peek().is_some() && outcomes.all(|outcome| outcome == Outcome::Equivalent)
     }
 
-    /// Whether a verdict shows a difference that nothing known is the reason of: it is no variant
+    /// True if a verdict shows a difference that nothing known is the reason of: it is no variant
     /// that became better or worse.
     #[must_use]
     pub fn is_unexplained(&self, verdict: &Verdict) -> bool {
@@ -346,14 +346,14 @@ fn is_same_run(first: &Input, second: &Input) -> bool {
     one.iter().any(|start| other.contains(start))
 }
 
-/// Whether the baseline is the same program, started in the same way, in both bundles.
+/// True if the baseline is the same program, started in the same way, in both bundles.
 fn baseline_is_pinned(first: &ComparedRun<'_>, second: &ComparedRun<'_>, causes: &[Difference]) -> bool {
     let (one, other) = (&first.input.plan.variants[0], &second.input.plan.variants[0]);
     let touched = causes.iter().any(|cause| cause.kind == Kind::System && cause.touches(one));
     is_same(one, other) && !touched && programs_are_known(first, one) && programs_are_known(second, other)
 }
 
-/// Whether the hash of each program that a variant starts is in the bundle.
+/// True if the hash of each program that a variant starts is in the bundle.
 fn programs_are_known(run: &ComparedRun<'_>, variant: &Assignment) -> bool {
     let cells = run.cells.as_deref().unwrap_or_default();
     let mut systems =

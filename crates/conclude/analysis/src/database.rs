@@ -47,7 +47,7 @@ pub struct DatabaseReport {
     pub servers: Vec<Server>,
     /// The names of the databases.
     pub databases: Vec<String>,
-    /// Whether the load is SQL; otherwise the databases stand behind something else.
+    /// True if the load is SQL; otherwise the databases stand behind something else.
     pub is_sql: bool,
     /// What throughput is: new orders per minute, or iterations per second.
     pub throughput: Measure,

@@ -1,41 +1,42 @@
-//! From numbers to decisions: what a family of comparisons shows, each on its own numbers.
+//! Decides what a family of comparisons shows, each from its own numbers.
 //!
-//! Everything here is on an additive scale, on which no difference is 0 and a margin reaches as far
-//! down as up: logarithms of ratios, or plain differences. What is better or worse, and every word
-//! about it, comes later, in [`verdict`](crate::verdict); so simulations can ask exactly what the
-//! product asks.
+//! Everything here is on an additive scale, on which no difference is 0 and a margin reaches
+//! equally far down and up: logarithms of ratios, or plain differences. Better and worse, and all
+//! wording, follow later in [`verdict`](crate::verdict), so that simulations call exactly the rules
+//! of the product.
 //!
 //! The rules, in their order (docs/method.md has the reasons and the simulations):
 //!
-//! 1. An interval inside the margin is *equivalent*, even where it leaves out 0.
-//! 2. An interval that leaves out 0 shows a *difference*, if the test still does so after Holm's
-//!    adjustment for all comparisons of the family. It is material if the interval lies beyond the
-//!    margin.
-//! 3. All else is *open*, with the number of repeats that would probably decide it.
+//! 1. An interval inside the margin is *equivalent*, even where it excludes 0.
+//! 2. An interval that excludes 0 shows a *difference*, if the test is still significant after
+//!    Holm's adjustment for all comparisons of the family. The difference is material if the
+//!    interval lies beyond the margin.
+//! 3. Everything else is *open*, with the number of repeats that would probably decide it.
 //!
-//! Two things take a decision back: a rank-based interval of the same numbers that decides
-//! otherwise, and a noise floor that is wider than the margin or leaves out 0. Such a floor leaves
-//! everything open; by a milder rule, all but differences that lie beyond it.
+//! Two things withdraw a decision: a rank-based interval of the same numbers that decides
+//! otherwise, and a noise floor that is wider than the margin or excludes 0. Such a floor leaves
+//! everything open; by a milder rule, everything but differences that lie beyond it.
 
 use plimsoll_model::study::FloorRule;
 use plimsoll_statistics::{HodgesLehmann, Interval, TTest, hodges_lehmann, holm, one_sample, repeats_needed, welch};
 
-/// Fewest repeats for an interval: with two, Student's factor is 12.7 and says nothing.
+/// Fewest repeats for an interval: with two, Student's factor is 12.7 and the interval says
+/// nothing.
 pub const MIN_REPEATS: usize = 3;
 
-/// Fewest repeats for the rank-based interval beside Student's: below six pairs, ranks cannot
-/// reach 95 %.
+/// Fewest repeats for the rank-based interval beside Student's: below six pairs, ranks cannot reach
+/// 95 %.
 pub const MIN_REPEATS_FOR_RANKS: usize = 6;
 
-/// Fewest repeats with which ranks can take a decision back. With six, 95 % by ranks takes all six
+/// Fewest repeats with which ranks can withdraw a decision. With six, 95 % by ranks takes all six
 /// pairs, so that a third of all right decisions would be lost to a second opinion that says
 /// nothing.
 pub const MIN_REPEATS_FOR_SECOND_OPINION: usize = 7;
 
-/// More repeats than this are not forecast.
+/// Forecasts end at this number of repeats.
 pub const MAX_FORECAST_REPEATS: usize = 1000;
 
-/// What the values of a comparison say.
+/// The evidence in the values of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// Student's test of the mean difference.
@@ -47,9 +48,9 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Of the differences of pairs. `resolution` is the standard deviation that rounding alone
-    /// gives a difference: the spread is never taken to be smaller, so that values that agree to
-    /// the last digit are not taken for certainty. None for fewer than two pairs.
+    /// Evidence from the differences of pairs. `resolution` is the standard deviation that rounding
+    /// alone gives a difference: the spread is never taken to be smaller, so that values that agree
+    /// to the last digit do not count as certain. None for fewer than two pairs.
     #[must_use]
     pub fn paired(differences: &[f64], resolution: f64, alpha: f64) -> Option<Evidence> {
         let test = one_sample(differences)?;
@@ -58,7 +59,7 @@ impl Evidence {
         Some(Evidence { test: resolved(test, resolution, n), n, shift })
     }
 
-    /// Of two sets of values that are not paired: `values` less `baseline`. None where one has
+    /// Evidence from two sets of unpaired values: `values` less `baseline`. None where one has
     /// fewer than two.
     #[must_use]
     pub fn unpaired(values: &[f64], baseline: &[f64], resolution: f64) -> Option<Evidence> {
@@ -78,10 +79,10 @@ fn resolved(test: TTest, resolution: f64, n: usize) -> TTest {
     TTest { standard_error: test.standard_error.max(resolution / (n as f64).sqrt()), ..test }
 }
 
-/// One comparison that is to be decided.
+/// A comparison before it is decided.
 #[derive(Clone, Debug)]
 pub struct ComparisonToDecide {
-    /// What its values say; none where too few values are left.
+    /// The evidence in its values; none where too few values are left.
     pub evidence: Option<Evidence>,
     /// The smallest difference that matters; above 0.
     pub margin: f64,
@@ -89,92 +90,94 @@ pub struct ComparisonToDecide {
     pub floor: Option<Floor>,
 }
 
-/// A noise floor, and what it does where it is in doubt.
+/// A noise floor, and the rule for a floor in doubt.
 #[derive(Clone, Debug)]
 pub struct Floor {
-    /// What the baseline against its duplicate says.
+    /// The evidence in the baseline and its duplicate.
     pub evidence: Evidence,
-    /// What a doubt takes back.
+    /// The decisions that a floor in doubt withdraws.
     pub rule: FloorRule,
 }
 
-/// What is decided, by the mean difference on the additive scale.
+/// A decision about the mean difference on the additive scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is above 0.
+    /// The difference is above 0.
     Above,
-    /// It is below 0.
+    /// The difference is below 0.
     Below,
-    /// If there is one, it lies inside the margin.
+    /// The difference, if there is one, lies inside the margin.
     Equivalent,
     /// The values do not decide.
     Open,
 }
 
-/// A decision and what it rests on.
+/// A decision and its basis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decision {
-    /// What is decided.
+    /// The decision.
     pub outcome: Outcome,
-    /// Why.
+    /// The basis of the decision.
     pub basis: Basis,
     /// The interval at `1 - alpha`; none below [`MIN_REPEATS`] repeats.
     pub interval: Option<Interval>,
-    /// Holm's adjusted p-value of no difference.
+    /// Holm's adjusted p-value of the null hypothesis of no difference.
     pub adjusted_p: Option<f64>,
 }
 
-/// Why a decision is as it is.
+/// The basis of a decision.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Basis {
     /// The interval lies inside the margin.
     Inside {
-        /// It leaves out 0 nevertheless.
+        /// True if the interval excludes 0 nevertheless.
         measurable: bool,
     },
     /// A difference is shown.
     Shown {
-        /// It is larger than the margin.
+        /// True if the difference is larger than the margin.
         material: bool,
     },
-    /// The interval holds both 0, or nearly, and differences that matter.
+    /// The interval contains both 0, or nearly, and differences that matter.
     Unclear {
-        /// Repeats in all that would probably decide; none above [`MAX_FORECAST_REPEATS`].
+        /// Total repeats that would probably decide; none above [`MAX_FORECAST_REPEATS`].
         needed: Option<usize>,
     },
-    /// The interval leaves out 0, but among so many comparisons one will by chance.
+    /// The interval excludes 0, but among this many comparisons one does so by chance.
     OneOfMany {
-        /// Comparisons in the family.
+        /// Number of comparisons in the family.
         family: usize,
-        /// As above.
+        /// As in [`Basis::Unclear`].
         needed: Option<usize>,
     },
-    /// Ranks decide otherwise: a few values carry the result.
+    /// The rank-based interval decides otherwise: a few values dominate the result.
     OutlierSensitive {
-        /// The interval by ranks.
+        /// The rank-based interval.
         ranked: Interval,
     },
-    /// The same system, measured twice, differs too much.
+    /// Two measurements of the same system differ too much.
     NoiseFloor {
-        /// How.
+        /// The kind of doubt.
         doubt: Doubt,
         /// The interval of the baseline against its duplicate.
         floor: Interval,
-        /// A difference is shown, and lies beyond all that the baseline may differ from itself.
+        /// True if a difference is shown that lies beyond the largest difference of the baseline
+        /// from itself.
         beyond: bool,
-        /// Repeats in all that would probably decide over a narrower floor.
+        /// Total repeats that would probably decide over a narrower floor.
         needed: Option<usize>,
     },
     /// Fewer than [`MIN_REPEATS`] repeats are left.
     TooFew,
 }
 
-/// What is wrong with a noise floor.
+/// A doubt about a noise floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// The baseline differs from itself.
+    /// The interval excludes 0: the baseline differs from itself.
     NotZero,
-    /// It might differ from itself by more than the margin.
+    /// The interval is wider than the margin: the baseline may differ from itself by more than
+    /// that.
     Wide,
 }
 
@@ -216,7 +219,7 @@ pub(crate) fn doubt_of(interval: Interval, margin: f64) -> Option<Doubt> {
     if interval.contains(0.0) { (interval.half_width() > margin).then_some(Doubt::Wide) } else { Some(Doubt::NotZero) }
 }
 
-/// One comparison of a family.
+/// One comparison of a family, with its p-values.
 struct FamilyMember<'a> {
     evidence: &'a Evidence,
     margin: f64,
@@ -239,7 +242,7 @@ impl FamilyMember<'_> {
         }
     }
 
-    /// What the values say: Student's interval, unless ranks object.
+    /// The decision by Student's interval, unless the ranks object.
     fn without_floor(&self) -> (Outcome, Basis) {
         let (outcome, basis) = self.from_interval(self.interval(), self.adjusted_p <= self.alpha);
         let may_object = outcome != Outcome::Open && self.evidence.n >= MIN_REPEATS_FOR_SECOND_OPINION;
@@ -250,7 +253,7 @@ impl FamilyMember<'_> {
         }
     }
 
-    /// What an interval says; a difference only where it is `significant` in its family.
+    /// The decision by an interval; a difference needs to be `significant` in its family.
     fn from_interval(&self, Interval { low, high }: Interval, significant: bool) -> (Outcome, Basis) {
         let margin = self.margin;
         let leaves_out_zero = low > 0.0 || high < 0.0;
@@ -267,7 +270,7 @@ impl FamilyMember<'_> {
         }
     }
 
-    /// What is left of that over a noise floor.
+    /// The decision after the noise floor is taken into account.
     fn with_floor(
         &self,
         Floor { evidence: floor, rule }: &Floor,
@@ -292,7 +295,7 @@ impl FamilyMember<'_> {
         (Outcome::Open, Basis::NoiseFloor { doubt, floor: of_floor, beyond, needed })
     }
 
-    /// The repeats that this basis asks for; those that there are, where the values have decided.
+    /// The repeats that this basis asks for; where the values have decided, the repeats at hand.
     fn repeats_needed_for(&self, basis: &Basis) -> Option<usize> {
         match basis {
             Basis::Unclear { needed } | Basis::OneOfMany { needed, .. } => *needed,
@@ -300,8 +303,8 @@ impl FamilyMember<'_> {
         }
     }
 
-    /// The repeats after which one of the two claims would probably hold, if the difference is
-    /// what it seems to be: that it is none that matters, or that there is one.
+    /// The repeats after which one of the two claims would probably hold, if the difference is as
+    /// large as it seems: equivalence, or a difference.
     fn needed(&self) -> Option<usize> {
         let size = self.evidence.test.estimate.abs();
         let repeats = |target: f64, alpha: f64| {
@@ -313,8 +316,8 @@ impl FamilyMember<'_> {
         equivalence.into_iter().chain(direction).min()
     }
 
-    /// The repeats after which the difference would probably lie beyond whatever the noise floor
-    /// explains, should it never become narrow: both intervals shrink, and must not meet.
+    /// The repeats after which the difference would probably lie beyond the noise floor, should the
+    /// floor never become narrow: both intervals shrink until they no longer meet.
     fn repeats_needed_beyond(&self, floor: &Evidence) -> Option<usize> {
         let gap = self.evidence.test.estimate.abs() - floor.test.estimate.abs();
         let spread = self.evidence.sd() + floor.sd();
@@ -322,13 +325,13 @@ impl FamilyMember<'_> {
         Some(needed?.max(self.evidence.n + 1))
     }
 
-    /// What Holm asks of this comparison, given how the others did: a share of the level.
+    /// The share of the level that Holm's procedure leaves to this comparison, given the others.
     fn holm_share(&self) -> f64 {
         if self.adjusted_p > 0.0 { (self.p / self.adjusted_p).clamp(1e-6, 1.0) } else { 1.0 }
     }
 
-    /// By the milder rule, the forecast of an open comparison must also bring the noise floor inside
-    /// the margin, or the difference beyond it.
+    /// By the milder rule, the forecast of an open comparison must also bring the noise floor
+    /// inside the margin, or the difference beyond it.
     fn forecast_with_floor(&self, basis: Basis, floor: &Evidence) -> Basis {
         let both = |needed: Option<usize>| {
             let narrow = needed
@@ -344,8 +347,8 @@ impl FamilyMember<'_> {
     }
 }
 
-/// Whether an interval that decides this lies wholly beyond all that the baseline may differ from
-/// itself.
+/// True if the interval behind this outcome lies wholly beyond the largest difference of the
+/// baseline from itself.
 fn lies_beyond_floor(floor: Interval, outcome: Outcome, interval: Interval) -> bool {
     let reach = floor.low.abs().max(floor.high.abs());
     match outcome {

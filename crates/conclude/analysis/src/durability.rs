@@ -1,18 +1,24 @@
-//! Settings that buy speed with safety: after a crash or a power failure, work that was
-//! acknowledged is gone, or the data is damaged.
+//! Settings that trade durability for speed: after a crash or a power failure, acknowledged work is
+//! lost, or the data is damaged.
 //!
-//! What each means is from the manual of its system; see [`WEAKENING_SETTINGS`].
+//! The meaning of each setting is from the manual of its system; see [`WEAKENING_SETTINGS`].
+//!
+//! `plimsoll-database` has rules of its own for servers that it runs (`safety/rules.rs`). The two
+//! stay apart: the lists here cover settings of any system, by the text of a published table or a
+//! command line, with a risk in one clause; the rules there ask a live server for the setting in
+//! force, know per engine when it matters, and distinguish values. The few settings in both have
+//! different risk texts and value lists, so a shared list would need both columns for every row.
 
-/// A setting at a value that weakens durability.
+/// A setting with the values that weaken durability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weakness {
     /// Name of the setting, in lower case with `_` for `-` and `.`.
     pub setting: &'static str,
     /// The values that weaken it.
     values: WeakValues,
-    /// What can happen.
+    /// The possible loss.
     pub risk: &'static str,
-    /// The manual that says so.
+    /// The manual that documents it.
     pub source: &'static str,
 }
 
@@ -219,7 +225,7 @@ const fn weakness(setting: &'static str, values: WeakValues, risk: &'static str,
     Weakness { setting, values, risk, source }
 }
 
-/// What is weakened by a setting at a value, if anything is. Case, and `-` or `.` for `_`, do not
+/// The weakness of a setting at a value, if there is one. Case, and `-` or `.` for `_`, do not
 /// matter.
 #[must_use]
 pub fn weakness_of(setting: &str, value: &str) -> Option<&'static Weakness> {
@@ -240,7 +246,7 @@ pub fn weakness_of(setting: &str, value: &str) -> Option<&'static Weakness> {
 const AMBIGUOUS: [&str; 8] = ["w", "j", "sync", "async", "commit", "data", "cache", "storage"];
 
 /// The settings in a command, or in a `NAME=value` of an environment, that weaken durability, each
-/// as it is written: `fsync=off` in `postgres -c fsync=off`, and flags such as `--nojournal`.
+/// as written: `fsync=off` in `postgres -c fsync=off`, and flags such as `--nojournal`.
 #[must_use]
 pub fn weaknesses_in(command: &str) -> Vec<(String, &'static Weakness)> {
     let words = command.split_whitespace().map(|word| word.trim_matches(['\'', '"']));

@@ -1,11 +1,11 @@
-//! Effects, which are ratios or differences: on the additive scale of [`decide`](crate::decide), on
-//! the scale of the measure, and as people read them.
+//! Effects of ratios and differences: on the additive scale of [`decide`](crate::decide), on the
+//! scale of the measure, and as text.
 
 use crate::quantity::{Notation, difference};
 use plimsoll_model::measure::{Effect, Measure};
 use plimsoll_statistics::Interval;
 
-/// From the additive scale back to what the measure is compared by.
+/// Converts a value from the additive scale to the scale of the measure's effect.
 pub(crate) fn natural(effect: Effect, value: f64) -> f64 {
     match effect {
         Effect::Ratio => value.exp(),
@@ -13,12 +13,12 @@ pub(crate) fn natural(effect: Effect, value: f64) -> f64 {
     }
 }
 
-/// Both ends of an interval on the additive scale.
+/// Converts both ends of an interval from the additive scale.
 pub(crate) fn natural_interval(effect: Effect, interval: Interval) -> Interval {
     Interval { low: natural(effect, interval.low), high: natural(effect, interval.high) }
 }
 
-/// A margin on the additive scale.
+/// Converts a margin to the additive scale.
 #[must_use]
 pub fn additive_margin(effect: Effect, margin: f64) -> f64 {
     match effect {
@@ -27,13 +27,13 @@ pub fn additive_margin(effect: Effect, margin: f64) -> f64 {
     }
 }
 
-/// A ratio or a difference in a measure by itself, as people read it.
+/// Formats a ratio or a difference in a measure.
 #[must_use]
 pub fn shown(value: f64, measure: &Measure) -> String {
     shown_in(value, measure, Notation::of([value]))
 }
 
-/// The same beside others.
+/// Formats a ratio or a difference in a given notation, beside others.
 #[must_use]
 pub fn shown_in(value: f64, measure: &Measure, notation: Notation) -> String {
     match measure.effect() {
@@ -42,12 +42,12 @@ pub fn shown_in(value: f64, measure: &Measure, notation: Notation) -> String {
     }
 }
 
-/// Both ends of an interval of such an effect.
+/// Formats both ends of an interval of an effect.
 pub(crate) fn ends(interval: Interval, measure: &Measure) -> [String; 2] {
     ends_in(interval, measure, Notation::of([interval.low, interval.high]))
 }
 
-/// The same beside others.
+/// Formats both ends of an interval in a given notation, beside others.
 pub(crate) fn ends_in(interval: Interval, measure: &Measure, notation: Notation) -> [String; 2] {
     [interval.low, interval.high].map(|end| shown_in(end, measure, notation))
 }

@@ -1,7 +1,7 @@
-//! What the repeats of a variant under a condition say about a measure.
+//! Estimates: a measure of a variant under a condition, over its repeats.
 //!
 //! The centre is the geometric mean, because variants are compared by ratios: the ratio of two
-//! centres over the same blocks is the ratio that the comparison reports.
+//! centres over the same blocks equals the ratio that the comparison reports.
 
 use crate::decide::MIN_REPEATS;
 use crate::measure::TrialReader;
@@ -13,7 +13,7 @@ use plimsoll_statistics::{mean, median, one_sample, standard_deviation};
 
 pub use plimsoll_statistics::Interval;
 
-/// Confidence of the intervals of estimates.
+/// The confidence level of the intervals of estimates.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// A measure over the repeats of a variant under a condition.
@@ -21,29 +21,29 @@ pub const CONFIDENCE: f64 = 0.95;
 pub struct Estimate {
     /// The measure.
     pub measure: Measure,
-    /// What each trial that counts gave, in the order of the run.
+    /// The values of the trials that count, in the order of the run.
     pub values: Vec<TrialValue>,
-    /// The values together, or why there is none.
+    /// The summary of the values, or the reason why there is none.
     pub summary: OrReason<Summary>,
-    /// Where the centre lies, or why that cannot be said.
+    /// The confidence interval of the centre, or the reason why there is none.
     pub interval: OrReason<Interval>,
 }
 
-/// What a trial gave.
+/// The value of one trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrialValue {
     /// Number of the trial.
     pub trial: u32,
-    /// Its block.
+    /// Number of its block.
     pub block: u32,
     /// The value, in the unit of the measure.
     pub value: f64,
 }
 
-/// Numbers that stand for several.
+/// Summary statistics of several values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// How many.
+    /// Number of values.
     pub n: usize,
     /// Geometric mean; the arithmetic mean where a value is zero.
     pub centre: f64,
@@ -60,14 +60,14 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The spread of the repeats: standard deviation over mean; none for one value.
+    /// The coefficient of variation: standard deviation over mean; none for one value.
     #[must_use]
     pub fn relative_sd(&self) -> Option<f64> {
         self.sd.filter(|_| self.mean > 0.0).map(|sd| sd / self.mean)
     }
 }
 
-/// The estimate of the measure at an index from the trials of a cell that count.
+/// The estimate of one measure over the trials of a cell that count.
 pub(crate) fn estimate(table: &Values<'_>, (condition, variant): (usize, usize), measure: usize) -> Estimate {
     let of_cell = || table.of_cell(condition, variant, measure);
     let value = |(reader, value): (&TrialReader<'_>, &OrReason<f64>)| {
@@ -89,7 +89,7 @@ pub(crate) fn estimate(table: &Values<'_>, (condition, variant): (usize, usize),
     }
 }
 
-/// The numbers that stand for `values`; none when there is no value.
+/// Summary statistics of `values`; none when there is no value.
 #[must_use]
 pub fn summarise(values: &[f64]) -> Option<Summary> {
     let mut sorted = values.to_vec();
@@ -106,7 +106,7 @@ pub fn summarise(values: &[f64]) -> Option<Summary> {
     })
 }
 
-/// The interval of the geometric mean: Student's t on the logarithms.
+/// The confidence interval of the geometric mean: Student's t on the logarithms.
 pub(crate) fn interval_of_centre(values: &[f64]) -> OrReason<Interval> {
     let logs = logarithms(values).ok_or("a value is zero")?;
     let interval = interval_of_mean(&logs)?;
@@ -125,7 +125,7 @@ pub fn interval_of_mean(values: &[f64]) -> OrReason<Interval> {
     }
 }
 
-/// Natural logarithms; none when a value has none.
+/// The natural logarithms of `values`; none if one is not above zero.
 fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
     values.iter().all(|value| *value > 0.0).then(|| values.iter().map(|value| value.ln()).collect())
 }

@@ -1,28 +1,28 @@
-//! The loads that do not count, each with the reasons.
+//! The loads that are excluded from the results, each with the reasons.
 
 use crate::input::Input;
 use crate::words;
 use plimsoll_model::result::StartResult;
 use plimsoll_model::start::{Start, Validity};
 
-/// What is with a load that is in the plan and not in the bundle.
+/// The status of a load that is in the plan and not in the bundle.
 pub const NOT_RUN: &str = "did not run";
 
-/// What is with a load that counts by itself, in a block in which another does not.
+/// The status of a load that would count, in a block that was run again because of another load.
 pub const RUN_AGAIN: &str = "run again";
 
-/// A load that does not count.
+/// A load that is excluded from the results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExcludedLoad {
     /// Number of the start.
     pub trial: u32,
-    /// `void`, `failed`, [`RUN_AGAIN`] or [`NOT_RUN`].
+    /// Its status: `void`, `failed`, [`RUN_AGAIN`] or [`NOT_RUN`].
     pub what: &'static str,
-    /// Why.
+    /// The reasons for the exclusion.
     pub reasons: Vec<String>,
 }
 
-/// All of them, in the order of the plan.
+/// All excluded loads, in the order of the plan.
 pub(crate) fn excluded(input: &Input) -> Vec<ExcludedLoad> {
     let of_start = |start: &Start| {
         let again = input.plan.is_superseded(start);
@@ -32,7 +32,7 @@ pub(crate) fn excluded(input: &Input) -> Vec<ExcludedLoad> {
     input.plan.starts.iter().flat_map(of_start).collect()
 }
 
-/// Whether each load of a start counts; none for one that did not run.
+/// The validity of each load of a start; none for a load that did not run.
 fn load_validities(input: &Input, start: &Start) -> Vec<Option<Validity>> {
     let none_offered = |result: &StartResult| vec![Some(result.summary.validity.clone())];
     match input.start(start.number) {

@@ -1,19 +1,24 @@
-//! Who stands out among several at each place, by intervals that do not overlap.
+//! Finds the lowest and the highest of several values, as far as their intervals do not overlap.
 
 use crate::estimate::Interval;
 use crate::reason::OrReason;
 use std::ops::Range;
 
-/// Who stands out at a place. Less is better.
+/// The lowest and the highest of several values. Less is better.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Extremes {
-    /// Those whose intervals overlap with the one that ends first: each of them may be the first.
+    /// Indices whose intervals overlap with the one that ends lowest: each of them may be the
+    /// lowest.
     pub(crate) first: Vec<usize>,
-    /// The one whose interval lies beyond all others, if there is one.
+    /// The index whose interval lies above all others, if there is one.
     pub(crate) last: Option<usize>,
 }
 
-/// Who stands out, by an interval for each; the reason where one of them has none.
+/// Finds the extremes by the interval of each value.
+///
+/// # Errors
+///
+/// The reason of the first value that has no interval.
 pub(crate) fn extremes(intervals: impl Iterator<Item = OrReason<Interval>>) -> OrReason<Extremes> {
     let intervals: Vec<Interval> = intervals.collect::<OrReason<_>>()?;
     let lowest_end = intervals.iter().map(|one| one.high).fold(f64::INFINITY, f64::min);
@@ -28,7 +33,7 @@ pub(crate) fn extremes(intervals: impl Iterator<Item = OrReason<Interval>>) -> O
     Ok(Extremes { first: those(&|one| one.low <= lowest_end), last })
 }
 
-/// Consecutive values that are the same, with their indices.
+/// Groups consecutive equal values, with the range of their indices.
 pub(crate) fn runs<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<(Range<usize>, T)> {
     let mut runs: Vec<(Range<usize>, T)> = Vec::new();
     for (index, value) in values.into_iter().enumerate() {

@@ -1,19 +1,19 @@
-//! A finding: one sentence that a reader should know beside the answer, with its evidence.
+//! A finding: one sentence that limits or explains the answer, with its evidence.
 
-/// One sentence of the report, and what it rests on.
+/// One sentence of the report, with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How grave it is.
+    /// How much the finding affects the answer.
     pub severity: Severity,
-    /// What it is about, in a word or two.
+    /// The topic, in a word or two.
     pub topic: &'static str,
     /// The sentence.
     pub sentence: String,
-    /// What it rests on: a line each.
+    /// The evidence, one line each.
     pub evidence: Vec<String>,
 }
 
-/// How grave a finding is for the answer, the gravest first.
+/// How much a finding affects the answer, the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// It can overturn the answer.
@@ -25,7 +25,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// In a word.
+    /// The severity in a word.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

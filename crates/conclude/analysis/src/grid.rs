@@ -1,4 +1,4 @@
-//! How the conditions of a study lie along the axis of a chart.
+//! The conditions of a study, laid out along the axis of a chart.
 
 use crate::words;
 use plimsoll_model::factor::{Assignment, Level, Role};
@@ -12,21 +12,22 @@ pub struct Grid {
     pub axis: Option<String>,
     /// Its levels, in the order of the axis.
     pub levels: Vec<Level>,
-    /// One for each combination of the other factors.
+    /// One row for each combination of the other factors.
     pub rows: Vec<Row>,
 }
 
-/// The conditions that differ in nothing but the factor on the axis.
+/// The conditions that differ only in the factor on the axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What they have in common; empty when there is one row only.
+    /// The levels that they share; empty when there is only one row.
     pub label: String,
-    /// Index of the level, and index of the condition.
+    /// Pairs of the index of a level on the axis and the index of a condition.
     pub places: Vec<(usize, usize)>,
 }
 
 impl Grid {
-    /// The conditions of `plan`, along the factor that the study names, or the one that suits best.
+    /// Lays the conditions of `plan` out along the factor that the study names, or else the most
+    /// suitable one.
     #[must_use]
     pub fn new(facts: &StudyFacts, plan: &Plan) -> Grid {
         let axis = axis(facts, plan);
@@ -58,21 +59,21 @@ impl Grid {
         Grid { axis, levels, rows }
     }
 
-    /// A level on the axis in words: `10 users`; `all trials` without an axis.
+    /// The level on the axis in words: `10 users`; `all trials` without an axis.
     #[must_use]
     pub fn level(&self, index: usize) -> String {
         let level = &self.levels[index];
         self.axis.as_ref().map_or_else(|| level.to_string(), |factor| words::of_factor(factor, level))
     }
 
-    /// Whether the levels on the axis are numbers, so that there is something between them.
+    /// True if the levels on the axis are numbers, so that values between them make sense.
     #[must_use]
     pub fn is_numeric(&self) -> bool {
         self.levels.iter().all(is_number)
     }
 }
 
-/// The factor that the study names; else the last condition with numbers; else the last one.
+/// The factor that the study names; else the last numeric condition; else the last condition.
 fn axis(facts: &StudyFacts, plan: &Plan) -> Option<String> {
     let in_plan = |name: &str| plan.conditions.iter().any(|condition| condition.get(name).is_some());
     if let Some(name) = facts.report.axis.as_deref().filter(|name| in_plan(name)) {
@@ -87,7 +88,7 @@ fn is_number(level: &Level) -> bool {
     matches!(level, Level::Integer(_) | Level::Number(_))
 }
 
-/// What a level is sorted by; words keep their order.
+/// The sort key of a level; words keep their order.
 fn number(level: &Level) -> f64 {
     match level {
         Level::Integer(number) => *number as f64,

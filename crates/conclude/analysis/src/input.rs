@@ -1,4 +1,4 @@
-//! What is analysed.
+//! The input of the analysis.
 
 use plimsoll_model::host::{Host, Version};
 use plimsoll_model::result::{StartResult, TrialResult};
@@ -6,26 +6,26 @@ use plimsoll_model::start::Plan;
 use plimsoll_model::study::{Origin, StudyFacts};
 use std::collections::BTreeSet;
 
-/// What a bundle holds, as far as it could be read.
+/// The contents of a bundle, as far as they could be read.
 #[derive(Debug)]
 pub struct Input {
     /// The study.
     pub facts: StudyFacts,
-    /// The plan, with starts that did not run as well.
+    /// The plan, including starts that did not run.
     pub plan: Plan,
-    /// The starts that ran, in the order in which they did.
+    /// The starts that ran, in the order in which they ran.
     pub starts: Vec<StartResult>,
-    /// Where the results come from.
+    /// The origin of the results: measured by Plimsoll, or taken from another tool.
     pub origin: Origin,
     /// The machine.
     pub host: Host,
-    /// What was run.
+    /// The versions of the programs that ran.
     pub versions: Vec<Version>,
-    /// What was found damaged, changed or missing while reading.
+    /// Damage, changes and gaps found while reading the bundle.
     pub problems: Vec<String>,
-    /// True if the run came to its end.
+    /// True if the run reached its end.
     pub complete: bool,
-    /// True if margins and order are those that were declared before the run.
+    /// True if margins and order are those declared before the run.
     pub declared: bool,
 }
 
@@ -35,14 +35,14 @@ impl Input {
         self.starts.iter().flat_map(StartResult::trials)
     }
 
-    /// The start of a number, if it ran.
+    /// The start with this number, if it ran.
     #[must_use]
     pub fn start(&self, number: u32) -> Option<&StartResult> {
         self.starts.iter().find(|start| start.summary.start.number == number)
     }
 
-    /// The same, with the measures that the study names marked as times where they are. Of a
-    /// script's own metrics, only the loads tell that.
+    /// Marks the measures that hold times. For a script's own metrics, only the recorded loads say
+    /// so.
     #[must_use]
     pub fn with_times_noted(mut self) -> Input {
         let times = self.times();
@@ -51,14 +51,13 @@ impl Input {
         self
     }
 
-    /// The scripts' own metrics that hold times.
+    /// The names of the scripts' own metrics that hold times.
     pub(crate) fn times(&self) -> BTreeSet<String> {
         let scripts = self.trials().filter_map(|trial| trial.load.summary.work.script());
         scripts.flat_map(|script| script.times.iter().cloned()).collect()
     }
 
-    /// True if a load is part of the results: it counts with its start, and its block was not run
-    /// again.
+    /// True if a load counts: it counts with its start, and its block was not run again.
     #[must_use]
     pub fn counts(&self, trial: TrialResult<'_>) -> bool {
         trial.counts() && !self.plan.is_superseded(trial.identity())

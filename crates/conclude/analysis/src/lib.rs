@@ -1,21 +1,21 @@
-//! Starts with their loads to estimates, comparisons and findings.
+//! Turns starts with their loads into estimates, comparisons and findings.
 //!
-//! Everything here is a pure function of an [`Input`], which is what a bundle holds: the same
-//! input gives the same [`Analysis`]. A load with its start is a trial. The path is:
+//! Everything here is a pure function of an [`Input`], which holds what a bundle holds: the same
+//! input gives the same [`Analysis`]. A load with its start is a trial. The steps are:
 //!
-//! 1. [`measure`]: the one number that each trial gives for each measure, from what the generator
-//!    recorded and from [`samples`] of the systems;
+//! 1. [`measure`]: one number per trial and measure, from the records of the generator and from
+//!    [`samples`] of the systems;
 //! 2. [`estimate`]: those numbers over the repeats of a variant under a condition;
-//! 3. [`compare`]: each variant against the baseline, block by block; [`decide`]: what that shows,
-//!    on numbers alone; [`verdict`]: the same in words;
-//! 4. [`storage`]: for storage, what operations on objects of each size take;
-//! 5. [`database`]: for databases, what settings carry and at what cost;
-//! 6. [`answer`], [`finding`] and [`conclusion`]: what it means.
+//! 3. [`compare`]: each variant against the baseline, block by block; [`decide`]: the decisions, on
+//!    numbers alone; [`verdict`]: the decisions in words;
+//! 4. [`storage`]: for storage, the durations of operations on objects of each size;
+//! 5. [`database`]: for databases, the throughput of each setting and its cost;
+//! 6. [`answer`], [`finding`] and [`conclusion`]: the answer, what limits it, and the exit code.
 //!
-//! Two bundles of one study are held against each other by [`cross_run`]; [`noise`] tells what a
-//! machine's noise floor means for studies to come.
+//! [`cross_run`] compares two bundles of one study; [`noise`] computes from a machine's noise floor
+//! how small a change later studies can detect.
 //!
-//! Whatever has no value carries the reason why: see [`OrReason`].
+//! A value that is missing carries the reason: see [`OrReason`].
 
 mod analysis;
 pub mod answer;
@@ -62,7 +62,7 @@ use measure::TrialReader;
 use numbers::Numbers;
 use values::Values;
 
-/// Everything that the loads of `input` say.
+/// Computes every estimate, comparison, verdict and finding of `input`.
 #[must_use]
 pub fn analyse(input: &Input) -> Analysis {
     let trials = input.trials().filter(|trial| !input.plan.is_superseded(trial.identity()));

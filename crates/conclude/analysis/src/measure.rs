@@ -1,10 +1,9 @@
 //! The value of a measure in one trial.
 //!
-//! Durations are taken over everything that the measure phase scheduled, its drain included, from
-//! merged histograms. Rates count what ended inside the measure phase, whatever phase scheduled
-//! it: so a slow end neither adds to a rate nor takes from it. Where the first seconds of the
-//! measure phase are cut, because a trial of the condition was not steady yet, both count from the
-//! cut on.
+//! Durations cover everything that the measure phase scheduled, its drain included, from merged
+//! histograms. Rates count what ended inside the measure phase, whichever phase scheduled it, so a
+//! slow end neither adds to a rate nor takes from it. Where the first seconds of the measure phase
+//! are cut, because a trial of the condition was not steady yet, both start at the cut.
 
 #[cfg(test)]
 mod tests;
@@ -21,8 +20,8 @@ use plimsoll_statistics::mean;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Values that must lie beyond a percentile for it to mean something: so many make p99 take 1,000
-/// of them, and p95 200.
+/// The least number of values beyond a percentile for it to be meaningful: p99 then takes 1,000
+/// values, p95 takes 200.
 pub const MIN_VALUES_BEYOND: f64 = 10.0;
 
 /// Reads measures from one trial; merges its requests once.
@@ -32,7 +31,7 @@ pub struct TrialReader<'a> {
     requests: Cow<'a, Tally>,
 }
 
-/// Which of a tally's histograms a duration is read from.
+/// The histogram of a tally that a duration is read from.
 #[derive(Clone, Copy)]
 enum Clock {
     Service,
@@ -41,7 +40,7 @@ enum Clock {
 }
 
 impl<'a> TrialReader<'a> {
-    /// A reader of `trial`.
+    /// Prepares to read `trial`.
     #[must_use]
     pub fn new(trial: TrialResult<'a>) -> TrialReader<'a> {
         TrialReader { trial, requests: all_requests(&trial.load.tallies) }
@@ -53,7 +52,7 @@ impl<'a> TrialReader<'a> {
     /// Why the trial has none; for a percentile also that it rests on too few values.
     pub fn value(&self, measure: &Measure) -> OrReason<f64> {
         let value = self.read(measure)?;
-        // A bundle is text: whatever stands in it, no report shows what is no number.
+        // A bundle is text and may hold anything; a report never shows a value that is not finite.
         if value.is_finite() { Ok(value) } else { Err("what was recorded is no number".to_owned()) }
     }
 
@@ -87,7 +86,7 @@ impl<'a> TrialReader<'a> {
         }
     }
 
-    /// TPC-C's new orders that were committed: a number, or a rate per minute.
+    /// Committed new orders of TPC-C: a number, or a rate per minute.
     fn new_orders(&self, statistic: Statistic) -> OrReason<f64> {
         let is_new_order = |subject: &Subject| subject.is_request_named(NEW_ORDER);
         if !self.load().seconds.iter().any(|second| is_new_order(&second.subject)) {
@@ -103,38 +102,38 @@ impl<'a> TrialReader<'a> {
         self.trial
     }
 
-    /// What the load left behind.
+    /// The records of the load.
     #[must_use]
     pub fn load(&self) -> &'a LoadResult {
         self.trial.load
     }
 
-    /// True if it counts, with its start.
+    /// True if the load counts, with its start.
     #[must_use]
     pub fn counts(&self) -> bool {
         self.trial.counts()
     }
 
-    /// True if it is one of a variant under a condition.
+    /// True if the trial is one of this variant under this condition.
     #[must_use]
     pub fn is_of(&self, condition: usize, variant: usize) -> bool {
         (self.trial.condition(), self.trial.variant()) == (condition, variant)
     }
 
-    /// All its requests together.
+    /// The tally of all its requests together.
     #[must_use]
     pub fn requests(&self) -> &Tally {
         &self.requests
     }
 
-    /// What was recorded of `subject`, if anything was.
+    /// The tally of `subject`, if anything was recorded of it.
     #[must_use]
     pub fn tally(&self, subject: &Subject) -> Option<&'a Tally> {
         self.load().tallies.get(subject).filter(|tally| tally.count() > 0)
     }
 
-    /// Iterations that failed though none of their exchanges did, by kind: a script threw, or a loop of a flow did not
-    /// come to its end.
+    /// Iterations that failed although none of their exchanges did, by kind of error: a script
+    /// threw, or a loop of a flow did not end.
     #[must_use]
     pub fn failed_without_exchange(&self) -> BTreeMap<ErrorKind, u64> {
         let iterations = self.tally(&Subject::Iteration).map(|tally| &tally.errors);
@@ -145,7 +144,8 @@ impl<'a> TrialReader<'a> {
         alone.filter(|(_, failed)| *failed > 0).collect()
     }
 
-    /// How many durations a measure is taken from; none when it is not one of durations.
+    /// The number of durations behind a measure of this series; none if the series holds no
+    /// durations.
     #[must_use]
     pub fn sample_size(&self, series: &Series) -> Option<u64> {
         let named = |name: &Option<String>| match name {
@@ -162,7 +162,7 @@ impl<'a> TrialReader<'a> {
         })
     }
 
-    /// Of how many things the share or the count of a series is.
+    /// The number of events that a share or a count of this series refers to.
     #[must_use]
     pub fn denominator(&self, series: &Series) -> u64 {
         match series {
@@ -174,7 +174,8 @@ impl<'a> TrialReader<'a> {
         }
     }
 
-    /// How many values a percentile takes and how many it has, where those are too few and not none.
+    /// The number of values that a percentile needs and the number it has, where there are some but
+    /// too few.
     #[must_use]
     pub fn shortage(&self, measure: &Measure) -> Option<(u64, u64)> {
         let needed = values_needed(measure.statistic)?;
@@ -198,7 +199,7 @@ impl<'a> TrialReader<'a> {
         duration_in(&all, Clock::Service, statistic)
     }
 
-    /// What was recorded of a part: of the step of that name, or of all.
+    /// The tallies of a part: of the step with this name, or of all steps.
     fn parts(&self, part: Part, name: Option<&String>) -> impl Iterator<Item = &'a Tally> {
         let is_meant = move |subject: &Subject| match subject {
             Subject::Part(one, step) => *one == part && name.is_none_or(|name| name == step),
@@ -231,7 +232,7 @@ impl<'a> TrialReader<'a> {
         }
     }
 
-    /// What failed: exchanges, and iterations that did so by themselves.
+    /// Errors: failed exchanges, and iterations that failed without one.
     fn errors(&self, statistic: Statistic) -> OrReason<f64> {
         let alone: u64 = self.failed_without_exchange().values().sum();
         let failed = (self.requests.failed() + alone) as f64;
@@ -243,14 +244,14 @@ impl<'a> TrialReader<'a> {
         }
     }
 
-    /// Iterations that failed, with an exchange of theirs or by themselves.
+    /// Iterations that failed, with or without a failed exchange.
     fn failed_iterations(&self, statistic: Statistic) -> OrReason<f64> {
         let tally = self.tally(&Subject::Iteration).ok_or("no iteration ended")?;
         let failed = tally.failed() as f64;
         Ok(if statistic == Statistic::Ratio { failed / tally.count() as f64 } else { failed })
     }
 
-    /// The share of the checks of a script that held: of one of them, or of all.
+    /// The share of a script's checks that passed: of the check with this name, or of all.
     fn checks(&self, name: Option<&String>) -> OrReason<f64> {
         let all = merged(self.check_tallies(name));
         if all.count() == 0 {
@@ -259,7 +260,7 @@ impl<'a> TrialReader<'a> {
         Ok(1.0 - all.failed() as f64 / all.count() as f64)
     }
 
-    /// What was recorded of a check: of that name, or of all.
+    /// The tallies of checks: of the check with this name, or of all.
     fn check_tallies(&self, name: Option<&String>) -> impl Iterator<Item = &'a Tally> {
         let is_meant = move |subject: &Subject| match subject {
             Subject::Check(check) => name.is_none_or(|name| name == check),
@@ -268,7 +269,7 @@ impl<'a> TrialReader<'a> {
         self.load().tallies.iter().filter(move |(subject, _)| is_meant(subject)).map(|(_, tally)| tally)
     }
 
-    /// A metric of a script's own; what holds times comes in seconds.
+    /// The value of a script's own metric; times are in seconds.
     fn custom(&self, metric: Metric, name: &str, measure: &Measure) -> OrReason<f64> {
         let statistic = measure.statistic;
         let subject = Subject::Custom(metric, name.to_owned());
@@ -305,7 +306,7 @@ impl<'a> TrialReader<'a> {
     }
 }
 
-/// How many values a percentile takes: so many that [`MIN_VALUES_BEYOND`] of them lie beyond it.
+/// The number of values that a percentile needs so that [`MIN_VALUES_BEYOND`] lie beyond it.
 pub(crate) fn values_needed(statistic: Statistic) -> Option<u64> {
     match statistic {
         Statistic::Percentile(p) => Some((MIN_VALUES_BEYOND / (1.0 - p.max(100.0 - p) / 100.0)).round() as u64),
@@ -313,7 +314,7 @@ pub(crate) fn values_needed(statistic: Statistic) -> Option<u64> {
     }
 }
 
-/// What the values of a series of durations are taken from.
+/// The noun for the values of a series of durations.
 fn noun_of_values(series: &Series) -> &'static str {
     match series {
         Series::IterationDuration => "iterations",
@@ -328,7 +329,7 @@ fn is_subrequest(subject: &Subject) -> bool {
     matches!(subject, Subject::Part(Part::Subrequest, _))
 }
 
-/// What moves bytes: an iteration only contains what does.
+/// True for subjects that transfer bytes themselves; an iteration only contains exchanges.
 fn is_exchange(subject: &Subject) -> bool {
     matches!(subject, Subject::Request(_) | Subject::Connect)
 }
@@ -342,7 +343,7 @@ fn all_requests(tallies: &BTreeMap<Subject, Tally>) -> Cow<'_, Tally> {
     }
 }
 
-/// Tallies together.
+/// Merges tallies into one.
 pub(crate) fn merged<'a>(tallies: impl IntoIterator<Item = &'a Tally>) -> Tally {
     let mut merged = Tally::default();
     tallies.into_iter().for_each(|tally| merged.merge(tally));

@@ -1,4 +1,4 @@
-//! What a machine's noise floor means for studies to come: how small a change they could see.
+//! The noise floor of a machine, and the smallest change that later studies could detect over it.
 
 use crate::analysis::Analysis;
 use crate::compare::{Comparison, POWER};
@@ -11,20 +11,21 @@ use plimsoll_statistics::{repeats_needed, smallest_detectable, standard_deviatio
 /// The baseline against itself under a condition, in a measure that decides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Noise<'a> {
-    /// The duplicate against the baseline.
+    /// The comparison of the duplicate with the baseline.
     pub floor: &'a Comparison,
-    /// The smallest difference that matters, as declared.
+    /// The declared margin: the smallest difference that matters.
     pub margin: f64,
-    /// What is wrong with the floor, if anything is.
+    /// The doubt about the floor, if there is one.
     pub doubt: Option<Doubt>,
-    /// The smallest change that a study could show with [`POWER`], by its repeats, if its pairs
-    /// spread like these; or why that cannot be said.
+    /// By number of repeats, the smallest change that a study could detect with [`POWER`], if its
+    /// pairs spread like these; or the reason why that is unknown.
     pub detectable: OrReason<Vec<(usize, f64)>>,
-    /// The repeats with which the floor of a study probably lies within the margin.
+    /// The repeats after which the floor of a study probably lies within the margin.
     pub needed: Option<usize>,
 }
 
-/// The noise floors of `analysis`, and what studies of so many repeats could see over them.
+/// The noise floors of `analysis`, and the changes that studies of these `repeats` could detect
+/// over them.
 #[must_use]
 pub fn noise<'a>(input: &Input, analysis: &'a Analysis, repeats: &[usize]) -> Vec<Noise<'a>> {
     let of_floor = |floor: &'a Comparison| {
@@ -37,7 +38,7 @@ pub fn noise<'a>(input: &Input, analysis: &'a Analysis, repeats: &[usize]) -> Ve
     analysis.floors.iter().filter_map(of_floor).collect()
 }
 
-/// The standard deviation of the differences of its pairs.
+/// The standard deviation of the differences within the pairs.
 fn spread(floor: &Comparison) -> OrReason<f64> {
     floor.contrast.as_ref().map_err(Clone::clone)?.interval.as_ref().map_err(Clone::clone)?;
     let effect = floor.measure.effect();

@@ -1,4 +1,4 @@
-//! Estimates and comparisons, to be found by variant, condition and measure.
+//! Estimates and comparisons, looked up by variant, condition and measure.
 
 use crate::compare::Comparison;
 use crate::estimate::{self, Estimate};
@@ -6,14 +6,14 @@ use crate::input::Input;
 use crate::values::Values;
 use plimsoll_model::measure::Measure;
 
-/// A variant under a condition.
+/// The estimates of a variant under a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     /// Index into the plan's conditions.
     pub condition: usize,
     /// Index into the plan's variants.
     pub variant: usize,
-    /// One for each of the analysis's measures.
+    /// One estimate for each measure of the analysis.
     pub estimates: Vec<Estimate>,
 }
 
@@ -30,14 +30,15 @@ pub(crate) fn cells(input: &Input, values: &Values<'_>) -> Vec<Cell> {
     cells
 }
 
-/// What every measure says, before it is put in words.
+/// All estimates, comparisons and noise floors, before they are put into words.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbers<'a> {
-    /// As [`cells`] makes them.
+    /// The cells, in the order of [`cells`].
     pub(crate) cells: &'a [Cell],
-    /// Each variant but the baseline under each condition in each measure.
+    /// The comparisons of each other variant with the baseline, under each condition, in each
+    /// measure.
     pub(crate) comparisons: &'a [Comparison],
-    /// The duplicate of the baseline against the baseline.
+    /// The comparisons of the duplicate with the baseline.
     pub(crate) floors: &'a [Comparison],
 }
 

@@ -1,10 +1,10 @@
-//! Whether variants took turns: the trials of one after those of another cannot be told from a
-//! machine that changes.
+//! Detects variants that ran one after the other: their difference cannot be told from a machine
+//! that changed meanwhile.
 
 use crate::input::Input;
 
-/// Whether all trials of a variant under a condition ran before, or after, all of the baseline's,
-/// with at least two of each. It goes by the times at which they ran, not by the plan.
+/// True if all trials of a variant under a condition ran before, or all after, those of the
+/// baseline, with at least two of each. It uses the times at which they ran, not the plan.
 #[must_use]
 pub(crate) fn sequential(input: &Input, condition: usize, variant: usize) -> bool {
     let started = |variant: usize| -> Vec<i64> {
@@ -15,7 +15,7 @@ pub(crate) fn sequential(input: &Input, condition: usize, variant: usize) -> boo
     one_precedes_other(&started(0), &started(variant))
 }
 
-/// Whether all of one set come before all of the other, with at least two in each.
+/// True if all of one set come before all of the other, with at least two in each.
 fn one_precedes_other(one: &[i64], other: &[i64]) -> bool {
     let before = |first: &[i64], second: &[i64]| first.iter().max() < second.iter().min();
     one.len() > 1 && other.len() > 1 && (before(one, other) || before(other, one))

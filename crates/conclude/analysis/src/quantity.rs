@@ -1,8 +1,8 @@
-//! Numbers as people read them: units chosen by size, a fixed number of digits.
+//! Formats numbers: units chosen by size, a fixed number of digits.
 
 use plimsoll_model::measure::{Effect, Measure, Unit};
 
-/// A value in the unit that suits its size: `2.19 ms`, `23.4 MB`, `4,532 /s`.
+/// Formats a value in the unit that suits its size: `2.19 ms`, `23.4 MB`, `4,532 /s`.
 #[must_use]
 pub fn show(value: f64, unit: Unit) -> String {
     match unit {
@@ -22,7 +22,7 @@ pub fn show(value: f64, unit: Unit) -> String {
     }
 }
 
-/// A share as a percentage: `5 %`, `0.25 %`.
+/// Formats a share as a percentage: `5 %`, `0.25 %`.
 #[must_use]
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -36,10 +36,10 @@ pub fn percent(share: f64) -> String {
     format!("{} %", without_trailing_zeros(&format!("{percent:.decimals$}")))
 }
 
-/// Ratios from here on read as multiples, not as percentages.
+/// Ratios from this one on are written as multiples, not as percentages.
 pub const MULTIPLE: f64 = 5.0;
 
-/// A ratio as a change: `+3.1 %`, `−0.4 %`, `×6.2`.
+/// Formats a ratio as a change: `+3.1 %`, `−0.4 %`, `×6.2`.
 #[must_use]
 pub fn change(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
@@ -56,7 +56,7 @@ pub fn change(ratio: f64) -> String {
     format!("{sign}{digits} %")
 }
 
-/// How ratios that stand together are written: all as changes, or all as multiples.
+/// The notation of ratios that stand together: all as changes, or all as multiples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
     /// `+3.1 %`, `−0.4 %`.
@@ -66,13 +66,13 @@ pub enum Notation {
 }
 
 impl Notation {
-    /// What suits all of these `ratios`.
+    /// The notation that suits all `ratios`.
     #[must_use]
     pub fn of(ratios: impl IntoIterator<Item = f64>) -> Notation {
         if ratios.into_iter().any(|ratio| ratio >= MULTIPLE) { Notation::Multiples } else { Notation::Changes }
     }
 
-    /// A ratio in this notation.
+    /// Formats a ratio in this notation.
     #[must_use]
     pub fn show(self, ratio: f64) -> String {
         match self {
@@ -82,7 +82,7 @@ impl Notation {
     }
 }
 
-/// A ratio as a multiple: with a digit more near 1, and with two where it is small.
+/// Formats a ratio as a multiple: one more digit near 1, and two digits where it is small.
 fn times(ratio: f64) -> String {
     let decimals = match ratio {
         ratio if ratio <= 0.0 || ratio >= 1.0995 => return format!("×{}", significant(ratio)),
@@ -139,13 +139,14 @@ pub fn size_of_change(ratio: f64) -> String {
     change(ratio).trim_start_matches(['+', '−', '±', '×']).to_owned()
 }
 
-/// A multiple, as short as it can be written: `6.21`, `18`, `1,160`.
+/// Formats a multiple, as short as possible: `6.21`, `18`, `1,160`.
 #[must_use]
 pub fn multiple(ratio: f64) -> String {
     without_trailing_zeros(&significant(ratio)).to_owned()
 }
 
-/// A number with three digits however small it is, or all of its whole digits if it has more.
+/// Formats a number with three digits, however small, or with all of its whole digits if it has
+/// more.
 fn number(value: f64) -> String {
     let size = value.abs();
     if value.fract() == 0.0 {
@@ -158,7 +159,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// A number with three digits, or all of its whole digits if it has more.
+/// Formats a number with three digits, or with all of its whole digits if it has more.
 #[must_use]
 pub fn significant(value: f64) -> String {
     let decimals = match value.abs() {
@@ -184,8 +185,8 @@ pub fn grouped(value: f64) -> String {
     if value <= -0.5 { format!("−{grouped}") } else { grouped }
 }
 
-/// Scales to the largest unit of which there is at least one; by what is printed, so that no
-/// `1,000 µs` appears where `1.00 ms` is meant.
+/// Scales to the largest unit of which there is at least one. It goes by the printed digits, so
+/// that `1.00 ms` never appears as `1,000 µs`.
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let last = units.len() - 1;
     let index = units.iter().position(|(size, _)| value.abs() / size >= 0.9995).unwrap_or(last);

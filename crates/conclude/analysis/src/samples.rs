@@ -1,37 +1,37 @@
-//! Telemetry as one load sees it: what was sampled of its start, on the clock of its measure phase.
+//! Telemetry on the clock of one load: the samples of its start, relative to its measure phase.
 
 use plimsoll_model::result::TrialResult;
 use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
 use std::collections::BTreeMap;
 
-/// The samples of the processes of the variant that took the load. Each comes with the end of its
-/// span, in seconds from the start of the load's measure phase.
+/// The samples of the processes of the variant under load. Each comes with the end of its span, in
+/// seconds from the start of the load's measure phase.
 pub fn processes<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, &'a ProcessSample)> {
     of_all_variants(trial).filter(move |(_, sample)| sample.variant == trial.variant())
 }
 
-/// The same of all variants that were alive on the start.
+/// The samples of the processes of all variants that were alive on the start.
 fn of_all_variants<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, &'a ProcessSample)> {
     trial.start.processes.iter().map(move |sample| (sample.at - measure_phase_begin(trial), sample))
 }
 
-/// The samples of the machine, each with the end of its span as above.
+/// The samples of the machine, each with the end of its span as in [`processes`].
 pub fn host<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, &'a HostSample)> {
     trial.start.host.iter().map(move |sample| (sample.at - measure_phase_begin(trial), sample))
 }
 
-/// What the databases of the variant counted, each with the end of its span as above.
+/// The counters of the variant's databases, each with the end of its span as in [`processes`].
 pub fn databases<'a>(trial: TrialResult<'a>) -> impl Iterator<Item = (f64, &'a DatabaseSample)> {
     let of_variant = trial.start.databases.iter().filter(move |sample| sample.variant == trial.variant());
     of_variant.map(move |sample| (sample.at - measure_phase_begin(trial), sample))
 }
 
-/// The begin of the load's measure phase on the clock of its start, in seconds.
+/// The beginning of the load's measure phase on the clock of its start, in seconds.
 fn measure_phase_begin(trial: TrialResult<'_>) -> f64 {
     trial.load.summary.timing.zero.0 as f64 / 1e9
 }
 
-/// What `of` gives for each second of the measure phase: the sum over the variant's systems, or
+/// The value of `of` for each second of the measure phase: the sum over the variant's systems, or
 /// `system` alone.
 #[must_use]
 pub fn by_second(
@@ -43,16 +43,16 @@ pub fn by_second(
     sums(trial, samples, of)
 }
 
-/// The same over the systems of all variants that were alive on the start.
+/// The same sum over the systems of all variants that were alive on the start.
 pub(crate) fn of_all_systems(trial: TrialResult<'_>, of: impl Fn(&ProcessSample) -> f64) -> BTreeMap<i64, f64> {
     sums(trial, of_all_variants(trial), of)
 }
 
 /// Sums over systems, second by second.
 ///
-/// A sample tells of the second that ends with it, so its middle has to lie in the window. Of a
-/// system's samples in the same second the one nearest its end stands for it: a load that ends
-/// between two seconds has a last sample close behind the one before.
+/// A sample covers the second that ends with it, so its middle must lie in the window. If a system
+/// has several samples in one second, the one nearest to the end of that second is used: a load
+/// that ends between two seconds has a last sample close behind the one before.
 fn sums<'a>(
     trial: TrialResult<'_>,
     samples: impl Iterator<Item = (f64, &'a ProcessSample)>,

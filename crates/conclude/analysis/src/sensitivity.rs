@@ -1,4 +1,4 @@
-//! What a study could have seen: the smallest change that its repeats and their spread show.
+//! Sensitivity: the smallest change that the repeats of a study and their spread could show.
 
 use crate::compare::Comparison;
 use crate::input::Input;
@@ -11,17 +11,17 @@ use plimsoll_model::measure::Measure;
 pub struct Sensitivity {
     /// The measure.
     pub measure: Measure,
-    /// Of the comparison that saw best.
+    /// In the most sensitive comparison.
     pub least: f64,
-    /// Of the one in the middle.
+    /// In the median comparison.
     pub median: f64,
-    /// Of the one that saw worst.
+    /// In the least sensitive comparison.
     pub most: f64,
-    /// Comparisons with an interval.
+    /// Number of comparisons with an interval.
     pub comparisons: usize,
 }
 
-/// For each measure that decides.
+/// The sensitivity in each measure that decides.
 pub(crate) fn sensitivities(input: &Input, comparisons: &[Comparison]) -> Vec<Sensitivity> {
     crate::catalogue::decisions(&input.facts).iter().filter_map(|decision| of(&decision.measure, comparisons)).collect()
 }

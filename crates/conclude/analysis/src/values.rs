@@ -1,4 +1,4 @@
-//! Every measure of every trial, read once.
+//! A table of the values of every measure in every trial.
 
 use crate::input::Input;
 use crate::measure::TrialReader;
@@ -7,19 +7,20 @@ use crate::words;
 use plimsoll_model::measure::{Measure, Statistic};
 use std::collections::BTreeMap;
 
-/// What each trial gave for each measure, and where to find a trial by its place in the plan.
+/// The values of all trials, and the index from places in the plan to trials.
 pub(crate) struct Values<'a> {
     input: &'a Input,
     readers: &'a [TrialReader<'a>],
     measures: &'a [Measure],
     /// By trial, then by measure; in the order of readers and measures.
     rows: Vec<Vec<OrReason<f64>>>,
-    /// By condition, variant and block.
+    /// Index of the trial of each condition, variant and block.
     places: BTreeMap<(usize, usize, u32), usize>,
 }
 
 impl<'a> Values<'a> {
-    /// `readers` are those of trials whose block was not run again.
+    /// Reads all `measures` of all trials in `readers`. Trials of blocks that were run again must
+    /// be left out before.
     pub(crate) fn new(input: &'a Input, readers: &'a [TrialReader<'a>], measures: &'a [Measure]) -> Values<'a> {
         let row = |reader: &TrialReader<'_>| measures.iter().map(|measure| reader.value(measure)).collect();
         let place = |(index, reader): (usize, &TrialReader<'_>)| {
@@ -39,8 +40,8 @@ impl<'a> Values<'a> {
         self.measures
     }
 
-    /// The trials of a variant under a condition that count, with what they gave for the measure
-    /// at this index.
+    /// The trials of a variant under a condition that count, with their value of the measure at
+    /// this index.
     pub(crate) fn of_cell(
         &self,
         condition: usize,
@@ -54,9 +55,9 @@ impl<'a> Values<'a> {
             .map(move |(reader, row)| (reader, &row[measure]))
     }
 
-    /// Why a percentile that some trials of a cell have does not stand for the cell. It stands for all
-    /// of them or for none: those that have too few values are the slow ones, and without them the
-    /// p99 of the others may lie below the p95 of all.
+    /// The reason why a percentile is withheld from a cell although some of its trials have it. All
+    /// trials of a cell need it, or none gets it: the trials with too few values are the slow ones,
+    /// and the p99 of the others may lie below the p95 of all.
     pub(crate) fn why_withheld(&self, (condition, variant): (usize, usize), measure: usize) -> Option<String> {
         let of_cell: Vec<(&TrialReader<'_>, &OrReason<f64>)> = self.of_cell(condition, variant, measure).collect();
         let missing: Vec<(u32, &String)> = of_cell
@@ -72,7 +73,7 @@ impl<'a> Values<'a> {
         })
     }
 
-    /// The trial of a variant in a block, if it counts and gave a value.
+    /// The trial of a variant in a block with its value, if it counts and has one.
     pub(crate) fn in_block(
         &self,
         (condition, variant, block): (usize, usize, u32),

@@ -1,4 +1,4 @@
-//! Verdicts: decisions in words, with what is better and what is worse.
+//! Verdicts: decisions in words, in terms of better and worse.
 
 use crate::decide::{self, Basis, Decision, Doubt, MAX_FORECAST_REPEATS};
 use crate::effect::{additive_margin, ends, natural_interval};
@@ -9,27 +9,29 @@ use plimsoll_model::measure::{Direction, Measure};
 use plimsoll_statistics::Interval;
 use std::fmt;
 
-/// What can be said of a variant against the baseline.
+/// The verdict on a variant compared with the baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// In a word.
+    /// The verdict in a word.
     pub outcome: Outcome,
-    /// For a difference: whether it is larger than the margin, or of uncertain size.
+    /// For a difference: true if it is larger than the margin, false if its size is uncertain.
     pub material: Option<bool>,
     /// The smallest difference that matters, as in
     /// [`Decision::margin`](plimsoll_model::study::Decision::margin).
     pub margin: f64,
-    /// Why.
+    /// The reason in words.
     pub reason: String,
-    /// Holm's adjusted p-value of no difference, over all comparisons that decide.
+    /// Holm's adjusted p-value of the null hypothesis of no difference, over all comparisons that
+    /// decide.
     pub adjusted_p: Option<f64>,
-    /// For what is inconclusive: the repeats in all that would probably decide it.
+    /// For an inconclusive verdict: the total number of repeats that would probably decide it.
     pub needed: Option<usize>,
-    /// Whether it is shown that the variant is not worse than the baseline by the margin.
+    /// True if the variant is shown to be non-inferior to the baseline by the margin.
     pub not_inferior: bool,
-    /// Whether the noise floor leaves it open.
+    /// True if doubt about the noise floor leaves the verdict open.
     pub blocked_by_floor: bool,
-    /// Whether it does so although a difference is shown that lies beyond the floor.
+    /// True if the noise floor leaves the verdict open although the difference lies beyond the
+    /// floor.
     pub exceeds_floor: bool,
 }
 
@@ -38,9 +40,9 @@ pub struct Verdict {
 pub enum Outcome {
     /// The variant is worse than the baseline: a regression.
     Worse,
-    /// It is better: an improvement.
+    /// The variant is better than the baseline: an improvement.
     Better,
-    /// If they differ at all, then by less than the margin.
+    /// The difference, if there is one, is smaller than the margin.
     Equivalent,
     /// The data do not decide.
     Inconclusive,
@@ -61,7 +63,7 @@ impl fmt::Display for Outcome {
 }
 
 impl Verdict {
-    /// The outcome, with how sure its size is: `worse`, `worse, size uncertain`.
+    /// The outcome, with the certainty of its size: `worse`, `worse, size uncertain`.
     #[must_use]
     pub fn in_words(&self) -> String {
         let uncertain = if self.material == Some(false) { ", size uncertain" } else { "" };
@@ -69,14 +71,14 @@ impl Verdict {
     }
 }
 
-/// The verdict on a comparison in `measure` over `n` repeats, or the reason why there is none.
-/// `spoilt` is another such reason, whatever the numbers are.
+/// The verdict on a comparison in `measure` over `n` repeats, or a void one with the reason.
+/// `why_void` is a reason that makes it void whatever the numbers are.
 pub(crate) fn verdict(
     measure: &Measure,
     n: OrReason<usize>,
     decision: &Decision,
     margin: f64,
-    spoilt: Option<&str>,
+    why_void: Option<&str>,
 ) -> Verdict {
     let void = |reason: String| Verdict {
         outcome: Outcome::Void,
@@ -89,18 +91,17 @@ pub(crate) fn verdict(
         blocked_by_floor: false,
         exceeds_floor: false,
     };
-    match (n, spoilt) {
+    match (n, why_void) {
         (Err(reason), _) => void(reason),
         (Ok(_), Some(reason)) => void(reason.to_owned()),
         (Ok(n), None) => of_decision(measure, n, decision, margin),
     }
 }
 
-/// The verdict that follows from a decision about `measure` with this margin; `n` is the number of
-/// repeats.
+/// The verdict that follows from a decision about `measure` with this margin over `n` repeats.
 #[must_use]
 pub fn of_decision(measure: &Measure, n: usize, decision: &Decision, margin: f64) -> Verdict {
-    // "Worse" is above where less is better, and below where more is.
+    // "Worse" lies above zero where less is better, and below it where more is better.
     let (above, below) = match measure.direction() {
         Direction::Lower => (Outcome::Worse, Outcome::Better),
         Direction::Higher => (Outcome::Better, Outcome::Worse),
@@ -134,8 +135,8 @@ fn needed(basis: &Basis) -> Option<usize> {
     }
 }
 
-/// Non-inferiority: the interval's worse end lies inside the margin, and nothing took a decision
-/// back.
+/// Non-inferiority: the worse end of the interval lies inside the margin, and the decision was not
+/// withdrawn.
 fn not_inferior(measure: &Measure, decision: &Decision, margin: f64) -> bool {
     let margin = additive_margin(measure.effect(), margin);
     let taken_back =
@@ -147,7 +148,7 @@ fn not_inferior(measure: &Measure, decision: &Decision, margin: f64) -> bool {
         })
 }
 
-/// Why a decision is as it is, in words.
+/// Writes the reason of a decision.
 struct Reason<'a> {
     measure: &'a Measure,
     n: usize,
@@ -212,7 +213,7 @@ impl Reason<'_> {
     }
 }
 
-/// A forecast from a few repeats knows two digits at most: `37`, `250`.
+/// A forecast in two digits, which is all that a few repeats support: `37`, `250`.
 #[must_use]
 pub fn roughly(repeats: usize) -> String {
     let rounded = if repeats < 100 { repeats } else { repeats.next_multiple_of(10) };
@@ -229,7 +230,7 @@ fn forecast(needed: Option<usize>) -> String {
     }
 }
 
-/// What to do about a noise floor in doubt. The milder rule is named where it would let the
+/// Advice about a noise floor in doubt. It names the milder rule where that rule would let the
 /// difference stand.
 fn next_over_floor(doubt: Doubt, beyond: bool, needed: Option<usize>) -> String {
     const MILDER: &str = "`noise_floor = \"beyond\"`";

@@ -1,4 +1,4 @@
-//! The study's nouns as they stand in sentences.
+//! Names of conditions, levels, measures and counts as they appear in sentences.
 
 use crate::decide::MIN_REPEATS;
 use crate::quantity::grouped;
@@ -18,8 +18,9 @@ pub fn condition(assignment: &Assignment) -> String {
     levels.join(", ")
 }
 
-/// The conditions with these indices, behind a space: by a level that they have in common and no other condition has, by
-/// name if they are few, otherwise how many of all. Nothing where there is only one: a sentence is of all trials then.
+/// The conditions with these indices, after a space: by a level that they have in common and no
+/// other condition has, by name if they are few, otherwise as a number out of all. Empty where
+/// there is only one condition: a sentence covers all trials then.
 #[must_use]
 pub fn conditions(plan: &Plan, indices: &[usize]) -> String {
     if plan.conditions.len() == 1 { String::new() } else { format!(" {}", among_several(plan, indices)) }
@@ -40,7 +41,7 @@ fn among_several(plan: &Plan, indices: &[usize]) -> String {
     }
 }
 
-/// The levels of one factor that pick out exactly these conditions.
+/// The levels of one factor that select exactly these conditions.
 fn levels_in_common(plan: &Plan, indices: &[usize]) -> Option<Vec<String>> {
     let factors = &plan.conditions.first()?.0;
     factors.iter().filter(|_| factors.len() > 1).find_map(|(factor, _)| {
@@ -55,7 +56,7 @@ fn levels_in_common(plan: &Plan, indices: &[usize]) -> Option<Vec<String>> {
     })
 }
 
-/// A condition without commas, which a sentence needs for itself: `10 users (connect = per user)`.
+/// A condition without commas, which the sentence itself uses: `10 users (connect = per user)`.
 fn in_a_sentence(assignment: &Assignment) -> String {
     match condition(assignment).split_once(", ") {
         Some((first, rest)) => format!("{first} ({rest})"),
@@ -69,7 +70,7 @@ pub fn counted(count: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count as f64), if count == 1 { "" } else { "s" })
 }
 
-/// Why so many repeats give no interval.
+/// The reason why so few repeats give no interval.
 pub(crate) fn too_few(n: usize) -> String {
     match n {
         0 => "no repeat counts".to_owned(),
@@ -88,8 +89,8 @@ pub fn of_factor(factor: &str, level: &Level) -> String {
     }
 }
 
-/// What the study's text says, with what it varies in the place of `{placeholders}`: the levels of
-/// a factor, the name of a system.
+/// The study's text with its `{placeholders}` filled in by the levels of factors and the names of
+/// systems.
 #[must_use]
 pub fn filled(text: &str, facts: &StudyFacts) -> String {
     let mut filled = text.to_owned();
@@ -102,7 +103,7 @@ pub fn filled(text: &str, facts: &StudyFacts) -> String {
     filled
 }
 
-/// `10, 100 and 1,000` for numbers; words stand side by side.
+/// `10, 100 and 1,000` for numbers; words are listed side by side.
 fn levels(levels: &[Level]) -> String {
     let shown: Vec<String> = levels
         .iter()
@@ -143,7 +144,7 @@ pub fn measure(measure: &Measure) -> String {
     }
 }
 
-/// How a variant differs from the baseline, around the size of the change.
+/// The words around the size of a change: how a variant differs from the baseline.
 pub(crate) fn verb(measure: &Measure, more: bool) -> (String, String) {
     let (verb, more_word, less_word) = match measure.series {
         Series::Iterations | Series::Requests => ("completes", "more", "fewer"),
@@ -172,7 +173,7 @@ pub(crate) fn verb(measure: &Measure, more: bool) -> (String, String) {
     (verb.to_owned(), format!("{} {noun}{rate}", if more { more_word } else { less_word }))
 }
 
-/// How often as much a variant does or takes, around the multiple: `takes` … times as `long`.
+/// The words around a multiple: `takes` … times as `long`.
 pub(crate) fn verb_of_multiple(measure: &Measure) -> (String, String) {
     let (verb, what) = verb(measure, true);
     let what = match (what.strip_prefix("more "), &measure.series) {
@@ -193,7 +194,7 @@ pub(crate) fn verb_of_multiple(measure: &Measure) -> (String, String) {
     (verb, what)
 }
 
-/// Whether a trial counts, in a word.
+/// The validity of a trial in a word.
 #[must_use]
 pub fn validity(validity: &Validity) -> &'static str {
     match validity {
@@ -203,7 +204,7 @@ pub fn validity(validity: &Validity) -> &'static str {
     }
 }
 
-/// The same as a verb: `is void`, `failed`.
+/// The validity of a trial as a verb: `is void`, `failed`.
 pub(crate) fn validity_verb(validity: &Validity) -> &'static str {
     match validity {
         Validity::Valid => "counts",

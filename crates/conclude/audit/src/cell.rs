@@ -251,7 +251,7 @@ pub(crate) fn settings(text: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Whether the data set grows: `0 -> 2500 plans`, `grows`.
+/// True if the data set grows: `0 -> 2500 plans`, `grows`.
 pub(crate) fn grows(data: &str) -> bool {
     let lower = data.to_lowercase();
     if lower.contains("grow") {

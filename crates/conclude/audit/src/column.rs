@@ -200,7 +200,7 @@ const VARIANTS: [&str; 14] = [
     "version",
 ];
 
-/// Whether variants usually stand under a heading.
+/// True if variants usually stand under a heading.
 pub(crate) fn names_variants(heading: &str) -> bool {
     VARIANTS.contains(&simple(heading).as_str())
 }

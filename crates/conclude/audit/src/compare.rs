@@ -23,7 +23,7 @@ pub(crate) struct Comparison<'a> {
     pub(crate) to: Option<Quantity>,
     /// As published, or calculated from the numbers.
     pub(crate) change: Option<Change>,
-    /// Whether the change is published.
+    /// True if the change is published.
     pub(crate) published: bool,
     /// What the table says of it.
     pub(crate) claim: Option<Claim>,

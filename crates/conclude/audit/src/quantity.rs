@@ -24,7 +24,7 @@ pub(crate) struct Quantity {
     pub(crate) unit: Unit,
     /// What one of the unit that it is written in is in base units: 0.001 for milliseconds.
     pub(crate) unit_factor: f64,
-    /// Whether it is a bound: `2,500+`, `> 10 s`.
+    /// True if it is a bound: `2,500+`, `> 10 s`.
     pub(crate) bound: bool,
     /// How many digits it is given with, leading zeros aside.
     pub(crate) digits: usize,

@@ -44,7 +44,7 @@ pub(crate) struct Row {
     pub(crate) target: Option<String>,
     /// CPU of what sent the load, as a share.
     pub(crate) generator_cpu: Option<f64>,
-    /// Whether each variant is at its best with the settings of this row.
+    /// True if each variant is at its best with the settings of this row.
     pub(crate) best: bool,
 }
 

@@ -33,7 +33,7 @@ impl RandomStream {
         (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Whether something of this probability happens.
+    /// True if something of this probability happens.
     pub fn happens(&mut self, probability: f64) -> bool {
         self.share() < probability
     }

@@ -59,25 +59,25 @@ pub fn decided(to_decide: ComparisonToDecide, alpha: f64) -> Decision {
     decide(&[to_decide], alpha).remove(0)
 }
 
-/// Whether a difference is claimed.
+/// True if a difference is claimed.
 #[must_use]
 pub fn is_difference(decision: &Decision) -> bool {
     matches!(decision.outcome, Outcome::Above | Outcome::Below)
 }
 
-/// Whether the verdict is equivalent.
+/// True if the verdict is equivalent.
 #[must_use]
 pub fn is_equivalent(decision: &Decision) -> bool {
     decision.outcome == Outcome::Equivalent
 }
 
-/// Whether nothing is decided.
+/// True if nothing is decided.
 #[must_use]
 pub fn is_open(decision: &Decision) -> bool {
     decision.outcome == Outcome::Open
 }
 
-/// Whether `--gate` passes, for a measure of which less is better.
+/// True if `--gate` passes, for a measure of which less is better.
 ///
 /// # Panics
 /// Never: the measure's name is one.

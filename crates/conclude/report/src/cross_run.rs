@@ -86,9 +86,9 @@ struct View<'a> {
     method: String,
     confidence: String,
     false_discoveries: String,
-    /// Whether there are changes of ratios to the baseline.
+    /// True if there are changes of ratios to the baseline.
     with_ratios: bool,
-    /// Whether verdicts are on those.
+    /// True if verdicts are on those.
     on_ratios: bool,
     /// By measure.
     deciding: Vec<Table>,
@@ -131,7 +131,7 @@ struct RowView {
     to_baseline_alone: String,
     verdict: String,
     reason: String,
-    /// Whether there is a verdict that decides nothing.
+    /// True if there is a verdict that decides nothing.
     is_open: bool,
 }
 

@@ -96,7 +96,7 @@ pub(crate) struct ComparisonRow {
     pub(crate) missing: String,
     pub(crate) n: usize,
     pub(crate) verdict: String,
-    /// Whether a difference may be smaller than the margin.
+    /// True if a difference may be smaller than the margin.
     pub(crate) uncertain: bool,
     pub(crate) reason: String,
     /// Interval and pairs, without text.

@@ -10,7 +10,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether `value` lies inside.
+    /// True if `value` lies inside.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high

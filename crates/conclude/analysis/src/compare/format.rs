@@ -1,4 +1,4 @@
-//! Comparisons as people read them.
+//! Formats comparisons.
 
 use super::{Comparison, Contrast};
 use crate::effect::{ends_in, shown_in};
@@ -14,7 +14,7 @@ impl Comparison {
         notation([self])
     }
 
-    /// What the variant differs by: `+3.1 %`, `×6.2`, `+0.12 points`.
+    /// The size of the difference: `+3.1 %`, `×6.2`, `+0.12 points`.
     ///
     /// # Errors
     /// Why there is no contrast.
@@ -23,14 +23,14 @@ impl Comparison {
         Ok(shown_in(contrast.value, &self.measure, notation))
     }
 
-    /// Both ends of an interval of this comparison.
+    /// Formats both ends of an interval of this comparison.
     #[must_use]
     pub fn ends(&self, interval: Interval, notation: Notation) -> [String; 2] {
         ends_in(interval, &self.measure, notation)
     }
 }
 
-/// The notation that suits all numbers of these comparisons: those of a table.
+/// The notation that suits all numbers of these comparisons, as in a table.
 #[must_use]
 pub fn notation<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> Notation {
     let ratios = comparisons.into_iter().filter(|one| one.measure.effect() == Effect::Ratio);
@@ -38,7 +38,7 @@ pub fn notation<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>) -> No
 }
 
 impl Contrast {
-    /// The largest number that is shown of it.
+    /// The largest number that is shown of this comparison.
     pub(crate) fn largest(&self) -> f64 {
         let interval = self.interval.clone().unwrap_or(self.range).high;
         let ranked = self.ranked.and_then(|ranked| ranked.interval).map_or(interval, |interval| interval.high);

@@ -64,7 +64,7 @@ impl fmt::Display for Difference {
 }
 
 impl Difference {
-    /// Whether it touches this variant.
+    /// True if it touches this variant.
     #[must_use]
     pub fn touches(&self, variant: &Assignment) -> bool {
         self.variants.as_ref().is_none_or(|variants| variants.contains(variant))
@@ -104,7 +104,7 @@ pub(super) fn place(all: &[Assignment], wanted: &Assignment) -> Option<usize> {
     all.iter().position(|one| is_same(one, wanted))
 }
 
-/// Whether two assignments give the same levels to the same factors.
+/// True if two assignments give the same levels to the same factors.
 pub(super) fn is_same(one: &Assignment, other: &Assignment) -> bool {
     one.0.len() == other.0.len() && one.0.iter().all(|(factor, level)| other.get(factor) == Some(level))
 }
@@ -353,7 +353,7 @@ fn unequal_values(kind: Kind, one: &[NamedValue], other: &[NamedValue]) -> Vec<D
         .collect()
 }
 
-/// Whether two machines have the same memory but for what the kernel keeps.
+/// True if two machines have the same memory but for what the kernel keeps.
 fn memory_is_near(hosts: [&Host; 2]) -> bool {
     let [Some(one), Some(other)] = hosts.map(|host| host.memory) else { return false };
     one.abs_diff(other) as f64 <= MAX_MEMORY_DIFFERENCE * one.max(other) as f64

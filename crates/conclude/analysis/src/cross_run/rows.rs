@@ -19,10 +19,10 @@ use plimsoll_statistics::{benjamini_hochberg, mean};
 pub(super) struct RunPair<'a> {
     pub(super) first: &'a ComparedRun<'a>,
     pub(super) second: &'a ComparedRun<'a>,
-    /// Whether the baseline is the same in both.
+    /// True if the baseline is the same in both.
     pub(super) pinned: bool,
     pub(super) basis: Basis,
-    /// Whether nothing differs that is known: then the baseline's own change is judged too.
+    /// True if nothing differs that is known: then the baseline's own change is judged too.
     pub(super) nothing_differs: bool,
     pub(super) alpha: f64,
 }

@@ -37,7 +37,7 @@ pub struct Best {
     pub centre: f64,
     /// Where that lies.
     pub interval: OrReason<Interval>,
-    /// Whether its interval lies above those of all other settings.
+    /// True if its interval lies above those of all other settings.
     pub better_than_all_others: bool,
 }
 

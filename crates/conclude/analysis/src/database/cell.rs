@@ -51,7 +51,7 @@ impl Cell {
         self.statistics.iter().find(|one| one.of == of && one.name == name)
     }
 
-    /// Whether its transactions are those of TPC-C.
+    /// True if its transactions are those of TPC-C.
     #[must_use]
     pub fn is_tpcc(&self) -> bool {
         self.transactions.iter().any(|one| one.limit.is_some())

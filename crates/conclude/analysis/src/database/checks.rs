@@ -24,7 +24,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// Whether it can hold only of data that was just loaded.
+    /// True if it can hold only of data that was just loaded.
     #[must_use]
     pub fn is_of_load_alone(&self) -> bool {
         self.passed == 0 && self.violated.is_empty() && self.not_checked.is_empty()

@@ -17,7 +17,7 @@ pub struct Statistic {
     pub of: String,
     /// What is counted.
     pub name: String,
-    /// Whether that is a server's own name, which means nothing on another.
+    /// True if that is a server's own name, which means nothing on another.
     pub own_name: bool,
     /// What in.
     pub unit: Unit,
@@ -133,7 +133,7 @@ fn counter(reader: &TrialReader<'_>, database: &str, name: &str) -> Option<f64> 
     (span > 0.0).then(|| amount / span)
 }
 
-/// Whether the sample of this instant tells of seconds that count. One that ends after the measure
+/// True if the sample of this instant tells of seconds that count. One that ends after the measure
 /// phase does not: some servers hold back what sessions count, and tell it when these end.
 fn tells_of_measure_phase(load: &LoadResult, at: f64) -> bool {
     at <= load.summary.timing.window.seconds() + MAX_LATENESS && load.counts_second((at - 0.5).floor() as i64)

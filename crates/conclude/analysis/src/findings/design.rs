@@ -78,7 +78,7 @@ fn wide_spread(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Whether a comparison that the cell is part of leaves the question open.
+/// True if a comparison that the cell is part of leaves the question open.
 fn undecided(context: &Context<'_>, cell: &Cell) -> bool {
     let measure = crate::catalogue::headline(&context.input.facts).measure;
     context.analysis.comparisons.iter().any(|one| {

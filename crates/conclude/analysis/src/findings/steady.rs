@@ -149,7 +149,7 @@ impl SeriesOverTime {
         SeriesOverTime { measure: Measure::new(series, statistic) }
     }
 
-    /// Whether it tells of the same thing as `measure`, so that the margin of that one is its own.
+    /// True if it tells of the same thing as `measure`, so that the margin of that one is its own.
     fn decides(&self, measure: &Measure) -> bool {
         self.measure.unit() == measure.unit() || measure.series == self.measure.series
     }

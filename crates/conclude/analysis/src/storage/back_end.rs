@@ -45,7 +45,7 @@ fn described(trials: &[&StorageFacts]) -> Option<Vec<String>> {
     Some(facts)
 }
 
-/// Whether a server of this machine stands behind it.
+/// True if a server of this machine stands behind it.
 pub(crate) fn is_loopback(facts: &StorageFacts) -> bool {
     let is_plain = facts.kind == "directory" && facts.file_system.as_ref().is_none_or(|one| !one.network);
     facts.on_this_machine && !is_plain

@@ -54,7 +54,7 @@ pub struct Cell {
     pub mode: String,
     /// For reads, the share of what was read that lay in the page cache.
     pub cached: Option<f64>,
-    /// Whether it tells of writes that were not synced.
+    /// True if it tells of writes that were not synced.
     pub not_durable: bool,
     /// The operations that set the mean apart from the median, where the two part.
     pub outliers: Option<Outliers>,
@@ -132,7 +132,7 @@ impl Cell {
         summarise(&means).map_or(self.mean, |summary| summary.centre)
     }
 
-    /// Whether it tells of the page cache, and not of storage.
+    /// True if it tells of the page cache, and not of storage.
     #[must_use]
     pub fn is_cache(&self) -> bool {
         self.cached.is_some_and(|share| share >= MOSTLY_CACHED)
@@ -267,7 +267,7 @@ impl Timed {
     }
 }
 
-/// Whether a write ends when its object would survive a loss of power, as far as this side can say:
+/// True if a write ends when its object would survive a loss of power, as far as this side can say:
 /// what S3 has acknowledged is the server's to keep, and of a directory that is not synced the mode
 /// tells.
 fn is_durable(place: &StorageTrial<'_>) -> bool {

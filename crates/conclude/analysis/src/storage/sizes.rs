@@ -67,7 +67,7 @@ pub(super) fn in_units(bytes: u64) -> String {
     format!("{}{name}", grouped((bytes / unit) as f64))
 }
 
-/// Whether each level has one size, and each size one level.
+/// True if each level has one size, and each size one level.
 fn is_one_to_one(pairs: &[(Level, u64)]) -> bool {
     let agree = |(level, size): &(Level, u64)| pairs.iter().all(|other| (other.0 == *level) == (other.1 == *size));
     !pairs.is_empty() && pairs.iter().all(agree)

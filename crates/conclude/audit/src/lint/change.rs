@@ -66,7 +66,7 @@ fn from_zero(change: &Change, from: &Quantity, to: &Quantity) -> Option<(Severit
     })
 }
 
-/// Whether the change goes up where the numbers go down, or the other way round.
+/// True if the change goes up where the numbers go down, or the other way round.
 fn reversed(change: &Change, from: &Quantity, to: &Quantity) -> bool {
     change.low > 0.0 && to.value < from.value || change.high < 0.0 && to.value > from.value
 }
@@ -75,7 +75,7 @@ fn numbers(from: &Quantity, to: &Quantity) -> String {
     format!("{} → {}", from.text, to.text)
 }
 
-/// Whether the change can be that of the numbers before they were rounded.
+/// True if the change can be that of the numbers before they were rounded.
 fn fits(change: &Change, from: &Quantity, to: &Quantity, half_step: fn(&Quantity) -> f64) -> bool {
     let least = (to.value - half_step(to)) / (from.value + half_step(from)) - 1.0;
     let most = (to.value + half_step(to)) / (from.value - half_step(from)).max(f64::MIN_POSITIVE) - 1.0;

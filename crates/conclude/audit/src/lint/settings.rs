@@ -67,7 +67,7 @@ fn difference(key: &str, sides: [VariantRows<'_>; 2]) -> Option<String> {
     Some(format!("{key}: {} for {}, {} for {}", shown(&one), sides[0].0, shown(&other), sides[1].0))
 }
 
-/// Whether a variant's name has the level in it.
+/// True if a variant's name has the level in it.
 fn is_factor(levels: &BTreeSet<String>, variant: &str) -> bool {
     let variant = variant.to_lowercase();
     let words: Vec<&str> = variant.split(|c: char| !(c.is_alphanumeric() || c == '.')).collect();

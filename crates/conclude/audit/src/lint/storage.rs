@@ -42,7 +42,7 @@ fn is_write(row: &Row) -> bool {
     is(row, "write")
 }
 
-/// Whether the operation, or else the measure or a label, has the word.
+/// True if the operation, or else the measure or a label, has the word.
 fn is(row: &Row, word: &str) -> bool {
     let has = |text: &str| text.to_lowercase().contains(word);
     match &row.operation {

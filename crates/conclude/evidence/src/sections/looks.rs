@@ -76,7 +76,7 @@ struct Rule {
 }
 
 impl Rule {
-    /// Whether a study of equal systems ends with a difference.
+    /// True if a study of equal systems ends with a difference.
     fn false_verdict(&self, cv: f64, random: &mut RandomStream) -> bool {
         let last = *self.looks.last().expect("a look") as usize;
         let all: Vec<Trials> =

@@ -136,7 +136,7 @@ fn run(sequence: &[usize], machine: Machine, random: &mut RandomStream) -> [Vec<
     values
 }
 
-/// Whether the analysis of a whole study says that its variants did not take turns, and gives no
+/// True if the analysis of a whole study says that its variants did not take turns, and gives no
 /// verdict.
 fn is_flagged(sequential: bool, random: &mut RandomStream) -> bool {
     let shape = Shape { variants: 2, conditions: 1, repeats: 4, seconds: 2 };

@@ -20,7 +20,7 @@ struct P99OfTrial {
     error: f64,
     /// Whether order statistics give an interval, and if so whether it holds the true p99.
     covered: Option<bool>,
-    /// Whether the study's interval of the ratio of two equal systems holds 1.
+    /// True if the study's interval of the ratio of two equal systems holds 1.
     study_covered: bool,
     /// Half the width of that interval.
     half_width: f64,

@@ -62,7 +62,7 @@ fn study(dependence: Dependence, n: usize, random: &mut RandomStream) -> [bool; 
     [together, to_decide.iter().any(differs_by_itself)]
 }
 
-/// Whether the 95 % interval excludes equality, and does not lie inside the margin either.
+/// True if the 95 % interval excludes equality, and does not lie inside the margin either.
 fn differs_by_itself(to_decide: &ComparisonToDecide) -> bool {
     let interval = to_decide.evidence.as_ref().map(|evidence| evidence.test.interval(1.0 - ALPHA));
     let inside = |interval: Interval| interval.low.min(-interval.high) >= -to_decide.margin;

@@ -122,7 +122,7 @@ impl Axis {
     }
 }
 
-/// Whether ticks are so unevenly spaced, as those of levels that double, that the small ones would
+/// True if ticks are so unevenly spaced, as those of levels that double, that the small ones would
 /// crowd on a linear axis.
 fn are_uneven(ticks: &[(f64, String)]) -> bool {
     let gaps = ticks.windows(2).map(|pair| pair[1].0 - pair[0].0);

@@ -27,7 +27,7 @@ pub(crate) struct Statistics {
     pub(crate) name: &'static str,
     pub(crate) value: String,
     pub(crate) spread: String,
-    /// Whether the study has a measure for it.
+    /// True if the study has a measure for it.
     pub(crate) known: bool,
 }
 

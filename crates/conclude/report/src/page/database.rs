@@ -26,15 +26,15 @@ pub(crate) struct Sheet {
     pub(crate) rows: Vec<Vec<String>>,
     /// What stands below it.
     pub(crate) below: Vec<String>,
-    /// Whether the page shows it without being asked.
+    /// True if the page shows it without being asked.
     pub(crate) open: bool,
-    /// Whether the page alone has it, because elsewhere it would be too wide or too long.
+    /// True if the page alone has it, because elsewhere it would be too wide or too long.
     pub(crate) page_only: bool,
 }
 
 pub(crate) struct Column {
     pub(crate) title: String,
-    /// Whether it holds words.
+    /// True if it holds words.
     pub(crate) words: bool,
 }
 
@@ -57,7 +57,7 @@ impl Sheet {
         self
     }
 
-    /// Whether a narrow page shows each row as lines, because it would be too wide.
+    /// True if a narrow page shows each row as lines, because it would be too wide.
     pub(crate) fn is_wide(&self) -> bool {
         self.columns.len() > 8 || self.rows.iter().flatten().any(|cell| cell.chars().count() > 40)
     }

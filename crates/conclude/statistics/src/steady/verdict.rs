@@ -169,7 +169,7 @@ fn cut(values: &[f64], warmup: usize) -> usize {
     }
 }
 
-/// Whether `removed` really differs from `rest`, and the rest does not go on in the same way.
+/// True if `removed` really differs from `rest`, and the rest does not go on in the same way.
 fn is_warmup(removed: &[f64], rest: &[f64]) -> bool {
     let noise = Noise::of(rest);
     let difference = (middle(removed) - middle(rest)).abs();
@@ -202,7 +202,7 @@ fn drift(subject: Subject, values: &[f64], warmup: usize, cut: usize) -> Option<
     (large && (clear || bends)).then_some(Drift { subject, change: share, standard_errors })
 }
 
-/// Whether the means of so many parts of a series, of two batches or more, rise or fall from each to
+/// True if the means of so many parts of a series, of two batches or more, rise or fall from each to
 /// the next.
 fn is_monotonic(values: &[f64], parts: usize) -> bool {
     if values.len() < 2 * parts {
