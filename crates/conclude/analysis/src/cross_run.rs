@@ -1,13 +1,13 @@
-//! Two bundles of the same study against each other: what differs between them, and by how much
-//! their numbers do.
+//! Compares two bundles of the same study: the differences between their systems and machines, and
+//! the change of their numbers.
 //!
-//! Trials of two bundles are not paired: they ran at different times, so whatever drifted in between
-//! is in the difference and not in its interval. Welch's t test, on logarithms where measures are
-//! compared by their ratio, says how large the difference is. Where the baseline is the same
+//! Trials of two bundles are not paired: they ran at different times, so drift between the two runs
+//! is part of the difference and not of its interval. Welch's t test, on logarithms where measures
+//! are compared by their ratio, gives the size of the difference. Where the baseline is the same
 //! program with the same settings in both bundles, the other variants' ratios to it are compared as
-//! well: what drifted falls out of those. They even decide, where nothing but those variants
-//! differs. Where nothing differs at all, nothing is better or worse: what moved is drift, or
-//! something that no bundle knows of.
+//! well: drift cancels out of those. Those ratios even decide, where nothing but those variants
+//! differs. Where nothing differs at all, nothing is better or worse: a change is drift, or comes
+//! from something that no bundle records.
 
 mod answer;
 mod describe;
@@ -46,27 +46,27 @@ use plimsoll_model::system::SystemSpec;
 use plimsoll_model::workload::Workload;
 use rows::RunPair;
 
-/// What stands for Plimsoll's own path in what was [`ResolvedCell`]: a study says the same, and it is
-/// another path on each machine.
+/// The placeholder for Plimsoll's own path in a [`ResolvedCell`]: the path differs between machines
+/// although the study is the same.
 pub const THIS_PROGRAM: &str = "{plimsoll}";
 
 /// One of the two bundles.
 #[derive(Debug)]
 pub struct ComparedRun<'a> {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub name: String,
-    /// What it holds.
+    /// Its contents.
     pub input: &'a Input,
-    /// What its trials say.
+    /// The analysis of its trials.
     pub analysis: &'a Analysis,
-    /// What its trials were, each variant under each condition once; or why that is not known.
+    /// Its cells, each variant under each condition once; or the reason why they are unknown.
     pub cells: OrReason<Vec<ResolvedCell>>,
     /// The version of Plimsoll that wrote it.
     pub plimsoll: String,
 }
 
-/// What the trials of a variant under a condition were, with every placeholder filled in. Ports
-/// that Plimsoll picks, and its own path, are stand-ins.
+/// The specification of the trials of a variant under a condition, with every placeholder filled
+/// in. Ports that Plimsoll picks, and its own path, are replaced by stand-ins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResolvedCell {
     /// The variant.
@@ -77,68 +77,70 @@ pub struct ResolvedCell {
     pub systems: Vec<SystemSpec>,
     /// The databases.
     pub databases: Vec<Database>,
-    /// What a user does.
+    /// The work of a user.
     pub workload: Workload,
-    /// How load is offered.
+    /// The load profile.
     pub load: LoadProfile,
 }
 
-/// Why two bundles must not be compared.
+/// The reason why two bundles must not be compared.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NotComparable {
-    /// They are the same run.
+    /// Both are copies of the same run.
     SameRun,
-    /// What they measure is not the same: every difference that forbids it.
+    /// They measure different things: every difference that forbids the comparison.
     DifferentStudy(Vec<Difference>),
 }
 
-/// The second bundle against the first.
+/// The second bundle compared with the first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrossRunComparison {
     /// The title of the study; the first's, where they differ.
     pub title: String,
     /// Its question.
     pub question: String,
-    /// Their names.
+    /// The names of the bundles.
     pub names: [String; 2],
     /// When the first trial began and the last one ended, in milliseconds since 1970; none where no
     /// trial ran.
     pub ran: [Option<(i64, i64)>; 2],
     /// The two-sided level of every comparison.
     pub alpha: f64,
-    /// What may be the reason of a difference: the comparison is about it, if it is one thing.
+    /// Differences that may cause a change in the numbers: the comparison is about it, if there is
+    /// only one.
     pub causes: Vec<Difference>,
-    /// What else differs: the comparison is never about it.
+    /// Other differences, which the comparison is never about.
     pub minor: Vec<Difference>,
-    /// What could not be held against each other: sentences.
+    /// Facts that could not be compared: sentences.
     pub unknown: Vec<String>,
-    /// Variants and conditions that only one of them has.
+    /// Variants and conditions that only one bundle has.
     pub left_out: Vec<String>,
-    /// What is wrong with one of them, or not whole.
+    /// Damage and gaps in one of the bundles.
     pub problems: Vec<String>,
-    /// What the verdicts are on.
+    /// The quantity that the verdicts judge.
     pub basis: Basis,
     /// The measures that decide: by measure, condition and variant.
     pub rows: Vec<Row>,
-    /// All others, in the same order.
+    /// All other measures, in the same order.
     pub rest: Vec<Row>,
-    /// How the baseline itself moved, where that is drift or may be: sentences.
+    /// The change of the baseline itself, where that is or may be drift: sentences.
     pub drift: Vec<String>,
-    /// What the verdicts come to: sentences, by measure and outcome.
+    /// The answer: sentences, by measure and outcome.
     pub answer: Vec<String>,
     /// The noise floors of each bundle.
     pub floors: [Vec<Floor>; 2],
-    /// What a reader should know beside the numbers, the gravest first.
+    /// Findings that a reader should know beside the numbers, the most severe first.
     pub findings: Vec<Finding>,
 }
 
-/// What verdicts are on.
+/// The quantity that verdicts judge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// The values of both bundles.
     Values,
     /// The ratios (or differences) to the baseline inside each bundle, because nothing differs, or
-    /// only other variants than it. The baseline's own change is the drift between the two.
+    /// only variants other than the baseline. The baseline's own change is the drift between the
+    /// two.
     RatiosToBaseline,
 }
 
@@ -153,46 +155,46 @@ pub struct Row {
     pub variant: Assignment,
     /// True if it is the baseline of both studies.
     pub is_baseline: bool,
-    /// What the trials of each bundle gave.
+    /// The values of the trials of each bundle.
     pub values: [Vec<f64>; 2],
-    /// The second against the first, or why that cannot be said.
+    /// The second bundle compared with the first, or the reason why the change is unknown.
     pub change: OrReason<Change>,
-    /// The same of what the variant differs by from the baseline. None for the baseline, and where
+    /// The change of the variant's difference from the baseline. None for the baseline, and where
     /// the baseline is not the same in both.
     pub against_baseline: Option<OrReason<Change>>,
-    /// What follows, for the measures that decide.
+    /// The verdict, for the measures that decide.
     pub verdict: Option<Verdict>,
-    /// Whether it stands out, for the others.
+    /// The exploratory result, for the other measures.
     pub exploratory: Option<Exploratory>,
 }
 
-/// What the second bundle differs by: a ratio, or a difference in the measure's unit.
+/// The change from the first bundle to the second: a ratio, or a difference in the measure's unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// The ratio of geometric means, or the difference of means.
     pub value: f64,
-    /// How many values of each it comes from.
+    /// The number of values from each bundle.
     pub n: [usize; 2],
-    /// Where it lies, or why that cannot be said.
+    /// Its confidence interval, or the reason why there is none.
     pub interval: OrReason<Interval>,
-    /// The p-value of no difference, by itself.
+    /// The unadjusted p-value of the null hypothesis of no difference.
     pub p: Option<f64>,
 }
 
-/// How far the baseline differs from itself inside a bundle.
+/// The difference of the baseline from itself inside a bundle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Floor {
     /// The measure.
     pub measure: Measure,
     /// The condition.
     pub condition: Assignment,
-    /// The duplicate against the baseline, where there is an interval.
+    /// The interval of the duplicate compared with the baseline, where there is one.
     pub interval: Option<Interval>,
 }
 
 impl CrossRunComparison {
-    /// What the comparison is about: the one thing that differs, or why that cannot be said; and
-    /// how far the baseline itself moved, where that is drift.
+    /// The subject of the comparison: the one thing that differs, or why there is none; and the
+    /// baseline's own change, where that is drift.
     #[must_use]
     pub fn about(&self) -> String {
         let about = match self.causes.as_slice() {
@@ -219,21 +221,21 @@ impl CrossRunComparison {
         self.rows.iter().filter_map(|row| row.verdict.as_ref())
     }
 
-    /// True if nothing differs that could be better or worse.
+    /// True if there is no difference that could make a variant better or worse.
     #[must_use]
     pub fn nothing_differs(&self) -> bool {
         self.causes.is_empty()
     }
 
-    /// True if both runs gave the same, whatever is judged.
+    /// True if both runs are equivalent in every comparison.
     #[must_use]
     pub fn is_all_equivalent(&self) -> bool {
         let mut outcomes = self.verdicts().map(|verdict| verdict.outcome).peekable();
         outcomes.peek().is_some() && outcomes.all(|outcome| outcome == Outcome::Equivalent)
     }
 
-    /// True if a verdict shows a difference that nothing known is the reason of: it is no variant
-    /// that became better or worse.
+    /// True if a verdict shows a difference without a known cause: no variant became better or
+    /// worse then.
     #[must_use]
     pub fn is_unexplained(&self, verdict: &Verdict) -> bool {
         self.nothing_differs() && is_shown(verdict)
@@ -241,7 +243,7 @@ impl CrossRunComparison {
 }
 
 impl Change {
-    /// As people read it: `+3.1 %`, `×6.2`, `+0.12 points`.
+    /// Formats the change: `+3.1 %`, `×6.2`, `+0.12 points`.
     #[must_use]
     pub fn shown(&self, measure: &Measure) -> String {
         shown_in(self.value, measure, self.notation())
@@ -252,7 +254,7 @@ impl Change {
         Notation::of(self.interval.iter().map(|interval| interval.high).chain([self.value]))
     }
 
-    /// Both ends of its interval, in one unit, or why there is none.
+    /// Formats both ends of its interval in one unit.
     ///
     /// # Errors
     /// There are too few values.
@@ -262,7 +264,8 @@ impl Change {
 }
 
 impl Row {
-    /// What it is of: `mutex at 10 users`; the variant alone, where there is one condition.
+    /// Its variant and condition: `mutex at 10 users`; the variant alone, where there is one
+    /// condition.
     #[must_use]
     pub fn place(&self) -> String {
         let variant = self.variant.label();
@@ -273,14 +276,14 @@ impl Row {
         }
     }
 
-    /// What stands for the values of each bundle: the geometric mean, the arithmetic one where a
+    /// The centre of the values of each bundle: the geometric mean, or the arithmetic one where a
     /// value is zero. None without values.
     #[must_use]
     pub fn centres(&self) -> [Option<f64>; 2] {
         self.values.each_ref().map(|values| summarise(values).map(|summary| summary.centre))
     }
 
-    /// What the verdict is on, or why there is nothing to judge.
+    /// The change that the verdict judges, or the reason why there is none.
     pub fn judged(&self, basis: Basis) -> &OrReason<Change> {
         match (basis, &self.against_baseline) {
             (Basis::RatiosToBaseline, Some(change)) => change,
@@ -289,7 +292,7 @@ impl Row {
     }
 }
 
-/// Holds `second` against `first`.
+/// Compares `second` with `first`.
 ///
 /// # Errors
 /// They are one run, or what they measure is not the same: all that differs, at once.
@@ -336,7 +339,8 @@ fn is_shown(verdict: &Verdict) -> bool {
     matches!(verdict.outcome, Outcome::Better | Outcome::Worse)
 }
 
-/// A run is told by when its trials began, to the millisecond.
+/// True if both have the same trials: a run is identified by the begin of its trials, to the
+/// millisecond.
 fn is_same_run(first: &Input, second: &Input) -> bool {
     let starts = |input: &Input| -> Vec<(u32, i64)> {
         let summaries = input.starts.iter().map(|start| &start.summary);

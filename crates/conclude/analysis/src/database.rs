@@ -1,9 +1,8 @@
-//! Databases: what each setting carries, what transactions and their statements take, what the
-//! server counts meanwhile, with which settings it runs, and whether its data is right afterwards.
+//! Databases: the throughput of each setting, the durations of transactions and their statements,
+//! the counters of the server, its settings, and the checks of its data.
 //!
-//! A cell is a variant under a condition, over the trials that count. What is said of all trials,
-//! settings and checks, is said of those as well that do not count: a broken condition is a reason
-//! not to.
+//! A cell is a variant under a condition, over the trials that count. Settings and checks cover all
+//! trials, including those that do not count: a violated condition is a reason not to count.
 
 mod best;
 mod bottleneck;
@@ -40,36 +39,36 @@ use plimsoll_model::measure::{self, Measure, Series};
 use plimsoll_model::record::Subject;
 use plimsoll_model::sql::NEW_ORDER;
 
-/// What a study found of its databases.
+/// The results about the databases of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DatabaseReport {
-    /// What is known of each server.
+    /// The known facts about each server.
     pub servers: Vec<Server>,
     /// The names of the databases.
     pub databases: Vec<String>,
     /// True if the load is SQL; otherwise the databases stand behind something else.
     pub is_sql: bool,
-    /// What throughput is: new orders per minute, or iterations per second.
+    /// The measure of throughput: new orders per minute, or iterations per second.
     pub throughput: Measure,
-    /// How the conditions lie along an axis: the combinations of the other factors are its settings.
+    /// The conditions along an axis: the combinations of the other factors are the settings.
     pub grid: Grid,
     /// Each variant at its best setting, where there are two settings or more.
     pub best: Option<BestOfGrid>,
-    /// Which variant carries most, and where that changes, in words.
+    /// The variant with the highest throughput, and where that changes, in words.
     pub ahead: Vec<String>,
-    /// Where the noise floor of throughput is in doubt, in words; none where it is not.
+    /// The doubt about the noise floor of throughput, in words; none where there is no doubt.
     pub doubt: Option<String>,
     /// By condition, then by variant.
     pub cells: Vec<Cell>,
-    /// The condition under which the baseline carries most: its tables stand first.
+    /// The condition under which the baseline has the highest throughput: its tables come first.
     pub shown: usize,
-    /// What the rules of limits would need and no server counted, in words.
+    /// Counters that the rules for limits need and no server provides, in words.
     pub not_counted: Vec<String>,
     /// The settings in force.
     pub settings: Vec<SettingRow>,
-    /// What must hold of the data.
+    /// The conditions that the data must meet.
     pub checks: Vec<Check>,
-    /// Whether the input was mixed as it should be.
+    /// The checks of the input mix.
     pub mix: Vec<MixCheck>,
 }
 
@@ -80,8 +79,8 @@ impl DatabaseReport {
     }
 }
 
-/// What the trials say of databases; none where there are none. It takes the
-/// numbers that are known already.
+/// The database report; none where the study has no databases. It uses the estimates and
+/// comparisons that are known already.
 pub(crate) fn report(input: &Input, readers: &[TrialReader<'_>], numbers: Numbers<'_>) -> Option<DatabaseReport> {
     all(readers).next()?;
     let is_sql = readers.iter().any(|reader| work(reader).is_some());
@@ -108,15 +107,15 @@ pub(crate) fn report(input: &Input, readers: &[TrialReader<'_>], numbers: Number
     })
 }
 
-/// Everything that trials say of databases.
+/// The facts about databases from all trials.
 fn all<'a>(readers: &'a [TrialReader<'_>]) -> impl Iterator<Item = &'a DatabaseFacts> {
     readers.iter().flat_map(|reader| reader.trial().databases())
 }
 
-/// What every part of the report is made from.
+/// The inputs of every part of the report.
 struct ReportContext<'a> {
     input: &'a Input,
-    /// Those of trials whose block was not run again.
+    /// The trials whose block was not run again.
     readers: &'a [TrialReader<'a>],
     numbers: Numbers<'a>,
     grid: &'a Grid,
@@ -140,7 +139,7 @@ impl<'a> ReportContext<'a> {
     }
 }
 
-/// What is known of the database that the load works on, if the load is SQL.
+/// The database that the load works on, if the load is SQL.
 fn work<'a>(reader: &TrialReader<'a>) -> Option<&'a DatabaseFacts> {
     reader.trial().databases().iter().find(|facts| !facts.work.workload.is_empty())
 }
@@ -152,7 +151,8 @@ fn throughput(readers: &[TrialReader<'_>]) -> Measure {
     Measure::new(series, measure::Statistic::Rate)
 }
 
-/// A system that differs from itself leaves no verdict, so what stands beside verdicts says it as well.
+/// The doubt about the noise floor. A system that differs from itself leaves no verdict, so the
+/// text beside the verdicts says so as well.
 fn doubt(context: &ReportContext<'_>) -> Option<String> {
     let margin = crate::catalogue::margin(&context.input.facts, context.throughput)?;
     let floors = context.numbers.floors.iter().filter(|floor| floor.measure == *context.throughput);

@@ -1,9 +1,9 @@
-//! Storage: what operations on objects of each size take, on each back end.
+//! Storage: the durations of operations on objects of each size, on each back end.
 //!
-//! A table stands for one timed operation under one combination of the conditions besides size;
-//! its rows are the sizes, its columns the variants. A cell tells of all operations of the trials
-//! that count, and its interval is over trials, as everywhere. Notes say in words what the cells
-//! show, and nothing that their intervals do not.
+//! A table covers one timed operation under one combination of the conditions besides size; its
+//! rows are the sizes, its columns the variants. A cell covers all operations of the trials that
+//! count, and its interval is over trials, as everywhere. Notes put the cells into words, and claim
+//! nothing that their intervals do not support.
 
 mod back_end;
 mod cell;
@@ -28,14 +28,14 @@ use plimsoll_model::storage::{StorageFacts, StorageStep};
 use sizes::Sizes;
 use std::collections::BTreeSet;
 
-/// What a storage study found.
+/// The results of a storage study.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StorageReport {
-    /// What is known of each variant's back end, in the order of the variants.
+    /// The known facts about each variant's back end, in the order of the variants.
     pub back_ends: Vec<BackEnd>,
     /// By operation, then by the conditions besides size.
     pub tables: Vec<Table>,
-    /// What is to be known of all tables.
+    /// Notes about all tables.
     pub notes: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct Table {
     pub under: Assignment,
     /// One for each size, ascending.
     pub rows: Vec<Row>,
-    /// What the cells show, in words.
+    /// Notes about the cells.
     pub notes: Vec<String>,
 }
 
@@ -57,11 +57,11 @@ pub struct Table {
 pub struct Row {
     /// Bytes of an object.
     pub size: u64,
-    /// The size as the study wrote it.
+    /// The size as the study writes it.
     pub label: String,
-    /// Indices into the plan's conditions: those with this size.
+    /// Indices of the plan's conditions with this size.
     pub conditions: Vec<usize>,
-    /// One for each variant, or why there is none.
+    /// One cell for each variant, or the reason why there is none.
     pub cells: Vec<OrReason<Cell>>,
 }
 
@@ -75,20 +75,20 @@ impl Table {
 }
 
 impl Row {
-    /// The cells that there are, with the indices of their variants.
+    /// The cells that exist, with the indices of their variants.
     pub fn known(&self) -> impl Iterator<Item = (usize, &Cell)> {
         self.cells.iter().enumerate().filter_map(|(variant, cell)| Some((variant, cell.as_ref().ok()?)))
     }
 }
 
-/// A trial that says what it stored, and where.
+/// A trial with the facts about its storage.
 #[derive(Clone, Copy)]
 struct StorageTrial<'a> {
     reader: &'a TrialReader<'a>,
     facts: &'a StorageFacts,
 }
 
-/// What the trials say of storage; none where they are about something else.
+/// The storage report; none where the trials have no facts about storage.
 pub(crate) fn report(input: &Input, readers: &[TrialReader<'_>]) -> Option<StorageReport> {
     let places: Vec<StorageTrial<'_>> = readers.iter().filter_map(|reader| place(input, reader)).collect();
     let tables = Tables { input, sizes: Sizes::new(input, &places), places: &places }.all();
@@ -105,7 +105,7 @@ fn place<'a>(input: &Input, reader: &'a TrialReader<'a>) -> Option<StorageTrial<
     (reader.trial().variant() < input.plan.variants.len()).then_some(StorageTrial { reader, facts })
 }
 
-/// Makes the tables.
+/// Builds the tables.
 struct Tables<'a> {
     input: &'a Input,
     sizes: Sizes,

@@ -14,7 +14,7 @@ use plimsoll_model::units::{Instant, Nanos};
 use plimsoll_model::workload::Protocol;
 use std::time::Duration;
 
-/// What a load of the tests is to take.
+/// The lengths of the phases of a load in tests.
 const LENGTHS: PhaseLengths =
     PhaseLengths { warmup: Duration::ZERO, measure: Duration::from_secs(2), drain: Duration::ZERO };
 

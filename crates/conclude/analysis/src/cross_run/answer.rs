@@ -1,5 +1,5 @@
-//! What two bundles say, in a sentence for each measure that decides and each outcome. Why a verdict
-//! is as it is, the tables tell.
+//! The answer of a cross-run comparison: a sentence for each measure that decides and each outcome.
+//! The tables give the reasons.
 
 use super::rows::RunPair;
 use super::{Basis, Change, Row};
@@ -11,10 +11,10 @@ use plimsoll_model::factor::Assignment;
 use plimsoll_model::measure::{Effect, Measure};
 use plimsoll_model::start::Plan;
 
-/// Outcomes that are told in one sentence, and what is said of them.
+/// Outcomes that share a sentence, and its phrase.
 type OutcomePhrase = (&'static [Outcome], &'static str);
 
-/// The outcomes, the worst first.
+/// The phrases, the worst outcome first.
 const PHRASES: [OutcomePhrase; 5] = [
     (&[Outcome::Worse], "the second is worse for"),
     (&[Outcome::Better], "the second is better for"),
@@ -23,7 +23,7 @@ const PHRASES: [OutcomePhrase; 5] = [
     (&[Outcome::Void], "nothing can be said of"),
 ];
 
-/// The same where nothing differs that could be better or worse.
+/// The phrases where nothing known differs, so that nothing can be better or worse.
 const PHRASES_WITHOUT_CAUSE: [OutcomePhrase; 4] = [
     (&[Outcome::Worse, Outcome::Better], "the second moved, although nothing known differs, for"),
     (&[Outcome::Equivalent], "both are equivalent for"),
@@ -31,8 +31,8 @@ const PHRASES_WITHOUT_CAUSE: [OutcomePhrase; 4] = [
     (&[Outcome::Void], "nothing can be said of"),
 ];
 
-/// The sentences, by measure. `plan` has the conditions that both bundles have, and no others. What
-/// the baseline did where nothing differs is told as drift.
+/// The sentences, by measure. `plan` has only the conditions that both bundles have. Where nothing
+/// differs, the baseline's change is part of the drift and not of the answer.
 pub(super) fn answer(rows: &[Row], pair: &RunPair<'_>, plan: &Plan) -> Vec<String> {
     let has_sentence = |row: &&Row| row.verdict.is_some() && !(pair.nothing_differs && row.is_baseline);
     let rows: Vec<&Row> = rows.iter().filter(has_sentence).collect();
@@ -85,7 +85,7 @@ impl Sentences<'_> {
         (!clauses.is_empty()).then(|| format!("{phrase} {}", clauses.join(", and for ")))
     }
 
-    /// Where, with the sizes.
+    /// A variant with its conditions and the sizes of its changes.
     fn variant(&self, variant: &Assignment, rows: &[&Row]) -> String {
         let rows: Vec<&Row> = rows.iter().copied().filter(|row| row.variant == *variant).collect();
         let index = |row: &&Row| self.plan.conditions.iter().position(|condition| *condition == row.condition);
@@ -98,7 +98,7 @@ impl Sentences<'_> {
     }
 }
 
-/// The only change with its interval, or the smallest and the largest.
+/// The only change with its interval, or the range from the smallest to the largest.
 pub(super) fn sizes(changes: &[&Change], measure: &Measure) -> String {
     let size = |change: &&&Change| match measure.effect() {
         Effect::Ratio => change.value.ln(),

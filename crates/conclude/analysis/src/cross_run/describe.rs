@@ -1,5 +1,4 @@
-//! What a bundle says of itself as a list of named texts, so that two bundles can be held against
-//! each other name by name.
+//! Describes a bundle as a list of named texts, so that two bundles can be compared name by name.
 
 use super::named_value::{NamedValue, named};
 use super::{ResolvedCell, flow, sql};
@@ -18,13 +17,13 @@ fn or_none<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "none".to_owned(), |value| value.to_string())
 }
 
-/// What decides whether the numbers of a cell mean the same as those of another: load and workload.
+/// The load and the workload, which decide whether the numbers of two cells mean the same.
 pub(super) fn load_and_workload(cell: &ResolvedCell) -> Vec<NamedValue> {
     let data = cell.databases.iter().flat_map(sql::data).collect();
     [load(&cell.load), workload(&cell.workload), data].concat()
 }
 
-/// What may be the subject of a comparison: how systems are started, and where load goes.
+/// The start of the systems and the target of the load, which a comparison may be about.
 pub(super) fn settings(cell: &ResolvedCell) -> Vec<NamedValue> {
     let mut all = Vec::new();
     // The port of a system that Plimsoll starts stands in for a free one.
@@ -167,7 +166,8 @@ fn storage(storage: &Storage) -> Vec<NamedValue> {
     ]
 }
 
-/// Where objects are kept: what a comparison may be about. Ports are told as those of the target.
+/// The place where objects are kept, which a comparison may be about. Ports are described with the
+/// target.
 fn store(store: &Store) -> Vec<NamedValue> {
     match store {
         Store::Directory(path) => vec![named("store", format!("the directory {}", path.display()))],
@@ -257,10 +257,10 @@ fn system(system: &SystemSpec) -> Vec<NamedValue> {
     all
 }
 
-/// The name of the machine's memory.
+/// The name under which the machine's memory is described.
 pub(super) const MEMORY: &str = "memory";
 
-/// The machine. Load before the start is not in it: two numbers that never agree.
+/// The machine. Its load before the start is left out: two such numbers never agree.
 pub(super) fn host(host: &Host) -> Vec<NamedValue> {
     let unknown = |value: &Option<String>| value.clone().unwrap_or_else(|| "unknown".to_owned());
     let bytes = |value: Option<u64>, none: &str| value.map_or(none.to_owned(), |bytes| show(bytes as f64, Unit::Bytes));
@@ -278,7 +278,7 @@ pub(super) fn host(host: &Host) -> Vec<NamedValue> {
     ]
 }
 
-/// The generator's own settings, where it is Plimsoll's; otherwise whose it is.
+/// The settings of Plimsoll's own generator, or the name of another one.
 pub(super) fn generator(input: &Input) -> Vec<NamedValue> {
     if let Origin::Imported { tool, version } = &input.origin {
         let version = version.as_deref().unwrap_or("unknown");
@@ -293,7 +293,7 @@ pub(super) fn generator(input: &Input) -> Vec<NamedValue> {
     ]
 }
 
-/// What the study measures as a whole: where it differs, numbers do not mean the same.
+/// The measures of the study as a whole: where they differ, numbers do not mean the same.
 pub(super) fn measured(facts: &StudyFacts) -> Vec<NamedValue> {
     let margins = facts.decide.iter().map(|decision| {
         let margin = match (decision.measure.effect(), decision.measure.unit()) {

@@ -1,4 +1,4 @@
-//! What differs between two bundles: what forbids to compare them, and what the comparison may be
+//! The differences between two bundles: those that forbid a comparison, and those that it may be
 //! about.
 
 use super::describe;
@@ -13,15 +13,15 @@ use plimsoll_model::system::SystemSpec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// How far load averages before the start may lie apart, as a share of the processors, before they
-/// are worth a word.
+/// Load averages before the start are reported as different beyond this difference, as a share of
+/// the processors.
 const MAX_LOAD_DIFFERENCE: f64 = 0.25;
 
-/// How far the memory of one machine may lie apart, as a share: the kernel keeps a little for
-/// itself, now more and now less.
+/// The largest difference in the memory of one machine, as a share: the kernel reserves a varying
+/// little for itself.
 const MAX_MEMORY_DIFFERENCE: f64 = 0.02;
 
-/// Where a difference lies.
+/// The place of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// In the study: what is measured, and with what load.
@@ -34,18 +34,18 @@ pub enum Kind {
     Generator,
 }
 
-/// Something that is not the same in two bundles.
+/// A difference between two bundles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// Where.
+    /// The place.
     pub kind: Kind,
-    /// What: `program of counter`, `kernel`.
+    /// The name: `program of counter`, `kernel`.
     pub what: String,
-    /// What the first bundle has.
+    /// The value in the first bundle.
     pub first: String,
-    /// What the second one has.
+    /// The value in the second bundle.
     pub second: String,
-    /// The variants that it touches, where it does not touch all of them.
+    /// The affected variants, where it does not affect all of them.
     pub variants: Option<Vec<Assignment>>,
 }
 
@@ -64,23 +64,23 @@ impl fmt::Display for Difference {
 }
 
 impl Difference {
-    /// True if it touches this variant.
+    /// True if it affects this variant.
     #[must_use]
     pub fn touches(&self, variant: &Assignment) -> bool {
         self.variants.as_ref().is_none_or(|variants| variants.contains(variant))
     }
 }
 
-/// What two bundles have in common, and in what they differ.
+/// All differences between two bundles.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Differences {
-    /// What makes numbers mean different things: they must not be compared.
+    /// Differences that give the numbers another meaning: the bundles must not be compared.
     pub(super) forbidding: Vec<Difference>,
-    /// What may be the reason for a difference in the numbers.
+    /// Differences that may cause a change in the numbers.
     pub(super) causes: Vec<Difference>,
-    /// What is not the same and cannot be the reason, or is never the same.
+    /// Differences that cannot be a cause, or that exist between any two runs.
     pub(super) minor: Vec<Difference>,
-    /// What could not be held against each other, and why.
+    /// Facts that could not be compared, with the reason.
     pub(super) unknown: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ pub(super) fn shared(first: &ComparedRun<'_>, second: &ComparedRun<'_>) -> Vec<(
     shared
 }
 
-/// Where an assignment stands among others; the order of factors does not matter.
+/// The index of an assignment among others; the order of factors does not matter.
 pub(super) fn place(all: &[Assignment], wanted: &Assignment) -> Option<usize> {
     all.iter().position(|one| is_same(one, wanted))
 }
@@ -149,7 +149,7 @@ pub(super) fn differences(
     cell_differences
 }
 
-/// What does not bear on the mean of the numbers.
+/// Facts that do not affect the mean of the numbers.
 fn minor(run: &ComparedRun<'_>) -> Vec<NamedValue> {
     let (facts, plan) = (&run.input.facts, &run.input.plan);
     let yes = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
@@ -178,14 +178,14 @@ fn minor(run: &ComparedRun<'_>) -> Vec<NamedValue> {
 fn of_studies(first: &ComparedRun<'_>, second: &ComparedRun<'_>) -> Vec<Difference> {
     let measured = |run: &ComparedRun<'_>| describe::measured(&run.input.facts);
     let (one, other) = (measured(first), measured(second));
-    // A measure that is in one list only is told by the lists.
+    // A measure that only one list has is reported with the lists.
     let in_both = |list: &[NamedValue], other: &[NamedValue]| -> Vec<NamedValue> {
         list.iter().filter(|(name, _)| other.iter().any(|(known, _)| known == name)).cloned().collect()
     };
     unequal_values(Kind::Study, &in_both(&one, &other), &in_both(&other, &one))
 }
 
-/// Why two bundles share no cell.
+/// The reason why two bundles share no cell.
 fn nothing_in_common(
     first: &ComparedRun<'_>,
     second: &ComparedRun<'_>,
@@ -210,7 +210,7 @@ fn nothing_in_common(
         .or_else(|| differs("variants, none of which both have", &one.variants, &other.variants))
 }
 
-/// Where a study cannot be resolved any more, its words have to do.
+/// Compares the texts of two studies of which one can no longer be resolved.
 fn without_cells(
     first: &ComparedRun<'_>,
     second: &ComparedRun<'_>,
@@ -260,11 +260,11 @@ fn pairs<'a>(
     shared.iter().filter_map(|wanted| Some((cell(ones, wanted)?, cell(others, wanted)?))).collect()
 }
 
-/// A difference in the first of two cells.
+/// A difference, and the first of the two cells that differ.
 type CellDifference<'a> = (Difference, &'a ResolvedCell);
 
-/// The differences of cells, each name once: with the values of the first cell that it is found in,
-/// and which cells those are where it is not all, or where the values are not the same in all.
+/// The differences between cells, each name once: with the values of the first cell that has it,
+/// and with the list of cells where not all differ, or not in the same values.
 fn of_cells(kind: Kind, pairs: &[CellPair<'_>], describe: fn(&ResolvedCell) -> Vec<NamedValue>) -> Vec<Difference> {
     let mut by_name: Vec<Vec<CellDifference<'_>>> = Vec::new();
     for (one, other) in pairs {
@@ -286,7 +286,7 @@ fn of_cells(kind: Kind, pairs: &[CellPair<'_>], describe: fn(&ResolvedCell) -> V
     version_label.collect()
 }
 
-/// In which cell something differs as told, and in how many others it differs too; by variant or
+/// The cells in which something differs: the first by name and the number of others; by variant or
 /// condition alone where the other makes no difference. Empty where it is the same in all.
 fn places(cell_differences: &[CellDifference<'_>], pairs: &[CellPair<'_>]) -> String {
     let alike = cell_differences.iter().all(|(difference, _)| *difference == cell_differences[0].0);
@@ -308,8 +308,8 @@ fn places(cell_differences: &[CellDifference<'_>], pairs: &[CellPair<'_>]) -> St
     }
 }
 
-/// How many groups of cells differ, if the cells of a group either all differ, and in the same
-/// values, or do not differ at all.
+/// The number of groups of cells that differ, if in each group either all cells differ, in the same
+/// values, or none does.
 fn groups(
     cell_differences: &[CellDifference<'_>],
     pairs: &[CellPair<'_>],
@@ -337,8 +337,8 @@ pub(super) fn distinct<'a>(assignments: impl Iterator<Item = &'a Assignment>) ->
     distinct
 }
 
-/// What two lists say differently, in the order of the first. What is in one list only is `none`
-/// in the other.
+/// The names with different values in two lists, in the order of the first. A name that one list
+/// lacks has the value `none` there.
 fn unequal_values(kind: Kind, one: &[NamedValue], other: &[NamedValue]) -> Vec<Difference> {
     let value = |list: &[NamedValue], name: &str| {
         list.iter().find(|(known, _)| known == name).map_or("none".to_owned(), |(_, value)| value.clone())
@@ -353,14 +353,14 @@ fn unequal_values(kind: Kind, one: &[NamedValue], other: &[NamedValue]) -> Vec<D
         .collect()
 }
 
-/// True if two machines have the same memory but for what the kernel keeps.
+/// True if two machines have the same memory, except for what the kernel reserves.
 fn memory_is_near(hosts: [&Host; 2]) -> bool {
     let [Some(one), Some(other)] = hosts.map(|host| host.memory) else { return false };
     one.abs_diff(other) as f64 <= MAX_MEMORY_DIFFERENCE * one.max(other) as f64
 }
 
-/// Load averages over a minute differ in every run, if only by what ran before it, which may have
-/// been the other of the two. A comparison is never about them.
+/// Load averages over a minute differ in every run, if only through what ran before it, which may
+/// have been the other run. A comparison is never about them.
 fn load_before([one, other]: [&Host; 2]) -> Option<Difference> {
     let (first, second) = (one.load_before?[0], other.load_before?[0]);
     let far = (first - second).abs() > MAX_LOAD_DIFFERENCE * one.processors.max(1) as f64;
@@ -373,8 +373,8 @@ fn load_before([one, other]: [&Host; 2]) -> Option<Difference> {
     })
 }
 
-/// The programs that were run, by system: those of the same name are held against each other, and
-/// the same file at another place is no difference.
+/// The programs that ran, by system: programs of the same name are compared, and the same file at
+/// another path is no difference.
 fn programs(first: &ComparedRun<'_>, second: &ComparedRun<'_>, unknown: &mut Vec<String>) -> Vec<Difference> {
     let (ones, others) = (by_place(first), by_place(second));
     let files = |programs: &BTreeMap<ProgramKey, &Version>, system: &str| -> BTreeSet<String> {
@@ -428,15 +428,15 @@ fn by_place<'a>(run: &ComparedRun<'a>) -> BTreeMap<ProgramKey, &'a Version> {
     run.input.versions.iter().map(|version| (place(version), version)).collect()
 }
 
-/// The programs by which a side starts a system.
+/// The programs by which a bundle starts a system.
 fn starts<'a>(run: &'a ComparedRun<'_>, system: &'a str) -> impl Iterator<Item = &'a str> {
     let cells = run.cells.as_deref().unwrap_or_default();
     let systems = cells.iter().flat_map(|cell| &cell.systems).filter(move |spec| spec.name == system);
     systems.map(|spec| spec.start.program())
 }
 
-/// The variants that start this program; none where that is all of them, or is not known, as with
-/// what a wrapper script has started.
+/// The variants that start this program; none where all of them do, or where that is unknown, as
+/// with a program that a wrapper script starts.
 fn run_by(
     first: &ComparedRun<'_>,
     second: &ComparedRun<'_>,
@@ -453,7 +453,7 @@ fn run_by(
     (!variants.is_empty() && variants.len() < all.len()).then_some(variants)
 }
 
-/// A program as people tell it from another: by version and the start of its hash.
+/// A program as people identify it: by version and the start of its hash.
 fn version_label(version: &Version) -> String {
     let hash = version.sha256.as_ref().map(|hash| format!("SHA-256 {}…", &hash[..hash.len().min(12)]));
     let parts: Vec<String> = version.version.iter().cloned().chain(hash).collect();

@@ -1,4 +1,4 @@
-//! How far the baseline moved between two runs, where nothing is known that could have moved it.
+//! The change of the baseline between two runs, where no known difference explains it.
 
 use super::answer::{distinct_measures, sizes};
 use super::rows::RunPair;
@@ -7,7 +7,7 @@ use crate::verdict::Outcome;
 use crate::words;
 use plimsoll_model::measure::{Effect, Measure};
 
-/// What can be said of the baseline's own change in a measure.
+/// The change of the baseline in a measure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Movement {
     Shown,
@@ -15,7 +15,7 @@ enum Movement {
     Open,
 }
 
-/// Sentences on the baseline. None where something differs that may have moved it.
+/// Sentences about the baseline. None where a known difference may have changed it.
 pub(super) fn drift(rows: &[Row], pair: &RunPair<'_>) -> Vec<String> {
     if !pair.nothing_differs && pair.basis == Basis::Values {
         return Vec::new();
@@ -50,7 +50,7 @@ pub(super) fn drift(rows: &[Row], pair: &RunPair<'_>) -> Vec<String> {
     sentences
 }
 
-/// What the rows of a measure show together, the gravest first.
+/// The change of the baseline in a measure, from the rows of all conditions.
 fn movement(rows: &[&Row]) -> Movement {
     if rows.iter().any(|row| has_moved(row)) {
         Movement::Shown
@@ -61,7 +61,7 @@ fn movement(rows: &[&Row]) -> Movement {
     }
 }
 
-/// By its verdict; without one, by its interval.
+/// True if the row changed: by its verdict, or without one by its interval.
 fn has_moved(row: &Row) -> bool {
     match (&row.verdict, &row.change) {
         (Some(verdict), _) => is_shown(verdict),
@@ -73,7 +73,7 @@ fn has_moved(row: &Row) -> bool {
     }
 }
 
-/// The change that is none.
+/// The value of no change.
 fn none(measure: &Measure) -> f64 {
     match measure.effect() {
         Effect::Ratio => 1.0,

@@ -1,4 +1,4 @@
-//! What a reader should know beside the numbers of two bundles.
+//! The findings beside the numbers of two bundles.
 
 use super::{Basis, CrossRunComparison, Floor};
 use crate::effect::ends;
@@ -7,7 +7,7 @@ use crate::finding::{Finding, Severity};
 use crate::words;
 use plimsoll_model::measure::Measure;
 
-/// The topic of the finding that tells the noise floors of both.
+/// The topic of the finding about the noise floors of both.
 pub const NOISE_FLOORS: &str = "noise floors";
 
 pub(super) fn findings(compared: &CrossRunComparison) -> Vec<Finding> {
@@ -54,7 +54,8 @@ fn at_once(compared: &CrossRunComparison) -> Option<Finding> {
     (overlap && same_machine).then(|| finding(Severity::Problem, "at the same time", sentence, Vec::new()))
 }
 
-/// Always: that is what sets this apart from a study.
+/// The times of both runs. Always a finding: unlike the trials of one study, the two runs were
+/// apart in time.
 fn times(compared: &CrossRunComparison) -> Finding {
     let apart = match compared.ran {
         [Some((_, end)), Some((begin, _))] if begin >= end => {
@@ -83,7 +84,7 @@ fn unknown(compared: &CrossRunComparison) -> Option<Finding> {
     (!compared.unknown.is_empty()).then(|| finding(Severity::Caution, "not known", sentence, compared.unknown.clone()))
 }
 
-/// The baseline's own change, where nothing but other variants differs.
+/// The baseline's own change, where only other variants differ.
 fn drift(compared: &CrossRunComparison) -> Option<Finding> {
     let of_baseline = compared.rows.iter().filter(|row| row.is_baseline);
     let evidence: Vec<String> = of_baseline
@@ -128,7 +129,7 @@ fn floors(compared: &CrossRunComparison) -> Finding {
     finding(Severity::Note, NOISE_FLOORS, sentence, evidence)
 }
 
-/// How far the floors of a measure reach, over all conditions.
+/// The range of the floors of a measure over all conditions.
 fn reach(floors: &[Floor], measure: &Measure) -> Option<Interval> {
     let intervals = floors.iter().filter(|floor| &floor.measure == measure).filter_map(|floor| floor.interval);
     intervals.reduce(|one, other| Interval { low: one.low.min(other.low), high: one.high.max(other.high) })

@@ -1,4 +1,4 @@
-//! What a bundle says of users of flows and scripts, as named texts.
+//! Describes the flows and scripts of users as named texts.
 
 use super::named_value::{NamedValue, named, think};
 use super::sql;
@@ -10,7 +10,7 @@ use plimsoll_model::script::Script;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What users keep, and what they do.
+/// The values that users keep, and their requests.
 pub(super) fn flow(flow: &Flow) -> Vec<NamedValue> {
     let words = Words(flow);
     let lifetime = match flow.lifetime {
@@ -56,7 +56,7 @@ fn feed_in_words(feed: &Feed) -> String {
     format!("{} of {}: {order}, {end}", columns.join(", "), feed.file.display())
 }
 
-/// Puts the names of values where the flow has numbers.
+/// Replaces numbers of values in a flow by their names.
 struct Words<'a>(&'a Flow);
 
 impl Words<'_> {
@@ -135,7 +135,7 @@ impl Words<'_> {
         }
     }
 
-    /// A request. Several may have one name, so they have numbers too.
+    /// A request. Several may share a name, so each also has a number.
     fn request(&self, request: &FlowRequest, number: usize) -> Vec<NamedValue> {
         let of = |what: &str| format!("{what} of request {number} `{}`", request.name);
         let pairs = |pairs: &[(String, Text)]| -> String {
@@ -234,7 +234,7 @@ fn sign(comparison: Comparison) -> &'static str {
     }
 }
 
-/// What users run. The files of the script are told by their hashes, among those of the workload.
+/// The script that users run. The hashes of its files are described with the files of the workload.
 pub(super) fn script(script: &Script) -> Vec<NamedValue> {
     let pairs = |pairs: &BTreeMap<String, String>| {
         pairs.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")

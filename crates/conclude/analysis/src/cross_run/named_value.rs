@@ -1,11 +1,11 @@
-//! Texts with names, in which two bundles are compared.
+//! Named texts by which two bundles are compared.
 
 use plimsoll_model::load::Think;
 
-/// One thing that is known of a bundle: its name, and what it is.
+/// A fact about a bundle: its name and its value.
 pub(super) type NamedValue = (String, String);
 
-/// The longest text of a value in messages; what is longer is cut, and told apart by its sum.
+/// The longest text of a value in messages; longer texts are cut, and a checksum tells them apart.
 pub(super) const LONGEST: usize = 120;
 
 pub(super) fn named(name: impl Into<String>, value: impl AsRef<str>) -> NamedValue {
@@ -17,7 +17,7 @@ pub(super) fn named(name: impl Into<String>, value: impl AsRef<str>) -> NamedVal
     (name.into(), cut)
 }
 
-/// A sum by which long texts are told apart (FNV-1a).
+/// A checksum that tells long texts apart (FNV-1a).
 fn sum(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

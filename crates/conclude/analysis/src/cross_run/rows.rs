@@ -1,4 +1,4 @@
-//! The numbers of two bundles against each other, and what follows from them.
+//! Compares the numbers of two bundles, and decides on the changes.
 
 use super::differences::{is_same, place};
 use super::{Basis, Change, ComparedRun, Floor, Row};
@@ -15,19 +15,19 @@ use plimsoll_model::measure::{Effect, Measure};
 use plimsoll_model::study::FloorRule;
 use plimsoll_statistics::{benjamini_hochberg, mean};
 
-/// Both bundles, and how they are compared.
+/// Both bundles, and the mode of their comparison.
 pub(super) struct RunPair<'a> {
     pub(super) first: &'a ComparedRun<'a>,
     pub(super) second: &'a ComparedRun<'a>,
     /// True if the baseline is the same in both.
     pub(super) pinned: bool,
     pub(super) basis: Basis,
-    /// True if nothing differs that is known: then the baseline's own change is judged too.
+    /// True if no known fact differs: then the baseline's own change is judged too.
     pub(super) nothing_differs: bool,
     pub(super) alpha: f64,
 }
 
-/// A row with the evidence that its verdict is on.
+/// A row before its verdict, with the evidence for it.
 struct DraftRow {
     row: Row,
     evidence: Option<Evidence>,
@@ -120,7 +120,7 @@ impl RunPair<'_> {
         }
     }
 
-    /// The same of the differences to the baseline inside each bundle.
+    /// Welch's test of the differences to the baseline inside each bundle.
     fn against_baseline(
         &self,
         measure: &Measure,
@@ -169,8 +169,8 @@ impl RunPair<'_> {
         (Ok(change), evidence)
     }
 
-    /// What the same system differs by: inside each bundle, the one that raises more doubt; for
-    /// ratios to the baseline, how the duplicate's changed between the bundles.
+    /// The noise floor. For values: the floor inside one of the bundles, the one in more doubt. For
+    /// ratios to the baseline: the change of the duplicate's ratio between the bundles.
     fn floor(&self, measure: &Measure, cells: [Cell; 2], resolution: f64, basis: Basis) -> Option<Evidence> {
         let margin = additive_margin(measure.effect(), self.margin(measure)?);
         let floors = [0, 1].map(|run| {
@@ -193,7 +193,7 @@ impl RunPair<'_> {
         })
     }
 
-    /// The fewest requests of a trial in these cells, where it matters.
+    /// The smallest number of requests of a trial in these cells.
     fn fewest_requests(&self, measure: &Measure, cells: [Cell; 2]) -> f64 {
         let of_cell = |run: usize| {
             let readers = self.runs()[run].input.trials().map(TrialReader::new);
@@ -204,12 +204,13 @@ impl RunPair<'_> {
         of_cell(0).chain(of_cell(1)).fold(f64::INFINITY, f64::min)
     }
 
-    /// Verdicts on what decides: one family, whatever measure, condition and variant.
+    /// Sets the verdicts on the measures that decide: one family over all measures, conditions and
+    /// variants.
     fn judge(&self, drafts: &mut [DraftRow]) {
         let is_judged =
             |drafts: &&mut DraftRow| self.basis == Basis::Values || self.nothing_differs || !drafts.row.is_baseline;
         let judged: Vec<&mut DraftRow> = drafts.iter_mut().filter(is_judged).collect();
-        // The milder rule holds where both studies declared it.
+        // The milder rule applies if both studies declared it.
         let milder = self.runs().iter().all(|run| run.input.facts.floor_rule == FloorRule::Beyond);
         let rule = if milder { FloorRule::Beyond } else { FloorRule::Strict };
         let to_decide: Vec<ComparisonToDecide> = judged
@@ -243,7 +244,7 @@ impl RunPair<'_> {
     }
 }
 
-/// Which of the comparisons that do not decide stand out, among all of them.
+/// Marks the comparisons that stand out among those that do not decide.
 fn explore(drafts: &mut [DraftRow], basis: Basis) {
     let p = |drafts: &DraftRow| drafts.row.judged(basis).as_ref().ok().and_then(|change| change.p);
     let adjusted = benjamini_hochberg(&drafts.iter().filter_map(p).collect::<Vec<f64>>());
@@ -252,7 +253,7 @@ fn explore(drafts: &mut [DraftRow], basis: Basis) {
     }
 }
 
-/// What the trials of a cell gave; never empty.
+/// The values of the trials of a cell; never empty.
 fn values(run: &ComparedRun<'_>, cell: Cell, measure: &Measure) -> OrReason<Vec<f64>> {
     let estimate = run.analysis.estimate(cell.condition, cell.variant, measure).ok_or("it was not measured")?;
     estimate.summary.as_ref().map_err(Clone::clone)?;

@@ -1,4 +1,4 @@
-//! What a bundle says of its databases and of the load on them, as named texts.
+//! Describes the databases of a bundle and the load on them as named texts.
 
 use super::named_value::{NamedValue, named};
 use crate::quantity::grouped;
@@ -8,7 +8,7 @@ use plimsoll_model::sql::{
     Distribution, OwnStatement, Parameter, Retry, Sql, SqlWork, Tpcc, Transaction, Transport, Waits,
 };
 
-/// What users do, and on which terms.
+/// The transactions of users, and the rules for them.
 pub(super) fn work(sql: &Sql) -> Vec<NamedValue> {
     let transport = match sql.transport {
         Transport::Tcp => "TCP",
@@ -86,7 +86,7 @@ pub(super) fn parameter(parameter: &Parameter) -> String {
     }
 }
 
-/// What lies in a database before every trial: where it differs, numbers do not mean the same.
+/// The data in a database before every trial: where it differs, numbers do not mean the same.
 pub(super) fn data(database: &Database) -> Vec<NamedValue> {
     let dataset = match &database.dataset {
         Dataset::Tpcc { warehouses, .. } => format!("TPC-C, {}", counted(*warehouses as usize, "warehouse")),
@@ -106,7 +106,7 @@ pub(super) fn data(database: &Database) -> Vec<NamedValue> {
     ]
 }
 
-/// What a comparison may be about: the server and its settings.
+/// The server and its settings, which a comparison may be about.
 pub(super) fn database(database: &Database) -> Vec<NamedValue> {
     let of = |what: &str| format!("{what} of {}", database.name);
     let mut all = vec![named(of("server"), database.engine.to_string())];

@@ -12,8 +12,8 @@ use plimsoll_model::workload::{Connect, HttpStep, Protocol, Steps, Target};
 use proptest::prelude::*;
 use std::time::Duration;
 
-/// A run whose trials take so many times 1, 2, … 100 ms, with a little noise; it began at `hour`.
-/// `old` and `new` are programs of their own, with a hash made of `old_hash` and `new_hash`.
+/// A run whose trials take a multiple of 1, 2, … 100 ms, with a little noise; it began at `hour`.
+/// `old` and `new` are separate programs, with a hash made of `old_hash` and `new_hash`.
 struct Run {
     hour: i64,
     repeats: u32,
@@ -90,7 +90,7 @@ fn system(level: &str) -> SystemSpec {
     }
 }
 
-/// What is compared: inputs and cells, to be changed before they are.
+/// The inputs and cells of two runs, to be changed before they are compared.
 struct Two {
     inputs: [Input; 2],
     cells: [OrReason<Vec<ResolvedCell>>; 2],

@@ -1,7 +1,7 @@
-//! Each variant at its best setting, beside all variants at the same one.
+//! Each variant at its best setting, and all variants at the same setting.
 //!
-//! The largest of several means is biased upward: what chance adds helps the one that is picked. So
-//! each ratio of best settings stands beside another for which, repeat by repeat, the setting is
+//! The largest of several means is biased upward: chance helps the setting that is picked. So each
+//! ratio of best settings stands beside a leave-one-out ratio: for each repeat the setting is
 //! picked by the other repeats alone, and the value is that of the repeat left out.
 
 use super::ReportContext;
@@ -10,21 +10,21 @@ use crate::estimate::{Interval, interval_of_mean, summarise};
 use crate::reason::OrReason;
 use std::collections::BTreeMap;
 
-/// Each variant at its best, level by level of the axis.
+/// Each variant at its best setting, level by level of the axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BestOfGrid {
     /// In the order of the axis.
     pub rows: Vec<BestRow>,
 }
 
-/// One level of the axis.
+/// The setting under which a variant has the highest throughput.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BestRow {
     /// Index of the level.
     pub level: usize,
-    /// The best setting of each variant, or why it has none.
+    /// The best setting of each variant, or the reason why it has none.
     pub best: Vec<OrReason<Best>>,
-    /// Each variant but the baseline against it.
+    /// Each other variant compared with the baseline.
     pub ratios: Vec<BestRatio>,
 }
 
@@ -33,24 +33,24 @@ pub struct BestRow {
 pub struct Best {
     /// Index into the grid's rows.
     pub setting: usize,
-    /// Throughput there.
+    /// The throughput at that setting.
     pub centre: f64,
-    /// Where that lies.
+    /// Its confidence interval.
     pub interval: OrReason<Interval>,
     /// True if its interval lies above those of all other settings.
     pub better_than_all_others: bool,
 }
 
-/// A variant over the baseline.
+/// The ratio of a variant to the baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BestRatio {
     /// Index into the plan's variants.
     pub variant: usize,
     /// Each at its best setting, picked from all repeats.
     pub best: OrReason<Ratio>,
-    /// The same, with the setting picked by the other repeats.
+    /// The leave-one-out ratio: for each repeat, the setting is picked by the other repeats.
     pub leave_one_out: OrReason<Ratio>,
-    /// Both at the same setting, for each of the grid's rows.
+    /// Both at the same setting, for each row of the grid.
     pub same_setting: Vec<OrReason<Ratio>>,
 }
 
@@ -59,11 +59,11 @@ pub struct BestRatio {
 pub struct Ratio {
     /// Ratio of geometric means.
     pub value: f64,
-    /// Where it lies, or why that cannot be said.
+    /// Its confidence interval, or the reason why there is none.
     pub interval: OrReason<Interval>,
 }
 
-/// None where there is one setting only, or one variant.
+/// Each variant at its best setting; none where there is only one setting or one variant.
 pub(super) fn best(context: &ReportContext<'_>) -> Option<BestOfGrid> {
     let several = context.grid.rows.len() > 1 && context.input.plan.variants.len() > 1;
     let rows = (0..context.grid.levels.len()).map(|level| Level { context, level }.row());
@@ -133,7 +133,7 @@ impl Level<'_> {
         })
     }
 
-    /// Both at the same setting, block by block.
+    /// The ratio at the same setting, block by block.
     fn same_setting(self, setting: usize, variant: usize) -> OrReason<Ratio> {
         let condition = self.condition(setting).ok_or("it has no trials at this load")?;
         let comparison = self.context.numbers.comparison(condition, variant, self.context.throughput);
@@ -161,14 +161,14 @@ fn picked(values: &ThroughputBySetting) -> Option<&BTreeMap<u32, f64>> {
     values.get(&pick(values, None)?)
 }
 
-/// For each repeat its value under the setting that the other repeats pick.
+/// For each repeat, its value at the setting that the other repeats pick.
 fn leave_one_out(values: &ThroughputBySetting) -> BTreeMap<u32, f64> {
     let repeats: Vec<u32> = values.values().flat_map(BTreeMap::keys).copied().collect();
     let value = |repeat: u32| Some((repeat, *values.get(&pick(values, Some(repeat))?)?.get(&repeat)?));
     repeats.into_iter().filter_map(value).collect()
 }
 
-/// By Student's t on the logarithms of the ratios, repeat by repeat.
+/// The ratio by Student's t on the logarithms, repeat by repeat.
 fn ratio(one: &BTreeMap<u32, f64>, baseline: &BTreeMap<u32, f64>) -> OrReason<Ratio> {
     let pairs = one.iter().filter_map(|(repeat, value)| Some(value / baseline.get(repeat)?));
     let logarithms: Vec<f64> = pairs.map(f64::ln).filter(|logarithm| logarithm.is_finite()).collect();

@@ -1,5 +1,5 @@
-//! What limits the throughput of a cell, as far as means over its measure phases go. Nothing here is
-//! proof: a rule says what the numbers are consistent with, and shows them.
+//! Possible limits of the throughput of a cell, from means over its measure phases. None of this is
+//! proof: a rule names a limit that is consistent with the numbers, and shows them.
 
 use super::statistics::{CPU, GENERATOR, HIT_RATIO, HOST, IO_WAIT, READ};
 use super::{Cell, Statement};
@@ -7,49 +7,49 @@ use crate::quantity::{grouped, percent, show, significant};
 use plimsoll_model::measure::Unit;
 use plimsoll_model::record::ErrorKind;
 
-/// Something that the throughput of a cell may be limited by.
+/// A possible limit of the throughput of a cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PossibleLimit {
-    /// In a word or two.
+    /// The limit, in a word or two.
     pub what: &'static str,
     /// The numbers that are consistent with it.
     pub evidence: String,
 }
 
-/// Share of the machine's processors from which on they are called busy.
+/// Share of the machine's processors in use from which on processors are a possible limit.
 const BUSY_PROCESSORS: f64 = 0.9;
 
-/// What the limit is called where something else uses most of the processors.
+/// The name of the limit where another process uses most of the processors.
 const PROCESSORS_OF_OTHERS: &str = "processors, which others use";
 
-/// Share of the transactions' time in COMMIT from which on syncs of the log may be the limit.
+/// Share of the transactions' time in COMMIT from which on syncs of the log are a possible limit.
 const SHARE_IN_COMMIT: f64 = 0.3;
 
-/// Share of the time in which a sync must be under way for that.
+/// Share of the time in which a sync must be in progress for that.
 const SHARE_IN_SYNC: f64 = 0.5;
 
-/// Share of the users that wait for a lock from which on locks may be the limit.
+/// Share of the users that wait for a lock from which on locks are a possible limit.
 const SHARE_WAITING_FOR_LOCKS: f64 = 0.2;
 
-/// Transactions of a hundred that conflict with others from which on that is told.
+/// Share of transactions with conflicts from which on the conflicts are mentioned.
 const SHARE_IN_CONFLICT: f64 = 0.01;
 
-/// Share of page requests that the server's own cache answers below which reads may be the limit.
+/// Hit ratio of the server's own cache below which reads are a possible limit.
 const CACHE_HIT_RATIO: f64 = 0.99;
 
-/// Share of the machine's processors that wait for storage for that.
+/// Share of the machine's processors that must wait for storage for that.
 const SHARE_WAITING_FOR_STORAGE: f64 = 0.1;
 
-/// The means of a cell that rules look at.
+/// The means of a cell that the rules use.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct CellMeans {
     /// Processors of the machine.
     pub(super) processors: f64,
-    /// Cores that anything used.
+    /// Cores in use by all processes.
     pub(super) host: Option<f64>,
-    /// Cores that the databases used.
+    /// Cores in use by the databases.
     pub(super) server: Option<f64>,
-    /// Cores that the generator used.
+    /// Cores in use by the generator.
     pub(super) generator: Option<f64>,
     /// Cores that waited for storage.
     pub(super) io_wait: Option<f64>,
@@ -59,11 +59,11 @@ pub(super) struct CellMeans {
     pub(super) commits: Option<f64>,
     /// Syncs of the log per second.
     pub(super) log_syncs: Option<f64>,
-    /// COMMIT: its share of the transactions' time, and its mean in seconds.
+    /// COMMIT: its share of the transactions' time, and its mean duration in seconds.
     pub(super) commit: Option<(f64, f64)>,
     /// Sessions that wait for a lock.
     pub(super) lock_waits: Option<f64>,
-    /// Errors and retries for deadlocks, serialization and lock time-outs, for each transaction.
+    /// Errors and retries for deadlocks, serialization and lock time-outs, per transaction.
     pub(super) conflicts: Option<f64>,
     /// Share of page requests that the server's own cache answers.
     pub(super) hit_ratio: Option<f64>,
@@ -93,7 +93,7 @@ impl CellMeans {
     }
 }
 
-/// COMMIT over all transactions.
+/// The share and mean duration of COMMIT over all transactions.
 fn commit(cell: &Cell) -> Option<(f64, f64)> {
     let commits: Vec<&Statement> =
         cell.statements.iter().filter(|one| one.statement.eq_ignore_ascii_case("commit")).collect();
@@ -112,13 +112,14 @@ fn conflicts(cell: &Cell) -> Option<f64> {
     (total > 0).then(|| (of(&cell.errors) + of(&cell.retries)) as f64 / total as f64)
 }
 
-/// What the means of a cell are consistent with; `before` are those of the next smaller load.
+/// The limits that the means of a cell are consistent with; `before` are the means at the next
+/// smaller load.
 pub(super) fn possible_limits(means: &CellMeans, before: Option<&CellMeans>) -> Vec<PossibleLimit> {
     [processors(means), log_syncs(means), locks(means, before), reads(means)].into_iter().flatten().collect()
 }
 
-/// Which evidence is not there, because a server does not count it: a rule without its numbers is
-/// silent, and that says nothing.
+/// The evidence that is missing because a server does not count it: a rule without its numbers is
+/// silent, and that silence means nothing.
 pub(super) fn not_counted(cells: &[Cell], databases: &[String]) -> Vec<String> {
     let counts = |database: &str, name: &str| cells.iter().any(|cell| cell.statistic(database, name).is_some());
     let blind = databases.iter().filter(|database| counts(database, "commits") && !counts(database, "log_syncs"));
@@ -151,12 +152,13 @@ fn processors(means: &CellMeans) -> Option<PossibleLimit> {
             .into_iter()
             .flatten()
             .collect();
-    // Where most of them went to others, it is not the database that lacks them.
+    // Where other processes use most of them, the database is not the one that lacks them.
     let what = if others.is_some_and(|others| others > used / 2.0) { PROCESSORS_OF_OTHERS } else { "processors" };
     Some(possible_limit(what, format!("{} of {processors} used{parts}", show(used, Unit::Cores))))
 }
 
-/// The time of COMMIT is the most that a sync can take: others may wait in it as well.
+/// The time of COMMIT is an upper bound for the time of a sync: COMMIT may wait for other things as
+/// well.
 fn log_syncs(means: &CellMeans) -> Option<PossibleLimit> {
     let ((share, mean), syncs) = means.commit.zip(means.log_syncs)?;
     let under_way = syncs * mean;

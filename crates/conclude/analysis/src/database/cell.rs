@@ -1,4 +1,4 @@
-//! A variant under a condition.
+//! The results of a variant under a condition.
 
 use super::bottleneck::{self, CellMeans};
 use super::{
@@ -17,35 +17,35 @@ pub struct Cell {
     pub variant: usize,
     /// Numbers of the trials.
     pub trials: Vec<u32>,
-    /// How long was measured, all trials together, in seconds.
+    /// Total measured time over all trials, in seconds.
     pub seconds: f64,
-    /// Transaction by transaction; empty where the load is not SQL.
+    /// By transaction; empty where the load is not SQL.
     pub transactions: Vec<Transaction>,
     /// Transactions that failed, by the kind of error.
     pub errors: BTreeMap<ErrorKind, u64>,
-    /// Attempts after the first, by the kind of error that asked for them, in whole trials.
+    /// Attempts after the first, by the kind of error that caused them, over whole trials.
     pub retries: BTreeMap<ErrorKind, u64>,
-    /// Statements that the server was asked to end, in whole trials.
+    /// Statements that the server was asked to cancel, over whole trials.
     pub cancels: CancelledStatements,
-    /// Statement by statement.
+    /// By statement.
     pub statements: Vec<Statement>,
-    /// What databases, generator and machine counted.
+    /// The counters of databases, generator and machine.
     pub statistics: Vec<Statistic>,
-    /// What the throughput may be limited by, as far as the numbers go; none where they show nothing.
+    /// Possible limits of the throughput, as far as the numbers show any.
     pub possible_limits: Vec<PossibleLimit>,
 }
 
-/// Statements whose time was up, so that the server was asked to end them.
+/// Statements that exceeded their time limit, so that the server was asked to cancel them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CancelledStatements {
-    /// How many.
+    /// Number of statements.
     pub requested: u64,
-    /// For how many it could not be asked: it may have gone on.
+    /// Number of requests that did not reach the server: the statement may have continued.
     pub failed: u64,
 }
 
 impl Cell {
-    /// What was counted under this name.
+    /// The counter of `of` with this name.
     #[must_use]
     pub fn statistic(&self, of: &str, name: &str) -> Option<&Statistic> {
         self.statistics.iter().find(|one| one.of == of && one.name == name)
@@ -57,15 +57,15 @@ impl Cell {
         self.transactions.iter().any(|one| one.limit.is_some())
     }
 
-    /// How many transactions failed.
+    /// Number of failed transactions.
     #[must_use]
     pub fn failed(&self) -> u64 {
         self.errors.values().sum()
     }
 }
 
-/// All cells, by condition and variant, with what may limit each. A cell is looked at beside the one
-/// before it on the axis.
+/// All cells, by condition and variant, with the possible limits of each. The limits of a cell also
+/// depend on the cell before it on the axis.
 pub(super) fn cells(context: &ReportContext<'_>) -> Vec<Cell> {
     let conditions = 0..context.input.plan.conditions.len();
     let mut cells: Vec<Cell> = conditions
@@ -140,7 +140,7 @@ fn means(context: &ReportContext<'_>, cell: &Cell) -> CellMeans {
     CellMeans::new(cell, &names, context.input.host.processors as f64, plimsoll_statistics::mean(&users))
 }
 
-/// The most users that were at work at once.
+/// The largest number of concurrent users.
 fn users(reader: &TrialReader<'_>) -> Option<f64> {
     let rows = reader.load().generator.iter().filter(|row| reader.load().counts_second(row.second));
     rows.map(|row| row.users).max().map(|users| users as f64)

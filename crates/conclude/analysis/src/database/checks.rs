@@ -1,5 +1,5 @@
-//! What must hold of the data after a trial, and how the input was mixed, over all trials: those
-//! that do not count as well.
+//! The checks of the data after a trial and of the input mix, over all trials, including those that
+//! do not count.
 
 use super::{distinct, work};
 use crate::measure::TrialReader;
@@ -7,48 +7,48 @@ use crate::quantity::significant;
 use crate::reason::OrReason;
 use plimsoll_model::database::{Condition, MixLine};
 
-/// Something that must hold of the data after a trial, or after it was loaded.
+/// A condition that the data must meet after a trial, or after it was loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What it says.
+    /// The condition in words.
     pub name: String,
-    /// Whether it held after each load of the data, or why that was not looked at; none where Plimsoll
-    /// did not load the data.
+    /// The result after each load of the data: met, or the reason why it was not checked. None
+    /// where Plimsoll did not load the data.
     pub loaded: Option<OrReason<()>>,
-    /// After how many trials it held.
+    /// The number of trials after which it was met.
     pub passed: usize,
-    /// The trials after which it did not, with what was found.
+    /// The trials after which it was violated, with the details.
     pub violated: Vec<(u32, String)>,
-    /// The trials after which it was not looked at, with why.
+    /// The trials after which it was not checked, with the reason.
     pub not_checked: Vec<(u32, String)>,
 }
 
 impl Check {
-    /// True if it can hold only of data that was just loaded.
+    /// True if only data that was just loaded can meet it.
     #[must_use]
     pub fn is_of_load_alone(&self) -> bool {
         self.passed == 0 && self.violated.is_empty() && self.not_checked.is_empty()
     }
 }
 
-/// A share or mean of what users were given to do.
+/// A share or mean of the input that users got.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MixCheck {
-    /// What it is.
+    /// Its name.
     pub name: String,
-    /// Trials that have it.
+    /// Number of trials that have it.
     pub trials: usize,
-    /// The least and the largest that were found.
+    /// The smallest and the largest observed value.
     pub observed: (f64, f64),
-    /// The least and the most that is right in a trial: the trial with the fewest inputs is allowed the
-    /// most, because chance moves it furthest.
+    /// The smallest and the largest allowed value in any trial: the trial with the fewest inputs
+    /// has the widest range, because chance moves it furthest.
     pub allowed: (f64, f64),
-    /// The trials in which it is not.
+    /// The trials in which the value is outside of its range.
     pub outside: Vec<u32>,
 }
 
 impl MixCheck {
-    /// A value of it, as people read it: shares as percentages.
+    /// Formats a value of it: shares as percentages.
     #[must_use]
     pub fn show(&self, value: f64) -> String {
         let is_share = self.observed.1 <= 1.0;
@@ -90,7 +90,7 @@ fn number(name: &str) -> Option<u32> {
     name.split(':').next()?.parse().ok()
 }
 
-/// Data of which a condition does not hold after its load is no data for a trial.
+/// The result after the load. Data that violates a condition after its load never reaches a trial.
 fn loaded<'a>(mut after_load: impl Iterator<Item = &'a Condition>) -> Option<OrReason<()>> {
     let first = after_load.next()?;
     let not_checked = [first].into_iter().chain(after_load).find(|one| one.holds.is_none());

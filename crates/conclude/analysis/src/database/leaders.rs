@@ -1,5 +1,5 @@
-//! Which variant carries most, from which load to which, and where that changes. Nothing is claimed
-//! where intervals overlap.
+//! The variant with the highest throughput over ranges of load, and the loads at which that
+//! changes. Nothing is claimed where intervals overlap.
 
 use super::ReportContext;
 use crate::estimate::Interval;
@@ -11,7 +11,7 @@ use crate::reason::OrReason;
 use plimsoll_model::words::and_list;
 use std::ops::Range;
 
-/// What is to be said of each setting.
+/// The sentences about each setting.
 pub(super) fn sentences(context: &ReportContext<'_>) -> Vec<String> {
     if context.input.plan.variants.len() < 2 {
         return Vec::new();
@@ -24,7 +24,8 @@ pub(super) fn sentences(context: &ReportContext<'_>) -> Vec<String> {
     context.grid.rows.iter().flat_map(of_row).collect()
 }
 
-/// The sentence for a setting, if there is one. A variant's name keeps its first letter as it is.
+/// The sentence with its setting, if there is one. A variant's name keeps its first letter as it
+/// is.
 fn with_setting(setting: &str, sentence: &str) -> String {
     match sentence.split_once(' ') {
         _ if !setting.is_empty() => format!("With {setting}, {sentence}"),
@@ -34,7 +35,7 @@ fn with_setting(setting: &str, sentence: &str) -> String {
     }
 }
 
-/// One setting.
+/// The variants along the axis, at one setting.
 struct AlongAxis<'a> {
     context: &'a ReportContext<'a>,
     row: &'a Row,
@@ -61,7 +62,7 @@ impl AlongAxis<'_> {
         self.context.grid.level(self.row.places[place].0)
     }
 
-    /// Places as they stand in a sentence.
+    /// A range of places on the axis, as in a sentence.
     fn at(&self, places: &Range<usize>) -> String {
         match places.len() {
             1 => format!("at {}", self.level(places.start)),
@@ -70,9 +71,9 @@ impl AlongAxis<'_> {
         }
     }
 
-    /// Who carries most, run by run of places with the same answer.
+    /// The variant with the highest throughput, for each range of places with the same answer.
     fn leader_by_range(&self) -> Vec<String> {
-        // Ranks take less for better.
+        // Extremes take less for better.
         let turned = |interval: Interval| Interval { low: -interval.high, high: -interval.low };
         let first = (0..self.row.places.len()).map(|place| {
             let intervals = self.context.variants().map(|variant| self.interval(place, variant).map(turned));
@@ -99,7 +100,7 @@ impl AlongAxis<'_> {
         }
     }
 
-    /// How much more than the next one: `12 % more than inputQ at 8 threads (1,200 against 1,071 /s)`.
+    /// The lead over the second: `12 % more than inputQ at 8 threads (1,200 against 1,071 /s)`.
     fn lead_over_second(&self, place: usize, leader_by_range: usize) -> Option<String> {
         let condition = self.row.places[place].1;
         let centre = |variant| self.context.centre(condition, variant);
@@ -118,7 +119,7 @@ impl AlongAxis<'_> {
         ))
     }
 
-    /// Where two variants change places. There is nothing between words.
+    /// The places where two variants swap. There is nothing between levels that are words.
     fn crossovers(&self) -> Vec<String> {
         let variants = self.context.input.plan.variants.len();
         let pairs = (0..variants).flat_map(|one| (one + 1..variants).map(move |other| (one, other)));

@@ -1,4 +1,4 @@
-//! What is known of each server: version, how it was reached, where its data came from.
+//! The known facts about each server: version, connection, origin of its data.
 
 use super::{ReportContext, all, distinct};
 use crate::measure::TrialReader;
@@ -8,12 +8,12 @@ use plimsoll_model::measure::Unit;
 use plimsoll_model::words::and_list;
 use plimsoll_statistics::median;
 
-/// A server, or several that are alike in all that is told.
+/// A server, or several with the same facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Its name, with the variants that it is told of where they differ.
+    /// Its name, with the variants that have these facts where variants differ.
     pub name: String,
-    /// What is known of it.
+    /// The facts in words.
     pub facts: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ fn in_words(facts: &DatabaseFacts) -> Vec<String> {
         .collect()
 }
 
-/// How the data was restored, and how long that took.
+/// The method of restoring the data, and the time that it took.
 fn restored(context: &ReportContext<'_>, name: &str) -> Option<String> {
     let all: Vec<&DatabaseFacts> = context.readers.iter().filter_map(|reader| facts_of(reader, name)).collect();
     let how = distinct(all.iter().map(|facts| facts.restored.as_str()).filter(|how| !how.is_empty()));

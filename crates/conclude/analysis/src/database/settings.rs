@@ -1,5 +1,5 @@
-//! The settings in force: what the study asks for, what trades safety for speed, and where trials
-//! differ.
+//! The settings in force: those that the study requests, those that trade safety for speed, and
+//! those that differ between trials.
 
 use super::{ReportContext, distinct};
 use crate::words::of_factor;
@@ -14,7 +14,7 @@ pub struct SettingRow {
     pub database: String,
     /// The setting's name.
     pub name: String,
-    /// What it was: once where it was the same in all trials.
+    /// Its values: one where it was the same in all trials.
     pub values: Vec<SettingValue>,
 }
 
@@ -25,17 +25,16 @@ pub struct SettingValue {
     pub place: String,
     /// The variants in which it was in force.
     pub variants: Vec<usize>,
-    /// What the study asks for, if it does.
+    /// The value that the study requests, if it does.
     pub requested: Option<String>,
-    /// What is in force, as the server says it.
+    /// The value in force, as the server reports it.
     pub in_force: String,
-    /// What can be lost with it, where it trades safety for speed.
+    /// The possible loss, where the value trades safety for speed.
     pub risk: Option<String>,
 }
 
 impl SettingRow {
-    /// Values that differ though the study asks for the same, or for none: where variants are alike
-    /// in what is asked, and not in what is in force.
+    /// Values that differ although the study requests the same, or none.
     #[must_use]
     pub fn unequal(&self) -> Vec<&SettingValue> {
         let differs = |one: &&SettingValue| {
@@ -86,7 +85,7 @@ fn row(settings_of_trials: &[SettingOfTrial<'_>], database: &str, name: &str) ->
     SettingRow { database: database.to_owned(), name: name.to_owned(), values: values.collect() }
 }
 
-/// Where the trials of a group are, by the levels of the one factor that tells the groups apart.
+/// The trials of a group, by the levels of the one factor that separates the groups.
 fn place(groups: &[Vec<&SettingOfTrial<'_>>], group: &[&SettingOfTrial<'_>]) -> String {
     if groups.len() == 1 {
         return "all trials".to_owned();

@@ -1,4 +1,4 @@
-//! What the statements of a transaction took.
+//! The durations of the statements of a transaction.
 
 use super::{distinct, work};
 use crate::estimate::summarise;
@@ -15,24 +15,25 @@ pub struct Statement {
     pub transaction: String,
     /// Its short name.
     pub statement: String,
-    /// How often it was run.
+    /// Number of executions.
     pub runs: u64,
-    /// How often in a transaction, on average; none where no transaction was counted.
+    /// Mean number of executions per transaction; none where no transaction was counted.
     pub per_transaction: Option<f64>,
     /// Mean duration, in seconds.
     pub mean: f64,
-    /// The geometric mean of the trials' percentiles, in seconds; none where a trial has too few runs
-    /// for it.
+    /// The geometric mean of the trials' percentiles, in seconds; none where a trial has too few
+    /// executions.
     pub percentiles: [Option<f64>; 3],
-    /// The longest, in seconds.
+    /// The longest duration.
     pub longest: f64,
-    /// Its share of all the time of the transaction; the rest passed between statements.
+    /// Its share of the total time of the transaction; the remaining time passes between
+    /// statements.
     pub share: Option<f64>,
-    /// How many failed, in whole trials.
+    /// Number of failures, over whole trials.
     pub failed: u64,
 }
 
-/// The percentiles of statements: their names, which they are, and what a trial says of them.
+/// A percentile of statements: its name, its statistic, and its value in the facts of a trial.
 type Percentile = (&'static str, measure::Statistic, fn(&StatementFacts) -> Option<u64>);
 
 const PERCENTILES: [Percentile; 3] = [
@@ -65,8 +66,7 @@ fn place(one: &StatementFacts) -> (&str, &str) {
     (&one.transaction, &one.statement)
 }
 
-/// The transactions that the statements are of, those that began in the measure phases: how many, and
-/// their time in nanoseconds.
+/// The number and total time, in nanoseconds, of the transactions that began in the measure phases.
 struct Ended {
     count: f64,
     time: f64,
@@ -86,8 +86,9 @@ fn transaction(readers: &[&TrialReader<'_>], name: &str, rollbacks_apart: bool) 
     }
 }
 
-/// Where the first seconds are left out of what counts, they are not of the statements: then it is what ended
-/// since the start of the measure phase, with the few transactions of the warm-up among them.
+/// Counts and means of the transactions. Where the first seconds are cut, the statements still
+/// include them, so this takes what ended since the start of the measure phase, including a few
+/// transactions of the warm-up.
 fn counts_and_means(reader: &TrialReader<'_>, subject: &Subject) -> Vec<(u64, f64)> {
     if reader.load().cut <= 0 {
         return reader.tally(subject).map(|tally| (tally.count(), tally.service.mean())).into_iter().collect();
@@ -96,7 +97,7 @@ fn counts_and_means(reader: &TrialReader<'_>, subject: &Subject) -> Vec<(u64, f6
     rows.map(|row| (row.count, row.mean)).collect()
 }
 
-/// A statement by what its trials say, of which there are so many.
+/// A statement from the facts of its trials; `trials` is their total number.
 fn statement(of_trials: &[&StatementFacts], trials: usize, ended: &Ended) -> Statement {
     let sum = |of: fn(&StatementFacts) -> u64| of_trials.iter().map(|one| of(one)).sum::<u64>();
     let (runs, total) = (sum(|one| one.measured), sum(|one| one.total));
@@ -110,13 +111,13 @@ fn statement(of_trials: &[&StatementFacts], trials: usize, ended: &Ended) -> Sta
         mean: total as f64 / runs as f64 / 1e9,
         percentiles: PERCENTILES.map(|one| percentile(of_trials, trials, one)),
         longest: longest as f64 / 1e9,
-        // Transactions are timed to three digits, and those whose time is up until then.
+        // Transactions are timed to three digits, and cancelled ones only until their time limit.
         share: known.then(|| (total as f64 / ended.time).min(1.0)),
         failed: sum(|one| one.failed),
     }
 }
 
-/// Of all trials or none: the fastest trials alone would flatter.
+/// The percentile over all trials, or none: the fastest trials alone would be too favourable.
 fn percentile(of_trials: &[&StatementFacts], trials: usize, (_, statistic, of): Percentile) -> Option<f64> {
     let enough = |one: &&&StatementFacts| one.measured >= values_needed(statistic).unwrap_or(1);
     let values = of_trials.iter().filter(enough).filter_map(|one| Some(of(one)? as f64 / 1e9));

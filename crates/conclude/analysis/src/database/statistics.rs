@@ -1,5 +1,5 @@
-//! What databases, generator and machine counted over the measure phase: a mean for each trial, and
-//! the mean and spread of those.
+//! Counters of databases, generator and machine over the measure phase: a mean per trial, and the
+//! mean and spread of those.
 
 use super::distinct;
 use crate::input::Input;
@@ -10,43 +10,43 @@ use plimsoll_model::result::LoadResult;
 use plimsoll_model::sample::{DATABASE_COUNTERS, HostSample, ProcessSample};
 use plimsoll_statistics::{mean, standard_deviation};
 
-/// Something that was counted, over the trials of a cell.
+/// A counter over the trials of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statistic {
-    /// Whose it is: a database, [`GENERATOR`] or [`HOST`].
+    /// Its source: a database, [`GENERATOR`] or [`HOST`].
     pub of: String,
-    /// What is counted.
+    /// Its name.
     pub name: String,
-    /// True if that is a server's own name, which means nothing on another.
+    /// True if the name is a server's own, which means nothing on another server.
     pub own_name: bool,
-    /// What in.
+    /// Its unit.
     pub unit: Unit,
-    /// Arithmetic mean of the trials' means, so that they add up.
+    /// Arithmetic mean of the trials' means, so that counters add up.
     pub mean: f64,
     /// Standard deviation of the trials' means; none for one trial.
     pub sd: Option<f64>,
-    /// Trials that have it.
+    /// Number of trials that have it.
     pub n: usize,
 }
 
-/// How much later than the measure phase its last sample may be taken, in seconds.
+/// How long after the measure phase its last sample may be taken, in seconds.
 const MAX_LATENESS: f64 = 0.05;
 
 pub(super) const GENERATOR: &str = "generator";
 pub(super) const HOST: &str = "host";
 
-/// Names of what is not counted but follows from counts, or from what the kernel says.
+/// Names of derived values, and of values from the kernel.
 pub(super) const HIT_RATIO: &str = "hit ratio";
 pub(super) const SYNCS_PER_COMMIT: &str = "log syncs per commit";
 pub(super) const CPU: &str = "CPU";
 pub(super) const IO_WAIT: &str = "waiting for IO";
 pub(super) const READ: &str = "read from storage";
-/// The kernel counts what a process makes dirty in the page cache, and by the folio: a write of 8 kB
-/// into one of 128 kB counts as 128 kB. What reaches the disk is less.
+/// The kernel counts what a process makes dirty in the page cache, by the folio: a write of 8 kB
+/// into a folio of 128 kB counts as 128 kB. Less reaches the disk.
 pub(super) const WRITTEN: &str = "made dirty in the page cache";
 pub(super) const ITERATIONS: &str = "iterations";
 
-/// A mean of one trial, before trials are put together.
+/// A mean of one trial.
 struct Value {
     of: String,
     name: String,
@@ -55,7 +55,7 @@ struct Value {
     value: f64,
 }
 
-/// Everything that the trials counted, in a fixed order.
+/// All counters of the trials, in a fixed order.
 pub(super) fn statistics(input: &Input, readers: &[&TrialReader<'_>]) -> Vec<Statistic> {
     let all: Vec<Value> = readers.iter().flat_map(|reader| of_trial(input, reader)).collect();
     let places = distinct(all.iter().map(|one| (&one.of, &one.name, one.unit)));
@@ -117,8 +117,8 @@ fn of_database(reader: &TrialReader<'_>, database: &str) -> Vec<Value> {
     values.into_iter().flatten().filter(|one| one.value.is_finite()).collect()
 }
 
-/// The mean of a counter over what counts of the measure phase: how much there was over how long, for
-/// the span of a sample reaches back to the one before, and the last one may be short.
+/// The mean rate of a counter over the counted part of the measure phase: the total increase over
+/// the total time. The span of a sample starts at the one before it, and the last one may be short.
 fn counter(reader: &TrialReader<'_>, database: &str, name: &str) -> Option<f64> {
     let samples = samples::databases(reader.trial());
     let samples = samples.filter(|(_, one)| one.database == database && one.counter == name);
@@ -133,13 +133,13 @@ fn counter(reader: &TrialReader<'_>, database: &str, name: &str) -> Option<f64> 
     (span > 0.0).then(|| amount / span)
 }
 
-/// True if the sample of this instant tells of seconds that count. One that ends after the measure
-/// phase does not: some servers hold back what sessions count, and tell it when these end.
+/// True if the sample at this instant covers seconds that count. A sample that ends after the
+/// measure phase does not: some servers report the counts of a session only when it ends.
 fn tells_of_measure_phase(load: &LoadResult, at: f64) -> bool {
     at <= load.summary.timing.window.seconds() + MAX_LATENESS && load.counts_second((at - 0.5).floor() as i64)
 }
 
-/// What a server counts by a name of its own.
+/// The names of counters that only this server has.
 fn own_counters<'a>(reader: &TrialReader<'a>, database: &str) -> Vec<&'a str> {
     let is_own = |name: &str| !DATABASE_COUNTERS.iter().any(|(known, ..)| *known == name);
     let samples = samples::databases(reader.trial()).filter(|(_, sample)| sample.database == database);

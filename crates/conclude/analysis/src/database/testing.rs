@@ -1,5 +1,5 @@
-//! A study of databases for the tests: versions 5.0 and 5.1 under settings and loads, with results
-//! that the test makes up.
+//! A study of databases for tests: versions 5.0 and 5.1 under settings and loads, with results that
+//! each test makes up.
 
 use crate::input::Input;
 use crate::testing::{blocks, input, placed, start};
@@ -11,7 +11,7 @@ use plimsoll_model::sample::{DatabaseSample, HostSample, ProcessSample};
 use plimsoll_model::start::{Plan, Start};
 use plimsoll_model::workload::Protocol;
 
-/// Where a trial stands.
+/// The place of a trial in the study.
 #[derive(Clone, Copy)]
 pub(crate) struct TrialPlace {
     /// 0 is 5.0, 1 is 5.1.

@@ -1,4 +1,4 @@
-//! What transactions took: DBT-2's summary, and TPC-C's limits.
+//! The durations of transactions: DBT-2's summary, and TPC-C's limits.
 
 use crate::measure::{TrialReader, merged, values_needed};
 use plimsoll_model::measure::Statistic;
@@ -11,38 +11,38 @@ use std::collections::BTreeSet;
 pub struct Transaction {
     /// The step, as measures name it.
     pub name: String,
-    /// As DBT-2 has it: `New Order`; the step's name for other workloads.
+    /// Its name in DBT-2: `New Order`; the step's name for other workloads.
     pub title: String,
-    /// How many ended.
+    /// Number of transactions that ended.
     pub total: u64,
-    /// Their share of all.
+    /// Their share of all transactions.
     pub share: f64,
     /// Mean duration, in seconds.
     pub mean: f64,
-    /// 90th percentile, in seconds; none where there are too few for it.
+    /// 90th percentile, in seconds; none where there are too few values for it.
     pub p90: Option<f64>,
-    /// How many failed.
+    /// Number of failures.
     pub failed: u64,
-    /// How many were rolled back because their input asks for it.
+    /// Number of intentional rollbacks, which the input asks for.
     pub rollbacks: u64,
     /// TPC-C's limit, for TPC-C.
     pub limit: Option<Limit>,
 }
 
 impl Transaction {
-    /// The share of them that was rolled back by intent.
+    /// The share of intentional rollbacks.
     #[must_use]
     pub fn rolled_back(&self) -> f64 {
         self.rollbacks as f64 / self.total as f64
     }
 }
 
-/// A limit that nine of ten transactions have to keep.
+/// A limit for the 90th percentile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
     /// In seconds.
     pub seconds: f64,
-    /// Whether they do, where there is a 90th percentile.
+    /// True if the 90th percentile is within the limit; none without a 90th percentile.
     pub holds: Option<bool>,
 }
 
@@ -56,7 +56,7 @@ const DBT2: [(&str, &str, f64); 5] = [
     ("stock_level", "Stock Level", 20.0),
 ];
 
-/// What the trials recorded of each transaction.
+/// The transactions of these trials.
 pub(super) fn transactions(readers: &[&TrialReader<'_>]) -> Vec<Transaction> {
     let names: BTreeSet<&str> = readers.iter().flat_map(|reader| names(reader)).collect();
     let of = |name: &str| merged(readers.iter().filter_map(|reader| reader.tally(&Subject::Request(name.to_owned()))));

@@ -1,5 +1,5 @@
-//! What limits the numbers of a study of databases: data that is not right, settings that give
-//! safety away or differ where nobody meant them to, a load that never lets go, data in memory.
+//! Findings about databases: violated conditions, settings that give up safety or differ by
+//! accident, a closed load without think time, data in memory.
 
 use super::{Context, Finding, Severity, list_of_trials, merge_equal_lines};
 use crate::database::{
@@ -16,31 +16,31 @@ use plimsoll_model::sql::NEW_ORDER;
 use plimsoll_model::words::and_list;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Orders of a warehouse of TPC-C before a trial.
+/// Orders in a warehouse of TPC-C before a trial.
 const ORDERS_OF_WAREHOUSE: f64 = 30_000.0;
 
 /// Terminals of a warehouse of TPC-C.
 const TERMINALS_OF_WAREHOUSE: f64 = 10.0;
 
-/// Share by which orders may grow in a trial without notice.
+/// Share by which orders may grow in a trial before it is reported.
 const MAX_GROWTH: f64 = 0.1;
 
-/// Share of all processor time that the generator may use without notice.
+/// Share of the used processor time that the generator may take before it is reported.
 const MAX_GENERATOR_SHARE: f64 = 0.1;
 
-/// Share of page requests that a cache has to answer for the data to be called in memory.
+/// Hit ratio from which on the data counts as being in memory.
 const IN_MEMORY_HIT_RATIO: f64 = 0.995;
 
-/// Share of a trial's transactions from which on their failing is a problem.
+/// Share of a trial's transactions from which on their failures are a problem.
 const MAX_FAILED_SHARE: f64 = 0.1;
 
-/// How often a session of PostgreSQL tells what it has counted, at the most, in seconds.
+/// The interval at which a session of PostgreSQL reports its counters, in seconds.
 const POSTGRESQL_REPORT_INTERVAL: f64 = 1.0;
 
-/// Share by which a rate that a server counted may be off without notice.
+/// Share by which a server's rate may be off before it is reported.
 const MAX_RATE_ERROR: f64 = 0.1;
 
-/// Settings that say how large the server's own cache is.
+/// The settings for the size of the server's own cache.
 const CACHE_SIZE_SETTINGS: [&str; 2] = ["innodb_buffer_pool_size", "shared_buffers"];
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
@@ -84,7 +84,7 @@ fn violated_conditions(report: &DatabaseReport) -> Option<Finding> {
     })
 }
 
-/// Trials in which so many transactions failed that their numbers are those of failing.
+/// Trials with so many failed transactions that their numbers describe failures.
 fn failing_transactions(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
     let mut trials: Vec<(f64, String)> = context
         .counted()
@@ -171,7 +171,7 @@ fn wrong_mix(report: &DatabaseReport) -> Option<Finding> {
     })
 }
 
-/// The audit: told also where all variants give up the same.
+/// Settings that trade safety for speed; reported even where all variants share them.
 fn safety_for_speed(report: &DatabaseReport) -> Option<Finding> {
     let line = |row: &SettingRow, value: &SettingValue| {
         let risk = value.risk.as_ref()?;
@@ -223,7 +223,7 @@ fn unequal_settings(context: &Context<'_>, report: &DatabaseReport) -> Option<Fi
     })
 }
 
-/// Where the generator's processor time is taken from the server's.
+/// A generator that takes processor time from the server.
 fn shared_processors(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
     if !context.input.facts.loopback || !report.is_sql {
         return None;
@@ -255,7 +255,7 @@ fn shared_processors(context: &Context<'_>, report: &DatabaseReport) -> Option<F
     })
 }
 
-/// Variants that differ at the same setting, and not each at its best, or the other way round.
+/// Variants that differ at the same setting and not each at its best, or the other way round.
 fn best_settings_disagree(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
     let best = report.best.as_ref()?;
     let line = |row: &BestRow, one: &BestRatio| {
@@ -288,7 +288,7 @@ fn best_settings_disagree(context: &Context<'_>, report: &DatabaseReport) -> Opt
     })
 }
 
-/// On which side of 1 an interval lies: 0 where it includes that.
+/// The side of 1 on which an interval lies: 0 where it contains 1.
 fn side(ratio: &OrReason<Ratio>) -> Option<i8> {
     let interval = ratio.as_ref().ok()?.interval.as_ref().ok()?;
     Some(if interval.low > 1.0 {
@@ -300,7 +300,7 @@ fn side(ratio: &OrReason<Ratio>) -> Option<i8> {
     })
 }
 
-/// Users who never wait ask for as much as the system gives.
+/// Users without think time request as much as the system can do.
 fn closed_load(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
     let closed_load = report.is_sql && !context.input.facts.open_load && context.input.facts.mean_think == Some(0.0);
     closed_load.then(|| Finding {
@@ -315,8 +315,8 @@ fn closed_load(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding
     })
 }
 
-/// Whether reads are answered by the server's own cache. Its files can be larger than that, because
-/// logs are among them.
+/// Compares the size of the data with the server's own cache. The files can be larger than the
+/// data, because they include logs.
 fn in_memory(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
     let (mut fitting, mut larger) = (Vec::new(), Vec::new());
     for ((database, cache, in_force, size), least) in caches(context, report) {
@@ -350,10 +350,10 @@ fn in_memory(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> 
     (!evidence.is_empty()).then(|| Finding { severity: Severity::Note, topic, sentence: sentence.to_owned(), evidence })
 }
 
-/// A database with its cache, the size of that and of the data.
+/// A database with its cache setting, the size of the cache and of the data.
 type Cache<'a> = (&'a str, &'a str, &'a str, u64);
 
-/// Each with the least share of page requests that it answers, where that is known.
+/// The caches, each with its lowest hit ratio, where that is known.
 fn caches<'a>(context: &'a Context<'_>, report: &DatabaseReport) -> BTreeMap<Cache<'a>, Option<f64>> {
     let mut caches: BTreeMap<Cache<'_>, Option<f64>> = BTreeMap::new();
     for reader in context.counted() {
@@ -369,8 +369,8 @@ fn caches<'a>(context: &'a Context<'_>, report: &DatabaseReport) -> BTreeMap<Cac
     caches
 }
 
-/// PostgreSQL's sessions count for themselves and tell it later: of a short measure phase a good part is
-/// told after it, or something of the warm-up within.
+/// PostgreSQL's sessions keep their own counts and report them later: in a short measure phase a
+/// good part is reported after it, or part of the warm-up within it.
 fn counters_reported_late(context: &Context<'_>, report: &DatabaseReport) -> Option<Finding> {
     let reports_late = |facts: &DatabaseFacts| report.is_sql && facts.version.starts_with("PostgreSQL");
     let late: Vec<&TrialReader<'_>> =
@@ -398,12 +398,12 @@ fn counters_reported_late(context: &Context<'_>, report: &DatabaseReport) -> Opt
     })
 }
 
-/// The mean of what was counted under this name, whoever did.
+/// The mean of the counter with this name, from any source.
 fn statistic(cell: &Cell, name: &str) -> Option<f64> {
     cell.statistics.iter().find(|one| one.name == name).map(|one| one.mean)
 }
 
-/// Orders that trials add make the data of their end another than that of their start.
+/// Orders that a trial adds: the data at its end differs from that at its start.
 fn grown_data(context: &Context<'_>) -> Option<Finding> {
     let growth = |reader: &TrialReader<'_>, facts: &DatabaseFacts| {
         let warehouses = warehouses(&facts.work.workload)?;
@@ -426,7 +426,7 @@ fn grown_data(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// More users than terminals, or fewer: TPC-C has ten for each warehouse.
+/// More or fewer users than terminals: TPC-C has ten for each warehouse.
 fn terminals(context: &Context<'_>) -> Option<Finding> {
     let of = |reader: &TrialReader<'_>, facts: &DatabaseFacts| {
         let terminals = TERMINALS_OF_WAREHOUSE * warehouses(&facts.work.workload)?;
@@ -457,13 +457,13 @@ fn sql_trials<'a>(context: &'a Context<'_>) -> impl Iterator<Item = (&'a TrialRe
     })
 }
 
-/// The warehouses of `TPC-C, 2 warehouses, …`.
+/// The number of warehouses in `TPC-C, 2 warehouses, …`.
 fn warehouses(workload: &str) -> Option<f64> {
     let part = workload.strip_prefix("TPC-C")?.split(',').find(|part| part.contains("warehouse"))?;
     part.split_whitespace().find_map(|word| word.parse().ok())
 }
 
-/// Bytes as servers write them: `536870912`, `512M`, `128MB`, `16 GB`.
+/// Parses bytes as servers write them: `536870912`, `512M`, `128MB`, `16 GB`.
 fn bytes(text: &str) -> Option<f64> {
     let text = text.trim();
     let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());

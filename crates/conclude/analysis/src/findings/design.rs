@@ -1,4 +1,4 @@
-//! What the study's own design leaves open.
+//! Findings about the design of the study.
 
 use super::{Context, Finding, Severity, list_of_trials};
 use crate::decide::MIN_REPEATS;
@@ -38,8 +38,7 @@ fn too_few_repeats(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Repeats that differ among themselves by more than what matters between variants, where no
-/// verdict could be reached.
+/// A spread between repeats above the margin, where no verdict could be reached.
 fn wide_spread(context: &Context<'_>) -> Option<Finding> {
     let headline = crate::catalogue::headline(&context.input.facts);
     let mut wide: Vec<(f64, String)> = Vec::new();
@@ -78,7 +77,7 @@ fn wide_spread(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// True if a comparison that the cell is part of leaves the question open.
+/// True if a comparison that includes the cell is not decided.
 fn undecided(context: &Context<'_>, cell: &Cell) -> bool {
     let measure = crate::catalogue::headline(&context.input.facts).measure;
     context.analysis.comparisons.iter().any(|one| {
@@ -89,7 +88,7 @@ fn undecided(context: &Context<'_>, cell: &Cell) -> bool {
     })
 }
 
-/// The percentiles that were refused.
+/// The percentiles that were withheld.
 fn too_few_requests(context: &Context<'_>) -> Option<Finding> {
     let mut evidence = Vec::new();
     for measure in &context.analysis.measures {
@@ -119,7 +118,7 @@ fn too_few_requests(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Settings in the commands of the systems that buy speed with safety.
+/// Settings in the commands of the systems that trade durability for speed.
 fn durability(context: &Context<'_>) -> Option<Finding> {
     let mut settings: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (variant, commands) in context.input.facts.commands.iter().enumerate() {
@@ -145,7 +144,7 @@ fn durability(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// A database says itself which settings are in force, and has a finding of its own for them.
+/// True if the command starts a database: its settings in force have a finding of their own.
 fn starts_database(context: &Context<'_>, command: &str) -> bool {
     let name = command.split(':').next().unwrap_or_default();
     context.analysis.database.as_ref().is_some_and(|report| report.databases.iter().any(|database| database == name))
@@ -163,7 +162,8 @@ fn quick(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Storage has a finding of its own: its back ends may be on this machine or not, one by one.
+/// Load over the loopback. Storage has a finding of its own: each of its back ends may or may not
+/// be on this machine.
 fn loopback(context: &Context<'_>) -> Option<Finding> {
     (context.input.facts.loopback && context.analysis.storage.is_none()).then(|| Finding {
         severity: Severity::Note,

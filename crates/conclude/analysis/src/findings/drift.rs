@@ -1,17 +1,17 @@
-//! Whether the machine changed during the run.
+//! Drift of the machine during the run.
 
 use super::{Context, Finding, Severity};
 use crate::quantity::change;
 use crate::words;
 use plimsoll_statistics::{TTest, mean};
 
-/// Fewest baseline trials for which a drift is looked for.
+/// Fewest trials of the baseline for a test of drift.
 const MIN_TRIALS: usize = 6;
 
-/// A drift is reported if chance alone would show one as strong less often than this.
+/// A drift is reported at this p-value or below.
 const SIGNIFICANCE: f64 = 0.01;
 
-/// The headline measure of the baseline against time, each condition around its own mean.
+/// Regresses the headline measure of the baseline on time, each condition around its own mean.
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let points = points(context);
     let Some(line) = fit(&points, context.input.plan.conditions.len()) else { return Vec::new() };
@@ -36,7 +36,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     vec![drift]
 }
 
-/// Time in milliseconds, and the logarithm of the value less the mean of its condition.
+/// Pairs of the time in milliseconds and the logarithm of the value less the mean of its condition.
 fn points(context: &Context<'_>) -> Vec<(f64, f64)> {
     let measure = crate::catalogue::headline(&context.input.facts).measure;
     let mut points = Vec::new();
@@ -63,8 +63,8 @@ struct Trend {
     p: f64,
 }
 
-/// The least-squares line through `points`, if it rises or falls more than chance would explain.
-/// Each condition's mean has cost a degree of freedom.
+/// The least-squares line through `points`, if its slope is significant. Each condition's mean has
+/// cost a degree of freedom.
 fn fit(points: &[(f64, f64)], conditions: usize) -> Option<Trend> {
     let df = points.len().checked_sub(conditions + 1).filter(|df| *df > 0)?;
     if points.len() < MIN_TRIALS {

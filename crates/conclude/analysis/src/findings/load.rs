@@ -1,4 +1,4 @@
-//! Whether what was timed is what the study means to compare.
+//! Findings about the load: whether the measured times are those that the study compares.
 
 use super::{Context, Finding, Severity, examples};
 use crate::measure::TrialReader;
@@ -11,19 +11,19 @@ use plimsoll_model::workload::Protocol;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// A share of the iteration below which requests are not what is mainly timed.
+/// Share of the iteration below which requests are not the main part of it.
 const MAIN_SHARE: f64 = 0.8;
 
-/// Shares of variants that differ by no more than this are told as one.
+/// Shares of variants that differ by no more than this are reported as one.
 const MAX_DIFFERENCE_OF_EQUAL_SHARES: f64 = 0.05;
 
-/// How far throughput times duration may be from the number of users.
+/// Relative tolerance for throughput times duration against the number of users.
 const LITTLES_LAW_TOLERANCE: f64 = 0.02;
 
 /// Time that the generator itself may take between two iterations of a user, in seconds.
 const GENERATOR_STEP: f64 = 1e-6;
 
-/// Share of the users below which so few are busy that the others did nothing at all.
+/// Share of busy users below which the others count as idle throughout.
 const IDLE_SHARE: f64 = 0.8;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
@@ -38,7 +38,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// The requests' share of the iteration, where iterations decide and there is much more in them.
+/// The share of requests in iterations, where iterations decide and consist of much more.
 fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
     let of_iterations = |measure: &Measure| matches!(measure.series, Series::IterationDuration | Series::Iterations);
     let headline = crate::catalogue::headline(&context.input.facts).measure;
@@ -54,7 +54,7 @@ fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
         .collect();
     shares.sort_by(|one, other| one.0.requests.total_cmp(&other.0.requests));
     let (least, place) = shares.first()?;
-    // An iteration of a script is all that the script does.
+    // An iteration of a script covers everything that the script does.
     let is_script = *protocol == Protocol::Script;
     let (rest, remedy) = match (is_script, least.connecting > 0.5) {
         (false, true) => ("mostly connecting", ", or keep connections open between iterations"),
@@ -87,14 +87,14 @@ fn what_is_timed(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// What the time of iterations goes to, as shares of it.
+/// The parts of the iterations' time, as shares.
 #[derive(Clone, Copy)]
 struct Shares {
     requests: f64,
     connecting: f64,
 }
 
-/// The shares under a condition with the name of the place: of each variant where they differ,
+/// The shares under a condition, with the name of the place: of each variant where they differ,
 /// otherwise of all together.
 fn shares_at(context: &Context<'_>, condition: usize) -> Vec<(Shares, String)> {
     let name = context.condition(condition);
@@ -123,17 +123,17 @@ fn shares_of<'a>(trials: impl Iterator<Item = &'a TrialReader<'a>>) -> Option<Sh
     (iterations > 0.0).then(|| Shares { requests: requests / iterations, connecting: connecting / iterations })
 }
 
-/// The time of everything in a tally together, in seconds.
+/// The total time in a tally, in seconds.
 fn total(tally: Option<&plimsoll_model::record::Tally>) -> f64 {
     tally.map_or(0.0, |tally| tally.service.mean() * tally.count() as f64 / 1e9)
 }
 
-/// How many of a trial's users were at work, by what ended and how long it took.
+/// The number of busy users of a trial, by throughput and duration.
 struct BusyUsers {
     users: f64,
-    /// The share of them that throughput × (duration + think time) accounts for.
+    /// The share of users that throughput × (duration + think time) accounts for.
     share: f64,
-    /// Where that share may lie though all of them were at work.
+    /// The range of the share if all users were busy.
     allowed: RangeInclusive<f64>,
 }
 
@@ -141,8 +141,9 @@ impl BusyUsers {
     /// Little's law: in a closed loop every user is in an iteration or pauses, so X·(R + Z) = N.
     ///
     /// A count of whole iterations may be off by one for each user, random think times make that of
-    /// n iterations scatter by 1/√n, the generator's own step is missing from each, and the [edges](EdgeIterations) of the measure phase add to the law or
-    /// take from it.
+    /// n iterations scatter by 1/√n, the generator's own step is missing from each, and the
+    /// [iterations at the edges](EdgeIterations) of the measure phase add to the law or take from
+    /// it.
     fn of(reader: &TrialReader<'_>, think: f64, after_failure: f64) -> Option<BusyUsers> {
         let users = users(reader)?;
         let value = |measure: &str| reader.value(&measure.parse().expect("a measure")).ok();
@@ -172,13 +173,13 @@ impl BusyUsers {
     }
 }
 
-/// The time, in seconds, of the iterations that lie over an edge of what is measured.
+/// The time, in seconds, of the iterations that cross an edge of the measured window.
 ///
-/// Those that end after the measure phase are part of its durations as a whole, and those that
-/// began before it are not. Each user has one at either edge. That one is longer than others: a
-/// long iteration lies over a given instant more often than a short one, and where the system
-/// stalls, all users wait in one that may be many times the mean. In a short trial they are a good
-/// part of all its time.
+/// Iterations that end after the measure phase are part of its durations as a whole, and those that
+/// began before it are not. Each user has one at either edge. It is longer than others: a long
+/// iteration covers a given instant more often than a short one, and where the system stalls, all
+/// users wait in one that may be many times the mean. In a short trial these iterations are a good
+/// part of the total time.
 struct EdgeIterations {
     before: f64,
     after: f64,
@@ -198,7 +199,7 @@ impl EdgeIterations {
     }
 }
 
-/// Closed loops with the same think time in all trials, and what their users did.
+/// Closed loops with the same think time in all trials, and the busy users of each.
 fn busy<'a>(context: &'a Context<'_>) -> Vec<(&'a TrialReader<'a>, BusyUsers)> {
     let Some(think) = context.input.facts.mean_think.filter(|_| !context.input.facts.open_load) else {
         return Vec::new();
@@ -209,7 +210,7 @@ fn busy<'a>(context: &'a Context<'_>) -> Vec<(&'a TrialReader<'a>, BusyUsers)> {
 }
 
 /// The time, in seconds, in which users paused only because an iteration had failed. Users whose
-/// calls block do so after every failure but a conflict, others where there is no connection.
+/// calls block do so after every failure except a conflict, others where there is no connection.
 fn paused_after_failures(reader: &TrialReader<'_>, think: f64, blocks: bool) -> f64 {
     let pauses = |kind: ErrorKind| match blocks {
         true => !kind.is_conflict(),
@@ -242,7 +243,7 @@ fn littles_law(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Users that the study asks for and that hardly did anything.
+/// Users that the study asks for and that were hardly ever busy.
 fn idle_users(context: &Context<'_>) -> Option<Finding> {
     let idle: Vec<(f64, String)> = busy(context)
         .into_iter()
@@ -273,8 +274,8 @@ fn idle_users(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// What users of storage do that is not timed: deleting what makes room, writing what is to be read,
-/// dropping it from the page cache.
+/// Work of storage users that is not timed: deleting objects to make room, writing the objects to
+/// read, dropping them from the page cache.
 fn between_operations(context: &Context<'_>) -> Option<Finding> {
     let mut shares: Vec<(f64, String)> = busy(context)
         .into_iter()
@@ -298,7 +299,7 @@ fn between_operations(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Connections that were made by the end of the measure phase, warm-up included; none where no
+/// Connections that were made by the end of the measure phase, including the warm-up; none where no
 /// attempt was recorded.
 fn connections(reader: &TrialReader<'_>) -> Option<u64> {
     let window = reader.load().summary.timing.window.seconds();
@@ -307,20 +308,20 @@ fn connections(reader: &TrialReader<'_>) -> Option<u64> {
     rows.map(|row| row.count - row.failed.min(row.count)).reduce(|one, other| one + other)
 }
 
-/// The users of a trial whose number never changed in the measure phase.
+/// The number of users of a trial, if it was constant in the measure phase.
 fn users(reader: &TrialReader<'_>) -> Option<f64> {
     let load = reader.load();
-    // At the very end of the window users leave already.
+    // At the very end of the window some users have already left.
     let mut rows = load.generator.iter().filter(|row| load.counts_second(row.second + 1) && row.second >= load.cut);
     let first = rows.next()?.users;
     (first > 0 && rows.all(|row| row.users == first)).then_some(first as f64)
 }
 
-/// What failed in a cell.
+/// The failures in a cell.
 #[derive(Default)]
 struct Failures {
     failed: u64,
-    /// Of so many.
+    /// The number of attempts.
     of: u64,
     kinds: BTreeMap<ErrorKind, u64>,
 }
@@ -339,7 +340,7 @@ impl Failures {
     }
 }
 
-/// What failed in each cell, in words.
+/// The failures of each cell, in words.
 fn in_cells<'a>(
     context: &'a Context<'_>,
     of_cells: &'a BTreeMap<(usize, usize), Failures>,

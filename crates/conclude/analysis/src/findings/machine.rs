@@ -1,5 +1,5 @@
-//! Whether the machine was the study's alone and stayed the same, and how near the generator came
-//! to its limits.
+//! Findings about the machine: other load on it, changes during the run, and how close the
+//! generator came to its limits.
 
 use super::{Context, Finding, Severity, list_of_trials};
 use crate::input::Input;
@@ -11,25 +11,25 @@ use plimsoll_model::sample::HostSample;
 use plimsoll_model::words::and_list;
 use plimsoll_statistics::{mean, median};
 
-/// Cores, as a share of all, by which a trial must stand out from those that should look like it.
+/// Cores, as a share of all, by which a trial must exceed comparable trials to be reported.
 const OUTLYING_CORES: f64 = 0.1;
 
-/// Cores, as a share of all, that other programs may use in most trials without notice.
+/// Cores, as a share of all, that other programs may use in most trials before it is reported.
 const CROWDED_CORES: f64 = 0.25;
 
-/// Cores, as a share of all, that the hypervisor may take without notice.
+/// Cores, as a share of all, that the hypervisor may take before it is reported.
 const STOLEN_CORES: f64 = 0.02;
 
-/// Memory, as a share of all, below which the kernel has to make room.
+/// Available memory, as a share of all, below which the kernel has to reclaim memory.
 const MEMORY_SHORTAGE: f64 = 0.05;
 
-/// Change of the clock frequency that is told.
+/// Change of the clock frequency from which on it is reported.
 const FREQUENCY_CHANGE: f64 = 0.05;
 
-/// Fewest trials for looking at the clock frequency over the run.
+/// Fewest trials for a test of the clock frequency over the run.
 const MIN_TRIALS: usize = 6;
 
-/// Shares of the generator's limits from which on they are told, and are a caution.
+/// Shares of the generator's limits from which on they are reported, and are a caution.
 const HALF_OF_LIMIT: f64 = 0.5;
 const NEAR_LIMIT: f64 = 0.8;
 
@@ -38,10 +38,11 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [host(context, &trials), frequency(context, &trials), generator(context)].into_iter().flatten().collect()
 }
 
-/// What the machine did in what counts of a trial, on average; none where nothing was sampled.
+/// Means over the counted part of a trial of the machine's use; none where nothing was sampled.
 struct HostUse<'a> {
     reader: &'a TrialReader<'a>,
-    /// Cores of everything but systems and generator; none where those of the generator are not known.
+    /// Cores in use by everything but systems and generator; none where those of the generator are
+    /// unknown.
     others: Option<f64>,
     steal: Option<f64>,
     iowait: Option<f64>,
@@ -54,7 +55,7 @@ struct HostUse<'a> {
 impl<'a> HostUse<'a> {
     fn new(input: &Input, reader: &'a TrialReader<'a>) -> HostUse<'a> {
         let load = reader.load();
-        // A sample tells of the second that ends with it.
+        // A sample covers the second that ends with it.
         let in_window = |at: f64| load.counts_second((at - 0.5).floor() as i64);
         let samples: Vec<&HostSample> =
             samples::host(reader.trial()).filter(|(at, _)| in_window(*at)).map(|(_, sample)| sample).collect();
@@ -76,14 +77,14 @@ impl<'a> HostUse<'a> {
         }
     }
 
-    /// Trials of the same variant under the same condition should look alike. Between variants the
-    /// kernel's work for a system may differ, which no program is charged with.
+    /// The variant and the condition. Trials of one cell should look alike. Between variants the
+    /// kernel's work for a system may differ, and no program is charged with that work.
     fn cell(&self) -> (usize, usize) {
         (self.reader.trial().condition(), self.reader.trial().variant())
     }
 }
 
-/// What else went on: load by others, a hypervisor, storage, memory.
+/// Other load on the machine: programs, a hypervisor, storage, memory.
 fn host(context: &Context<'_>, trials: &[HostUse<'_>]) -> Option<Finding> {
     let processors = context.input.host.processors.max(1) as f64;
     let cores = |cores: f64| show(cores, Unit::Cores);
@@ -137,8 +138,8 @@ fn host(context: &Context<'_>, trials: &[HostUse<'_>]) -> Option<Finding> {
     })
 }
 
-/// The trials in which a value is larger by more than `by` than is usual for their variant under
-/// their condition, with the value and what is usual.
+/// The trials whose value exceeds the usual value of their variant and condition by more than `by`,
+/// with the value and the usual value.
 fn outliers<'a>(
     trials: &'a [HostUse<'a>],
     by: f64,
@@ -152,7 +153,7 @@ fn outliers<'a>(
     })
 }
 
-/// A clock that runs slower for one variant than for another, or slows down over the run.
+/// A clock frequency that is lower for one variant than for another, or that falls over the run.
 fn frequency(context: &Context<'_>, trials: &[HostUse<'_>]) -> Option<Finding> {
     let evidence: Vec<String> = over_the_run(trials).into_iter().chain(between_variants(context, trials)).collect();
     (!evidence.is_empty()).then(|| Finding {
@@ -209,7 +210,7 @@ fn between_variants(context: &Context<'_>, trials: &[HostUse<'_>]) -> Vec<String
     lines
 }
 
-/// The trial in which the generator came nearest to each of its limits.
+/// The trial in which the generator came closest to each of its limits.
 fn generator(context: &Context<'_>) -> Option<Finding> {
     if !context.input.is_measured() {
         return None;

@@ -1,5 +1,5 @@
-//! Whether the study was carried out so that its verdicts hold: order, noise floor, blocks that
-//! were run again, factors that vary together.
+//! Findings about the conduct of the study: order, noise floor, repeated blocks, confounded
+//! factors.
 
 use super::{Context, Finding, Severity};
 use crate::catalogue::margin as margin_of;
@@ -18,7 +18,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Variants that never took turns with the baseline.
+/// Variants whose trials all ran before, or all after, those of the baseline.
 fn sequential(context: &Context<'_>) -> Option<Finding> {
     let plan = &context.input.plan;
     let evidence: Vec<String> = (0..plan.conditions.len())
@@ -86,7 +86,7 @@ fn noise_floor(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Differences that no noise floor explains, and that have no verdict all the same.
+/// Differences that lie beyond the noise floor and have no verdict all the same.
 fn exceeds_floor(context: &Context<'_>) -> String {
     match context.analysis.verdicts().filter(|verdict| verdict.exceeds_floor).count() {
         0 => String::new(),
@@ -111,7 +111,7 @@ fn no_noise_floor(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Blocks of which there was more than one attempt.
+/// Blocks with more than one attempt.
 fn run_again(context: &Context<'_>) -> Option<Finding> {
     let plan = &context.input.plan;
     let mut again: BTreeMap<u32, Vec<String>> = BTreeMap::new();

@@ -1,14 +1,16 @@
-//! Measures that the study names and no trial has: a name that is misspelt, or of what never happened.
+//! Findings about measures that the study names and no trial has: the name is misspelt, or nothing
+//! of the kind was recorded.
 
 use super::{Context, Finding, Severity};
 use plimsoll_model::measure::{Measure, Series};
 use plimsoll_model::words::and_list;
 use std::collections::BTreeSet;
 
-/// How many names are told of what was recorded instead.
+/// The largest number of recorded names in the finding.
 const MOST_NAMES: usize = 8;
 
-/// What scripts name, nobody knows before they run: so the run has to tell, before anything else.
+/// Measures without a value. The names in scripts are unknown before the run, so only the run can
+/// report this, before anything else.
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let facts = &context.input.facts;
     let named = crate::catalogue::decisions(facts).into_iter().map(|decision| decision.measure);
@@ -33,7 +35,8 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     vec![Finding { severity: Severity::Problem, topic: "measures without a value", sentence, evidence }]
 }
 
-/// Why none of the trials that count has a value; none where one has, or has too few requests for it.
+/// The reason why no trial that counts has a value; none where one has a value, or merely too few
+/// requests.
 fn reason(context: &Context<'_>, measure: &Measure) -> Option<String> {
     let mut first = None;
     for reader in context.counted() {
@@ -45,7 +48,7 @@ fn reason(context: &Context<'_>, measure: &Measure) -> Option<String> {
     first.map(|reason| reason + &instead(context, &measure.series).unwrap_or_default())
 }
 
-/// What was recorded of the kind that a series names.
+/// The names that were recorded of the kind of the series.
 fn instead(context: &Context<'_>, series: &Series) -> Option<String> {
     let wanted = series.named_subject()?;
     let recorded = context.counted().flat_map(|reader| &reader.load().tallies);

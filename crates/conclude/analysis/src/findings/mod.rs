@@ -1,4 +1,4 @@
-//! Findings: one sentence each that a reader should know beside the answer, with its evidence.
+//! Findings: one sentence each, with its evidence, that a reader should know beside the answer.
 
 mod database;
 mod design;
@@ -21,7 +21,7 @@ use plimsoll_model::record::ErrorKind;
 use plimsoll_model::words::and_list;
 use std::collections::BTreeMap;
 
-/// What a finding can look at.
+/// The inputs of all findings.
 struct Context<'a> {
     input: &'a Input,
     readers: &'a [TrialReader<'a>],
@@ -62,14 +62,14 @@ impl Context<'_> {
         words::condition(&self.input.plan.conditions[index])
     }
 
-    /// A trial by number, variant and condition.
+    /// A trial in words: number, variant and condition.
     fn trial(&self, reader: &TrialReader<'_>) -> String {
         let trial = reader.trial();
         format!("trial {} ({}, {})", trial.number(), self.variant(trial.variant()), self.condition(trial.condition()))
     }
 }
 
-/// One text for each request and kind of error, from the first of `trials` that has it:
+/// One example for each request and kind of error, from the first of `trials` that has it:
 /// `increment, connect: failed to connect: Connection refused`.
 fn examples<'a>(trials: impl IntoIterator<Item = &'a TrialReader<'a>>) -> Vec<String> {
     let mut examples: BTreeMap<(&String, ErrorKind), String> = BTreeMap::new();
@@ -83,7 +83,7 @@ fn examples<'a>(trials: impl IntoIterator<Item = &'a TrialReader<'a>>) -> Vec<St
     examples.into_values().collect()
 }
 
-/// Lines that say the same of several trials, told once: `text` → `trials 3, 7 and 9: text`.
+/// Merges equal lines of several trials: `text` → `trials 3, 7 and 9: text`.
 fn merge_equal_lines(lines: impl IntoIterator<Item = (u32, String)>) -> Vec<String> {
     let mut by_text: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for (trial, text) in lines {
@@ -94,12 +94,12 @@ fn merge_equal_lines(lines: impl IntoIterator<Item = (u32, String)>) -> Vec<Stri
     told.into_iter().map(|(trials, text)| format!("{}: {text}", list_of_trials(&trials))).collect()
 }
 
-/// Trials by number if they are few, otherwise how many.
+/// Trials by number if they are few, otherwise their count.
 fn list_of_trials(trials: &[u32]) -> String {
     if trials.len() > MAX_TRIALS_BY_NUMBER { words::counted(trials.len(), "trial") } else { named(trials) }
 }
 
-/// So many trials are still named one by one.
+/// Up to this many trials are listed by number.
 const MAX_TRIALS_BY_NUMBER: usize = 6;
 
 fn named(trials: &[u32]) -> String {

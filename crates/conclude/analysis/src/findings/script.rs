@@ -1,4 +1,4 @@
-//! What scripts left behind besides their numbers.
+//! Findings about scripts.
 
 use super::{Context, Finding, Severity, list_of_trials};
 use crate::quantity::grouped;
@@ -7,7 +7,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     console(context).into_iter().collect()
 }
 
-/// Where to look for what scripts wrote to their console: it may say why something went wrong.
+/// Where to find the scripts' console output: it may explain a failure.
 fn console(context: &Context<'_>) -> Option<Finding> {
     let written =
         |reader: &super::TrialReader<'_>| reader.load().summary.work.script().map_or(0, |script| script.console);

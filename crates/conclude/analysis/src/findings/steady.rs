@@ -1,4 +1,4 @@
-//! Whether what was measured had settled, and what was left out because it had not.
+//! Findings about steadiness: trials that had not settled, and seconds that were cut for it.
 
 use super::{Context, Finding, Severity, list_of_trials};
 use crate::measure::TrialReader;
@@ -10,14 +10,14 @@ use plimsoll_model::result::LoadSecond;
 use plimsoll_statistics::{Growth, growth, halves as halves_of};
 use std::collections::BTreeMap;
 
-/// The p value that a difference of two halves must reach: that of three standard errors.
+/// The p-value at which a difference of two halves is reported: that of three standard errors.
 const SIGNIFICANCE: f64 = 0.0027;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     [cut(context), unjudged(context), halves(context), backlog(context)].into_iter().flatten().collect()
 }
 
-/// The seconds that were left out, and the trial that asked for it.
+/// The seconds that were cut, and the trial that caused it.
 fn cut(context: &Context<'_>) -> Option<Finding> {
     let mut latest: BTreeMap<usize, &TrialReader<'_>> = BTreeMap::new();
     for reader in context.counted().filter(|reader| reader.load().cut > 0) {
@@ -53,7 +53,7 @@ fn cut(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Trials of which it could not be said whether they were steady.
+/// Trials whose steadiness could not be judged.
 fn unjudged(context: &Context<'_>) -> Option<Finding> {
     let mut by_reason: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for reader in context.counted() {
@@ -73,8 +73,8 @@ fn unjudged(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// The first half of what counts against the second, in the series of the headline measure. A
-/// backlog that grows is told by itself.
+/// Compares the first half of the counted seconds with the second, in the series of the headline
+/// measure. A growing backlog has a finding of its own.
 fn halves(context: &Context<'_>) -> Option<Finding> {
     let headline = crate::catalogue::headline(&context.input.facts);
     let series = SeriesOverTime::of(&headline.measure);
@@ -117,10 +117,10 @@ fn halves(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// The margin where the headline is no series over time, as that of a mean.
+/// The margin where the headline has no series over time: that of a mean.
 const DEFAULT_MARGIN: f64 = 0.05;
 
-/// Only such trials are judged; where load is meant to change, so is what is measured.
+/// True if the trial is meant to be steady: where load changes by design, so do the measures.
 fn is_meant_to_be_steady(reader: &TrialReader<'_>) -> bool {
     let summary = &reader.load().summary;
     summary.steadiness.from.is_some() || summary.steadiness.unjudged.is_some()
@@ -132,14 +132,14 @@ struct SeriesOverTime {
 }
 
 impl SeriesOverTime {
-    /// The one that stands for `measure`: its mean over each second, the throughput, or that of
-    /// iterations for what is neither a duration nor a count.
+    /// The series that represents `measure`: its mean in each second, the throughput, or the mean
+    /// of iterations for measures that are neither a duration nor a count.
     fn of(measure: &Measure) -> SeriesOverTime {
         let (series, statistic) = match &measure.series {
             Series::IterationDuration | Series::ConnectDuration | Series::RequestDuration(_) => {
                 (measure.series.clone(), Statistic::Avg)
             }
-            // Only service times stand in the series over time.
+            // Only service times are in the series over time.
             Series::ResponseTime(name) | Series::FirstByte(name) | Series::PartDuration(_, name) => {
                 (Series::RequestDuration(name.clone()), Statistic::Avg)
             }
@@ -149,15 +149,15 @@ impl SeriesOverTime {
         SeriesOverTime { measure: Measure::new(series, statistic) }
     }
 
-    /// True if it tells of the same thing as `measure`, so that the margin of that one is its own.
+    /// True if it has the same subject as `measure`, so that the margin of that measure applies.
     fn decides(&self, measure: &Measure) -> bool {
         self.measure.unit() == measure.unit() || measure.series == self.measure.series
     }
 
-    /// Its values in the seconds that count; where it is a mean, only in those that have one.
+    /// Its values in the counted seconds; a mean only has values in seconds with iterations.
     fn values(&self, reader: &TrialReader<'_>) -> Vec<f64> {
         let load = reader.load();
-        // The last second is left out where it was cut short.
+        // The last second is left out if it is incomplete.
         let end = load.summary.timing.window.seconds().floor() as i64;
         let mut seconds: BTreeMap<i64, (f64, u64)> = (load.cut..end).map(|second| (second, (0.0, 0))).collect();
         for row in load.seconds.iter().filter(|row| self.is_about(row)) {
@@ -185,15 +185,15 @@ impl SeriesOverTime {
     }
 }
 
-/// Whether unfinished arrivals grow in what counts of a trial under open load, and how many there
-/// were at its end.
+/// The growth of unfinished arrivals over the counted part of a trial under open load, if they
+/// grow, and their number at its end.
 fn growth_in(context: &Context<'_>, reader: &TrialReader<'_>) -> Option<(Growth, f64)> {
     let (unfinished_by_second, finished) = unfinished_by_second(context, reader)?;
     Some((growth(&unfinished_by_second, finished)?, *unfinished_by_second.last()?))
 }
 
-/// The share of arrivals that a trial had not even begun at its end, where that is more than a tenth
-/// (too much for chance, in a trial of whatever length), and their number.
+/// The share and number of arrivals that had not begun at the end of a trial, where the share is
+/// above a tenth (too much for chance, in a trial of any length).
 fn arrivals_not_begun(context: &Context<'_>, reader: &TrialReader<'_>) -> Option<(f64, f64)> {
     let (_, finished) = unfinished_by_second(context, reader)?;
     let load = reader.load();
@@ -202,11 +202,11 @@ fn arrivals_not_begun(context: &Context<'_>, reader: &TrialReader<'_>) -> Option
     (share > MAX_NOT_BEGUN).then_some((share, last.backlog as f64))
 }
 
-/// More of the arrivals than this is left over by no system that carries its load.
+/// Share of arrivals that a system which carries its load never leaves.
 const MAX_NOT_BEGUN: f64 = 0.1;
 
-/// The unfinished arrivals after each second that counts of a trial under open load, and how many
-/// were finished in all.
+/// The number of unfinished arrivals after each counted second of a trial under open load, and the
+/// total number of finished ones.
 fn unfinished_by_second(context: &Context<'_>, reader: &TrialReader<'_>) -> Option<(Vec<f64>, f64)> {
     if !context.input.facts.open_load {
         return None;
@@ -219,7 +219,7 @@ fn unfinished_by_second(context: &Context<'_>, reader: &TrialReader<'_>) -> Opti
     Some((unfinished_by_second, finished))
 }
 
-/// Open load above what the system can carry.
+/// Open load above the capacity of the system.
 fn backlog(context: &Context<'_>) -> Option<Finding> {
     let mut growing: Vec<(f64, String)> = context
         .counted()
@@ -239,7 +239,7 @@ fn backlog(context: &Context<'_>) -> Option<Finding> {
     growing.sort_by(|one, other| other.0.total_cmp(&one.0));
     let (worst, _) = growing.first()?;
     Some(Finding {
-        // A response time under overload is the length of the trial.
+        // Under overload, a response time measures the length of the trial.
         severity: match crate::catalogue::headline(&context.input.facts).measure.series {
             Series::ResponseTime(_) => Severity::Problem,
             _ => Severity::Caution,

@@ -1,5 +1,5 @@
-//! What limits the numbers of a storage study: caches, writes that are not durable, servers on this
-//! machine, content that compresses, requests that were sent again, objects left behind.
+//! Findings about storage: caches, writes that are not durable, servers on this machine,
+//! compressible content, retried requests, objects left behind.
 
 use super::{Context, Finding, Severity};
 use crate::measure::TrialReader;
@@ -26,12 +26,12 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     .collect()
 }
 
-/// What the trials that count say of where they stored something, the duplicate's among them.
+/// The facts about storage from the trials that count, including those of the duplicate.
 fn facts<'a>(context: &'a Context<'_>) -> impl Iterator<Item = (&'a TrialReader<'a>, &'a StorageFacts)> {
     context.counted().filter_map(|reader| Some((reader, reader.load().summary.work.storage()?)))
 }
 
-/// The cells for which `list_of_trials` holds, as `read, nfs: 1MB, 10MB`.
+/// The cells that satisfy `which`, as `read, nfs: 1MB, 10MB`.
 fn cells(context: &Context<'_>, report: &StorageReport, list_of_trials: impl Fn(&Cell) -> bool) -> Vec<String> {
     let mut sizes: BTreeMap<(usize, usize), Vec<&str>> = BTreeMap::new();
     for (index, table) in report.tables.iter().enumerate() {
@@ -100,7 +100,7 @@ fn loopback(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Back ends that share a disk, and with it its cache and its queue.
+/// Back ends that share a disk, and so its cache and its queue.
 fn one_file_system(context: &Context<'_>) -> Option<Finding> {
     let mut variants: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (reader, facts) in facts(context) {
@@ -125,7 +125,7 @@ fn one_file_system(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// What a file system lies on: those without a device are told apart by where they are mounted.
+/// The device of a file system; those without a device are identified by their mount point.
 fn disk(FileSystem { kind, source, mount_point, .. }: &FileSystem) -> String {
     let at = if source.contains('/') { String::new() } else { format!(" at {mount_point}") };
     format!("{source}{at} ({kind})")
@@ -177,7 +177,7 @@ fn failed_requests(context: &Context<'_>, report: &StorageReport) -> Option<Find
     })
 }
 
-/// Trials that do not count leave things behind as well.
+/// Objects left behind, including those of trials that do not count.
 fn left_behind(context: &Context<'_>) -> Option<Finding> {
     let all = context.readers.iter().filter_map(|reader| Some((reader, reader.load().summary.work.storage()?)));
     let lines =

@@ -1,4 +1,4 @@
-//! What does not count, and what is damaged.
+//! Findings about excluded trials and damaged bundles.
 
 use super::{Context, Finding, Severity, examples, merge_equal_lines};
 use crate::excluded::{ExcludedLoad, NOT_RUN};
@@ -27,8 +27,8 @@ fn damaged(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Trials that ran and do not count, and those that did not run: two things. Those whose block was
-/// run again cost nothing, and have a finding of their own.
+/// Trials that ran and do not count, and trials that did not run, separately. Blocks that were run
+/// again lose nothing and have a finding of their own.
 fn excluded(context: &Context<'_>) -> Option<Finding> {
     let plan = &context.input.plan;
     let again =
@@ -55,7 +55,7 @@ fn excluded(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// How many loads of the plan are not replaced by those of a later attempt.
+/// The number of the plan's loads that no later attempt replaces.
 fn trials_that_stand(plan: &Plan) -> String {
     let loads = |starts: &mut dyn Iterator<Item = &Start>| starts.map(|start| plan.loads(start).len()).sum::<usize>();
     let stand = loads(&mut plan.starts.iter().filter(|start| !plan.is_superseded(start)));
@@ -63,8 +63,8 @@ fn trials_that_stand(plan: &Plan) -> String {
     if stand == loads(&mut plan.starts.iter()) { counted } else { format!("{counted} that no later attempt replaces") }
 }
 
-/// What is with a trial that does not count, with an example of each error that its reasons do not
-/// tell already.
+/// The reasons for the exclusion of a trial, with an example of each error that they do not
+/// include.
 fn why(context: &Context<'_>, one: &ExcludedLoad) -> String {
     let reasons = one.reasons.join("; ");
     let untold = |example: &String| example.split_once(": ").is_none_or(|(_, text)| !reasons.contains(text));

@@ -1,4 +1,4 @@
-//! What is known of the back ends: where they are, and what stands between them and a disk.
+//! The known facts about the back ends: where they are, and what lies between them and a disk.
 
 use super::sizes::in_units;
 use super::{StorageTrial, distinct};
@@ -6,19 +6,19 @@ use crate::input::Input;
 use plimsoll_model::storage::{FileSystem, StorageFacts};
 use plimsoll_model::words::and_list;
 
-/// What is known of a variant's back end.
+/// The known facts about a variant's back end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackEnd {
     /// The variant.
     pub name: String,
-    /// Short texts, one for each thing that is known.
+    /// The facts, a short text each.
     pub facts: Vec<String>,
 }
 
-/// Where a server of this machine is spoken to: its numbers are no network's.
+/// The fact that a server runs on this machine: its numbers involve no network.
 pub(crate) const LOOPBACK: &str = "target = loopback";
 
-/// Of each variant of which a trial says anything.
+/// The back end of each variant that has facts.
 pub(super) fn back_ends(input: &Input, places: &[StorageTrial<'_>]) -> Vec<BackEnd> {
     let of_variant = |variant: usize| {
         let of = places.iter().filter(|place| place.reader.trial().variant() == variant).map(|place| place.facts);
@@ -45,7 +45,7 @@ fn described(trials: &[&StorageFacts]) -> Option<Vec<String>> {
     Some(facts)
 }
 
-/// True if a server of this machine stands behind it.
+/// True if the back end is a server on this machine.
 pub(crate) fn is_loopback(facts: &StorageFacts) -> bool {
     let is_plain = facts.kind == "directory" && facts.file_system.as_ref().is_none_or(|one| !one.network);
     facts.on_this_machine && !is_plain

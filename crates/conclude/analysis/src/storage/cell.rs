@@ -1,4 +1,4 @@
-//! A cell: what an operation on objects of one size takes, on one back end.
+//! A cell: the durations of an operation on objects of one size, on one back end.
 
 use super::StorageTrial;
 use super::distribution::Distribution;
@@ -8,70 +8,70 @@ use crate::reason::OrReason;
 use plimsoll_model::record::{Part, Subject, Tally};
 use plimsoll_model::storage::{FILE_ALONE, Mode, Operation, Residency, StorageStep};
 
-/// Operations of a trial from which on their spread means something.
+/// Operations per trial from which on their spread is meaningful.
 const ENOUGH_FOR_SPREAD: u64 = 10;
 
-/// Spreads below this one are hidden by the three digits of histograms.
+/// Spreads below this one are hidden by the three-digit resolution of histograms.
 const RESOLUTION: f64 = 0.001;
 
-/// How many times the median an operation has to take to be called an outlier.
+/// An operation that takes more than this multiple of the median is an outlier.
 pub(super) const OUTLYING: f64 = 5.0;
 
-/// How many times the median the mean has to be so that the two are said to part.
+/// A mean above this multiple of the median is reported as apart from the median.
 const MEAN_OVER_MEDIAN: f64 = 1.2;
 
-/// Share of what was read in the page cache from which on a cell is about the cache.
+/// Share of the read data in the page cache from which on a cell measures the cache.
 const MOSTLY_CACHED: f64 = 0.5;
 
 /// All operations of the trials that count, failed ones included. Durations are in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// What each trial gave; never empty.
+    /// The timing of each trial; never empty.
     pub trials: Vec<TrialTiming>,
-    /// Operations in all.
+    /// Total number of operations.
     pub operations: u64,
-    /// How many of them failed.
+    /// Number of failed operations.
     pub failed: u64,
     /// Mean of the operations.
     pub mean: f64,
     /// Standard deviation of the operations; none for one.
     pub sd: Option<f64>,
-    /// How they are distributed.
+    /// The quantiles of the operations.
     pub quantiles: Quantiles,
-    /// Where the mean of a trial lies, over trials, or why that cannot be said.
+    /// The confidence interval of a trial's mean, over trials, or the reason why there is none.
     pub interval: OrReason<Interval>,
-    /// How steady operations are inside a trial, or why that cannot be said.
+    /// The variation of operations inside a trial, or the reason why it is unknown.
     pub spread: OrReason<Spread>,
     /// Size over median, for operations that move an object.
     pub bytes_per_second: Option<f64>,
     /// Median time to the first byte, where it was recorded.
     pub first_byte: Option<f64>,
-    /// Medians of the parts that were timed apart.
+    /// Medians of the parts that were timed separately.
     pub parts: Vec<(Part, f64)>,
-    /// The requests that the operations took, where those were recorded.
+    /// The requests that the operations consist of, where those were recorded.
     pub subrequests: Option<Subrequests>,
-    /// What was done about caches and durability.
+    /// The handling of caches and durability, in words.
     pub mode: String,
-    /// For reads, the share of what was read that lay in the page cache.
+    /// For reads, the share of the read data that was in the page cache.
     pub cached: Option<f64>,
-    /// True if it tells of writes that were not synced.
+    /// True for writes that were not synced.
     pub not_durable: bool,
-    /// The operations that set the mean apart from the median, where the two part.
+    /// The outliers that move the mean away from the median, where it is far from it.
     pub outliers: Option<Outliers>,
 }
 
-/// The operations of a trial.
+/// The timing of the operations of a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrialTiming {
     /// Number of the trial.
     pub trial: u32,
-    /// How many.
+    /// Number of operations.
     pub operations: u64,
-    /// Their mean.
+    /// Their mean duration.
     pub mean: f64,
 }
 
-/// Quantiles of durations. A percentile is there if ten operations or more lie beyond it.
+/// Quantiles of durations. A percentile is given if ten operations or more lie beyond it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantiles {
     /// The shortest.
@@ -92,54 +92,54 @@ pub struct Quantiles {
     pub largest: f64,
 }
 
-/// Standard deviation over mean of the operations of a trial.
+/// The coefficient of variation of the operations of a trial: standard deviation over mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// Geometric mean over trials.
     pub centre: f64,
-    /// Where that lies.
+    /// Its confidence interval.
     pub interval: Interval,
 }
 
-/// Requests of which operations consist.
+/// The requests that operations consist of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Subrequests {
-    /// All of them, every attempt counting.
+    /// Number of requests; every attempt counts.
     pub count: u64,
-    /// Those that failed, whether or not they were sent again.
+    /// Number of failed requests, whether or not they were retried.
     pub failed: u64,
-    /// For each operation, on average.
+    /// Mean number of requests per operation.
     pub per_operation: f64,
 }
 
 /// Operations that took more than five times the median.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outliers {
-    /// How many; none where the times are just far apart.
+    /// Number of outliers; none where the times merely vary widely.
     pub count: u64,
-    /// The share of all time that they took.
+    /// Their share of the total time.
     pub share_of_time: f64,
-    /// What the mean is without them.
+    /// The mean without them.
     pub mean_without: f64,
-    /// The trial that has all of them, if one of several has.
+    /// The trial that has all of them, if there are several trials and one has them all.
     pub only_in: Option<u32>,
 }
 
 impl Cell {
-    /// What its interval is around: the geometric mean of the trials' means.
+    /// The centre of its interval: the geometric mean of the trials' means.
     pub(super) fn centre(&self) -> f64 {
         let means: Vec<f64> = self.trials.iter().map(|trial| trial.mean).collect();
         summarise(&means).map_or(self.mean, |summary| summary.centre)
     }
 
-    /// True if it tells of the page cache, and not of storage.
+    /// True if it measures the page cache rather than storage.
     #[must_use]
     pub fn is_cache(&self) -> bool {
         self.cached.is_some_and(|share| share >= MOSTLY_CACHED)
     }
 }
 
-/// What the trials of a back end say of a step, or why they say nothing.
+/// The cell of a back end and a step, or the reason why there is none.
 pub(super) fn cell(places: &[StorageTrial<'_>], step: &StorageStep) -> OrReason<Cell> {
     let counted: Vec<StorageTrial<'_>> = places.iter().filter(|place| place.reader.counts()).copied().collect();
     let subject = Subject::Request(step.name.clone());
@@ -169,7 +169,7 @@ fn recorded(places: &[StorageTrial<'_>], subject: &Subject) -> Tally {
     merged(places.iter().filter_map(|place| place.reader.tally(subject)))
 }
 
-/// Makes a cell of trials that count, at least one of which has operations.
+/// Builds a cell from trials that count, at least one of which has operations.
 struct CellBuilder<'a> {
     places: &'a [StorageTrial<'a>],
     first: StorageTrial<'a>,
@@ -218,7 +218,7 @@ impl CellBuilder<'_> {
         Ok(Spread { centre, interval: interval_of_centre(&spreads)? })
     }
 
-    /// The median of a part. Of the requests of an operation it would say nothing: they differ.
+    /// The median of a part. For the requests of an operation a median says nothing: they differ.
     fn part(&self, part: Part) -> Option<f64> {
         let tally = recorded(self.places, &Subject::Part(part, self.step.name.clone()));
         Distribution::new(&tally.service).filter(|_| part != Part::Subrequest).map(|part| part.median())
@@ -267,9 +267,9 @@ impl Timed {
     }
 }
 
-/// True if a write ends when its object would survive a loss of power, as far as this side can say:
-/// what S3 has acknowledged is the server's to keep, and of a directory that is not synced the mode
-/// tells.
+/// True if a write ends only when its object would survive a loss of power, as far as this side
+/// knows: an object that S3 acknowledged is the server's responsibility, and the mode tells of a
+/// directory that is not synced.
 fn is_durable(place: &StorageTrial<'_>) -> bool {
     [Mode::Durable.name(), FILE_ALONE].contains(&place.facts.mode.as_str()) || place.facts.kind == "S3"
 }

@@ -1,14 +1,14 @@
-//! Durations as they were recorded: values, and how often each came.
+//! Recorded durations as values with counts.
 //!
-//! Everything that a cell tells comes from one such list, in which each duration is the middle of
-//! those that its histogram does not tell apart. So the numbers of a cell agree with one another:
-//! the median is never further from the mean than the standard deviation.
+//! All numbers of a cell come from one such list, in which each duration is the middle of the
+//! durations that its histogram does not distinguish. So the numbers of a cell agree with one
+//! another: the median is never further from the mean than the standard deviation.
 
 use crate::measure::values_needed;
 use hdrhistogram::Histogram;
 use plimsoll_model::measure::Statistic;
 
-/// Durations in seconds, ascending, with how often each came; never empty.
+/// Durations in seconds, ascending, with the count of each; never empty.
 #[derive(Clone, Debug)]
 pub(super) struct Distribution {
     values: Vec<(f64, u64)>,
@@ -16,7 +16,7 @@ pub(super) struct Distribution {
 }
 
 impl Distribution {
-    /// What a histogram of nanoseconds holds, if it holds anything.
+    /// The contents of a histogram of nanoseconds, if it has any.
     pub(super) fn new(histogram: &Histogram<u64>) -> Option<Distribution> {
         let values = histogram.iter_recorded().map(|one| {
             let nanoseconds = histogram.median_equivalent(one.value_iterated_to());
@@ -25,12 +25,12 @@ impl Distribution {
         (!histogram.is_empty()).then(|| Distribution { values: values.collect(), count: histogram.len() })
     }
 
-    /// How many there are.
+    /// Number of durations.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// All of them together.
+    /// Sum of the durations.
     pub(super) fn total(&self) -> f64 {
         self.values.iter().map(|(value, count)| value * *count as f64).sum()
     }
@@ -61,7 +61,7 @@ impl Distribution {
         (self.count >= needed).then(|| self.quantile(p / 100.0))
     }
 
-    /// Those above `limit`: how many, and all of them together.
+    /// The number and the sum of the durations above `limit`.
     pub(super) fn beyond(&self, limit: f64) -> (u64, f64) {
         let beyond = self.values.iter().filter(|(value, _)| *value > limit);
         beyond.fold((0, 0.0), |(count, total), (value, times)| (count + times, total + value * *times as f64))

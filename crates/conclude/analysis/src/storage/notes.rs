@@ -1,6 +1,6 @@
-//! What the cells show, in words: who is fastest and steadiest from which size to which, where
-//! mean and median part and why, where a cell is about a cache. Nothing is claimed where intervals
-//! overlap.
+//! Puts the cells into words: the fastest and the steadiest back end over ranges of sizes, cells
+//! whose mean and median are apart and why, cells that measure a cache. Nothing is claimed where
+//! intervals overlap.
 
 use super::cell::OUTLYING;
 use super::{Cell, Row, StorageTrial, Table, distinct};
@@ -15,7 +15,7 @@ use plimsoll_model::measure::Unit;
 use plimsoll_model::words::and_list;
 use std::ops::Range;
 
-/// Operations below which a cell has no quantile beside the median.
+/// A cell with fewer operations has no quantile besides the median.
 const MIN_OPERATIONS_FOR_QUANTILES: u64 = 20;
 
 /// Why a note may claim what a verdict does not.
@@ -30,7 +30,7 @@ pub(super) fn of_table(input: &Input, table: &Table) -> Vec<String> {
     [compared, notes.means_and_medians(), notes.caches()].concat()
 }
 
-/// What is to be known of all tables.
+/// The notes about all tables.
 pub(super) fn of_study(input: &Input, places: &[StorageTrial<'_>], tables: &[Table]) -> Vec<String> {
     let rows = || tables.iter().flat_map(|table| &table.rows);
     let sizes = distinct(rows().map(|row| format!("{} is {} bytes", row.label, grouped(row.size as f64))));
@@ -74,7 +74,7 @@ impl Notes<'_> {
         self.table.rows[row].cells[variant].as_ref().ok()
     }
 
-    /// Rows as they stand in a sentence: `at 1MB`, `from 1MB to 100MB`, `at all sizes`.
+    /// A range of rows, as in a sentence: `at 1MB`, `from 1MB to 100MB`, `at all sizes`.
     fn at(&self, rows: &Range<usize>) -> String {
         let label = |row: usize| &self.table.rows[row].label;
         match rows.len() {
@@ -84,7 +84,7 @@ impl Notes<'_> {
         }
     }
 
-    /// Who stands out in each row, by the intervals that `of` gives.
+    /// The lowest and the highest in each row, by the intervals that `of` gives.
     fn extremes_by_row(&self, of: impl Fn(&Cell) -> OrReason<Interval>) -> Vec<OrReason<Extremes>> {
         let interval = |variant: usize, cell: &OrReason<Cell>| {
             let cell = cell.as_ref().map_err(|reason| format!("{} has no result ({reason})", self.name(variant)))?;
@@ -144,13 +144,13 @@ impl Notes<'_> {
         }
     }
 
-    /// How much longer than the fastest the next one takes: `3 times as long at 1MB (nfs)`.
+    /// The lead over the second: `3 times as long at 1MB (nfs)`.
     fn next(&self, row: usize, fastest: usize) -> Option<String> {
         let least = self.cell(row, fastest)?.centre();
         let others = self.table.rows[row].known().filter(|(variant, _)| *variant != fastest);
         let (variant, next) = others.min_by(|one, other| one.1.centre().total_cmp(&other.1.centre()))?;
         let ratio = next.centre() / least;
-        // Up to here a share says more than a multiple.
+        // Up to here a percentage is clearer than a multiple.
         let longer = if ratio < 1.95 {
             format!("{} longer", size_of_change(ratio))
         } else {
@@ -166,7 +166,7 @@ impl Notes<'_> {
         format!("A crossover lies between {before}, where {first} is the fastest, and {after}, where {then} is.")
     }
 
-    /// Between two back ends, the fastest says who is the slowest.
+    /// The slowest back ends. Between two back ends, the fastest implies the slowest.
     fn slowest(&self, extremes_by_row: &[OrReason<Extremes>]) -> Vec<String> {
         let last = extremes_by_row.iter().map(|one| one.as_ref().ok().and_then(|extremes| extremes.last));
         runs(last)
@@ -214,7 +214,7 @@ impl Notes<'_> {
         ))
     }
 
-    /// Cells whose mean says little of most operations.
+    /// Cells whose mean says little about most operations.
     fn means_and_medians(&self) -> Vec<String> {
         let cells = self.table.rows.iter().flat_map(|row| row.known().map(move |(variant, cell)| (row, variant, cell)));
         cells.filter_map(|(row, variant, cell)| self.mean_and_median(row, variant, cell)).collect()
@@ -242,7 +242,7 @@ impl Notes<'_> {
         Some(format!("{} at {}: mean {mean}, median {median}{sd}. {why}{only}", self.name(variant), row.label))
     }
 
-    /// Cells that tell of memory.
+    /// Cells that measure memory.
     fn caches(&self) -> Vec<String> {
         let variants = 0..self.input.plan.variants.len();
         variants.flat_map(|variant| self.caches_of(variant)).collect()

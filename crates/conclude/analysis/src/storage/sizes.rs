@@ -1,4 +1,4 @@
-//! Sizes of objects: which factor they come from, and how they are called.
+//! Sizes of objects: the factor that they come from, and their labels.
 
 use super::StorageTrial;
 use crate::input::Input;
@@ -20,9 +20,9 @@ const UNITS: [(u64, &str); 8] = [
 
 /// The sizes of a study.
 pub(super) struct Sizes {
-    /// The condition that they come from, if they come from one.
+    /// The condition that sets the size, if one does.
     factor: Option<String>,
-    /// As the study wrote them.
+    /// The labels as the study writes them.
     labels: BTreeMap<u64, String>,
 }
 
@@ -53,8 +53,8 @@ impl Sizes {
         Assignment(condition.0.iter().filter(|(name, _)| Some(name) != self.factor.as_ref()).cloned().collect())
     }
 
-    /// A size as the study wrote it; in the largest unit that leaves no fraction where it wrote a
-    /// number.
+    /// The label of a size: as the study writes it, or in the largest unit without a fraction where
+    /// it writes a number.
     pub(super) fn label(&self, size: u64) -> String {
         self.labels.get(&size).cloned().unwrap_or_else(|| in_units(size))
     }

@@ -9,7 +9,7 @@ use plimsoll_model::start::{Plan, Start};
 use plimsoll_model::storage::{Operation, Residency, StorageFacts, StorageStep};
 use plimsoll_model::workload::Protocol;
 
-/// Where a trial stands.
+/// The place of a trial in the study.
 #[derive(Clone, Copy)]
 pub(crate) struct TrialPlace {
     pub(crate) back_end: usize,
@@ -90,14 +90,14 @@ fn facts(name: &str, size: u64) -> StorageFacts {
     }
 }
 
-/// Changes what the trials of a back end say of where they stored something.
+/// Changes the facts about the storage of a back end's trials.
 pub(crate) fn with_facts(mut input: Input, back_end: usize, change: impl Fn(&mut StorageFacts)) -> Input {
     let loads = input.starts.iter_mut().flat_map(|start| &mut start.loads);
     loads.filter(|load| load.summary.load.variant == back_end).filter_map(|load| storage_of(load)).for_each(change);
     input
 }
 
-/// What a load says of where it stored something.
+/// The facts about the storage of a load.
 pub(crate) fn storage_of(load: &mut LoadResult) -> Option<&mut StorageFacts> {
     match &mut load.summary.work {
         Work::Storage(facts) => Some(facts),
