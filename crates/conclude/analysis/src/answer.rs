@@ -1,7 +1,7 @@
 //! The answer to the study's question: a sentence for each measure that decides and each variant.
 
 use crate::compare::{Comparison, Contrast};
-use crate::effect::{ends_in, shown, shown_in};
+use crate::effect::{ends_in, no_change, shown, shown_in};
 use crate::estimate::Interval;
 use crate::input::Input;
 use crate::quantity::{Notation, confidence, margin, multiple, size_of_change};
@@ -160,7 +160,7 @@ impl VariantSentences<'_> {
 
     /// `takes 3.1 % to 9.6 % longer than`, `takes 18 to 116 times as long as`.
     fn difference(&self, contrasts: &[&Contrast]) -> String {
-        let more = contrasts[0].value > self.no_difference();
+        let more = contrasts[0].value > no_change(self.measure.effect());
         if self.measure.effect() == Effect::Ratio && notation(contrasts) == Notation::Multiples {
             let (verb, what) = words::verb_of_multiple(self.measure);
             return format!("{verb} {} times as {what} as", self.range_of_changes(contrasts, multiple));
@@ -171,14 +171,6 @@ impl VariantSentences<'_> {
             Effect::Difference => shown(value.abs(), self.measure).trim_start_matches(['+', '±']).to_owned(),
         };
         format!("{verb} {} {what} than", self.range_of_changes(contrasts, size))
-    }
-
-    /// The contrast of two equal values: 1 for ratios, 0 for differences.
-    fn no_difference(&self) -> f64 {
-        match self.measure.effect() {
-            Effect::Ratio => 1.0,
-            Effect::Difference => 0.0,
-        }
     }
 
     /// The smallest and the largest change in words, or the only one.

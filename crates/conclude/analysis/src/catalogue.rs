@@ -1,6 +1,7 @@
 //! The measures that a report shows: those that decide, those that the study asks for, and those of
 //! every report.
 
+use crate::distinct::distinct;
 use crate::input::Input;
 use crate::measure::TrialReader;
 use plimsoll_model::measure::{Measure, Series, Statistic};
@@ -48,12 +49,7 @@ pub(crate) fn measures(input: &Input, readers: &[TrialReader<'_>]) -> Vec<Measur
     let mut wanted: Vec<Measure> = decisions(&input.facts).into_iter().map(|decision| decision.measure).collect();
     wanted.extend(input.facts.report.measures.iter().cloned());
     wanted.extend(of_every_report(input, readers));
-    let mut measures: Vec<Measure> = Vec::new();
-    for measure in wanted {
-        if !measures.contains(&measure) {
-            measures.push(measure);
-        }
-    }
+    let mut measures = distinct(wanted);
     let times = input.times();
     measures.iter_mut().for_each(|measure| measure.note_times(&times));
     measures

@@ -27,6 +27,7 @@ pub use findings::NOISE_FLOORS;
 use crate::analysis::Analysis;
 use crate::compare::Exploratory;
 use crate::compare::level;
+use crate::distinct::distinct;
 use crate::effect::{ends_in, shown_in};
 use crate::estimate::{Interval, summarise};
 use crate::finding::Finding;
@@ -35,7 +36,7 @@ use crate::quantity::Notation;
 use crate::reason::OrReason;
 use crate::verdict::{Outcome, Verdict};
 use crate::words;
-use differences::{Differences, differences, distinct, is_same, place, shared};
+use differences::{Differences, differences, is_same, place, shared};
 use plimsoll_model::database::Database;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::load::LoadProfile;
@@ -311,7 +312,10 @@ pub fn compare_runs(first: &ComparedRun<'_>, second: &ComparedRun<'_>) -> Result
     let pair = RunPair { first, second, pinned, basis, nothing_differs: causes.is_empty(), alpha };
     let (rows, rest) = pair.rows(&shared);
     let facts = &first.input.facts;
-    let plan = Plan { conditions: distinct(shared.iter().map(|(_, condition)| condition)), ..first.input.plan.clone() };
+    let plan = Plan {
+        conditions: distinct(shared.iter().map(|(_, condition)| condition.clone())),
+        ..first.input.plan.clone()
+    };
     let mut compared = CrossRunComparison {
         title: facts.title.clone(),
         question: facts.question.clone(),

@@ -29,6 +29,7 @@ pub use statements::Statement;
 pub use statistics::Statistic;
 pub use transactions::{Limit, Transaction};
 
+use crate::distinct::distinct;
 use crate::grid::Grid;
 use crate::input::Input;
 use crate::measure::TrialReader;
@@ -170,15 +171,4 @@ fn shown(context: &ReportContext<'_>) -> usize {
     let conditions = 0..context.input.plan.conditions.len();
     let known = conditions.filter_map(|condition| Some((condition, context.centre(condition, 0)?)));
     known.max_by(|one, other| one.1.total_cmp(&other.1)).map_or(0, |(condition, _)| condition)
-}
-
-/// Each value once, in the order in which they first come.
-fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut known = Vec::new();
-    for value in values {
-        if !known.contains(&value) {
-            known.push(value);
-        }
-    }
-    known
 }

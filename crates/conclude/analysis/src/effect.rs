@@ -13,6 +13,15 @@ pub(crate) fn natural(effect: Effect, value: f64) -> f64 {
     }
 }
 
+/// The effect of no change: a ratio of 1, or a difference of 0.
+#[must_use]
+pub fn no_change(effect: Effect) -> f64 {
+    match effect {
+        Effect::Ratio => 1.0,
+        Effect::Difference => 0.0,
+    }
+}
+
 /// Converts both ends of an interval from the additive scale.
 pub(crate) fn natural_interval(effect: Effect, interval: Interval) -> Interval {
     Interval { low: natural(effect, interval.low), high: natural(effect, interval.high) }

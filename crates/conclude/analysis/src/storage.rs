@@ -19,6 +19,7 @@ pub use back_end::BackEnd;
 pub(crate) use back_end::{LOOPBACK, is_loopback};
 pub use cell::{Cell, Outliers, Quantiles, Spread, Subrequests, TrialTiming};
 
+use crate::distinct::distinct;
 use crate::input::Input;
 use crate::measure::TrialReader;
 use crate::reason::OrReason;
@@ -146,15 +147,4 @@ impl Tables<'_> {
             cells: (0..self.input.plan.variants.len()).map(cell).collect(),
         }
     }
-}
-
-/// Each value once, in the order in which they first come.
-fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut known = Vec::new();
-    for value in values {
-        if !known.contains(&value) {
-            known.push(value);
-        }
-    }
-    known
 }

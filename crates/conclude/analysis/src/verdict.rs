@@ -63,6 +63,21 @@ impl fmt::Display for Outcome {
 }
 
 impl Verdict {
+    /// A void verdict, with the reason.
+    pub(crate) fn void(margin: f64, reason: String) -> Verdict {
+        Verdict {
+            outcome: Outcome::Void,
+            material: None,
+            margin,
+            reason,
+            adjusted_p: None,
+            needed: None,
+            not_inferior: false,
+            blocked_by_floor: false,
+            exceeds_floor: false,
+        }
+    }
+
     /// The outcome, with the certainty of its size: `worse`, `worse, size uncertain`.
     #[must_use]
     pub fn in_words(&self) -> String {
@@ -80,20 +95,9 @@ pub(crate) fn verdict(
     margin: f64,
     why_void: Option<&str>,
 ) -> Verdict {
-    let void = |reason: String| Verdict {
-        outcome: Outcome::Void,
-        material: None,
-        margin,
-        reason,
-        adjusted_p: None,
-        needed: None,
-        not_inferior: false,
-        blocked_by_floor: false,
-        exceeds_floor: false,
-    };
     match (n, why_void) {
-        (Err(reason), _) => void(reason),
-        (Ok(_), Some(reason)) => void(reason.to_owned()),
+        (Err(reason), _) => Verdict::void(margin, reason),
+        (Ok(_), Some(reason)) => Verdict::void(margin, reason.to_owned()),
         (Ok(n), None) => of_decision(measure, n, decision, margin),
     }
 }

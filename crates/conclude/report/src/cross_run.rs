@@ -10,7 +10,7 @@ use plimsoll_analysis::cross_run::{Basis, Change, CrossRunComparison, Difference
 use plimsoll_analysis::finding::{Finding, Severity};
 use plimsoll_analysis::quantity::{confidence, margin, percent, show};
 use plimsoll_analysis::verdict::{Outcome, Verdict};
-use plimsoll_analysis::{OrReason, words};
+use plimsoll_analysis::{OrReason, distinct, words};
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::measure::{Effect, Measure, Unit};
 use serde::Serialize;
@@ -210,16 +210,6 @@ fn in_short(change: &Change, measure: &Measure) -> String {
     change.ends(measure).map_or(value.clone(), |ends| format!("{value}, {}", ends.join(" … ")))
 }
 
-fn distinct(rows: &[Row]) -> Vec<&Measure> {
-    let mut measures: Vec<&Measure> = Vec::new();
-    for row in rows {
-        if !measures.contains(&&row.measure) {
-            measures.push(&row.measure);
-        }
-    }
-    measures
-}
-
 fn deciding(compared: &CrossRunComparison) -> Vec<Table> {
     let table = |measure: &Measure| {
         let rows: Vec<&Row> = compared.rows.iter().filter(|row| row.measure == *measure).collect();
@@ -230,7 +220,7 @@ fn deciding(compared: &CrossRunComparison) -> Vec<Table> {
             rows: rows.into_iter().map(|row| row_view(compared, row)).collect(),
         }
     };
-    distinct(&compared.rows).into_iter().map(table).collect()
+    distinct(compared.rows.iter().map(|row| &row.measure)).into_iter().map(table).collect()
 }
 
 fn rest(compared: &CrossRunComparison) -> Vec<Table> {

@@ -3,6 +3,7 @@
 
 use super::rows::RunPair;
 use super::{Basis, Change, Row};
+use crate::distinct::distinct;
 use crate::effect::{ends, shown};
 use crate::estimate::Interval;
 use crate::verdict::Outcome;
@@ -36,7 +37,7 @@ const PHRASES_WITHOUT_CAUSE: [OutcomePhrase; 4] = [
 pub(super) fn answer(rows: &[Row], pair: &RunPair<'_>, plan: &Plan) -> Vec<String> {
     let has_sentence = |row: &&Row| row.verdict.is_some() && !(pair.nothing_differs && row.is_baseline);
     let rows: Vec<&Row> = rows.iter().filter(has_sentence).collect();
-    let measures = distinct_measures(rows.iter().copied());
+    let measures = distinct(rows.iter().map(|row| &row.measure));
     let sentences_of = Sentences { rows, basis: pair.basis, plan };
     let phrases: &[OutcomePhrase] = if pair.nothing_differs { &PHRASES_WITHOUT_CAUSE } else { &PHRASES };
     let on = |measure: &Measure| {
@@ -49,17 +50,6 @@ pub(super) fn answer(rows: &[Row], pair: &RunPair<'_>, plan: &Plan) -> Vec<Strin
         sentences.map(|clause| format!("By {name}, {clause}.")).collect::<Vec<_>>()
     };
     measures.into_iter().flat_map(on).collect()
-}
-
-/// The measures of rows, each once.
-pub(super) fn distinct_measures<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<&'a Measure> {
-    let mut measures: Vec<&Measure> = Vec::new();
-    for row in rows {
-        if !measures.contains(&&row.measure) {
-            measures.push(&row.measure);
-        }
-    }
-    measures
 }
 
 struct Sentences<'a> {
@@ -75,12 +65,7 @@ impl Sentences<'_> {
             row.measure == *measure && row.verdict.as_ref().is_some_and(|verdict| outcomes.contains(&verdict.outcome))
         };
         let rows: Vec<&Row> = self.rows.iter().copied().filter(is_of).collect();
-        let mut variants: Vec<&Assignment> = Vec::new();
-        for row in &rows {
-            if !variants.contains(&&row.variant) {
-                variants.push(&row.variant);
-            }
-        }
+        let variants = distinct(rows.iter().map(|row| &row.variant));
         let clauses: Vec<String> = variants.into_iter().map(|variant| self.variant(variant, &rows)).collect();
         (!clauses.is_empty()).then(|| format!("{phrase} {}", clauses.join(", and for ")))
     }

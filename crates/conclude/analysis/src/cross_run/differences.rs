@@ -4,6 +4,7 @@
 use super::describe;
 use super::named_value::NamedValue;
 use super::{ComparedRun, ResolvedCell, THIS_PROGRAM};
+use crate::distinct::distinct;
 use crate::quantity::significant;
 use crate::words;
 use plimsoll_model::factor::Assignment;
@@ -275,15 +276,15 @@ fn of_cells(kind: Kind, pairs: &[CellPair<'_>], describe: fn(&ResolvedCell) -> V
             }
         }
     }
-    let all = distinct(pairs.iter().map(|(one, _)| &one.variant));
-    let version_label = by_name.into_iter().map(|cell_differences| {
-        let variants = distinct(cell_differences.iter().map(|(_, cell)| &cell.variant));
+    let all = distinct(pairs.iter().map(|(one, _)| one.variant.clone()));
+    let merged = by_name.into_iter().map(|cell_differences| {
+        let variants = distinct(cell_differences.iter().map(|(_, cell)| cell.variant.clone()));
         let places = places(&cell_differences, pairs);
         let first = cell_differences[0].0.clone();
         let what = if places.is_empty() { first.what } else { format!("{} ({places})", first.what) };
         Difference { what, variants: (variants.len() < all.len()).then_some(variants), ..first }
     });
-    version_label.collect()
+    merged.collect()
 }
 
 /// The cells in which something differs: the first by name and the number of others; by variant or
@@ -323,18 +324,7 @@ fn groups(
         let count = differ.clone().count();
         differ.next().is_some_and(|first| differ.all(|other| other == first)) && count == all
     };
-    groups.iter().all(is_whole).then_some(groups.len())
-}
-
-/// Each assignment once.
-pub(super) fn distinct<'a>(assignments: impl Iterator<Item = &'a Assignment>) -> Vec<Assignment> {
-    let mut distinct: Vec<Assignment> = Vec::new();
-    for assignment in assignments {
-        if !distinct.contains(assignment) {
-            distinct.push(assignment.clone());
-        }
-    }
-    distinct
+    groups.iter().all(|group| is_whole(group)).then_some(groups.len())
 }
 
 /// The names with different values in two lists, in the order of the first. A name that one list
@@ -448,8 +438,8 @@ fn run_by(
         spec.start.program() == program || spec.start.arguments().iter().any(as_argument)
     };
     let runs = |cell: &&ResolvedCell| cell.systems.iter().any(|spec| spec.name == *system && starts(spec));
-    let variants = distinct(cells().filter(runs).map(|cell| &cell.variant));
-    let all = distinct(cells().map(|cell| &cell.variant));
+    let variants = distinct(cells().filter(runs).map(|cell| cell.variant.clone()));
+    let all = distinct(cells().map(|cell| cell.variant.clone()));
     (!variants.is_empty() && variants.len() < all.len()).then_some(variants)
 }
 

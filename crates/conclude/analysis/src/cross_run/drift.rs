@@ -1,11 +1,12 @@
 //! The change of the baseline between two runs, where no known difference explains it.
 
-use super::answer::{distinct_measures, sizes};
+use super::answer::sizes;
 use super::rows::RunPair;
 use super::{Basis, Change, Row, is_shown};
+use crate::distinct::distinct;
+use crate::effect::no_change;
 use crate::verdict::Outcome;
 use crate::words;
-use plimsoll_model::measure::{Effect, Measure};
 
 /// The change of the baseline in a measure.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub(super) fn drift(rows: &[Row], pair: &RunPair<'_>) -> Vec<String> {
         return Vec::new();
     }
     let of_baseline: Vec<&Row> = rows.iter().filter(|row| row.is_baseline && row.change.is_ok()).collect();
-    let parts: Vec<(Movement, String, String)> = distinct_measures(of_baseline.iter().copied())
+    let parts: Vec<(Movement, String, String)> = distinct(of_baseline.iter().map(|row| &row.measure))
         .into_iter()
         .map(|measure| {
             let rows: Vec<&Row> = of_baseline.iter().copied().filter(|row| row.measure == *measure).collect();
@@ -66,17 +67,9 @@ fn has_moved(row: &Row) -> bool {
     match (&row.verdict, &row.change) {
         (Some(verdict), _) => is_shown(verdict),
         (None, Ok(Change { interval: Ok(interval), .. })) => {
-            let unmoved = none(&row.measure);
+            let unmoved = no_change(row.measure.effect());
             interval.low > unmoved || interval.high < unmoved
         }
         (None, _) => false,
-    }
-}
-
-/// The value of no change.
-fn none(measure: &Measure) -> f64 {
-    match measure.effect() {
-        Effect::Ratio => 1.0,
-        Effect::Difference => 0.0,
     }
 }

@@ -8,7 +8,7 @@ use crate::decide::{self, ComparisonToDecide, Evidence, MIN_REPEATS, decide, dou
 use crate::effect::{additive_margin, natural, natural_interval};
 use crate::measure::TrialReader;
 use crate::reason::OrReason;
-use crate::verdict::{Outcome, Verdict, of_decision};
+use crate::verdict::{Verdict, of_decision};
 use crate::words::too_few;
 use plimsoll_model::factor::Assignment;
 use plimsoll_model::measure::{Effect, Measure};
@@ -228,7 +228,7 @@ impl RunPair<'_> {
             let margin = self.margin(&drafts.row.measure).unwrap_or_default();
             drafts.row.verdict = Some(match drafts.row.judged(self.basis) {
                 Ok(change) => of_decision(&drafts.row.measure, change.n[0].min(change.n[1]), &decision, margin),
-                Err(reason) => void(margin, reason.clone()),
+                Err(reason) => Verdict::void(margin, reason.clone()),
             });
         }
     }
@@ -277,18 +277,4 @@ fn additive(effect: Effect, values: &[f64]) -> OrReason<Vec<f64>> {
 /// The differences of pairs on the additive scale.
 fn of_pairs(comparison: &Comparison) -> Vec<f64> {
     comparison.pairs.iter().map(|pair| pair.difference(comparison.measure.effect())).collect()
-}
-
-fn void(margin: f64, reason: String) -> Verdict {
-    Verdict {
-        outcome: Outcome::Void,
-        material: None,
-        margin,
-        reason,
-        adjusted_p: None,
-        needed: None,
-        not_inferior: false,
-        blocked_by_floor: false,
-        exceeds_floor: false,
-    }
 }

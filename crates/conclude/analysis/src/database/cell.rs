@@ -134,8 +134,9 @@ fn cancels(readers: &[&TrialReader<'_>]) -> CancelledStatements {
 
 fn means(context: &ReportContext<'_>, cell: &Cell) -> CellMeans {
     let readers = context.counted(cell.condition, cell.variant);
-    let names =
-        super::distinct(readers.iter().flat_map(|reader| reader.trial().databases()).map(|facts| facts.name.clone()));
+    let names = crate::distinct::distinct(
+        readers.iter().flat_map(|reader| reader.trial().databases()).map(|facts| facts.name.clone()),
+    );
     let users: Vec<f64> = readers.iter().filter_map(|reader| users(reader)).collect();
     CellMeans::new(cell, &names, context.input.host.processors as f64, plimsoll_statistics::mean(&users))
 }

@@ -1,7 +1,8 @@
 //! The checks of the data after a trial and of the input mix, over all trials, including those that
 //! do not count.
 
-use super::{distinct, work};
+use super::work;
+use crate::distinct::distinct;
 use crate::measure::TrialReader;
 use crate::quantity::significant;
 use crate::reason::OrReason;

@@ -89,7 +89,7 @@ impl AlongAxis<'_> {
         match first.as_ref().map(Vec::as_slice) {
             Err(reason) => format!("which variant carries most {at} cannot be said: {reason}."),
             Ok(&[only]) => {
-                let ends = super::distinct([places.start, places.end - 1]);
+                let ends = crate::distinct::distinct([places.start, places.end - 1]);
                 let lead_over_second: Vec<String> =
                     ends.into_iter().filter_map(|place| self.lead_over_second(place, only)).collect();
                 format!("{} carries most {at}: {}.", self.name(only), lead_over_second.join(", "))

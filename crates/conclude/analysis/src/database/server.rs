@@ -1,6 +1,7 @@
 //! The known facts about each server: version, connection, origin of its data.
 
-use super::{ReportContext, all, distinct};
+use super::{ReportContext, all};
+use crate::distinct::distinct;
 use crate::measure::TrialReader;
 use crate::quantity::show;
 use plimsoll_model::database::DatabaseFacts;

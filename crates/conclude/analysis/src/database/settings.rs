@@ -1,7 +1,8 @@
 //! The settings in force: those that the study requests, those that trade safety for speed, and
 //! those that differ between trials.
 
-use super::{ReportContext, distinct};
+use super::ReportContext;
+use crate::distinct::distinct;
 use crate::words::of_factor;
 use plimsoll_model::database::Setting;
 use plimsoll_model::factor::{Assignment, Level};

@@ -1,6 +1,7 @@
 //! The durations of the statements of a transaction.
 
-use super::{distinct, work};
+use super::work;
+use crate::distinct::distinct;
 use crate::estimate::summarise;
 use crate::measure::{TrialReader, values_needed};
 use plimsoll_model::database::StatementFacts;

@@ -1,7 +1,7 @@
 //! Counters of databases, generator and machine over the measure phase: a mean per trial, and the
 //! mean and spread of those.
 
-use super::distinct;
+use crate::distinct::distinct;
 use crate::input::Input;
 use crate::measure::TrialReader;
 use crate::samples;

@@ -378,7 +378,8 @@ fn errors(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Iterations that failed by themselves: exceptions of scripts, users that were stopped, loops without an end.
+/// Iterations that failed without a failed exchange: exceptions of scripts, stopped users, loops that
+/// did not end.
 fn failed_without_exchange(context: &Context<'_>) -> Option<Finding> {
     let mut of_cells: BTreeMap<(usize, usize), Failures> = BTreeMap::new();
     for reader in context.counted() {

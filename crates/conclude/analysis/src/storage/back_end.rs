@@ -1,7 +1,8 @@
 //! The known facts about the back ends: where they are, and what lies between them and a disk.
 
+use super::StorageTrial;
 use super::sizes::in_units;
-use super::{StorageTrial, distinct};
+use crate::distinct::distinct;
 use crate::input::Input;
 use plimsoll_model::storage::{FileSystem, StorageFacts};
 use plimsoll_model::words::and_list;

@@ -3,7 +3,8 @@
 //! intervals overlap.
 
 use super::cell::OUTLYING;
-use super::{Cell, Row, StorageTrial, Table, distinct};
+use super::{Cell, Row, StorageTrial, Table};
+use crate::distinct::distinct;
 use crate::estimate::Interval;
 use crate::extremes::{Extremes, extremes, runs};
 use crate::input::Input;

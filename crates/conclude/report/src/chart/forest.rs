@@ -1,7 +1,7 @@
 //! A forest: contrasts with their intervals under one another, around the line of no difference.
 
 use super::figure::legend;
-use plimsoll_analysis::effect::additive_margin;
+use plimsoll_analysis::effect::{additive_margin, no_change};
 use plimsoll_analysis::quantity::{Notation, difference, grouped};
 use plimsoll_drawing::{Anchor, Drawing, Mark, Paint, width_of};
 use plimsoll_model::measure::{Effect, Unit};
@@ -70,7 +70,7 @@ impl Reach {
             let apart = (self.share(one.0) - self.share(other.0)).abs() * length;
             apart > f64::midpoint(width_of(&one.1), width_of(&other.1)) + 8.0
         };
-        let mut kept = vec![(nothing(self.effect), "same".to_owned())];
+        let mut kept = vec![(no_change(self.effect), "same".to_owned())];
         let has_room = |(value, label): &(f64, String)| {
             let from_end = self.share(*value).min(1.0 - self.share(*value)) * length;
             width_of(label) / 2.0 <= from_end + OVER_THE_END
@@ -107,14 +107,6 @@ fn round_ratio(ratio: f64, notation: Notation) -> String {
         Notation::Multiples if ratio >= 1000.0 => format!("×{}", grouped(ratio)),
         Notation::Multiples => format!("×{}", short(ratio)),
         Notation::Changes => format!("{}{} %", if ratio < 1.0 { "−" } else { "+" }, short((ratio - 1.0).abs() * 100.0)),
-    }
-}
-
-/// The value of no difference.
-fn nothing(effect: Effect) -> f64 {
-    match effect {
-        Effect::Ratio => 1.0,
-        Effect::Difference => 0.0,
     }
 }
 
@@ -195,7 +187,7 @@ impl Forest {
             let points = vec![(x(low), head), (x(high), head), (x(high), bottom), (x(low), bottom)];
             drawing.marks.push(Mark::Area { points, paint: Paint::Grid, opacity: 0.6 });
         }
-        let same = x(nothing(self.effect));
+        let same = x(no_change(self.effect));
         drawing.line((same, head), (same, bottom), Paint::Muted, 1.0);
         drawing.line((left, bottom), (left + STRIP, bottom), Paint::Muted, 1.0);
         for (value, label) in reach.ticks(STRIP) {
