@@ -1,4 +1,4 @@
-//! A drawing: marks at places, with paints that a back end turns into colours.
+//! A drawing: marks at positions, with paints that a back end turns into colours.
 
 /// Marks on a sheet of this size, in pixels from its top left corner.
 #[derive(Clone, Debug, Default)]
@@ -11,7 +11,7 @@ pub struct Drawing {
     pub marks: Vec<Mark>,
 }
 
-/// A mark. Places and sizes are in pixels, opacities from 0 to 1.
+/// A mark. Positions and sizes are in pixels, opacities from 0 to 1.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the names of the fields say it")]
 pub enum Mark {
@@ -25,7 +25,7 @@ pub enum Mark {
     Text { at: (f64, f64), text: String, size: u32, anchor: Anchor, paint: Paint, bold: bool },
 }
 
-/// Which part of a line of text lies at its place.
+/// The part of a line of text that lies at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     /// Its left end.
@@ -36,12 +36,12 @@ pub enum Anchor {
     End,
 }
 
-/// What a mark is painted with.
+/// The paint of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paint {
-    /// What text is written with.
+    /// The colour of text.
     Ink,
-    /// What stands back: axes, labels.
+    /// The colour of axes and labels.
     Muted,
     /// Lines of the grid.
     Grid,
@@ -74,7 +74,7 @@ impl Drawing {
         Drawing { width, height, marks: Vec::new() }
     }
 
-    /// Adds a line from place to place.
+    /// Adds a line between two positions.
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), paint: Paint, width: f64) {
         self.marks.push(Mark::Stroke { points: vec![from, to], paint, width, dashed: false });
     }
@@ -89,7 +89,7 @@ impl Drawing {
         self.marks.push(Mark::Text { at, text: text.into(), size: SMALL, anchor, paint, bold: false });
     }
 
-    /// Adds a heading that begins at a place.
+    /// Adds a heading that begins at a position.
     pub fn heading(&mut self, at: (f64, f64), text: impl Into<String>) {
         let (text, anchor) = (text.into(), Anchor::Start);
         self.marks.push(Mark::Text { at, text, size: SMALL + 1, anchor, paint: Paint::Ink, bold: true });
@@ -116,7 +116,7 @@ impl Drawing {
 /// Size of labels.
 pub const SMALL: u32 = 11;
 
-/// About how wide `text` is in the size of labels: generous, so that nothing is cut off.
+/// An estimate of the width of `text` in the size of labels, large enough that nothing is cut off.
 #[must_use]
 pub fn width_of(text: &str) -> f64 {
     text.chars().count() as f64 * f64::from(SMALL) * 0.6

@@ -65,7 +65,7 @@ impl Line<'_> {
     }
 }
 
-/// How far the next letter stands from this one, in units of the font.
+/// The distance from this letter to the next, in units of the font.
 fn advance(face: &Face<'_>, glyph: GlyphId) -> f32 {
     face.glyph_hor_advance(glyph).unwrap_or_default().into()
 }

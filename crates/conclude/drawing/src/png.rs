@@ -11,7 +11,7 @@ const SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 /// Eight bits a channel, RGB, deflate, filters by row, not interlaced.
 const FORMAT: [u8; 5] = [8, 2, 0, 0, 0];
 
-/// The filter of every row: what it adds to the row above, which is little in a chart.
+/// The filter of every row: the difference from the row above, which is small in a chart.
 const UP: u8 = 2;
 
 /// `drawing` as a PNG of two pixels for each of its units, on white.

@@ -1,10 +1,11 @@
-//! Drawings as pixels: every mark is a path, and zeno says how much of each pixel a path covers.
+//! Drawings as pixels: every mark is a path, and zeno computes how much of each pixel a path
+//! covers.
 
 use crate::drawing::{Anchor, Drawing, Mark, Paint};
 use crate::font::Fonts;
 use zeno::{Command, Mask, PathBuilder, Stroke, Style};
 
-/// Pixels for each unit of the drawing: sharp on a dense screen.
+/// Pixels per unit of the drawing: sharp on a dense screen.
 const SCALE: f32 = 2.0;
 
 /// Lengths of dashes and of the gaps between them, as in the SVG.
@@ -73,7 +74,7 @@ impl Canvas {
                     Anchor::Middle => x - line.width / 2.0,
                     Anchor::End => x - line.width,
                 };
-                // Letters stand on whole pixels, so that lines of text are equally sharp.
+                // Letters are placed on whole pixels, so that all lines of text are equally sharp.
                 path.extend(line.outlines(start, y.round()));
                 self.fill(&path, Style::default(), *paint, 1.0);
             }

@@ -3,16 +3,16 @@
 use crate::drawing::{Anchor, Drawing, Mark, Paint};
 use std::fmt::Write;
 
-/// Where the SVG will stand.
+/// The document that holds the SVG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surface {
-    /// In a file of its own: with its own colours, on white.
+    /// A file of its own: with its own colours, on white.
     File,
-    /// Inside the page, whose colours it takes.
+    /// The page, whose colours it uses.
     Page,
 }
 
-/// `drawing` as SVG; `title` is what is read aloud for it.
+/// `drawing` as SVG; screen readers read `title`.
 #[must_use]
 pub fn svg(drawing: &Drawing, title: &str, surface: Surface) -> String {
     let (width, height) = (drawing.width, drawing.height);

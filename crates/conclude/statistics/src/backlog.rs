@@ -1,41 +1,42 @@
-//! Whether more work arrives than is finished: in open load, where nobody waits for a reply.
+//! Detects whether more work arrives than is finished, in open load, where arrivals do not wait for
+//! replies.
 
 use crate::steady::Noise;
 use crate::t::one_sample;
 
-/// What is finished may fall short of what arrives by so much, as a share, without notice.
+/// Growth below this share of the arrivals is not reported.
 const MIN_SHARE: f64 = 0.01;
 
-/// The p value that growth must reach.
+/// The p-value that growth must reach.
 const SIGNIFICANCE: f64 = 0.001;
 
 /// Standard deviations of the number of arrivals that growth must exceed.
 const MIN_DEVIATIONS_OF_ARRIVALS: f64 = 3.0;
 
-/// Fewest seconds in which growth is looked for.
+/// Fewest seconds for a test of growth.
 const MIN_SECONDS: usize = 5;
 
-/// How fast unfinished work grows.
+/// The growth of unfinished work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
-    /// Arrivals that are left over each second.
+    /// Arrivals per second that are not finished.
     pub per_second: f64,
-    /// The same as a share of what arrives.
+    /// The growth as a share of the arrivals.
     pub share: f64,
 }
 
-/// Whether unfinished work clearly grows: `unfinished` is how much there was at the end of each
-/// second, `finished` how much was finished in all of them.
+/// The growth of unfinished work, if it is clear: `unfinished` is the amount at the end of each
+/// second, `finished` the amount finished in all of them.
 ///
-/// The growth must be clear (p ≤ 0.001) in one of two ways. Either what is added each second is above
+/// The growth must be clear (p ≤ 0.001) in one of two ways. Either the increase per second is above
 /// zero by a t test: that holds for a queue above its capacity, which walks at random as it grows,
 /// and is conservative for one below. Or the second half of the seconds has more than the first,
 /// with the noise around the least-squares line taken as a first-order autoregressive process: that
-/// sees slow growth under strong noise.
+/// detects slow growth under strong noise.
 ///
 /// Over all seconds it must come to more than 1 % of the arrivals, which is what may be missing
 /// where a load counts as carried, and to more than three times their square root, so that the
-/// chance in random arrivals is not taken for growth. `None` where that does not hold, or where
+/// variation of random arrivals does not count as growth. `None` where that does not hold, or where
 /// there are fewer than five seconds, or a number is not finite.
 #[must_use]
 pub fn growth(unfinished: &[f64], finished: f64) -> Option<Growth> {
@@ -61,7 +62,7 @@ fn is_added(unfinished: &[f64]) -> bool {
     one_sample(&added).is_some_and(|test| test.p_greater(0.0) <= SIGNIFICANCE)
 }
 
-/// The most that the mean of the second half is above that of the first by chance.
+/// The largest difference of the halves' means that chance explains.
 fn noise_of_halves(values: &[f64]) -> f64 {
     let noise = Noise::of(values);
     let half = values.len() / 2;

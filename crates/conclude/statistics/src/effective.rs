@@ -1,4 +1,4 @@
-//! Series whose values hang on the ones before: how many independent values they are worth.
+//! Effective sample size of autocorrelated series.
 
 use crate::sample::mean;
 
@@ -39,10 +39,9 @@ pub fn effective_n(n: usize, rho: f64) -> f64 {
     (count / (1.0 + 2.0 * sum.max(0.0))).clamp(1.0, count)
 }
 
-/// [`effective_n`] of `values` with the [`autocorrelation`] that they show, made good for the
-/// length of the series: a short one makes its own look smaller, by (1 + 3ρ)/n (Marriott and Pope
-/// 1954). All of them where they have no spread; `None` for fewer than two values, or one that is
-/// not finite.
+/// [`effective_n`] of `values` with their [`autocorrelation`], corrected for the length of the
+/// series: a short one underestimates its own by (1 + 3ρ)/n (Marriott and Pope 1954). The number of
+/// values where they have no spread; `None` for fewer than two values, or one that is not finite.
 #[must_use]
 pub fn effective_size(values: &[f64]) -> Option<f64> {
     if values.len() < 2 || !values.iter().all(|value| value.is_finite()) {

@@ -1,10 +1,10 @@
-//! Claims of sameness: two one-sided tests.
+//! Equivalence: two one-sided tests.
 //!
 //! Schuirmann, *A comparison of the two one-sided tests procedure and the power approach* (1987).
 
 use crate::t::TTest;
 
-/// Both one-sided tests of a claim that the truth lies between two bounds.
+/// Both one-sided tests of the claim that the true value lies between two bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tost {
     /// The p value of the truth being at most the lower bound.
@@ -20,7 +20,7 @@ pub struct Tost {
     pub t_upper: f64,
 }
 
-/// Whether the truth behind `test` lies between `low` and `high`.
+/// Tests the claim that the true value behind `test` lies between `low` and `high`.
 #[must_use]
 pub fn tost(test: &TTest, low: f64, high: f64) -> Tost {
     let (p_lower, p_upper) = (test.p_greater(low), test.p_less(high));

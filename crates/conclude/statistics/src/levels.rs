@@ -1,4 +1,4 @@
-//! Data with levels of repetition: iterations of trials of builds, each level with a spread of its
+//! Hierarchical data: iterations within trials within builds, each level with a variance of its
 //! own.
 //!
 //! Kalibera and Jones, *Rigorous Benchmarking in Reasonable Time* (2013) and *Quantifying
@@ -9,7 +9,7 @@
 use crate::sample::{Interval, mean};
 use crate::t::{TTest, t_quantile};
 
-/// Measurements in a balanced design, and how much of their variance each level adds.
+/// A balanced nested design, decomposed into the variance of each level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Levels {
     /// The mean of all values.
@@ -17,10 +17,10 @@ pub struct Levels {
     /// The repetitions at each level, the lowest first; each 2 or more.
     pub repetitions: Vec<usize>,
     /// S²: the variance of the means at each level around those of the level above, the lowest
-    /// level first. It holds what comes up from the levels below.
+    /// level first. It includes variance from the levels below.
     pub biased: Vec<f64>,
-    /// T²: the variance that each level itself adds, the lowest first. Below zero where chance made
-    /// the level look steadier than the ones under it: repeating there gains nothing.
+    /// T²: the variance that each level itself adds, the lowest first. Below zero where a level
+    /// varies less by chance than the levels below it: repetitions there gain nothing.
     pub unbiased: Vec<f64>,
 }
 

@@ -1,10 +1,10 @@
-//! Many p values at once: adjusted, so that each can be held against one level.
+//! Multiple testing: adjusted p values, each of which can be compared with one level.
 
 /// Holm's adjusted p values, in the order of `p`: rejecting those up to α keeps the probability of
-/// any false rejection at α or below, whatever hangs together.
+/// any false rejection at α or below, whatever the dependence between the tests.
 ///
 /// In ascending order, the i-th of m becomes the largest of (m − j + 1)·p₍ⱼ₎ for j ≤ i, at most 1.
-/// What is not a number counts as 1. Holm, *A simple sequentially rejective multiple test
+/// A value that is not a number counts as 1. Holm, *A simple sequentially rejective multiple test
 /// procedure* (1979).
 #[must_use]
 pub fn holm(p: &[f64]) -> Vec<f64> {
@@ -19,10 +19,11 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
 }
 
 /// Benjamini and Hochberg's adjusted p values, in the order of `p`: among those up to q, the
-/// expected share of false ones is at most q.
+/// expected share of false discoveries is at most q.
 ///
-/// In ascending order, the i-th of m becomes the smallest of p₍ⱼ₎·m/j for j ≥ i, at most 1. What is
-/// not a number counts as 1. Benjamini and Hochberg, *Controlling the false discovery rate* (1995).
+/// In ascending order, the i-th of m becomes the smallest of p₍ⱼ₎·m/j for j ≥ i, at most 1. A value
+/// that is not a number counts as 1. Benjamini and Hochberg, *Controlling the false discovery rate*
+/// (1995).
 #[must_use]
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
     let m = p.len();

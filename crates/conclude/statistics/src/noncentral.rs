@@ -1,4 +1,4 @@
-//! The noncentral t distribution: how the t statistic is distributed when the null hypothesis is
+//! The noncentral t distribution: the distribution of the t statistic when the null hypothesis is
 //! false.
 
 use crate::{normal, quadrature};
@@ -8,9 +8,9 @@ use crate::{normal, quadrature};
 const MAX_PANEL_OF_DENSITY: f64 = 2.0;
 /// The widest panel where the normal probability rises, in its own standard deviations.
 const MAX_PANEL_OF_RISE: f64 = 4.0;
-/// Beyond this many standard deviations a normal distribution has nothing left.
+/// Beyond this many standard deviations the normal density is negligible.
 const NEGLIGIBLE_BEYOND: f64 = 9.0;
-/// The most panels of a stretch. It is met only by `t` so large that the rise is a step.
+/// The most panels of a stretch. Only a `t` so large that the rise is a step reaches it.
 const MAX_PANELS: usize = 64;
 
 /// The probability that a noncentral t with `df` degrees of freedom (1 or more) and noncentrality

@@ -10,7 +10,7 @@ use crate::sample::Interval;
 pub struct QuantileInterval {
     /// Where the quantile of the distribution lies.
     pub interval: Interval,
-    /// The confidence that the interval has, at least what was asked for.
+    /// The confidence of the interval, at least the requested one.
     pub attained: f64,
 }
 
@@ -50,11 +50,11 @@ pub fn median_interval(sorted: &[f64], confidence: f64) -> Option<QuantileInterv
     quantile_interval(sorted, 0.5, confidence)
 }
 
-/// The least number of values from which [`quantile_interval`] can give an interval; `None` unless
-/// p and confidence lie between 0 and 1, or where no number would do.
+/// The least number of values from which [`quantile_interval`] gives an interval; `None` unless p
+/// and confidence lie between 0 and 1, or where no number would do.
 ///
-/// Both pⁿ and (1 − p)ⁿ must be at most α/2. For a limit on one side alone with confidence 1 − α,
-/// ask for the confidence 1 − 2α.
+/// Both pⁿ and (1 − p)ⁿ must be at most α/2. For a one-sided limit with confidence 1 − α, use the
+/// confidence 1 − 2α.
 #[must_use]
 pub fn min_n(p: f64, confidence: f64) -> Option<usize> {
     if !(p > 0.0 && p < 1.0 && (0.0..1.0).contains(&confidence)) {

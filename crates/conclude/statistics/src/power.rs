@@ -1,4 +1,5 @@
-//! What a study of a given size can see, and what size it needs.
+//! Power and sample size: the difference that a study of a given size detects, and the size that it
+//! needs.
 //!
 //! The test is the two-sided t test on the mean of paired differences, unless a name says
 //! otherwise. `sd` is the standard deviation of those differences, `alpha` the level of the test.
@@ -39,19 +40,19 @@ pub fn power_of_tost(delta: f64, sd: f64, bound: f64, n: usize, alpha: f64) -> O
     equivalence_power(delta, sd, bound, alpha, Design::paired(n)?)
 }
 
-/// The same for two samples of `n` values each with the pooled standard deviation.
+/// [`power_of_tost`] for two samples of `n` values each with the pooled standard deviation.
 #[must_use]
 pub fn power_of_tost_of_two_samples(delta: f64, sd: f64, bound: f64, n: usize, alpha: f64) -> Option<f64> {
     equivalence_power(delta, sd, bound, alpha, Design::two_samples(n)?)
 }
 
-/// The smallest true mean of `n` paired differences that the t test at level `alpha` finds with the
-/// probability `power` (0.8 is usual): a positive number in the unit of `sd`. `None` as in
+/// The smallest true mean of `n` paired differences that the t test at level `alpha` detects with
+/// the probability `power` (0.8 is usual): a positive number in the unit of `sd`. `None` as in
 /// [`power_of_t`], or for a power that is not between `alpha` and 1. A standard deviation of zero
-/// gives zero: with no noise, any difference is seen.
+/// gives zero: without noise, any difference is detected.
 ///
 /// It is `sd` times a factor of n, `alpha` and `power` alone: [`detectable_in_sd`]. A caller with
-/// many comparisons of one size computes that once.
+/// many comparisons of one size computes that factor once.
 #[must_use]
 pub fn smallest_detectable(sd: f64, n: usize, alpha: f64, power: f64) -> Option<f64> {
     if sd.is_nan() || sd < 0.0 {

@@ -1,11 +1,10 @@
-//! Tests and estimates from ranks: no normal distribution is assumed, and one wild value moves
-//! them little.
+//! Rank tests and estimates: they assume no normal distribution and are robust to outliers.
 //!
 //! Conventions are those of R's `wilcox.test`: an exact interval takes the order statistic whose
 //! number is the α/2 quantile of the statistic itself. (A rank further in, as some libraries take,
-//! covers less than it says for few values.) Hollander, Wolfe and Chicken, *Nonparametric
-//! Statistical Methods* (2014), chapters 3 and 4; Hodges and Lehmann, *Estimates of Location Based
-//! on Rank Tests* (1963).
+//! covers less than its stated confidence for few values.) Hollander, Wolfe and Chicken,
+//! *Nonparametric Statistical Methods* (2014), chapters 3 and 4; Hodges and Lehmann, *Estimates of
+//! Location Based on Rank Tests* (1963).
 
 mod distribution;
 mod selection;
@@ -17,7 +16,7 @@ use selection::{Pairs, differences, walsh_averages};
 
 /// Up to this many values a side, the distribution of a rank statistic is exact.
 const MAX_EXACT: usize = 50;
-/// The same where values are tied, which makes the exact distribution costlier.
+/// The limit where values are tied, which makes the exact distribution costlier.
 const MAX_EXACT_WITH_TIES: usize = 25;
 
 /// A rank test.
@@ -117,10 +116,11 @@ pub fn signed_rank(differences: &[f64]) -> Option<RankTest> {
 pub struct HodgesLehmann {
     /// The median of the averages, or of the differences.
     pub estimate: f64,
-    /// Where the truth lies; `None` where even all the data cannot give the confidence asked for.
+    /// The confidence interval; `None` where even all the data cannot give the requested
+    /// confidence.
     pub interval: Option<Interval>,
-    /// The confidence that the interval has, at least what was asked for; without an interval, what
-    /// the whole range of the data has.
+    /// The confidence of the interval, at least the requested one; without an interval, the
+    /// confidence of the whole range of the data.
     pub attained: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What a handful of numbers come to: mean, standard deviation, median, and the interval type.
+//! Summary statistics of a sample: mean, standard deviation, median, and the interval type.
 
 /// A range of values, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]

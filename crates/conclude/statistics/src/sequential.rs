@@ -1,4 +1,5 @@
-//! Looking at the data more than once: levels that keep the probability of a false alarm.
+//! Group sequential tests: significance levels that keep the probability of a false alarm over
+//! several looks at the data.
 
 use crate::{normal, quadrature};
 

@@ -1,15 +1,15 @@
-//! From where on a series is steady: where its warm-up ends.
+//! Detects the end of the warm-up of a series, from which on it is steady.
 //!
-//! [`mser`] is the rule of the literature for where to truncate a series: the marginal standard
-//! error rule over batches of five. White, *An effective truncation heuristic for bias reduction in
-//! simulation output* (1997); Spratt (1998); White, Cobb and Spratt, *A comparison of five
-//! steady-state truncation heuristics for simulation* (2000).
+//! [`mser`] is the rule of the literature for truncating a series: the marginal standard error rule
+//! over batches of five. White, *An effective truncation heuristic for bias reduction in simulation
+//! output* (1997); Spratt (1998); White, Cobb and Spratt, *A comparison of five steady-state
+//! truncation heuristics for simulation* (2000).
 //!
-//! [`steadiness`] is what Plimsoll makes of it for a trial. The rule alone cuts away a good part of
-//! most steady series, by chance: it always answers with the best cut, however little it gains. As
-//! a study uses one cut for all its trials, the worst of them would decide. So a cut counts only
-//! where what it removes really differs from the rest, beyond what noise with autocorrelation does;
-//! and a trial is called never steady only where what remains still moves.
+//! [`steadiness`] is Plimsoll's rule for a trial, which is based on it. MSER alone removes a good
+//! part of most steady series by chance: it always gives the best cut, however small its gain. As a
+//! study uses one cut for all its trials, the worst of them would decide. So a cut counts only
+//! where the removed part really differs from the rest, beyond noise with autocorrelation; and a
+//! trial is never steady only where the rest still moves.
 
 mod noise;
 mod verdict;
@@ -23,10 +23,10 @@ pub use verdict::{Drift, Steadiness, Subject, steadiness};
 /// Observations in a batch.
 pub const BATCH: usize = 5;
 
-/// Where a series is best truncated.
+/// The best truncation of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Truncation {
-    /// How many to leave out at its start.
+    /// The number of values to remove at its start.
     pub cut: usize,
     /// The statistic there: the square of the standard error of what remains, had it no
     /// autocorrelation.

@@ -9,7 +9,8 @@ use statrs::function::beta::beta_reg;
 use statrs::function::gamma::ln_gamma;
 use std::cmp::Ordering;
 
-/// An estimate that is distributed as Student's t around the truth, in units of its standard error.
+/// An estimate whose distribution around the true value is Student's t, in units of its standard
+/// error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TTest {
     /// The estimate: a mean, or a difference of means.
@@ -21,7 +22,7 @@ pub struct TTest {
 }
 
 impl TTest {
-    /// Where the truth lies, with `confidence` (0.95 is 95 %): estimate ± t · standard error.
+    /// The confidence interval with `confidence` (0.95 is 95 %): estimate ± t · standard error.
     #[must_use]
     pub fn interval(&self, confidence: f64) -> Interval {
         // Without an error, the interval is the estimate at any confidence.
@@ -68,7 +69,7 @@ impl TTest {
     }
 }
 
-/// What a t test needs to know of a sample. Published examples often give no more.
+/// The summary of a sample that a t test needs. Published examples often give no more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// The mean.
@@ -157,8 +158,9 @@ pub fn pooled(x: &[f64], y: &[f64]) -> Option<TTest> {
     Summary::of(x)?.pooled(&Summary::of(y)?)
 }
 
-/// Above this, the t distribution is taken through the normal one: the difference is below 1e-10,
-/// and the continued fraction for the exact value would converge too slowly.
+/// Above this many degrees of freedom the t distribution is computed through the normal one: the
+/// difference is below 1e-10, and the continued fraction for the exact value would converge too
+/// slowly.
 const NORMAL_FROM_DF: f64 = 1e5;
 
 /// The probability that Student's t with `df` degrees of freedom (above zero) is at most `t`.

@@ -3,10 +3,10 @@
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
 
-/// Draws the order of one block after the other, so that over all of them no variant sits in one
-/// position more often than need be: at most ceil(blocks / variants) times.
+/// Draws the order of one block after the other, balanced over positions: over all blocks a variant
+/// has one position at most ceil(blocks / variants) times.
 pub(crate) struct BlockOrders {
-    /// `remaining[position][variant]`: how often the variant may still sit there.
+    /// `remaining[position][variant]`: how often the variant may still have that position.
     remaining: Vec<Vec<u32>>,
 }
 
@@ -18,7 +18,7 @@ impl BlockOrders {
 
     /// The variants of the next block, by position.
     ///
-    /// There always is one while blocks are left: what is left over positions and variants is a
+    /// There is always one while blocks remain: the remaining uses of positions and variants form a
     /// regular bipartite graph, and such a graph has a perfect matching (Hall, 1935). It is found
     /// with augmenting paths that try variants in random order, which gives every variant the same
     /// chance: nothing in it depends on a variant's number.
@@ -42,16 +42,17 @@ impl BlockOrders {
     }
 }
 
-/// A matching of positions to variants under way (Kuhn's algorithm).
+/// A matching of positions to variants in progress (Kuhn's algorithm).
 struct Matching {
-    /// For each position the variants, in the order in which it asks for them.
+    /// For each position the variants, in the order in which it tries them.
     preferences: Vec<Vec<usize>>,
-    /// Where each variant sits.
+    /// The position of each variant.
     position_of: Vec<Option<usize>>,
 }
 
 impl Matching {
-    /// Gives `position` a variant; one that is taken is given away if its position finds another.
+    /// Assigns a variant to `position`; a variant that is taken is reassigned if its position finds
+    /// another.
     fn assign(&mut self, position: usize, remaining: &[Vec<u32>], visited: &mut [bool]) -> bool {
         for rank in 0..self.preferences[position].len() {
             let variant = self.preferences[position][rank];
@@ -80,8 +81,8 @@ pub(crate) fn shuffled(count: usize, random: &mut Pcg64) -> Vec<usize> {
     numbers
 }
 
-/// A number below `bound`, each with the same chance: draws from the incomplete last round of
-/// `bound` are thrown away.
+/// A uniform random number below `bound`: draws from the incomplete last round of `bound` are
+/// rejected.
 fn below(bound: usize, random: &mut Pcg64) -> usize {
     let bound = bound as u64;
     let whole_rounds = u64::MAX - u64::MAX % bound;

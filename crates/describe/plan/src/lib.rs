@@ -1,12 +1,13 @@
-//! Factors to starts in a fair order, and what a run does next: pure, and the same for the same seed.
+//! Plans the starts of a study in a fair order, and decides what a run does next. Pure: the same
+//! seed gives the same result.
 //!
 //! The order is that of randomised complete blocks: a *block* holds each variant under one
-//! condition, side by side in time, so that a machine that slows down or warms up does the same to
-//! all of them. The baseline is in it twice: what the two differ by is the noise of the study. Each
-//! repeat runs one block per condition, in an order of its own.
+//! condition, close together in time, so that a machine that slows down or warms up affects all of
+//! them alike. The baseline is in each block twice: the difference of the two is the noise of the
+//! study. Each repeat runs one block per condition, in random order.
 //!
 //! [`plan`] draws that order. [`next`] is the strategy by which a run carries it out: it takes the
-//! plan and the [`Outcomes`] so far and gives the next [`Step`]. It is put together from small
+//! plan and the [`Outcomes`] so far and gives the next [`Step`]. It is composed of small
 //! strategies: the loads on a start, blocks that run again, and looks after which a run may end.
 
 mod blocks;

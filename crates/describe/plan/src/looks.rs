@@ -1,4 +1,5 @@
-//! Looks at the verdicts: the strategy of a run that may end early.
+//! Interim looks at the verdicts (group sequential design): the strategy of a run that may end
+//! early.
 
 use crate::outcomes::Outcomes;
 use crate::spare;
@@ -12,7 +13,7 @@ pub(crate) fn next(plan: &Plan, outcomes: &Outcomes) -> Option<Step> {
             return Some(Step::Start(start));
         }
         match outcomes.look(repeats) {
-            // A run that has gone on had looked before, also where its look was not written down.
+            // A run that went on must have looked before, even if that look was not recorded.
             None if !outcomes.went_beyond(repeats) => return Some(Step::Look { repeats }),
             Some(look) if look.decided => return None,
             _ => {}

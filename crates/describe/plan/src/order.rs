@@ -1,4 +1,4 @@
-//! The plan: variants, conditions, and the order in which their starts run.
+//! Builds the plan: variants, conditions, and the order of their starts.
 
 use crate::blocks::{BlockOrders, shuffled};
 use plimsoll_model::factor::{Assignment, Factor, combinations};
@@ -6,20 +6,20 @@ use plimsoll_model::start::{PhaseLengths, Plan, Start};
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::SeedableRng;
 
-/// What decides the order besides the factors.
+/// Settings of the plan besides the factors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Blocks per condition.
     pub repeats: u32,
-    /// Decides the order and nothing else.
+    /// The seed of the order, and of nothing else.
     pub seed: u64,
     /// True if each block holds the baseline a second time. Where no factor is compared, no block
     /// does.
     pub duplicate: bool,
-    /// The number of blocks that may run again, in all; none for a quarter of them, rounded up.
+    /// The total number of blocks that may run again; none for a quarter of all blocks, rounded up.
     pub spare_blocks: Option<u32>,
-    /// The repeats after which the run may end, ascending, the last one being `repeats`; empty for
-    /// a run of all repeats.
+    /// The repeats after which the run may end, in ascending order, the last one being `repeats`;
+    /// empty for a run of all repeats.
     pub looks: Vec<u32>,
 }
 
@@ -51,8 +51,8 @@ pub fn plan(factors: &[Factor], options: &Options, lengths: impl Fn(&Assignment)
     plan
 }
 
-/// One block in so many may run again, unless the study says otherwise: a machine on which more
-/// loads than that do not count should be looked at rather than waited for.
+/// One block in this many may run again, unless the study says otherwise: a machine on which more
+/// loads than that do not count needs repair rather than patience.
 const BLOCKS_PER_SPARE: u32 = 4;
 
 /// The starts of all blocks: repeat by repeat, the conditions of each repeat in random order. The

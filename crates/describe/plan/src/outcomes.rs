@@ -1,4 +1,4 @@
-//! What is known of a run so far: all that its next step follows from.
+//! The recorded outcomes of a run so far, from which the next step follows.
 
 use plimsoll_model::start::{Load, Plan, Start};
 
@@ -22,7 +22,7 @@ pub struct Look {
     pub decided: bool,
 }
 
-/// What is known of a run so far.
+/// The recorded outcomes of a run so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcomes {
     ended: Vec<(Start, Outcome)>,
@@ -31,47 +31,49 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
-    /// A start has begun.
+    /// Records that a start has begun.
     pub fn started(&mut self, start: Start) {
         self.under_way = Some((start, Vec::new()));
     }
 
-    /// A load on the start under way has ended, however it did.
+    /// Records that a load on the current start has ended, in whatever way.
     pub fn loaded(&mut self, load: Load) {
         if let Some((_, loads)) = &mut self.under_way {
             loads.push(load);
         }
     }
 
-    /// A start is over. One with the same number that is known already did not happen: it was lost.
+    /// Records that a start is over. An earlier start with the same number was lost, and is
+    /// dropped.
     pub fn stopped(&mut self, start: Start, outcome: Outcome) {
         self.under_way = None;
         self.ended.retain(|(known, _)| known.number != start.number);
         self.ended.push((start, outcome));
     }
 
-    /// A look was taken.
+    /// Records a look.
     pub fn looked(&mut self, look: Look) {
         self.looks.push(look);
     }
 
-    /// The start under way.
+    /// The current start.
     #[must_use]
     pub fn start_under_way(&self) -> Option<&Start> {
         self.under_way.as_ref().map(|(start, _)| start)
     }
 
-    /// The start under way, with its loads that have ended.
+    /// The current start, with its loads that have ended.
     pub(crate) fn under_way(&self) -> Option<(&Start, &[Load])> {
         self.under_way.as_ref().map(|(start, loads)| (start, &loads[..]))
     }
 
-    /// How `start` ended; none where it has not, and where only another with its number has.
+    /// The outcome of `start`; none where it has not ended, or where only another start with its
+    /// number has.
     pub(crate) fn of(&self, start: &Start) -> Option<Outcome> {
         self.ended.iter().find(|(known, _)| known == start).map(|(_, outcome)| *outcome)
     }
 
-    /// The look after so many repeats, where it was taken.
+    /// The look after this many repeats, if it was taken.
     pub(crate) fn look(&self, repeats: u32) -> Option<Look> {
         self.looks.iter().copied().find(|look| look.repeats == repeats)
     }
@@ -81,7 +83,8 @@ impl Outcomes {
         self.ended.iter().any(|(start, _)| start.repeat > repeats)
     }
 
-    /// All starts: those of the plan, then those that the strategy decided on and that have begun.
+    /// All starts: those of the plan, then the additional ones that the strategy decided on and
+    /// that have begun.
     pub(crate) fn all_starts<'o>(&'o self, plan: &'o Plan) -> Vec<&'o Start> {
         let begun = self.ended.iter().map(|(start, _)| start).chain(self.under_way.as_ref().map(|(start, _)| start));
         let mut added: Vec<&Start> = begun.filter(|start| !plan.starts.contains(start)).collect();

@@ -1,14 +1,15 @@
-//! Blocks, those that were planned and those that run again because a load in them did not count.
+//! Blocks: those of the plan, and those that run again because a load in them did not count.
 //!
-//! A pair of loads counts because the two ran side by side. So what does not count never runs again
-//! alone: its whole block does, as a block of its own, and the earlier attempt counts for nothing.
+//! A pair of loads is valid because the two ran close together in time. So a load that does not
+//! count never runs again alone: its whole block does, as a new block, and the earlier attempt is
+//! discarded.
 
 use crate::outcomes::{Outcome, Outcomes};
 use plimsoll_model::start::{Plan, Start};
 use std::collections::BTreeMap;
 
-/// The largest number of attempts at a block. What does not count three times will not count the
-/// fourth.
+/// The largest number of attempts at a block. A block that does not count three times will not
+/// count the fourth time.
 pub const MOST_ATTEMPTS: u32 = 3;
 
 /// A block that is to run again.
@@ -20,9 +21,9 @@ pub struct Retry {
     pub extended: bool,
 }
 
-/// The next start of the first `repeats` repeats: one that was planned; else the next one of a block
-/// that has begun to run again; else the first of a block that is to run again. None when all blocks
-/// count that can.
+/// The next start within the first `repeats` repeats: a planned one; else the next one of a block
+/// that has begun to run again; else the first one of a block that is to run again. None when all
+/// blocks count that can.
 pub(crate) fn next(plan: &Plan, outcomes: &Outcomes, repeats: u32) -> Option<Start> {
     let planned = plan.starts.iter().filter(|start| start.repeat <= repeats);
     planned.clone().find(|start| outcomes.of(start).is_none()).cloned().or_else(|| {
@@ -31,8 +32,8 @@ pub(crate) fn next(plan: &Plan, outcomes: &Outcomes, repeats: u32) -> Option<Sta
     })
 }
 
-/// The blocks of the first `repeats` repeats that would run again if there were a spare block left,
-/// in the order of their numbers; empty as long as there is one.
+/// The blocks of the first `repeats` repeats that would run again if a spare block were left, in
+/// the order of their numbers; empty while one is left.
 #[must_use]
 pub fn left_out(plan: &Plan, outcomes: &Outcomes, repeats: u32) -> Vec<u32> {
     let attempts = Attempts::new(plan, outcomes);
@@ -44,7 +45,7 @@ pub fn left_out(plan: &Plan, outcomes: &Outcomes, repeats: u32) -> Vec<u32> {
     blocks
 }
 
-/// All attempts at all blocks, as far as they have begun.
+/// All attempts at all blocks that have begun.
 struct Attempts<'o> {
     plan: &'o Plan,
     outcomes: &'o Outcomes,
@@ -67,10 +68,10 @@ impl<'o> Attempts<'o> {
         again.flat_map(|starts| self.block_starts(starts[0])).find(|start| self.outcomes.of(start).is_none())
     }
 
-    /// The block that is to run again next, if any is: all starts of its latest attempt ended and one
+    /// The next block to run again, if there is one: all starts of its latest attempt ended and one
     /// of them does not count, it has had fewer than [`MOST_ATTEMPTS`], and spare blocks are left.
-    /// Where a longer warm-up has not helped, nothing will. Blocks with fewer attempts come first,
-    /// then those that ran earlier.
+    /// A block is given up where a longer warm-up did not help. Blocks with fewer attempts come
+    /// first, then those that ran earlier.
     fn next_retry(&self, repeats: u32) -> Option<Retry> {
         if self.spare_blocks_left() == 0 {
             return None;
@@ -85,7 +86,7 @@ impl<'o> Attempts<'o> {
         (self.plan.spare_blocks as usize).saturating_sub(again)
     }
 
-    /// The first starts of the latest attempts that do not count and are worth another one.
+    /// The first starts of the latest attempts that do not count and may run again.
     fn worth_retrying(&self, repeats: u32) -> Vec<(&'o Start, Retry)> {
         let mut latest: BTreeMap<(usize, u32), &Vec<&'o Start>> = BTreeMap::new();
         for starts in self.blocks.values().filter(|starts| starts[0].repeat <= repeats) {
@@ -97,7 +98,7 @@ impl<'o> Attempts<'o> {
         latest.into_values().filter_map(|starts| Some((starts[0], self.retry_after(starts[0])?))).collect()
     }
 
-    /// What the attempt that `first` belongs to calls for.
+    /// The retry that the attempt of `first` calls for.
     fn retry_after(&self, first: &Start) -> Option<Retry> {
         let ended: Option<Vec<Outcome>> =
             self.block_starts(first).iter().map(|start| self.outcomes.of(start)).collect();
@@ -108,7 +109,7 @@ impl<'o> Attempts<'o> {
         (!counts && !in_vain).then_some(Retry { block: first.block, extended: first.extended || unsteady })
     }
 
-    /// The starts of the whole block that `known` belongs to, those included that have not begun.
+    /// The starts of the whole block of `known`, including those that have not begun.
     fn block_starts(&self, known: &Start) -> Vec<Start> {
         let place = |start: &Start| (start.condition, start.repeat);
         let planned = self.plan.starts.iter().filter(|start| place(start) == place(known));
@@ -123,7 +124,7 @@ impl<'o> Attempts<'o> {
         planned.map(anew).collect()
     }
 
-    /// The first start of one more attempt at a block, with new numbers at the end of all.
+    /// The first start of another attempt at a block, numbered after all others.
     fn first_of(&self, retry: Retry) -> Option<Start> {
         let all = || self.blocks.values().flatten();
         let attempts = self.blocks.values().filter(|starts| starts[0].attempt > 1);

@@ -1,6 +1,6 @@
-//! What a run does next, as a pure function of its plan and of what is known so far. A run that was
-//! interrupted asks the same function with the outcomes that it kept, and so goes on as it would
-//! have gone on.
+//! The strategy of a run: its next step, as a pure function of its plan and its recorded outcomes.
+//! An interrupted run calls the same function with the outcomes that it recorded, and so continues
+//! as it would have without the interruption.
 
 use crate::looks;
 use crate::outcomes::{Outcome, Outcomes};
@@ -15,7 +15,7 @@ pub enum Step {
     Load(Load),
     /// Stop the systems.
     Stop,
-    /// Find out whether every verdict is reached.
+    /// Check whether every verdict is reached.
     Look {
         /// The repeats that have run.
         repeats: u32,
@@ -31,12 +31,13 @@ pub fn next(plan: &Plan, outcomes: &Outcomes) -> Option<Step> {
     }
 }
 
-/// Each variant of a start takes one load, in the order in which they were started.
+/// The next step on a start: each of its variants takes one load, in the order in which they were
+/// started.
 fn on_start(plan: &Plan, start: &Start, ended: &[Load]) -> Step {
     plan.loads(start).into_iter().find(|load| !ended.contains(load)).map_or(Step::Stop, Step::Load)
 }
 
-/// The starts that are to come if all of them count and no look ends the run.
+/// The remaining starts, if all of them count and no look ends the run.
 #[must_use]
 pub fn remaining(plan: &Plan, outcomes: &Outcomes) -> Vec<Start> {
     let mut outcomes = outcomes.clone();

@@ -11,7 +11,7 @@ pub(super) struct Discrete {
     above: Vec<f64>,
 }
 
-/// By so much relative to a probability may rounding have moved it.
+/// Relative error of a probability that rounding may cause.
 const ROUNDING_TOLERANCE: f64 = 1e-11;
 
 impl Discrete {

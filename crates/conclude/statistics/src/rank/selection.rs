@@ -27,7 +27,7 @@ pub(super) fn differences<'a>(x: &'a [f64], y: &'a [f64]) -> Pairs<'a> {
 }
 
 impl Pairs<'_> {
-    /// How many there are.
+    /// The number of pairs.
     pub(super) fn count(&self) -> usize {
         match self.kind {
             Kind::Averages(values) => values.len() * (values.len() + 1) / 2,
@@ -50,7 +50,7 @@ impl Pairs<'_> {
         value(low)
     }
 
-    /// How many are at most `bound`.
+    /// The number of pairs of at most `bound`.
     fn up_to(&self, bound: f64) -> usize {
         match self.kind {
             Kind::Averages(values) => {

@@ -1,10 +1,10 @@
-//! How much the means of parts of a series move by chance, when neighbours resemble one another.
+//! Autocorrelated noise: how much the means of parts of a series vary by chance.
 
 use crate::effective::effective_n;
 use crate::sample::mean;
 use crate::t::{TTest, t_quantile};
 
-/// The two halves of a series in time, held against each other.
+/// The two halves of a series in time, compared with each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Halves {
     /// The mean of the first half; the smaller one where the number of values is odd.
@@ -13,15 +13,15 @@ pub struct Halves {
     pub second: f64,
     /// The standard error of their difference, autocorrelation included.
     pub standard_error: f64,
-    /// The two-sided p value of there being no difference.
+    /// The two-sided p value of the null hypothesis of no difference.
     pub p: f64,
 }
 
-/// The first half of a series against the second: whether it is the same all along. `None` for
-/// fewer than eight values, or one that is not finite, or a spread beyond the range of numbers.
+/// Compares the first half of a series with the second: whether the series stays the same. `None`
+/// for fewer than eight values, or one that is not finite, or a spread beyond the range of numbers.
 ///
 /// The noise is taken as a first-order autoregressive process around a straight line, or around two
-/// levels where those fit far better, so that a drift or a step does not hide itself as noise.
+/// levels where those fit far better, so that a drift or a step does not count as noise.
 #[must_use]
 pub fn halves(values: &[f64]) -> Option<Halves> {
     if values.len() < 8 || !values.iter().all(|value| value.is_finite()) {
@@ -41,17 +41,17 @@ pub fn halves(values: &[f64]) -> Option<Halves> {
 pub(crate) struct Noise {
     sd: f64,
     rho: f64,
-    /// Degrees of freedom that are behind `sd`, in independent values.
+    /// Degrees of freedom of `sd`, in independent values.
     df: f64,
 }
 
 impl Noise {
-    /// Of what `values` leave around a straight line, or around two levels where those fit far better:
-    /// neither a trend nor a step is noise.
+    /// Estimates the noise of `values` from the residuals around a straight line, or around two
+    /// levels where those fit far better: neither a trend nor a step is noise.
     ///
-    /// A short series makes its own autocorrelation look smaller than it is, by (2 + 4ρ)/n where a
-    /// line is fitted (Kendall 1954, Marriott and Pope 1954), and hides the slowest part of its
-    /// noise in the line; both are made good.
+    /// A short series underestimates its own autocorrelation by (2 + 4ρ)/n where a line is fitted
+    /// (Kendall 1954, Marriott and Pope 1954), and its line absorbs the slowest part of its noise;
+    /// both are corrected.
     pub(crate) fn of(values: &[f64]) -> Noise {
         let n = values.len() as f64;
         let none = Noise { sd: 0.0, rho: 0.0, df: 1.0 };
@@ -82,11 +82,12 @@ impl Noise {
     }
 }
 
-/// Above this, noise and trend cannot be told apart in a series of a few hundred values.
+/// Above this autocorrelation, noise and trend cannot be distinguished in a series of a few hundred
+/// values.
 const MAX_RHO: f64 = 0.95;
 
-/// Two levels are taken for the truth where they leave less than this share of the squares that a
-/// line leaves.
+/// Two levels are preferred where their residual sum of squares is below this share of that of a
+/// line.
 const MAX_RATIO_OF_SQUARES: f64 = 0.5;
 
 fn residuals(values: &[f64]) -> Vec<f64> {
@@ -95,7 +96,8 @@ fn residuals(values: &[f64]) -> Vec<f64> {
     if squares(&levels) < MAX_RATIO_OF_SQUARES * squares(&line) { levels } else { line }
 }
 
-/// What the best two levels leave, one before and one after some place that is not too near an end.
+/// The residuals around the best two levels, one before and one after a place that is not too near
+/// an end.
 fn around_two_levels(values: &[f64]) -> Vec<f64> {
     let n = values.len();
     let all: f64 = values.iter().sum();
@@ -116,7 +118,7 @@ fn around_two_levels(values: &[f64]) -> Vec<f64> {
     values.iter().enumerate().map(|(index, value)| value - level(index)).collect()
 }
 
-/// What a least-squares line leaves.
+/// The residuals around a least-squares line.
 fn around_a_line(values: &[f64]) -> Vec<f64> {
     let n = values.len() as f64;
     let (middle, level) = ((n - 1.0) / 2.0, values.iter().sum::<f64>() / n);

@@ -1,36 +1,36 @@
-//! From where on a trial is steady, from the ticks that its load generator recorded.
+//! Decides from which second on a trial is steady, from the ticks that its load generator recorded.
 
 use super::noise::{Noise, halves};
 use super::{BATCH, mser_within};
 use crate::sample::{mean, median};
 
-/// Fewest batches in the measure phase. In fewer, a drift cannot be told from noise that is correlated
-/// with itself: a server that becomes twice as slow passes for a nervous one.
+/// Fewest batches in the measure phase. With fewer, a drift cannot be told from autocorrelated
+/// noise: a server that becomes twice as slow looks like a noisy one.
 const MIN_BATCHES: usize = 20;
-/// At most one batch in so many may be empty.
+/// At most one batch in this many may be empty.
 const MAX_EMPTY_ONE_IN: usize = 10;
-/// So many neighbours on either side make the level that a value is held against.
+/// Number of neighbours on either side whose median is the level for a value.
 const NEIGHBOURS: usize = 5;
-/// Values beyond so many robust standard deviations from that level are drawn in.
+/// Values beyond this many robust standard deviations from that level are winsorized.
 const WINSOR_DEVIATIONS: f64 = 5.0;
-/// The least such standard deviation: what varies less is as good as constant.
+/// The least such standard deviation: a series that varies less counts as constant.
 const MIN_DEVIATION: f64 = 0.002;
-/// The p value at which parts really differ. It is small because a cut was chosen as the best of many,
-/// because two series are looked at, and because the most nervous of some twenty trials decides.
+/// The p value at which parts really differ. It is small because a cut is chosen as the best of
+/// many, because two series are tested, and because the noisiest of some twenty trials decides.
 const SIGNIFICANCE: f64 = 0.000_2;
-/// The p value for a remainder that still moves as the part did that was cut away.
+/// The p value for a remainder that moves in the same direction as the removed part did.
 const SIGNIFICANCE_AFTER_CUT: f64 = 0.01;
 /// A smaller relative difference is not worth a cut.
 const MIN_CUT_DIFFERENCE: f64 = 0.005;
-/// The least relative difference between the halves of a trial that is never steady, for a remainder
-/// as long as the measure phase.
+/// The least relative difference between the halves of a trial that is never steady, for a
+/// remainder as long as the measure phase.
 const MIN_DRIFT: f64 = 0.05;
-/// Parts whose means all rise, or all fall, show a drift however it bends; fewer do where the part
-/// that was cut away went the same way.
+/// Parts whose means all rise, or all fall, show a drift of any shape; fewer parts do where the
+/// removed part moved in the same direction.
 const DRIFT_PARTS: usize = 8;
 const DRIFT_PARTS_AFTER_CUT: usize = 5;
 
-/// What was looked at.
+/// The series that was examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// The mean duration of iterations.
@@ -39,27 +39,27 @@ pub enum Subject {
     Throughput,
 }
 
-/// How a trial moves that is never steady.
+/// The movement of a trial that is never steady.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// What moves.
+    /// The series that moves.
     pub subject: Subject,
-    /// The change from the first half of what was looked at to the second, as a share: 0.1 is 10 %
+    /// The change from the first half of the examined part to the second, as a share: 0.1 is 10 %
     /// more.
     pub change: f64,
-    /// That change in standard errors, autocorrelation included; infinite without noise, and where
-    /// it goes one way all the time.
+    /// That change in standard errors, including autocorrelation; infinite without noise, and for a
+    /// monotonic movement.
     pub standard_errors: f64,
 }
 
-/// From where on a trial is steady.
+/// The tick from which on a trial is steady.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Steadiness {
-    /// It cannot be said, for this reason.
+    /// Not judged, for this reason.
     NotJudged(String),
-    /// From so many ticks after the start of the measure phase on.
+    /// Steady from this many ticks after the start of the measure phase on.
     From(usize),
-    /// It never is: this is what moves most clearly.
+    /// Never steady: this series moves most clearly.
     Never(Drift),
 }
 
@@ -69,7 +69,7 @@ pub enum Steadiness {
 ///
 /// Ticks are taken in batches of five. [`super::mser`], over cuts up to the middle of the measure
 /// phase, is asked of the logarithm of the mean duration and of the throughput; a batch that stands
-/// out from its neighbours is drawn in to five robust standard deviations, so that a stall counts as
+/// out from its neighbours is winsorized to five robust standard deviations, so that a stall counts as
 /// one. A cut counts if the part of the measure phase that it removes differs from the rest with
 /// p ≤ 0.0002, autocorrelation included, and by 0.5 %, and the rest does not go on in the same way,
 /// as it does in a drift; otherwise a cut of at most half the length is tried. The larger cut of
@@ -139,8 +139,8 @@ fn throughput(batches: &[(u64, u64)]) -> Vec<f64> {
     counts.iter().map(|count| count / unit).collect()
 }
 
-/// Values far from their neighbours moved to where they are only just far: a stall is no warm-up, but
-/// a level that lasts is left as it is.
+/// Moves values far from their neighbours to the limit: a stall is no warm-up, but a lasting level
+/// stays as it is.
 fn winsorized(values: &[f64]) -> Vec<f64> {
     let around = |place: usize| {
         let near = &values[place.saturating_sub(NEIGHBOURS)..(place + NEIGHBOURS + 1).min(values.len())];
@@ -177,8 +177,9 @@ fn is_warmup(removed: &[f64], rest: &[f64]) -> bool {
     difference > MIN_CUT_DIFFERENCE.max(by_chance) && pace(rest, removed.len() + rest.len()).abs() < difference / 2.0
 }
 
-/// How far the second half of `rest` lies above the first, for a rest as long as `full` batches. In
-/// a straight drift it is as much as a removed part differs from the rest, however long that was.
+/// The rise from the first half of `rest` to its second, scaled to a rest of `full` batches. In a
+/// straight drift it equals the difference between a removed part and the rest, however long that
+/// part was.
 fn pace(rest: &[f64], full: usize) -> f64 {
     let (first, second) = rest.split_at(rest.len() / 2);
     (middle(second) - middle(first)) * full as f64 / rest.len() as f64
@@ -202,8 +203,8 @@ fn drift(subject: Subject, values: &[f64], warmup: usize, cut: usize) -> Option<
     (large && (clear || bends)).then_some(Drift { subject, change: share, standard_errors })
 }
 
-/// True if the means of so many parts of a series, of two batches or more, rise or fall from each to
-/// the next.
+/// True if the means of this many parts of a series, of two batches or more each, rise from each to
+/// the next, or fall.
 fn is_monotonic(values: &[f64], parts: usize) -> bool {
     if values.len() < 2 * parts {
         return false;
