@@ -1,4 +1,4 @@
-//! Cells that hold something other than a number with a unit.
+//! Parses cells that hold something other than a number with a unit.
 
 use crate::fault::{Unreadable, nearest};
 use crate::quantity::{Quantity, quantity};
@@ -12,14 +12,14 @@ pub(crate) struct Change {
     pub(crate) low: f64,
     /// The larger end: the same where it is no range.
     pub(crate) high: f64,
-    /// How far rounding may have moved either.
+    /// The largest rounding error of either end.
     pub(crate) half_step: f64,
     /// As published.
     pub(crate) text: String,
 }
 
 impl Change {
-    /// A change that was calculated.
+    /// A change that is calculated from other numbers.
     pub(crate) fn calculated(share: f64) -> Change {
         Change { low: share, high: share, half_step: 0.0, text: show_change(1.0 + share) }
     }
@@ -30,13 +30,13 @@ impl Change {
     }
 }
 
-/// Words that turn a change without a sign around.
+/// Words that reverse the direction of a change without a sign.
 const WORDS_OF_DECREASE: [&str; 5] = ["reduction", "decrease", "less", "lower", "fewer"];
 
-/// Words that may follow a change and leave it as it is.
+/// Words that may follow a change and keep its direction.
 const WORDS_OF_INCREASE: [&str; 7] = ["increase", "more", "higher", "improvement", "faster", "slower", "worse"];
 
-/// Reads a published change.
+/// Parses a published change.
 pub(crate) fn change(text: &str) -> Result<Change, Unreadable> {
     let expected = || Unreadable::expected("a change such as `+5.66 %`, `×1.5` or `21-41 %`");
     let trimmed = text.trim().trim_start_matches('\\');
@@ -61,7 +61,7 @@ pub(crate) fn change(text: &str) -> Result<Change, Unreadable> {
     })
 }
 
-/// `42% reduction`: the change, and whether the word says that it is one downwards.
+/// Splits `42% reduction` into the change and true if the word means a decrease.
 fn without_word(text: &str) -> (&str, bool) {
     let Some((rest, word)) = text.trim().rsplit_once([' ', '\u{a0}']) else { return (text.trim(), false) };
     let word = word.to_lowercase();
@@ -72,7 +72,7 @@ fn without_word(text: &str) -> (&str, bool) {
     }
 }
 
-/// The ends of a range, both with its sign of per cent: `21-41 %`, `21 to 41 %`, `−1 % … +9 %`.
+/// The ends of a range, each with a per cent sign: `21-41 %`, `21 to 41 %`, `−1 % … +9 %`.
 fn range(text: &str) -> Vec<String> {
     let separators = [" to ", "…", "..", "–", "-"];
     let cut = separators.iter().find_map(|separator| {
@@ -88,19 +88,19 @@ fn range(text: &str) -> Vec<String> {
     }
 }
 
-/// What a table says of a difference.
+/// A table's claim about a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// It is better.
+    /// The value is better.
     Improvement,
-    /// It is worse.
+    /// The value is worse.
     Regression,
-    /// There is none, or none that matters.
+    /// There is no difference, or none that matters.
     Same,
 }
 
 impl Claim {
-    /// As it stands in a sentence: `called an improvement`.
+    /// The claim as it appears in a sentence: `called an improvement`.
     pub(crate) fn called(self) -> &'static str {
         match self {
             Claim::Improvement => "called an improvement",
@@ -137,7 +137,7 @@ const CLAIMS: [(&str, Claim); 24] = [
     ("~", Claim::Same),
 ];
 
-/// Reads a claim.
+/// Parses a claim.
 pub(crate) fn claim(text: &str) -> Result<Claim, Unreadable> {
     let word = text.trim().to_lowercase();
     CLAIMS.iter().find(|(name, _)| *name == word).map(|(_, claim)| *claim).ok_or_else(|| {
@@ -149,7 +149,7 @@ pub(crate) fn claim(text: &str) -> Result<Claim, Unreadable> {
     })
 }
 
-/// Reads which way is better.
+/// Parses which direction is better.
 pub(crate) fn direction(text: &str) -> Result<Direction, Unreadable> {
     match text.trim().to_lowercase().as_str() {
         "lower" | "less" | "down" | "smaller" | "-" => Ok(Direction::Lower),
@@ -158,18 +158,18 @@ pub(crate) fn direction(text: &str) -> Result<Direction, Unreadable> {
     }
 }
 
-/// When a run took place.
+/// The time of a run within the study.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum TimeOfRun {
-    /// So many runs into the study, or a clock time as one number in parts.
+    /// The ordinal of the run within the study, or a clock time, as numbers to compare in order.
     At(Vec<u64>),
     /// All runs of one variant, then all of the next.
     Sequential,
-    /// Variants took turns.
+    /// The variants alternated.
     Mixed,
 }
 
-/// Reads a place in time: a number, a word, or a pattern of letters such as `AAABBB`.
+/// Parses a time within the study: a number, a word, or a pattern of letters such as `AAABBB`.
 pub(crate) fn order(text: &str) -> Result<TimeOfRun, Unreadable> {
     let word = text.trim().to_lowercase();
     if let Ok(number) = word.parse() {
@@ -186,7 +186,7 @@ pub(crate) fn order(text: &str) -> Result<TimeOfRun, Unreadable> {
     }
 }
 
-/// `aaabbb` is sequential, `abab` mixed. A letter alone is no pattern.
+/// Parses a pattern: `aaabbb` is sequential, `abab` mixed. A single letter is no pattern.
 fn pattern(word: &str) -> Option<TimeOfRun> {
     let letters: Vec<char> = word.chars().filter(|c| !matches!(c, ' ' | '-' | ',')).collect();
     let mut seen = letters.clone();
@@ -199,7 +199,7 @@ fn pattern(word: &str) -> Option<TimeOfRun> {
     (sound && repeats).then_some(if changes == seen.len() { TimeOfRun::Sequential } else { TimeOfRun::Mixed })
 }
 
-/// Reads a clock time: `2026-01-31 14:05`, `14:05:30`.
+/// Parses a clock time: `2026-01-31 14:05`, `14:05:30`.
 pub(crate) fn started(text: &str) -> Result<TimeOfRun, Unreadable> {
     let expected = || Unreadable::expected("a time such as `2026-01-31 14:05` or `14:05:30`");
     let text = text.trim().trim_end_matches(['Z', 'z']);
@@ -215,16 +215,16 @@ pub(crate) fn started(text: &str) -> Result<TimeOfRun, Unreadable> {
     if text.chars().all(sound) && (dated || clock) { Ok(TimeOfRun::At(parts)) } else { Err(expected()) }
 }
 
-/// How many requests failed.
+/// The number of failed requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Errors {
-    /// So many.
+    /// An absolute number.
     Count(f64),
-    /// Such a share of all.
+    /// A share of all requests.
     Share(f64),
 }
 
-/// Reads a number or a share of errors.
+/// Parses a number or a share of errors.
 pub(crate) fn errors(text: &str) -> Result<Errors, Unreadable> {
     if matches!(text.trim().to_lowercase().as_str(), "none" | "no") {
         return Ok(Errors::Count(0.0));
@@ -237,7 +237,7 @@ pub(crate) fn errors(text: &str) -> Result<Errors, Unreadable> {
     }
 }
 
-/// Reads settings: `key=value; key=value`, or as on a command line, `--key=value --key=value`. A
+/// Parses settings: `key=value; key=value`, or as on a command line, `--key=value --key=value`. A
 /// key without a value is on.
 pub(crate) fn settings(text: &str) -> Vec<(String, String)> {
     text.replace(" --", ";--")
@@ -263,7 +263,7 @@ pub(crate) fn grows(data: &str) -> bool {
     })
 }
 
-/// Reads `yes` or `no`.
+/// Parses `yes` or `no`.
 pub(crate) fn yes(text: &str) -> Result<bool, Unreadable> {
     match text.trim().to_lowercase().as_str() {
         "yes" | "y" | "true" | "x" | "both" | "best" => Ok(true),

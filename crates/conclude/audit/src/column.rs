@@ -1,9 +1,9 @@
-//! The columns that a table can have, and the names that people give them.
+//! The known columns of a table, and their common headings.
 
 use crate::fault::nearest;
 use crate::unit::unit;
 
-/// What a column holds.
+/// The content of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Column {
     Measure,
@@ -38,10 +38,10 @@ pub(crate) enum Column {
     Best,
 }
 
-/// A number that describes many values.
+/// A statistic of many values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Statistic {
-    /// The one number of a row that has no other.
+    /// The only number of a row without named statistics.
     Value,
     /// Arithmetic mean.
     Mean,
@@ -57,7 +57,7 @@ pub(crate) enum Statistic {
 
 const MEDIAN: Column = Column::Statistic(Statistic::Percentile(50.0));
 
-/// The names of columns; the first of each is the one that the documentation uses.
+/// The names of columns; the documentation uses the first one of each.
 const NAMES: [(&str, Column); 101] = [
     ("measure", Column::Measure),
     ("metric", Column::Measure),
@@ -162,7 +162,7 @@ const NAMES: [(&str, Column); 101] = [
     ("best setting", Column::Best),
 ];
 
-/// A column by its heading, and the unit that stands in the heading: `mean (ms)`.
+/// The column of a heading, and the unit in it: `mean (ms)`.
 pub(crate) fn known(heading: &str) -> Option<(Column, Option<String>)> {
     let name = simple(heading);
     if let Some(column) = by_name(&name) {
@@ -182,7 +182,7 @@ fn by_name(name: &str) -> Option<Column> {
     known.or_else(|| Some(Column::Statistic(Statistic::Percentile(percentile(name)?))))
 }
 
-/// Headings under which variants usually stand in tables that have no column `variant`.
+/// Headings that usually name variants in tables without a column `variant`.
 const VARIANTS: [&str; 14] = [
     "backend",
     "branch",
@@ -200,7 +200,7 @@ const VARIANTS: [&str; 14] = [
     "version",
 ];
 
-/// True if variants usually stand under a heading.
+/// True if a heading usually names variants.
 pub(crate) fn names_variants(heading: &str) -> bool {
     VARIANTS.contains(&simple(heading).as_str())
 }
@@ -223,7 +223,7 @@ pub(crate) fn percentile(name: &str) -> Option<f64> {
     digits.parse().ok().filter(|p| (0.0..=100.0).contains(p))
 }
 
-/// The column that a heading was perhaps meant to be, where it is none.
+/// The known heading that an unknown one may be a typo of.
 pub(crate) fn nearest_heading(heading: &str) -> Option<&'static str> {
     // Short words are near to too many others.
     let name = Some(simple(heading)).filter(|name| name.chars().count() >= 5)?;

@@ -1,4 +1,4 @@
-//! What a table compares: two numbers in one row, or rows of two variants that are alike in
+//! The comparisons of a table: two numbers in one row, or rows of two variants that are equal in
 //! everything else.
 
 use crate::cell::{Change, Claim};
@@ -10,65 +10,65 @@ use plimsoll_model::measure::Direction;
 use plimsoll_statistics::Summary;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Two things that a table sets side by side.
+/// Two numbers that a table compares.
 #[derive(Clone, Debug)]
 pub(crate) struct Comparison<'a> {
-    /// The row that has the claim, or that of the variant which is not the baseline.
+    /// The row with the claim, or the row of the variant other than the baseline.
     pub(crate) row: &'a Row,
-    /// Every row that it rests on.
+    /// The lines of all rows behind it.
     pub(crate) lines: Vec<u64>,
     /// The baseline's number.
     pub(crate) from: Option<Quantity>,
-    /// The other's.
+    /// The other number.
     pub(crate) to: Option<Quantity>,
-    /// As published, or calculated from the numbers.
+    /// The change, published or calculated from the numbers.
     pub(crate) change: Option<Change>,
     /// True if the change is published.
     pub(crate) published: bool,
-    /// What the table says of it.
+    /// The table's claim.
     pub(crate) claim: Option<Claim>,
-    /// How many runs each side has at least; `None` if the table does not say.
+    /// The smaller number of runs of the two sides; `None` if the table does not give it.
     pub(crate) runs: Option<u64>,
-    /// How the runs of the baseline and of the other spread, where the table tells.
+    /// The mean and spread of the runs of both sides, where the table gives them.
     pub(crate) spread: Option<[Summary; 2]>,
 }
 
 impl Comparison<'_> {
-    /// Which way is better.
+    /// The direction that is better.
     pub(crate) fn direction(&self) -> Option<Direction> {
         self.row.direction()
     }
 
-    /// Whether the change is for the better: by the two numbers where they tell, and otherwise by
-    /// the change as published.
+    /// True if the change is an improvement: by the two numbers where they show it, otherwise by
+    /// the published change.
     pub(crate) fn is_better(&self) -> Option<bool> {
         let published = || Some(self.change.as_ref().filter(|change| change.low * change.high > 0.0)?.low > 0.0);
         Some(self.rises().or_else(published)? == (self.direction()? == Direction::Higher))
     }
 
-    /// Whether the number is larger than the baseline's, if it is not the same within rounding.
+    /// True if the number is larger than the baseline's; `None` if they are equal within rounding.
     pub(crate) fn rises(&self) -> Option<bool> {
         let (from, to) = self.from.as_ref().zip(self.to.as_ref())?;
-        // Rounding keeps the order, so numbers that are a step apart are in theirs.
+        // Rounding preserves order, so numbers a step apart are in the right order.
         let apart = (to.value - from.value).abs() >= (from.half_step + to.half_step) * (1.0 - 1e-9);
         (from.unit == to.unit && !from.bound && !to.bound && apart).then_some(to.value > from.value)
     }
 
-    /// `10,081 → 10,652, +5.7 %`, as far as it is known.
+    /// The known numbers: `10,081 → 10,652, +5.7 %`.
     pub(crate) fn numbers(&self) -> String {
         let ends = self.from.as_ref().zip(self.to.as_ref()).map(|(from, to)| format!("{} → {}", from.text, to.text));
         let change = self.change.as_ref().map(|change| change.text.clone());
         ends.into_iter().chain(change).collect::<Vec<_>>().join(", ")
     }
 
-    /// What is compared, with its numbers: `MySQL: 10,081 → 10,652, +5.7 %`.
+    /// The subject of the comparison with its numbers: `MySQL: 10,081 → 10,652, +5.7 %`.
     pub(crate) fn text(&self) -> String {
         let numbers = self.numbers();
         if numbers.is_empty() { self.row.name() } else { format!("{}: {numbers}", self.row.name()) }
     }
 }
 
-/// Rows that are alike in everything but their variant, in the order of the table.
+/// Groups of rows that are equal in everything but their variant, in the order of the table.
 pub(crate) fn groups(rows: &[Row]) -> Vec<Vec<&Row>> {
     let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
     let mut groups: Vec<Vec<&Row>> = Vec::new();
@@ -95,7 +95,7 @@ pub(crate) fn variants<'a>(group: &[&'a Row]) -> Vec<(&'a str, Vec<&'a Row>)> {
     variants
 }
 
-/// Everything that the table compares.
+/// All comparisons of the table.
 pub(crate) fn comparisons(rows: &[Row]) -> Vec<Comparison<'_>> {
     // Rows of one variant with different settings are a grid; each setting is a group.
     let cells = groups(rows).into_iter().flat_map(|group| by_settings(&group));
@@ -106,7 +106,7 @@ pub(crate) fn comparisons(rows: &[Row]) -> Vec<Comparison<'_>> {
     comparisons
 }
 
-/// The rows of a group by their settings, where a variant stands there with several.
+/// The rows of a group by their settings, where a variant has several.
 fn by_settings<'a>(group: &[&'a Row]) -> Vec<Vec<&'a Row>> {
     let several = variants(group).iter().any(|(_, rows)| rows.iter().any(|row| row.settings != rows[0].settings));
     if !several {
@@ -122,7 +122,7 @@ fn by_settings<'a>(group: &[&'a Row]) -> Vec<Vec<&'a Row>> {
     cells
 }
 
-/// A row with a baseline, a change or a claim of its own.
+/// The comparison within a row that has a baseline, a change or a claim of its own.
 fn in_one_row(row: &Row) -> Option<Comparison<'_>> {
     let to = row.centre().filter(|_| row.baseline.is_some()).cloned();
     if to.is_none() && row.change.is_none() && row.claim.is_none() {
@@ -142,7 +142,7 @@ fn in_one_row(row: &Row) -> Option<Comparison<'_>> {
     })
 }
 
-/// Each variant but the first against the first, unless its row holds its own baseline.
+/// The comparison of each other variant with the first, unless its row has its own baseline.
 fn between_rows<'a>(group: &[&'a Row]) -> Vec<Comparison<'a>> {
     let variants = variants(group);
     let Some(((_, baseline), others)) = variants.split_first() else { return Vec::new() };
@@ -166,7 +166,7 @@ fn between<'a>(baseline: &[&'a Row], rows: &[&'a Row]) -> Option<Comparison<'a>>
     })
 }
 
-/// How runs spread: their mean and sd in one row, or a row each.
+/// The spread of the runs: from the mean and sd of one row, or from a row for each run.
 fn spread(rows: &[&Row]) -> Option<Summary> {
     if let [row] = rows {
         let (mean, sd) = row.get(Statistic::Mean).zip(row.get(Statistic::Sd))?;
@@ -191,7 +191,7 @@ fn middle(rows: &[&Row]) -> Option<Quantity> {
         .then(|| Quantity::calculated(mean(|one| one.value), mean(|one| one.half_step), first.unit))
 }
 
-/// How many runs stand behind the rows of a variant: those that they tell, or a row each.
+/// The number of runs behind the rows of a variant: as the rows give it, or a row each.
 fn runs(rows: &[&Row]) -> Option<u64> {
     match rows {
         [row] => row.runs,

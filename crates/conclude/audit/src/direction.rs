@@ -1,8 +1,9 @@
-//! Which way is better, by the name of a measure.
+//! The direction that is better, by the name of a measure.
 
 use plimsoll_model::measure::Direction;
 
-/// Words of measures of which less is better. They are looked for first: an error rate is no rate.
+/// Words in names of measures of which less is better. They are searched first: an error rate is no
+/// rate.
 const LOWER: [&str; 41] = [
     "allocations",
     "allocs",
@@ -47,7 +48,7 @@ const LOWER: [&str; 41] = [
     "ms",
 ];
 
-/// Words of measures of which more is better.
+/// Words in names of measures of which more is better.
 const HIGHER: [&str; 29] = [
     "bandwidth",
     "capacity",
@@ -80,7 +81,7 @@ const HIGHER: [&str; 29] = [
     "users",
 ];
 
-/// Which way is better, if the name of the measure tells.
+/// The direction that is better, if the name of the measure implies it.
 pub(crate) fn of(measure: &str) -> Option<Direction> {
     let lower = measure.to_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !(c.is_alphanumeric() || c == '/')).collect();

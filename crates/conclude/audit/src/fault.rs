@@ -1,4 +1,4 @@
-//! What is wrong with a table: where, what was expected, what was found, and what to do.
+//! Faults of a table: the place, what was expected and found, and a hint.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use std::fmt;
 pub struct Fault {
     /// Line of the file, from 1.
     pub line: u64,
-    /// Heading of the column as it stands in the file, where a cell is at fault.
+    /// The heading of the column as in the file, where the fault is in a cell.
     pub column: Option<String>,
     /// What was expected, and what was found.
     pub message: String,
-    /// What to do.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Why one cell cannot be read.
+/// The reason why a cell cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unreadable {
     pub(crate) expected: String,
@@ -69,7 +69,8 @@ impl Unreadable {
     }
 }
 
-/// The candidate nearest to `word`, if one is near enough to be a slip: one edit in three letters.
+/// The candidate closest to `word`, if it is close enough to be a typo: at most one edit in three
+/// letters.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     let most = word.chars().count() / 3;

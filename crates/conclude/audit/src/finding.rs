@@ -1,29 +1,29 @@
-//! A finding: what is wrong with a table or weakens what it says, with its evidence.
+//! A finding: a fault or a weakness of a table, with its evidence.
 
 use plimsoll_analysis::finding::Severity;
 use plimsoll_model::words::and_list;
 
-/// One thing that a reader of the table should know.
+/// A fault or a weakness of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How grave it is for what the table says.
+    /// How much it affects the table's claims.
     pub severity: Severity,
-    /// What it is about, in a word or two.
+    /// The topic, in a word or two.
     pub topic: &'static str,
     /// The finding, in a sentence or two.
     pub sentence: String,
-    /// What it rests on.
+    /// The evidence.
     pub evidence: Vec<Evidence>,
-    /// What to do about it.
+    /// Advice for the author of the table.
     pub advice: &'static str,
 }
 
-/// What a finding rests on.
+/// The evidence of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// Lines of the file.
     pub lines: Vec<u64>,
-    /// What stands there, with what follows from it.
+    /// Their content, with what follows from it.
     pub text: String,
 }
 
@@ -32,7 +32,7 @@ impl Evidence {
         Evidence { lines: lines.into(), text: text.into() }
     }
 
-    /// Evidence of one row, which it names.
+    /// Evidence in one row, with its name.
     pub(crate) fn of(row: &crate::row::Row, text: impl AsRef<str>) -> Evidence {
         Evidence::new([row.line], format!("{}: {}", row.name(), text.as_ref()))
     }

@@ -1,12 +1,11 @@
-//! An audit for other programs.
+//! An audit as JSON, for other programs.
 //!
-//! The form is versioned. Fields are added without a new version; what changes or goes away makes
-//! a new one.
+//! The format is versioned. New fields keep the version; a changed or removed field raises it.
 
 use crate::{Audit, Severity};
 use serde::Serialize;
 
-/// The version of the form.
+/// The version of the format.
 const FORMAT: u32 = 1;
 
 #[derive(Serialize)]

@@ -1,9 +1,9 @@
-//! Lints for a table of results that someone else made: a blog post, a release report, the README
-//! of a benchmark.
+//! Audits a published table of results: from a blog post, a release report, or the README of a
+//! benchmark.
 //!
-//! A table is CSV whose columns are known by their names; `docs/audit.md` describes it. The path
-//! is: text to rows with every fault at once, rows to comparisons, both to findings by
-//! lints that each have a file of their own. Everything is a pure function of the text.
+//! A table is CSV whose columns are known by their names; `docs/audit.md` describes it. The steps
+//! are: text to rows, with all faults at once; rows to comparisons; both to findings, by lints that
+//! each have a file of their own. Everything is a pure function of the text.
 //!
 //! ```
 //! let table = "metric,baseline,value,improvement\nCPU,13%,20%,+54%\n";
@@ -33,21 +33,21 @@ pub use json::json;
 pub use plimsoll_analysis::finding::Severity;
 pub use terminal::terminal;
 
-/// What an audit of a table gives.
+/// The result of an audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Audit {
-    /// Where the numbers come from, as the table's `# source:` lines say.
+    /// The sources of the numbers, from the table's `# source:` lines.
     pub sources: Vec<String>,
-    /// How many rows the table has.
+    /// Number of rows.
     pub rows: usize,
-    /// How many pairs of numbers it compares.
+    /// Number of comparisons.
     pub comparisons: usize,
-    /// What is wrong with it or weakens what it says, the gravest first.
+    /// The findings, the most severe first.
     pub findings: Vec<Finding>,
 }
 
 impl Audit {
-    /// How many findings are as grave as this.
+    /// Number of findings of this severity.
     #[must_use]
     pub fn count(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
@@ -68,7 +68,7 @@ pub fn audit(text: &str) -> Result<Audit, Vec<Fault>> {
     Ok(Audit { sources: table.sources, rows: table.rows.len(), comparisons, findings })
 }
 
-/// A table that compares nothing has perhaps headings of its own for what it compares.
+/// A finding about a table that compares nothing: it may have unusual headings for variants.
 fn nothing_compared(table: &table::Table, comparisons: usize) -> Option<Finding> {
     if comparisons > 0 || table.rows.len() < 2 {
         return None;
@@ -88,7 +88,7 @@ fn nothing_compared(table: &table::Table, comparisons: usize) -> Option<Finding>
     })
 }
 
-/// Unknown columns are labels; those that look like a slip are told.
+/// A finding about unknown columns that look like typos; other unknown columns are labels.
 fn likely_typos(table: &table::Table) -> Option<Finding> {
     let evidence: Vec<Evidence> = table
         .likely_typos

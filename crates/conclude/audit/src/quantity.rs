@@ -1,14 +1,14 @@
-//! Numbers with units as people write them: `1.09 s`, `719.94µs`, `1,300`, `8m3s`, `2,500+`.
+//! Parses numbers with units as people write them: `1.09 s`, `719.94µs`, `1,300`, `8m3s`, `2,500+`.
 //!
-//! A published number is rounded, so each carries how far it may be from what was measured. Every
-//! lint that calculates with numbers allows for that.
+//! A published number is rounded, so each carries its largest rounding error. Every lint that
+//! calculates with numbers allows for that error.
 
 use crate::fault::Unreadable;
 use crate::unit::{nearest, unit};
 use plimsoll_analysis::quantity::show;
 use plimsoll_model::measure::Unit;
 
-/// Nothing that is measured is larger, in whatever unit; what lies beyond would overflow in squares.
+/// The largest accepted value in any unit; squares of larger values would overflow.
 const MAX_VALUE: f64 = 1e30;
 
 /// A published number.
@@ -16,24 +16,25 @@ const MAX_VALUE: f64 = 1e30;
 pub(crate) struct Quantity {
     /// In base units: seconds, bytes, shares.
     pub(crate) value: f64,
-    /// Half a step of its last digit: how far rounding may have moved it.
+    /// Half a step of its last digit: the largest rounding error.
     pub(crate) half_step: f64,
-    /// The same if zeros at the end of a whole number were rounded too: 50 for `1,300`.
+    /// The largest rounding error if the trailing zeros of a whole number were rounded too: 50 for
+    /// `1,300`.
     pub(crate) coarse_half_step: f64,
-    /// What it is counted in.
+    /// Its unit.
     pub(crate) unit: Unit,
-    /// What one of the unit that it is written in is in base units: 0.001 for milliseconds.
+    /// The size of its written unit in base units: 0.001 for milliseconds.
     pub(crate) unit_factor: f64,
     /// True if it is a bound: `2,500+`, `> 10 s`.
     pub(crate) bound: bool,
-    /// How many digits it is given with, leading zeros aside.
+    /// The number of its digits, without leading zeros.
     pub(crate) digits: usize,
     /// As published.
     pub(crate) text: String,
 }
 
 impl Quantity {
-    /// A number that was calculated from published ones.
+    /// A number that is calculated from published ones.
     pub(crate) fn calculated(value: f64, half_step: f64, unit: Unit) -> Quantity {
         let text = show(value, unit);
         Quantity {
@@ -48,17 +49,17 @@ impl Quantity {
         }
     }
 
-    /// The least that it can have been before it was rounded.
+    /// The smallest possible value before rounding.
     pub(crate) fn low(&self) -> f64 {
         self.value - self.half_step
     }
 
-    /// The most that it can have been before it was rounded.
+    /// The largest possible value before rounding.
     pub(crate) fn high(&self) -> f64 {
         self.value + self.half_step
     }
 
-    /// This number in another unit: what `text` is, with `scale` for one of it.
+    /// This number in another unit, with `scale` as the size of that unit.
     fn scaled(self, scale: f64, unit: Unit) -> Quantity {
         Quantity {
             value: self.value * scale,
@@ -70,29 +71,29 @@ impl Quantity {
         }
     }
 
-    /// A plain zero beside `other`: nothing, in the unit that `other` is written in.
+    /// A plain zero beside `other`, in the unit of `other`.
     pub(crate) fn like(self, other: &Quantity) -> Quantity {
         self.scaled(other.unit_factor, other.unit)
     }
 
-    /// A number that was set and not measured: nothing of it is rounded.
+    /// A number that was set and not measured, so without rounding error.
     pub(crate) fn exact(self) -> Quantity {
         Quantity { half_step: 0.0, coarse_half_step: 0.0, ..self }
     }
 
-    /// A plain number given in the unit that a heading, a `unit` column or its neighbours name.
+    /// A plain number in the unit from a heading, a `unit` column or its neighbours.
     pub(crate) fn in_unit(self, name: &str, scale: f64, unit: Unit) -> Quantity {
         let text = if name == "%" { format!("{} %", self.text) } else { format!("{} {name}", self.text) };
         Quantity { text, ..self.scaled(scale, unit) }
     }
 }
 
-/// What stands for a number that is not given.
+/// True for texts that stand for a missing number.
 pub(crate) fn is_absent(text: &str) -> bool {
     matches!(text.to_lowercase().as_str(), "" | "-" | "–" | "—" | "n/a" | "na" | "?" | "not stated" | "unknown")
 }
 
-/// Reads a number with or without a unit.
+/// Parses a number with or without a unit.
 pub(crate) fn quantity(text: &str) -> Result<Quantity, Unreadable> {
     let text = text.trim();
     let (bound, rest) = without_bound(text);
@@ -109,7 +110,7 @@ pub(crate) fn quantity(text: &str) -> Result<Quantity, Unreadable> {
     Ok(Quantity { bound, text: text.trim_start_matches(['\\', '~', '≈']).trim().to_owned(), ..whole })
 }
 
-/// `> 10 s`, `≥ 5`, `2,500+`, `2,500+ users`: whether it is a bound, and the rest.
+/// Splits off the sign of a bound: `> 10 s`, `≥ 5`, `2,500+`, `2,500+ users`.
 fn without_bound(text: &str) -> (bool, &str) {
     let text = text.trim_start_matches(['~', '≈', '\\', '±']).trim_start();
     let rest = text.trim_start_matches(['>', '≥', '<', '≤', '=']).trim_start();
@@ -128,7 +129,8 @@ fn unknown_unit(name: &str) -> Unreadable {
     }
 }
 
-/// A number with its unit, what one of the unit is in base units, and what follows.
+/// Parses a number with its unit. Returns it with the size of the unit in base units, and the
+/// remaining text.
 fn part(text: &str) -> Result<(Quantity, f64, &str), Unreadable> {
     let (number, rest) = split(text)?;
     let (name, rest) = rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
@@ -140,7 +142,7 @@ fn part(text: &str) -> Result<(Quantity, f64, &str), Unreadable> {
     Ok((number, scale, rest))
 }
 
-/// A number and what follows it.
+/// Parses a number, and returns the remaining text.
 fn split(text: &str) -> Result<(Quantity, &str), Unreadable> {
     let expected = || Unreadable::expected("a number such as `1.09 s`, `719.94µs`, `1300` or `13 %`");
     let (negative, digits) = match text.strip_prefix(['-', '−', '–']) {
@@ -173,7 +175,7 @@ fn split(text: &str) -> Result<(Quantity, &str), Unreadable> {
     Ok((quantity, rest))
 }
 
-/// Where a number ends: digits, points, commas and blanks between thousands, an exponent.
+/// The end of a number: digits, points, commas and spaces between thousands, an exponent.
 fn end_of_number(text: &str) -> usize {
     let bytes = text.as_bytes();
     let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -189,7 +191,7 @@ fn end_of_number(text: &str) -> usize {
     }
 }
 
-/// Without what stands between thousands, which must be in its place.
+/// Removes thousands separators, which must be in the right places.
 fn without_thousands(number: &str) -> Result<String, Unreadable> {
     let separators = [',', ' ', '_'];
     let whole = number.split(['.', 'e', 'E']).next().unwrap_or_default();

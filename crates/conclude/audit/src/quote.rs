@@ -1,18 +1,18 @@
-//! Where a quotation mark opens a cell and never closes it: all that follows, line after line, would
-//! be read as one cell.
+//! Finds a quotation mark that opens a cell and never closes it: all following lines would be read
+//! as one cell.
 
 /// A cell that never ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unclosed<'a> {
     /// Line of the quotation mark, from 1.
     pub(crate) line: u64,
-    /// Where the record with it begins: what stands before can be read.
+    /// The begin of its record: everything before it can be read.
     pub(crate) record: usize,
-    /// What follows the mark on its line.
+    /// The text after the mark on its line.
     pub(crate) text: &'a str,
 }
 
-/// Where a reader of CSV is.
+/// The state of the CSV reader.
 #[derive(Clone, Copy)]
 enum State {
     StartOfRecord,
@@ -24,8 +24,8 @@ enum State {
     Comment,
 }
 
-/// The cell that a quotation mark opens and none closes, by the rules that the rows are read with:
-/// a mark opens a cell only as its first character, and two of them within it are one of its text.
+/// The cell that a quotation mark opens and none closes, by the rules of the row reader: a mark
+/// opens a cell only as its first character, and two of them inside it stand for one.
 pub(crate) fn unclosed(text: &str, delimiter: u8) -> Option<Unclosed<'_>> {
     let mut state = State::StartOfRecord;
     let (mut line, mut record, mut opened) = (1, 0, (1, 0));

@@ -1,30 +1,30 @@
-//! One row of a table: a reported number, or a comparison of two.
+//! A row of a table: a reported number, or a comparison of two.
 
 use crate::cell::{Change, Claim, Errors, TimeOfRun};
 use crate::column::Statistic;
 use crate::quantity::Quantity;
 use plimsoll_model::measure::{Direction, Unit};
 
-/// A row as it was read. What is not given is `None`.
+/// A row as it was read. Missing values are `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Row {
     /// Line of the file, from 1.
     pub(crate) line: u64,
-    /// The cells of unknown columns, which say what the row is about: heading and text.
+    /// The cells of unknown columns, which describe the row: heading and text.
     pub(crate) labels: Vec<(String, String)>,
     pub(crate) measure: Option<String>,
     pub(crate) variant: Option<String>,
-    /// How often the whole run was done.
+    /// Number of runs.
     pub(crate) runs: Option<u64>,
-    /// How many values lie behind the statistics.
+    /// Number of values behind the statistics.
     pub(crate) requests: Option<f64>,
     pub(crate) statistics: Vec<(Statistic, Quantity)>,
-    /// What `value` is compared with, in rows that hold both.
+    /// The number that `value` is compared with, in rows that hold both.
     pub(crate) baseline: Option<Quantity>,
     pub(crate) change: Option<Change>,
     pub(crate) claim: Option<Claim>,
     pub(crate) better: Option<Direction>,
-    /// How far runs of the same thing usually differ, as a share.
+    /// The usual spread between runs of the same variant, as a share.
     pub(crate) variance: Option<f64>,
     pub(crate) order: Option<TimeOfRun>,
     pub(crate) bytes: Option<Quantity>,
@@ -32,17 +32,17 @@ pub(crate) struct Row {
     pub(crate) mode: Option<String>,
     pub(crate) users: Option<f64>,
     pub(crate) rate: Option<Quantity>,
-    /// Mean duration of what `rate` counts.
+    /// Mean duration of the operations that `rate` counts.
     pub(crate) duration: Option<Quantity>,
     pub(crate) think: Option<Quantity>,
-    /// Mean duration of the part of it that is compared.
+    /// Mean duration of the part that is compared.
     pub(crate) call: Option<Quantity>,
     pub(crate) settings: Vec<(String, String)>,
     pub(crate) errors: Option<Errors>,
     pub(crate) data: Option<String>,
     pub(crate) method: Option<String>,
     pub(crate) target: Option<String>,
-    /// CPU of what sent the load, as a share.
+    /// CPU use of the load generator, as a share.
     pub(crate) generator_cpu: Option<f64>,
     /// True if each variant is at its best with the settings of this row.
     pub(crate) best: bool,
@@ -59,12 +59,12 @@ impl Row {
         self.get(Statistic::Percentile(50.0))
     }
 
-    /// The number that stands for the row: that of its statistics, or its rate.
+    /// The representative number of the row: one of its statistics, or its rate.
     pub(crate) fn centre(&self) -> Option<&Quantity> {
         self.centre_of_statistics().or(self.rate.as_ref())
     }
 
-    /// The value, the mean, the median, or whatever else there is.
+    /// The value, the mean, the median, or any other statistic.
     pub(crate) fn centre_of_statistics(&self) -> Option<&Quantity> {
         let usual = [Statistic::Value, Statistic::Mean, Statistic::Percentile(50.0)];
         let first = || self.statistics.iter().find(|(one, _)| *one != Statistic::Sd).map(|(_, number)| number);
@@ -83,7 +83,7 @@ impl Row {
         found
     }
 
-    /// What tells rows apart that are not to be compared with one another.
+    /// The key of rows that may be compared with one another.
     pub(crate) fn group(&self) -> Vec<String> {
         let mut key = vec![self.measure.clone().unwrap_or_default().to_lowercase()];
         key.extend(self.labels.iter().map(|(heading, text)| format!("{heading}={text}")));
@@ -94,7 +94,7 @@ impl Row {
         key
     }
 
-    /// What the row is about, without its variant: `10GB, write`.
+    /// The description of the row without its variant: `10GB, write`.
     pub(crate) fn condition(&self) -> String {
         let mut words: Vec<String> = self.measure.iter().cloned().collect();
         words.extend(self.labels.iter().map(|(_, text)| text.clone()));
@@ -105,7 +105,7 @@ impl Row {
         words.join(", ")
     }
 
-    /// What the row is about, its variant first: `Local, 10GB, write`.
+    /// The description of the row, its variant first: `Local, 10GB, write`.
     pub(crate) fn name(&self) -> String {
         let condition = self.condition();
         match &self.variant {
@@ -116,7 +116,7 @@ impl Row {
         }
     }
 
-    /// Which way is better, as the row says or as its measure is known for.
+    /// The direction that is better: given in the row, or known for its measure.
     pub(crate) fn direction(&self) -> Option<Direction> {
         let by_name = || match &self.measure {
             Some(measure) => crate::direction::of(measure),
@@ -125,7 +125,7 @@ impl Row {
         self.better.or_else(by_name).or_else(|| self.by_unit())
     }
 
-    /// Times are better short, rates are better high.
+    /// The direction by the unit: less time is better, a higher rate is better.
     fn by_unit(&self) -> Option<Direction> {
         match self.centre()?.unit {
             Unit::Seconds => Some(Direction::Lower),

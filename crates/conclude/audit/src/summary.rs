@@ -1,11 +1,11 @@
-//! Several numbers in one cell, as tables are published: `70.66 s (±7.05 s, p50: 80.50 s)`, or a
-//! line of k6, `avg=2.19ms min=768.88µs med=1.97ms max=781.69ms p(90)=2.89ms`.
+//! Parses several numbers in one cell, as tables are published: `70.66 s (±7.05 s, p50: 80.50 s)`,
+//! or a line of k6, `avg=2.19ms min=768.88µs med=1.97ms max=781.69ms p(90)=2.89ms`.
 
 use crate::column::{Column, Statistic, known};
 use crate::fault::Unreadable;
 use crate::quantity::{Quantity, quantity};
 
-/// Reads the statistics of a cell. A number without a name is the mean, one after `±` the standard
+/// Parses the statistics of a cell. A number without a name is the mean, one after `±` the standard
 /// deviation.
 pub(crate) fn summary(text: &str) -> Result<Vec<(Statistic, Quantity)>, Unreadable> {
     let mut statistics: Vec<(Statistic, Quantity)> = Vec::new();
@@ -38,7 +38,7 @@ fn statistic_of(piece: &str) -> Result<(Statistic, Quantity), Unreadable> {
     }
 }
 
-/// The text at its commas, brackets, `±`, and before each `name=`.
+/// Splits the text at commas, brackets, `±`, and before each `name=`.
 fn pieces(text: &str) -> Vec<String> {
     let mut marked = without_brackets_of_percentiles(text).replace("+/-", "±").replace(" =", "=").replace("= ", "=");
     for separator in ["(", ")", ";", ", "] {
@@ -58,7 +58,7 @@ fn pieces(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// `p(90)` as `p90`, so that other brackets can separate.
+/// Rewrites `p(90)` as `p90`, so that other brackets can separate.
 fn without_brackets_of_percentiles(text: &str) -> String {
     let mut rest = text;
     let mut plain = String::new();

@@ -1,4 +1,4 @@
-//! From the text of a table to its rows, with every fault at once.
+//! Reads the rows of a table from its text, and reports all faults at once.
 
 use crate::cell;
 use crate::column::{Column, Statistic, known, names_variants, nearest_heading};
@@ -13,15 +13,14 @@ use plimsoll_model::measure::Unit;
 /// A table as it was read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Table {
-    /// Where the numbers come from, as `# source:` lines say.
+    /// The sources of the numbers, from `# source:` lines.
     pub(crate) sources: Vec<String>,
     pub(crate) rows: Vec<Row>,
-    /// Headings that are not known and look like slips of known ones: line, heading, what was
-    /// perhaps meant.
+    /// Unknown headings that look like typos of known ones: line, heading, and the known heading.
     pub(crate) likely_typos: Vec<(u64, String, &'static str)>,
 }
 
-/// Characters that a fault shows of a cell that has no end.
+/// The most characters of an unclosed cell in a fault.
 const MAX_SHOWN: usize = 30;
 
 /// A column of the file.
@@ -32,7 +31,7 @@ struct Heading {
     unit: Option<String>,
 }
 
-/// A cell that has something in it.
+/// A cell that is not empty.
 #[derive(Clone, Copy)]
 struct Cell<'a> {
     line: u64,
@@ -77,7 +76,7 @@ pub(crate) fn read(text: &str) -> Result<Table, Vec<Fault>> {
         }
     }
     match open {
-        // The headings, or the only rows, may be what it swallows.
+        // The unclosed cell may contain the headings, or the only rows.
         Some(open) => faults.push(unclosed_quote(open)),
         None => check(&table, headings.as_deref(), &mut faults),
     }
@@ -85,7 +84,7 @@ pub(crate) fn read(text: &str) -> Result<Table, Vec<Fault>> {
     if faults.is_empty() { Ok(table) } else { Err(faults) }
 }
 
-/// A quotation mark makes one cell of all lines below it.
+/// The fault of a quotation mark that makes one cell of all lines below it.
 fn unclosed_quote(open: Unclosed<'_>) -> Fault {
     let after = match open.text.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}…", &open.text[..end]),
@@ -95,7 +94,7 @@ fn unclosed_quote(open: Unclosed<'_>) -> Fault {
         .with_hint("close it at the end of the cell, as in \"1,300\", or leave it out; one that belongs to the text is written twice")
 }
 
-/// A table must have headings, one of them known, and rows.
+/// Checks that a table has headings, a known one among them, and rows.
 fn check(table: &Table, headings: Option<&[Heading]>, faults: &mut Vec<Fault>) {
     let Some(headings) = headings else {
         faults.push(Fault::new(1, "expected a line of headings and rows below it, found nothing"));
@@ -119,7 +118,7 @@ fn check(table: &Table, headings: Option<&[Heading]>, faults: &mut Vec<Fault>) {
     }
 }
 
-/// A line `# name: text` whose name is a column gives that column's text to every row that has
+/// A line `# name: text` whose name is a column sets that column's text for every row that has
 /// none.
 struct Comment {
     line: u64,
@@ -143,7 +142,7 @@ fn comments(text: &str, table: &mut Table) -> Vec<Comment> {
     comments
 }
 
-/// The character between cells: that of comma, semicolon and tab which the headings have most.
+/// The delimiter: the most frequent of comma, semicolon and tab in the headings.
 fn delimiter(text: &str) -> u8 {
     let headings = text.lines().find(|line| !line.starts_with('#') && !line.trim().is_empty()).unwrap_or_default();
     let count = |delimiter: u8| headings.bytes().filter(|byte| *byte == delimiter).count();
@@ -178,7 +177,8 @@ fn read_headings(
     headings
 }
 
-/// Without a column `variant` or `baseline`, one that usually names what is compared does so.
+/// Without a column `variant` or `baseline`, a heading that usually names variants becomes that
+/// column.
 fn find_variant(headings: &mut [Heading]) {
     if headings.iter().any(|heading| matches!(heading.column, Some(Column::Variant | Column::Baseline))) {
         return;
@@ -190,7 +190,7 @@ fn find_variant(headings: &mut [Heading]) {
     }
 }
 
-/// In `mean (ms), sd, max` one heading gives the unit of all statistics.
+/// Gives the unit in one heading to all statistics, as in `mean (ms), sd, max`.
 fn share_unit(headings: &mut [Heading]) {
     let is_statistic = |heading: &Heading| matches!(heading.column, Some(Column::Statistic(_) | Column::Baseline));
     let mut units: Vec<String> =
@@ -229,17 +229,17 @@ fn read_row(
     for comment in comments {
         let column = known(&comment.name).map(|(column, _)| column);
         let given = cells.iter().any(|(other, _)| *other == column);
-        // Settings add up: those of the row come last, and so win.
+        // Settings accumulate: those of the row come last, and so take precedence.
         if column == Some(Column::Settings) || !given {
             let cell = Cell { line: comment.line, heading: &comment.name, text: &comment.text, unit: None };
             cells.insert(0, (column, cell));
         }
     }
-    // A unit column is for the whole row, wherever it stands.
+    // A unit column applies to the whole row, whatever its position.
     cells.sort_by_key(|(column, _)| *column != Some(Column::Unit));
     for (column, cell) in cells {
         if let Err(fault) = builder.take(column, cell) {
-            // A fault in a line for the whole table is told once.
+            // A fault in a line for the whole table is reported once.
             if !faults.contains(&fault) {
                 faults.push(fault);
             }
@@ -300,7 +300,8 @@ impl<'a> RowBuilder<'a> {
                 row.rate = Some(of_unit(cell, &[Unit::PerSecond, Unit::BytesPerSecond], "a rate such as `4532/s`")?);
             }
             Column::Duration => row.duration = Some(time(cell)?),
-            // No pause is a pause that somebody set: half a second of rounding would explain any load.
+            // A think time of zero was set and not measured: half a second of rounding would
+            // explain any load.
             Column::Think => {
                 let think = time(cell)?;
                 row.think = Some(if think.value == 0.0 { think.exact() } else { think });
@@ -324,7 +325,7 @@ impl<'a> RowBuilder<'a> {
         Ok(())
     }
 
-    /// A number in its own unit, or that of the heading or the row.
+    /// Parses a number in its own unit, or in that of the heading or the row.
     fn number(&self, cell: Cell<'_>) -> Result<Quantity, Unreadable> {
         in_unit_of(quantity(cell.text)?, cell.text, cell.unit.or(self.unit))
     }
@@ -338,11 +339,11 @@ impl<'a> RowBuilder<'a> {
         Ok(())
     }
 
-    /// The row, if all of its numbers are of one kind.
+    /// The row, if all of its numbers have the same kind of unit.
     fn finish(mut self) -> Result<Row, Vec<Fault>> {
         let line = self.row.line;
         let Some(first) = self.row.centre_of_statistics().cloned() else {
-            // Beside a rate alone, the baseline is one as well.
+            // Beside a rate alone, the baseline is a rate as well.
             if let (Some(baseline), Some(rate)) = (&mut self.row.baseline, &self.row.rate)
                 && baseline.unit == Unit::Count
             {
@@ -350,7 +351,7 @@ impl<'a> RowBuilder<'a> {
             }
             return Ok(self.row);
         };
-        // A zero without a unit has that of its neighbours, and no more rounding than they.
+        // A zero without a unit has that of its neighbours, and the same rounding.
         let zeros = self.row.statistics.iter_mut().map(|(_, number)| number).chain(&mut self.row.baseline);
         for zero in zeros.filter(|number| number.value == 0.0 && number.unit == Unit::Count) {
             *zero = zero.clone().like(&first);
@@ -381,7 +382,7 @@ impl<'a> RowBuilder<'a> {
     }
 }
 
-/// A plain number in the unit that its heading or its row names.
+/// A plain number in the unit of its heading or its row.
 fn in_unit_of(number: Quantity, text: &str, name: Option<&str>) -> Result<Quantity, Unreadable> {
     let plain = number.unit == Unit::Count && !text.contains(char::is_alphabetic);
     match name.filter(|_| plain) {
@@ -401,7 +402,7 @@ fn unknown_unit(text: &str) -> Unreadable {
     }
 }
 
-/// Later settings win over earlier ones of the same name.
+/// Adds settings; later ones replace earlier ones of the same name.
 fn add_settings(settings: &mut Vec<(String, String)>, text: &str) {
     for (key, value) in cell::settings(text) {
         settings.retain(|(known, _)| !known.eq_ignore_ascii_case(&key));
@@ -452,7 +453,7 @@ fn time(cell: Cell<'_>) -> Result<Quantity, Unreadable> {
     }
 }
 
-/// A number in one of these units; a plain one is in base units.
+/// Parses a number in one of these units; a plain one is in base units.
 fn of_unit(cell: Cell<'_>, units: &[Unit], expected: &str) -> Result<Quantity, Unreadable> {
     let read = in_unit_of(quantity(cell.text)?, cell.text, cell.unit)?;
     match read.unit {

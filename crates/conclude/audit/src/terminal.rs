@@ -7,10 +7,10 @@ use std::fmt::Write;
 
 const WIDTH: usize = 100;
 
-/// Evidence beyond this is counted.
+/// The most lines of evidence per finding; further ones are counted.
 const MAX_SHOWN: usize = 8;
 
-/// The findings, the gravest first, each with its evidence and what to do; `name` is that of the
+/// The findings, the most severe first, each with its evidence and advice; `name` is that of the
 /// table.
 #[must_use]
 pub fn terminal(name: &str, audit: &Audit) -> String {
@@ -49,7 +49,7 @@ fn finding_as_text(finding: &Finding) -> String {
     text
 }
 
-/// `text` in lines of at most [`WIDTH`] characters, the first after `first`, the others after
+/// Wraps `text` at [`WIDTH`] characters: the first line starts with `first`, the others with
 /// `rest`. Numbers stay with their units.
 fn wrapped(text: &str, first: &str, rest: &str) -> String {
     let mut wrapped = String::new();

@@ -1,4 +1,4 @@
-//! Units as people write them.
+//! Parses units as people write them.
 
 use plimsoll_model::measure::Unit;
 
@@ -36,7 +36,7 @@ const TIMES: [(&str, f64); 30] = [
     ("days", 86_400.0),
 ];
 
-/// Bytes in each unit of size. As published tables have them, `KB` is 1,000 and `KiB` 1,024.
+/// Bytes in each unit of size. As in published tables, `KB` is 1,000 and `KiB` 1,024.
 const SIZES: [(&str, f64); 14] = [
     ("b", 1.0),
     ("byte", 1.0),
@@ -54,11 +54,11 @@ const SIZES: [(&str, f64); 14] = [
     ("gbyte", 1e9),
 ];
 
-/// Bytes a second in each unit of bits a second.
+/// Bytes per second in each unit of bits per second.
 const BIT_RATES: [(&str, f64); 6] =
     [("kbit/s", 125.0), ("mbit/s", 125e3), ("gbit/s", 125e6), ("kbps", 125.0), ("mbps", 125e3), ("gbps", 125e6)];
 
-/// Things that come so many a second, and a minute.
+/// Names of rates per second, and per minute.
 const PER_SECOND: [&str; 6] = ["rps", "qps", "tps", "iops", "eps", "hz"];
 const PER_MINUTE: [&str; 5] = ["notpm", "nopm", "tpm", "tpmc", "rpm"];
 
@@ -66,7 +66,7 @@ const PER_MINUTE: [&str; 5] = ["notpm", "nopm", "tpm", "tpmc", "rpm"];
 const MULTIPLIERS: [(&str, f64); 7] =
     [("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("B", 1e9), ("thousand", 1e3), ("million", 1e6)];
 
-/// Words for things that are counted.
+/// Words for countable things.
 const THINGS: [&str; 47] = [
     "agents",
     "allocs",
@@ -117,11 +117,11 @@ const THINGS: [&str; 47] = [
     "vus",
 ];
 
-/// What one of a unit is in base units, and which unit that is. Nothing at all is a plain number.
+/// The size of a unit in base units, and that base unit. An empty text is a plain number.
 pub(crate) fn unit(text: &str) -> Option<(f64, Unit)> {
     let text = text.trim();
     let lower = text.to_lowercase();
-    // As Go's benchmarks have it: `ns/op`, `B/op`, `allocs/op`.
+    // As in Go's benchmarks: `ns/op`, `B/op`, `allocs/op`.
     if let Some(one) = lower.strip_suffix("/op").filter(|one| !one.is_empty()) {
         return unit(one);
     }
@@ -181,7 +181,7 @@ fn find(table: &[(&str, f64)], name: &str) -> Option<f64> {
     table.iter().find(|(known, _)| *known == name).map(|(_, scale)| *scale)
 }
 
-/// The known unit that `text` may have been meant to be.
+/// The known unit that `text` may be a typo of.
 pub(crate) fn nearest(text: &str) -> Option<&'static str> {
     let names = TIMES.iter().chain(&SIZES).chain(&BIT_RATES).map(|(name, _)| *name);
     crate::fault::nearest(text.trim(), names.chain(PER_SECOND).chain(PER_MINUTE).chain(THINGS))

@@ -1,8 +1,9 @@
-//! A capacity is an interval from several searches on restored data, each step with a steady state.
+//! A capacity is an interval from several searches on restored data, with a steady state at each
+//! step.
 //!
-//! One ramp gives one number that nobody can repeat: the load never stays long enough to settle,
-//! what was asked of the system before lies in its data, and where the line bends is read off by
-//! eye. The largest load that was tried is no failure threshold but a bound.
+//! One ramp gives one number that nobody can reproduce: the load never stays long enough to settle,
+//! earlier load remains in the data, and the bend of the curve is read off by eye. The largest load
+//! that was tried is no failure threshold but a lower bound.
 
 use super::Context;
 use crate::cell::grows;
@@ -10,7 +11,7 @@ use crate::finding::{Evidence, Finding};
 use crate::row::Row;
 use plimsoll_analysis::finding::Severity;
 
-/// Words of measures that say how much a system carries.
+/// Words in names of measures of capacity.
 const CAPACITY: [&str; 14] = [
     "capacity",
     "failure",

@@ -1,8 +1,9 @@
-//! A published change must follow from the two numbers beside it, as far as rounding lets one see.
+//! A published change must follow from the two numbers beside it, as far as rounding allows to
+//! check.
 //!
-//! Rounding keeps the order of numbers: it can make two of them the same, and never the smaller one
-//! the larger. So no rounding explains a change whose sign is not that of the difference. Over a
-//! baseline of zero there is no change in per cent, unless the zero was rounded.
+//! Rounding preserves the order of numbers: it can make two of them equal, but never the smaller
+//! one the larger. So no rounding explains a change whose sign is not that of the difference. Over
+//! a baseline of zero there is no change in per cent, unless the zero was rounded.
 
 use super::Context;
 use crate::cell::Change;
@@ -28,7 +29,8 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     }]
 }
 
-/// What contradicts the numbers; only a caution where rounded zeros at their ends explain it.
+/// A contradiction between the change and the numbers; only a caution where trailing zeros that may
+/// be rounded explain it.
 fn contradiction(comparison: &Comparison<'_>) -> Option<(Severity, Evidence)> {
     let change = comparison.change.as_ref().filter(|_| comparison.published)?;
     let (from, to) = (comparison.from.as_ref()?, comparison.to.as_ref()?);
@@ -53,7 +55,7 @@ fn contradiction(comparison: &Comparison<'_>) -> Option<(Severity, Evidence)> {
     Some((severity, Evidence::of(comparison.row, text)))
 }
 
-/// A change over a baseline of zero; that nothing stays nothing is no change.
+/// A change over a baseline of zero; from nothing to nothing is no change.
 fn from_zero(change: &Change, from: &Quantity, to: &Quantity) -> Option<(Severity, String)> {
     if to.value == 0.0 && change.low <= 0.0 && change.high >= 0.0 {
         return None;
@@ -66,7 +68,7 @@ fn from_zero(change: &Change, from: &Quantity, to: &Quantity) -> Option<(Severit
     })
 }
 
-/// True if the change goes up where the numbers go down, or the other way round.
+/// True if the change and the numbers have opposite signs.
 fn reversed(change: &Change, from: &Quantity, to: &Quantity) -> bool {
     change.low > 0.0 && to.value < from.value || change.high < 0.0 && to.value > from.value
 }
@@ -75,7 +77,7 @@ fn numbers(from: &Quantity, to: &Quantity) -> String {
     format!("{} → {}", from.text, to.text)
 }
 
-/// True if the change can be that of the numbers before they were rounded.
+/// True if the change can be that of the unrounded numbers.
 fn fits(change: &Change, from: &Quantity, to: &Quantity, half_step: fn(&Quantity) -> f64) -> bool {
     let least = (to.value - half_step(to)) / (from.value + half_step(from)) - 1.0;
     let most = (to.value + half_step(to)) / (from.value - half_step(from)).max(f64::MIN_POSITIVE) - 1.0;
@@ -84,7 +86,7 @@ fn fits(change: &Change, from: &Quantity, to: &Quantity, half_step: fn(&Quantity
     change.high + slack >= least && change.low - slack <= most
 }
 
-/// The usual slips: over the new number, per cent as points, with the sign turned around.
+/// The usual mistakes: relative to the new number, per cent as points, reversed sign.
 fn slip(change: &Change, from: &Quantity, to: &Quantity) -> Option<&'static str> {
     let is = |share: f64| (change.middle() - share).abs() <= change.half_step.max(0.0005);
     let difference = to.value - from.value;

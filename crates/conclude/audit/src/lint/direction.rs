@@ -1,6 +1,6 @@
 //! Every measure has a direction: a rise of CPU, memory or duration is no improvement, and a rise
-//! of throughput no regression. Where a row has both numbers, they tell which way it went, whatever
-//! sign the published change has.
+//! of throughput no regression. Where a row has both numbers, they give the direction of the
+//! change, whatever the sign of the published change.
 
 use super::Context;
 use crate::cell::Claim;
@@ -45,7 +45,7 @@ fn wrong_direction(comparison: &Comparison<'_>) -> Option<Evidence> {
     let better = comparison.is_better()?;
     let change = comparison.change.as_ref();
     let rises = comparison.rises();
-    // What rounding can turn into no change at all has no direction.
+    // A change that may be due to rounding has no direction.
     let clear =
         rises.is_some() || change.is_some_and(|change| change.low.abs().min(change.high.abs()) > change.half_step);
     let which = match comparison.direction()? {

@@ -1,7 +1,7 @@
-//! Settings that buy speed with safety: after a crash or a power failure, work that was
-//! acknowledged is gone, or the data is damaged.
+//! Settings that trade durability for speed: after a crash or a power failure, acknowledged work is
+//! lost, or the data is damaged.
 //!
-//! [`durability`](plimsoll_analysis::durability) knows them.
+//! [`durability`](plimsoll_analysis::durability) has the list.
 
 use super::Context;
 use crate::finding::{Evidence, Finding};

@@ -1,6 +1,6 @@
-//! Requests that failed must be in the durations, time-outs at their limit: left out, a system
-//! looks the faster the more it drops. A percentile can be anything once more requests failed than
-//! lie beyond it.
+//! Failed requests must be part of the durations, time-outs at their limit: without them, a system
+//! looks faster the more requests it drops. A percentile is arbitrary once more requests failed
+//! than lie beyond it.
 
 use super::Context;
 use crate::cell::Errors;

@@ -1,5 +1,5 @@
-//! Where what sends the load was itself the limit, its limit was measured. From 70 % of its
-//! processors on it sends late and times late; from 90 % on it is the limit.
+//! A load generator at its own limit measures that limit. From 70 % of its processors on it sends
+//! and times late; from 90 % on it is the limit.
 
 use super::Context;
 use crate::finding::{Evidence, Finding};

@@ -1,6 +1,6 @@
-//! For a grid of settings there are two fair questions, and they can have opposite answers: what
-//! is the difference with the same setting for both, and what with the best setting for each?
-//! Who may choose the setting asks the second. So both are printed, with where they disagree.
+//! A grid of settings allows two fair questions, which can have opposite answers: the difference at
+//! the same setting, and the difference with the best setting for each variant. A reader who may
+//! choose the setting wants the second answer. So the lint prints both, and where they disagree.
 
 use super::Context;
 use crate::cell::{Change, Claim};
@@ -10,7 +10,7 @@ use crate::row::Row;
 use plimsoll_analysis::finding::Severity;
 use plimsoll_model::measure::Direction;
 
-/// Differences of so many times one another, and so far apart, differ in size.
+/// Differences whose ratio and distance exceed these two limits differ in size.
 const LARGE_RATIO: f64 = 2.0;
 const LARGE_DIFFERENCE: f64 = 0.05;
 
@@ -42,7 +42,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     }]
 }
 
-/// One comparison in the terms of the lint.
+/// One comparison within the grid.
 struct SettingComparison {
     evidence: Evidence,
     change: Option<Change>,
@@ -69,7 +69,8 @@ impl SettingComparison {
     }
 }
 
-/// Both comparisons of a group, if its settings form a grid.
+/// The comparisons at the same setting and at the best settings, if the settings of a group form a
+/// grid.
 fn same_and_best_settings(context: &Context<'_>, group: &[&Row]) -> Option<(Severity, Vec<Evidence>)> {
     let keys = varying(group);
     if keys.is_empty() {
@@ -102,7 +103,7 @@ fn same_and_best_settings(context: &Context<'_>, group: &[&Row]) -> Option<(Seve
     Some((severity, same.into_iter().chain(best).map(|side| side.evidence).collect()))
 }
 
-/// The settings that vary over a group.
+/// The settings that vary within a group.
 fn varying<'a>(group: &[&'a Row]) -> Vec<&'a str> {
     let mut keys: Vec<&str> = Vec::new();
     for (key, value) in group.iter().flat_map(|row| &row.settings) {
@@ -114,7 +115,8 @@ fn varying<'a>(group: &[&'a Row]) -> Vec<&'a str> {
     keys
 }
 
-/// A setting that only differs between variants is a difference of theirs, and no grid.
+/// True if the setting varies within a variant. A setting that only differs between variants is
+/// part of the variants, and no grid.
 fn varies_within_a_variant(group: &[&Row], key: &str) -> bool {
     let level = |row: &Row| row.settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.clone());
     let named = variants(group);
@@ -129,7 +131,7 @@ fn setting(row: &Row, keys: &[&str]) -> String {
     levels.map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The numbers of a comparison, and what the table calls it.
+/// The numbers of a comparison, and the table's claim.
 fn numbers_and_claim(comparison: &Comparison<'_>) -> String {
     let numbers = comparison.numbers();
     match comparison.claim {
@@ -139,7 +141,7 @@ fn numbers_and_claim(comparison: &Comparison<'_>) -> String {
     }
 }
 
-/// The best row of each variant against that of the first.
+/// The best row of each variant compared with that of the first.
 fn best_of_each(group: &[&Row], keys: &[&str]) -> Vec<SettingComparison> {
     let variants = variants(group);
     let best: Vec<(&str, &Row)> = variants.iter().filter_map(|(name, rows)| Some((*name, best_row(rows)?))).collect();
@@ -177,7 +179,7 @@ fn best_row<'a>(rows: &[&'a Row]) -> Option<&'a Row> {
     valued.max_by(|one, other| (one.0 * sign).total_cmp(&(other.0 * sign))).map(|(_, row)| row)
 }
 
-/// How far two answers are apart.
+/// The severity of the disagreement between the two answers.
 fn disagreement(same: &SettingComparison, best: &SettingComparison) -> Severity {
     if let (Some(one), Some(other)) = (same.better, best.better)
         && one != other

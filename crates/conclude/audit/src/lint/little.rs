@@ -1,7 +1,7 @@
-//! Little's law: in a closed load the number of users N is throughput X times the time that each
-//! round takes, R + Z (duration and think time). X·(R + Z) above N is impossible; below it, users
-//! were not all at work, time passes outside what is timed, or the rate is taken over more time
-//! than the load lasted. Rounding is allowed for, and 2 % on top.
+//! Little's law: in a closed load the number of users N is the throughput X times the duration of a
+//! cycle, R + Z (duration and think time). X·(R + Z) above N is impossible; below it, users were
+//! not always busy, time passes outside of what is timed, or the rate is taken over more time than
+//! the load lasted. The lint allows for rounding, and for 2 % on top.
 //!
 //! J. D. C. Little, A proof for the queuing formula L = λW, Operations Research 9 (1961).
 
@@ -12,7 +12,7 @@ use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::{grouped, percent, show};
 use plimsoll_model::measure::Unit;
 
-/// How far off is still on.
+/// The relative tolerance.
 const TOLERANCE: f64 = 0.02;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {

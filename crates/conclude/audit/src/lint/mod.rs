@@ -1,5 +1,5 @@
 //! The lints: each is a pure function of the table's rows and comparisons, in a file of its own,
-//! with the rule and where it comes from.
+//! with the rule and its source.
 
 mod capacity;
 mod change;
@@ -26,13 +26,13 @@ use crate::compare::{Comparison, comparisons};
 use crate::finding::Finding;
 use crate::row::Row;
 
-/// What a lint can look at.
+/// The input of a lint.
 pub(crate) struct Context<'a> {
     pub(crate) rows: &'a [Row],
     pub(crate) comparisons: Vec<Comparison<'a>>,
 }
 
-/// Everything that the lints find, the gravest first.
+/// The findings of all lints, the most severe first.
 pub(crate) fn findings(rows: &[Row]) -> Vec<Finding> {
     let context = Context { rows, comparisons: comparisons(rows) };
     let lints: [fn(&Context<'_>) -> Vec<Finding>; 20] = [
@@ -66,7 +66,7 @@ pub(crate) fn findings(rows: &[Row]) -> Vec<Finding> {
 pub(crate) mod testing {
     use super::{Context, Finding, comparisons};
 
-    /// What a lint finds in a table.
+    /// The findings of a lint for a table.
     pub(crate) fn found(lint: fn(&Context<'_>) -> Vec<Finding>, table: &str) -> Vec<Finding> {
         let table = crate::table::read(table).unwrap_or_else(|faults| panic!("{faults:?}"));
         lint(&Context { rows: &table.rows, comparisons: comparisons(&table.rows) })

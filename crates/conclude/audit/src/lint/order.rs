@@ -1,8 +1,9 @@
-//! All runs of one variant, then all of the next: whatever drifts over the session — a disk that
-//! fills, a cache that warms, a machine that heats up — looks like a difference between variants.
+//! Sequential order: all runs of one variant, then all of the next. Drift over the session (a disk
+//! that fills, a cache that warms, a machine that heats up) then looks like a difference between
+//! variants.
 //!
 //! A t-test on such runs calls identical variants different far more often than its level says;
-//! random blocks, compared block by block, keep the level (Abedi and Brecht, ICPE 2017).
+//! randomised blocks, compared block by block, keep the level (Abedi and Brecht, ICPE 2017).
 
 use super::Context;
 use crate::cell::TimeOfRun;
@@ -34,7 +35,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     }]
 }
 
-/// The runs of a group, if they were done variant by variant.
+/// Evidence that the runs of a group were made variant by variant.
 fn in_sequence(group: &[&Row]) -> Option<Evidence> {
     let mut placed: Vec<(&Vec<u64>, &Row)> = group
         .iter()
@@ -62,8 +63,8 @@ fn in_sequence(group: &[&Row]) -> Option<Evidence> {
     ))
 }
 
-/// What the trend inside the variants alone would make of the difference between the first two:
-/// a straight line with one slope for both, fitted to the runs in their order.
+/// The difference between the first two variants that the trend within the variants alone would
+/// cause: a straight line with one slope for both, fitted to the runs in their order.
 fn drift(variants: &[(&str, Vec<&Row>)]) -> Option<String> {
     let [(_, first), (_, second), ..] = variants else { return None };
     let values = |rows: &[&Row]| -> Option<Vec<f64>> { rows.iter().map(|row| Some(row.centre()?.value)).collect() };

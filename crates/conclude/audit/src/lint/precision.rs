@@ -1,6 +1,6 @@
-//! Digits that the spread does not support make numbers look surer than they are. A mean is known
-//! to about its standard error, sd/√n; digits below a hundredth of it say nothing. Of one run
-//! alone, nobody knows more than a few.
+//! Excess precision: digits that the spread does not support. A mean is known to about its standard
+//! error, sd/√n; digits below a hundredth of it are meaningless. A single run supports only a few
+//! digits.
 
 use super::Context;
 use crate::column::Statistic;
@@ -8,7 +8,7 @@ use crate::finding::{Evidence, Finding};
 use crate::row::Row;
 use plimsoll_analysis::finding::Severity;
 
-/// Digits beyond which one run alone is not told.
+/// The most digits that a single run supports.
 const DIGITS: usize = 5;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {

@@ -1,5 +1,5 @@
-//! Measured numbers of five digits hardly ever come out the same twice: where they do, one of them
-//! was probably copied.
+//! Equal numbers: measured numbers with five digits hardly ever occur twice, so one of them was
+//! probably copied.
 
 use super::Context;
 use crate::column::Statistic;
@@ -9,7 +9,7 @@ use crate::row::Row;
 use plimsoll_analysis::finding::Severity;
 use std::collections::BTreeMap;
 
-/// From so many digits on.
+/// Numbers with this many digits are checked.
 const DIGITS: usize = 5;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {

@@ -1,12 +1,12 @@
 //! No verdict without repeats.
 //!
-//! One run of each variant says nothing of how far runs of the same variant differ, and two say
-//! next to nothing (the interval of a mean of two is 12.7 times their standard error wide on each
-//! side). A verdict takes three runs of each at least, better five.
+//! One run of each variant shows nothing of the spread between runs of the same variant, and two
+//! show next to nothing (the interval of a mean of two is 12.7 times their standard error wide on
+//! each side). A verdict takes three runs of each at least, better five.
 //!
-//! How many it takes to see the change that is claimed is the n of a paired t-test on the
-//! logarithm of the ratio with a power of 80 % at the level of 5 %, for the spread that the table
-//! calls usual, or for spreads of 2 % and 5 % where it names none.
+//! The repeats that a claimed change needs are the n of a paired t-test on the logarithm of the
+//! ratio with a power of 80 % at the level of 5 %, for the table's usual spread, or for spreads of
+//! 2 % and 5 % where it gives none.
 
 use super::Context;
 use crate::cell::Claim;
@@ -20,7 +20,7 @@ use plimsoll_statistics::power::power_of_t;
 /// Fewest runs of each variant for a verdict.
 const MIN_RUNS: u64 = 3;
 
-/// Repeats beyond which nobody goes.
+/// The largest number of repeats that is computed.
 const MAX_REPEATS: usize = 1000;
 
 const POWER: f64 = 0.8;
@@ -34,7 +34,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
     too_few(&claimed, &shown).into_iter().chain(without_spread(context)).collect()
 }
 
-/// Claims from too few runs, and numbers from as few that merely stand side by side.
+/// Claims from too few runs, and numbers from as few runs that are merely listed side by side.
 fn too_few(claimed: &[&Comparison<'_>], shown: &[&Comparison<'_>]) -> Option<Finding> {
     let pairs = |count: usize| match count {
         1 => "a pair of numbers that stand side by side".to_owned(),
@@ -73,7 +73,7 @@ fn too_few(claimed: &[&Comparison<'_>], shown: &[&Comparison<'_>]) -> Option<Fin
     })
 }
 
-/// Claims from enough runs whose spread nobody can see.
+/// Claims from enough runs whose spread is not given.
 fn without_spread(context: &Context<'_>) -> Option<Finding> {
     let spread = [Statistic::Sd, Statistic::Min, Statistic::Max];
     let bare: Vec<Evidence> = context
@@ -94,7 +94,7 @@ fn without_spread(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// How many runs there are, as what something rests on.
+/// The numbers of runs, as evidence.
 fn runs(comparisons: &[&Comparison<'_>]) -> String {
     let mut runs: Vec<Option<u64>> = comparisons.iter().map(|one| one.runs).collect();
     runs.sort_unstable();
@@ -116,7 +116,7 @@ fn evidence(comparison: &Comparison<'_>) -> Evidence {
     Evidence::new(comparison.lines.clone(), format!("{}{claim}, {runs}{needed}", comparison.text()))
 }
 
-/// How many repeats it takes to tell the claimed change from chance.
+/// The repeats that it takes to tell the claimed change from chance.
 fn needed(comparison: &Comparison<'_>) -> Option<String> {
     let change = comparison.change.as_ref().filter(|_| comparison.claim != Some(Claim::Same))?;
     let smallest = if change.low.abs() < change.high.abs() { change.low } else { change.high };
@@ -142,10 +142,10 @@ fn needed(comparison: &Comparison<'_>) -> Option<String> {
     })
 }
 
-/// The smallest number of pairs, from 3, with which a paired t-test sees `delta` four times in
-/// five, when differences have the standard deviation `sd`.
+/// The smallest number of pairs, from 3, with which a paired t-test detects `delta` with a power of
+/// 80 %, when differences have the standard deviation `sd`.
 fn repeats(delta: f64, sd: f64) -> Option<usize> {
-    // Power grows with n, so the range is halved.
+    // Power grows with n, so this is a binary search.
     let (mut least, mut most) = (MIN_RUNS as usize, MAX_REPEATS + 1);
     while least < most {
         let middle = usize::midpoint(least, most);

@@ -1,5 +1,5 @@
-//! A percentile needs values beyond it: ten, so that one value more or less does not move it far.
-//! That makes 100 for p90, 200 for p95, 1,000 for p99, as in Plimsoll's own reports.
+//! A percentile needs ten values beyond it, so that one value more or less does not move it far:
+//! 100 values for p90, 200 for p95, 1,000 for p99, as in Plimsoll's own reports.
 
 use super::Context;
 use crate::column::Statistic;

@@ -1,8 +1,9 @@
-//! Whatever differs between two variants besides the factor can be what made the difference.
+//! Confounders: any difference between two variants besides the factor may have caused the
+//! difference in the numbers.
 //!
-//! The factor is the setting whose value the variant's name has in it (`10 connections`,
-//! `MAX_CONNECTIONS=10`). Everything else in `settings`, and the columns `mode`, `target`,
-//! `method` and `data`, must be the same on both sides.
+//! The factor is the setting whose value appears in the variant's name (`10 connections`,
+//! `MAX_CONNECTIONS=10`). Everything else in `settings`, and the columns `mode`, `target`, `method`
+//! and `data`, must be the same for both variants.
 
 use super::Context;
 use crate::compare::{groups, variants};
@@ -48,7 +49,7 @@ pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
 
 type VariantRows<'a> = (&'a str, &'a [&'a Row]);
 
-/// What differs between two variants, a text each.
+/// The differences between two variants, a text each.
 fn differences((first, baseline): (&&str, &Vec<&Row>), (name, rows): (&&str, &Vec<&Row>)) -> Vec<String> {
     let sides: [VariantRows<'_>; 2] = [(first, baseline), (name, rows)];
     let keys: BTreeSet<&str> = sides.iter().flat_map(|(_, rows)| rows.iter().flat_map(|row| keys(row))).collect();
@@ -67,7 +68,7 @@ fn difference(key: &str, sides: [VariantRows<'_>; 2]) -> Option<String> {
     Some(format!("{key}: {} for {}, {} for {}", shown(&one), sides[0].0, shown(&other), sides[1].0))
 }
 
-/// True if a variant's name has the level in it.
+/// True if a variant's name contains the level.
 fn is_factor(levels: &BTreeSet<String>, variant: &str) -> bool {
     let variant = variant.to_lowercase();
     let words: Vec<&str> = variant.split(|c: char| !(c.is_alphanumeric() || c == '.')).collect();

@@ -1,9 +1,9 @@
 //! A claim must follow from the spread of its own runs.
 //!
 //! Where both sides give mean, sd and number of runs, or a row for each run, the difference of the
-//! means has an interval (Welch's t, 95 %). A change is shown where the interval leaves out zero;
-//! that two things are the same is shown where all of it lies within a margin, and not where a test
-//! merely found no difference. The sd counts as that of runs where no number of requests is given.
+//! means has an interval (Welch's t, 95 %). A change is shown where the interval excludes zero;
+//! equality is shown where all of it lies within a margin, and not where a test merely found no
+//! difference. The sd counts as that of runs where no number of requests is given.
 
 use super::Context;
 use crate::cell::Claim;
@@ -12,7 +12,7 @@ use crate::finding::{Evidence, Finding};
 use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::{change, percent};
 
-/// What a claim of sameness is held against, where the table does not say what matters.
+/// The margin for a claim of equality, where the table gives none.
 const MARGIN: f64 = 0.05;
 
 const CONFIDENCE: f64 = 0.95;

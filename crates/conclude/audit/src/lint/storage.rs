@@ -1,11 +1,11 @@
-//! What a storage benchmark measured: the device, the network, or the memory of the machine.
+//! The object of a storage benchmark: the device, the network, or the memory of the machine.
 //!
-//! A file that was just written or read lies in the page cache, and reading it again copies
-//! memory. Three signs of it: more than [`FASTER_THAN_DEVICES`] bytes a second; the same speed from backends
-//! that have nothing else in common; and a standard deviation above the mean, where the first
-//! access was cold and all later ones warm. The same numbers are fine when they are called warm:
-//! so each cell must say what it is. `cold` takes a proof (the cache dropped and looked at),
-//! `direct` bypasses the cache, and a write is `durable` when it is synced inside the time.
+//! A file that was just written or read is in the page cache, and reading it again copies memory.
+//! Three signs of that: more than [`FASTER_THAN_DEVICES`] bytes a second; the same speed from back
+//! ends that have nothing else in common; and a standard deviation above the mean, where the first
+//! access was cold and all later ones warm. The same numbers are fine if they are labelled as warm,
+//! so each cell must state its mode. `cold` takes a proof (the cache was dropped, and checked),
+//! `direct` bypasses the cache, and a write is `durable` when it is synced inside the timed span.
 
 use super::Context;
 use crate::column::Statistic;
@@ -17,16 +17,16 @@ use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::{percent, show};
 use plimsoll_model::measure::Unit;
 
-/// Bytes a second above which a read is not believed to come from a device without proof.
+/// Bytes per second above which a read without proof is attributed to memory.
 const FASTER_THAN_DEVICES: f64 = 3e9;
 
-/// Bytes a second above which equal speeds of two backends are a sign.
+/// Bytes per second above which equal speeds of two back ends are a sign of the cache.
 const EQUAL_SPEED_FROM: f64 = 1e9;
 
-/// How near speeds are that count as equal.
+/// The relative difference up to which speeds count as equal.
 const EQUAL_SPEED_TOLERANCE: f64 = 0.05;
 
-/// Words of modes that settle what was read, and what was written.
+/// Modes that state what a read measures, and what a write measures.
 const READ_MODES: [&str; 6] = ["cold", "direct", "uncached", "dontcache", "warm", "cached"];
 const WRITE_MODES: [&str; 7] = ["durable", "sync", "fsync", "fdatasync", "buffered", "not durable", "direct"];
 
@@ -42,7 +42,7 @@ fn is_write(row: &Row) -> bool {
     is(row, "write")
 }
 
-/// True if the operation, or else the measure or a label, has the word.
+/// True if the operation, or else the measure or a label, contains the word.
 fn is(row: &Row, word: &str) -> bool {
     let has = |text: &str| text.to_lowercase().contains(word);
     match &row.operation {
@@ -55,7 +55,7 @@ fn says_mode(row: &Row, modes: &[&str]) -> bool {
     row.mode.as_deref().is_some_and(|mode| modes.iter().any(|known| mode.to_lowercase().contains(known)))
 }
 
-/// Bytes a second: as published, or the size over the time, the median before the mean.
+/// Bytes per second: as published, or the size over the time, the median before the mean.
 fn speed(row: &Row) -> Option<f64> {
     let published =
         [row.rate.as_ref(), row.centre()].into_iter().flatten().find(|one| one.unit == Unit::BytesPerSecond);
@@ -89,13 +89,13 @@ fn page_cache(context: &Context<'_>) -> Option<Finding> {
     })
 }
 
-/// Reads with their speed, unless their mode explains it.
+/// Reads with their speed, except those whose mode explains it.
 fn reads<'a>(rows: &[&'a Row]) -> Vec<(&'a Row, f64)> {
     let unexplained = rows.iter().filter(|row| is_read(row) && !says_mode(row, &READ_MODES));
     unexplained.filter_map(|row| Some((*row, speed(row)?))).collect()
 }
 
-/// Pairs of variants that read at the same speed, as fast as memory may be.
+/// Pairs of variants that read at the same speed, in the range of memory.
 fn same_speed(reads: &[(&Row, f64)]) -> Vec<Evidence> {
     let mut evidence = Vec::new();
     for (index, (row, one)) in reads.iter().enumerate() {

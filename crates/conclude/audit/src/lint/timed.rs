@@ -1,8 +1,7 @@
-//! What is timed must be what is compared.
+//! The timed span must be the compared span.
 //!
-//! Where an iteration makes a connection, waits or logs as well, its duration and the throughput
-//! compare all of that. The share of the part that is meant, over the whole, says how much of the
-//! number is about it.
+//! Where an iteration also connects, waits or logs, its duration and the throughput compare all of
+//! that. The share of the intended part in the whole shows how much of the number is about it.
 
 use super::Context;
 use crate::finding::{Evidence, Finding};
@@ -10,11 +9,11 @@ use crate::row::Row;
 use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::percent;
 
-/// Below this share the part that is compared is not what is mainly timed, as in Plimsoll's own
+/// Below this share the compared part is not the main part of the timed span, as in Plimsoll's own
 /// reports.
 const MAIN_SHARE: f64 = 0.8;
 
-/// Below this share the number says next to nothing of it.
+/// Below this share the number says next to nothing about the compared part.
 const NEGLIGIBLE_SHARE: f64 = 0.1;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
@@ -45,7 +44,7 @@ fn share(row: &Row) -> Option<f64> {
     (whole.value > 0.0).then(|| call.value / whole.value)
 }
 
-/// Where a row stands, as short as can be.
+/// The place of a row, as short as possible.
 fn place(row: &Row) -> String {
     match row.users {
         Some(users) => format!("{} users", plimsoll_analysis::quantity::grouped(users)),

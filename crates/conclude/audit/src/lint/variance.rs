@@ -1,7 +1,7 @@
-//! A change is held against how far runs of the same thing usually differ.
+//! A change must exceed the usual spread between runs of the same variant.
 //!
-//! Within the usual spread it is nothing; just past it, it is what one run in twenty shows by
-//! chance if the spread is that of 95 % of runs, and more often when several are looked at.
+//! A change within the usual spread means nothing. A change just beyond it occurs by chance in one
+//! run of twenty if the spread covers 95 % of runs, and more often among several changes.
 
 use super::Context;
 use crate::cell::Claim;
@@ -10,7 +10,7 @@ use crate::finding::{Evidence, Finding};
 use plimsoll_analysis::finding::Severity;
 use plimsoll_analysis::quantity::percent;
 
-/// Up to so many times the usual spread a change is just past it.
+/// A change up to this multiple of the usual spread is just beyond it.
 const JUST_PAST: f64 = 2.0;
 
 pub(super) fn lint(context: &Context<'_>) -> Vec<Finding> {
